@@ -1,0 +1,43 @@
+# Libraries from Debian, and LibTorch and Open MPI from the environment that scripts/deps made.
+# docs/dependencies.md has each one's reason.
+find_package(nlohmann_json REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_library(FOOTPLATE_XXHASH xxhash REQUIRED)
+
+find_path(FOOTPLATE_LUA_INCLUDE lua.hpp PATH_SUFFIXES lua5.4 REQUIRED)
+find_library(FOOTPLATE_LUA_LIBRARY lua5.4-c++ REQUIRED)
+add_library(footplate_lua_library INTERFACE)
+target_include_directories(footplate_lua_library SYSTEM INTERFACE ${FOOTPLATE_LUA_INCLUDE})
+target_link_libraries(footplate_lua_library INTERFACE ${FOOTPLATE_LUA_LIBRARY})
+
+if(FOOTPLATE_LIBTORCH)
+  file(GLOB FOOTPLATE_SITE_PACKAGES "${FOOTPLATE_ENV}/lib/python3*/site-packages")
+  set(FOOTPLATE_TORCH "${FOOTPLATE_SITE_PACKAGES}/torch" CACHE PATH "LibTorch's folder (include/ and lib/)")
+  if(NOT EXISTS "${FOOTPLATE_TORCH}/lib/libtorch_cpu.so")
+    message(FATAL_ERROR "no LibTorch in ${FOOTPLATE_TORCH}: run scripts/deps, or pass -DFOOTPLATE_TORCH=DIR")
+  endif()
+  file(GLOB FOOTPLATE_CUDA_LIB "${FOOTPLATE_SITE_PACKAGES}/nvidia/cu13/lib")
+  add_library(footplate_torch INTERFACE)
+  # -idirafter: LibTorch's include folder carries its own fmt, which Debian's spdlog doesn't compile with.
+  # SHELL: keeps CMake from dropping the second -idirafter as a duplicate.
+  target_compile_options(footplate_torch INTERFACE "SHELL:-idirafter ${FOOTPLATE_TORCH}/include"
+                         "SHELL:-idirafter ${FOOTPLATE_TORCH}/include/torch/csrc/api/include")
+  # LibTorch's headers then include single operators instead of all two thousand.
+  target_compile_definitions(footplate_torch INTERFACE AT_PER_OPERATOR_HEADERS)
+  # libtorch_cpu.so itself needs the CUDA runtime and CUPTI; nothing of ours refers to them.
+  target_link_options(footplate_torch INTERFACE "LINKER:-rpath-link,${FOOTPLATE_CUDA_LIB}"
+                      "LINKER:-rpath,${FOOTPLATE_TORCH}/lib:${FOOTPLATE_CUDA_LIB}" "LINKER:--disable-new-dtags")
+  target_link_libraries(footplate_torch INTERFACE ${FOOTPLATE_TORCH}/lib/libtorch_cpu.so ${FOOTPLATE_TORCH}/lib/libc10.so)
+
+  set(FOOTPLATE_MPI "${FOOTPLATE_ENV}" CACHE PATH "Open MPI's prefix (include/, lib/, bin/mpirun)")
+  if(NOT EXISTS "${FOOTPLATE_MPI}/include/mpi.h")
+    message(FATAL_ERROR "no MPI in ${FOOTPLATE_MPI}: run scripts/deps, or pass -DFOOTPLATE_MPI=PREFIX")
+  endif()
+  add_library(footplate_mpi INTERFACE)
+  target_include_directories(footplate_mpi SYSTEM INTERFACE ${FOOTPLATE_MPI}/include)
+  target_link_libraries(footplate_mpi INTERFACE ${FOOTPLATE_MPI}/lib/libmpi.so)
+  target_link_options(footplate_mpi INTERFACE "LINKER:-rpath,${FOOTPLATE_MPI}/lib" "LINKER:-rpath-link,${FOOTPLATE_MPI}/lib")
+endif()

@@ -1,0 +1,67 @@
+// footplate check: everything that can be said about a configuration without starting a rank.
+#include <cstdio>
+#include <memory>
+
+#include "console/cli/commands.h"
+#include "console/cli/configuration.h"
+#include "console/cli/programs.h"
+#include "console/cli/scripts.h"
+#include "console/client/render.h"
+
+namespace footplate {
+namespace {
+
+/// Settings that differ from their default, as lines of a config.
+std::string differing(const Schema& schema, const Settings& settings) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& spec : schema.settings)
+    if (settings.source(spec.name) != "default")
+      rows.push_back(
+          {spec.name + " = " + to_text(settings.value(spec.name)), "-- " + settings.source(spec.name)});
+  return table(rows);
+}
+
+struct CheckOptions {
+  std::vector<std::string> words;
+  ScriptOptions scripts;
+};
+
+/// What a script would do: its rules, its first order and what it waits for then.
+std::string findings_text(const Json& found) {
+  std::string text = found.value("path", "") + ":\n";
+  if (const std::string order = found.value("order", ""); !order.empty()) text += "  orders " + order + "\n";
+  for (const Json& rule : found.value("rules", Json::array()))
+    text +=
+        "  registers " + rule.value("text", "") + ", line " + std::to_string(rule.value("line", 0)) + "\n";
+  const std::string waits = found.value("waits", "");
+  return text + (waits.empty() ? "  ends\n" : "  waits: " + waits + " (not checked any further)\n");
+}
+
+Result<int> check(const CheckOptions& options) {
+  const auto schema = load_schema();
+  if (!schema) return tl::unexpected(schema.error());
+  const auto settings = configure(split_words(options.words), *schema, Settings::defaults(*schema));
+  if (!settings) return tl::unexpected(settings.error());
+  const auto scripts = read_scripts(options.scripts);
+  if (!scripts) return tl::unexpected(scripts.error());
+  const auto findings = check_scripts(*scripts, options.scripts, *schema, *settings);
+  if (!findings) return tl::unexpected(findings.error());
+  std::fputs(differing(*schema, *settings).c_str(), stdout);
+  for (const Json& found : *findings) std::fputs(findings_text(found).c_str(), stdout);
+  std::puts("good; everything else has its default (footplate settings)");
+  return 0;
+}
+
+}  // namespace
+
+Handler declare_check(CLI::App& command) {
+  auto options = std::make_shared<CheckOptions>();
+  command
+      .add_option("CONFIG|KEY=VALUE", options->words,
+                  "configs, merged from left to right, and single settings")
+      ->required();
+  declare_scripts(command, options->scripts);
+  return [options] { return check(*options); };
+}
+
+}  // namespace footplate

@@ -1,0 +1,22 @@
+#include "console/cli/commands.h"
+
+namespace footplate {
+
+const std::vector<CommandEntry>& commands() {
+  static const std::vector<CommandEntry> kTable{
+      {"run", "start a training run", &declare_run},
+      {"attach", "the prompt of a run", &declare_attach},
+      {"exec", "run one chunk of Lua in a run's console", &declare_exec},
+      {"status", "how a run is doing, rank by rank", &declare_status},
+      {"stop", "save and end a run", &declare_stop},
+      {"log", "the lines that a run has printed", &declare_log},
+      {"watch", "metrics of a run as they come: lines, or plots on a terminal", &declare_watch},
+      {"ls", "your runs on this host", &declare_ls},
+      {"check", "validate a configuration without starting anything", &declare_check},
+      {"replay", "run a run's journal again, to the same parameters", &declare_replay},
+      {"settings", "what can be set, and to what", &declare_settings},
+  };
+  return kTable;
+}
+
+}  // namespace footplate

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <vector>
+
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// What a subcommand does once the command line is read: returns the exit code, or an error whose kind is
+/// one.
+using Handler = std::function<Result<int>()>;
+
+/// A line of the table: `declare` adds options to the subcommand and returns its handler.
+struct CommandEntry {
+  const char* name;
+  const char* help;
+  Handler (*declare)(CLI::App& command);
+};
+
+/// All subcommands, in the order that help shows them.
+const std::vector<CommandEntry>& commands();
+
+Handler declare_run(CLI::App& command);
+Handler declare_replay(CLI::App& command);
+Handler declare_attach(CLI::App& command);
+Handler declare_exec(CLI::App& command);
+Handler declare_status(CLI::App& command);
+Handler declare_stop(CLI::App& command);
+Handler declare_ls(CLI::App& command);
+Handler declare_log(CLI::App& command);
+Handler declare_check(CLI::App& command);
+Handler declare_settings(CLI::App& command);
+Handler declare_watch(CLI::App& command);
+
+}  // namespace footplate

@@ -1,0 +1,53 @@
+#include "console/cli/configuration.h"
+
+#include <cctype>
+
+#include "console/cli/programs.h"
+#include "console/lua/config/config.h"
+#include "console/lua/config/find_config.h"
+
+namespace footplate {
+namespace {
+
+constexpr const char* kCommandLine = "command line";
+
+/// Letters, digits, '_' and '.', so that ./a=b.lua and a-b=c.lua stay files.
+bool is_name(std::string_view text) {
+  if (text.empty() || std::isalpha(static_cast<unsigned char>(text.front())) == 0) return false;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '.') return false;
+  return true;
+}
+
+}  // namespace
+
+ConfigurationWords split_words(const std::vector<std::string>& words) {
+  ConfigurationWords split;
+  for (const auto& word : words) {
+    const auto equals = word.find('=');
+    if (equals != std::string::npos && is_name(std::string_view(word).substr(0, equals)))
+      split.assignments.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+    else
+      split.configs.push_back(word);
+  }
+  return split;
+}
+
+Result<Settings> configure(const ConfigurationWords& words, const Schema& schema, Settings settings) {
+  for (const auto& name : words.configs) {
+    const auto file = find_config(name, program_folder());
+    if (!file) return tl::unexpected(file.error());
+    auto merged = evaluate_config(file->path, file->shown_as, schema, std::move(settings));
+    if (!merged) return merged;
+    settings = *std::move(merged);
+  }
+  for (const auto& [name, text] : words.assignments) {
+    auto value = check_config_text(schema, name, text);
+    if (!value) return fail(ErrorKind::usage, std::string(kCommandLine) + ": " + value.error().message);
+    settings.set(name, *std::move(value), kCommandLine);
+  }
+  if (auto good = schema.check_combination(settings); !good) return tl::unexpected(good.error());
+  return settings;
+}
+
+}  // namespace footplate

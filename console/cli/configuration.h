@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "protocol/settings.h"
+
+namespace footplate {
+
+/// CONFIG… and KEY=VALUE… of a command line, told apart.
+struct ConfigurationWords {
+  std::vector<std::string> configs;
+  std::vector<std::pair<std::string, std::string>> assignments;
+};
+
+/// A word is an assignment where a dotted name comes before its first '='.
+ConfigurationWords split_words(const std::vector<std::string>& words);
+
+/// The settings these words make, on top of `start`: configs from left to right, then assignments, then the
+/// rules between settings. Errors (usage) say file and line, or that it was the command line.
+Result<Settings> configure(const ConfigurationWords& words, const Schema& schema, Settings start);
+
+}  // namespace footplate

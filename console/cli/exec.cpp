@@ -1,0 +1,188 @@
+// footplate exec: one chunk of Lua in a run's console. Output and result go to stdout, what footplate says
+// about the chunk to stderr.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <thread>
+
+#include "console/cli/commands.h"
+#include "console/client/connection.h"
+#include "console/client/find_run.h"
+#include "console/client/render.h"
+#include "console/launch/signals.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr auto kConsoleStarts = 10s;  ///< longest wait for the console of a run that is starting
+constexpr auto kServersTurn = 500ms;  ///< the console's own timeout error says more: let it come first
+constexpr auto kInterruptTakes = 1500ms;
+constexpr auto kLook = 20ms;
+constexpr int kChunkId = 1;
+
+struct ExecOptions {
+  std::string run;
+  std::string code;
+  std::string file;
+  bool json = false;
+  double timeout_s = 30;
+};
+
+struct Chunk {
+  std::string code;
+  std::string name;
+};
+
+Result<Chunk> read_chunk(const ExecOptions& options) {
+  if (options.code.empty() == options.file.empty())
+    return fail(ErrorKind::usage, "exec takes CODE or -f FILE: footplate exec 'return status()'");
+  if (options.code == "-") return Chunk{{std::istreambuf_iterator<char>(std::cin), {}}, "stdin"};
+  if (!options.code.empty()) return Chunk{options.code, "exec"};
+  errno = 0;
+  std::ifstream file(options.file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad())
+    return fail(ErrorKind::usage, "can't read " + options.file + ": " + std::strerror(errno));
+  return Chunk{std::move(text), options.file};
+}
+
+/// Connects; a run that is starting, or whose console is being replaced, gets a moment.
+Result<Connection> connect(const std::string& name, steady_clock::time_point deadline) {
+  const auto until = std::min(deadline, steady_clock::now() + kConsoleStarts);
+  for (;;) {
+    const auto run = find_run(name, Wanted::live);
+    if (!run) return tl::unexpected(run.error());
+    if (run->life != Life::live || run->elsewhere()) return tl::unexpected(not_live(*run));
+    auto connection = Connection::open(run->socket(), deadline);
+    if (connection || connection.error().kind == ErrorKind::timed_out) return connection;
+    if (steady_clock::now() >= until)
+      return fail(ErrorKind::unreachable, not_live(*run).message + " (" + connection.error().message + ")");
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+void put(std::FILE* stream, const std::string& text, bool line) {
+  const std::string shown = for_output(text, ::fileno(stream));
+  std::fwrite(shown.data(), 1, shown.size(), stream);
+  if (line && (shown.empty() || shown.back() != '\n')) std::fputc('\n', stream);
+  std::fflush(stream);
+}
+
+Result<int> finish(const Json& answer, bool json) {
+  if (text_of(answer, "type") == "error") return tl::unexpected(error_of(answer));
+  const Json value = answer.value("value", Json::object());
+  if (json)
+    put(stdout, (value.is_object() ? value.value("value", Json()) : value).dump(), true);
+  else if (const std::string text = text_of(value, "text"); !text.empty())
+    put(stdout, text, true);
+  return 0;
+}
+
+/// Waits for the chunk's answer. Ctrl-C, or a timeout that the console didn't notice, interrupts it; then the
+/// answer to that is waited for a moment.
+class Exchange {
+ public:
+  Exchange(Connection& connection, Signals& signals, const ExecOptions& options,
+           steady_clock::time_point deadline)
+      : connection_(connection),
+        signals_(signals),
+        json_(options.json),
+        timeout_s_(options.timeout_s),
+        deadline_(deadline) {}
+
+  Result<int> run(const Chunk& chunk) {
+    auto sent = connection_.send({{"id", kChunkId},
+                                  {"op", "eval"},
+                                  {"code", chunk.code},
+                                  {"name", chunk.name},
+                                  {"timeout_s", timeout_s_}});
+    for (;;) {
+      if (!sent) return tl::unexpected(sent.error());
+      auto line = connection_.receive(deadline_, signals_.fd());
+      if (!line) return tl::unexpected(line.error());
+      if (*line) {
+        if (auto code = on_line(**line)) return *code;
+        continue;
+      }
+      const bool ctrl_c = !signals_.take().empty();
+      if (!ctrl_c && steady_clock::now() < deadline_) continue;
+      if (interrupted_) return gave_up();
+      interrupted_ = true;
+      timed_out_ = !ctrl_c;
+      deadline_ = steady_clock::now() + kInterruptTakes;
+      sent = connection_.send({{"id", kChunkId + 1}, {"op", "interrupt"}});
+    }
+  }
+
+ private:
+  std::optional<Result<int>> on_line(const Json& message) {
+    if (!message.is_object() || message.value("id", Json()) != kChunkId) return std::nullopt;
+    const std::string type = text_of(message, "type");
+    if (type == "output") {
+      const bool talk = text_of(message, "stream") == "talk";
+      put(talk ? stderr : stdout, text_of(message, "text"), talk);
+      return std::nullopt;
+    }
+    if (type != "result" && type != "error") return std::nullopt;
+    if (timed_out_ && type == "error")
+      return fail(ErrorKind::timed_out, "no outcome within " + shortest(timeout_s_) +
+                                            " s; interrupted: " + error_of(message).message);
+    return finish(message, json_);
+  }
+
+  Result<int> gave_up() const {
+    if (!timed_out_)
+      return fail(ErrorKind::script, "interrupted; the console didn't say what became of the chunk");
+    return fail(ErrorKind::timed_out,
+                "no answer within " + shortest(timeout_s_) +
+                    " s, nor to the interrupt; see: footplate status; a longer wait: --timeout SECONDS");
+  }
+
+  Connection& connection_;
+  Signals& signals_;
+  bool json_;
+  double timeout_s_;
+  steady_clock::time_point deadline_;
+  bool interrupted_ = false;
+  bool timed_out_ = false;
+};
+
+Result<int> exec(const ExecOptions& options) {
+  const auto chunk = read_chunk(options);
+  if (!chunk) return tl::unexpected(chunk.error());
+  const auto wait =
+      std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(options.timeout_s));
+  auto connection = connect(options.run, steady_clock::now() + wait);
+  if (!connection) return tl::unexpected(connection.error());
+  Signals signals;
+  auto code = Exchange(*connection, signals, options, steady_clock::now() + wait + kServersTurn).run(*chunk);
+  if (code || code.error().kind != ErrorKind::unreachable) return code;
+  // The connection broke: if the run is over, say how it ended instead.
+  const auto run = find_run(options.run, Wanted::any);
+  return run && run->life != Life::live ? tl::unexpected(not_live(*run)) : code;
+}
+
+}  // namespace
+
+Handler declare_exec(CLI::App& command) {
+  auto options = std::make_shared<ExecOptions>();
+  command.add_option("CODE", options->code, "Lua; - reads it from stdin");
+  command.add_option("-r,--run", options->run, "name or path; left out: the only live run");
+  command.add_option("-f,--file", options->file, "read the chunk from a file");
+  command.add_flag("--json", options->json, "the result as JSON");
+  command
+      .add_option("--timeout", options->timeout_s, "seconds to wait for the outcome (30); then exit code 6")
+      ->check(CLI::Range(0.0, 1e6));
+  return [options] { return exec(*options); };
+}
+
+}  // namespace footplate

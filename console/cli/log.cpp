@@ -1,0 +1,89 @@
+// footplate log: the lines that a run has printed, and those it will.
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <limits>
+#include <memory>
+
+#include "console/cli/commands.h"
+#include "console/client/find_run.h"
+#include "console/client/render.h"
+#include "console/launch/file_tail.h"
+#include "console/launch/supervisor.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds kLook = 500ms;  ///< how often `-f` sees whether the run has ended
+
+struct LogOptions {
+  std::string run;
+  bool follow = false;
+  std::size_t last = 0;  ///< 0: all
+};
+
+/// Writes all of it; false once nobody reads. A pager that quits is no error.
+bool print(const std::string& text) {
+  const std::string shown = for_output(text, STDOUT_FILENO);
+  for (std::size_t sent = 0; sent < shown.size();) {
+    const ssize_t count = ::write(STDOUT_FILENO, shown.data() + sent, shown.size() - sent);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    sent += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+bool print_new(FileTail& tail) {
+  for (std::string text = tail.lines(); !text.empty(); text = tail.lines())
+    if (!print(text)) return false;
+  return true;
+}
+
+void follow(const RunRecord& run, FileTail& tail) {
+  for (bool live = true; live;) {
+    pollfd ready{tail.fd(), POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>(kLook.count()));
+    const auto now = read_run(run.directory);
+    live = now && now->life == Life::live;  // looked at before reading, so that the last lines are read
+    if (!print_new(tail)) return;
+  }
+}
+
+Result<int> show(const LogOptions& options) {
+  const auto run = find_run(options.run, Wanted::any);
+  if (!run) return tl::unexpected(run.error());
+  std::filesystem::path path = batch_log(run->directory);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) path = run->directory / "log" / "rank-0.log";
+  if (!std::filesystem::exists(path, error))
+    return fail(ErrorKind::failed, "run " + run->name() + " has no log yet: neither " +
+                                       batch_log(run->directory).string() + " nor " + path.string());
+  ::signal(SIGPIPE, SIG_IGN);
+  std::uintmax_t offset = 0;
+  if (options.last > 0) {
+    const std::string text = last_lines(path, options.last);
+    offset = std::filesystem::file_size(path, error);
+    if (!print(text)) return 0;
+  }
+  FileTail tail(path, offset);
+  if (print_new(tail) && options.follow && run->life == Life::live) follow(*run, tail);
+  print(tail.rest());
+  return 0;
+}
+
+}  // namespace
+
+Handler declare_log(CLI::App& command) {
+  auto options = std::make_shared<LogOptions>();
+  command.add_option("RUN", options->run, "name or path; left out: the only live run, else the newest");
+  command.add_flag("-f,--follow", options->follow, "go on until the run ends");
+  command.add_option("-n,--lines", options->last, "only the last so many lines");
+  return [options] { return show(*options); };
+}
+
+}  // namespace footplate

@@ -1,0 +1,164 @@
+// footplate replay: runs a run's configuration again with the orders of its journal, each at its step.
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "console/cli/commands.h"
+#include "console/cli/programs.h"
+#include "console/client/find_run.h"
+#include "console/client/json_file.h"
+#include "console/client/run_index.h"
+#include "console/launch/command.h"
+#include "console/launch/history.h"
+#include "console/launch/run_directory.h"
+#include "console/launch/supervisor.h"
+#include "protocol/exit_codes.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReplayOptions {
+  std::string run;
+  std::string name;
+};
+
+/// What a run started from, and what was ordered since.
+struct Recording {
+  Settings settings;
+  std::vector<Order> orders;
+  int ranks = 1;
+  std::optional<std::string> resume;  ///< another run's checkpoint that it began with
+};
+
+/// The lines of starts.jsonl: the first says from what, all of them on how many ranks.
+Result<Json> read_first_start(const fs::path& directory) {
+  std::ifstream file(directory / "starts.jsonl");
+  Json first;
+  for (std::string line; std::getline(file, line);) {
+    const Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto ranks = integer_of(start, "world_size", 0);
+    if (first.is_null()) {
+      first = start;
+    } else if (ranks != integer_of(first, "world_size", 0)) {
+      return fail(ErrorKind::usage, "start " + std::to_string(integer_of(start, "start", 0)) +
+                                        " of that run had " + std::to_string(ranks) +
+                                        " ranks, its first one " +
+                                        std::to_string(integer_of(first, "world_size", 0)) +
+                                        "; a replay is exact only on one number of ranks");
+    }
+  }
+  if (!first.is_object())
+    return fail(ErrorKind::usage, "there is nothing to replay: no rank of that run has started (" +
+                                      (directory / "starts.jsonl").string() + ")");
+  return first;
+}
+
+Result<Recording> read_recording(const fs::path& directory, const Schema& schema) {
+  const auto start = read_first_start(directory);
+  if (!start) return tl::unexpected(start.error());
+  const auto config =
+      read_json_file(config_path(directory, static_cast<int>(integer_of(*start, "start", 1))));
+  if (!config) return tl::unexpected(config.error());
+  auto settings = Settings::from_json(*config, schema);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto history = read_history(directory, schema);
+  if (!history) return tl::unexpected(history.error());
+
+  Recording recording;
+  recording.settings = *std::move(settings);
+  // Where time ended the run, its journal has the stop at its step.
+  recording.settings.set("run.time_limit", Value(0.0), "replay");
+  recording.orders = orders_to_replay(*history);
+  recording.ranks = static_cast<int>(integer_of(*start, "world_size", 1));
+  if (std::string path = text_of(*start, "resumed"); !path.empty()) recording.resume = std::move(path);
+  return recording;
+}
+
+Result<RunPlan> plan_of(const Recording& recording, Schema schema) {
+  RunPlan plan;
+  auto id = new_run_id();
+  if (!id) return tl::unexpected(id.error());
+  plan.id = *std::move(id);
+  plan.program_folder = program_folder();
+  plan.ranks = recording.ranks;
+  plan.resume = recording.resume;
+  plan.schema = std::move(schema);
+  if (auto command = rank_command(plan, 1, "", PrivateFolders::of(plan.id)); !command)
+    return tl::unexpected(command.error());
+  return plan;
+}
+
+/// What came of it, for stderr, and the exit code: 0 where the state is the recorded one, however that run
+/// ended; 1 where it is another.
+int compare(const RunRecord& original, const std::string& name, const Json& result, int code) {
+  const std::string then = text_of(original.result, "state_hash");
+  const std::string now = text_of(result, "state_hash");
+  const auto step = integer_of(result, "step", 0);
+  if (now.empty()) return code;  // it failed and has said so
+  if (then.empty()) {
+    std::fprintf(stderr,
+                 "footplate: %s has no final state to compare with; %s ended at step %lld with state %s\n",
+                 original.name().c_str(), name.c_str(), static_cast<long long>(step), now.c_str());
+    return code;
+  }
+  if (then == now && step == original.step()) {
+    std::fprintf(stderr, "footplate: %s is bit-equal to %s: state %s at step %lld\n", name.c_str(),
+                 original.name().c_str(), now.c_str(), static_cast<long long>(step));
+    return static_cast<int>(ExitCode::done);
+  }
+  std::fprintf(stderr, "footplate: %s differs: state %s at step %lld, %s had %s at step %lld\n", name.c_str(),
+               now.c_str(), static_cast<long long>(step), original.name().c_str(), then.c_str(),
+               static_cast<long long>(original.step()));
+  return code != 0 ? code : static_cast<int>(ExitCode::failed);
+}
+
+Result<void> prepare(const RunDirectory& directory, const Recording& recording) {
+  if (auto logs = make_logs(directory.path); !logs) return logs;
+  return write_orders_ahead(directory.path, 1, "replay", recording.orders);
+}
+
+Result<int> replay(const ReplayOptions& options) {
+  Signals signals;  // before anything is made that a signal would leave behind
+  auto schema = load_schema();
+  if (!schema) return tl::unexpected(schema.error());
+  const auto original = find_run(options.run, Wanted::any);
+  if (!original) return tl::unexpected(original.error());
+  auto recording = read_recording(original->directory, *schema);
+  if (!recording) return tl::unexpected(recording.error());
+  auto plan = plan_of(*recording, *std::move(schema));
+  if (!plan) return tl::unexpected(plan.error());
+  const auto directory = options.name.empty() ? take_free_run_directory(original->name() + "-replay")
+                                              : take_run_directory(options.name, false);
+  if (!directory) return tl::unexpected(directory.error());
+  if (auto prepared = prepare(*directory, *recording); !prepared) {
+    abandon_run_directory(*directory);
+    return tl::unexpected(prepared.error());
+  }
+  plan->directory = directory->path;
+  plan->name = directory->path.filename();
+  sweep_abandoned_folders();
+  add_to_index(directory->path);
+  std::fprintf(stderr, "footplate: %s replays %s: %zu orders, %d ranks\n", plan->name.c_str(),
+               original->name().c_str(), recording->orders.size(), recording->ranks);
+  const std::string name = plan->name;
+  Outlet out(STDOUT_FILENO);
+  const int code = Supervisor(*std::move(plan), recording->settings, *directory, signals, out).run();
+  const auto result = read_json_file(directory->path / "result.json");
+  return compare(*original, name, result ? *result : Json(), code);
+}
+
+}  // namespace
+
+Handler declare_replay(CLI::App& command) {
+  auto options = std::make_shared<ReplayOptions>();
+  command.add_option("RUN", options->run,
+                     "name or path of the run; left out: the only live or the newest one");
+  command.add_option("--name", options->name, "name of the new run; left out: RUN-replay-1");
+  return [options] { return replay(*options); };
+}
+
+}  // namespace footplate

@@ -1,0 +1,241 @@
+// footplate run: checks everything that can be checked, writes the run directory, starts the ranks and
+// supervises them.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "console/cli/attach.h"
+#include "console/cli/commands.h"
+#include "console/cli/configuration.h"
+#include "console/cli/programs.h"
+#include "console/cli/scripts.h"
+#include "console/client/json_file.h"
+#include "console/client/run_index.h"
+#include "console/launch/command.h"
+#include "console/launch/detach.h"
+#include "console/launch/file_tail.h"
+#include "console/launch/run_directory.h"
+#include "console/launch/settle.h"
+#include "console/launch/supervisor.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  std::vector<std::string> words;
+  int ranks = 1;
+  std::string name;
+  bool batch = false;
+  bool detach = false;
+  std::string resume;
+  int restarts = 0;
+  ScriptOptions scripts;
+};
+
+/// --resume PATH names a checkpoint, or a run whose newest one is meant.
+Result<std::string> checkpoint_of(const std::string& given) {
+  std::error_code error;
+  fs::path path = fs::absolute(given, error).lexically_normal();
+  if (fs::exists(path / "run.json", error)) {
+    path = newest_checkpoint(path);
+    if (path.empty()) return fail(ErrorKind::usage, "--resume " + given + ": that run has no checkpoint");
+  }
+  if (!fs::exists(path / "manifest.json", error))
+    return fail(ErrorKind::usage,
+                "--resume " + given + ": no checkpoint there (" + (path / "manifest.json").string() +
+                    " is missing); give a folder checkpoints/BRANCH/step-N, a run, or auto");
+  return path.string();
+}
+
+/// What the run starts from where no config is given: the settings of its last start.
+Result<Settings> earlier_settings(const RunOptions& options, const Schema& schema) {
+  const fs::path directory = runs_folder() / options.name;
+  std::error_code error;
+  int start = 1;
+  while (fs::exists(config_path(directory, start + 1), error)) ++start;
+  const auto json = read_json_file(config_path(directory, start));
+  if (!json)
+    return fail(ErrorKind::usage,
+                "run needs a config, or an earlier run to go on with: " + json.error().message);
+  auto settings = Settings::from_json(*json, schema);
+  return settings ? as_of_start(*settings, start) : settings;
+}
+
+Result<Settings> settings_of(const RunOptions& options) {
+  const auto schema = load_schema();
+  if (!schema) return tl::unexpected(schema.error());
+  const auto words = split_words(options.words);
+  Settings start = Settings::defaults(*schema);
+  if (words.configs.empty()) {
+    if (options.resume != "auto" || options.name.empty())
+      return fail(ErrorKind::usage,
+                  "run needs a config: footplate run configs/kjv.lua, or --name RUN --resume auto");
+    auto earlier = earlier_settings(options, *schema);
+    if (!earlier) return earlier;
+    start = *std::move(earlier);
+  }
+  return configure(words, *schema, std::move(start));
+}
+
+/// The job scripts, read and checked as `footplate check` does: a mistake that can be seen is seen before
+/// anything is started.
+Result<std::vector<Script>> scripts_of(const RunOptions& options, const Settings& settings) {
+  auto scripts = read_scripts(options.scripts);
+  if (!scripts || scripts->empty()) return scripts;
+  const auto schema = load_schema();
+  if (!schema) return tl::unexpected(schema.error());
+  const auto findings = check_scripts(*scripts, options.scripts, *schema, settings);
+  if (!findings) return tl::unexpected(findings.error());
+  return scripts;
+}
+
+/// Whether nobody is there to see a warning: an error of a script then stops the run.
+bool is_unattended(const RunOptions& options) {
+  return options.batch || (!options.detach && ::isatty(STDOUT_FILENO) == 0);
+}
+
+Result<void> check_options(const RunOptions& options) {
+  if (options.resume == "auto" && options.name.empty())
+    return fail(ErrorKind::usage, "--resume auto needs --name: which run to go on with (footplate ls -a)");
+  return {};
+}
+
+Result<RunDirectory> take_directory(const RunOptions& options) {
+  if (!options.name.empty()) return take_run_directory(options.name, options.resume == "auto");
+  return take_free_run_directory(fs::path(split_words(options.words).configs.front()).stem().string());
+}
+
+Result<RunPlan> plan_of(const RunOptions& options) {
+  RunPlan plan;
+  auto id = new_run_id();
+  if (!id) return tl::unexpected(id.error());
+  plan.id = *std::move(id);
+  plan.program_folder = program_folder();
+  auto schema = load_schema();
+  if (!schema) return tl::unexpected(schema.error());
+  plan.schema = *std::move(schema);
+  plan.ranks = options.ranks;
+  plan.restarts = options.restarts;
+  if (!options.resume.empty() && options.resume != "auto") {
+    auto checkpoint = checkpoint_of(options.resume);
+    if (!checkpoint) return tl::unexpected(checkpoint.error());
+    plan.resume = *std::move(checkpoint);
+  }
+  // Whether the programs are there, before anything is written.
+  if (auto command = rank_command(plan, 1, "", PrivateFolders::of(plan.id)); !command)
+    return tl::unexpected(command.error());
+  return plan;
+}
+
+void complete(RunPlan& plan, const RunOptions& options, const RunDirectory& directory) {
+  plan.directory = directory.path;
+  plan.name = directory.path.filename();
+  plan.start = directory.last_start + 1;
+  if (options.resume == "auto" && !newest_checkpoint(directory.path).empty()) plan.resume = "auto";
+  set_aside_result(directory.path, directory.last_start);
+}
+
+void hint(const RunPlan& plan) {
+  std::fprintf(stderr,
+               "footplate: run %s in %s; from another terminal: footplate exec -r %s 'return status()'\n",
+               plan.name.c_str(), plan.directory.c_str(), plan.name.c_str());
+}
+
+/// Where the supervisor is: in this process, or in a session of its own, with this process as its first
+/// client.
+enum class Mode { foreground, background, attached };
+
+Mode mode_of(const RunOptions& options) {
+  if (options.detach) return Mode::background;
+  const bool at_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+  return at_terminal && !options.batch ? Mode::attached : Mode::foreground;
+}
+
+/// The prompt of a run whose supervisor was just started; its lines until there is one.
+Result<int> attach_to_new(const RunPlan& plan, pid_t supervisor, std::uintmax_t lines_before) {
+  const auto lines = std::make_shared<FileTail>(batch_log(plan.directory), lines_before);
+  RunRecord record;
+  record.directory = plan.directory;
+  Attachment::Options options;
+  options.startup_lines = [lines] { return lines->lines(); };
+  options.startup_ended = [supervisor] { return ::waitpid(supervisor, nullptr, WNOHANG) != 0; };
+  std::fprintf(stdout, "run %s in %s\n", plan.name.c_str(), plan.directory.c_str());
+  std::fflush(stdout);
+  return attach_to(record, std::move(options));
+}
+
+/// What this process does once the supervisor is another one.
+Result<int> beside(const RunPlan& plan, pid_t supervisor, Mode mode, std::optional<Signals>& signals,
+                   std::uintmax_t lines_before) {
+  if (mode == Mode::attached) {
+    signals.reset();
+    return attach_to_new(plan, supervisor, lines_before);
+  }
+  const int code = wait_for_first_step(plan, supervisor, *signals);
+  if (code == 0) std::puts(plan.name.c_str());
+  return code;
+}
+
+Result<int> run(const RunOptions& options) {
+  std::optional<Signals> signals(std::in_place);  // before anything is made that a signal would leave behind
+  if (auto good = check_options(options); !good) return tl::unexpected(good.error());
+  auto settings = settings_of(options);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto scripts = scripts_of(options, *settings);
+  if (!scripts) return tl::unexpected(scripts.error());
+  auto plan = plan_of(options);
+  if (!plan) return tl::unexpected(plan.error());
+  auto directory = take_directory(options);
+  if (!directory) return tl::unexpected(directory.error());
+  complete(*plan, options, *directory);
+  auto logs = make_logs(directory->path);
+  if (logs) logs = keep_scripts(directory->path, *scripts, options.scripts, is_unattended(options));
+  if (!logs) {
+    abandon_run_directory(*directory);
+    return tl::unexpected(logs.error());
+  }
+  sweep_abandoned_folders();
+  add_to_index(directory->path);
+  const Mode mode = mode_of(options);
+  if (mode != Mode::foreground) {
+    std::error_code ignored;
+    const auto lines_before = fs::file_size(batch_log(directory->path), ignored);
+    const auto supervisor = detach(launcher_log(directory->path));
+    if (!supervisor) return tl::unexpected(supervisor.error());
+    if (*supervisor > 0) {
+      ::close(directory->lock);
+      return beside(*plan, *supervisor, mode, signals, lines_before);
+    }
+  } else if (!options.batch && ::isatty(STDOUT_FILENO) == 1) {
+    hint(*plan);
+  }
+  Outlet out(mode == Mode::foreground ? STDOUT_FILENO : -1);
+  return Supervisor(*std::move(plan), *std::move(settings), *directory, *signals, out).run();
+}
+
+}  // namespace
+
+Handler declare_run(CLI::App& command) {
+  auto options = std::make_shared<RunOptions>();
+  command.add_option("CONFIG|KEY=VALUE", options->words,
+                     "configs (configs/kjv.lua, or kjv), merged from left to right, and single settings");
+  command.add_option("-n,--ranks", options->ranks, "number of ranks (1)")->check(CLI::Range(1, 4096));
+  command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3");
+  auto* batch = command.add_flag("--batch", options->batch,
+                                 "in the foreground, never reading stdin, a line per event; without it, on a "
+                                 "terminal, the run's prompt");
+  command.add_flag("-d,--detach", options->detach, "in the background; returns after the first step")
+      ->excludes(batch);
+  command.add_option("--resume", options->resume,
+                     "auto: go on with the run of --name; or the path of a checkpoint");
+  declare_scripts(command, options->scripts);
+  command.add_option("--restarts", options->restarts, "start again after so many failures (0)")
+      ->check(CLI::Range(0, 1000));
+  return [options] { return run(*options); };
+}
+
+}  // namespace footplate

@@ -1,0 +1,210 @@
+#include "console/cli/scripts.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "console/cli/programs.h"
+#include "console/client/json_file.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kArgument = "--script-argument";
+constexpr std::string_view kMark = ":";  ///< before each argument: an empty one would be none
+constexpr std::size_t kMostSource = 256U * 1024;
+constexpr std::chrono::seconds kCheckTakes{30};  ///< a script may run for 10 s before its first wait
+
+std::string job_name(const std::string& path, std::set<std::string>& taken) {
+  std::string stem = fs::path(path).stem().string().substr(0, 48);
+  for (char& c : stem)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') c = '-';
+  if (stem.empty()) stem = "job";
+  std::string name = stem;
+  for (int number = 2; !taken.insert(name).second; ++number) name = stem + "-" + std::to_string(number);
+  return name;
+}
+
+/// What the checking process reads as its stdin.
+int input_file(const std::string& text) {
+  const int fd = ::memfd_create("scripts", MFD_CLOEXEC);
+  for (std::size_t sent = 0; fd >= 0 && sent < text.size();) {
+    const ssize_t count = ::write(fd, text.data() + sent, text.size() - sent);
+    if (count < 0 && errno != EINTR) break;
+    if (count > 0) sent += static_cast<std::size_t>(count);
+  }
+  if (fd >= 0) ::lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
+Result<pid_t> start_check(const fs::path& program, int in, int out) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+  std::string name = program.string();
+  std::string flag = "--check";
+  std::array<char*, 3> arguments = {name.data(), flag.data(), nullptr};
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, name.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return fail(ErrorKind::failed, "can't start " + name + ": " + std::strerror(error));
+  return pid;
+}
+
+/// Everything the process prints until it ends, or nothing where it takes too long.
+std::optional<std::string> read_all(int fd) {
+  const auto end = std::chrono::steady_clock::now() + kCheckTakes;
+  std::string text;
+  std::array<char, 65536> bytes;
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd ready{fd, POLLIN, 0};
+    if (left <= 0 || (::poll(&ready, 1, static_cast<int>(left)) == 0)) return std::nullopt;
+    const ssize_t count = ::read(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+}
+
+Result<std::string> run_check(const Json& given) {
+  const int in = input_file(given.dump(-1, ' ', false, Json::error_handler_t::replace));
+  std::array<int, 2> pipe{};
+  if (in < 0 || ::pipe2(pipe.data(), O_CLOEXEC) != 0)
+    return fail(ErrorKind::failed, std::string("can't check the scripts: ") + std::strerror(errno));
+  const auto pid = start_check(program_folder() / "footplate-lua", in, pipe[1]);
+  ::close(in);
+  ::close(pipe[1]);
+  std::optional<std::string> text;
+  if (pid) text = read_all(pipe[0]);
+  ::close(pipe[0]);
+  if (!pid) return tl::unexpected(pid.error());
+  if (!text) ::kill(*pid, SIGKILL);
+  while (::waitpid(*pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  if (!text)
+    return fail(ErrorKind::script, "a script doesn't come to its first wait, or its end, within " +
+                                       std::to_string(kCheckTakes.count()) + " s");
+  return *std::move(text);
+}
+
+/// Without the mark.
+Json arguments_of(const ScriptOptions& options) {
+  Json list = Json::array();
+  for (const auto& argument : options.arguments) list.push_back(argument.substr(kMark.size()));
+  return list;
+}
+
+}  // namespace
+
+void declare_scripts(CLI::App& command, ScriptOptions& options) {
+  command
+      .add_option("--script", options.files,
+                  "a job script, run beside the training (may be given again); -- ARGS: its arguments")
+      ->allow_extra_args(false);
+  command.add_option(kArgument, options.arguments)->allow_extra_args(false)->group("");
+}
+
+std::vector<std::string> with_script_arguments(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool takes = !words.empty() && (words.front() == "run" || words.front() == "check");
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (takes && dashes != words.end()) {
+    for (auto word = words.erase(dashes); word != words.end(); ++word)
+      *word = std::string(kArgument) + "=" + std::string(kMark) + *word;
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  return words;
+}
+
+Result<std::vector<Script>> read_scripts(const ScriptOptions& options) {
+  if (options.files.empty() && !options.arguments.empty())
+    return fail(ErrorKind::usage, "arguments after -- are for a job script; none is given with --script");
+  std::vector<Script> scripts;
+  std::set<std::string> taken;
+  for (const std::string& path : options.files) {
+    errno = 0;
+    std::ifstream file(path, std::ios::binary);
+    Script script{job_name(path, taken), path, {std::istreambuf_iterator<char>(file), {}}};
+    if (!file.is_open() || file.bad() || fs::is_directory(path))
+      return fail(ErrorKind::usage,
+                  "--script " + path + ": can't read it: " + std::strerror(errno == 0 ? EISDIR : errno));
+    if (script.code.size() > kMostSource)
+      return fail(ErrorKind::usage,
+                  "--script " + path + ": a script may have " + std::to_string(kMostSource) + " bytes");
+    scripts.push_back(std::move(script));
+  }
+  return scripts;
+}
+
+Result<Json> check_scripts(const std::vector<Script>& scripts, const ScriptOptions& options,
+                           const Schema& schema, const Settings& settings) {
+  Json findings = Json::array();
+  if (scripts.empty()) return findings;
+  Json given = {{"schema", schema.to_json()}, {"settings", settings.to_json()}, {"scripts", Json::array()}};
+  for (const Script& script : scripts)
+    given["scripts"].push_back(
+        {{"path", script.path}, {"code", script.code}, {"arguments", arguments_of(options)}});
+  const auto text = run_check(given);
+  if (!text) return tl::unexpected(text.error());
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    auto found = parse_line(line);
+    if (!found || !found->is_object()) break;
+    if (found->contains("error"))
+      return tl::unexpected(Error{ErrorKind::script, error_from_json((*found)["error"]).message});
+    findings.push_back(*std::move(found));
+  }
+  if (findings.size() < scripts.size())
+    return fail(ErrorKind::script,
+                scripts[findings.size()].path +
+                    ": the checking process ended; a script may have 64 MiB, and ends by return");
+  return findings;
+}
+
+Result<void> keep_scripts(const fs::path& run_directory, const std::vector<Script>& scripts,
+                          const ScriptOptions& options, bool unattended) {
+  const fs::path folder = run_directory / "jobs";
+  Json plan = {{"unattended", unattended}, {"jobs", Json::array()}};
+  std::error_code error;
+  fs::create_directories(folder, error);
+  fs::permissions(folder, fs::perms::owner_all, error);
+  if (scripts.empty()) {
+    if (const auto before = read_json_file(folder / "jobs.json"); before && before->is_object())
+      plan["jobs"] = before->value("jobs", Json::array());
+  }
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    const std::string file = std::to_string(i + 1) + "-" + scripts[i].name + ".lua";
+    std::ofstream copy(folder / file, std::ios::binary | std::ios::trunc);
+    copy << scripts[i].code;
+    copy.close();
+    if (!copy) return fail(ErrorKind::usage, "can't write " + (folder / file).string());
+    plan["jobs"].push_back({{"name", scripts[i].name},
+                            {"file", file},
+                            {"path", scripts[i].path},
+                            {"arguments", arguments_of(options)}});
+  }
+  return write_json_file(folder / "jobs.json", plan);
+}
+
+}  // namespace footplate

@@ -1,0 +1,58 @@
+// footplate settings: the schema as a table.
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <memory>
+
+#include "console/cli/commands.h"
+#include "console/cli/programs.h"
+#include "console/client/render.h"
+
+namespace footplate {
+namespace {
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+/// `pattern` occurs in the name, an alias or the help.
+bool matches(const SettingSpec& spec, const std::string& pattern) {
+  const auto has = [&](const std::string& text) { return lower(text).find(pattern) != std::string::npos; };
+  return has(spec.name) || has(spec.help) || std::any_of(spec.aliases.begin(), spec.aliases.end(), has);
+}
+
+std::string range_of(const SettingSpec& spec) {
+  return spec.knobs.empty() ? allowed(spec) : "computed";
+}
+
+Result<int> settings(const std::string& pattern, bool json) {
+  const auto schema = load_schema();
+  if (!schema) return tl::unexpected(schema.error());
+  Schema shown = *schema;
+  std::erase_if(shown.settings, [&](const auto& spec) { return !matches(spec, lower(pattern)); });
+  if (shown.settings.empty()) return fail(ErrorKind::usage, schema->unknown_setting(pattern));
+  if (json) {
+    std::printf("%s\n", (pattern.empty() ? shown.to_json() : shown.to_json()["settings"]).dump(2).c_str());
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows{{"setting", "default", "allowed", "applies", "help"}};
+  for (const auto& spec : shown.settings)
+    rows.push_back({spec.name, display(spec.default_value), range_of(spec),
+                    std::string(to_string(spec.applies)), spec.help});
+  std::fputs(table(rows).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+Handler declare_settings(CLI::App& command) {
+  auto pattern = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  command.add_option("PATTERN", *pattern, "part of a name, an alias or the help");
+  command.add_flag("--json", *json, "the schema as JSON");
+  return [=] { return settings(*pattern, *json); };
+}
+
+}  // namespace footplate

@@ -1,0 +1,103 @@
+// footplate stop: orders the end of a run and waits for it.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "console/cli/commands.h"
+#include "console/client/connection.h"
+#include "console/client/find_run.h"
+#include "console/client/process_table.h"
+#include "protocol/value.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr auto kLook = 20ms;
+constexpr auto kBetweenSignals = 100ms;
+
+struct StopOptions {
+  std::string run;
+  bool resumable = false;
+  bool no_save = false;
+  bool now = false;
+  double timeout_s = 600;
+};
+
+std::string user_name() {
+  const passwd* entry = ::getpwuid(::getuid());
+  return entry != nullptr && entry->pw_name != nullptr ? entry->pw_name : std::to_string(::getuid());
+}
+
+Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady_clock::time_point deadline) {
+  auto connection = Connection::open(run.socket(), deadline);
+  if (!connection)
+    return fail(connection.error().kind, connection.error().message +
+                                             "; without its console a run ends with: footplate stop --now " +
+                                             run.name());
+  const Json arguments = {{"save", !options.no_save},
+                          {"resumable", options.resumable},
+                          {"reason", "footplate stop, by " + user_name()},
+                          {"force", true}};
+  auto report =
+      connection->request({{"op", "call"}, {"action", "run.stop"}, {"arguments", arguments}}, deadline);
+  if (report) return {};
+  return tl::unexpected(report.error());
+}
+
+/// Two signals to the supervisor: stop at once.
+Result<void> stop_at_once(const RunRecord& run) {
+  if (run.elsewhere()) return tl::unexpected(not_live(run));
+  if (!is_footplate_process(run.launcher()))
+    return fail(ErrorKind::failed,
+                "the supervisor of " + run.name() + " is gone; its ranks save and stop by themselves");
+  ::kill(run.launcher(), SIGTERM);
+  std::this_thread::sleep_for(kBetweenSignals);  // two equal signals that are both pending count as one
+  ::kill(run.launcher(), SIGTERM);
+  return {};
+}
+
+Result<int> stop(const StopOptions& options) {
+  auto run = find_run(options.run, Wanted::live);
+  if (!run) return tl::unexpected(run.error());
+  if (run->life != Life::live) return tl::unexpected(not_live(*run));
+  const auto deadline = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
+                                                  std::chrono::duration<double>(options.timeout_s));
+  const auto ordered = options.now ? stop_at_once(*run) : order_stop(*run, options, deadline);
+  if (!ordered) return tl::unexpected(ordered.error());
+  const auto directory = run->directory;
+  while (run && run->life == Life::live) {
+    if (steady_clock::now() >= deadline)
+      return fail(ErrorKind::timed_out, "run " + run->name() + " was told to stop and is still there after " +
+                                            shortest(options.timeout_s) + " s; see: footplate status " +
+                                            run->name());
+    std::this_thread::sleep_for(kLook);
+    run = read_run(directory);
+  }
+  if (!run) return tl::unexpected(run.error());
+  std::printf("%s %s\n", run->name().c_str(), run->outcome().c_str());
+  return 0;
+}
+
+}  // namespace
+
+Handler declare_stop(CLI::App& command) {
+  auto options = std::make_shared<StopOptions>();
+  command.add_option("RUN", options->run, "name or path; left out: the only live run");
+  command.add_flag("--resumable", options->resumable,
+                   "the run's exit code is 75: whoever started it goes on with it");
+  command.add_flag("--no-save", options->no_save, "without a checkpoint");
+  command.add_flag("--now", options->now, "kill it, without an order and without a checkpoint");
+  command.add_option("--timeout", options->timeout_s, "seconds to wait for the end (600); then exit code 6")
+      ->check(CLI::Range(0.0, 1e6));
+  return [options] { return stop(*options); };
+}
+
+}  // namespace footplate

@@ -1,0 +1,210 @@
+// footplate watch: metrics of a run as they come, in lines or as plots on a terminal.
+#include <termios.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "console/cli/commands.h"
+#include "console/client/event_text.h"
+#include "console/client/find_run.h"
+#include "console/client/live_link.h"
+#include "console/client/metric_log.h"
+#include "console/client/plain_terminal.h"
+#include "console/client/render.h"
+#include "console/client/text.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr auto kBetweenDrawings = 200ms;
+constexpr const char* kUsualMetric = "train/loss";
+
+/// The terminal as a picture: another screen, no cursor, nothing typed shows; all of it put back at the end.
+class Picture {
+ public:
+  Picture() {
+    ::tcgetattr(STDIN_FILENO, &before_);
+    termios quiet = before_;
+    quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON);
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet);
+    put("\x1b[?1049h\x1b[?25l");
+  }
+  ~Picture() {
+    put("\x1b[?25h\x1b[?1049l");
+    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+  }
+  Picture(const Picture&) = delete;
+  Picture& operator=(const Picture&) = delete;
+
+  void show(const std::vector<std::string>& rows, std::size_t height) const {
+    std::string text = "\x1b[H";
+    for (std::size_t i = 0; i < rows.size() && i < height; ++i)
+      text += in_locale(printable(rows[i])) + "\x1b[K" + (i + 1 < height ? "\r\n" : "");
+    put(text + "\x1b[J");
+  }
+
+ private:
+  static void put(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+  termios before_{};
+};
+
+bool can_draw() {
+  const char* term = std::getenv("TERM");
+  return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && term != nullptr && *term != '\0' &&
+         std::strcmp(term, "dumb") != 0;
+}
+
+class Watch final : public Background {
+ public:
+  Watch(const RunRecord& run, std::vector<std::string> metrics, bool draw)
+      : run_(run),
+        metrics_(std::move(metrics)),
+        draw_(draw),
+        link_(run.directory, {[this](const Json&) { subscribe(); }, [](const Error&) {},
+                              [this](const Json& message) { said(message); }}),
+        terminal_(make_plain_terminal(*this)) {
+    log_.read(run.directory);
+  }
+
+  /// Errors (usage): an unknown metric.
+  Result<void> choose() {
+    for (auto& name : metrics_) {
+      auto found = log_.find(name);
+      if (!found) return tl::unexpected(found.error());
+      name = *std::move(found);
+    }
+    return {};
+  }
+
+  /// Until Ctrl-C or the end of the run.
+  void run() {
+    const auto picture = draw_ ? std::make_unique<Picture>() : nullptr;
+    while (!over()) {
+      if (picture) draw(*picture);
+      if (terminal_->wait() != Terminal::Woken::something) return;
+    }
+  }
+
+  /// What there is, once.
+  void print() const {
+    const std::size_t height = plot_height();
+    for (const auto& name : shown())
+      for (const auto& row : plot(log_.series(name), terminal_->width(), height, locale_is_utf8()))
+        std::printf("%s\n", in_locale(printable(row)).c_str());
+  }
+
+  int descriptor() const override { return link_.fd(); }
+  std::chrono::milliseconds patience() const override {
+    return more_ ? 0ms : std::min(link_.patience(), wait_);
+  }
+  void look() override { more_ = link_.look(); }
+  bool over() const override { return !link_.connected() && link_.record().life != Life::live; }
+  bool is_complete(const std::string&) override { return true; }
+  Completions complete(const std::string&) override { return {}; }
+  void nothing_to_cancel() override {}
+
+ private:
+  std::vector<std::string> shown() const {
+    return metrics_.empty() ? std::vector<std::string>{kUsualMetric} : metrics_;
+  }
+
+  std::size_t plot_height() const {
+    return std::max<std::size_t>(6, (terminal_->height() - 1) / shown().size());
+  }
+
+  void subscribe() {
+    link_.ask({{"op", "subscribe"}, {"topics", {"metrics", "order"}}}, [](const Result<Json>&) {});
+  }
+
+  void said(const Json& message) {
+    const auto data = message.find("data");
+    if (text_of(message, "type") != "event" || data == message.end() || !data->is_object()) return;
+    const std::string topic = text_of(message, "topic");
+    if (topic == "metrics") log_.add_metrics(*data);
+    if (topic == "order") log_.add_order(*data);
+    changed_ = true;
+    if (draw_) return;
+    if (const std::string line = line_for(topic, *data); !line.empty()) {
+      std::printf("%s\n", for_output(line, STDOUT_FILENO).c_str());
+      std::fflush(stdout);
+    }
+  }
+
+  std::string line_for(const std::string& topic, const Json& data) const {
+    if (topic != "metrics" || metrics_.empty()) return event_text(topic, data).value_or("");
+    std::string line;
+    for (const auto& name : metrics_)
+      if (data.contains(name)) line += " · " + name + " " + rounded(number_of(data, name.c_str()), 6);
+    return line.empty() ? "" : "step " + std::to_string(integer_of(data, "step", 0)) + line;
+  }
+
+  void draw(const Picture& picture) {
+    const auto now = steady_clock::now();
+    const std::pair size{terminal_->width(), terminal_->height()};
+    wait_ = changed_
+                ? std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(drawn_ + kBetweenDrawings - now))
+                : 1000ms;
+    if (size == size_ && (!changed_ || now - drawn_ < kBetweenDrawings)) return;
+    size_ = size;
+    drawn_ = now;
+    changed_ = false;
+    wait_ = 1000ms;
+    std::vector<std::string> rows;
+    for (const auto& name : shown())
+      for (auto& row : plot(log_.series(name), size.first, plot_height(), locale_is_utf8()))
+        rows.push_back(std::move(row));
+    rows.resize(size.second - 1);
+    rows.push_back(cut(run_.name() + " · Ctrl-C ends the watching, not the run", size.first));
+    picture.show(rows, size.second);
+  }
+
+  RunRecord run_;
+  std::vector<std::string> metrics_;
+  bool draw_;
+  LiveLink link_;
+  std::unique_ptr<Terminal> terminal_;
+  MetricLog log_;
+  bool changed_ = true;
+  bool more_ = false;
+  std::pair<std::size_t, std::size_t> size_;
+  steady_clock::time_point drawn_{};
+  std::chrono::milliseconds wait_{0};
+};
+
+Result<int> watch(const std::string& name, const std::vector<std::string>& metrics) {
+  std::setlocale(LC_CTYPE, "");
+  const auto run = find_run(name, Wanted::any);
+  if (!run) return tl::unexpected(run.error());
+  if (run->life == Life::live && run->elsewhere()) return tl::unexpected(not_live(*run));
+  const bool draw = can_draw();
+  Watch watch(*run, metrics, draw);
+  if (auto chosen = watch.choose(); !chosen) return tl::unexpected(chosen.error());
+  if (run->life == Life::live) watch.run();
+  if (draw || run->life != Life::live) watch.print();
+  const auto now = read_run(run->directory);
+  if (now && now->life != Life::live) std::printf("%s %s\n", now->name().c_str(), now->outcome().c_str());
+  return 0;
+}
+
+}  // namespace
+
+Handler declare_watch(CLI::App& command) {
+  auto run = std::make_shared<std::string>();
+  auto metrics = std::make_shared<std::vector<std::string>>();
+  command.add_option("METRIC", *metrics, "train/loss, or the end of its name, loss; left out: the loss");
+  command.add_option("-r,--run", *run, "name or path; left out: the only live run, else the newest");
+  return [=] { return watch(*run, *metrics); };
+}
+
+}  // namespace footplate

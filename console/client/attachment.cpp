@@ -1,0 +1,256 @@
+#include "console/client/attachment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "console/client/away.h"
+#include "console/client/event_text.h"
+#include "console/client/process_table.h"
+#include "console/client/prompt.h"
+#include "console/client/render.h"
+#include "console/client/text.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kConsoleStarts = 10s;  ///< longest wait for the console of a run that is starting
+constexpr auto kStatusEvery = 1s;
+constexpr auto kKeepEvery = 60s;  ///< of the record of where this user left, for a client that is killed
+constexpr auto kPatientFor = 2s;  ///< with a console that is gone, before saying so
+
+/// "pts/3", "pts/3, ssh from 10.0.0.2": where this client is typed into.
+std::string where_from() {
+  const char* terminal = ::ttyname(STDIN_FILENO);
+  std::string from = terminal == nullptr ? "" : terminal;
+  if (from.starts_with("/dev/")) from.erase(0, 5);
+  const char* ssh = std::getenv("SSH_CONNECTION");
+  if (ssh == nullptr) return from;
+  const std::string peer(ssh);
+  return from + (from.empty() ? "" : ", ") + "ssh from " + peer.substr(0, peer.find(' '));
+}
+
+std::string notes_of(const Json& status) {
+  std::string text;
+  const auto notes = status.find("notes");
+  if (notes == status.end() || !notes->is_array()) return text;
+  for (const auto& note : *notes)
+    if (note.is_string()) text += "! " + note.get<std::string>() + "\n";
+  return text;
+}
+
+/// A note without the seconds that pass: the same trouble is told once.
+std::string without_digits(std::string text) {
+  std::erase_if(text, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  return text;
+}
+
+std::int64_t order_number(const Json& report) {
+  return integer_of(report, "id", 0);
+}
+
+}  // namespace
+
+Attachment::Attachment(const RunRecord& run, Options options)
+    : name_(run.name()),
+      directory_(run.directory),
+      options_(std::move(options)),
+      link_(run.directory, {[this](const Json& hello) { connected(hello); }, [this](const Error&) { lost(); },
+                            [this](const Json& message) { said(message); }}),
+      terminal_(Terminal::open(*this)) {
+  update_prompt();
+}
+
+Attachment::~Attachment() {
+  if (greeted_) keep_left(directory_, status_);
+}
+
+Attachment::End Attachment::run() {
+  if (auto end = wait_for_console()) return *end;
+  for (;;) {
+    const Terminal::Input input = terminal_->read();
+    switch (input.kind) {
+      case Terminal::Input::Kind::over:
+        return End::run_over;
+      case Terminal::Input::Kind::end:
+        return End::detached;
+      case Terminal::Input::Kind::cancelled:
+        break;
+      case Terminal::Input::Kind::text:
+        if (auto end = use(input.text)) return *end;
+        break;
+    }
+  }
+}
+
+/// Nothing once somebody may type.
+std::optional<Attachment::End> Attachment::wait_for_console() {
+  const auto deadline = Clock::now() + kConsoleStarts;
+  const bool starting = static_cast<bool>(options_.startup_lines);
+  look();
+  while (!greeted_) {
+    if (starting)
+      if (const std::string lines = options_.startup_lines(); !lines.empty()) terminal_->show(lines);
+    if (starting && !was_connected_ && options_.startup_ended()) return End::not_started;
+    if (over_) return End::run_over;
+    if (!starting && Clock::now() >= deadline) return End::unreachable;
+    if (terminal_->wait() != Terminal::Woken::something) return End::detached;
+  }
+  return std::nullopt;
+}
+
+std::chrono::milliseconds Attachment::patience() const {
+  if (more_) return 0ms;
+  auto next = std::min(Clock::now() + link_.patience(), status_due_);
+  if (const auto due = feed_.due()) next = std::min(next, *due);
+  return std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()));
+}
+
+void Attachment::look() {
+  more_ = link_.look();
+  const auto now = Clock::now();
+  if (now >= status_due_) ask_status();
+  if (greeted_ && now >= keep_due_) {
+    keep_due_ = now + kKeepEvery;
+    keep_left(directory_, status_);
+  }
+  if (const std::string lines = feed_.take(now); !lines.empty() && terminal_->is_interactive())
+    terminal_->show(lines, Terminal::Kind::event);
+  if (lost_since_ && now - *lost_since_ > kPatientFor && !is_over()) {
+    lost_since_.reset();
+    terminal_->show("the console doesn't answer; trying again until it does, the run goes on without it");
+  }
+  update_prompt();
+  if (!link_.connected()) over_ = is_over();
+}
+
+/// A run that ended is over once nobody is left to start it again.
+bool Attachment::is_over() const {
+  const RunRecord& record = link_.record();
+  if (link_.connected() || record.life == Life::live) return false;
+  const auto started = static_cast<std::uint64_t>(integer_of(record.run, "launcher_started", 0));
+  const bool supervised = !record.elsewhere() && is_footplate_process(record.launcher(), started);
+  return !record.run.empty() && !supervised;
+}
+
+void Attachment::update_prompt() {
+  terminal_->set_prompt(printable(prompt_text(name_, status_, role_, link_.connected())));
+}
+
+// --- the link ---
+
+void Attachment::connected(const Json& hello) {
+  session_ = text_of(hello, "session");
+  role_ = text_of(hello, "role");
+  feed_.own_session(session_);
+  lost_since_.reset();
+  if (!options_.role.empty()) {
+    link_.ask({{"op", "role"}, {"role", options_.role}}, [this](const Result<Json>& answer) {
+      if (answer)
+        role_ = text_of(*answer, "role");
+      else
+        terminal_->show("error: " + answer.error().message, Terminal::Kind::error);
+    });
+  }
+  link_.ask({{"op", "attach"}, {"from", where_from()}},
+            [this, again = was_connected_](const Result<Json>& answer) {
+              if (answer && !again && terminal_->is_interactive()) show_others(*answer);
+            });
+  link_.ask({{"op", "subscribe"}, {"topics", {"*"}}}, [](const Result<Json>&) {});
+  link_.ask({{"op", "orders"}}, [this](const Result<Json>& answer) {
+    if (answer) announce_missed(*answer);
+  });
+  link_.ask({{"op", "status"}}, [this](const Result<Json>& answer) {
+    if (!answer) return;
+    know(*answer);
+    greet(*answer);
+  });
+  if (was_connected_)
+    terminal_->show("connected again: a new session, the variables of the old one are gone");
+  was_connected_ = true;
+}
+
+void Attachment::greet(const Json& status) {
+  if (std::exchange(greeted_, true) || !terminal_->is_interactive()) return;
+  const std::string text = render_status(status, name_);
+  const auto notes = static_cast<std::size_t>(std::count(notes_.begin(), notes_.end(), '\n'));
+  std::size_t end = 0;
+  for (std::size_t lines = 0; lines <= notes && end != std::string::npos; ++lines)
+    end = text.find('\n', end == 0 ? 0 : end + 1);
+  terminal_->show(text.substr(0, end));
+  if (const auto left = read_left(directory_)) terminal_->show(away_text(directory_, *left, status));
+  if (role_ == "view") terminal_->show("this session has the role view: it reads, and changes nothing");
+  // From here on this user has seen it.
+  keep_due_ = {};
+}
+
+void Attachment::show_others(const Json& answer) {
+  std::string text;
+  const auto others = answer.find("others");
+  if (others == answer.end() || !others->is_array()) return;
+  for (const auto& other : *others) {
+    const std::string from = text_of(other, "from");
+    text += (text.empty() ? "also here: " : ", ") + text_of(other, "user") +
+            (from.empty() ? "" : " (" + from + ")");
+  }
+  if (!text.empty()) terminal_->show(text);
+}
+
+/// Orders that were applied while there was no connection. On the first one, only their numbers are taken.
+void Attachment::announce_missed(const Json& orders) {
+  if (!orders.is_array()) return;
+  std::int64_t newest = last_order_;
+  std::string lines;
+  for (auto report = orders.rbegin(); report != orders.rend(); ++report) {
+    newest = std::max(newest, order_number(*report));
+    if (!greeted_ || order_number(*report) <= last_order_ || text_of(*report, "state") != "applied") continue;
+    if (const auto text = event_text("order", *report)) lines += *text + "\n";
+  }
+  last_order_ = newest;
+  if (!lines.empty()) terminal_->show(lines, Terminal::Kind::event);
+}
+
+void Attachment::lost() {
+  lost_since_ = Clock::now();
+}
+
+void Attachment::said(const Json& message) {
+  const std::string type = text_of(message, "type");
+  if (type == "output") {
+    const bool talk = text_of(message, "stream") == "talk";
+    return terminal_->show(text_of(message, "text"), talk ? Terminal::Kind::talk : Terminal::Kind::value);
+  }
+  if (type != "event") return;
+  const std::string topic = text_of(message, "topic");
+  const auto data = message.find("data");
+  if (data == message.end() || !data->is_object()) return;
+  if (topic == "metrics" && data->contains("step")) status_["step"] = (*data)["step"];
+  if (topic == "order") last_order_ = std::max(last_order_, order_number(*data));
+  if (topic == "run" && data->contains("state")) status_["state"] = (*data)["state"];
+  if (topic == "run" || topic == "rank") status_due_ = {};
+  feed_.push(message, Clock::now());
+}
+
+void Attachment::ask_status() {
+  status_due_ = Clock::now() + kStatusEvery;
+  if (!link_.connected() || !greeted_) return;
+  link_.ask({{"op", "status"}}, [this](const Result<Json>& answer) {
+    if (answer) know(*answer);
+  });
+}
+
+void Attachment::know(const Json& status) {
+  if (!status.is_object()) return;
+  status_ = status;
+  const std::string notes = notes_of(status);
+  const bool news = without_digits(notes) != without_digits(notes_);
+  notes_ = notes;
+  if (greeted_ && news && !notes.empty() && terminal_->is_interactive())
+    terminal_->show(notes, Terminal::Kind::error);
+}
+
+}  // namespace footplate

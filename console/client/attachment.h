@@ -1,0 +1,96 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "console/client/event_feed.h"
+#include "console/client/live_link.h"
+#include "console/client/terminal.h"
+
+namespace footplate {
+
+/// An interactive client of one run: reads chunks, shows what comes of them, and everything that happens
+/// meanwhile. One thread; nothing in the run waits for it.
+class Attachment final : public Background {
+ public:
+  struct Options {
+    std::string role;  ///< asked for, at most what the console gives; empty: that
+    /// While the run starts: lines to show, and whether it is over before there is a console.
+    std::function<std::string()> startup_lines;
+    std::function<bool()> startup_ended;
+  };
+  enum class End {
+    detached,
+    run_over,     ///< the run has ended or was lost
+    not_started,  ///< it ended before there was a console
+    unreachable,  ///< no console answered
+    failed,       ///< without a terminal, the first error ends it: error()
+  };
+
+  Attachment(const RunRecord& run, Options options);
+  ~Attachment() override;
+
+  /// Until the user leaves or the run is over.
+  End run();
+  const Error& error() const { return *error_; }
+
+  int descriptor() const override { return link_.fd(); }
+  std::chrono::milliseconds patience() const override;
+  void look() override;
+  bool over() const override { return over_; }
+  bool is_complete(const std::string& text) override;
+  Completions complete(const std::string& before_cursor) override;
+  void nothing_to_cancel() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Outcome { done, failed, interrupted, left };
+
+  // attachment.cpp: the link and what it says
+  std::optional<End> wait_for_console();
+  void connected(const Json& hello);
+  void greet(const Json& status);
+  void show_others(const Json& answer);
+  void announce_missed(const Json& orders);
+  void lost();
+  void said(const Json& message);
+  void ask_status();
+  void know(const Json& status);
+  void update_prompt();
+  bool is_over() const;
+
+  // attachment_input.cpp: what is typed
+  std::optional<End> use(const std::string& input);
+  Outcome evaluate(const std::string& code);
+  void finish(const Result<Json>& answer, const std::string& code, bool sent);
+  void meta(const std::string& command);
+  void watch(const std::string& arguments);
+  bool wait_seconds(double seconds);
+  void help(const std::string& name);
+  void fail_with(const Error& error);
+
+  const std::string name_;
+  const std::filesystem::path directory_;
+  const Options options_;
+  LiveLink link_;
+  std::unique_ptr<Terminal> terminal_;
+  EventFeed feed_;
+  Json status_ = Json::object();
+  std::string role_;
+  std::string session_;
+  std::string notes_;  ///< as last shown
+  bool over_ = false;
+  bool left_ = false;           ///< \q
+  bool was_connected_ = false;  ///< at least once
+  bool greeted_ = false;
+  bool more_ = false;  ///< look() left something for the next one
+  std::int64_t last_order_ = 0;
+  std::optional<Error> error_;
+  Clock::time_point status_due_{};
+  Clock::time_point keep_due_{};
+  std::optional<Clock::time_point> lost_since_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,470 @@
+#include "console/client/edit_terminal.h"
+
+#include <histedit.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cwchar>
+
+#include "console/client/input_history.h"
+#include "console/client/run_index.h"
+#include "console/client/text.h"
+
+namespace footplate {
+namespace {
+
+// Keys of our own for libedit's functions that can only be reached by a key: nobody types these.
+constexpr wchar_t kCancelKey = L'\x1c';
+constexpr wchar_t kAcceptKey = L'\x1d';
+constexpr wchar_t kPreviousKey = L'\x1e';
+constexpr wchar_t kNextKey = L'\x1f';
+constexpr wchar_t kSearchKey = L'\x1a';  // Ctrl-Z never comes as a key: it is a signal
+constexpr char kEscape = '\x1b';
+
+constexpr const char* kPasteOn = "\x1b[?2004h";
+constexpr const char* kPasteOff = "\x1b[?2004l";
+constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
+constexpr std::size_t kLongestPaste = 256 << 10;  ///< characters: the longest chunk that a console takes
+constexpr std::size_t kMostListed = 100;          ///< completions
+
+class EditTerminal final : public Terminal {
+ public:
+  explicit EditTerminal(Background& background);
+  ~EditTerminal() override;
+
+  Input read() override;
+  void show(std::string_view text, Kind kind) override;
+  void set_prompt(const std::string& prompt) override;
+  void remember(const std::string& input) override;
+  bool is_interactive() const override { return true; }
+
+ private:
+  using Key = unsigned char (EditTerminal::*)();
+  template <Key key>
+  static unsigned char bound(EditLine* edit, int) {
+    return (of(edit)->*key)();
+  }
+  static EditTerminal* of(EditLine* edit);
+  static int next_key(EditLine* edit, wchar_t* key);
+  static wchar_t* prompt_of(EditLine* edit);
+
+  void bind_keys();
+  template <Key key>
+  void bind(const wchar_t* name, std::initializer_list<const wchar_t*> sequences);
+  bool next_byte(char& byte);
+  int decode(char byte, wchar_t* key);
+
+  // Keys
+  unsigned char enter();
+  unsigned char cancel();
+  unsigned char end_of_input();
+  unsigned char paste();
+  unsigned char complete();
+  unsigned char up();
+  unsigned char down();
+  unsigned char home();
+  unsigned char end();
+  unsigned char search();
+  unsigned char to_row(const LineInfoW& line, const wchar_t* row_start, std::size_t column);
+  void list(const Completions& completions);
+
+  std::wstring buffer() const;
+  std::wstring before_cursor() const;
+  void push(wchar_t key);
+  void take_keys(bool on);
+  void hide();
+  void redraw();
+  void resized() override;
+  void suspend() override;
+
+  EditLine* edit_;
+  HistoryW* history_;
+  InputHistory entries_;
+  std::wstring prompt_;
+  bool editing_ = false;  ///< the prompt is on the screen
+  bool cancelled_ = false;
+  bool end_ = false;
+  bool searching_ = false;          ///< in libedit's search, which takes an arrow key for ESC and text
+  std::array<char, 4096> block_{};  ///< read and not yet used
+  std::size_t block_size_ = 0;
+  std::size_t block_used_ = 0;
+  mbstate_t decoding_{};
+};
+
+EditTerminal::EditTerminal(Background& background)
+    : Terminal(background),
+      edit_(::el_init("footplate", stdin, stdout, stderr)),
+      history_(::history_winit()),
+      entries_(state_folder()) {
+  HistEventW event{};
+  ::history_w(history_, &event, H_SETSIZE, static_cast<int>(InputHistory::kMostEntries));
+  for (const auto& entry : entries_.entries()) ::history_w(history_, &event, H_ENTER, wide(entry).c_str());
+  ::el_wset(edit_, EL_CLIENTDATA, this);
+  ::el_wset(edit_, EL_PROMPT, &EditTerminal::prompt_of);
+  ::el_wset(edit_, EL_EDITOR, L"emacs");
+  ::el_wset(edit_, EL_SIGNAL, 0);
+  ::el_wset(edit_, EL_HIST, &::history_w, history_);
+  ::el_wset(edit_, EL_GETCFN, &EditTerminal::next_key);
+  bind_keys();
+  take_keys(true);
+}
+
+EditTerminal::~EditTerminal() {
+  take_keys(false);
+  ::el_end(edit_);
+  ::history_wend(history_);
+}
+
+EditTerminal* EditTerminal::of(EditLine* edit) {
+  void* self = nullptr;
+  ::el_wget(edit, EL_CLIENTDATA, &self);
+  return static_cast<EditTerminal*>(self);
+}
+
+wchar_t* EditTerminal::prompt_of(EditLine* edit) {
+  return of(edit)->prompt_.data();
+}
+
+template <EditTerminal::Key key>
+void EditTerminal::bind(const wchar_t* name, std::initializer_list<const wchar_t*> sequences) {
+  ::el_wset(edit_, EL_ADDFN, name, L"footplate", &EditTerminal::bound<key>);
+  for (const wchar_t* sequence : sequences) ::el_wset(edit_, EL_BIND, sequence, name, nullptr);
+}
+
+void EditTerminal::bind_keys() {
+  bind<&EditTerminal::enter>(L"fp-enter", {L"\r", L"\n"});
+  bind<&EditTerminal::cancel>(L"fp-cancel", {L"\x1c"});
+  bind<&EditTerminal::end_of_input>(L"fp-end", {L"\x04"});
+  bind<&EditTerminal::paste>(L"fp-paste", {L"\x1b[200~"});
+  bind<&EditTerminal::complete>(L"fp-complete", {L"\t"});
+  bind<&EditTerminal::up>(L"fp-up", {L"\x1b[A", L"\x1bOA", L"\x10"});
+  bind<&EditTerminal::down>(L"fp-down", {L"\x1b[B", L"\x1bOB", L"\x0e"});
+  bind<&EditTerminal::home>(L"fp-home", {L"\x1b[H", L"\x1bOH", L"\x1b[1~", L"\x01"});
+  bind<&EditTerminal::end>(L"fp-row-end", {L"\x1b[F", L"\x1bOF", L"\x1b[4~", L"\x05"});
+  bind<&EditTerminal::search>(L"fp-search", {L"\x12"});
+  constexpr std::array<std::array<const wchar_t*, 2>, 8> kOwn{{{L"\x1d", L"ed-newline"},
+                                                               {L"\x1e", L"ed-prev-history"},
+                                                               {L"\x1f", L"ed-next-history"},
+                                                               {L"\x1a", L"em-inc-search-prev"},
+                                                               {L"\x1b[3~", L"ed-delete-next-char"},
+                                                               {L"\x1b[1;5C", L"em-next-word"},
+                                                               {L"\x1b[1;5D", L"ed-prev-word"},
+                                                               {L"\x17", L"ed-delete-prev-word"}}};
+  for (const auto& [sequence, function] : kOwn) ::el_wset(edit_, EL_BIND, sequence, function, nullptr);
+}
+
+Terminal::Input EditTerminal::read() {
+  if (ended_) return {Input::Kind::end, ""};
+  if (background_.over()) return {Input::Kind::over, ""};
+  cancelled_ = end_ = false;
+  editing_ = true;
+  int count = 0;
+  const wchar_t* line = ::el_wgets(edit_, &count);
+  editing_ = false;
+  ::el_wset(edit_, EL_PREP_TERM, 1);
+  if (cancelled_) return {Input::Kind::cancelled, ""};
+  if (background_.over()) return {Input::Kind::over, ""};
+  if (end_ || ended_ || line == nullptr || count <= 0) return {Input::Kind::end, ""};
+  std::wstring text(line, static_cast<std::size_t>(count));  // not NUL-terminated
+  while (!text.empty() && text.back() == L'\n') text.pop_back();
+  return {Input::Kind::text, utf8(text)};
+}
+
+int EditTerminal::next_key(EditLine* edit, wchar_t* key) {
+  EditTerminal& self = *of(edit);
+  for (;;) {
+    if (self.ended_ || self.background_.over()) {
+      self.hide();
+      return 0;
+    }
+    char byte = 0;
+    if (self.next_byte(byte)) {
+      if (self.decode(byte, key) == 1) return 1;
+      continue;
+    }
+    switch (self.next_event(/*with_keys=*/true)) {
+      case Event::interrupt:
+        self.block_used_ = self.block_size_;
+        *key = kCancelKey;
+        return 1;
+      case Event::keys: {
+        const ssize_t got = ::read(STDIN_FILENO, self.block_.data(), self.block_.size());
+        if (got < 0 && (errno == EINTR || errno == EAGAIN)) break;
+        self.ended_ = got <= 0;
+        self.block_used_ = 0;
+        self.block_size_ = got > 0 ? static_cast<std::size_t>(got) : 0;
+        break;
+      }
+      default:
+        break;
+    }
+  }
+}
+
+bool EditTerminal::next_byte(char& byte) {
+  if (block_used_ == block_size_) return false;
+  byte = block_[block_used_++];
+  if (!searching_) return true;
+  const bool sequence = byte == kEscape && block_used_ < block_size_;
+  if (sequence) --block_used_;  // once for the search, which it ends, and once for what it means
+  constexpr std::string_view kOfSearch = "\x08\x12\x13\x16\x17";
+  if (byte >= 0 && byte < 0x20 && kOfSearch.find(byte) == std::string_view::npos) searching_ = false;
+  return true;
+}
+
+/// 1: a character. What isn't one in this locale is left out.
+int EditTerminal::decode(char byte, wchar_t* key) {
+  const std::size_t result = std::mbrtowc(key, &byte, 1, &decoding_);
+  if (result == static_cast<std::size_t>(-1)) decoding_ = {};
+  if (result == 0) *key = L'\0';
+  return result <= 1 ? 1 : 0;
+}
+
+// --- what is on the screen ---
+
+std::wstring EditTerminal::buffer() const {
+  const LineInfoW* line = ::el_wline(edit_);
+  return {line->buffer, line->lastchar};
+}
+
+std::wstring EditTerminal::before_cursor() const {
+  const LineInfoW* line = ::el_wline(edit_);
+  return {line->buffer, line->cursor};
+}
+
+/// Takes the prompt and what is typed from the screen; the cursor is then where the prompt began.
+void EditTerminal::hide() {
+  if (!editing_) return;
+  const std::size_t row = place_after(before_cursor(), prompt_.size(), width()).row;
+  const std::size_t up = std::min(row, height() - 1);  // what is higher has been scrolled away
+  if (up > 0) std::fprintf(stdout, "\x1b[%zuA", up);
+  std::fputs("\r\x1b[J", stdout);
+}
+
+void EditTerminal::redraw() {
+  if (editing_) ::el_wset(edit_, EL_REFRESH);
+  std::fflush(stdout);
+}
+
+void EditTerminal::show(std::string_view text, Kind kind) {
+  hide();
+  for (const char byte : styled(text, kind)) {
+    if (byte == '\n') std::fputc('\r', stdout);  // the terminal is in libedit's mode
+    std::fputc(byte, stdout);
+  }
+  redraw();
+}
+
+void EditTerminal::set_prompt(const std::string& prompt) {
+  const std::wstring next = wide(prompt);
+  if (next == prompt_) return;
+  hide();
+  prompt_ = next;
+  redraw();
+}
+
+void EditTerminal::resized() {
+  hide();  // by now the terminal has wrapped the text to its new width
+  ::el_resize(edit_);
+  redraw();
+}
+
+/// Keys come one by one and without an echo also while a chunk runs: what is typed ahead waits for the next
+/// prompt and doesn't mix with the output.
+void EditTerminal::take_keys(bool on) {
+  std::fputs(on ? kPasteOn : kPasteOff, stdout);
+  std::fflush(stdout);
+  ::el_wset(edit_, EL_PREP_TERM, on ? 1 : 0);
+}
+
+void EditTerminal::suspend() {
+  hide();
+  take_keys(false);
+  Terminal::suspend();
+  take_keys(true);
+  ::el_resize(edit_);
+  redraw();
+}
+
+void EditTerminal::remember(const std::string& input) {
+  HistEventW event{};
+  if (entries_.add(input)) ::history_w(history_, &event, H_ENTER, wide(input).c_str());
+}
+
+// --- keys ---
+
+void EditTerminal::push(wchar_t key) {
+  const std::array<wchar_t, 2> text{key, L'\0'};
+  ::el_wpush(edit_, text.data());
+}
+
+/// From any row: a whole input is taken, one that goes on gets another row. An empty last row ends it always.
+unsigned char EditTerminal::enter() {
+  const std::wstring text = buffer();
+  const LineInfoW* line = ::el_wline(edit_);
+  if (!text.ends_with(L'\n') && !background_.is_complete(utf8(text))) {
+    ::el_winsertstr(edit_, L"\n");
+    return CC_REFRESH;
+  }
+  ::el_cursor(edit_, static_cast<int>(line->lastchar - line->cursor));
+  push(kAcceptKey);
+  return CC_REFRESH;
+}
+
+unsigned char EditTerminal::cancel() {
+  if (buffer().empty()) {
+    background_.nothing_to_cancel();
+    return CC_NORM;
+  }
+  cancelled_ = true;
+  const LineInfoW* line = ::el_wline(edit_);
+  ::el_cursor(edit_, static_cast<int>(line->lastchar - line->cursor));
+  push(kAcceptKey);
+  return CC_REFRESH;
+}
+
+unsigned char EditTerminal::end_of_input() {
+  const LineInfoW* line = ::el_wline(edit_);
+  if (line->buffer == line->lastchar) {
+    end_ = true;
+    hide();
+    return CC_EOF;
+  }
+  if (line->cursor == line->lastchar) return CC_ERROR;
+  ::el_cursor(edit_, 1);
+  ::el_deletestr(edit_, 1);
+  return CC_REFRESH;
+}
+
+/// What stands between the marks of a bracketed paste, as one piece: nothing in it is a key.
+unsigned char EditTerminal::paste() {
+  std::wstring text;
+  while (!text.ends_with(kPasteEnd)) {
+    wchar_t character = 0;
+    if (::el_wgetc(edit_, &character) != 1 || character == kCancelKey) return CC_EOF;
+    if (text.size() < kLongestPaste + kPasteEnd.size())
+      text += character;
+    else if (character == kPasteEnd.back())
+      break;
+  }
+  if (text.ends_with(kPasteEnd)) text.resize(text.size() - kPasteEnd.size());
+  for (std::size_t at = 0; (at = text.find(L"\r\n", at)) != std::wstring::npos;) text.erase(at, 1);
+  std::replace(text.begin(), text.end(), L'\r', L'\n');
+  std::erase_if(text, [](wchar_t c) { return (c < 0x20 && c != L'\n' && c != L'\t') || c == 0x7f; });
+  while (!text.empty() && text.back() == L'\n') text.pop_back();
+  if (!text.empty()) ::el_winsertstr(edit_, text.c_str());
+  return CC_REFRESH;
+}
+
+unsigned char EditTerminal::complete() {
+  const std::string typed = utf8(before_cursor());
+  const Completions completions = background_.complete(typed);
+  if (completions.items.empty() || completions.start > typed.size()) return CC_REFRESH_BEEP;
+  std::string common = completions.items.front().text;
+  for (const auto& item : completions.items) {
+    const auto differ = std::mismatch(common.begin(), common.end(), item.text.begin(), item.text.end());
+    common.erase(differ.first, common.end());
+  }
+  const std::size_t length = typed.size() - completions.start;
+  if (common.size() > length && common.compare(0, length, typed, completions.start) == 0) {
+    ::el_winsertstr(edit_, wide(common.substr(length)).c_str());
+    if (completions.items.size() == 1) return CC_REFRESH;
+  } else if (completions.items.size() == 1 && common.size() == length) {
+    show(completions.items.front().text + "  " + completions.items.front().note, Kind::event);
+    return CC_NORM;
+  }
+  if (common.size() <= length) list(completions);
+  return CC_REFRESH;
+}
+
+void EditTerminal::list(const Completions& completions) {
+  std::size_t longest = 0;
+  for (const auto& item : completions.items) longest = std::max(longest, item.text.size());
+  std::string text;
+  const std::size_t shown = std::min(completions.items.size(), kMostListed);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& item = completions.items[i];
+    text += cut(item.text + std::string(longest - item.text.size() + 2, ' ') + item.note, width() - 1) + "\n";
+  }
+  if (shown < completions.items.size())
+    text += "… and " + std::to_string(completions.items.size() - shown) + " more\n";
+  show(text, Kind::talk);
+}
+
+/// A row up inside an input of several lines; from its first row, to the history.
+unsigned char EditTerminal::up() {
+  const LineInfoW* line = ::el_wline(edit_);
+  const wchar_t* start = line->cursor;
+  while (start > line->buffer && start[-1] != L'\n') --start;
+  if (start == line->buffer) {
+    push(kPreviousKey);
+    return CC_NORM;
+  }
+  const wchar_t* above = start - 1;
+  while (above > line->buffer && above[-1] != L'\n') --above;
+  return to_row(*line, above, static_cast<std::size_t>(line->cursor - start));
+}
+
+unsigned char EditTerminal::down() {
+  const LineInfoW* line = ::el_wline(edit_);
+  const wchar_t* start = line->cursor;
+  while (start > line->buffer && start[-1] != L'\n') --start;
+  const wchar_t* below = std::find(line->cursor, line->lastchar, L'\n');
+  if (below == line->lastchar) {
+    push(kNextKey);
+    return CC_NORM;
+  }
+  return to_row(*line, below + 1, static_cast<std::size_t>(line->cursor - start));
+}
+
+unsigned char EditTerminal::home() {
+  const LineInfoW* line = ::el_wline(edit_);
+  const wchar_t* start = line->cursor;
+  while (start > line->buffer && start[-1] != L'\n') --start;
+  return to_row(*line, start, 0);
+}
+
+unsigned char EditTerminal::end() {
+  const LineInfoW* line = ::el_wline(edit_);
+  return to_row(*line, std::find(line->cursor, line->lastchar, L'\n'), 0);
+}
+
+unsigned char EditTerminal::search() {
+  searching_ = true;
+  push(kSearchKey);
+  return CC_NORM;
+}
+
+unsigned char EditTerminal::to_row(const LineInfoW& line, const wchar_t* row_start, std::size_t column) {
+  const wchar_t* row_end = std::find(row_start, line.lastchar, L'\n');
+  const wchar_t* target = std::min(row_start + column, row_end);
+  ::el_cursor(edit_, static_cast<int>(target - line.cursor));
+  return CC_REFRESH;
+}
+
+}  // namespace
+
+CursorPlace place_after(std::wstring_view text, std::size_t prompt_columns, std::size_t width) {
+  // As libedit lays text out: a wide character that doesn't fit goes to the next row whole, a full row ends.
+  constexpr std::size_t kTab = 8;
+  CursorPlace place{prompt_columns / width, prompt_columns % width};
+  for (const wchar_t character : text) {
+    std::size_t needs = static_cast<std::size_t>(columns(character));
+    if (character == L'\t') needs = kTab - place.column % kTab;
+    if (character == L'\n' || place.column + needs > width) place = {place.row + 1, 0};
+    if (character == L'\n') continue;
+    place.column += needs;
+    if (place.column >= width) place = {place.row + 1, 0};
+  }
+  return place;
+}
+
+std::unique_ptr<Terminal> make_edit_terminal(Background& background) {
+  return std::make_unique<EditTerminal>(background);
+}
+
+}  // namespace footplate

@@ -1,0 +1,98 @@
+#include "console/client/find_run.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "console/client/run_index.h"
+#include "protocol/schema.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kListed = 10;  ///< names in an error message
+
+std::string listed(const std::vector<const RunRecord*>& runs, bool with_path) {
+  std::string text;
+  for (std::size_t i = 0; i < runs.size() && i < kListed; ++i)
+    text += (text.empty() ? "" : ", ") + (with_path ? runs[i]->directory.string() : runs[i]->name()) + " (" +
+            runs[i]->state() + ")";
+  return runs.size() > kListed ? text + ", … (footplate ls -a)" : text;
+}
+
+std::vector<const RunRecord*> select(const std::vector<RunRecord>& runs, const auto& condition) {
+  std::vector<const RunRecord*> selected;
+  for (const auto& run : runs)
+    if (condition(run)) selected.push_back(&run);
+  return selected;
+}
+
+bool is_live(const RunRecord& run) {
+  return run.life == Life::live;
+}
+
+Result<RunRecord> the_only_one(const std::vector<RunRecord>& runs, Wanted wanted) {
+  const auto live = select(runs, is_live);
+  if (live.size() == 1) return *live.front();
+  if (live.size() > 1)
+    return fail(ErrorKind::usage, "several runs are live, name one: " + listed(live, false));
+  if (runs.empty())
+    return fail(ErrorKind::unreachable, "there is no run yet, here or in " + index_folder().string() +
+                                            "; start one with: footplate run CONFIG");
+  if (wanted == Wanted::any) return runs.front();
+  return fail(ErrorKind::unreachable,
+              "no run is live; the last one, " + runs.front().name() + ", " + runs.front().outcome());
+}
+
+/// Of several runs with one name the live one is meant, then the one in this folder, then the newest.
+Result<RunRecord> best_of(const std::vector<const RunRecord*>& named) {
+  std::vector<const RunRecord*> live;
+  std::copy_if(named.begin(), named.end(), std::back_inserter(live),
+               [](const auto* run) { return is_live(*run); });
+  if (live.size() > 1)
+    return fail(ErrorKind::usage, "several live runs have that name, give the path: " + listed(live, true));
+  if (live.size() == 1) return *live.front();
+  std::error_code ignored;
+  const fs::path here = fs::absolute(runs_folder(), ignored).lexically_normal();
+  for (const auto* run : named)
+    if (run->directory.parent_path() == here) return *run;
+  return *named.front();
+}
+
+}  // namespace
+
+Result<RunRecord> find_run(const std::string& name, Wanted wanted) {
+  std::error_code ignored;
+  if (name.find('/') != std::string::npos || fs::exists(fs::path(name) / "run.json", ignored))
+    return read_run(name);
+  const auto runs = known_runs();
+  if (name.empty()) return the_only_one(runs, wanted);
+  const auto named = select(runs, [&](const RunRecord& run) { return run.name() == name; });
+  if (!named.empty()) return best_of(named);
+  std::vector<std::string> names;
+  for (const auto& run : runs) names.push_back(run.name());
+  std::string message = "there is no run '" + name + "'";
+  if (const std::string near = nearest(name, names); !near.empty()) message += "; did you mean " + near + "?";
+  const auto all = select(runs, [](const RunRecord&) { return true; });
+  message += all.empty() ? "; start one with: footplate run CONFIG" : " (runs: " + listed(all, false) + ")";
+  return fail(ErrorKind::unreachable, std::move(message));
+}
+
+Error not_live(const RunRecord& record) {
+  const std::string name = record.name();
+  std::string message = "run " + name + " ";
+  if (record.life == Life::live && record.elsewhere())
+    message += "is on host " + record.host() + ", and its console listens only there; try: ssh " +
+               record.host() + " footplate status " + record.directory.string();
+  else if (record.life == Life::live)
+    message += "is " + record.state() + " and its console doesn't answer yet; see " +
+               (record.directory / "log" / "launcher.log").string();
+  else
+    message += record.outcome() + "; see: footplate log " + name + "; go on with: footplate run --name " +
+               name + " --resume auto";
+  return Error{ErrorKind::unreachable, std::move(message)};
+}
+
+}  // namespace footplate

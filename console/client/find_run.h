@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "console/client/run_record.h"
+
+namespace footplate {
+
+/// What a command can do with.
+enum class Wanted {
+  live,  ///< only a run that one can speak to
+  any,   ///< an ended or lost one too: left out, the newest one where none is live
+};
+
+/// The run a user means by `name`: a name, a path, or nothing where only one run is live. Errors
+/// (unreachable): no such run, with the nearest name and the list; (usage): several, with their paths.
+Result<RunRecord> find_run(const std::string& name, Wanted wanted);
+
+/// Why one can't speak to `record`: what happened to it and the next command. Unreachable.
+Error not_live(const RunRecord& record);
+
+}  // namespace footplate

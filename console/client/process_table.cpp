@@ -1,0 +1,71 @@
+#include "console/client/process_table.h"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+namespace footplate {
+
+ProcessEntry process_entry(pid_t pid) {
+  ProcessEntry entry;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (pid <= 0 || !std::getline(file, line)) return entry;
+  // "PID (NAME) STATE PPID PGRP SESSION …"; the name may hold spaces and parentheses.
+  const auto open = line.find('(');
+  const auto close = line.rfind(')');
+  if (open == std::string::npos || close == std::string::npos) return entry;
+  pid_t parent = 0;
+  pid_t group = 0;
+  std::istringstream rest(line.substr(close + 1));
+  if (!(rest >> entry.state >> parent >> group >> entry.session)) return {};
+  constexpr int kFieldsBetween = 15;  // after the session, up to starttime (proc(5))
+  std::string skipped;
+  for (int i = 0; i < kFieldsBetween; ++i) rest >> skipped;
+  rest >> entry.started;
+  entry.name = line.substr(open + 1, close - open - 1);
+  entry.pid = pid;
+  return entry;
+}
+
+namespace {
+
+std::vector<ProcessEntry> processes_that(const std::function<bool(const ProcessEntry&)>& wanted) {
+  std::vector<ProcessEntry> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size())
+      continue;
+    ProcessEntry process = process_entry(pid);
+    if (process.pid != 0 && process.state != 'Z' && wanted(process)) found.push_back(std::move(process));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<ProcessEntry> processes_of_session(pid_t session) {
+  return processes_that([=](const ProcessEntry& process) { return process.session == session; });
+}
+
+std::vector<ProcessEntry> processes_with_variable(const std::string& line) {
+  return processes_that([&](const ProcessEntry& process) {
+    std::ifstream file("/proc/" + std::to_string(process.pid) + "/environ", std::ios::binary);
+    for (std::string entry; std::getline(file, entry, '\0');)
+      if (entry == line) return true;
+    return false;
+  });
+}
+
+bool is_footplate_process(pid_t pid, std::uint64_t started) {
+  const ProcessEntry entry = process_entry(pid);
+  if (started != 0 && entry.started != started) return false;
+  return entry.pid != 0 && entry.state != 'Z' && entry.name.rfind("footplate", 0) == 0;
+}
+
+}  // namespace footplate

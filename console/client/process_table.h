@@ -1,0 +1,33 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace footplate {
+
+/// A line of the system's process table.
+struct ProcessEntry {
+  pid_t pid = 0;
+  std::string name;  ///< at most 15 characters
+  char state = '?';  ///< 'Z' for one that has ended and that nobody has waited for
+  pid_t session = 0;
+  std::uint64_t started = 0;  ///< clock ticks since boot: with the pid it names a process for good
+};
+
+/// The process, or one with pid 0 where there is none.
+ProcessEntry process_entry(pid_t pid);
+
+/// All processes of a session that haven't ended.
+std::vector<ProcessEntry> processes_of_session(pid_t session);
+
+/// All processes of this user whose environment has the line NAME=VALUE and that haven't ended.
+std::vector<ProcessEntry> processes_with_variable(const std::string& line);
+
+/// Whether `pid` runs and is one of footplate's programs: a pid from a file may since belong to another
+/// program. `started`, where it isn't 0, has to be right as well.
+bool is_footplate_process(pid_t pid, std::uint64_t started = 0);
+
+}  // namespace footplate

@@ -1,0 +1,140 @@
+#include "console/client/run_record.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <ctime>
+
+#include "console/client/json_file.h"
+#include "console/client/process_table.h"
+
+namespace footplate {
+namespace {
+
+Life life_of(const RunRecord& record) {
+  if (is_footplate_process(record.launcher(),
+                           static_cast<std::uint64_t>(integer_of(record.run, "launcher_started", 0))) &&
+      !record.elsewhere()) {
+    // The supervisor lives on for a moment after it wrote the end.
+    return text_of(record.run, "state") == "ended" ? Life::ended : Life::live;
+  }
+  if (record.result.is_object()) return Life::ended;
+  if (record.elsewhere()) return text_of(record.run, "state") == "ended" ? Life::ended : Life::live;
+  const Json ranks = record.run.contains("ranks") ? record.run["ranks"] : Json();
+  for (const auto& rank : ranks.is_array() ? ranks : Json::array())
+    if (is_footplate_process(static_cast<pid_t>(integer_of(rank, "pid", 0)))) return Life::live;
+  return Life::lost;
+}
+
+}  // namespace
+
+std::string_view to_string(Life life) {
+  switch (life) {
+    case Life::live:
+      return "live";
+    case Life::lost:
+      return "lost";
+    case Life::ended:
+      return "ended";
+  }
+  return "?";
+}
+
+std::string text_of(const Json& object, const char* field) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(field);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+double number_of(const Json& object, const char* field) {
+  if (!object.is_object()) return NAN;
+  const auto found = object.find(field);
+  return found == object.end() ? NAN : number_from_json(*found).value_or(NAN);
+}
+
+bool flag_of(const Json& object, const char* field) {
+  if (!object.is_object()) return false;
+  const auto found = object.find(field);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+std::int64_t integer_of(const Json& object, const char* field, std::int64_t otherwise) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53: beyond it a double need not be an integer
+  const double value = number_of(object, field);
+  return std::abs(value) <= kExact ? static_cast<std::int64_t>(value) : otherwise;  // false for NaN
+}
+
+std::string RunRecord::socket() const {
+  return text_of(run, "socket");
+}
+std::string RunRecord::host() const {
+  return text_of(run, "host");
+}
+pid_t RunRecord::launcher() const {
+  return static_cast<pid_t>(integer_of(run, "launcher_pid", 0));
+}
+
+std::string RunRecord::name() const {
+  const std::string name = text_of(run, "name");
+  return name.empty() ? directory.filename().string() : name;
+}
+
+std::string RunRecord::state() const {
+  if (life != Life::live) return std::string(to_string(life));
+  const std::string state = text_of(run, "state");
+  return state.empty() ? "starting" : state;
+}
+
+std::int64_t RunRecord::step() const {
+  return integer_of(result, "step", integer_of(run, "step", 0));
+}
+
+bool RunRecord::elsewhere() const {
+  return !host().empty() && host() != host_name();
+}
+
+std::string RunRecord::outcome() const {
+  if (life == Life::live) return "is live";
+  if (!result.is_object())
+    return "was lost at or after step " + std::to_string(step()) +
+           ": its processes are gone and left no result (a reboot, or everything was killed)";
+  const std::int64_t code = integer_of(result, "code", 1);
+  const std::string reason = text_of(result, "reason");
+  std::string text =
+      "ended at step " + std::to_string(step()) + ": " + (reason.empty() ? "no reason given" : reason);
+  if (const std::string checkpoint = text_of(result, "checkpoint"); !checkpoint.empty())
+    text += ", checkpoint " + checkpoint;
+  return text + " (exit code " + std::to_string(code) + ")";
+}
+
+Result<RunRecord> read_run(const std::filesystem::path& directory) {
+  RunRecord record;
+  std::error_code ignored;
+  record.directory = std::filesystem::absolute(directory, ignored).lexically_normal();
+  if (!record.directory.has_filename()) record.directory = record.directory.parent_path();
+  auto run = read_json_file(record.directory / "run.json");
+  if (!run)
+    return fail(ErrorKind::unreachable, record.directory.string() + " holds no run: " + run.error().message);
+  if (!run->is_object())
+    return fail(ErrorKind::unreachable, (record.directory / "run.json").string() + " holds no object");
+  record.run = *std::move(run);
+  if (auto result = read_json_file(record.directory / "result.json")) record.result = *std::move(result);
+  record.life = life_of(record);
+  return record;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+double seconds_since(const std::string& iso) {
+  std::tm utc{};
+  const char* rest = ::strptime(iso.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
+  if (rest == nullptr) return -1;
+  return std::difftime(std::time(nullptr), timegm(&utc));
+}
+
+}  // namespace footplate

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "protocol/json.h"
+
+namespace footplate {
+
+/// How a run is, judged from its files and the processes of this host.
+enum class Life {
+  live,   ///< its supervisor or one of its ranks runs
+  lost,   ///< its record says it runs, and none of its processes does
+  ended,  ///< it has a result
+};
+
+std::string_view to_string(Life life);
+
+/// A run as its folder describes it: run.json and, where it has ended, result.json.
+struct RunRecord {
+  std::filesystem::path directory;
+  Json run = Json::object();
+  Json result;  ///< null until the run has ended
+  Life life = Life::lost;
+
+  std::string name() const;
+  std::string state() const;  ///< "running", "lost", "ended", …
+  std::string socket() const;
+  std::string host() const;
+  std::int64_t step() const;
+  pid_t launcher() const;  ///< the supervisor; 0 where the record lacks it
+  bool elsewhere() const;  ///< on another host
+
+  /// "done at step 1300, checkpoint …, exit code 0", or why nothing is known.
+  std::string outcome() const;
+};
+
+/// Error (unreachable): `directory` holds no run.
+Result<RunRecord> read_run(const std::filesystem::path& directory);
+
+/// This host's name, as run.json has it.
+std::string host_name();
+
+/// How long ago an ISO time was, in seconds; negative if it can't be read.
+double seconds_since(const std::string& iso);
+
+/// The field of an object that may lack it or hold another type.
+std::string text_of(const Json& object, const char* field);
+double number_of(const Json& object, const char* field);
+bool flag_of(const Json& object, const char* field);
+std::int64_t integer_of(const Json& object, const char* field, std::int64_t otherwise);
+
+}  // namespace footplate

@@ -1,0 +1,130 @@
+#include "console/client/terminal.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "console/client/text.h"
+
+namespace footplate {
+namespace {
+
+constexpr std::array kSignals{SIGINT, SIGWINCH, SIGTSTP, SIGTERM, SIGHUP, SIGQUIT};
+
+sigset_t signals_to_read() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : kSignals) sigaddset(&set, number);
+  return set;
+}
+
+winsize size_of_terminal() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  return size;
+}
+
+const char* color_of(Terminal::Kind kind) {
+  switch (kind) {
+    case Terminal::Kind::event:
+      return "\x1b[2m";
+    case Terminal::Kind::error:
+      return "\x1b[31m";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Terminal::Terminal(Background& background) : background_(background) {
+  const sigset_t set = signals_to_read();
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool plain = term == nullptr || *term == '\0' || std::strcmp(term, "dumb") == 0;
+  color_ = ::isatty(STDOUT_FILENO) == 1 && !plain && (no_color == nullptr || *no_color == '\0');
+}
+
+Terminal::~Terminal() {
+  ::close(signals_);
+  const sigset_t set = signals_to_read();
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+std::size_t Terminal::width() const {
+  constexpr std::size_t kUsual = 80;
+  const winsize size = size_of_terminal();
+  return size.ws_col > 1 ? size.ws_col : kUsual;
+}
+
+std::size_t Terminal::height() const {
+  constexpr std::size_t kUsual = 24;
+  const winsize size = size_of_terminal();
+  return size.ws_row > 1 ? size.ws_row : kUsual;
+}
+
+Terminal::Woken Terminal::wait() {
+  switch (next_event(/*with_keys=*/false)) {
+    case Event::interrupt:
+      return Woken::interrupted;
+    case Event::ended:
+      return Woken::ended;
+    default:
+      return Woken::something;
+  }
+}
+
+Terminal::Event Terminal::next_event(bool with_keys) {
+  if (ended_) return Event::ended;
+  std::array<pollfd, 3> ready{{{signals_, POLLIN, 0},
+                               {background_.descriptor(), POLLIN, 0},
+                               {with_keys ? STDIN_FILENO : -1, POLLIN, 0}}};
+  const int count =
+      ::poll(ready.data(), ready.size(), static_cast<int>(std::max<long>(0, background_.patience().count())));
+  if (count < 0 && errno != EINTR) return Event::ended;
+  if (count > 0 && ready[0].revents != 0) return take_signal();
+  if (count <= 0 || ready[1].revents != 0) background_.look();
+  return count > 0 && ready[2].revents != 0 ? Event::keys : Event::nothing;
+}
+
+Terminal::Event Terminal::take_signal() {
+  signalfd_siginfo info{};
+  if (::read(signals_, &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info))) return Event::nothing;
+  switch (static_cast<int>(info.ssi_signo)) {
+    case SIGINT:
+      return Event::interrupt;
+    case SIGWINCH:
+      resized();
+      return Event::nothing;
+    case SIGTSTP:
+      suspend();
+      return Event::nothing;
+    default:
+      ended_ = true;
+      return Event::ended;
+  }
+}
+
+void Terminal::suspend() {
+  ::kill(::getpid(), SIGSTOP);  // TSTP itself is blocked
+}
+
+std::string Terminal::styled(std::string_view text, Kind kind) const {
+  std::string shown = in_locale(printable(text));
+  while (!shown.empty() && shown.back() == '\n') shown.pop_back();
+  const char* color = color_ ? color_of(kind) : "";
+  if (*color == '\0') return shown + "\n";
+  return color + shown + "\x1b[0m\n";
+}
+
+}  // namespace footplate

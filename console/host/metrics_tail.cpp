@@ -1,0 +1,27 @@
+#include "console/host/metrics_tail.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+namespace footplate::host {
+namespace {
+
+constexpr std::streamoff kTail = 64 * 1024;
+
+}  // namespace
+
+Json latest_metrics(const std::filesystem::path& path) {
+  Json latest = Json::object();
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return latest;
+  const std::streamoff start = std::max<std::streamoff>(0, file.tellg() - kTail);
+  file.seekg(start);
+  std::string line;
+  if (start > 0) std::getline(file, line);  // the rest of one
+  while (std::getline(file, line))
+    if (const auto metrics = parse_line(line); metrics && metrics->is_object()) latest.update(*metrics);
+  return latest;
+}
+
+}  // namespace footplate::host

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+
+#include "protocol/json.h"
+
+namespace footplate::host {
+
+/// The latest value of each metric by the end of metrics.jsonl: what a new console starts with. An empty
+/// object where there is no file.
+Json latest_metrics(const std::filesystem::path& path);
+
+}  // namespace footplate::host

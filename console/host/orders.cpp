@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "console/host/console.h"
+
+// Orders on their way from clients and scripts to rank 0 and back.
+
+namespace footplate::host {
+namespace {
+
+constexpr double kWithdrawTimeout_s = 6;  ///< rank 0 decides every order within 5 s
+constexpr std::size_t kMaxSource = 16U * 1024;
+
+std::string needs(const std::string& name, Role needed, Role given) {
+  return name + " needs the role " + std::string(to_string(needed)) + "; this session has " +
+         std::string(to_string(given));
+}
+
+}  // namespace
+
+Result<void> Console::allowed(const Client& client, const Order& order) const {
+  for (const Change& change : order.changes) {
+    const SettingSpec* spec = view_.schema().setting(change.name);
+    if (spec == nullptr) return fail(ErrorKind::usage, view_.schema().unknown_setting(change.name));
+    if (auto value = view_.schema().check_live(change.name, to_json(change.value)); !value)
+      return tl::unexpected(value.error());
+    if (client.role < spec->role)
+      return fail(ErrorKind::refused, needs(change.name, spec->role, client.role));
+  }
+  for (const Call& call : order.calls) {
+    const ActionSpec* spec = view_.schema().action(call.action);
+    if (spec == nullptr) return fail(ErrorKind::usage, view_.schema().unknown_action(call.action));
+    if (client.role < spec->role)
+      return fail(ErrorKind::refused, needs(call.action, spec->role, client.role));
+  }
+  return {};
+}
+
+Result<std::string> Console::submit(Client& client, Order order) {
+  if (order.changes.empty() && order.calls.empty())
+    return fail(ErrorKind::usage, "an order has to change or call something");
+  if (view_.result()) return fail(ErrorKind::refused, "the run has ended");
+  if (auto may = allowed(client, order); !may) return tl::unexpected(may.error());
+  for (Call& call : order.calls) {
+    auto arguments = view_.schema().check_arguments(call.action, call.arguments);
+    if (!arguments) return tl::unexpected(arguments.error());
+    call.arguments = *std::move(arguments);
+  }
+  order.id = 0;
+  order.session = client.session;
+  order.user = client.user;
+  order.source = order.source.substr(0, kMaxSource);
+  const std::string ref = ref_prefix_ + std::to_string(++last_ref_);
+  const Json json = to_json(order);
+  if (!rank_.send({{"type", "order"}, {"ref", ref}, {"order", json}}))
+    return fail(ErrorKind::failed, "the order is longer than a line of 1 MiB, or rank 0 reads no more");
+  book_.submitted(ref, json);
+  return ref;
+}
+
+void Console::withdraw(const OrderBook::Entry& entry) {
+  if (entry.final()) return;
+  if (entry.id != 0)
+    to_rank({{"type", "withdraw"}, {"id", entry.id}});
+  else
+    to_rank({{"type", "withdraw"}, {"ref", entry.ref}});
+}
+
+void Console::wait_order(Request& request, std::uint64_t id, const std::string& ref, Until until,
+                         std::optional<double> timeout_s) {
+  const OrderBook::Entry* entry = book_.find(id, ref);
+  if (entry == nullptr)
+    return request.answer(
+        fail(ErrorKind::usage, "there is no order " + (id != 0 ? std::to_string(id) : "'" + ref + "'")));
+  const auto report = [this, id, ref] {
+    const OrderBook::Entry* found = book_.find(id, ref);
+    return found != nullptr ? found->report : Json::object();
+  };
+  Waits::Wait wait;
+  wait.owner = request.client.id;
+  wait.order_id = entry->id;
+  wait.order_ref = entry->ref;
+  wait.ready = [this, id, ref, until, report]() -> std::optional<Result<Json>> {
+    const OrderBook::Entry* found = book_.find(id, ref);
+    const bool done = found == nullptr || until == Until::now || found->final() ||
+                      (until == Until::committed && found->committed());
+    return done ? std::optional<Result<Json>>(report()) : std::nullopt;
+  };
+  wait.deadline = after(timeout_s);
+  wait.late = [report]() -> Result<Json> {
+    Json late = report();
+    late["timed_out"] = true;
+    return late;
+  };
+  wait.answer = std::move(request.answer);
+  wait.of_script = request.message.value("type", "") == "request";
+  if (wait.of_script) {
+    wait.note = script_answer(request.client, "note", request.message.value("id", Json()));
+    if (entry->report.value("state", "") == "waiting") wait.note(entry->report);  // it was said already
+  }
+  waits_.add(std::move(wait), now_);
+}
+
+void Console::wait_call(Client& client, std::uint64_t order, std::int64_t call,
+                        std::optional<double> timeout_s, Answer answer) {
+  Waits::Wait wait;
+  wait.owner = client.id;
+  const auto report = [this, order, call] { return book_.call(order, call); };
+  if (report().is_null())
+    return answer(fail(ErrorKind::usage,
+                       "there is no call " + std::to_string(call) + " of order " + std::to_string(order)));
+  wait.ready = [report]() -> std::optional<Result<Json>> {
+    Json now = report();
+    const std::string state = now.is_object() ? now.value("state", "") : "failed";
+    if (state == "done" || state == "failed" || state == "cancelled") return Result<Json>(std::move(now));
+    return std::nullopt;
+  };
+  wait.deadline = after(timeout_s);
+  wait.late = [report]() -> Result<Json> {
+    Json late = report();
+    late["timed_out"] = true;
+    return late;
+  };
+  wait.answer = std::move(answer);
+  waits_.add(std::move(wait), now_);
+}
+
+/// The final report of an order for a program; one that nobody agreed on in time is withdrawn first. An
+/// order for a later step is answered as soon as it is committed.
+void Console::answer_with_outcome(Request& request, const std::string& ref, Until until, double timeout_s,
+                                  Answer answer) {
+  Client& client = request.client;
+  const auto withdrawn = [answer, timeout_s](const std::string& waited_for) {
+    return [answer, timeout_s, waited_for](Result<Json> outcome) {
+      if (!outcome || outcome->value("state", "") != "withdrawn") return answer(std::move(outcome));
+      answer(fail(ErrorKind::timed_out, "not agreed by all ranks within " + shortest(timeout_s) + " s" +
+                                            (waited_for.empty() ? "" : " (" + waited_for + ")") +
+                                            "; withdrawn, nothing changed"));
+    };
+  };
+  const auto decided = [this, &client, ref, answer, withdrawn](Result<Json> report) {
+    if (!report || !report->value("timed_out", false) || report->value("state", "") == "committed")
+      return answer(std::move(report));
+    if (const OrderBook::Entry* entry = book_.find(0, ref)) withdraw(*entry);
+    const Json none = Json::object();
+    Request last{client, none, withdrawn(report->value("text", ""))};
+    wait_order(last, 0, ref, Until::final, kWithdrawTimeout_s);
+  };
+  const Json none = Json::object();
+  Request first{client, none, decided};
+  wait_order(first, 0, ref, until, timeout_s);
+}
+
+}  // namespace footplate::host

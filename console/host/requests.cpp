@@ -1,0 +1,321 @@
+#include <algorithm>
+#include <array>
+
+#include "console/host/console.h"
+
+// What clients and scripts ask (docs/protocol.md): one function for each operation.
+
+namespace footplate::host {
+namespace {
+
+constexpr double kOrderTimeout_s = 30;                  ///< where a request doesn't say
+constexpr std::chrono::milliseconds kFresh{100};        ///< a younger status is told as it is
+constexpr std::chrono::milliseconds kRankAnswers{100};  ///< else rank 0 is silent, and so it is said
+
+std::optional<double> timeout_of(const Json& message) {
+  const auto found = message.find("timeout_s");
+  return found == message.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
+}
+
+}  // namespace
+
+const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_ping},
+                                                         {"status", &Console::op_status},
+                                                         {"schema", &Console::op_schema},
+                                                         {"get", &Console::op_get},
+                                                         {"set", &Console::op_set},
+                                                         {"call", &Console::op_call},
+                                                         {"cancel", &Console::op_cancel},
+                                                         {"orders", &Console::op_orders},
+                                                         {"eval", &Console::op_eval},
+                                                         {"interrupt", &Console::op_interrupt},
+                                                         {"complete", &Console::op_complete},
+                                                         {"help", &Console::op_help},
+                                                         {"role", &Console::op_role},
+                                                         {"attach", &Console::op_attach},
+                                                         {"subscribe", &Console::op_subscribe},
+                                                         {"bye", &Console::op_bye},
+                                                         {nullptr, nullptr}};
+
+const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_order},
+                                                      {"wait_order", &Console::op_wait_order},
+                                                      {"wait_call", &Console::op_wait_call},
+                                                      {"wait_step", &Console::op_wait_step},
+                                                      {"status", &Console::op_status},
+                                                      {"settings", &Console::op_get},
+                                                      {"metrics", &Console::op_metrics},
+                                                      {"orders", &Console::op_orders},
+                                                      {"withdraw", &Console::op_withdraw},
+                                                      {"cancel", &Console::op_cancel},
+                                                      {"journal", &Console::op_journal},
+                                                      {"wait_event", &Console::op_wait_event},
+                                                      {"wait_rules", &Console::op_wait_rules},
+                                                      {"wait_seconds", &Console::op_wait_seconds},
+                                                      {"rule", &Console::op_rule},
+                                                      {"rules", &Console::op_rules},
+                                                      {"rule_off", &Console::op_rule_off},
+                                                      {"jobs", &Console::op_jobs},
+                                                      {"store", &Console::op_store},
+                                                      {nullptr, nullptr}};
+
+void Console::client_line(Client& client, const std::string& line) {
+  auto message = parse_line(line);
+  const bool object = message && message->is_object();
+  const Json id = object ? message->value("id", Json()) : Json();
+  const auto answer = [this, &client, id](Result<Json> value) {
+    --client.open_requests;
+    if (value)
+      send(client, {{"type", "result"}, {"id", id}, {"value", *std::move(value)}});
+    else
+      send(client, {{"type", "error"}, {"id", id}, {"error", to_json(value.error())}});
+  };
+  ++client.open_requests;
+  if (!message) return answer(tl::unexpected(message.error()));
+  if (!object)
+    return answer(fail(ErrorKind::usage, R"(a request is an object, as in {"id":1,"op":"status"})"));
+  if (client.open_requests > static_cast<int>(options_.limits.requests))
+    return answer(fail(ErrorKind::refused, std::to_string(client.open_requests - 1) +
+                                               " requests are open already; read their answers first"));
+  dispatch(kClientOperations, {client, *message, answer});
+}
+
+void Console::dispatch(const Operation* table, Request request) {
+  const Answer answer = request.answer;
+  try {
+    const std::string name = request.message.value("op", "");
+    std::vector<std::string> known;
+    for (const Operation* operation = table; operation->name != nullptr; ++operation) {
+      if (name == operation->name) return (this->*operation->run)(request);
+      known.emplace_back(operation->name);
+    }
+    std::string all;
+    for (const auto& one : known) all += " " + one;
+    answer(fail(ErrorKind::usage, "unknown operation '" + name + "'; there are" + all));
+  } catch (const Json::exception&) {
+    answer(fail(ErrorKind::usage, "a field of this request has the wrong type; docs/protocol.md has them"));
+  }
+}
+
+void Console::op_ping(Request& request) {
+  request.answer(Json::object());
+}
+
+/// From memory where rank 0 tells all the time or has just told; else it is asked, and has a moment to
+/// answer.
+void Console::op_status(Request& request) {
+  if (following_ || view_.result() || now_ - view_.status_time() < kFresh)
+    return request.answer(status_now());
+  to_rank({{"type", "ask"}});
+  Waits::Wait wait;
+  wait.owner = request.client.id;
+  wait.ready = [this, asked = view_.status_time()]() -> std::optional<Result<Json>> {
+    if (view_.status_time() == asked) return std::nullopt;
+    return Result<Json>(status_now());
+  };
+  wait.deadline = now_ + kRankAnswers;
+  wait.late = [this]() -> Result<Json> { return status_now(); };
+  wait.answer = request.answer;
+  waits_.add(std::move(wait), now_);
+}
+
+Json Console::status_now() const {
+  Json status = view_.status_at(now_);
+  status["orders"] = Json::array();
+  for (const Json& report : book_.list()) {
+    const std::string state = report.value("state", "");
+    if (state == "applied" || state == "refused" || state == "aborted" || state == "withdrawn") break;
+    status["orders"].push_back(report);
+  }
+  return status;
+}
+
+/// Whether anybody looks at what happens, rather than at what is when they ask.
+bool Console::has_followers() const {
+  const auto follows = [](const auto& client) { return client->reader.has_value(); };
+  return std::any_of(clients_.begin(), clients_.end(), follows) || waits_.for_steps() > 0 ||
+         automation_.follows();
+}
+
+void Console::follow_if_needed() {
+  if (!view_.known() || following_ == has_followers()) return;
+  following_ = !following_;
+  to_rank({{"type", "follow"}, {"on", following_}});
+}
+
+void Console::op_schema(Request& request) {
+  request.answer(view_.schema_json());
+}
+
+void Console::op_get(Request& request) {
+  const Json all = view_.settings().to_json();
+  const auto names = request.message.value("names", std::vector<std::string>{});
+  if (names.empty()) return request.answer(all);
+  Json found = Json::object();
+  for (const std::string& name : names) {
+    if (!all.contains(name))
+      return request.answer(fail(ErrorKind::usage, view_.schema().unknown_setting(name)));
+    found[name] = all[name];
+  }
+  request.answer(std::move(found));
+}
+
+void Console::op_set(Request& request) {
+  Json json = {{"changes", request.message.value("changes", Json::object())},
+               {"source", to_line(request.message)}};
+  if (json["changes"].is_object()) {
+    Json list = Json::array();
+    for (const auto& [name, value] : json["changes"].items())
+      list.push_back({{"name", name}, {"value", value}});
+    json["changes"] = std::move(list);
+  }
+  if (request.message.contains("at_step")) json["at_step"] = request.message["at_step"];
+  const double timeout_s = timeout_of(request.message).value_or(kOrderTimeout_s);
+  auto order = order_from_json(json);
+  if (!order) return request.answer(tl::unexpected(order.error()));
+  for (Change& change : order->changes) {  // "30m" becomes 1800, 10.0 becomes 10
+    auto value = view_.schema().check_live(change.name, to_json(change.value));
+    if (!value) return request.answer(tl::unexpected(value.error()));
+    change.value = *std::move(value);
+  }
+  const Until until = order->at_step ? Until::committed : Until::final;
+  const auto ref = submit(request.client, *std::move(order));
+  if (!ref) return request.answer(tl::unexpected(ref.error()));
+  answer_with_outcome(request, *ref, until, timeout_s, request.answer);
+}
+
+void Console::op_call(Request& request) {
+  Order order;
+  order.source = to_line(request.message);
+  order.calls.push_back(
+      {request.message.value("action", ""), request.message.value("arguments", Json::object())});
+  const auto timeout_s = timeout_of(request.message);
+  const bool waits = request.message.value("wait", false);
+  const auto ref = submit(request.client, std::move(order));
+  if (!ref) return request.answer(tl::unexpected(ref.error()));
+  Client& client = request.client;
+  const auto applied = [this, &client, timeout_s, waits, answer = request.answer](Result<Json> report) {
+    if (!waits || !report || report->value("state", "") != "applied") return answer(std::move(report));
+    wait_call(client, report->value("id", std::uint64_t{0}), 0, timeout_s, answer);
+  };
+  answer_with_outcome(request, *ref, Until::final,
+                      waits ? kOrderTimeout_s : timeout_s.value_or(kOrderTimeout_s), applied);
+}
+
+void Console::op_cancel(Request& request) {
+  const auto id = request.message.value("order", std::uint64_t{0});
+  const OrderBook::Entry* entry = book_.find(id, "");
+  if (entry == nullptr)
+    return request.answer(fail(ErrorKind::usage, "there is no order " + std::to_string(id)));
+  if (request.client.role < Role::operate)
+    return request.answer(
+        fail(ErrorKind::refused, "cancelling needs the role operate; this session has view"));
+  if (request.message.contains("call"))
+    to_rank({{"type", "cancel"}, {"order", id}, {"call", request.message["call"].get<int>()}});
+  else
+    withdraw(*entry);
+  request.answer(Json::object());
+}
+
+void Console::op_orders(Request& request) {
+  Json list = book_.list();
+  while (list.dump().size() > kMaxFrameBytes / 2)
+    list.erase(list.end() - 1 - static_cast<std::ptrdiff_t>(list.size() / 4), list.end());
+  request.answer(std::move(list));
+}
+
+void Console::op_eval(Request& request) {
+  const std::string code = request.message.value("code", "");
+  if (code.size() > static_cast<std::size_t>(options_.limits.chunk_bytes))
+    return request.answer(fail(
+        ErrorKind::usage, "a chunk may have " + options_.limits.to_json()["chunk_bytes"].dump() + " bytes"));
+  request.client.evals.push_back({{"type", "eval"},
+                                  {"id", request.message.value("id", Json())},
+                                  {"code", code},
+                                  {"name", request.message.value("name", "chunk")},
+                                  {"timeout_s", request.message.value("timeout_s", 30.0)}});
+  next_eval(request.client);  // answered by the session's result or error
+}
+
+void Console::op_interrupt(Request& request) {
+  if (request.client.lua) request.client.lua->interrupt(now_);
+  request.answer(Json::object());
+}
+
+void Console::op_subscribe(Request& request) {
+  EventRing::Reader reader;
+  for (const auto& topic : request.message.value("topics", std::vector<std::string>{"*"}))
+    reader.topics.insert(topic);
+  const auto newest = ring_.next_sequence();
+  const auto since = std::min(request.message.value("since", newest), newest);
+  reader.next = std::max(since, ring_.oldest_sequence());
+  request.answer(Json{{"sequence", reader.next}, {"lost", reader.next - since}});
+  request.client.reader = std::move(reader);
+}
+
+void Console::op_bye(Request& request) {
+  request.answer(Json::object());
+  request.client.leaving = true;
+}
+
+void Console::op_order(Request& request) {
+  auto order = order_from_json(request.message.value("order", Json::object()));
+  if (!order) return request.answer(tl::unexpected(order.error()));
+  const auto ref = submit(request.client, *std::move(order));
+  if (!ref) return request.answer(tl::unexpected(ref.error()));
+  request.answer(Json{{"ref", *ref}});
+}
+
+void Console::op_wait_order(Request& request) {
+  const std::string until = request.message.value("until", "final");
+  wait_order(request, request.message.value("order", std::uint64_t{0}), request.message.value("ref", ""),
+             until == "now"         ? Until::now
+             : until == "committed" ? Until::committed
+                                    : Until::final,
+             timeout_of(request.message));
+}
+
+void Console::op_wait_call(Request& request) {
+  wait_call(request.client, request.message.value("order", std::uint64_t{0}),
+            request.message.value("call", std::int64_t{0}), timeout_of(request.message), request.answer);
+}
+
+void Console::op_wait_step(Request& request) {
+  const auto step = static_cast<std::int64_t>(request.message.value("step", 0.0));
+  const auto reached = [this] { return Json{{"step", view_.step()}}; };
+  Waits::Wait wait;
+  wait.owner = request.client.id;
+  wait.of_script = wait.for_step = true;
+  wait.ready = [this, step, reached]() -> std::optional<Result<Json>> {
+    if (view_.step() >= step) return Result<Json>(reached());
+    if (view_.result())
+      return Result<Json>(fail(ErrorKind::failed, "the run ended at step " + std::to_string(view_.step())));
+    return std::nullopt;
+  };
+  wait.deadline = after(timeout_of(request.message));
+  wait.late = [reached]() -> Result<Json> {
+    Json late = reached();
+    late["timed_out"] = true;
+    return late;
+  };
+  wait.answer = request.answer;
+  waits_.add(std::move(wait), now_);
+}
+
+void Console::op_withdraw(Request& request) {
+  const OrderBook::Entry* entry =
+      book_.find(request.message.value("order", std::uint64_t{0}), request.message.value("ref", ""));
+  if (entry == nullptr) return request.answer(fail(ErrorKind::usage, "there is no such order"));
+  withdraw(*entry);
+  request.answer(Json::object());
+}
+
+void Console::op_metrics(Request& request) {
+  request.answer(view_.metrics());
+}
+
+void Console::op_journal(Request& request) {
+  constexpr std::size_t kTail = 64U * 1024;
+  request.answer(journal_ ? Json(journal_->tail(kTail)) : Json(""));
+}
+
+}  // namespace footplate::host

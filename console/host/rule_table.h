@@ -1,0 +1,98 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/json.h"
+#include "protocol/schema.h"
+
+namespace footplate::host {
+
+/// One rule of the run: its trigger, and what has become of it. `spec` is docs/protocol.md's.
+struct Rule {
+  enum class State { on, done, off };
+
+  std::int64_t number = 0;
+  Json spec = Json::object();
+  std::string user;
+  Role role = Role::view;
+  std::int64_t chunk = 0;  ///< whose source registers it; 0: a job's
+  std::string job;         ///< the job whose script registered it; empty: a session's chunk
+  State state = State::on;
+  std::string why;  ///< it is off
+  std::uint64_t runs = 0;
+  int errors_in_a_row = 0;
+  bool said_slow = false;
+  std::int64_t next_step = -1;  ///< every, after steps, at: when it is due
+  double due = 0;               ///< after seconds: wall time since the epoch
+  std::int64_t fired_at =
+      -1;  ///< step at which its function was given out that hasn't ended yet; every, after, at
+
+  bool on() const { return state == State::on; }
+  bool sync() const { return spec.value("sync", false); }
+  std::string kind() const { return spec.value("kind", ""); }
+  std::string text() const { return spec.value("text", ""); }
+  bool fires_once() const { return kind() == "at" || kind() == "after"; }
+  bool on_schedule() const { return fires_once() || kind() == "every"; }
+
+  /// Its function was given out, and nobody knows whether it ran: it is due again.
+  void fire_again();
+
+  /// For rules(), and for rules.json with what only the console needs.
+  Json to_json() const;
+  Json to_record() const;
+  static Rule from_record(const Json& record);
+};
+
+/// A rule's function that has to run.
+struct Firing {
+  std::int64_t rule = 0;
+  Json event = Json::object();
+  std::optional<std::int64_t> at_step;  ///< its order's
+  std::uint64_t hold = 0;               ///< training waits for it (docs/protocol.md, `hold`)
+  int tries = 0;
+  bool ordered = false;  ///< an order of it has been sent
+};
+
+/// All rules, and when they are due. Knows no processes; one thread.
+class RuleTable {
+ public:
+  /// Takes a rule on at step `step`. Its number is new in this run.
+  Rule& add(Rule rule, std::int64_t step, double wall_s);
+
+  Rule* find(std::int64_t number);
+  std::map<std::int64_t, Rule>& all() { return rules_; }
+  const std::map<std::int64_t, Rule>& all() const { return rules_; }
+
+  /// every, after and at, now that the run is at `step`. `step_ms`: how far ahead an at() has to run.
+  std::vector<Firing> at_step(std::int64_t step, double step_ms);
+  std::vector<Firing> at_time(double wall_s, std::int64_t step);
+  /// on() and run.stop_when. `by`: the rule whose order it is about; it doesn't trigger itself.
+  std::vector<Firing> on_event(const std::string& event, const Json& data, std::int64_t by = 0);
+
+  /// The earliest `due`; nothing: no rule waits for the clock.
+  std::optional<double> next_due() const;
+
+  /// A new start of the run, at `step`: what is behind it is done, what is ahead is on again.
+  void new_start(std::int64_t step, double wall_s);
+
+  /// By topic, how long training waits for rules with sync = true, in milliseconds: {"metrics": 50}.
+  Json sync_budgets() const;
+
+  std::int64_t next_number = 1;
+
+ private:
+  std::map<std::int64_t, Rule> rules_;
+};
+
+/// Seconds since the epoch.
+double wall_clock_s();
+
+/// How many steps before its own an at() is run, so that its order is agreed on in time.
+std::int64_t steps_ahead(double step_ms);
+
+}  // namespace footplate::host

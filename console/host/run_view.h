@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "protocol/json.h"
+#include "protocol/schema.h"
+#include "protocol/settings.h"
+
+namespace footplate::host {
+
+/// What the console knows of the run: rank 0's last words, and how long ago they were.
+class RunView {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Rank 0 unheard of for longer than `silent_s` is named as stalled.
+  explicit RunView(double silent_s) : silent_s_(silent_s) {}
+
+  /// Errors: malformed schema or settings, another protocol version.
+  Result<void> hello(const Json& message, Clock::time_point now);
+  void status(const Json& status, Clock::time_point now);
+  void settings(const Json& changed);
+  void metrics(const Json& latest) { metrics_.update(latest); }
+  /// An applied order: what it put into store.
+  void ordered(const Json& report);
+  void heard(Clock::time_point now) { heard_ = now; }
+  void ended(const Json& result);
+
+  bool known() const { return schema_.has_value(); }
+  const Json& run() const { return run_; }
+  const Schema& schema() const { return *schema_; }
+  const Json& schema_json() const { return schema_json_; }
+  const Settings& settings() const { return settings_; }
+  const Json& store() const { return store_; }
+  const Json& metrics() const { return metrics_; }
+  const std::optional<Json>& result() const { return result_; }
+  std::int64_t step() const;
+  /// When the last status came.
+  Clock::time_point status_time() const { return status_time_; }
+
+  /// The last status with its ages advanced to `now`, and rank 0 named where it is silent.
+  Json status_at(Clock::time_point now) const;
+
+ private:
+  double silent_s_;
+  Json run_ = Json::object();
+  Json schema_json_;
+  std::optional<Schema> schema_;
+  Settings settings_;
+  Json status_ = Json::object();
+  Json metrics_ = Json::object();
+  Json store_ = Json::object();
+  std::optional<Json> result_;
+  Clock::time_point status_time_{};  ///< when status_ came
+  Clock::time_point heard_{};        ///< when rank 0 last said anything
+};
+
+/// "rank 0 silent for 2.3 s, last seen at step 812 in reduce (all_reduce #4471, 842,499 elements)"
+std::string silence_note(const Json& rank, double silent_s);
+
+}  // namespace footplate::host

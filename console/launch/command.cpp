@@ -1,0 +1,122 @@
+#include "console/launch/command.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#ifndef FOOTPLATE_MPI_PREFIX
+#define FOOTPLATE_MPI_PREFIX ""
+#endif
+
+extern char** environ;
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDoorbells = "FOOTPLATE_DOORBELL_DIR";
+
+bool is_program(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+/// The mpirun that the programs were built for first: another version's would not understand them.
+Result<std::string> find_mpirun() {
+  std::string looked;
+  const std::string prefix = FOOTPLATE_MPI_PREFIX;
+  if (const char* chosen = std::getenv("FOOTPLATE_MPIRUN"); chosen != nullptr && *chosen != '\0') {
+    if (is_program(chosen)) return std::string(chosen);
+    return fail(ErrorKind::usage, "FOOTPLATE_MPIRUN names " + std::string(chosen) + ", which is no program");
+  }
+  if (!prefix.empty()) {
+    if (is_program(prefix + "/bin/mpirun")) return prefix + "/bin/mpirun";
+    looked = prefix + "/bin and ";
+  }
+  const char* path = std::getenv("PATH");
+  std::string rest = path == nullptr ? "" : path;
+  while (!rest.empty()) {
+    const auto colon = rest.find(':');
+    const std::string folder = rest.substr(0, colon);
+    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+    if (!folder.empty() && is_program(folder + "/mpirun")) return folder + "/mpirun";
+  }
+  return fail(ErrorKind::usage,
+              "no mpirun in " + looked +
+                  "PATH; install it with scripts/deps, name it in FOOTPLATE_MPIRUN, or use -n 1");
+}
+
+std::string home_of_user() {
+  const passwd* entry = ::getpwuid(::getuid());
+  return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "/";
+}
+
+std::vector<std::string> environment_for_ranks(const PrivateFolders& folders) {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  variables["TMPDIR"] = folders.temporary;
+  variables[kDoorbells] = folders.temporary;
+  if (variables["HOME"].empty()) variables["HOME"] = home_of_user();  // mpirun refuses to start without
+  if (::getuid() == 0) {
+    variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+    variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  }
+  // Without a launcher the shared-memory folder can't be an option, so it is a variable for both.
+  variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
+  std::vector<std::string> list;
+  for (const auto& [name, value] : variables) list.push_back(name + "=" + value);
+  return list;
+}
+
+}  // namespace
+
+std::string run_mark(const PrivateFolders& folders) {
+  return std::string(kDoorbells) + "=" + folders.temporary.string();
+}
+
+Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
+                             const PrivateFolders& folders) {
+  const fs::path rank = plan.program_folder / "footplate-rank";
+  if (!is_program(rank))
+    return fail(ErrorKind::usage, "no program " + rank.string() + "; build it with: scripts/run, or ninja");
+  Command command;
+  if (plan.ranks > 1) {
+    auto mpirun = find_mpirun();
+    if (!mpirun) return tl::unexpected(mpirun.error());
+    // Fault tolerance: a lost rank doesn't end the others. No binding: a rank's threads would share one core.
+    // Yield: a rank that waits in MPI leaves the core to others. All measured; docs/dependencies.md.
+    command.arguments = {*mpirun,
+                         "--with-ft",
+                         "ulfm",
+                         "--bind-to",
+                         "none",
+                         "--oversubscribe",
+                         "--mca",
+                         "mpi_yield_when_idle",
+                         "1",
+                         "--mca",
+                         "btl_sm_backing_directory",
+                         folders.shared_memory.string(),
+                         "-n",
+                         std::to_string(plan.ranks)};
+  }
+  for (const std::string& word : {rank.string(), std::string("--run-dir"), plan.directory.string(),
+                                  std::string("--start"), std::to_string(start)})
+    command.arguments.push_back(word);
+  if (!resume.empty()) {
+    command.arguments.push_back("--resume");
+    command.arguments.push_back(resume);
+  }
+  command.environment = environment_for_ranks(folders);
+  return command;
+}
+
+}  // namespace footplate

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "console/launch/plan.h"
+#include "console/launch/private_folders.h"
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// A program to start: arguments, the program first, and the whole environment as NAME=VALUE.
+struct Command {
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+};
+
+/// How the ranks of `plan` are started for start number `start`: under mpirun, or one rank alone without it.
+/// Errors (usage): no mpirun, no footplate-rank, with where they were looked for.
+Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
+                             const PrivateFolders& folders);
+
+/// NAME=VALUE in the environment of every process of a run, and of no other's.
+std::string run_mark(const PrivateFolders& folders);
+
+}  // namespace footplate

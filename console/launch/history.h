@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "protocol/order.h"
+#include "protocol/schema.h"
+
+namespace footplate {
+
+/// What led to a run's newest state, from starts.jsonl and journal.lua. A run that went back to a checkpoint
+/// left behind what it had applied after it: that is not part of its history, but of what it was to apply
+/// again.
+struct History {
+  /// In the order in which they applied; `at_step` is the step. One with id 0 stands for what a later start's
+  /// configuration changed.
+  std::vector<Order> applied;
+  std::size_t before_last_start = 0;  ///< so many of them are from earlier starts
+  /// Changes of settings that the last start was to apply again and hasn't.
+  std::vector<Order> ahead;
+};
+
+/// Errors (usage): the journal or starts.jsonl can't be read.
+Result<History> read_history(const std::filesystem::path& directory, const Schema& schema);
+
+/// Writes orders-START.json, which all ranks read at their start: every change of settings in the journal, so
+/// that after a crash those past the checkpoint it goes on from apply again at their steps (the ranks leave
+/// out what the checkpoint holds). Where the start before was one that had applied some again and failed too,
+/// the last of those is marked as left out. Nothing to apply: no file. Errors: as above, or the disk.
+Result<void> schedule_again(const std::filesystem::path& directory, int start, const Schema& schema);
+
+/// The orders of a history that decide about the state, for orders-1.json of a replay: changes of settings
+/// but run.time_limit, and the run.stop that ended it. New ids where there is none.
+std::vector<Order> orders_to_replay(const History& history);
+
+/// Writes orders-START.json. `why` is "journal" or "replay".
+Result<void> write_orders_ahead(const std::filesystem::path& directory, int start, const char* why,
+                                const std::vector<Order>& orders,
+                                const std::vector<std::uint64_t>& left_out = {});
+
+}  // namespace footplate

@@ -1,0 +1,123 @@
+#include "console/launch/settle.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "console/client/json_file.h"
+#include "console/client/run_record.h"
+#include "console/launch/signals.h"
+#include "protocol/exit_codes.h"
+#include "protocol/step_file_name.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kShellSignalBase = 128;  ///< mpirun and shells return 128 + signal
+
+/// The signal that ended the child or, by mpirun's word, one of its ranks; 0 for none.
+int signal_of(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return WTERMSIG(wait_status);
+  const int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+  return code > kShellSignalBase && code < kShellSignalBase + 65 ? code - kShellSignalBase : 0;
+}
+
+/// Killed from outside, not by a fault of its own.
+bool was_killed(int number) {
+  return number == SIGKILL || number == SIGTERM || number == SIGHUP || number == SIGINT;
+}
+
+/// step-00001000 → 1000; -1 for other names (step-00001000.tmp-…).
+std::int64_t step_of(const std::string& name) {
+  constexpr std::string_view kPrefix = "step-";
+  if (name.rfind(kPrefix, 0) != 0) return -1;
+  std::int64_t step = -1;
+  const char* end = name.data() + name.size();
+  return std::from_chars(name.data() + kPrefix.size(), end, step).ptr == end ? step : -1;
+}
+
+/// As of the last metrics; of a start that ended before it had any, the step it would have gone on from.
+std::int64_t recorded_step(const fs::path& directory, const fs::path& checkpoint) {
+  const auto record = read_json_file(directory / "run.json");
+  const std::int64_t step = record && record->is_object() ? integer_of(*record, "step", 0) : 0;
+  return std::max(step, std::max<std::int64_t>(0, step_of(checkpoint.filename())));
+}
+
+Json written_for_the_ranks(const fs::path& directory, const HowEnded& how) {
+  const int number = signal_of(how.wait_status);
+  const int exit_code = WIFEXITED(how.wait_status) ? WEXITSTATUS(how.wait_status) : 0;
+  const fs::path checkpoint = newest_checkpoint(directory);
+  std::string reason = number != 0
+                           ? std::string("a rank was lost to ") + signal_name(number)
+                           : "the ranks ended without a result (exit code " + std::to_string(exit_code) + ")";
+  // mpirun with fault tolerance: 0 although ranks were lost.
+  if (number == 0 && exit_code == 0) reason = "ranks were lost; log/launcher.log may tell how";
+  ExitCode code = ExitCode::failed;
+  if (!how.not_started.empty()) {
+    reason = how.not_started;
+  } else if (how.asked) {
+    reason = "signal";
+    code = ExitCode::resumable;
+  } else if (exit_code == static_cast<int>(ExitCode::usage)) {
+    reason = "usage";
+    code = ExitCode::usage;
+  } else if (was_killed(number) || (number == 0 && exit_code == 0) ||
+             exit_code == static_cast<int>(ExitCode::resumable) || !checkpoint.empty()) {
+    code = ExitCode::resumable;
+  }
+  return {{"code", static_cast<int>(code)},
+          {"reason", reason},
+          {"step", how.step.value_or(recorded_step(directory, checkpoint))},
+          {"checkpoint", checkpoint.empty() ? Json() : Json(checkpoint.string())}};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> last_step(const PrivateFolders& folders) {
+  std::ifstream file(folders.temporary / kStepFileName, std::ios::binary);
+  std::int64_t step = 0;
+  if (!file.read(reinterpret_cast<char*>(&step), sizeof(step))) return std::nullopt;
+  return step;
+}
+
+fs::path newest_checkpoint(const fs::path& directory) {
+  fs::path newest;
+  std::int64_t newest_step = -1;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(directory / "checkpoints", error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry.depth() >= 1) entry.disable_recursion_pending();
+    std::error_code ignored;
+    const std::int64_t step = step_of(entry->path().filename());
+    if (step <= newest_step || !fs::exists(entry->path() / "manifest.json", ignored)) continue;
+    newest = entry->path();
+    newest_step = step;
+  }
+  return newest;
+}
+
+Json settle(const fs::path& directory, const HowEnded& how, int restarts) {
+  auto result = read_json_file(directory / "result.json");
+  Json settled = result && result->is_object() ? *std::move(result) : written_for_the_ranks(directory, how);
+  settled["restarts"] = restarts;
+  [[maybe_unused]] const auto written =
+      write_json_file(directory / "result.json", settled);  // a full disk: the code still counts
+  return settled;
+}
+
+bool is_worth_restarting(const Json& result) {
+  const auto code = integer_of(result, "code", 1);
+  if (code != static_cast<int>(ExitCode::failed) && code != static_cast<int>(ExitCode::resumable))
+    return false;
+  constexpr std::array<std::string_view, 4> kNotFailures{"done", "asked", "signal", "time limit"};
+  return std::find(kNotFailures.begin(), kNotFailures.end(), text_of(result, "reason")) == kNotFailures.end();
+}
+
+}  // namespace footplate

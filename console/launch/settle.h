@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "console/launch/private_folders.h"
+#include "protocol/json.h"
+
+namespace footplate {
+
+/// How the ranks of one start ended, as far as the supervisor saw it.
+struct HowEnded {
+  int wait_status = 0;                              ///< of mpirun, or of the only rank
+  bool asked = false;                               ///< a signal to `footplate run` had asked for the end
+  std::optional<std::int64_t> step = std::nullopt;  ///< rank 0's last one, where it could say (last_step)
+  std::string not_started;                          ///< not empty: why nothing was started
+};
+
+/// The step that rank 0 was at when it ended, from the private folders: to be asked before they are removed.
+std::optional<std::int64_t> last_step(const PrivateFolders& folders);
+
+/// result.json of a start that is over. The ranks write it; where they could not (killed, crashed), it is
+/// written here: code 75 where the run can go on (a checkpoint exists, the end was asked for, or a rank was
+/// killed), else 1, or 2 where the rank said so. `restarts` is put into it.
+Json settle(const std::filesystem::path& directory, const HowEnded& how, int restarts);
+
+/// Whether a start that ended so is started again under --restarts: failures are, what was asked for isn't,
+/// nor what would fail again (usage).
+bool is_worth_restarting(const Json& result);
+
+/// Path of the newest checkpoint whose manifest is there; empty for none.
+std::filesystem::path newest_checkpoint(const std::filesystem::path& directory);
+
+}  // namespace footplate

@@ -1,0 +1,213 @@
+#include "console/launch/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "console/client/json_file.h"
+#include "console/client/run_record.h"
+#include "console/client/text.h"
+#include "console/launch/history.h"
+#include "console/launch/settle.h"
+#include "protocol/exit_codes.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr auto kLook = 200ms;    ///< longest sleep of the loop: what no descriptor tells is seen by then
+constexpr auto kFarewell = 15s;  ///< between the result and the end of mpirun; it has been seen to hang there
+constexpr auto kKillGrace = 2s;  ///< between TERM and KILL
+constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
+constexpr auto kReaderTakes = 2s;  ///< for the last lines, by a slow reader of stdout
+constexpr std::size_t kShownLines = 20;
+
+void say(const std::string& text) {
+  std::fprintf(stderr, "footplate: %s\n", text.c_str());
+}
+
+}  // namespace
+
+Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, Signals& signals, Outlet& out)
+    : plan_(std::move(plan)),
+      settings_(std::move(settings)),
+      directory_(std::move(directory)),
+      folders_(PrivateFolders::of(plan_.id)),
+      signals_(signals),
+      out_(out),
+      lines_(batch_log(directory_.path), [&] {
+        std::error_code none;
+        const auto size = std::filesystem::file_size(batch_log(directory_.path), none);
+        return none ? 0 : size;  // lines of earlier starts aren't shown again
+      }()) {}
+
+int Supervisor::run() {
+  Json result;
+  if (const auto lock = folders_.create()) {
+    const auto janitor = Janitor::start(plan_, folders_, {*lock, directory_.lock});
+    janitor_ = janitor ? &*janitor : nullptr;
+    reserve_room_for_the_end(directory_.path, plan_.ranks);
+    result = run_starts();
+    end_stragglers(folders_, kConsoleEnds, kKillGrace);
+    folders_.remove();
+    if (auto written =
+            update_record(directory_.path, {{"state", "ended"}, {"step", integer_of(result, "step", 0)}});
+        !written)
+      say(written.error().message);
+    give_room_of_the_end_back(directory_.path);
+    janitor_ = nullptr;
+    ::close(*lock);
+  } else {
+    result = settle(directory_.path, {.not_started = lock.error().message}, 0);
+  }
+  pass_lines_on();
+  out_.drain(kReaderTakes);
+  if (const std::string text = explanation(plan_.name, directory_.path, result); !text.empty()) say(text);
+  return static_cast<int>(integer_of(result, "code", static_cast<int>(ExitCode::failed)));
+}
+
+Json Supervisor::run_starts() {
+  std::string resume = plan_.resume.value_or("");
+  for (int start = plan_.start;; ++start) {
+    Json result = run_once(start, resume);
+    const bool again = restarts_ < plan_.restarts && stops_asked_ == 0 && is_worth_restarting(result);
+    if (!again) return result;
+    ++restarts_;
+    say(plan_.name + " failed at step " + std::to_string(integer_of(result, "step", 0)) + " (" +
+        text_of(result, "reason") + "); restart " + std::to_string(restarts_) + " of " +
+        std::to_string(plan_.restarts));
+    set_aside_result(directory_.path, start);
+    end_stragglers(folders_, kConsoleEnds, kKillGrace);
+    folders_.clear();
+    resume = newest_checkpoint(directory_.path).empty() ? "" : "auto";
+  }
+}
+
+Json Supervisor::run_once(int start, const std::string& resume) {
+  const Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
+  const auto not_started = [&](const Error& error) {
+    return settle(directory_.path, {.not_started = error.message}, restarts_);
+  };
+  if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
+    return not_started(kept.error());
+  if (start > 1) {
+    // A journal that can't be read keeps nobody from going on; what it would have told is said to be missing.
+    if (auto again = schedule_again(directory_.path, start, plan_.schema); !again)
+      say("changes made past the checkpoint are not applied again: " + again.error().message);
+  }
+  if (auto kept = update_record(directory_.path, starting_record(plan_, folders_.socket)); !kept)
+    return not_started(kept.error());
+  const auto command = rank_command(plan_, start, resume, folders_);
+  if (!command) return not_started(command.error());
+  auto child = Child::start(*command, batch_log(directory_.path), launcher_log(directory_.path));
+  if (!child) return not_started(child.error());
+  if (janitor_ != nullptr) janitor_->watch(child->pid());
+  end_by_ = steady_clock::time_point::max();
+  HowEnded how = watch(*child);
+  end_session(child->pid(), kKillGrace);
+  how.step = last_step(folders_);
+  return settle(directory_.path, how, restarts_);
+}
+
+HowEnded Supervisor::watch(Child& child) {
+  while (!child.ended()) {
+    wait_for_something();
+    for (const int number : signals_.take()) on_signal(child, number);
+    pass_lines_on();
+    end_what_lingers(child);
+  }
+  pass_lines_on();
+  return {.wait_status = child.wait_status(), .asked = stops_asked_ > 0, .not_started = ""};
+}
+
+void Supervisor::wait_for_something() {
+  std::array<pollfd, 3> ready{
+      {{signals_.fd(), POLLIN, 0}, {lines_.fd(), POLLIN, 0}, {out_.pending() ? out_.fd() : -1, POLLOUT, 0}}};
+  ::poll(ready.data(), ready.size(), static_cast<int>(std::chrono::milliseconds(kLook).count()));
+}
+
+void Supervisor::on_signal(Child& child, int number) {
+  ++stops_asked_;
+  if (stops_asked_ == 1 && is_starting(directory_.path)) {
+    // Nothing to save; and a rank that can't handle the signal yet would die of it while the others wait for
+    // it.
+    say(std::string(signal_name(number)) + " before the ranks were ready: stopping at once");
+    end_by_ = steady_clock::now();
+  } else if (stops_asked_ == 1) {
+    say(std::string(signal_name(number)) + ": saving and stopping; a second signal stops at once");
+    child.signal(SIGUSR2);
+  } else if (stops_asked_ == 2) {
+    say(std::string(signal_name(number)) + ": stopping at once");
+    end_by_ = steady_clock::now();
+  }
+}
+
+void Supervisor::pass_lines_on() {
+  for (std::string text = lines_.lines(); !text.empty(); text = lines_.lines()) {
+    out_.push(text);
+    out_.flush();
+  }
+  out_.flush();
+}
+
+void Supervisor::end_what_lingers(Child& child) {
+  std::error_code ignored;
+  if (end_by_ == steady_clock::time_point::max() &&
+      std::filesystem::exists(directory_.path / "result.json", ignored))
+    end_by_ = steady_clock::now() + kFarewell;
+  if (steady_clock::now() < end_by_) return;
+  end_session(child.pid(), kKillGrace);
+  end_by_ = steady_clock::now() + kFarewell;
+}
+
+Result<void> make_logs(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory / "log", error);
+  const int fd = ::open(batch_log(directory).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return fail(ErrorKind::usage,
+                "can't write " + batch_log(directory).string() + ": " + std::strerror(errno));
+  ::close(fd);
+  return {};
+}
+
+std::filesystem::path batch_log(const std::filesystem::path& directory) {
+  return directory / "log" / "batch.log";
+}
+std::filesystem::path launcher_log(const std::filesystem::path& directory) {
+  return directory / "log" / "launcher.log";
+}
+
+std::string explanation(const std::string& name, const std::filesystem::path& directory, const Json& result) {
+  const auto code = integer_of(result, "code", static_cast<int>(ExitCode::failed));
+  const std::string reason = text_of(result, "reason");
+  if (code == 0) return {};
+  const std::int64_t step = integer_of(result, "step", 0);
+  std::string text =
+      name + " ended at step " + std::to_string(step) + ": " + (reason.empty() ? "no reason given" : reason);
+  for (const char* field : {"note", "error"})
+    if (const std::string more = text_of(result, field); !more.empty()) text += " (" + more + ")";
+  if (const std::string checkpoint = text_of(result, "checkpoint"); !checkpoint.empty())
+    text += "; checkpoint " + checkpoint;
+  if (code == static_cast<int>(ExitCode::resumable))
+    text += "; go on with: footplate run --name " + name + " --resume auto";
+  if (step > 0 || code == static_cast<int>(ExitCode::resumable)) return text;
+  std::string lines = last_lines(launcher_log(directory), kShownLines);
+  // A detached supervisor has said all this into the same log.
+  if (const auto own = lines.find("footplate: " + name + " ended at step"); own != std::string::npos)
+    lines.erase(own);
+  text += "; logs are in " + (directory / "log").string();
+  const bool says_more =
+      !lines.empty() && (reason.empty() || lines.find("footplate: " + reason) == std::string::npos);
+  return says_more ? text + "\n" + printable(lines) : text;
+}
+
+}  // namespace footplate

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "console/launch/child.h"
+#include "console/launch/file_tail.h"
+#include "console/launch/janitor.h"
+#include "console/launch/outlet.h"
+#include "console/launch/plan.h"
+#include "console/launch/private_folders.h"
+#include "console/launch/run_directory.h"
+#include "console/launch/settle.h"
+#include "console/launch/signals.h"
+#include "protocol/settings.h"
+
+namespace footplate {
+
+/// Runs a plan to its end: starts the ranks, passes their lines on, hands signals on, restarts after
+/// failures, clears up, and takes the exit code from result.json. One thread; nothing it does is on the path
+/// of training.
+class Supervisor {
+ public:
+  /// `out` gets the batch lines; what the supervisor itself has to say goes to stderr. Call run() on the main
+  /// thread.
+  Supervisor(RunPlan plan, Settings settings, RunDirectory directory, Signals& signals, Outlet& out);
+
+  /// Returns the run's exit code.
+  int run();
+
+ private:
+  Json run_starts();
+  Json run_once(int start, const std::string& resume);
+  HowEnded watch(Child& child);
+  void on_signal(Child& child, int number);
+  void pass_lines_on();
+  void wait_for_something();
+  void end_what_lingers(Child& child);
+
+  const RunPlan plan_;
+  const Settings settings_;
+  const RunDirectory directory_;
+  const PrivateFolders folders_;
+  Signals& signals_;
+  Outlet& out_;
+  FileTail lines_;
+  int restarts_ = 0;
+  int stops_asked_ = 0;
+  std::chrono::steady_clock::time_point end_by_ = std::chrono::steady_clock::time_point::max();
+  const Janitor* janitor_ = nullptr;
+};
+
+/// A new directory's log folder, and the empty file of the batch lines.
+Result<void> make_logs(const std::filesystem::path& directory);
+
+/// Where rank 0's lines are kept: log/batch.log.
+std::filesystem::path batch_log(const std::filesystem::path& directory);
+std::filesystem::path launcher_log(const std::filesystem::path& directory);
+
+/// How a run ended, for stderr: nothing where it was done or asked for, else the reason, and the launcher's
+/// last lines where it never reached a step.
+std::string explanation(const std::string& name, const std::filesystem::path& directory, const Json& result);
+
+}  // namespace footplate

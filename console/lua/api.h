@@ -1,0 +1,38 @@
+#pragma once
+
+#include <lua.hpp>
+#include <memory>
+#include <string>
+
+#include "console/lua/stage.h"
+
+namespace footplate::lua {
+
+/// Each adds its names to the table at stack index `own`.
+void open_groups(lua_State* state,
+                 int own);  ///< log, optim, eval, …: settings as fields, actions as functions
+void open_orders(lua_State* state, int own);     ///< orders, set, at, undo; handles
+void open_functions(lua_State* state, int own);  ///< print, status, help, settings, journal
+void open_views(lua_State* state, int own);      ///< ranks, metrics
+
+void open_rules(lua_State* state, int own);  ///< every, after, on, rules, jobs
+void open_store(lua_State* state, int own);  ///< store
+
+/// What a script of the owner's own gets besides: io, os and arg. Bounded nowhere.
+void open_trusted(lua_State* state, int own, int environment);
+
+/// at(step, function) and run.stop_when(function): pushes the rule's handle.
+int register_at(lua_State* state);
+int register_stop_when(lua_State* state);
+
+/// Pushes a handle of an order (`call` < 0) or of one of its calls.
+void push_handle(lua_State* state, std::shared_ptr<StagedOrder> order, int call);
+
+/// Stages the fields of the table at `index`: { every = 10 } within `group`, or { log = { every = 10 } } and
+/// { ["log.every"] = 10 } where `group` is empty. A field `expect` holds expected values of the same shape.
+void stage_table(lua_State* state, int index, const std::string& group);
+
+/// The text of help(name): a setting, an action, a group or a function.
+std::string help_text(class Session& session, const std::string& name);
+
+}  // namespace footplate::lua

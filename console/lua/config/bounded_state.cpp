@@ -1,0 +1,144 @@
+#include "console/lua/config/bounded_state.h"
+
+#include <array>
+#include <cstdlib>
+#include <ctime>
+
+namespace footplate {
+namespace {
+
+/// The hook looks this often: one instruction can copy megabytes, so counting alone doesn't bound time.
+constexpr int kInstructionsPerLook = 100;
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Takes all but the named fields out of the table on top of the stack.
+template <std::size_t N>
+void keep_only(lua_State* lua, const std::array<const char*, N>& names) {
+  lua_newtable(lua);
+  for (const char* name : names) {
+    lua_getfield(lua, -2, name);
+    lua_setfield(lua, -2, name);
+  }
+  lua_pushnil(lua);
+  while (lua_next(lua, -3) != 0) {
+    lua_pop(lua, 1);
+    lua_pushvalue(lua, -1);
+    lua_pushnil(lua);
+    lua_settable(lua, -5);  // clearing existing fields during a traversal is allowed
+  }
+  lua_pushnil(lua);
+  while (lua_next(lua, -2) != 0) {
+    lua_pushvalue(lua, -2);
+    lua_insert(lua, -2);
+    lua_settable(lua, -5);
+  }
+  lua_pop(lua, 1);
+}
+
+constexpr std::array<const char*, 9> kBase{"assert", "error",    "ipairs",   "next", "pairs",
+                                           "select", "tonumber", "tostring", "type"};
+constexpr std::array<const char*, 5> kString{"format", "len", "lower", "sub", "upper"};
+constexpr std::array<const char*, 4> kTable{"concat", "insert", "remove", "unpack"};
+constexpr std::array<const char*, 18> kMath{"abs",  "ceil", "cos", "exp",        "floor",     "fmod",
+                                            "huge", "log",  "max", "maxinteger", "min",       "mininteger",
+                                            "modf", "pi",   "sin", "sqrt",       "tointeger", "type"};
+
+int open_libraries(lua_State* lua) {
+  luaL_requiref(lua, "_G", luaopen_base, 1);
+  keep_only(lua, kBase);
+  luaL_requiref(lua, LUA_STRLIBNAME, luaopen_string, 0);
+  keep_only(lua, kString);  // the methods of strings ("x"):upper() are this same table
+  luaL_requiref(lua, LUA_TABLIBNAME, luaopen_table, 0);
+  keep_only(lua, kTable);
+  luaL_requiref(lua, LUA_MATHLIBNAME, luaopen_math, 0);
+  keep_only(lua, kMath);
+  lua_setglobal(lua, LUA_MATHLIBNAME);
+  lua_setglobal(lua, LUA_TABLIBNAME);
+  lua_setglobal(lua, LUA_STRLIBNAME);
+  return 0;
+}
+
+int call_prepare(lua_State* lua) {
+  (*static_cast<const std::function<void(lua_State*)>*>(lua_touserdata(lua, 1)))(lua);
+  return 0;
+}
+
+std::string message_on_top(lua_State* lua) {
+  const char* text = lua_tostring(lua, -1);
+  return text != nullptr ? text : "the error is a " + std::string(luaL_typename(lua, -1)) + ", not a text";
+}
+
+}  // namespace
+
+BoundedState::BoundedState(std::size_t memory_bytes, int instructions, double processor_s)
+    : memory_limit_(memory_bytes),
+      instructions_(instructions),
+      processor_s_(processor_s),
+      state_(lua_newstate(&BoundedState::allocate, this)) {
+  if (!state_) return;
+  *static_cast<BoundedState**>(lua_getextraspace(get())) = this;
+  lua_pushcfunction(get(), &open_libraries);
+  if (lua_pcall(get(), 0, 0, 0) != LUA_OK) state_.reset();
+}
+
+void* BoundedState::allocate(void* self, void* block, std::size_t old_size, std::size_t new_size) {
+  auto& state = *static_cast<BoundedState*>(self);
+  if (block == nullptr) old_size = 0;  // Lua passes the kind of object there
+  if (new_size == 0) {
+    std::free(block);
+    state.memory_used_ -= old_size;
+    return nullptr;
+  }
+  if (new_size > old_size && state.memory_used_ + (new_size - old_size) > state.memory_limit_) return nullptr;
+  void* moved = std::realloc(block, new_size);
+  if (moved != nullptr) state.memory_used_ += new_size - old_size;
+  return moved;
+}
+
+void BoundedState::look(lua_State* lua, lua_Debug*) {
+  auto& state = **static_cast<BoundedState**>(lua_getextraspace(lua));
+  state.instructions_used_ += kInstructionsPerLook;
+  const bool too_many = state.instructions_used_ > state.instructions_;
+  if (!too_many && processor_seconds() <= state.deadline_) return;
+  luaL_where(lua, 0);  // 0: a hook has no level of its own
+  if (too_many)
+    lua_pushfstring(
+        lua,
+        "still running after %d million instructions; a config only assigns settings: is a loop endless?",
+        state.instructions_ / 1'000'000);
+  else
+    lua_pushfstring(lua, "still running after %f s of processor time; a config only assigns settings",
+                    state.processor_s_);
+  lua_concat(lua, 2);
+  lua_error(lua);
+}
+
+Result<void> BoundedState::run(const std::string& text, const std::function<void(lua_State*)>& prepare) {
+  if (!state_) return fail(ErrorKind::failed, "no memory for Lua");
+  lua_State* lua = get();
+  lua_pushcfunction(lua, &call_prepare);
+  lua_pushlightuserdata(lua, const_cast<std::function<void(lua_State*)>*>(&prepare));
+  int status = lua_pcall(lua, 1, 0, 0);
+  if (status == LUA_OK)
+    status = luaL_loadbufferx(lua, text.data(), text.size(), (std::string("=") + kChunkName).c_str(), "t");
+  if (status == LUA_OK) {
+    deadline_ = processor_seconds() + processor_s_;
+    instructions_used_ = 0;
+    lua_sethook(lua, &BoundedState::look, LUA_MASKCOUNT, kInstructionsPerLook);
+    status = lua_pcall(lua, 0, 0, 0);
+    lua_sethook(lua, nullptr, 0, 0);
+  }
+  if (status == LUA_OK) return {};
+  std::string message = message_on_top(lua);
+  if (status == LUA_ERRMEM)
+    message = "uses more than " + std::to_string(memory_limit_ >> 20) +
+              " MiB of memory; a config only assigns settings";
+  return fail(ErrorKind::usage, std::move(message));
+}
+
+}  // namespace footplate

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// A config on disk, and how messages and sources name it.
+struct ConfigFile {
+  std::filesystem::path path;
+  std::string shown_as;
+};
+
+/// Finds what the user called `name`: a file of that name, or, where it has no folder, `configs/NAME.lua`
+/// here or in the project that `program_folder` was built in, or in `../share/footplate/configs` beside it.
+/// The error says where it looked and which configs there are.
+Result<ConfigFile> find_config(const std::string& name, const std::filesystem::path& program_folder);
+
+}  // namespace footplate

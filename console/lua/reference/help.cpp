@@ -1,0 +1,97 @@
+#include "console/lua/reference/help.h"
+
+#include <algorithm>
+
+#include "console/lua/reference/topics.h"
+
+namespace footplate {
+namespace {
+
+/// Pads `text` with blanks to `width` columns (of ASCII).
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string setting_help(const Settings& settings, const SettingSpec& spec) {
+  const Value& value = settings.value(spec.name);
+  std::string text = spec.name + " = " + to_text(value) + (spec.unit.empty() ? "" : " " + spec.unit) + "\n" +
+                     spec.help + "\nallowed: " + allowed(spec) +
+                     " · default: " + to_text(spec.default_value) + " · from: " + settings.source(spec.name);
+  if (!spec.knobs.empty()) {
+    text += "\ncomputed; set";
+    for (const auto& knob : spec.knobs) text += (&knob == &spec.knobs.front() ? " " : " or ") + knob;
+    return text;
+  }
+  switch (spec.applies) {
+    case Applies::fixed:
+      text += "\nfixed for the life of a run";
+      break;
+    case Applies::step:
+      text += "\napplies at the next step, on all ranks";
+      break;
+    case Applies::comm:
+      text += "\napplies at the next step, with new communicators";
+      break;
+    case Applies::restart:
+      text += "\napplies at the next start";
+      break;
+    case Applies::now:
+      text += "\napplies at once";
+      break;
+  }
+  return text + " · role " + std::string(to_string(spec.role)) +
+         (spec.example.empty() ? "" : "\nexample: " + spec.example);
+}
+
+std::string action_help(const ActionSpec& spec) {
+  std::string text = spec.name + "()\n" + spec.help;
+  for (const auto& param : spec.params)
+    text += "\n  " + padded(param.name, 12) + param.help + " (" + std::string(to_string(param.type)) +
+            (param.default_value ? ", " + to_text(*param.default_value) : "") + ")";
+  if (!spec.result.empty()) text += "\n:wait() returns " + spec.result;
+  return text + "\nrole " + std::string(to_string(spec.role)) +
+         (spec.example.empty() ? "" : "\nexample: " + spec.example);
+}
+
+std::string overview(const Schema& schema) {
+  std::string text = "settings, as in log.every = 10 (help(\"log.every\") explains one):\n";
+  std::string group;
+  for (const auto& spec : schema.settings) {
+    const std::string own = spec.name.substr(0, spec.name.find('.'));
+    text += own == group ? " " : (group.empty() ? "  " : "\n  ") + padded(own, 8);
+    text += spec.name.substr(std::min(spec.name.size(), own.size() + 1));
+    group = own;
+  }
+  text += "\nactions:\n";
+  for (const auto& spec : schema.actions) text += "  " + padded(spec.name, 16) + spec.help + "\n";
+  text += "functions:\n";
+  for (const auto& topic : api_topics()) text += "  " + std::string(topic.help) + "\n";
+  text.pop_back();
+  return text;
+}
+
+std::string group_help(const Schema& schema, const std::string& group) {
+  std::string text;
+  for (const auto& spec : schema.settings)
+    if (spec.name.starts_with(group + "."))
+      text += (text.empty() ? "" : "\n") + padded(spec.name, 22) + spec.help;
+  for (const auto& spec : schema.actions)
+    if (spec.name.starts_with(group + "."))
+      text += (text.empty() ? "" : "\n") + padded(spec.name + "()", 22) + spec.help;
+  return text;
+}
+
+}  // namespace
+
+std::string help_text(const Schema& schema, const Settings& settings, const std::string& name) {
+  if (name.empty()) return overview(schema);
+  if (const SettingSpec* spec = schema.setting(name)) return setting_help(settings, *spec);
+  if (const ActionSpec* spec = schema.action(name)) return action_help(*spec);
+  std::string text = group_help(schema, name);
+  for (const auto& topic : api_topics())
+    if (name == topic.name) text += (text.empty() ? "" : "\n") + std::string(topic.help);
+  return text.empty() ? schema.unknown_setting(name) : text;
+}
+
+}  // namespace footplate

@@ -1,0 +1,96 @@
+#include "console/client/render.h"
+#include "console/lua/api.h"
+#include "console/lua/bind.h"
+#include "console/lua/convert.h"
+#include "console/lua/listing.h"
+#include "console/lua/session.h"
+
+// ranks[0], #ranks, metrics.loss: the latest that rank 0 has told the console.
+
+namespace footplate::lua {
+namespace {
+
+Json all_ranks(lua_State* state) {
+  return session_of(state).ask("status").value("ranks", Json::array());
+}
+
+int ranks_index(lua_State* state) {
+  const Json ranks = all_ranks(state);
+  const lua_Integer wanted = luaL_checkinteger(state, 2);
+  for (const auto& rank : ranks) {
+    if (rank.value("rank", lua_Integer{-1}) != wanted) continue;
+    push_json(state, rank);
+    return 1;
+  }
+  throw ScriptError("there is no rank " + std::to_string(wanted) + "; there are " +
+                    std::to_string(ranks.size()) + ", from 0 on");
+}
+
+int ranks_length(lua_State* state) {
+  lua_pushinteger(state, static_cast<lua_Integer>(all_ranks(state).size()));
+  return 1;
+}
+
+int ranks_call(lua_State* state) {
+  const Json ranks = all_ranks(state);
+  push_listing(state, ranks, without_newline(render_ranks(ranks)));
+  return 1;
+}
+
+Json all_metrics(lua_State* state) {
+  return session_of(state).ask("metrics");
+}
+
+/// metrics["train/loss"], or metrics.loss where only one metric ends in it; train/ is looked at first.
+int metrics_index(lua_State* state) {
+  const Json metrics = all_metrics(state);
+  const std::string name = string_argument(state, 2);
+  std::vector<std::string> ending;
+  std::vector<std::string> known;
+  for (const auto& [key, value] : metrics.items()) {
+    known.push_back(key);
+    if (key.ends_with("/" + name)) ending.push_back(key);
+  }
+  std::string found = metrics.contains(name)              ? name
+                      : metrics.contains("train/" + name) ? "train/" + name
+                                                          : "";
+  if (found.empty() && ending.size() == 1) found = ending.front();
+  if (found.empty()) {
+    const std::string near = nearest(name, known);
+    throw ScriptError("unknown metric '" + name + "'" +
+                      (known.empty()  ? "; nothing has been logged yet"
+                       : near.empty() ? "; metrics() has them all"
+                                      : "; did you mean metrics[\"" + near + "\"]?"));
+  }
+  push_json(state, metrics[found]);
+  return 1;
+}
+
+int metrics_call(lua_State* state) {
+  push_json(state, all_metrics(state));
+  return 1;
+}
+
+int refuse_write(lua_State*) {
+  throw ScriptError("ranks and metrics can only be read");
+}
+
+void add_view(lua_State* state, int own, const char* name, lua_CFunction index, lua_CFunction call,
+              lua_CFunction length) {
+  const luaL_Reg methods[] = {{"__index", index},
+                              {"__newindex", bound<refuse_write>},
+                              {"__call", call},
+                              {"__json", call},
+                              {length == nullptr ? nullptr : "__len", length},  // the list's end without one
+                              {nullptr, nullptr}};
+  add_locked_object(state, own, name, methods);
+}
+
+}  // namespace
+
+void open_views(lua_State* state, int own) {
+  add_view(state, own, "ranks", bound<ranks_index>, bound<ranks_call>, bound<ranks_length>);
+  add_view(state, own, "metrics", bound<metrics_index>, bound<metrics_call>, nullptr);
+}
+
+}  // namespace footplate::lua

@@ -1,0 +1,151 @@
+#include "protocol/order.h"
+
+#include <limits>
+#include <type_traits>
+
+namespace footplate {
+namespace {
+
+/// A value from JSON without its schema: lists are lists of numbers, tagged strings stay strings.
+Result<Value> untyped_value(const Json& json) {
+  if (json.is_boolean()) return Value(json.get<bool>());
+  if (json.is_number_integer()) return value_from_json(json, Type::integer);
+  if (json.is_number_float()) return Value(json.get<double>());
+  if (json.is_string()) return Value(json.get<std::string>());
+  if (json.is_array()) return value_from_json(json, Type::numbers);
+  return fail(ErrorKind::usage, "a value has to be a boolean, a number, a string or a list of numbers");
+}
+
+/// Whether a whole number fits T, a signed type.
+template <class T>
+bool in_range(const Json& json) {
+  constexpr auto kMax = std::numeric_limits<T>::max();
+  if (json.is_number_unsigned()) return json.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMax);
+  const auto number = json.get<std::int64_t>();
+  return number >= std::numeric_limits<T>::min() && number <= kMax;
+}
+
+template <class T>
+Result<T> field(const Json& json, const char* name, T missing) {
+  const auto found = json.find(name);
+  if (found == json.end()) return missing;
+  // The library would make a number of a boolean, and any integer of any number.
+  bool fits = true;
+  if constexpr (std::is_unsigned_v<T>)
+    fits = found->is_number_unsigned() || (found->is_number_integer() && found->get<std::int64_t>() >= 0);
+  else if constexpr (std::is_integral_v<T>)
+    fits = found->is_number_integer() && in_range<T>(*found);
+  if (!fits) return fail(ErrorKind::usage, std::string("field '") + name + "' has the wrong type");
+  try {
+    return found->get<T>();
+  } catch (const Json::exception&) {
+    return fail(ErrorKind::usage, std::string("field '") + name + "' has the wrong type");
+  }
+}
+
+std::string argument_text(const Json& json) {
+  if (json.is_string()) return to_text(Value(json.get<std::string>()));
+  if (json.is_number_float()) return shortest(json.get<double>());
+  return json.dump();
+}
+
+}  // namespace
+
+std::string to_text(const Call& call) {
+  std::string arguments;
+  for (const auto& [name, value] : call.arguments.items())
+    arguments += (arguments.empty() ? "" : ", ") + name + " = " + argument_text(value);
+  return call.action + (arguments.empty() ? "()" : "{ " + arguments + " }");
+}
+
+Json to_json(const Order& order) {
+  Json json = {{"id", order.id},         {"session", order.session}, {"user", order.user},
+               {"source", order.source}, {"changes", Json::array()}, {"calls", Json::array()}};
+  if (order.at_step) json["at_step"] = *order.at_step;
+  for (const auto& change : order.changes) {
+    Json item = {{"name", change.name}, {"value", to_json(change.value)}};
+    if (change.expect) item["expect"] = to_json(*change.expect);
+    json["changes"].push_back(std::move(item));
+  }
+  for (const auto& call : order.calls)
+    json["calls"].push_back({{"action", call.action}, {"arguments", call.arguments}});
+  return json;
+}
+
+Result<Order> order_from_json(const Json& json) {
+  if (!json.is_object()) return fail(ErrorKind::usage, "an order has to be an object");
+  Order order;
+  const auto id = field<std::uint64_t>(json, "id", 0);
+  const auto session = field<std::string>(json, "session", "");
+  const auto user = field<std::string>(json, "user", "");
+  const auto source = field<std::string>(json, "source", "");
+  for (const auto* text : {&session, &user, &source})
+    if (!*text) return tl::unexpected(text->error());
+  if (!id) return tl::unexpected(id.error());
+  order.id = *id;
+  order.session = *session;
+  order.user = *user;
+  order.source = *source;
+  if (json.contains("at_step")) {
+    const auto step = field<std::int64_t>(json, "at_step", 0);
+    if (!step) return fail(ErrorKind::usage, "field 'at_step' has to be a whole number");
+    order.at_step = *step;
+  }
+  const Json none = Json::array();
+  const Json& changes = json.contains("changes") ? json["changes"] : none;
+  const Json& calls = json.contains("calls") ? json["calls"] : none;
+  if (!changes.is_array() || !calls.is_array())
+    return fail(ErrorKind::usage, "fields 'changes' and 'calls' have to be lists");
+  for (const auto& item : changes) {
+    if (!item.is_object() || !item.contains("name") || !item["name"].is_string() || !item.contains("value"))
+      return fail(ErrorKind::usage, "a change has to have a name and a value");
+    auto value = untyped_value(item["value"]);
+    if (!value) return tl::unexpected(value.error());
+    Change change{item["name"], *std::move(value), std::nullopt};
+    if (item.contains("expect")) {
+      auto expect = untyped_value(item["expect"]);
+      if (!expect) return tl::unexpected(expect.error());
+      change.expect = *std::move(expect);
+    }
+    order.changes.push_back(std::move(change));
+  }
+  for (const auto& item : calls) {
+    if (!item.is_object() || !item.contains("action") || !item["action"].is_string())
+      return fail(ErrorKind::usage, "a call has to name its action");
+    order.calls.push_back({item["action"], item.value("arguments", Json::object())});
+  }
+  return order;
+}
+
+Json to_json(const Applied& applied) {
+  Json json = {{"id", applied.id},         {"step", applied.step},
+               {"ranks", applied.ranks},   {"world_size", applied.world_size},
+               {"digest", applied.digest}, {"moved", Json::array()}};
+  for (const auto& moved : applied.moved)
+    json["moved"].push_back(
+        {{"name", moved.name}, {"before", to_json(moved.before)}, {"after", to_json(moved.after)}});
+  return json;
+}
+
+Result<Applied> applied_from_json(const Json& json) {
+  if (!json.is_object()) return fail(ErrorKind::usage, "a confirmation has to be an object");
+  const auto id = field<std::uint64_t>(json, "id", 0);
+  const auto step = field<std::int64_t>(json, "step", 0);
+  const auto ranks = field<int>(json, "ranks", 0);
+  const auto world_size = field<int>(json, "world_size", 0);
+  const auto digest = field<std::string>(json, "digest", "");
+  if (!id || !step || !ranks || !world_size || !digest)
+    return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
+  Applied applied{*id, *step, *ranks, *world_size, *digest, {}};
+  for (const auto& item : json.value("moved", Json::array())) {
+    if (!item.is_object() || !item.contains("name") || !item["name"].is_string())
+      return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
+    auto before = untyped_value(item.value("before", Json()));
+    auto after = untyped_value(item.value("after", Json()));
+    if (!before || !after) return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
+    applied.moved.push_back({item["name"], *std::move(before), *std::move(after)});
+  }
+  return applied;
+}
+
+}  // namespace footplate

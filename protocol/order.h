@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/json.h"
+#include "protocol/value.h"
+
+namespace footplate {
+
+/// One assignment of an order.
+struct Change {
+  std::string name;
+  Value value;
+  std::optional<Value> expect;  ///< set: the order is refused if the value at that moment differs
+};
+
+/// One call of an action of an order.
+struct Call {
+  std::string action;
+  Json arguments = Json::object();  ///< by parameter name, defaults filled in
+};
+
+/// What a chunk of Lua asked for: all of it or nothing, at one step on all ranks. Data, never code.
+struct Order {
+  std::uint64_t id = 0;                 ///< given by rank 0; 0 until then
+  std::string session;                  ///< "s3", "job:watch.lua"
+  std::string user;                     ///< from the socket's peer credentials
+  std::string source;                   ///< the chunk, for the journal
+  std::optional<std::int64_t> at_step;  ///< apply at this step, or as soon after as can be agreed
+  std::vector<Change> changes;
+  std::vector<Call> calls;
+};
+
+/// A setting that an order moved: those it names, and what was computed from them.
+struct Moved {
+  std::string name;
+  Value before;
+  Value after;
+};
+
+/// What one order did, once every rank has confirmed it.
+struct Applied {
+  std::uint64_t id = 0;
+  std::int64_t step = 0;
+  int ranks = 0;  ///< that confirmed
+  int world_size = 0;
+  std::string digest;  ///< of all run-wide settings afterwards, equal on all ranks
+  std::vector<Moved> moved;
+};
+
+/// A call as Lua source: ckpt.save{ tag = "x" }.
+std::string to_text(const Call& call);
+
+Json to_json(const Order& order);
+Json to_json(const Applied& applied);
+
+/// Types only; whether names and values are allowed is the schema's business.
+Result<Order> order_from_json(const Json& json);
+Result<Applied> applied_from_json(const Json& json);
+
+}  // namespace footplate

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/json.h"
+#include "protocol/value.h"
+
+namespace footplate {
+
+/// Who may do something. Each role includes the ones before it.
+enum class Role { view, operate, admin };
+
+/// When an assignment takes effect.
+enum class Applies {
+  fixed,    ///< for the life of the run; only a config or the command line sets it
+  step,     ///< at the agreed step
+  comm,     ///< with new communicators at the agreed step
+  restart,  ///< at the next start; kept until then
+  now,      ///< display only: at once, on rank 0
+};
+
+/// Whether a setting is one value for all ranks (and in the digest) or a value of each rank.
+enum class Scope { run, rank };
+
+std::string_view to_string(Role role);
+std::string_view to_string(Applies applies);
+std::string_view to_string(Scope scope);
+Result<Role> role_from_string(std::string_view text);
+
+/// Closed interval of what a number may be; `exclusive_min` opens its lower end.
+struct Range {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool exclusive_min = false;
+
+  bool contains(double value) const { return (exclusive_min ? value > min : value >= min) && value <= max; }
+  bool bounded() const {
+    return min != -std::numeric_limits<double>::infinity() || max != std::numeric_limits<double>::infinity();
+  }
+};
+
+/// One setting: everything that help, completion, validation and the reference page are made from.
+struct SettingSpec {
+  std::string name;  ///< dotted, lower case: "log.every"
+  Type type = Type::number;
+  std::string unit;  ///< "steps", "sequences", "s", "bytes", …; empty for none
+  Range range;
+  Range usual;  ///< what needs no question; unbounded if all of `range` is usual
+  std::vector<std::string> choices;
+  Value default_value;
+  std::string help;
+  std::string example;               ///< a Lua line that runs
+  std::vector<std::string> aliases;  ///< names people will type
+  Role role = Role::admin;
+  Scope scope = Scope::run;
+  Applies applies = Applies::step;
+  /// Not empty: the value is computed (optim.lr); read-only, and these are the settings that move it.
+  std::vector<std::string> knobs;
+};
+
+/// A parameter of an action.
+struct ParamSpec {
+  std::string name;
+  Type type = Type::string;
+  std::string unit;
+  Range range;
+  std::vector<std::string> choices;
+  std::optional<Value> default_value;  ///< none: the parameter may be left out and has no value
+  std::string help;
+};
+
+/// One action: eval.now, ckpt.save, run.pause, …
+struct ActionSpec {
+  std::string name;
+  std::vector<ParamSpec> params;
+  Role role = Role::operate;
+  std::vector<std::string> states;  ///< states of the run it is allowed in; empty: all
+  bool dangerous = false;           ///< asks once on a terminal; scripts say {force=true}
+  std::string help;
+  std::string example;
+  std::string result;  ///< what :wait() returns, in words
+};
+
+/// A rule between two settings, checked on the final state of an order.
+struct Constraint {
+  enum class Kind {
+    divides,  ///< `b` divides `a`
+    at_most,  ///< a <= b
+  };
+  Kind kind = Kind::divides;
+  std::string a;
+  std::string b;
+  std::string help;  ///< why, in one clause
+};
+
+class Settings;
+
+/// The table of everything that can be set and done. Sent to the console at start, and printed by
+/// `footplate-rank --schema`. Immutable once built; safe to read from any thread.
+class Schema {
+ public:
+  std::vector<SettingSpec> settings;
+  std::vector<ActionSpec> actions;
+  std::vector<Constraint> constraints;
+
+  const SettingSpec* setting(std::string_view name) const;
+  const ActionSpec* action(std::string_view name) const;
+
+  /// "unknown setting 'log.evry'; did you mean log.every?", or what an alias stands for.
+  std::string unknown_setting(std::string_view name) const;
+  std::string unknown_action(std::string_view name) const;
+
+  /// A value for setting `name` from what a user wrote: type, unit, range and choices checked. The
+  /// message names the setting, the value, what is allowed and the nearest name. Doesn't look at
+  /// `applies` or roles: a config may set what a console may not.
+  Result<Value> check(std::string_view name, const Json& value) const;
+
+  /// The same for a live change: refuses `fixed` and computed settings with what to do instead.
+  Result<Value> check_live(std::string_view name, const Json& value) const;
+
+  /// Reads `text` ("0.5", "true", "adamw", "[0.9,0.99]") as KEY=VALUE on a command line.
+  Result<Value> check_text(std::string_view name, std::string_view text) const;
+
+  /// Arguments of an action, defaults filled in: an object by parameter name.
+  Result<Json> check_arguments(std::string_view action, const Json& arguments) const;
+
+  /// All constraints on a complete set of settings.
+  Result<void> check_combination(const Settings& settings) const;
+
+  Json to_json() const;
+  static Result<Schema> from_json(const Json& json);
+};
+
+/// "10..1000 steps", "> 0", "one of adamw sgd": what a setting allows, in words.
+std::string allowed(const SettingSpec& spec);
+
+/// The candidate with the smallest edit distance, if it is near enough to be meant; empty otherwise.
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace footplate

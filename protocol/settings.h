@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/schema.h"
+#include "protocol/value.h"
+
+namespace footplate {
+
+/// Where a value comes from. Shown by settings(), kept in config-K.json.
+struct Setting {
+  Value value;
+  std::string source =
+      "default";  ///< "default", a config's path, "command line", "checkpoint", "order 12 (ann)"
+};
+
+/// A complete set of values, one for every setting of a schema. A plain value: copy it to share it
+/// between threads.
+class Settings {
+ public:
+  /// All defaults of `schema`.
+  static Settings defaults(const Schema& schema);
+
+  bool has(std::string_view name) const;
+  const Value& value(std::string_view name) const;  ///< programming error if the name is unknown
+  const std::string& source(std::string_view name) const;
+  void set(std::string_view name, Value value, std::string source);
+
+  /// Typed reads; the wrong type is a programming error.
+  bool boolean(std::string_view name) const;
+  std::int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
+  const std::string& string(std::string_view name) const;
+  const std::vector<double>& numbers(std::string_view name) const;
+
+  const std::map<std::string, Setting, std::less<>>& all() const { return entries_; }
+
+  /// Hash over names and values of the settings whose scope is the run, the same on every rank that
+  /// holds the same values. Sources don't enter. 16 hexadecimal digits (XXH3).
+  std::string digest(const Schema& schema) const;
+
+  /// {"log.every": {"value": 10, "source": "default"}, …}
+  Json to_json() const;
+  /// Reads what to_json wrote, checked against `schema`; settings that are missing get their default,
+  /// names that the schema doesn't know are an error.
+  static Result<Settings> from_json(const Json& json, const Schema& schema);
+
+ private:
+  std::map<std::string, Setting, std::less<>> entries_;
+};
+
+}  // namespace footplate

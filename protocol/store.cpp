@@ -1,0 +1,34 @@
+#include "protocol/store.h"
+
+namespace footplate {
+namespace {
+
+constexpr std::size_t kMaxName = 128;
+
+}  // namespace
+
+Result<void> put_in_store(Json& store, const std::string& name, const Json& value) {
+  if (name.empty() || name.size() > kMaxName)
+    return fail(ErrorKind::usage, "a name in store has 1 to " + std::to_string(kMaxName) + " bytes");
+  Json after = store;
+  if (value.is_null())
+    after.erase(name);
+  else
+    after[name] = value;
+  const std::size_t bytes = after.dump(-1, ' ', false, Json::error_handler_t::replace).size();
+  if (bytes > kMaxStoreBytes)
+    return fail(ErrorKind::usage, "store." + name + " would make store " + std::to_string(bytes) +
+                                      " bytes long; it may have " + std::to_string(kMaxStoreBytes) +
+                                      ", because every checkpoint carries it");
+  store = std::move(after);
+  return {};
+}
+
+Result<void> apply_store(Json& store, const Json& arguments) {
+  const Json value = Json::parse(arguments.value("value", ""), nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded())
+    return fail(ErrorKind::usage, "run.store takes its value as JSON text; store.x = … does that by itself");
+  return put_in_store(store, arguments.value("name", ""), value);
+}
+
+}  // namespace footplate

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "protocol/json.h"
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// All that `store` may hold, as compact JSON. It is in every checkpoint's manifest.
+inline constexpr std::size_t kMaxStoreBytes = 64U * 1024;
+
+/// Sets store[name] to `value`; null removes it. Errors (usage): a name that is empty or longer than 128
+/// bytes, a store of more than kMaxStoreBytes; `store` is unchanged then.
+Result<void> put_in_store(Json& store, const std::string& name, const Json& value);
+
+/// Does what the arguments of a call of run.store say: {"name", "value": JSON as text}. Errors: as
+/// put_in_store, and a value that isn't JSON.
+Result<void> apply_store(Json& store, const Json& arguments);
+
+}  // namespace footplate

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/json.h"
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// Version of the checkpoint format that is written; the only one that is read (docs/checkpoints.md).
+inline constexpr int kCheckpointFormat = 1;
+inline constexpr std::uint64_t kMaxManifestBytes = 16u << 20;
+inline constexpr std::string_view kManifestName = "manifest.json";
+
+/// One file of a checkpoint besides the manifest.
+struct ManifestFile {
+  std::string name;  ///< inside the folder: "rank-0.safetensors"
+  std::uint64_t bytes = 0;
+  std::string sha256;  ///< 64 lower-case hexadecimal digits
+};
+
+/// What a checkpoint says of itself: manifest.json.
+struct Manifest {
+  std::string run;        ///< id of the run that wrote it
+  std::int64_t step = 0;  ///< completed steps
+  int world_size = 1;
+  std::string branch = "main";
+  std::string tag;            ///< empty: none
+  bool best = false;          ///< the best evaluation so far was at this step
+  std::string created;        ///< ISO 8601, UTC
+  std::uint64_t journal = 0;  ///< id of the last order applied before it
+  std::vector<ManifestFile> files;
+  Json settings = Json::object();  ///< as of Settings::to_json
+  Json progress = Json::object();  ///< random numbers, data position: the trainer's own words
+  Json store = Json::object();     ///< what scripts keep with the run; left out where it is empty
+  Json metrics = Json::object();   ///< for people and for inspect: {"eval/loss": …}
+};
+
+/// The manifest's text. Its last member is the SHA-256 of everything before it.
+std::string to_text(const Manifest& manifest);
+
+/// Reads what to_text wrote. Errors (failed): a hash that doesn't fit (any change of any byte), another
+/// format version, a field that is missing or of the wrong type, a file name that leads elsewhere.
+Result<Manifest> manifest_from_text(std::string_view text);
+
+/// Letters, digits, '_' and '-', at most 64 of them: what a tag may be. No dot, which sets a folder's
+/// own suffixes (".tmp-…") apart.
+bool is_tag(std::string_view name);
+
+}  // namespace footplate

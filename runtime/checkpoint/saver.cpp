@@ -1,0 +1,105 @@
+#include "runtime/checkpoint/saver.h"
+
+#include <cstring>
+
+#include "runtime/checkpoint/explain.h"
+#include "runtime/checkpoint/folder_name.h"
+#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/resume.h"
+#include "runtime/control/fault.h"
+
+namespace footplate {
+namespace {
+
+constexpr const char* kFileOfRank0 = "rank-0.safetensors";
+
+TensorType tensor_type(DataType type) {
+  switch (type) {
+    case DataType::float32:
+      return TensorType::float32;
+    case DataType::float64:
+      return TensorType::float64;
+    case DataType::int64:
+      return TensorType::int64;
+    case DataType::uint8:
+      return TensorType::uint8;
+  }
+  return TensorType::uint8;
+}
+
+}  // namespace
+
+Result<std::vector<TensorView>> tensors_of(const StateTable& state) {
+  std::vector<TensorView> tensors;
+  for (const auto& entry : state.entries()) {
+    if (entry.placement != Placement::replicated)
+      return fail(ErrorKind::failed,
+                  "'" + entry.name + "' isn't replicated: sharded and local state can't be saved yet");
+    tensors.push_back({entry.name,
+                       tensor_type(entry.type),
+                       entry.shape,
+                       {static_cast<const std::byte*>(entry.data), entry.bytes}});
+  }
+  return tensors;
+}
+
+CheckpointSaver::CheckpointSaver(SaverOptions options, Disk& disk)
+    : options_(std::move(options)), store_(branch_folder(options_.run_directory, options_.branch), disk) {}
+
+std::vector<std::string> CheckpointSaver::remove_leftovers() {
+  return store_.remove_leftovers();
+}
+
+Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
+  const std::filesystem::path folder = branch_folder(options_.run_directory, options_.branch);
+  const std::string path = (folder / folder_name(snapshot.step, snapshot.tag)).string();
+  if (options_.rank != 0) return Saved{path, 0};
+
+  const std::uint64_t order = options_.last_order ? options_.last_order() : 0;
+  // State changes by steps, settings by orders: with neither in between it is the same checkpoint.
+  if (path == last_path_ && order == last_order_) return Saved{path, 0};
+  if (fault("save_fail", options_.rank))
+    return fail(ErrorKind::failed, "can't save a checkpoint in " + folder.string() + ": (injected) " +
+                                       explain_disk_error(std::make_error_code(std::errc::no_space_on_device),
+                                                          options_.run_directory));
+
+  const auto tensors = tensors_of(snapshot.state);
+  if (!tensors) return tl::unexpected(tensors.error());
+  Manifest manifest;
+  manifest.run = options_.run_id;
+  manifest.step = snapshot.step;
+  manifest.world_size = options_.world_size;
+  manifest.branch = options_.branch;
+  manifest.tag = snapshot.tag;
+  manifest.best = options_.best && options_.best();
+  manifest.journal = order;
+  manifest.settings = snapshot.settings.to_json();
+  manifest.progress = snapshot.progress;
+  if (options_.store) manifest.store = options_.store();
+  if (options_.metrics) manifest.metrics = options_.metrics();
+  const auto keep = static_cast<std::size_t>(snapshot.settings.integer("ckpt.keep"));
+  const auto stored = store_.save(std::move(manifest), kFileOfRank0, *tensors, keep);
+  if (!stored) return tl::unexpected(stored.error());
+  for (const auto& note : stored->notes)
+    if (options_.warn) options_.warn(note);
+  last_path_ = path;
+  last_order_ = order;
+  return Saved{path, static_cast<std::int64_t>(stored->bytes)};
+}
+
+Result<Json> CheckpointSaver::load(const std::string& checkpoint, const StateTable& into) {
+  const auto wanted = tensors_of(into);
+  if (!wanted) return tl::unexpected(wanted.error());
+  const auto loaded = LoadedCheckpoint::read(checkpoint);
+  if (!loaded) return tl::unexpected(loaded.error());
+  std::vector<TensorSpec> specs;
+  for (const auto& tensor : *wanted) specs.push_back({tensor.name, tensor.type, tensor.shape});
+  if (auto same = loaded->matches(specs); !same) return tl::unexpected(same.error());
+  // Only now, with everything verified, is the model's memory touched.
+  for (const auto& entry : into.entries())
+    if (const auto bytes = loaded->find(entry.name); bytes && !bytes->empty())
+      std::memcpy(entry.data, bytes->data(), bytes->size());
+  return loaded->manifest().progress;
+}
+
+}  // namespace footplate

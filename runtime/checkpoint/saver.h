@@ -1,0 +1,53 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/store.h"
+#include "runtime/train/ports.h"
+
+namespace footplate {
+
+/// What main knows and a snapshot doesn't.
+struct SaverOptions {
+  std::filesystem::path run_directory;  ///< spelled the same on every rank
+  std::string run_id;
+  int rank = 0;
+  int world_size = 1;
+  std::string branch = "main";
+  std::function<std::uint64_t()> last_order;  ///< id of the last order applied; may be empty
+  std::function<Json()> store;                ///< an object for manifest.store; may be empty
+  std::function<Json()> metrics;              ///< an object for manifest.metrics; may be empty
+  std::function<bool()> best;  ///< whether this step's evaluation is the best yet; may be empty
+  std::function<void(const std::string&)> warn;  ///< what couldn't be removed; may be empty
+};
+
+/// Checkpoints of replicated state: rank 0 writes all of it into rank-0.safetensors, at once; the
+/// others write nothing. Every rank loads all of it. Training thread.
+class CheckpointSaver final : public Saver {
+ public:
+  /// `disk` has to outlive the saver.
+  CheckpointSaver(SaverOptions options, Disk& disk);
+
+  /// Rank 0 at the start: removes what an interrupted save left; lines for the log.
+  std::vector<std::string> remove_leftovers();
+
+  /// Errors as of CheckpointStore::save; (failed) for state that isn't replicated. ckpt.keep comes
+  /// from the snapshot's settings. Saving the same step, tag and order twice in a row writes once.
+  Result<Saved> save(const Snapshot& snapshot) override;
+  Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
+
+ private:
+  SaverOptions options_;
+  CheckpointStore store_;
+  std::string last_path_;
+  std::uint64_t last_order_ = 0;
+};
+
+/// The entries of a state table as tensors. Error (failed): one that isn't replicated.
+Result<std::vector<TensorView>> tensors_of(const StateTable& state);
+
+}  // namespace footplate

@@ -1,0 +1,158 @@
+#include "runtime/checkpoint/store.h"
+
+#include <chrono>
+
+#include "protocol/iso_time.h"
+#include "runtime/checkpoint/explain.h"
+#include "runtime/checkpoint/folder_name.h"
+#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/safetensors.h"
+#include "runtime/checkpoint/write_file.h"
+
+namespace footplate {
+namespace fs = std::filesystem;
+
+CheckpointStore::CheckpointStore(fs::path folder, Disk& disk) : folder_(std::move(folder)), disk_(disk) {}
+
+Error CheckpointStore::explain(const std::string& doing, const std::error_code& error) const {
+  return {ErrorKind::failed, "can't save a checkpoint in " + folder_.string() + ": " + doing + ": " +
+                                 explain_disk_error(error, folder_) +
+                                 ". The older checkpoints are untouched"};
+}
+
+Result<void> CheckpointStore::make_folders() {
+  // The run's folder is there; "checkpoints" and the branch's may not be.
+  for (const auto& folder : {folder_.parent_path(), folder_}) {
+    std::error_code error = disk_.make_folder(folder);
+    if (error == std::errc::file_exists) continue;
+    if (!error) error = disk_.sync_folder(folder.parent_path());
+    if (error) return tl::unexpected(explain("making the folder", error));
+  }
+  return {};
+}
+
+Result<std::uint64_t> CheckpointStore::write(const fs::path& temporary, Manifest& manifest,
+                                             const std::string& file, std::span<const TensorView> tensors) {
+  const auto header = safetensors_header(tensors);
+  if (!header) return tl::unexpected(header.error());
+  if (auto error = disk_.make_folder(temporary)) return tl::unexpected(explain("making its folder", error));
+
+  std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(*header))};
+  for (const auto& tensor : tensors) pieces.push_back(tensor.bytes);
+  ManifestFile entry{file, 0, {}};
+  for (const auto piece : pieces) entry.bytes += piece.size();
+  if (auto error = write_file(disk_, temporary / file, pieces, &entry.sha256))
+    return tl::unexpected(explain("writing " + file, error));
+
+  manifest.files = {entry};
+  manifest.created = iso_time(std::chrono::system_clock::now());
+  const std::string text = to_text(manifest);
+  const std::span<const std::byte> only[] = {std::as_bytes(std::span(text))};
+  if (auto error = write_file(disk_, temporary / kManifestName, only, nullptr))
+    return tl::unexpected(explain("writing the manifest", error));
+  if (auto error = disk_.sync_folder(temporary)) return tl::unexpected(explain("syncing its folder", error));
+  return entry.bytes + text.size();
+}
+
+Result<void> CheckpointStore::commit(const fs::path& temporary, const fs::path& target) {
+  // What the disk kept is checked before anybody can take it for a checkpoint.
+  if (const auto intact = verify_checkpoint(temporary); !intact)
+    return fail(ErrorKind::failed, "what was just saved can't be read back: " + intact.error().message +
+                                       ". The older checkpoints are untouched");
+  std::error_code ignored;
+  if (fs::exists(target, ignored)) {
+    // An earlier one of the same step (a run that went on from before it, or a damaged one): it stays
+    // findable under its second name until the new one is in place.
+    const fs::path aside = folder_ / with_suffix(target.filename().string(), Suffix::replaced);
+    if (auto error = disk_.rename(target, aside))
+      return tl::unexpected(explain("moving the earlier one of this step aside", error));
+  }
+  if (auto error = disk_.rename(temporary, target)) return tl::unexpected(explain("committing it", error));
+  if (auto error = disk_.sync_folder(folder_)) return tl::unexpected(explain("syncing the folder", error));
+  return {};
+}
+
+Result<Stored> CheckpointStore::save(Manifest manifest, const std::string& file,
+                                     std::span<const TensorView> tensors, std::size_t keep) {
+  if (!manifest.tag.empty() && !is_tag(manifest.tag))
+    return fail(ErrorKind::usage, "a checkpoint can't be tagged '" + manifest.tag +
+                                      "'; a tag is 1 to 64 letters, digits, '_' and '-'");
+  if (auto made = make_folders(); !made) return tl::unexpected(made.error());
+  const std::string name = folder_name(manifest.step, manifest.tag);
+  const fs::path temporary = folder_ / with_suffix(name, Suffix::temporary);
+  Stored stored{folder_ / name, 0, {}};
+
+  const auto written = write(temporary, manifest, file, tensors);
+  const auto committed = written ? commit(temporary, stored.path) : tl::unexpected(written.error());
+  if (!committed) {
+    remove_temporary(temporary);  // best effort: gives a full disk its space back; else the next start does
+    return tl::unexpected(committed.error());
+  }
+  stored.bytes = *written;
+  retain(keep, stored.path, stored.notes);
+  return stored;
+}
+
+void CheckpointStore::retain(std::size_t keep, const fs::path& newest, std::vector<std::string>& notes) {
+  std::size_t kept = 0;
+  bool best_seen = false;
+  for (const auto& path : list_checkpoints(folder_)) {
+    const auto name = parse_folder_name(path.filename().string());
+    bool remove = name->replaced && folder_name(name->step, name->tag) == newest.filename();
+    if (!remove && keep != 0) {
+      // One that can't be read is left for a person to look at, and takes nobody's place.
+      const auto manifest = read_manifest(path);
+      if (!manifest || !manifest->tag.empty()) continue;
+      const bool is_best = manifest->best && !best_seen;
+      best_seen = best_seen || manifest->best;
+      if (is_best || path == newest) {
+        if (!is_best) ++kept;
+        continue;
+      }
+      remove = ++kept > keep;
+    }
+    if (!remove) continue;
+    if (auto error = remove_checkpoint(path))
+      notes.push_back("can't remove " + path.string() + ": " + explain_disk_error(error, folder_));
+  }
+}
+
+std::error_code CheckpointStore::remove_checkpoint(const fs::path& path) {
+  // Renamed first, so that a removal that is interrupted never leaves a half checkpoint.
+  const std::string plain = path.filename().string();
+  const fs::path temporary = folder_ / with_suffix(plain.substr(0, plain.find('.')), Suffix::temporary);
+  if (auto error = disk_.rename(path, temporary)) return error;
+  return remove_temporary(temporary);
+}
+
+std::error_code CheckpointStore::remove_temporary(const fs::path& path) {
+  std::error_code error;
+  fs::directory_iterator entry(path, error);
+  if (error == std::errc::no_such_file_or_directory) return {};
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (auto failed = disk_.remove(entry->path())) return failed;
+  return error ? error : disk_.remove(path);
+}
+
+std::vector<std::string> CheckpointStore::remove_leftovers() {
+  std::vector<std::string> notes;
+  std::vector<fs::path> leftovers;
+  std::error_code error;
+  fs::directory_iterator entry(folder_, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (is_temporary(entry->path().filename().string())) leftovers.push_back(entry->path());
+  for (const auto& path : leftovers) {
+    const auto failed = remove_temporary(path);
+    notes.push_back((failed ? "can't remove " : "removed ") + path.filename().string() +
+                    (failed ? ": " + failed.message() : ", left by an interrupted save"));
+  }
+  for (const auto& path : list_checkpoints(folder_)) {
+    const auto name = parse_folder_name(path.filename().string());
+    if (!name->replaced || !verify_checkpoint(folder_ / folder_name(name->step, name->tag))) continue;
+    if (!remove_checkpoint(path))
+      notes.push_back("removed " + path.filename().string() + ", which has been replaced");
+  }
+  return notes;
+}
+
+}  // namespace footplate

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "protocol/result.h"
+#include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/manifest.h"
+#include "runtime/checkpoint/tensor.h"
+
+namespace footplate {
+
+/// What a save made.
+struct Stored {
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;         ///< of all its files
+  std::vector<std::string> notes;  ///< what couldn't be removed afterwards, and why
+};
+
+/// The checkpoints of one branch of a run: RUN/checkpoints/main. Writes them so that a crash at any
+/// moment leaves each either whole or not there (docs/checkpoints.md). One thread of one process.
+class CheckpointStore {
+ public:
+  /// `folder` needn't exist yet. `disk` has to outlive the store.
+  CheckpointStore(std::filesystem::path folder, Disk& disk);
+
+  /// Removes what an interrupted save or removal left. Returns what it did, for the log. Only while no
+  /// other process writes here.
+  std::vector<std::string> remove_leftovers();
+
+  /// Writes one checkpoint, reads it back, commits it and returns once it is on the device; then
+  /// removes what `keep` no longer holds: the `keep` newest stay (0: all), besides tagged ones and the
+  /// best. `manifest.files` and `manifest.created` are filled in here; `file` is the tensors' file.
+  /// Errors (failed): the operating system's, with the folder, the space left and what to do. The
+  /// older checkpoints are then all there, and no half one is.
+  Result<Stored> save(Manifest manifest, const std::string& file, std::span<const TensorView> tensors,
+                      std::size_t keep);
+
+ private:
+  Result<void> make_folders();
+  Result<std::uint64_t> write(const std::filesystem::path& temporary, Manifest& manifest,
+                              const std::string& file, std::span<const TensorView> tensors);
+  Result<void> commit(const std::filesystem::path& temporary, const std::filesystem::path& target);
+  void retain(std::size_t keep, const std::filesystem::path& newest, std::vector<std::string>& notes);
+  std::error_code remove_checkpoint(const std::filesystem::path& path);
+  std::error_code remove_temporary(const std::filesystem::path& path);
+  Error explain(const std::string& doing, const std::error_code& error) const;
+
+  std::filesystem::path folder_;
+  Disk& disk_;
+};
+
+}  // namespace footplate

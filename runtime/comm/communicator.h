@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "protocol/result.h"
+
+namespace footplate {
+
+enum class DataType { float32, float64, int64, uint8 };
+enum class ReduceOp { sum, min, max };
+
+constexpr std::size_t size_of(DataType type) {
+  switch (type) {
+    case DataType::float32:
+      return 4;
+    case DataType::float64:
+    case DataType::int64:
+      return 8;
+    case DataType::uint8:
+      return 1;
+  }
+  return 0;
+}
+
+/// Contiguous elements in the memory the backend works on (host for mpi and sim). Not owned: it has
+/// to live until the Work made from it is done.
+struct Buffer {
+  void* data = nullptr;
+  std::int64_t elements = 0;
+  DataType type = DataType::float32;
+};
+
+/// One operation on its way. Any thread may look; one thread waits.
+class Work {
+ public:
+  using Clock = std::chrono::steady_clock;
+  virtual ~Work() = default;
+  virtual bool done() const = 0;
+  /// Blocks until done, failed, or `deadline`. Errors: failed (with the rank, where known), timed_out
+  /// (the operation goes on).
+  virtual Result<void> wait(Clock::time_point deadline = Clock::time_point::max()) = 0;
+};
+
+/// Collectives among the ranks of one group. Every rank calls the same operations in the same order,
+/// from one thread at a time; each returns at once and runs in that order on the backend's own thread
+/// or stream. `name` says what it is for ("gradients", "eval sums") and stays in the ledger.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+
+  /// In place, element by element, the same bits on every rank.
+  virtual std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) = 0;
+  /// From `root`'s buffer into everyone else's.
+  virtual std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) = 0;
+  /// `send` of every rank, in rank order, into `receive` (world_size times as many elements).
+  virtual std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) = 0;
+  virtual std::unique_ptr<Work> barrier(const char* name) = 0;
+};
+
+}  // namespace footplate

@@ -1,0 +1,135 @@
+#include "runtime/comm/launch_queue.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "runtime/control/progress.h"
+
+namespace footplate {
+namespace {
+
+/// How long the destructor waits for operations under way.
+constexpr std::chrono::seconds kDrain{5};
+
+/// The state of one operation, shared between who waits and the communication thread.
+class PendingWork : public Work {
+ public:
+  PendingWork(const char* kind, const char* name) : kind_(kind), name_(name) {}
+
+  bool done() const override {
+    std::lock_guard lock(mutex_);
+    return outcome_.has_value();
+  }
+
+  Result<void> wait(Clock::time_point deadline) override {
+    std::unique_lock lock(mutex_);
+    // wait_until(max) overflows inside the standard library; "no deadline" is a wait of its own.
+    const auto is_done = [&] { return outcome_.has_value(); };
+    if (deadline == Clock::time_point::max()) {
+      changed_.wait(lock, is_done);
+    } else if (!changed_.wait_until(lock, deadline, is_done)) {
+      return fail(ErrorKind::timed_out,
+                  fmt::format("{} of {} is not done at its deadline; it goes on", kind_, name_));
+    }
+    return *outcome_;
+  }
+
+  void finish(Result<void> outcome) {
+    std::lock_guard lock(mutex_);
+    outcome_ = std::move(outcome);
+    changed_.notify_all();
+  }
+
+ private:
+  const char* kind_;
+  const char* name_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Result<void>> outcome_;
+};
+
+/// Handed to the caller; the communication thread may outlive it.
+class SharedWork : public Work {
+ public:
+  explicit SharedWork(std::shared_ptr<PendingWork> work) : work_(std::move(work)) {}
+  bool done() const override { return work_->done(); }
+  Result<void> wait(Clock::time_point deadline) override { return work_->wait(deadline); }
+
+ private:
+  std::shared_ptr<PendingWork> work_;
+};
+
+}  // namespace
+
+struct LaunchQueue::Item {
+  std::uint64_t sequence;
+  Operation operation;
+  std::shared_ptr<PendingWork> work;
+};
+
+struct LaunchQueue::Shared {
+  explicit Shared(Ledger& the_ledger) : ledger(the_ledger) {}
+
+  Ledger& ledger;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Item> waiting;  // guarded by mutex
+  bool running = false;      // guarded by mutex: an operation is under way
+  bool closed = false;       // guarded by mutex
+};
+
+LaunchQueue::LaunchQueue(Ledger& ledger, const Progress& progress)
+    : ledger_(ledger), progress_(progress), shared_(std::make_shared<Shared>(ledger)) {
+  thread_ = std::thread(serve, shared_);
+}
+
+LaunchQueue::~LaunchQueue() {
+  bool drained = false;
+  {
+    std::unique_lock lock(shared_->mutex);
+    shared_->closed = true;
+    shared_->changed.notify_all();
+    drained = shared_->changed.wait_for(lock, kDrain,
+                                        [&] { return shared_->waiting.empty() && !shared_->running; });
+  }
+  if (drained)
+    thread_.join();
+  else
+    thread_.detach();
+}
+
+std::unique_ptr<Work> LaunchQueue::launch(const char* kind, const char* name, std::int64_t elements,
+                                          Operation operation) {
+  auto work = std::make_shared<PendingWork>(kind, name);
+  const std::uint64_t sequence = ledger_.enqueue(kind, name, elements, progress_.step());
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.wait(lock, [&] { return shared_->waiting.size() < kMaxWaiting; });
+  shared_->waiting.push_back({sequence, std::move(operation), work});
+  shared_->changed.notify_all();
+  return std::make_unique<SharedWork>(std::move(work));
+}
+
+void LaunchQueue::serve(std::shared_ptr<Shared> shared) {
+  Result<void> outcome;
+  std::unique_lock lock(shared->mutex);
+  while (true) {
+    shared->changed.wait(lock, [&] { return shared->closed || !shared->waiting.empty(); });
+    if (shared->waiting.empty()) return;
+    Item item = std::move(shared->waiting.front());
+    shared->waiting.pop_front();
+    shared->running = true;
+    lock.unlock();
+
+    shared->ledger.start(item.sequence);
+    if (outcome) outcome = item.operation();
+    shared->ledger.finish(item.sequence);
+    item.work->finish(outcome);
+
+    lock.lock();
+    shared->running = false;
+    shared->changed.notify_all();
+  }
+}
+
+}  // namespace footplate

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/ledger.h"
+
+namespace footplate {
+
+class Progress;
+
+/// The communication thread of a rank: runs blocking collectives one after the other, in the order
+/// they were launched, and keeps the ledger. What an operation does is the backend's business.
+class LaunchQueue {
+ public:
+  /// Runs one collective to its end. Communication thread.
+  using Operation = std::function<Result<void>()>;
+
+  /// `progress` tells the step for the ledger. Both outlive the queue.
+  LaunchQueue(Ledger& ledger, const Progress& progress);
+
+  /// Waits a bounded time for what was launched. An operation stuck in a dead peer is left to its
+  /// thread, which ends with the process.
+  ~LaunchQueue();
+
+  LaunchQueue(const LaunchQueue&) = delete;
+  LaunchQueue& operator=(const LaunchQueue&) = delete;
+
+  /// Returns at once, unless kMaxWaiting operations wait already. After a failed operation the later
+  /// ones fail with its error without being run: the ranks are out of step.
+  std::unique_ptr<Work> launch(const char* kind, const char* name, std::int64_t elements,
+                               Operation operation);
+
+  static constexpr std::size_t kMaxWaiting = 1024;
+
+ private:
+  struct Item;
+  struct Shared;
+  static void serve(std::shared_ptr<Shared> shared);
+
+  Ledger& ledger_;
+  const Progress& progress_;
+  std::shared_ptr<Shared> shared_;
+  std::thread thread_;
+};
+
+}  // namespace footplate

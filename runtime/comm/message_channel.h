@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "protocol/json.h"
+
+namespace footplate {
+
+struct Message {
+  int source = 0;
+  Json body;
+};
+
+/// Small messages between ranks, on which control runs. One thread (the control thread) uses it.
+/// Between two ranks messages arrive in the order sent, and none is lost while both live.
+class MessageChannel {
+ public:
+  virtual ~MessageChannel() = default;
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+
+  /// Copies the message and returns without waiting for the receiver, itself included as receiver.
+  virtual void send(int to, const Json& body) = 0;
+
+  /// The same for what may lie until the receiver looks anyway (heartbeats): doesn't end its wait().
+  virtual void send_quietly(int to, const Json& body) { send(to, body); }
+
+  /// The next message, if one is here.
+  virtual std::optional<Message> poll() = 0;
+
+  /// Sleeps until a message may be here, wake() was called, `extra_fd` (-1: none) is readable or
+  /// `at_most` has passed. May return early.
+  virtual void wait(std::chrono::milliseconds at_most, int extra_fd) = 0;
+
+  /// Whether every message ends a wait() as it arrives. Where not (ranks on other hosts), wait() looks
+  /// for messages now and then; whoever expects an answer asks it to wait shorter.
+  virtual bool rings() const { return true; }
+
+  /// Ends a wait() from any thread. Async-signal-safe.
+  virtual void wake() = 0;
+};
+
+}  // namespace footplate

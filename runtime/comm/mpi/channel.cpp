@@ -1,0 +1,204 @@
+#include "runtime/comm/mpi/channel.h"
+
+#include <algorithm>
+#include <deque>
+#include <list>
+#include <new>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "runtime/comm/doorbell.h"
+#include "runtime/comm/wake_event.h"
+
+namespace footplate {
+namespace {
+
+using std::chrono::milliseconds;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr int kTag = 1;
+/// Between looks for messages that don't ring: 0.09 % of a core (facts: measured).
+constexpr milliseconds kLook{20};
+/// While a message of ours is on its way, or one that has rung isn't visible yet.
+constexpr milliseconds kSoon{1};
+/// Looks at kSoon after a ring. While another thread is inside MPI's progress, a probe sees nothing of what
+/// is there, so that one message found says nothing about a second one that rang at the same time.
+constexpr int kLooksAfterRing = 10;
+/// How long the last messages get to leave when the channel ends.
+constexpr milliseconds kLinger{1000};
+
+class MpiChannel final : public MessageChannel {
+ public:
+  MpiChannel(MpiSession& session, const std::filesystem::path& directory)
+      : comm_(session.control()), rank_(session.rank()), hosts_(session.hosts()) {
+    if (!directory.empty())
+      if (auto bell = Doorbell::install(directory, rank_)) bell_ = *std::move(bell);
+    const auto here = [&](const std::string& host) {
+      return host == hosts_[static_cast<std::size_t>(rank_)];
+    };
+    rings_ = hosts_.size() == 1 || (bell_ != nullptr && std::all_of(hosts_.begin(), hosts_.end(), here));
+  }
+
+  ~MpiChannel() override {
+    const auto deadline = std::chrono::steady_clock::now() + kLinger;
+    while (!sending_.empty() && std::chrono::steady_clock::now() < deadline) {
+      release_sent();
+      std::this_thread::sleep_for(kSoon);
+    }
+    // MPI may still read what a stuck receiver hasn't taken: better lost than freed under it.
+    for (auto& pending : sending_) new (std::nothrow) Bytes(std::move(pending.bytes));
+    for (auto& pending : receiving_) new (std::nothrow) Bytes(std::move(pending.bytes));
+  }
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return static_cast<int>(hosts_.size()); }
+  bool rings() const override { return rings_; }
+  void wake() override { wake_.wake(); }
+
+  void send(int to, const Json& body) override {
+    post(to, body);
+    if (to != rank_) ring(to);
+  }
+
+  /// One that is still unsent says enough: they would pile up before a receiver that is stopped.
+  void send_quietly(int to, const Json& body) override {
+    release_sent();
+    const auto quiet = [to](const Transfer& transfer) { return transfer.quiet && transfer.peer == to; };
+    if (std::any_of(sending_.begin(), sending_.end(), quiet)) return;
+    post(to, body, /*quiet=*/true);
+  }
+
+  std::optional<Message> poll() override {
+    if (!own_.empty()) {
+      Message message = std::move(own_.front());
+      own_.pop_front();
+      return message;
+    }
+    release_sent();
+    accept_one();
+    return take_received();
+  }
+
+  void wait(milliseconds at_most, int extra_fd) override {
+    if (!own_.empty()) return;
+    if (!sending_.empty() || !receiving_.empty()) at_most = std::min(at_most, kSoon);
+    if (looks_ > 0) {
+      --looks_;
+      at_most = std::min(at_most, kSoon);
+    }
+    sleep(at_most, extra_fd);
+  }
+
+ private:
+  struct Transfer {
+    int peer = 0;
+    Bytes bytes{};
+    MPI_Request request = MPI_REQUEST_NULL;
+    bool had_to_wait = false;
+    bool quiet = false;
+  };
+
+  void post(int to, const Json& body, bool quiet = false) {
+    if (to == rank_) {
+      own_.push_back({rank_, body});
+      return;
+    }
+    auto& pending = sending_.emplace_back(Transfer{to, to_cbor(body)});
+    pending.quiet = quiet;
+    const int size = static_cast<int>(pending.bytes.size());
+    // A rank that is gone takes nothing more; recovery is somebody else's business.
+    if (MPI_Isend(pending.bytes.data(), size, MPI_BYTE, to, kTag, comm_, &pending.request) != MPI_SUCCESS)
+      sending_.pop_back();
+    release_sent();
+  }
+
+  /// Until `at_most` has passed or there is a reason to look. Without doorbells the looks are taken
+  /// here, where they cost least.
+  void sleep(milliseconds at_most, int extra_fd) {
+    for (;;) {
+      const auto slice = rings_ ? at_most : std::min(at_most, kLook);
+      const auto woken = wake_.wait(slice, bell_ ? bell_->fd() : -1, extra_fd);
+      at_most -= slice;
+      if (woken.fd0) {
+        bell_->silence();
+        looks_ = kLooksAfterRing;
+      }
+      if (woken.at_all() || at_most.count() <= 0) return;
+      int found = 0;
+      MPI_Iprobe(MPI_ANY_SOURCE, kTag, comm_, &found, MPI_STATUS_IGNORE);
+      if (found) return;
+    }
+  }
+
+  static bool is_done(Transfer& transfer) {
+    int done = 0;
+    return MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+  }
+
+  /// A message that had to wait for its receiver rings again once it has left.
+  void release_sent() {
+    sending_.remove_if([this](Transfer& transfer) {
+      const bool done = is_done(transfer);
+      if (done && transfer.had_to_wait && !transfer.quiet) ring(transfer.peer);
+      transfer.had_to_wait = true;
+      return done;
+    });
+  }
+
+  void ring(int to) {
+    if (bell_ && hosts_[static_cast<std::size_t>(to)] == hosts_[static_cast<std::size_t>(rank_)])
+      bell_->ring(to);
+  }
+
+  /// Begins to receive the next message. A large one comes in pieces: nobody waits for it here, so a
+  /// rank that is stopped in the middle of sending holds up its own messages only.
+  void accept_one() {
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    if (MPI_Improbe(MPI_ANY_SOURCE, kTag, comm_, &found, &message, &status) != MPI_SUCCESS || !found) return;
+    int size = 0;
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    auto& pending = receiving_.emplace_back(Transfer{status.MPI_SOURCE, {}});
+    pending.bytes.resize(static_cast<std::size_t>(size));
+    MPI_Imrecv(pending.bytes.data(), size, MPI_BYTE, &message, &pending.request);
+  }
+
+  /// The first complete message, each source's in the order sent.
+  std::optional<Message> take_received() {
+    std::set<int> held_up;
+    for (auto it = receiving_.begin(); it != receiving_.end();) {
+      if (held_up.count(it->peer) > 0 || !is_done(*it)) {
+        held_up.insert(it->peer);
+        ++it;
+        continue;
+      }
+      const Transfer complete = std::move(*it);
+      it = receiving_.erase(it);
+      auto body = from_cbor(complete.bytes.data(), complete.bytes.size());
+      if (body) return Message{complete.peer, *std::move(body)};
+    }
+    return std::nullopt;
+  }
+
+  MPI_Comm comm_;
+  int rank_;
+  std::vector<std::string> hosts_;
+  std::unique_ptr<Doorbell> bell_;  ///< null: it couldn't be installed
+  bool rings_ = false;
+  WakeEvent wake_;
+  std::deque<Message> own_;
+  std::list<Transfer> sending_;
+  std::list<Transfer> receiving_;
+  int looks_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<MessageChannel> make_mpi_channel(MpiSession& session,
+                                                 const std::filesystem::path& doorbell_directory) {
+  return std::make_unique<MpiChannel>(session, doorbell_directory);
+}
+
+}  // namespace footplate

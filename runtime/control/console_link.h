@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "protocol/frame.h"
+#include "runtime/control/console_process.h"
+
+namespace footplate {
+
+/// Rank 0's end of the line to its console (docs/protocol.md, "Rank 0 and the console"). Nothing here
+/// waits: a console that doesn't read loses events, one that doesn't read for long or dies is replaced,
+/// at most once a second, and training goes on without. Control thread.
+class ConsoleLink {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Parts {
+    std::filesystem::path program;
+    std::filesystem::path run_directory;
+    std::function<Json()> hello;                   ///< first line to every new console
+    std::function<void(const Json&)> on_message;   ///< a line of the console
+    std::function<void(pid_t)> started;            ///< a console
+    std::function<void(const std::string&)> warn;  ///< the console died, couldn't be started, …
+  };
+
+  explicit ConsoleLink(Parts parts);
+
+  /// Reads, writes, and starts a console where there is none and one is due.
+  void pump(Clock::time_point now);
+  /// When pump() has something to do besides what makes fd() readable.
+  Clock::time_point next_pump() const;
+  /// To poll for reading; -1 while there is no console.
+  int fd() const { return process_ ? process_->fd() : -1; }
+
+  /// Queues one line. Dropped where there is no console: the next one's hello tells what matters.
+  void send(const Json& line);
+  /// The same for what a slow console may lose.
+  void send_event(const Json& line);
+
+  /// Sends `line` as the last one and waits, up to `at_most`, until the console has read it and ended.
+  void finish(const Json& line, std::chrono::milliseconds at_most);
+
+ private:
+  void start(Clock::time_point now);
+  void read_lines();
+  void flush();
+  void lose(const std::string& why);
+
+  Parts parts_;
+  std::unique_ptr<ConsoleProcess> process_;
+  std::optional<LineReader> reader_;
+  std::optional<LineWriter> writer_;
+  std::deque<Clock::time_point> starts_;  ///< within the last minute
+  Clock::time_point started_{};           ///< the one that runs
+  Clock::time_point next_start_{};
+  bool lost_ = false;  ///< the console is gone; pump() schedules the next
+};
+
+}  // namespace footplate

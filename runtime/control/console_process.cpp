@@ -1,0 +1,110 @@
+#include "runtime/control/console_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+extern char** environ;
+
+namespace footplate {
+namespace {
+
+constexpr int kConsoleFd = 3;
+/// Unless the system itself hangs (a console that waits for a dead disk): then it is left to init.
+constexpr std::chrono::milliseconds kKillTakes{500};
+
+/// posix_spawn's two parameter objects, destroyed with the scope.
+struct SpawnOptions {
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+
+  SpawnOptions() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  ~SpawnOptions() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnOptions(const SpawnOptions&) = delete;
+  SpawnOptions& operator=(const SpawnOptions&) = delete;
+};
+
+/// MPI's descriptors in a child would keep mpirun waiting for it, and a signal to the rank's process
+/// group would end it: hence closefrom and a session of its own.
+void describe_child(SpawnOptions& options, int socket, const std::string& log) {
+  auto* actions = &options.actions;
+  posix_spawn_file_actions_adddup2(actions, socket, kConsoleFd);
+  posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_addclosefrom_np(actions, kConsoleFd + 1);
+
+  sigset_t signals;
+  sigfillset(&signals);
+  posix_spawnattr_setsigdefault(&options.attributes, &signals);
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&options.attributes, &signals);
+  posix_spawnattr_setflags(&options.attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ConsoleProcess>> ConsoleProcess::start(const std::filesystem::path& program,
+                                                              const std::filesystem::path& run_directory) {
+  std::error_code ignored;  // a missing log folder shows as an error of posix_spawn
+  std::filesystem::create_directories(run_directory / "log", ignored);
+  const std::string log = run_directory / "log" / "console.log";
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return fail(ErrorKind::failed, std::string("socketpair for the console: ") + std::strerror(errno));
+
+  SpawnOptions options;
+  describe_child(options, ends[1], log);
+  std::string name = program, flag = "--run-dir", directory = run_directory;
+  std::array<char*, 4> arguments{name.data(), flag.data(), directory.data(), nullptr};
+  pid_t pid = 0;
+  const int error =
+      ::posix_spawn(&pid, name.c_str(), &options.actions, &options.attributes, arguments.data(), environ);
+  ::close(ends[1]);
+  if (error != 0) {
+    ::close(ends[0]);
+    return fail(ErrorKind::failed, "can't start the console, " + name + ": " + std::strerror(error) +
+                                       " (is it installed beside footplate-rank, and " + log + " writable?)");
+  }
+  return std::unique_ptr<ConsoleProcess>(new ConsoleProcess(pid, ends[0]));
+}
+
+ConsoleProcess::~ConsoleProcess() {
+  ::close(fd_);
+  if (!reaped_) ::waitpid(pid_, nullptr, WNOHANG);
+}
+
+void ConsoleProcess::kill() {
+  if (reaped_) return;
+  ::kill(pid_, SIGKILL);
+  await_end(kKillTakes);
+}
+
+bool ConsoleProcess::await_end(std::chrono::milliseconds at_most) {
+  ::shutdown(fd_, SHUT_WR);
+  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  if (watch < 0) return false;
+  pollfd ended{watch, POLLIN, 0};
+  ::poll(&ended, 1, static_cast<int>(at_most.count()));
+  ::close(watch);
+  reaped_ = ::waitpid(pid_, nullptr, WNOHANG) == pid_;
+  return reaped_;
+}
+
+}  // namespace footplate

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocol/schema.h"
+#include "protocol/settings.h"
+#include "runtime/comm/ledger.h"
+#include "runtime/comm/message_channel.h"
+#include "runtime/control/forecast.h"
+#include "runtime/control/progress.h"
+#include "runtime/control/steerable.h"
+#include "runtime/control/step_gate.h"
+#include "runtime/control/times.h"
+
+namespace footplate {
+
+/// What the console is told about the run (docs/protocol.md, `hello`).
+struct RunInfo {
+  std::string name;
+  std::string id;
+  std::filesystem::path directory;
+  std::string socket;   ///< path of the console's socket
+  std::string host;     ///< this rank's
+  std::string user;     ///< whose run it is
+  std::string started;  ///< ISO 8601
+};
+
+/// Rank 0, control thread: every report and event, in order, before the console hears of it. Topics
+/// are docs/protocol.md's: `order` (with the whole `order` where it is applied), `call`, `rank`,
+/// `warn`, `run`, and whatever was published. May write files; training doesn't wait for it.
+/// Every rank also hears what it applied itself: topic `applied`, {"order", "step", "digest"}.
+using Observer = std::function<void(const std::string& topic, const Json& data)>;
+
+struct ControlOptions {
+  Schema schema;
+  Settings settings;                  ///< at the start, equal on all ranks
+  MessageChannel* channel = nullptr;  ///< has to outlive Control; used by its thread alone
+  Progress* progress = nullptr;       ///< has to outlive Control
+  const Ledger* ledger = nullptr;     ///< may be null
+  RunInfo run;
+  Observer observer;                      ///< may be empty
+  std::filesystem::path console_program;  ///< empty: no console
+  ControlTimes times;
+  std::vector<Committed> ahead;      ///< all ranks the same: committed before the first step, by step
+  std::uint64_t first_order_id = 1;  ///< rank 0: ids go on across restarts
+  Json store = Json::object();       ///< of the checkpoint resumed from, equal on all ranks
+  std::chrono::steady_clock::time_point process_start = std::chrono::steady_clock::now();  ///< run.time_limit
+};
+
+/// A rank's part of control, and on rank 0 the coordinator and the link to the console: one thread
+/// that sleeps until a message, the console or the training thread wakes it.
+///
+///   Control control(options);
+///   Trainer trainer(..., control.gate());
+///   control.set_steerable(trainer);
+///   control.start();
+///   trainer.run();                     // while (gate.enter(step) == train) ...
+///   control.finish(result);            // all ranks; rank 0's `result` goes to the console
+class Control {
+ public:
+  explicit Control(ControlOptions options);
+  ~Control();  ///< ends the thread and the console, if finish() was not called
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+
+  /// Before start().
+  void set_steerable(Steerable& steerable);
+  void start();
+
+  /// For the training thread.
+  StepGate& gate();
+
+  /// Ends the run at the next step as if somebody had ordered run.stop{save=true}, on whichever rank
+  /// it is called. Any thread; async-signal-safe. `reason` has to be a literal; it becomes
+  /// Ending::reason. A second call changes nothing.
+  void request_stop(const char* reason, bool resumable) noexcept;
+
+  /// Rank 0, any thread, after start(): a line as the console sends it (`order`, `withdraw`, `cancel`),
+  /// from whoever isn't one.
+  void take(const Json& line);
+
+  /// Once the training thread is done for whatever reason: tells the console how the run ended
+  /// (rank 0), waits at most times.farewell for it to have read that, and ends the thread. After it
+  /// nothing uses the channel.
+  void finish(const Json& result);
+
+  /// Rank 0, any thread: what `status` answers now (docs/protocol.md).
+  Json status() const;
+
+  /// How long the training thread has been held at fences so far, and how often.
+  struct Held {
+    std::chrono::nanoseconds total{0};
+    std::uint64_t times = 0;
+  };
+  Held held() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/order.h"
+#include "protocol/schema.h"
+#include "runtime/control/forecast.h"
+#include "runtime/control/run_status.h"
+#include "runtime/control/state_hashes.h"
+#include "runtime/control/times.h"
+
+namespace footplate {
+
+/// Rank 0's side of the order protocol (messages.h): takes orders, agrees on each with every rank (its
+/// own is reached like the others), and reports what becomes of them. One order is open at a time;
+/// between its commit and its step the next may be agreed on. A state machine: it is told what arrives
+/// and what time it is, so tests drive it without threads. Control thread.
+class Coordinator {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Parts {
+    const Schema& schema;
+    RunStatus& status;
+    int world_size = 1;
+    std::function<void(int to, const Json& message)> send;
+    /// Reports, by topic: `order`, `call`, `settings`, `warn`, `run` (docs/protocol.md).
+    std::function<void(const std::string& topic, Json data)> report;
+    ControlTimes times;
+    std::uint64_t first_order_id = 1;
+  };
+
+  explicit Coordinator(Parts parts);
+
+  /// An order as docs/protocol.md has it; `ref` comes back with every report of it.
+  void submit(const Json& ref, const Json& order, Clock::time_point now);
+  /// Takes an order back: by its `id`, or by the `ref` it came with.
+  void withdraw(const Json& request, Clock::time_point now);
+  /// Gives up a call that runs, or is about to.
+  void cancel(std::uint64_t order, std::size_t call);
+  /// Stops the run by an order of its own, and again where that is aborted. The first call counts.
+  void stop(const std::string& reason, bool resumable, Clock::time_point now);
+
+  /// An order that every rank has committed by itself before the start. It has its number.
+  void take_over(const Committed& committed);
+
+  void handle(int source, const Json& message, Clock::time_point now);
+  void tick(Clock::time_point now);
+  /// When the next tick has something to do.
+  Clock::time_point next_tick() const;
+
+  bool awaiting_outcome() const { return open_.has_value(); }
+  bool ended() const { return ended_; }
+  /// Reports of orders without an outcome, as in `status`. `order_bytes`: also their `order`, up to so many
+  /// bytes of them; of the rest only session and user.
+  Json open_orders(std::size_t order_bytes = 0) const;
+  /// The last final order reports, oldest first.
+  const std::deque<Json>& final_reports() const { return final_; }
+
+ private:
+  struct Entry {
+    Order order;
+    Json ref = "";
+    std::uint64_t withdraws = 0;  ///< not an order but the withdrawing of this one
+  };
+  /// When to say next for whom something waits.
+  struct Patience {
+    Clock::time_point next;
+    std::chrono::milliseconds interval;
+  };
+  struct Open {
+    Entry entry;
+    std::uint64_t ticket = 0;
+    bool fencing = false;
+    std::vector<std::optional<std::int64_t>> answers;  ///< by rank: prepared (any value), or its fence
+    Clock::time_point opened;
+    Patience patience;
+  };
+  struct Confirmation {
+    std::int64_t step = 0;
+    std::string digest;
+    std::string error;
+  };
+  struct Agreed {
+    Entry entry;
+    std::int64_t step = 0;
+    bool targeted = false;
+    bool taken_over = false;
+    std::vector<std::optional<Confirmation>> confirmations;  ///< by rank
+    Json moved = Json::array();                              ///< rank 0's
+    std::optional<Patience> patience;                        ///< none while the step is far
+  };
+
+  void open_next(Clock::time_point now);
+  void start_fencing();
+  void agree(Clock::time_point now);
+  std::size_t waiting_for_step() const;
+  void agree_withdrawal(std::int64_t step);
+  void close_open(const std::string& state, const std::string& error, Clock::time_point now);
+  void on_prepared(int source, const Json& message, Clock::time_point now);
+  void on_fenced(int source, const Json& message, Clock::time_point now);
+  void on_applied(int source, const Json& message, Clock::time_point now);
+  void conclude(Agreed agreed);
+  void compare(const Agreed& agreed, Json& report);
+  void on_call(const Json& message);
+  void on_end(int source, const Json& message);
+  void on_hash(int source, const Json& message);
+  void finish_if_all_at_end();
+  void withdraw_agreed(std::uint64_t id, Clock::time_point now);
+  void renew_stop(Clock::time_point now);
+  void report_waiting(Clock::time_point now);
+  std::optional<Error> refusal(const Json& json, Order& order) const;
+  std::vector<int> unanswered(const Open& open) const;
+  std::vector<int> unconfirmed(const Agreed& agreed) const;
+  Patience patience_from(Clock::time_point now) const {
+    return {now + parts_.times.waiting, parts_.times.waiting};
+  }
+  void be_patient(Patience& patience, Clock::time_point now) const;
+  void report_final(Json report, const Entry& entry);
+  Json report_of(const Entry& entry, const char* state) const;
+  void send_all(const Json& message);
+
+  Parts parts_;
+  StateHashes hashes_;
+  std::uint64_t next_id_;
+  std::uint64_t next_ticket_ = 1;
+  std::deque<Entry> queue_;
+  std::optional<Open> open_;
+  std::map<std::uint64_t, Agreed> agreed_;
+  std::set<std::pair<std::uint64_t, std::size_t>> calls_;  ///< agreed on and without a result
+  std::deque<Json> final_;
+  std::size_t final_bytes_ = 0;  ///< of final_ as text
+  /// Step of the last order without a target. Those apply in the order of their numbers, so that ranks
+  /// which come to a pause sooner or later apply the same ones there (docs/architecture.md).
+  std::int64_t floor_ = 0;
+  std::uint64_t commits_ = 0;  ///< sent
+  std::vector<std::optional<std::pair<std::int64_t, std::uint64_t>>>
+      at_end_;  ///< by rank: step, commits heard
+  bool ended_ = false;
+
+  struct OwnStop {
+    std::string reason;
+    bool resumable = false;
+    std::uint64_t id = 0;  ///< of the order on its way; 0: none
+    Clock::time_point again;
+  };
+  std::optional<OwnStop> stop_;
+};
+
+}  // namespace footplate

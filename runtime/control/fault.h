@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace footplate {
+
+/// A fault to inject, for tests. FOOTPLATE_FAULT holds any number, separated by commas:
+///
+///   refuse:rank=1            rank 1 refuses every order but the run's own (a signal's)
+///   refuse:rank=1:order=3    … only order 3
+///   eval_throw:rank=0        the evaluation throws on rank 0 (before its reduction)
+///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5
+///   save_fail                every save fails as if the disk were full
+///   flip_bit:rank=1:step=50  one bit of a parameter of rank 1 is flipped after step 50
+///   late_start:rank=1:ms=500 rank 1 starts half a second late
+///
+/// Without `rank` every rank is meant.
+struct Fault {
+  std::map<std::string, std::int64_t, std::less<>> parameters;
+
+  /// The parameter's value, or nothing where it wasn't given.
+  std::optional<std::int64_t> get(std::string_view name) const;
+  /// Whether `value` is what the fault asks for: given and equal, or not given.
+  bool matches(std::string_view name, std::int64_t value) const;
+};
+
+/// The fault `kind` for this rank, if FOOTPLATE_FAULT asks for it.
+std::optional<Fault> fault(std::string_view kind, int rank);
+
+/// The same from a text instead of the environment.
+std::optional<Fault> find_fault(std::string_view faults, std::string_view kind, int rank);
+
+}  // namespace footplate

@@ -1,0 +1,426 @@
+#include "runtime/control/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protocol/store.h"
+#include "runtime/control/messages.h"
+
+namespace footplate {
+namespace {
+
+/// Published events that the control thread hasn't fetched; more are dropped and counted.
+constexpr std::uint64_t kMostPublished = 4096;
+
+bool is_own(const std::string& action) {
+  return action == "run.pause" || action == "run.resume" || action == "run.stop" || action == "run.store";
+}
+
+}  // namespace
+
+Gate::Gate(const Schema& schema, Settings settings, Progress& progress, std::function<void()> wake,
+           Json store)
+    : schema_(schema),
+      progress_(progress),
+      wake_(std::move(wake)),
+      store_(std::move(store)),
+      settings_(std::move(settings)) {
+  look_ahead();
+}
+
+StepGate::Verdict Gate::enter(std::int64_t step) {
+  // Pairs with propose_fence: either this store is seen there, or the fence is seen here.
+  progress_.at_step(step);
+  if (step < interesting_.load(std::memory_order_seq_cst)) return Verdict::train;
+  return enter_slowly(step);
+}
+
+StepGate::Verdict Gate::enter_slowly(std::int64_t step) {
+  Lock lock(mutex_);
+  if (hold_) wait_for_release(lock);
+  for (;;) {
+    if (auto due = take_due(step)) {
+      apply(lock, step, *due);
+    } else if (fence_ <= step) {
+      stand_still(lock, Held::fence, step);
+    } else if (stopped_ || (at_end(step) && !paused_)) {
+      if (finished_) return Verdict::end;
+      announce_end(step);
+      stand_still(lock, Held::end, step);
+    } else if (paused_) {
+      stand_still(lock, Held::pause, step);
+    } else {
+      return Verdict::train;
+    }
+  }
+}
+
+bool Gate::at_end(std::int64_t step) const {
+  return stopped_ || step >= settings_.integer("train.steps");
+}
+
+/// The next order to apply at the top of `step`. Where training is held, those without a target are
+/// due whatever their step: every rank comes to the same state before it looks, so all do the same.
+std::optional<Committed> Gate::take_due(std::int64_t step) {
+  const bool standing = paused_ || at_end(step);
+  const auto due = std::find_if(pending_.begin(), pending_.end(), [&](const Committed& committed) {
+    return committed.step <= step || (standing && !committed.targeted);
+  });
+  if (due == pending_.end()) return std::nullopt;
+  Committed taken = std::move(*due);
+  pending_.erase(due);
+  look_ahead();
+  look_for_abandon();
+  return taken;
+}
+
+void Gate::apply(Lock& lock, std::int64_t step, const Committed& due) {
+  OrderApplied outcome;
+  outcome.order = due.order.id;
+  outcome.step = step;
+  change_settings(lock, due.order, step, outcome);
+  outcome.digest = settings_.digest(schema_);
+  const bool in_force = !outcome.error;
+  if (in_force) last_applied_ = due.order.id;
+  push(std::move(outcome));
+  wake_();
+  if (in_force) run_calls(lock, step, due.order);
+  cancelled_.erase(cancelled_.lower_bound({due.order.id, 0}), cancelled_.lower_bound({due.order.id + 1, 0}));
+}
+
+void Gate::change_settings(Lock& lock, const Order& order, std::int64_t step, OrderApplied& outcome) {
+  auto after = with_changes(schema_, settings_, order);
+  if (!after) {
+    outcome.error = after.error();
+    return;
+  }
+  if (order.changes.empty()) return;
+  for (const auto& change : order.changes)
+    outcome.moved.push_back({change.name, settings_.value(change.name), change.value});
+  settings_ = *std::move(after);
+  look_ahead();
+  lock.unlock();
+  auto also = steerable_->settings_changed(settings_, step);
+  lock.lock();
+  std::move(also.begin(), also.end(), std::back_inserter(outcome.moved));
+}
+
+void Gate::run_calls(Lock& lock, std::int64_t step, const Order& order) {
+  for (std::size_t i = 0; i < order.calls.size(); ++i) {
+    CallMoved moved;
+    moved.order = order.id;
+    moved.call = i;
+    moved.action = order.calls[i].action;
+    if (stopped_) {
+      moved.state = "failed";
+      moved.error = "the run is stopping";
+    } else if (is_own(moved.action)) {
+      run_own(order, moved, step);
+    } else {
+      run_foreign(lock, order, moved, step);
+    }
+    push(std::move(moved));
+    wake_();
+  }
+}
+
+void Gate::run_own(const Order& order, CallMoved& moved, std::int64_t step) {
+  const Json& arguments = order.calls[moved.call].arguments;
+  if (moved.action == "run.pause") paused_ = true;
+  if (moved.action == "run.resume") paused_ = false;
+  if (moved.action == "run.stop") {
+    stopped_ = true;
+    const bool own = order.session == kOwnSession;
+    ending_.reason = own ? arguments.value("reason", "signal") : "asked";
+    ending_.note = own ? "" : arguments.value("reason", "");
+    ending_.save = arguments.value("save", true);
+    ending_.resumable = arguments.value("resumable", false);
+    if (const std::string error = own ? "" : arguments.value("error", ""); !error.empty()) {
+      ending_.script_error = true;
+      ending_.reason = error;
+    }
+  }
+  look_ahead();
+  moved.state = "done";
+  moved.result = {{"step", step}};
+  if (moved.action != "run.store") return;
+  if (auto stored = apply_store(store_, arguments); !stored) {
+    moved.state = "failed";
+    moved.error = stored.error().message;
+  }
+}
+
+void Gate::run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::int64_t step) {
+  running_ = CallKey{moved.order, moved.call};
+  look_for_abandon();
+  CallMoved begun = moved;
+  begun.state = "running";
+  push(std::move(begun));
+  wake_();
+
+  lock.unlock();
+  Result<Json> result = fail(ErrorKind::failed, "");
+  try {
+    result = steerable_->call(order.calls[moved.call], step);
+  } catch (const std::exception& error) {
+    result = fail(ErrorKind::failed, error.what());
+  }
+  lock.lock();
+
+  if (result) {
+    moved.state = "done";
+    moved.result = *std::move(result);
+  } else {
+    moved.state = cancelled_.count(*running_) > 0 ? "cancelled" : "failed";
+    moved.error = result.error().message;
+  }
+  running_.reset();
+  look_for_abandon();
+}
+
+/// Sleeps until the control thread has something new. The caller looks again at everything.
+void Gate::stand_still(Lock& lock, Held why, std::int64_t step) {
+  using Clock = std::chrono::steady_clock;
+  progress_.enter(why == Held::pause ? Phase::paused : why == Held::end ? Phase::ending : Phase::boundary);
+  if (why != Held::fence) wake_();
+  held_ = why;
+  held_at_ = step;
+  const auto began = Clock::now();
+  outcome_.wait(lock);
+  if (why == Held::fence) {
+    time_at_fences_ += Clock::now() - began;
+    ++stops_at_fences_;
+  }
+  held_ = Held::no;
+  progress_.enter(Phase::boundary);
+}
+
+void Gate::announce_end(std::int64_t step) {
+  if (announced_ == commits_) return;
+  announced_ = commits_;
+  push(ReachedEnd{step, commits_});
+  wake_();
+}
+
+void Gate::look_ahead() {
+  std::int64_t next = hold_ ? 0 : std::min(fence_, settings_.integer("train.steps"));
+  if (!pending_.empty()) next = std::min(next, pending_.front().step);
+  interesting_.store(next, std::memory_order_seq_cst);
+}
+
+/// A stop that is about to come, or the cancelling of what runs. A stop doesn't touch the calls before
+/// it in its own order: that has left the list by then. One with a target lets what runs end.
+void Gate::look_for_abandon() {
+  const bool stop = std::any_of(pending_.begin(), pending_.end(), [](const Committed& committed) {
+    return !committed.targeted && calls_action(committed.order, "run.stop");
+  });
+  const bool cancelled = running_ && cancelled_.count(*running_) > 0;
+  abandon_.store(stop || cancelled, std::memory_order_relaxed);
+}
+
+std::int64_t Gate::propose_fence() {
+  std::lock_guard lock(mutex_);
+  std::int64_t fence = 0;
+  if (held_ == Held::pause || held_ == Held::end) {
+    fence = fence_ = held_at_;
+    look_ahead();
+  } else {
+    // Publish the fence, then read the step again: a training thread that passed it in between is seen.
+    for (fence = progress_.step() + 1;; fence = progress_.step() + 1) {
+      fence_ = fence;
+      look_ahead();
+      if (progress_.step() < fence) break;
+    }
+  }
+  return fence;
+}
+
+void Gate::release_fence() {
+  std::lock_guard lock(mutex_);
+  fence_ = kNever;
+  look_ahead();
+  outcome_.notify_all();
+}
+
+void Gate::commit(Committed committed) {
+  std::lock_guard lock(mutex_);
+  // Behind those of the same step: the order of commits is the same on all ranks. Ids are not, where
+  // the run's own stop overtook older orders in the queue and one rank has applied it already.
+  const auto place = std::upper_bound(pending_.begin(), pending_.end(), committed,
+                                      [](const Committed& a, const Committed& b) { return a.step < b.step; });
+  pending_.insert(place, std::move(committed));
+  ++commits_;
+  fence_ = kNever;
+  look_ahead();
+  look_for_abandon();
+  outcome_.notify_all();
+}
+
+void Gate::withdraw(std::uint64_t order) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(pending_, [&](const Committed& committed) { return committed.order.id == order; });
+  ++commits_;
+  fence_ = kNever;
+  look_ahead();
+  look_for_abandon();
+  outcome_.notify_all();
+}
+
+bool Gate::is_pending(std::uint64_t order) const {
+  std::lock_guard lock(mutex_);
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [&](const Committed& committed) { return committed.order.id == order; });
+}
+
+void Gate::cancel(std::uint64_t order, std::size_t call) {
+  std::lock_guard lock(mutex_);
+  const bool known = (running_ && running_->first == order) ||
+                     std::any_of(pending_.begin(), pending_.end(),
+                                 [&](const Committed& committed) { return committed.order.id == order; });
+  if (!known) return;
+  cancelled_.insert({order, call});
+  look_for_abandon();
+}
+
+void Gate::finish() {
+  std::lock_guard lock(mutex_);
+  finished_ = true;
+  if (!stopped_) ending_.save = settings_.has("ckpt.every") && settings_.integer("ckpt.every") > 0;
+  outcome_.notify_all();
+}
+
+Ending Gate::ending() const {
+  std::lock_guard lock(mutex_);
+  return ending_;
+}
+
+Forecast Gate::forecast() const {
+  std::lock_guard lock(mutex_);
+  return {settings_, pending_, progress_.step(), paused_, stopped_};
+}
+
+Settings Gate::settings_copy() const {
+  std::lock_guard lock(mutex_);
+  return settings_;
+}
+
+Held Gate::held() const {
+  std::lock_guard lock(mutex_);
+  return stopped_ || finished_ ? Held::end : held_;
+}
+
+void Gate::report_state_hash(std::int64_t step, std::uint64_t hash) {
+  // No wake: it travels with the next heartbeat.
+  std::lock_guard lock(mutex_);
+  push(StateHash{step, hash});
+}
+
+void Gate::publish(const std::string& topic, Json data) {
+  const auto time = std::chrono::system_clock::now();
+  bool first = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (published_ >= kMostPublished) {
+      ++lost_;
+      return;
+    }
+    const bool urgent = topic != "metrics" || followed_.load(std::memory_order_relaxed);
+    first = urgent && urgent_ == 0 && !streaming();
+    ++published_;
+    if (urgent) ++urgent_;
+    const std::uint64_t hold = sync_.load(std::memory_order_relaxed) ? begin_hold(topic) : 0;
+    first = first || hold != 0;
+    push(Published{topic, std::move(data), time, hold});
+  }
+  if (first) wake_();
+}
+
+/// Training thread: the event that is published now is waited for at the next step's top, where a rule wants
+/// that.
+std::uint64_t Gate::begin_hold(const std::string& topic) {
+  const double budget_ms = sync_budgets_.value(topic, 0.0);
+  if (budget_ms <= 0) return 0;
+  const auto budget = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double, std::milli>(budget_ms));
+  hold_ = Hold{++last_hold_, topic, std::chrono::steady_clock::now() + budget};
+  look_ahead();
+  return hold_->id;
+}
+
+void Gate::wait_for_release(Lock& lock) {
+  progress_.enter(Phase::boundary);
+  held_ = Held::rule;
+  while (hold_ && outcome_.wait_until(lock, hold_->until) != std::cv_status::timeout) continue;
+  held_ = Held::no;
+  if (hold_ && !said_late_) {
+    said_late_ = true;
+    push(Published{
+        "warn",
+        {{"kind", "sync"},
+         {"text", fmt::format("a rule with sync = true on {} took longer than its budget_ms; training "
+                              "went on without it (said once)",
+                              hold_->topic == "metrics" ? "log" : hold_->topic)}},
+        std::chrono::system_clock::now(),
+        0});
+    wake_();
+  }
+  hold_.reset();
+  look_ahead();
+}
+
+void Gate::set_sync(const Json& budgets) {
+  std::lock_guard lock(mutex_);
+  sync_budgets_ = budgets.is_object() ? budgets : Json::object();
+  sync_.store(!sync_budgets_.empty(), std::memory_order_relaxed);
+  if (!hold_ || sync_budgets_.contains(hold_->topic)) return;
+  hold_.reset();
+  look_ahead();
+  outcome_.notify_all();
+}
+
+void Gate::release(std::uint64_t hold) {
+  std::lock_guard lock(mutex_);
+  if (!hold_ || hold_->id != hold) return;
+  hold_.reset();
+  look_ahead();
+  outcome_.notify_all();
+}
+
+Json Gate::store() const {
+  std::lock_guard lock(mutex_);
+  return store_;
+}
+
+std::vector<GateEvent> Gate::drain() {
+  std::lock_guard lock(mutex_);
+  streaming_.store(urgent_ > 0, std::memory_order_relaxed);
+  if (lost_ > 0) {
+    push(Published{"warn",
+                   {{"kind", "lost_events"},
+                    {"text", fmt::format("{} events came faster than they could be "
+                                         "recorded and were dropped",
+                                         lost_)}},
+                   std::chrono::system_clock::now(),
+                   0});
+    lost_ = 0;
+  }
+  published_ = urgent_ = 0;
+  return std::exchange(events_, {});
+}
+
+std::chrono::nanoseconds Gate::time_at_fences() const {
+  std::lock_guard lock(mutex_);
+  return time_at_fences_;
+}
+
+std::uint64_t Gate::stops_at_fences() const {
+  std::lock_guard lock(mutex_);
+  return stops_at_fences_;
+}
+
+void Gate::push(GateEvent event) {
+  events_.push_back(std::move(event));
+}
+
+}  // namespace footplate

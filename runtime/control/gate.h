@@ -1,0 +1,181 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "runtime/control/forecast.h"
+#include "runtime/control/progress.h"
+#include "runtime/control/steerable.h"
+#include "runtime/control/step_gate.h"
+
+namespace footplate {
+
+/// What the training thread tells the control thread.
+struct OrderApplied {
+  std::uint64_t order = 0;
+  std::int64_t step = 0;
+  std::string digest;
+  std::vector<Moved> moved;
+  std::optional<Error> error;  ///< it had become impossible; nothing changed, on any rank
+};
+struct CallMoved {
+  std::uint64_t order = 0;
+  std::size_t call = 0;
+  std::string action;
+  std::string state;  ///< running, done, failed, cancelled
+  Json result;
+  std::string error;
+};
+struct ReachedEnd {
+  std::int64_t step = 0;
+  std::uint64_t commits = 0;  ///< how many commits this rank had heard of by then
+};
+struct StateHash {
+  std::int64_t step = 0;
+  std::uint64_t hash = 0;
+};
+struct Published {
+  std::string topic;
+  Json data;
+  std::chrono::system_clock::time_point time;
+  std::uint64_t hold = 0;  ///< training waits for the release of this
+};
+using GateEvent = std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, Published>;
+
+/// Where the training thread stands still.
+enum class Held { no, fence, pause, end, rule };
+
+/// The two threads of a rank meet here: the training thread at the top of every step, the control
+/// thread with fences, commits and the end. docs/architecture.md, "One order, all ranks", tells why no
+/// rank can pass the step of an order.
+class Gate final : public StepGate {
+ public:
+  /// `wake` ends the control thread's sleep; any thread.
+  Gate(const Schema& schema, Settings settings, Progress& progress, std::function<void()> wake,
+       Json store = Json::object());
+  /// Before the first enter().
+  void set_steerable(Steerable& steerable) { steerable_ = &steerable; }
+
+  // The training thread.
+  Verdict enter(std::int64_t step) override;
+  Ending ending() const override;
+  const Settings& settings() const override { return settings_; }
+  std::uint64_t last_applied() const override { return last_applied_; }
+  Json store() const override;
+  bool abandon() const override { return abandon_.load(std::memory_order_relaxed); }
+  void report_state_hash(std::int64_t step, std::uint64_t hash) override;
+  void publish(const std::string& topic, Json data) override;  ///< any thread
+
+  // The control thread.
+
+  /// The first step that this rank hasn't begun, and from now on doesn't begin before commit(),
+  /// withdraw() or release_fence(). Waits for nothing.
+  std::int64_t propose_fence();
+  void release_fence();
+  /// Releases the fence, and has `committed` applied at its step.
+  void commit(Committed committed);
+  /// Releases the fence, and forgets a committed order whose step hasn't come.
+  void withdraw(std::uint64_t order);
+  bool is_pending(std::uint64_t order) const;
+  /// Sets abandon() while that call runs.
+  void cancel(std::uint64_t order, std::size_t call);
+  /// All ranks are at the end and no order is open: enter() returns `end`.
+  void finish();
+
+  /// Rank 0: after an event of one of these topics, enter() waits for its release, at most so many
+  /// milliseconds. Nothing waits where there are none. Releases what is held for a topic that is no longer
+  /// there.
+  void set_sync(const Json& budgets);
+  void release(std::uint64_t hold);
+
+  Forecast forecast() const;
+  Settings settings_copy() const;
+  Held held() const;
+  /// What happened since the last drain, in order.
+  std::vector<GateEvent> drain();
+  /// Whether somebody follows the metrics: if not, they wait for the control thread's next turn.
+  void set_followed(bool followed) { followed_.store(followed, std::memory_order_relaxed); }
+  /// Whether events were published of late: drain again soon, publish() doesn't wake for each.
+  bool streaming() const { return streaming_.load(std::memory_order_relaxed); }
+
+  std::chrono::nanoseconds time_at_fences() const;
+  std::uint64_t stops_at_fences() const;
+
+ private:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  using Lock = std::unique_lock<std::mutex>;
+  using CallKey = std::pair<std::uint64_t, std::size_t>;
+
+  Verdict enter_slowly(std::int64_t step);
+  bool at_end(std::int64_t step) const;
+  std::optional<Committed> take_due(std::int64_t step);
+  void apply(Lock& lock, std::int64_t step, const Committed& due);
+  void change_settings(Lock& lock, const Order& order, std::int64_t step, OrderApplied& outcome);
+  void run_calls(Lock& lock, std::int64_t step, const Order& order);
+  void run_own(const Order& order, CallMoved& moved, std::int64_t step);
+  void run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::int64_t step);
+  void stand_still(Lock& lock, Held why, std::int64_t step);
+  void announce_end(std::int64_t step);
+  void wait_for_release(Lock& lock);
+  std::uint64_t begin_hold(const std::string& topic);
+  void look_ahead();
+  void look_for_abandon();
+  void push(GateEvent event);
+
+  const Schema& schema_;
+  Progress& progress_;
+  Steerable* steerable_ = nullptr;
+  std::function<void()> wake_;
+
+  /// The smallest step at which enter() has anything to do: the fence, an order's, the end.
+  std::atomic<std::int64_t> interesting_{0};
+  std::atomic<bool> abandon_{false};
+  std::atomic<bool> streaming_{false};
+  std::atomic<bool> followed_{false};
+  std::uint64_t last_applied_ = 0;  ///< training thread
+
+  std::atomic<bool> sync_{false};  ///< some topic has a budget
+
+  mutable std::mutex mutex_;  ///< guards all below
+  Json store_ = Json::object();
+  Json sync_budgets_ = Json::object();
+  struct Hold {
+    std::uint64_t id = 0;
+    std::string topic;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::optional<Hold> hold_;  ///< enter() waits for its release
+  std::uint64_t last_hold_ = 0;
+  bool said_late_ = false;
+  std::condition_variable outcome_;
+  Settings settings_;               ///< written by the training thread, which alone reads it without the lock
+  std::vector<Committed> pending_;  ///< by step, then as committed
+  std::int64_t fence_ = kNever;
+  std::uint64_t commits_ = 0;
+  Held held_ = Held::no;
+  std::int64_t held_at_ = 0;
+  bool paused_ = false;
+  bool stopped_ = false;
+  bool finished_ = false;
+  Ending ending_;
+  std::optional<std::uint64_t> announced_;  ///< number of commits with which the end was announced
+  std::optional<CallKey> running_;
+  std::set<CallKey> cancelled_;
+  std::vector<GateEvent> events_;
+  std::uint64_t published_ = 0;  ///< among events_
+  std::uint64_t urgent_ = 0;     ///< among those
+  std::uint64_t lost_ = 0;       ///< published ones that found the queue full
+  std::chrono::nanoseconds time_at_fences_{0};
+  std::uint64_t stops_at_fences_ = 0;
+};
+
+}  // namespace footplate

@@ -1,0 +1,46 @@
+#pragma once
+
+namespace footplate {
+
+/// Messages between rank 0's coordinator and the participants, as JSON objects in CBOR. `t` says which;
+/// `ticket` numbers the coordinator's attempts (an order, or the withdrawing of one).
+///
+/// to the ranks
+///   prepare  ticket, order | withdraws     can you? Answered by `prepared`.
+///   fence    ticket                        Answered by `fenced`; hold that step until the outcome.
+///   commit   ticket, step, targeted | withdraws
+///   abort    ticket
+///   cancel   order, call                   give up a running call
+///   finish                                 all are at the end
+/// to rank 0
+///   prepared ticket, error?
+///   fenced   ticket, step                  the first step not begun
+///   applied  order, step, digest, moved, error?
+///   call     a call report (rank 0 alone sends it)
+///   end      step, commits                 waits at the end, having heard of so many commits
+///   hash     step, hash
+///   beat     a rank of the status, and `state`
+///   stop     reason, resumable             a signal reached this rank
+///   bye                                    sends no more
+namespace message {
+inline constexpr auto kPrepare = "prepare";
+inline constexpr auto kFence = "fence";
+inline constexpr auto kCommit = "commit";
+inline constexpr auto kAbort = "abort";
+inline constexpr auto kCancel = "cancel";
+inline constexpr auto kFinish = "finish";
+inline constexpr auto kPrepared = "prepared";
+inline constexpr auto kFenced = "fenced";
+inline constexpr auto kApplied = "applied";
+inline constexpr auto kCall = "call";
+inline constexpr auto kEnd = "end";
+inline constexpr auto kHash = "hash";
+inline constexpr auto kBeat = "beat";
+inline constexpr auto kStop = "stop";
+inline constexpr auto kBye = "bye";
+}  // namespace message
+
+/// Session of the orders that the run gives itself: a stop by a signal or the time limit.
+inline constexpr auto kOwnSession = "footplate";
+
+}  // namespace footplate

@@ -1,0 +1,192 @@
+#include "runtime/control/participant.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "runtime/control/messages.h"
+
+namespace footplate {
+namespace {
+
+double seconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+Json moved_to_json(const std::vector<Moved>& moved) {
+  Json list = Json::array();
+  for (const auto& one : moved)
+    list.push_back({{"name", one.name}, {"before", to_json(one.before)}, {"after", to_json(one.after)}});
+  return list;
+}
+
+Json collective_to_json(const LedgerEntry& entry) {
+  const bool running = entry.finished == LedgerEntry::Clock::time_point{};
+  const auto since = running ? entry.enqueued : entry.finished;
+  return {{"sequence", entry.sequence},
+          {"kind", entry.kind},
+          {"elements", entry.elements},
+          {"running", running},
+          {"age_s", seconds(LedgerEntry::Clock::now() - since)}};
+}
+
+}  // namespace
+
+Participant::Participant(Parts parts)
+    : parts_(std::move(parts)), refuse_(fault("refuse", parts_.channel.rank())) {}
+
+void Participant::handle(const Json& message) {
+  const std::string type = message.at("t");
+  if (type == message::kPrepare) prepare(message);
+  if (type == message::kFence) fence(message);
+  if (type == message::kCommit) commit(message);
+  if (type == message::kAbort) abort(message);
+  if (type == message::kCancel) parts_.gate.cancel(message.at("order"), message.at("call"));
+  if (type == message::kFinish) parts_.gate.finish();
+}
+
+void Participant::prepare(const Json& message) {
+  Open open;
+  open.ticket = message.at("ticket");
+  open.withdraws = message.value("withdraws", std::uint64_t{0});
+  Result<void> outcome;
+  if (open.withdraws != 0) {
+    outcome = can_withdraw(open.withdraws);
+  } else {
+    // Types again: what CBOR brings has none (a double that happens to be whole).
+    auto order = order_from_json(message.at("order")).and_then([&](Order given) {
+      return checked_order(parts_.schema, std::move(given));
+    });
+    if (order) {
+      open.order = *std::move(order);
+      outcome = prepared(open.order);
+    } else {
+      outcome = tl::unexpected(order.error());
+    }
+  }
+  Json reply = {{"t", message::kPrepared}, {"ticket", open.ticket}};
+  if (!outcome) reply["error"] = outcome.error().message;
+  if (outcome) open_ = std::move(open);
+  answer(reply);
+}
+
+Result<void> Participant::prepared(const Order& order) {
+  const int rank = parts_.channel.rank();
+  if (refuse_ && order.session != kOwnSession &&
+      refuse_->matches("order", static_cast<std::int64_t>(order.id)))
+    return fail(ErrorKind::refused, fmt::format("rank {} refused (FOOTPLATE_FAULT asks for it)", rank));
+  auto after = foresee(parts_.schema, parts_.gate.forecast(), order);
+  if (!after) return tl::unexpected(after.error());
+  Result<void> can = fail(ErrorKind::failed, "");
+  try {
+    can = parts_.steerable.prepare(order, *after);
+  } catch (const std::exception& error) {
+    can = fail(ErrorKind::failed, error.what());
+  }
+  if (can || can.error().message.find(fmt::format("rank {}", rank)) != std::string::npos) return can;
+  return fail(can.error().kind, fmt::format("rank {}: {}", rank, can.error().message));
+}
+
+Result<void> Participant::can_withdraw(std::uint64_t order) const {
+  if (parts_.gate.is_pending(order)) return {};
+  return fail(ErrorKind::refused, fmt::format("order {} has been applied already", order));
+}
+
+void Participant::fence(const Json& message) {
+  const std::uint64_t ticket = message.at("ticket");
+  if (!open_ || open_->ticket != ticket) return;
+  answer({{"t", message::kFenced}, {"ticket", ticket}, {"step", parts_.gate.propose_fence()}});
+}
+
+void Participant::commit(const Json& message) {
+  if (!open_ || open_->ticket != message.at("ticket").get<std::uint64_t>()) return;
+  if (open_->withdraws != 0)
+    parts_.gate.withdraw(open_->withdraws);
+  else
+    parts_.gate.commit({std::move(open_->order), message.at("step"), message.at("targeted")});
+  open_.reset();
+}
+
+void Participant::abort(const Json& message) {
+  if (!open_ || open_->ticket != message.at("ticket").get<std::uint64_t>()) return;
+  parts_.gate.release_fence();
+  open_.reset();
+}
+
+void Participant::handle(const GateEvent& event) {
+  if (const auto* applied = std::get_if<OrderApplied>(&event)) {
+    Json message = {{"t", message::kApplied},
+                    {"order", applied->order},
+                    {"step", applied->step},
+                    {"digest", applied->digest}};
+    if (parts_.channel.rank() == 0) message["moved"] = moved_to_json(applied->moved);
+    if (applied->error) message["error"] = applied->error->message;
+    answer(message);
+  } else if (const auto* call = std::get_if<CallMoved>(&event)) {
+    if (parts_.channel.rank() != 0) return;
+    Json message = {{"t", message::kCall},
+                    {"order", call->order},
+                    {"call", call->call},
+                    {"action", call->action},
+                    {"state", call->state}};
+    if (!call->result.is_null()) message["result"] = call->result;
+    if (!call->error.empty()) message["error"] = call->error;
+    answer(message);
+  } else if (const auto* end = std::get_if<ReachedEnd>(&event)) {
+    answer({{"t", message::kEnd}, {"step", end->step}, {"commits", end->commits}});
+  } else if (const auto* hash = std::get_if<StateHash>(&event)) {
+    answer({{"t", message::kHash}, {"step", hash->step}, {"hash", hash->hash}});
+  }
+}
+
+bool Participant::tick(Clock::time_point now) {
+  // A state that has changed (paused, evaluating, …) is told now, not with the next heartbeat.
+  const bool due = now >= next_beat_ || state() != told_;
+  if (due) beat(now);
+  return due;
+}
+
+void Participant::beat(Clock::time_point now) {
+  next_beat_ = now + std::min(interval_, parts_.times.heartbeat);
+  told_ = state();
+  Json message = {{"t", message::kBeat},
+                  {"at_ns", std::chrono::nanoseconds(now.time_since_epoch()).count()},
+                  {"host", parts_.host},
+                  {"pid", ::getpid()},
+                  {"step", parts_.progress.step()},
+                  {"phase", to_string(parts_.progress.phase())},
+                  {"phase_s", seconds(parts_.progress.in_phase())},
+                  {"state", told_}};
+  if (parts_.ledger != nullptr)
+    if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)
+      message["collective"] = collective_to_json(entry);
+  parts_.channel.send_quietly(0, message);
+}
+
+std::string Participant::state() const {
+  const Phase phase = parts_.progress.phase();
+  if (phase == Phase::ended) return "ended";
+  if (phase == Phase::starting) return "starting";
+  switch (parts_.gate.held()) {
+    case Held::pause:
+      return "paused";
+    case Held::end:
+      return "ending";
+    default:
+      break;
+  }
+  if (phase == Phase::evaluation) return "evaluating";
+  if (phase == Phase::saving) return "saving";
+  return "running";
+}
+
+void Participant::ask_to_stop(const std::string& reason, bool resumable) {
+  answer({{"t", message::kStop}, {"reason", reason}, {"resumable", resumable}});
+}
+
+void Participant::say_goodbye() {
+  answer({{"t", message::kBye}});
+}
+
+}  // namespace footplate

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "runtime/comm/ledger.h"
+#include "runtime/comm/message_channel.h"
+#include "runtime/control/fault.h"
+#include "runtime/control/gate.h"
+#include "runtime/control/times.h"
+
+namespace footplate {
+
+/// One rank's side of the order protocol (messages.h), on its control thread: says whether this rank
+/// can, holds the fence, hands what was agreed to the gate, and tells rank 0 what the gate reports.
+class Participant {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Parts {
+    const Schema& schema;
+    Gate& gate;
+    Steerable& steerable;
+    MessageChannel& channel;
+    const Progress& progress;
+    const Ledger* ledger;  ///< may be null
+    std::string host;
+    ControlTimes times;
+  };
+
+  explicit Participant(Parts parts);
+
+  /// A message of the coordinator.
+  void handle(const Json& message);
+  /// What the training thread reported. Published events are the caller's business, on rank 0.
+  void handle(const GateEvent& event);
+  /// Sends a heartbeat where one is due, or the state has changed; whether it did.
+  bool tick(Clock::time_point now);
+  void beat(Clock::time_point now);  ///< at once
+  Clock::time_point next_tick() const { return next_beat_; }
+  /// Heartbeats more often than usual, for those who follow.
+  void beat_every(std::chrono::milliseconds interval) { interval_ = interval; }
+  /// Tells rank 0 that a signal asks this rank to end.
+  void ask_to_stop(const std::string& reason, bool resumable);
+  void say_goodbye();
+
+  /// Whether an outcome is awaited; messages are worth looking for more often then.
+  bool awaiting_outcome() const { return open_.has_value(); }
+
+ private:
+  struct Open {
+    std::uint64_t ticket = 0;
+    Order order;
+    std::uint64_t withdraws = 0;  ///< an order's id; 0: none
+  };
+
+  void prepare(const Json& message);
+  Result<void> prepared(const Order& order);
+  Result<void> can_withdraw(std::uint64_t order) const;
+  void fence(const Json& message);
+  void commit(const Json& message);
+  void abort(const Json& message);
+  std::string state() const;
+  void answer(const Json& message) { parts_.channel.send(0, message); }
+
+  Parts parts_;
+  std::optional<Fault> refuse_;  ///< FOOTPLATE_FAULT=refuse:…
+  std::optional<Open> open_;
+  Clock::time_point next_beat_{};
+  std::chrono::milliseconds interval_ = std::chrono::milliseconds::max();
+  std::string told_;  ///< the state in the last heartbeat
+};
+
+}  // namespace footplate

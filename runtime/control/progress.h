@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+namespace footplate {
+
+/// What the training thread is doing.
+enum class Phase {
+  starting,
+  boundary,
+  data,
+  forward,
+  backward,
+  reduce,
+  optimizer,
+  evaluation,
+  saving,
+  paused,
+  ending,
+  ended
+};
+
+std::string_view to_string(Phase phase);
+
+/// Where this rank is: written by the training thread, read by the control thread for heartbeats
+/// without disturbing it. Each field is atomic; together they may be a moment apart.
+class Progress {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  void enter(Phase phase) {
+    phase_.store(phase, std::memory_order_relaxed);
+    since_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  /// Sequentially consistent: pairs with the fence (docs/architecture.md, "One order, all ranks").
+  void at_step(std::int64_t step) {
+    step_.store(step, std::memory_order_seq_cst);
+    if (mirror_ != nullptr) mirror_->store(step, std::memory_order_relaxed);
+  }
+  /// Before training: every step is also stored there (step_file.h). It outlives this object's last
+  /// at_step().
+  void mirror(std::atomic<std::int64_t>* step) { mirror_ = step; }
+
+  Phase phase() const { return phase_.load(std::memory_order_relaxed); }
+  std::int64_t step() const { return step_.load(std::memory_order_seq_cst); }
+  Clock::duration in_phase() const {
+    return Clock::now() - Clock::time_point(Clock::duration(since_.load(std::memory_order_relaxed)));
+  }
+
+ private:
+  std::atomic<std::int64_t> step_{0};
+  std::atomic<std::int64_t>* mirror_ = nullptr;
+  std::atomic<Phase> phase_{Phase::starting};
+  std::atomic<Clock::rep> since_{Clock::now().time_since_epoch().count()};
+};
+
+}  // namespace footplate

@@ -1,0 +1,222 @@
+#include "runtime/control/run_status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace footplate {
+namespace {
+
+/// What `status` shows of the metrics, by its name there.
+constexpr std::array<std::pair<const char*, const char*>, 5> kShown{{{"loss", "train/loss"},
+                                                                     {"lr", "train/lr"},
+                                                                     {"eval_loss", "eval/loss"},
+                                                                     {"tokens_per_s", "perf/tokens_per_s"},
+                                                                     {"step_ms", "perf/step_ms"}}};
+
+/// Own measure of the pace is renewed this often.
+constexpr std::chrono::seconds kPaceWindow{2};
+
+/// A heartbeat that seems older was sent by another clock after all (containers of one name).
+constexpr std::chrono::seconds kMostInTransit{10};
+
+double seconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::string duration(double seconds) {
+  return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
+std::int64_t step_of(const Json& beat) {
+  return beat.value("step", std::int64_t{0});
+}
+
+bool in_collective(const Json& beat) {
+  return beat.contains("collective") && beat["collective"].value("running", false);
+}
+
+std::string name_of(const Json& collective) {
+  return fmt::format("{} #{}", collective.value("kind", ""), collective.value("sequence", std::uint64_t{0}));
+}
+
+}  // namespace
+
+RunStatus::RunStatus(int world_size, ControlTimes times, Clock::time_point now)
+    : times_(times),
+      ranks_(static_cast<std::size_t>(world_size)),
+      best_eval_loss_(std::numeric_limits<double>::infinity()),
+      last_tick_(now),
+      trust_from_(now) {
+  for (auto& rank : ranks_) rank.heard = now;
+}
+
+void RunStatus::beat(int rank, const Json& beat, Clock::time_point now) {
+  ranks_[static_cast<std::size_t>(rank)].beat = beat;
+  heard(rank, sent(beat, now));
+  if (rank != 0 || now - pace_since_ < kPaceWindow) return;
+  const std::int64_t step = step_of(beat);
+  if (pace_since_ != Clock::time_point{} && step > pace_step_)
+    pace_ms_ = seconds(now - pace_since_) * 1e3 / static_cast<double>(step - pace_step_);
+  pace_step_ = step;
+  pace_since_ = now;
+}
+
+/// Heartbeats don't ring, and lie until rank 0 looks. Ranks of one host share the clock that says when
+/// one was sent; of another host's clock nothing is known.
+RunStatus::Clock::time_point RunStatus::sent(const Json& beat, Clock::time_point now) const {
+  if (beat.value("host", "") != ranks_[0].beat.value("host", "")) return now;
+  const Clock::time_point at{std::chrono::nanoseconds(beat.value("at_ns", std::int64_t{0}))};
+  return at <= now && now - at < kMostInTransit ? at : now;
+}
+
+void RunStatus::heard(int rank, Clock::time_point now) {
+  auto& heard = ranks_[static_cast<std::size_t>(rank)].heard;
+  heard = std::max(heard, now);
+}
+
+RunStatus::Clock::time_point RunStatus::next_tick() const {
+  auto next = Clock::time_point::max();
+  for (const auto& rank : ranks_)
+    if (!rank.gone && !rank.stalled)
+      next = std::min(next, std::max(rank.heard + times_.stalled, trust_from_));
+  return next;
+}
+
+void RunStatus::goodbye(int rank) {
+  ranks_[static_cast<std::size_t>(rank)].gone = true;
+}
+
+void RunStatus::metrics(const Json& data) {
+  for (const auto& [shown, key] : kShown)
+    if (data.contains(key))
+      if (const auto number = number_from_json(data[key])) metrics_[shown] = *number;
+  if (data.contains("eval/loss")) best_eval_loss_ = std::min(best_eval_loss_, metrics_["eval_loss"]);
+}
+
+void RunStatus::note(const std::string& key, const std::string& text) {
+  if (text.empty())
+    notes_.erase(key);
+  else
+    notes_[key] = text;
+}
+
+std::vector<Json> RunStatus::tick(Clock::time_point now) {
+  if (now - last_tick_ > times_.stalled / 2 + times_.heartbeat) trust_from_ = now + times_.heartbeat;
+  last_tick_ = now;
+  std::vector<Json> changes;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    auto& one = ranks_[static_cast<std::size_t>(rank)];
+    const bool silent = !one.gone && now - one.heard > times_.stalled;
+    if (silent == one.stalled || (silent && now < trust_from_)) continue;
+    one.stalled = silent;
+    const std::string text = silent ? "silent: " + describe(rank, now) : fmt::format("rank {} is back", rank);
+    changes.push_back({{"rank", rank}, {"state", silent ? "stalled" : "back"}, {"text", text}});
+  }
+  return changes;
+}
+
+double RunStatus::silent_s(int rank, Clock::time_point now) const {
+  return std::max(0.0, seconds(now - at(rank).heard));
+}
+
+std::string RunStatus::describe(int rank, Clock::time_point now) const {
+  const Rank& one = at(rank);
+  if (one.beat.empty())
+    return fmt::format("rank {}: not heard of for {}", rank, duration(silent_s(rank, now)));
+  const double since = silent_s(rank, now);
+  std::string text = fmt::format("rank {}: step {}, ", rank, step_of(one.beat));
+  if (in_collective(one.beat)) {
+    const double age = one.beat["collective"].value("age_s", 0.0) + since;
+    return text + fmt::format("{}, {}", name_of(one.beat["collective"]), duration(one.stalled ? since : age));
+  }
+  text += one.beat.value("phase", "");
+  if (one.beat.contains("collective")) text += " after " + name_of(one.beat["collective"]);
+  return text + ", " + duration(one.stalled ? since : one.beat.value("phase_s", 0.0) + since);
+}
+
+std::string RunStatus::whom(const std::vector<int>& ranks, Clock::time_point now) const {
+  if (ranks.empty()) return "nobody";
+  const int worst = *std::min_element(ranks.begin(), ranks.end(), [&](int a, int b) {
+    if (at(a).stalled != at(b).stalled) return at(a).stalled;
+    return step_of(at(a).beat) < step_of(at(b).beat);
+  });
+  std::string text = describe(worst, now);
+  if (ranks.size() > 1) text += fmt::format(" (and {} more)", ranks.size() - 1);
+  return text;
+}
+
+/// Who keeps the others in a collective that doesn't end: whoever hasn't begun it.
+std::string RunStatus::missing(Clock::time_point now) const {
+  std::uint64_t furthest = 0;
+  double age = 0;
+  for (const auto& rank : ranks_) {
+    if (!in_collective(rank.beat)) continue;
+    const std::uint64_t sequence = rank.beat["collective"].value("sequence", std::uint64_t{0});
+    if (sequence >= furthest)
+      age = std::max(sequence > furthest ? 0 : age, rank.beat["collective"].value("age_s", 0.0));
+    furthest = std::max(furthest, sequence);
+  }
+  if (furthest == 0 || age < seconds(times_.missing)) return "";
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    const Json& beat = at(rank).beat;
+    const Json collective = beat.value("collective", Json::object());
+    if (at(rank).stalled || collective.value("sequence", std::uint64_t{0}) >= furthest) continue;
+    return fmt::format("collective #{} waits for {}", furthest, describe(rank, now));
+  }
+  return "";
+}
+
+double RunStatus::step_ms() const {
+  const auto measured = metrics_.find("step_ms");
+  return measured == metrics_.end() ? pace_ms_ : measured->second;
+}
+
+Json RunStatus::rank_to_json(int rank, Clock::time_point now) const {
+  const Rank& one = at(rank);
+  const double since = silent_s(rank, now);
+  Json json = {{"rank", rank},
+               {"host", one.beat.value("host", "")},
+               {"pid", one.beat.value("pid", 0)},
+               {"step", step_of(one.beat)},
+               {"phase", one.beat.value("phase", "starting")},
+               {"phase_s", one.beat.value("phase_s", 0.0) + since},
+               {"silent_s", since},
+               {"stalled", one.stalled}};
+  if (one.beat.contains("collective")) {
+    json["collective"] = one.beat["collective"];
+    json["collective"]["age_s"] = one.beat["collective"].value("age_s", 0.0) + since;
+  }
+  return json;
+}
+
+Json RunStatus::to_json(std::int64_t steps, Clock::time_point now) const {
+  const std::int64_t step = step_of(ranks_[0].beat);
+  Json json = {{"state", ranks_[0].beat.value("state", "starting")},
+               {"step", step},
+               {"steps", steps},
+               {"world_size", ranks_.size()},
+               {"notes", Json::array()},
+               {"ranks", Json::array()}};
+  for (const auto& [shown, key] : kShown) {
+    const auto found = metrics_.find(shown);
+    json[shown] = found == metrics_.end() ? Json() : number_to_json(found->second);
+  }
+  if (json["step_ms"].is_null() && pace_ms_ > 0) json["step_ms"] = pace_ms_;
+  json["best_eval_loss"] =
+      best_eval_loss_ < std::numeric_limits<double>::infinity() ? Json(best_eval_loss_) : Json();
+  json["eta_s"] = step_ms() > 0
+                      ? Json(static_cast<double>(std::max<std::int64_t>(0, steps - step)) * step_ms() / 1e3)
+                      : Json();
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    json["ranks"].push_back(rank_to_json(rank, now));
+    if (at(rank).stalled) json["notes"].push_back("silent: " + describe(rank, now));
+  }
+  if (const std::string text = missing(now); !text.empty()) json["notes"].push_back(text);
+  for (const auto& [key, text] : notes_) json["notes"].push_back(text);
+  return json;
+}
+
+}  // namespace footplate

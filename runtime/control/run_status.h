@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "protocol/json.h"
+#include "runtime/control/times.h"
+
+namespace footplate {
+
+/// Rank 0: what is known of every rank from its heartbeats, and of training from its last metrics.
+/// Needs no training thread, so it answers while training hangs.
+class RunStatus {
+ public:
+  using Clock = std::chrono::steady_clock;
+  RunStatus(int world_size, ControlTimes times, Clock::time_point now);
+
+  void beat(int rank, const Json& beat, Clock::time_point now);
+  void heard(int rank, Clock::time_point now);
+  void goodbye(int rank);
+  void metrics(const Json& data);
+  /// Shown under `notes` until replaced; empty text: no longer.
+  void note(const std::string& key, const std::string& text);
+
+  /// Ranks that fell silent or came back since the last tick, as data of `rank` events.
+  std::vector<Json> tick(Clock::time_point now);
+
+  /// When a tick would next find somebody silent.
+  Clock::time_point next_tick() const;
+
+  /// "rank 3: step 812, all_reduce #4471, 42 s", of the one among `ranks` that is furthest behind.
+  std::string whom(const std::vector<int>& ranks, Clock::time_point now) const;
+
+  /// `status` without `run`, `started`, `steps` and `orders`, which the caller knows.
+  Json to_json(std::int64_t steps, Clock::time_point now) const;
+
+ private:
+  struct Rank {
+    Json beat = Json::object();
+    Clock::time_point heard;
+    bool stalled = false;
+    bool gone = false;  ///< said goodbye: silent on purpose
+  };
+
+  Json rank_to_json(int rank, Clock::time_point now) const;
+  std::string missing(Clock::time_point now) const;
+  std::string describe(int rank, Clock::time_point now) const;
+  Clock::time_point sent(const Json& beat, Clock::time_point now) const;
+  double silent_s(int rank, Clock::time_point now) const;
+  double step_ms() const;
+  const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+
+  ControlTimes times_;
+  std::vector<Rank> ranks_;
+  std::map<std::string, std::string> notes_;
+  std::map<std::string, double> metrics_;  ///< last values of the keys that status shows
+  double best_eval_loss_;
+  Clock::time_point last_tick_;
+  Clock::time_point trust_from_;  ///< rank 0 itself was stopped: others get time to be heard again
+  // Rank 0's own pace, for the time that is left.
+  std::int64_t pace_step_ = 0;
+  Clock::time_point pace_since_{};
+  double pace_ms_ = 0;
+};
+
+}  // namespace footplate

@@ -1,0 +1,313 @@
+#include "runtime/control/schema_table.h"
+
+namespace footplate {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kManySteps = 1e9;  ///< more steps than any run takes
+
+Range at_least(double min) {
+  return {min, kInfinity, false};
+}
+Range between(double min, double max) {
+  return {min, max, false};
+}
+Range above_to(double min, double max) {
+  return {min, max, true};
+}
+
+/// Most settings: run-wide, set by an admin, in force at the agreed step.
+SettingSpec live(std::string name, Type type, Value value, std::string unit, Range range, std::string help,
+                 std::string example) {
+  SettingSpec spec;
+  spec.name = std::move(name);
+  spec.type = type;
+  spec.default_value = std::move(value);
+  spec.unit = std::move(unit);
+  spec.range = range;
+  spec.help = std::move(help);
+  spec.example = std::move(example);
+  return spec;
+}
+
+SettingSpec fixed(SettingSpec spec) {
+  spec.applies = Applies::fixed;
+  return spec;
+}
+
+SettingSpec also_called(SettingSpec spec, Strings aliases) {
+  spec.aliases = std::move(aliases);
+  return spec;
+}
+
+SettingSpec usually(SettingSpec spec, Range usual) {
+  spec.usual = usual;
+  return spec;
+}
+
+SettingSpec for_role(SettingSpec spec, Role role) {
+  spec.role = role;
+  return spec;
+}
+
+SettingSpec choice(std::string name, std::string value, Strings choices, std::string help,
+                   std::string example) {
+  SettingSpec spec =
+      live(std::move(name), Type::choice, std::move(value), "", {}, std::move(help), std::move(example));
+  spec.choices = std::move(choices);
+  return spec;
+}
+
+SettingSpec integer(std::string name, std::int64_t value, std::string unit, Range range, std::string help,
+                    std::string example) {
+  return live(std::move(name), Type::integer, value, std::move(unit), range, std::move(help),
+              std::move(example));
+}
+
+SettingSpec number(std::string name, double value, std::string unit, Range range, std::string help,
+                   std::string example) {
+  return live(std::move(name), Type::number, value, std::move(unit), range, std::move(help),
+              std::move(example));
+}
+
+/// A frequency: in steps, 0 = never.
+SettingSpec every(std::string name, std::int64_t value, std::string help, std::string example) {
+  return for_role(integer(std::move(name), value, "steps", between(0, kManySteps),
+                          std::move(help) + "; 0 = never", std::move(example)),
+                  Role::operate);
+}
+
+void add_run(std::vector<SettingSpec>& table) {
+  table.push_back(
+      fixed(choice("run.task", "text", {"text", "synthetic"},
+                   "What is trained: a language model on text, or a synthetic task with a given step time",
+                   "run.task = \"text\"")));
+  table.push_back(fixed(integer("run.seed", 1, "", between(0, 4294967295.0),
+                                "Seed of everything random: initial parameters, batches", "run.seed = 7")));
+  table.push_back(
+      fixed(choice("run.device", "auto", {"auto", "cpu", "cuda"},
+                   "Where training runs; auto takes a device where there is one", "run.device = \"cpu\"")));
+  table.push_back(fixed(also_called(
+      integer("run.threads", 0, "threads", between(0, 1024),
+              "Threads of each rank for computing; 0 = cores / ranks on this host", "run.threads = 1"),
+      {"threads", "num_threads", "omp_num_threads"})));
+  table.push_back(also_called(
+      number("run.time_limit", 0.0, "s", at_least(0),
+             "Save and stop (exit code 75) this long after the start; 0 = none", "run.time_limit = \"8h\""),
+      {"time_limit", "run.max_time"}));
+}
+
+void add_model(std::vector<SettingSpec>& table) {
+  table.push_back(fixed(
+      also_called(integer("model.layers", 4, "", between(1, 1024), "Transformer blocks", "model.layers = 6"),
+                  {"n_layer", "num_layers", "model.depth"})));
+  table.push_back(
+      fixed(also_called(integer("model.heads", 4, "", between(1, 1024),
+                                "Attention heads of each block; divides model.width", "model.heads = 8"),
+                        {"n_head", "num_heads"})));
+  table.push_back(
+      fixed(also_called(integer("model.width", 128, "", between(1, 65536),
+                                "Width of the residual stream (embedding dimension)", "model.width = 256"),
+                        {"n_embd", "hidden_size", "d_model", "model.dim"})));
+  table.push_back(
+      fixed(also_called(integer("model.context", 128, "tokens", between(1, 1048576),
+                                "Length of a training sequence; a token is a byte", "model.context = 256"),
+                        {"block_size", "seq_len", "model.seq_len", "context_length"})));
+  table.push_back(
+      fixed(number("model.step_ms", 10.0, "ms", between(0, 600000),
+                   "Synthetic task: how long the computing of a step takes", "model.step_ms = 50")));
+  table.push_back(fixed(integer("model.elements", 1000, "", between(1, 2e9),
+                                "Synthetic task: number of parameters", "model.elements = 100000")));
+}
+
+void add_train(std::vector<SettingSpec>& table) {
+  table.push_back(also_called(integer("train.steps", 1000, "steps", between(1, kManySteps),
+                                      "Length of the run; the schedule ends there too", "train.steps = 4000"),
+                              {"max_steps", "train.max_steps", "max_iters", "total_steps"}));
+  table.push_back(
+      fixed(also_called(integer("train.batch_size", 32, "sequences", between(1, 1e7),
+                                "Global batch of one step, over all ranks", "train.batch_size = 64"),
+                        {"batch_size", "global_batch_size"})));
+  table.push_back(
+      also_called(integer("train.micro_batch", 0, "sequences", between(0, 1e7),
+                          "Sequences of a rank that go through the model at once, the rest is accumulated; "
+                          "0 = the rank's whole slice",
+                          "train.micro_batch = 8"),
+                  {"micro_batch", "micro_batch_size"}));
+  table.push_back(also_called(
+      usually(number("train.clip_norm", 1.0, "", between(0, 1e9),
+                     "Gradients are scaled down to this global norm; 0 = off", "train.clip_norm = 0.5"),
+              between(0, 100)),
+      {"clip_norm", "grad_clip", "max_grad_norm"}));
+}
+
+void add_optimizer(std::vector<SettingSpec>& table) {
+  table.push_back(choice("sched.kind", "cosine", {"cosine", "linear", "constant"},
+                         "How the learning rate goes from sched.base_lr to sched.min_lr after the warm-up",
+                         "sched.kind = \"linear\""));
+  table.push_back(also_called(
+      usually(number("sched.base_lr", 1e-3, "", between(0, 1000), "Learning rate at the end of the warm-up",
+                     "sched.base_lr = 3e-4"),
+              between(0, 1)),
+      {"lr", "train.lr", "learning_rate", "train.learning_rate", "base_lr", "max_lr", "optim.base_lr"}));
+  table.push_back(also_called(
+      integer("sched.warmup_steps", 100, "steps", between(0, kManySteps),
+              "Steps in which the learning rate rises from 0 to sched.base_lr", "sched.warmup_steps = 200"),
+      {"warmup_steps", "warmup", "train.warmup_steps"}));
+  table.push_back(also_called(
+      usually(number("sched.min_lr", 0.0, "", between(0, 1000),
+                     "Learning rate at the end of the run (cosine and linear)", "sched.min_lr = 1e-5"),
+              between(0, 1)),
+      {"min_lr"}));
+  table.push_back(fixed(choice("optim.kind", "adamw", {"adamw"}, "Optimizer", "optim.kind = \"adamw\"")));
+  SettingSpec rate =
+      number("optim.lr", 0.0, "", at_least(0),
+             "Learning rate of the current step, computed from the schedule", "return optim.lr");
+  rate.knobs = {"sched.base_lr", "optim.lr_scale"};
+  rate.role = Role::view;
+  table.push_back(rate);
+  table.push_back(also_called(usually(number("optim.lr_scale", 1.0, "", between(0, 1e6),
+                                             "Factor on the scheduled learning rate", "optim.lr_scale = 0.5"),
+                                      between(0, 10)),
+                              {"lr", "train.lr", "lr_scale"}));
+  table.push_back(
+      also_called(usually(number("optim.weight_decay", 0.1, "", between(0, 1000),
+                                 "Decoupled weight decay, on matrices only", "optim.weight_decay = 0.05"),
+                          between(0, 1)),
+                  {"weight_decay", "train.weight_decay", "wd"}));
+  table.push_back(
+      also_called(live("optim.betas", Type::numbers, std::vector<double>{0.9, 0.99}, "", between(0, 0.999999),
+                       "Decay of AdamW's first and second moment", "optim.betas = {0.9, 0.95}"),
+                  {"betas", "beta1", "beta2"}));
+  table.push_back(also_called(number("optim.eps", 1e-8, "", above_to(0, 1),
+                                     "AdamW's guard against division by zero", "optim.eps = 1e-8"),
+                              {"eps", "epsilon"}));
+}
+
+void add_data_and_evaluation(std::vector<SettingSpec>& table) {
+  table.push_back(fixed(also_called(
+      live("data.corpus", Type::string, std::string("kjv"), "", {},
+           "Text to train on: kjv (the King James Bible), python (the standard library's sources), "
+           "or the path of a file or folder; its last 10 % are held out",
+           "data.corpus = \"kjv\""),
+      {"corpus", "dataset", "data.dataset", "data.path"})));
+  table.push_back(
+      also_called(every("eval.every", 200, "Evaluate on the held-out text this often", "eval.every = 500"),
+                  {"eval_interval", "eval.interval", "eval_every"}));
+  table.push_back(
+      for_role(integer("eval.batches", 0, "batches", between(0, 1e9),
+                       "Batches of one evaluation, over all ranks; 0 = everything that is held out",
+                       "eval.batches = 20"),
+               Role::operate));
+  table.push_back(for_role(integer("eval.batch_size", 32, "sequences", between(1, 1e6),
+                                   "Sequences of one evaluation batch", "eval.batch_size = 16"),
+                           Role::operate));
+  table.push_back(for_role(
+      live("eval.at_end", Type::boolean, true, "", {},
+           "Evaluate once more when the run is done, on everything that is held out", "eval.at_end = false"),
+      Role::operate));
+  table.push_back(
+      for_role(choice("eval.mode", "all", {"all", "one", "off"},
+                      "Who evaluates: all ranks a slice each, rank 0 alone, nobody", "eval.mode = \"one\""),
+               Role::operate));
+  table.push_back(
+      also_called(every("ckpt.every", 500, "Save a checkpoint this often", "ckpt.every = 1000"),
+                  {"save.every", "checkpoint.every", "ckpt.interval", "save_every", "save_steps"}));
+  table.push_back(for_role(
+      integer("ckpt.keep", 3, "checkpoints", between(0, 1e6),
+              "How many of the newest checkpoints are kept besides tagged ones and the best; 0 = all",
+              "ckpt.keep = 5"),
+      Role::operate));
+}
+
+void add_machinery(std::vector<SettingSpec>& table) {
+  table.push_back(number("comm.bucket_mb", 4.0, "MiB", above_to(0, 4096),
+                         "Gradients are reduced in buckets of about this size", "comm.bucket_mb = 8"));
+  table.push_back(
+      choice("comm.overlap", "auto", {"auto", "on", "off"},
+             "Reduce buckets while backward still runs; auto: only with a spare core for each rank",
+             "comm.overlap = \"off\""));
+  table.push_back(
+      also_called(every("guard.check_every", 100, "Compare a hash of the state across ranks this often",
+                        "guard.check_every = 50"),
+                  {"guard.every", "check_every"}));
+  table.push_back(
+      also_called(every("log.every", 10, "Write a line of metrics this often", "log.every = 50"),
+                  {"log_interval", "log.interval", "logging_steps", "log_every", "train.log_every"}));
+  table.push_back(for_role(choice("log.level", "info", {"trace", "debug", "info", "warn", "error"},
+                                  "What the log files of the ranks keep", "log.level = \"debug\""),
+                           Role::operate));
+  table.push_back(for_role(integer("log.flush_every", 200, "lines", between(1, 1e6),
+                                   "metrics.jsonl is flushed after so many lines, and at least once a second",
+                                   "log.flush_every = 1"),
+                           Role::operate));
+}
+
+ActionSpec action(std::string name, Role role, std::string help, std::string example, std::string result) {
+  ActionSpec spec;
+  spec.name = std::move(name);
+  spec.role = role;
+  spec.help = std::move(help);
+  spec.example = std::move(example);
+  spec.result = std::move(result);
+  return spec;
+}
+
+ParamSpec param(std::string name, Type type, std::optional<Value> value, std::string help, Range range = {},
+                std::string unit = "") {
+  return {std::move(name), type, std::move(unit), range, {}, std::move(value), std::move(help)};
+}
+
+std::vector<ActionSpec> all_actions() {
+  std::vector<ActionSpec> actions;
+  actions.push_back(action("eval.now", Role::operate, "Evaluate on the held-out text at the agreed step",
+                           "return eval.now{ batches = 50 }:wait().loss",
+                           "loss, tokens, batches, seconds, step, best"));
+  actions.back().params = {param("batches", Type::integer, std::nullopt,
+                                 "how many batches, over all ranks; left out: eval.batches", between(0, 1e9),
+                                 "batches")};
+  actions.push_back(action("ckpt.save", Role::operate, "Save a checkpoint at the agreed step",
+                           "ckpt.save{ tag = \"before-spike\" }:wait()", "path, step, seconds, bytes"));
+  actions.back().params = {param("tag", Type::string, std::nullopt,
+                                 "a name of its own; tagged checkpoints are kept until deleted by hand")};
+  actions.push_back(action("run.pause", Role::operate,
+                           "Hold all ranks at the agreed step; orders still apply",
+                           "run.pause(\"looking at the spike\")", "the step"));
+  actions.back().params = {param("reason", Type::string, std::nullopt, "shown to everyone")};
+  actions.push_back(action("run.resume", Role::operate, "Go on after run.pause", "run.resume()", "the step"));
+  actions.push_back(action("run.stop", Role::admin, "End the run at the agreed step, after a checkpoint",
+                           "run.stop()", "the step"));
+  actions.back().dangerous = true;
+  actions.back().params = {param("save", Type::boolean, Value(true), "write a checkpoint first"),
+                           param("resumable", Type::boolean, Value(false), "exit code 75 instead of 0"),
+                           param("reason", Type::string, std::nullopt, "kept in result.json"),
+                           param("error", Type::string, std::nullopt,
+                                 "what went wrong in a script: exit code 3, and this as the reason")};
+  actions.push_back(action("run.store", Role::operate, "Keep data with the run; store.x = … is the usual way",
+                           "run.store{ name = \"best\", value = \"1.25\" }", "the step"));
+  actions.back().params = {param("name", Type::string, std::nullopt, "where in store"),
+                           param("value", Type::string, std::nullopt, "JSON; null removes it")};
+  return actions;
+}
+
+}  // namespace
+
+Schema runtime_schema() {
+  Schema schema;
+  add_run(schema.settings);
+  add_model(schema.settings);
+  add_train(schema.settings);
+  add_optimizer(schema.settings);
+  add_data_and_evaluation(schema.settings);
+  add_machinery(schema.settings);
+  schema.actions = all_actions();
+  schema.constraints = {
+      {Constraint::Kind::divides, "model.width", "model.heads", "every head gets an equal part of the width"},
+      {Constraint::Kind::at_most, "sched.warmup_steps", "train.steps", "the warm-up would outlast the run"},
+  };
+  return schema;
+}
+
+}  // namespace footplate

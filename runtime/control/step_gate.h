@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "protocol/settings.h"
+
+namespace footplate {
+
+/// Why a run ends.
+struct Ending {
+  std::string reason = "done";  ///< "done", "asked", "signal", "time limit", "failed", …
+  bool save = false;            ///< a checkpoint is wanted
+  bool resumable = false;       ///< exit code 75 instead of 0
+  std::string note;             ///< what whoever asked gave as run.stop's reason
+  bool script_error = false;    ///< a job script or a rule failed: exit code 3
+};
+
+/// The training thread's view of control: the one place where orders enter the step loop.
+///
+///   while (gate.enter(step) == StepGate::Verdict::train) { train_step(); ++step; }
+class StepGate {
+ public:
+  enum class Verdict { train, end };
+  virtual ~StepGate() = default;
+
+  /// Training thread, at the top of every step. Costs one store and one load when nothing is due.
+  /// Applies what is due at `step` (Steerable::settings_changed, Steerable::call); blocks while the
+  /// ranks agree on an order that may be due here, and while paused. At `step >= train.steps`, or
+  /// once a stop was applied, blocks until all ranks are there and no order prolongs the run, and
+  /// returns end. All ranks get the same verdict for the same step.
+  virtual Verdict enter(std::int64_t step) = 0;
+
+  /// After `end`: why.
+  virtual Ending ending() const = 0;
+
+  /// The settings in force. Training thread; changes only inside enter().
+  virtual const Settings& settings() const = 0;
+
+  /// Id of the last order whose settings are in force; 0: none yet. Training thread.
+  virtual std::uint64_t last_applied() const { return 0; }
+
+  /// What `store` holds (docs/lua.md): equal on all ranks at the same step. Training thread.
+  virtual Json store() const { return Json::object(); }
+
+  /// Whether the call that is running (an evaluation, a save) should be given up: it was cancelled, or
+  /// a stop is committed. Cheap; looked at between batches. May differ between ranks for a moment:
+  /// whoever sees it first tells the others through the reduction's status element.
+  virtual bool abandon() const = 0;
+
+  /// Training thread. A hash of the state at the end of `step`, compared across ranks off this
+  /// thread; a difference names the odd rank, becomes an event and a note in the status.
+  virtual void report_state_hash(std::int64_t step, std::uint64_t hash) = 0;
+
+  /// Rank 0, any thread: an event for the console and events.jsonl ("eval", "ckpt", "metrics", "warn").
+  virtual void publish(const std::string& topic, Json data) = 0;
+};
+
+}  // namespace footplate

@@ -1,0 +1,65 @@
+#include "runtime/metrics/json_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "protocol/reserved_file.h"
+
+namespace footplate {
+namespace {
+
+std::error_code write_all(int descriptor, std::string_view text, bool durable) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return {errno, std::generic_category()};
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (durable && ::fsync(descriptor) != 0) return {errno, std::generic_category()};
+  return {};
+}
+
+}  // namespace
+
+Result<void> replace_json_file(const std::filesystem::path& path, const Json& json, bool durable) {
+  const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string temporary = path.string() + ".tmp-" + std::to_string(::getpid());
+  const auto failed = [&](const std::error_code& error) -> Result<void> {
+    ::unlink(temporary.c_str());
+    if (write_into_reserved_room(path, text)) return {};
+    return fail(ErrorKind::failed, "can't write " + path.string() + ": " + error.message());
+  };
+  ::unlink(temporary.c_str());  // of a process that had this number before
+  const int descriptor =
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (descriptor < 0) return failed({errno, std::generic_category()});
+  const std::error_code error = write_all(descriptor, text, durable);
+  ::close(descriptor);
+  if (error) return failed(error);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return failed({errno, std::generic_category()});
+  return {};
+}
+
+Result<Json> read_json_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorKind::failed, "can't read " + path.string());
+  std::stringstream text;
+  text << file.rdbuf();
+  auto json = parse_line(text.str());
+  if (!json) return fail(ErrorKind::failed, path.string() + ": " + json.error().message);
+  return json;
+}
+
+Result<void> update_json_file(const std::filesystem::path& path, const Json& fields) {
+  const auto before = read_json_file(path);
+  Json json = before && before->is_object() ? *before : Json::object();
+  json.update(fields);
+  return replace_json_file(path, json);
+}
+
+}  // namespace footplate

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace footplate {
+
+/// Lines to a descriptor that may be slow, stuck or gone (stdout into a pager): a thread of its own
+/// writes them, the queue is bounded, and a reader that has left costs nothing. Any thread.
+class LinePrinter {
+ public:
+  /// Keeps a duplicate of `descriptor`; where it is closed, lines go nowhere.
+  explicit LinePrinter(int descriptor);
+  /// Waits until all is written, but no longer than a second for a reader that takes nothing.
+  ~LinePrinter();
+
+  /// Queues a line (without its newline) and returns at once. A full queue loses the line.
+  void print(std::string line);
+  std::uint64_t dropped() const;
+
+ private:
+  void work();
+  bool write_line(const std::string& line);
+  bool writable_in_time();
+
+  int descriptor_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::string> queue_;
+  std::uint64_t dropped_ = 0;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,86 @@
+#include "runtime/metrics/log.h"
+
+#include <spdlog/async.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
+
+#include <array>
+#include <atomic>
+#include <utility>
+
+namespace footplate {
+namespace {
+
+constexpr std::size_t kQueuedLines = 8192;
+
+constexpr std::array<std::pair<std::string_view, spdlog::level::level_enum>, 5> kLevels{
+    {{"trace", spdlog::level::trace},
+     {"debug", spdlog::level::debug},
+     {"info", spdlog::level::info},
+     {"warn", spdlog::level::warn},
+     {"error", spdlog::level::err}}};
+
+}  // namespace
+
+struct Log::State {
+  std::shared_ptr<spdlog::details::thread_pool> pool;
+  std::shared_ptr<spdlog::async_logger> logger;
+  std::shared_ptr<std::atomic<std::uint64_t>> errors = std::make_shared<std::atomic<std::uint64_t>>(0);
+};
+
+Log::Log(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Log::~Log() {
+  if (const auto lost = dropped(); lost > 0)
+    warn(std::to_string(lost) + " lines were lost: the log's disk was slower than the log");
+}
+
+Result<std::unique_ptr<Log>> Log::open(const std::filesystem::path& file, std::string_view level) {
+  auto state = std::make_unique<State>();
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+    sink->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+                                                                    spdlog::pattern_time_type::utc));
+    // A pool and a logger of its own: spdlog's global ones outlive main and know nothing of the run.
+    state->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
+    state->logger = std::make_shared<spdlog::async_logger>("rank", std::move(sink), state->pool,
+                                                           spdlog::async_overflow_policy::overrun_oldest);
+  } catch (const spdlog::spdlog_ex& error) {
+    return fail(ErrorKind::failed, std::string("can't open the log: ") + error.what());
+  }
+  state->logger->set_error_handler([errors = state->errors](const std::string&) { ++*errors; });
+  state->logger->flush_on(spdlog::level::info);
+  std::unique_ptr<Log> log(new Log(std::move(state)));
+  log->set_level(level);
+  return log;
+}
+
+void Log::set_level(std::string_view level) {
+  for (const auto& [name, value] : kLevels)
+    if (name == level) state_->logger->set_level(value);
+}
+
+void Log::trace(const std::string& text) {
+  state_->logger->trace(spdlog::string_view_t(text));
+}
+void Log::debug(const std::string& text) {
+  state_->logger->debug(spdlog::string_view_t(text));
+}
+void Log::info(const std::string& text) {
+  state_->logger->info(spdlog::string_view_t(text));
+}
+void Log::warn(const std::string& text) {
+  state_->logger->warn(spdlog::string_view_t(text));
+}
+void Log::error(const std::string& text) {
+  state_->logger->error(spdlog::string_view_t(text));
+}
+
+std::uint64_t Log::dropped() const {
+  return state_->pool->overrun_counter();
+}
+std::uint64_t Log::write_errors() const {
+  return *state_->errors;
+}
+
+}  // namespace footplate

@@ -1,0 +1,123 @@
+#include "runtime/metrics/rank_records.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/metrics/batch_line.h"
+#include "runtime/metrics/json_file.h"
+
+namespace footplate {
+
+Result<void> write_result(const std::filesystem::path& directory, const Json& result) {
+  return replace_json_file(directory / "result.json", result, /*durable=*/true);
+}
+
+RankRecords::RankRecords(std::filesystem::path directory, int rank, std::int64_t steps)
+    : directory_(std::move(directory)), rank_(rank), steps_(steps) {}
+
+Result<std::unique_ptr<RankRecords>> RankRecords::open(const std::filesystem::path& directory, int rank,
+                                                       int start, const Settings& settings) {
+  ::mkdir((directory / "log").c_str(), 0700);  // there already, or opening the log says why it isn't
+  std::unique_ptr<RankRecords> records(new RankRecords(directory, rank, settings.integer("train.steps")));
+  // Before any file is opened: where stdout is closed, the next one would take its number.
+  if (rank == 0) records->printer_ = std::make_unique<LinePrinter>(STDOUT_FILENO);
+  auto log =
+      Log::open(directory / "log" / ("rank-" + std::to_string(rank) + ".log"), settings.string("log.level"));
+  if (!log) return tl::unexpected(log.error());
+  records->log_ = *std::move(log);
+  if (rank != 0) return records;
+
+  RecordWriter::Options options;
+  options.directory = directory;
+  options.start = start;
+  options.flush_every = static_cast<int>(settings.integer("log.flush_every"));
+  options.tell = [self = records.get()](const std::string& text) { self->warn(text); };
+  auto writer = RecordWriter::open(std::move(options));
+  if (!writer) return tl::unexpected(writer.error());
+  records->writer_ = *std::move(writer);
+  return records;
+}
+
+void RankRecords::started(const Json& start, const Json& ranks) {
+  if (!writer_) return;
+  const auto update = update_json_file(directory_ / "run.json", {{"state", "running"},
+                                                                 {"ranks", ranks},
+                                                                 {"world_size", ranks.size()},
+                                                                 {"step", start.value("step", Json(0))}});
+  if (!update) warn(update.error().message);
+  auto starts = AppendFile::open(directory_ / "starts.jsonl");
+  if (!starts) return warn(starts.error().message);
+  if (const auto error = starts->append(to_line(start))) warn("can't write starts.jsonl: " + error.message());
+}
+
+void RankRecords::observe(const std::string& topic, const Json& data) {
+  if (topic == "applied") {  // every rank, of itself
+    log_->info("order " + data.value("order", Json()).dump() + " applied at step " +
+               data.value("step", Json()).dump() + ", digest " + data.value("digest", ""));
+    follow(data.value("moved", Json::array()));
+    return;
+  }
+  if (!writer_ || topic == "metrics") return;  // metrics come as write()
+  if (topic == "order" && data.value("state", "") == "applied")
+    last_order_ = data.value("id", std::uint64_t{0});
+  if (topic == "run" && data.contains("state")) writer_->run({{"state", data["state"]}});
+  if (topic == "console") writer_->run({{"console_pid", data.value("pid", 0)}});
+  writer_->event(topic, data);
+  print(topic, data);
+}
+
+/// Settings that concern the records themselves.
+void RankRecords::follow(const Json& moved) {
+  for (const auto& item : moved) {
+    const std::string name = item.value("name", "");
+    const Json after = item.value("after", Json());
+    if (name == "log.level" && after.is_string()) log_->set_level(after.get<std::string>());
+    if (name == "train.steps" && after.is_number_integer()) steps_ = after.get<std::int64_t>();
+    if (name == "log.flush_every" && after.is_number_integer() && writer_)
+      writer_->set_flush_every(after.get<int>());
+  }
+}
+
+void RankRecords::print(const std::string& topic, const Json& data) {
+  auto line = batch_line(std::chrono::system_clock::now(), topic, data, steps_);
+  if (line) printer_->print(*std::move(line));
+}
+
+void RankRecords::write(const Json& metrics) {
+  if (!writer_) return;
+  if (const auto loss = metrics.find("eval/loss"); loss != metrics.end()) {
+    std::lock_guard lock(mutex_);
+    eval_loss_ = *loss;
+  }
+  print("metrics", metrics);
+  writer_->metrics(metrics);
+}
+
+Json RankRecords::eval_loss() const {
+  std::lock_guard lock(mutex_);
+  return eval_loss_;
+}
+
+void RankRecords::info(const std::string& text) {
+  log_->info(text);
+}
+
+void RankRecords::warn(const std::string& text) {
+  log_->warn(text);
+  if (printer_) print("warn", {{"text", text}});
+}
+
+void RankRecords::ended(const Json& result) {
+  if (!writer_) return;
+  writer_->event("end", result);
+  writer_->run({{"state", "ended"}, {"step", result.value("step", Json(0))}});
+  writer_->flush();
+  print("end", result);
+  const auto lost = writer_->lost();
+  if (lost.queue_full + lost.disk_refused > 0)
+    log_->warn(std::to_string(lost.queue_full + lost.disk_refused) +
+               " lines of metrics and events were lost");
+  if (const auto written = write_result(directory_, result); !written) log_->error(written.error().message);
+}
+
+}  // namespace footplate

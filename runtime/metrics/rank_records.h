@@ -1,0 +1,69 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "protocol/json.h"
+#include "protocol/settings.h"
+#include "runtime/metrics/line_printer.h"
+#include "runtime/metrics/log.h"
+#include "runtime/metrics/record_writer.h"
+#include "runtime/train/ports.h"
+
+namespace footplate {
+
+/// What a rank leaves in the run directory: log/rank-N.log, and on rank 0 run.json, starts.jsonl,
+/// metrics.jsonl, events.jsonl, result.json, and the batch lines on stdout. Nobody who calls waits for a
+/// disk or a reader, save in started() and ended(). Any thread.
+class RankRecords final : public Sink {
+ public:
+  /// `start` is the number K of config-K.json. Takes log.level, log.flush_every and train.steps from
+  /// `settings`, and follows them as orders change them. Error (failed): a file can't be opened.
+  static Result<std::unique_ptr<RankRecords>> open(const std::filesystem::path& directory, int rank,
+                                                   int start, const Settings& settings);
+
+  /// Rank 0, once all ranks are there: a line of starts.jsonl, and who is where in run.json.
+  void started(const Json& start, const Json& ranks);
+
+  /// Reports and events as control's observer gets them.
+  void observe(const std::string& topic, const Json& data);
+
+  /// Rank 0: a line of metrics.jsonl.
+  void write(const Json& metrics) override;
+
+  void info(const std::string& text);
+  void warn(const std::string& text);
+
+  /// Rank 0, once, at the end: result.json, on the device when this returns; state and step in run.json.
+  void ended(const Json& result);
+
+  /// Rank 0: id of the last order that was applied in this start; 0: none.
+  std::uint64_t last_order() const { return last_order_; }
+  /// Rank 0: of the last evaluation; null: there was none.
+  Json eval_loss() const;
+
+ private:
+  RankRecords(std::filesystem::path directory, int rank, std::int64_t steps);
+  void follow(const Json& moved);
+  void print(const std::string& topic, const Json& data);
+
+  const std::filesystem::path directory_;
+  const int rank_;
+  std::atomic<std::int64_t> steps_;
+  std::atomic<std::uint64_t> last_order_{0};
+  mutable std::mutex mutex_;
+  Json eval_loss_;  ///< guarded by mutex_
+  // In this order: the writer tells the log and the printer until its thread has ended.
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<LinePrinter> printer_;
+  std::unique_ptr<RecordWriter> writer_;
+};
+
+/// result.json, also where nothing else could be opened.
+Result<void> write_result(const std::filesystem::path& directory, const Json& result);
+
+}  // namespace footplate

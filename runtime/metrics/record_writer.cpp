@@ -1,0 +1,163 @@
+#include "runtime/metrics/record_writer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "protocol/iso_time.h"
+#include "runtime/metrics/json_file.h"
+
+namespace footplate {
+namespace {
+
+constexpr std::size_t kQueuedLines = 8192;
+constexpr std::chrono::seconds kLongestWait{1};  ///< of a line of metrics for its flush
+
+std::uint64_t sequence_of(const std::string& line) {
+  const auto json = parse_line(line);
+  if (!json || !json->is_object()) return 0;
+  const auto found = json->find("sequence");
+  return found != json->end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RecordWriter>> RecordWriter::open(Options options) {
+  auto metrics = AppendFile::open(options.directory / "metrics.jsonl");
+  if (!metrics) return tl::unexpected(metrics.error());
+  auto events = AppendFile::open(options.directory / "events.jsonl");
+  if (!events) return tl::unexpected(events.error());
+  return std::unique_ptr<RecordWriter>(
+      new RecordWriter(std::move(options), *std::move(metrics), *std::move(events)));
+}
+
+RecordWriter::RecordWriter(Options options, AppendFile metrics, AppendFile events)
+    : options_(std::move(options)),
+      metrics_file_(std::move(metrics)),
+      events_file_(std::move(events)),
+      next_sequence_(sequence_of(events_file_.last_line()) + 1),
+      flush_every_(static_cast<std::size_t>(std::max(1, options_.flush_every))),
+      thread_([this] { work(); }) {}
+
+RecordWriter::~RecordWriter() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wanted_.notify_one();
+  thread_.join();
+}
+
+void RecordWriter::metrics(Json line) {
+  line["start"] = options_.start;
+  std::lock_guard lock(mutex_);
+  if (queued_.metrics.size() == kQueuedLines) {
+    ++lost_.queue_full;
+    return;
+  }
+  queued_.metrics.push_back(std::move(line));
+  // The first starts the writer's clock, enough of them end its wait.
+  if (queued_.metrics.size() == 1 || queued_.metrics.size() >= flush_every_) wanted_.notify_one();
+}
+
+void RecordWriter::event(std::string topic, Json data) {
+  Json line = {{"time", iso_time(std::chrono::system_clock::now())},
+               {"topic", std::move(topic)},
+               {"data", std::move(data)}};
+  std::lock_guard lock(mutex_);
+  if (queued_.events.size() == kQueuedLines) {
+    ++lost_.queue_full;
+    return;
+  }
+  queued_.events.push_back(std::move(line));
+  wanted_.notify_one();
+}
+
+void RecordWriter::run(Json fields) {
+  std::lock_guard lock(mutex_);
+  queued_.run.update(fields);
+  wanted_.notify_one();
+}
+
+void RecordWriter::set_flush_every(int lines) {
+  std::lock_guard lock(mutex_);
+  flush_every_ = static_cast<std::size_t>(std::max(1, lines));
+}
+
+void RecordWriter::flush() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t mine = ++flushes_wanted_;
+  wanted_.notify_one();
+  written_.wait(lock, [&] { return flushes_done_ >= mine; });
+}
+
+RecordWriter::Lost RecordWriter::lost() const {
+  std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+bool RecordWriter::due() const {
+  return ending_ || flushes_wanted_ > flushes_done_ || !queued_.events.empty() || !queued_.run.empty() ||
+         queued_.metrics.size() >= flush_every_;
+}
+
+void RecordWriter::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wanted_.wait(lock, [this] { return due() || !queued_.metrics.empty(); });
+    wanted_.wait_for(lock, kLongestWait, [this] { return due(); });
+    Batch batch = std::exchange(queued_, Batch());
+    const std::uint64_t flushes = flushes_wanted_;
+    const bool last = ending_;
+    lock.unlock();
+    if (!batch.empty()) write(std::move(batch));
+    lock.lock();
+    flushes_done_ = flushes;
+    written_.notify_all();
+    if (last && queued_.metrics.empty() && queued_.events.empty()) return;
+  }
+}
+
+void RecordWriter::write(Batch batch) {
+  for (auto& event : batch.events) event["sequence"] = next_sequence_++;
+  append(events_file_, batch.events);
+  append(metrics_file_, batch.metrics);
+  if (!batch.metrics.empty()) {
+    const auto step = batch.metrics.back().find("step");
+    if (step != batch.metrics.back().end() && !batch.run.contains("step")) batch.run["step"] = *step;
+  }
+  if (batch.run.empty()) return;
+  const auto path = options_.directory / "run.json";
+  if (const auto updated = update_json_file(path, batch.run); updated)
+    note_success(path);
+  else
+    note_failure(path, updated.error().message);
+}
+
+void RecordWriter::append(AppendFile& file, const std::vector<Json>& lines) {
+  if (lines.empty()) return;
+  std::string text;
+  for (const auto& line : lines) text += to_line(line);
+  const auto error = file.append(text);
+  if (!error) return note_success(file.path());
+  {
+    std::lock_guard lock(mutex_);
+    lost_.disk_refused += lines.size();
+  }
+  note_failure(file.path(), "can't write " + file.path().string() + ": " + error.message());
+}
+
+/// Said for the first file and not for each: a full disk refuses them all.
+void RecordWriter::note_failure(const std::filesystem::path& file, const std::string& what) {
+  const bool first = failing_.empty();
+  failing_.insert(file);
+  if (first && options_.tell)
+    options_.tell(what + "; training goes on, what can't be written is lost and counted");
+}
+
+void RecordWriter::note_success(const std::filesystem::path& file) {
+  if (failing_.erase(file) > 0 && failing_.empty() && options_.tell)
+    options_.tell("the run's files can be written again; " + std::to_string(lost().disk_refused) +
+                  " lines were lost");
+}
+
+}  // namespace footplate

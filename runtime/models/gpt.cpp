@@ -1,0 +1,108 @@
+#include "runtime/models/gpt.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace footplate {
+namespace {
+
+/// GPT-2's deviation of initial weights.
+constexpr double kDeviation = 0.02;
+
+/// Makes parameters in one order with one generator, and lists them.
+class Builder {
+ public:
+  Builder(std::uint64_t seed, std::vector<Parameter>& list)
+      : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)), list_(list) {}
+
+  at::Tensor normal(const std::string& name, at::IntArrayRef shape, double deviation = kDeviation) {
+    return add(name, at::empty(shape, at::kFloat).normal_(0.0, deviation, generator_));
+  }
+  at::Tensor filled(const std::string& name, std::int64_t width, double value) {
+    return add(name, at::empty({width}, at::kFloat).fill_(value));
+  }
+
+ private:
+  at::Tensor add(const std::string& name, at::Tensor tensor) {
+    tensor.requires_grad_(true);
+    list_.push_back({name, tensor});
+    return tensor;
+  }
+
+  at::Generator generator_;
+  std::vector<Parameter>& list_;
+};
+
+}  // namespace
+
+Gpt::Gpt(const GptShape& shape, std::uint64_t seed) : shape_(shape) {
+  Builder make(seed, parameters_);
+  const std::int64_t width = shape.width;
+  const auto norm = [&](const std::string& name) {
+    return Affine{make.filled(name + ".weight", width, 1.0), make.filled(name + ".bias", width, 0.0)};
+  };
+  const auto linear = [&](const std::string& name, std::int64_t in, std::int64_t out, double deviation) {
+    return Affine{make.normal(name + ".weight", {out, in}, deviation), make.filled(name + ".bias", out, 0.0)};
+  };
+  // Each block adds twice to the residual stream; scaled so that its variance doesn't grow with depth.
+  const double into_stream = kDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
+
+  embedding_ = make.normal("embedding.weight", {kVocabulary, width});
+  positions_ = make.normal("positions.weight", {shape.context, width});
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    const std::string name = fmt::format("blocks.{}.", layer);
+    Block block;
+    block.norm1 = norm(name + "norm1");
+    block.qkv = linear(name + "qkv", width, 3 * width, kDeviation);
+    block.out = linear(name + "out", width, width, into_stream);
+    block.norm2 = norm(name + "norm2");
+    block.up = linear(name + "up", width, 4 * width, kDeviation);
+    block.down = linear(name + "down", 4 * width, width, into_stream);
+    blocks_.push_back(std::move(block));
+  }
+  final_norm_ = norm("final_norm");
+}
+
+at::Tensor Gpt::loss_sum(const at::Tensor& tokens) const {
+  const std::int64_t length = tokens.size(1) - 1;
+  const at::Tensor input = tokens.narrow(1, 0, length);
+  const at::Tensor target = tokens.narrow(1, 1, length).reshape({-1});
+
+  at::Tensor x = at::embedding(embedding_, input).add(positions_.narrow(0, 0, length));
+  for (const Block& block : blocks_) x = forward(block, x);
+  x = at::layer_norm(x, {shape_.width}, final_norm_.weight, final_norm_.bias);
+  const at::Tensor logits = at::linear(x.view({-1, shape_.width}), embedding_);
+  return at::cross_entropy_loss(logits, target, {}, at::Reduction::Sum);
+}
+
+at::Tensor Gpt::forward(const Block& block, const at::Tensor& x) const {
+  const at::Tensor h =
+      x.add(attention(block, at::layer_norm(x, {shape_.width}, block.norm1.weight, block.norm1.bias)));
+  const at::Tensor normed = at::layer_norm(h, {shape_.width}, block.norm2.weight, block.norm2.bias);
+  const at::Tensor wide = at::gelu(at::linear(normed, block.up.weight, block.up.bias), "tanh");
+  return h.add(at::linear(wide, block.down.weight, block.down.bias));
+}
+
+at::Tensor Gpt::attention(const Block& block, const at::Tensor& x) const {
+  const std::int64_t batch = x.size(0), length = x.size(1), width = shape_.width, heads = shape_.heads;
+  const auto qkv = at::linear(x, block.qkv.weight, block.qkv.bias).split(width, 2);
+  const auto by_head = [&](const at::Tensor& part) {
+    return part.view({batch, length, heads, width / heads}).transpose(1, 2);
+  };
+  const at::Tensor mixed = at::scaled_dot_product_attention(by_head(qkv[0]), by_head(qkv[1]), by_head(qkv[2]),
+                                                            {}, /*dropout_p=*/0.0, /*is_causal=*/true);
+  return at::linear(mixed.transpose(1, 2).reshape({batch, length, width}), block.out.weight, block.out.bias);
+}
+
+}  // namespace footplate

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/models/parameter.h"
+
+namespace footplate {
+
+struct GptShape {
+  std::int64_t layers = 4;
+  std::int64_t heads = 4;  ///< divides width
+  std::int64_t width = 128;
+  std::int64_t context = 128;  ///< longest sequence, in bytes
+};
+
+/// A language model over bytes: GPT-2's architecture (Radford et al. 2019) with pre-normalised blocks,
+/// learned positions, tanh GELU, and one matrix for embedding and output. It has no state besides its
+/// parameters: nothing differs between training and evaluation.
+class Gpt {
+ public:
+  static constexpr std::int64_t kVocabulary = 256;
+
+  /// Initial parameters are a function of `seed`, drawn from a generator of their own.
+  Gpt(const GptShape& shape, std::uint64_t seed);
+
+  /// In the order of the forward pass.
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  /// `tokens`: int64 [batch, length + 1], length <= context. The sum over all batch * length positions
+  /// of the cross-entropy of the next byte, in nats. Differentiable where gradients are on.
+  at::Tensor loss_sum(const at::Tensor& tokens) const;
+
+ private:
+  struct Affine {
+    at::Tensor weight, bias;
+  };
+  struct Block {
+    Affine norm1, qkv, out, norm2, up, down;
+  };
+
+  at::Tensor forward(const Block& block, const at::Tensor& x) const;
+  at::Tensor attention(const Block& block, const at::Tensor& x) const;
+
+  GptShape shape_;
+  at::Tensor embedding_, positions_;
+  std::vector<Block> blocks_;
+  Affine final_norm_;
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,84 @@
+#include "runtime/orders_ahead.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+namespace footplate {
+namespace {
+
+std::string changes_text(const Order& order) {
+  std::string text;
+  for (const auto& change : order.changes)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", change.name, display(change.value));
+  return text;
+}
+
+/// How many of the list the checkpoint holds: up to the last entry with that number. The journal may lack it
+/// (its disk was full): then steps and numbers have to do.
+std::size_t held_by_checkpoint(const Json& list, std::uint64_t held, std::int64_t step) {
+  if (held == 0) return 0;
+  const auto id = [&](std::size_t i) { return list[i].value("id", std::uint64_t{0}); };
+  for (std::size_t count = list.size(); count > 0; --count)
+    if (id(count - 1) == held) return count;
+  std::size_t count = 0;
+  for (; count < list.size(); ++count) {
+    const auto at = list[count].value("at_step", std::int64_t{0});
+    if (at > step || (at == step && id(count) > held)) break;
+  }
+  return count;
+}
+
+bool does_something(const Json& item) {
+  return !item.value("changes", Json::array()).empty() || !item.value("calls", Json::array()).empty();
+}
+
+Result<Json> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (file && json.is_object() && json.contains("orders") && json["orders"].is_array()) return json;
+  return fail(ErrorKind::usage, "can't read " + path.string() + ": it is no list of orders");
+}
+
+}  // namespace
+
+Result<OrdersAhead> read_orders_ahead(const std::filesystem::path& path, const Schema& schema,
+                                      std::uint64_t held, std::int64_t step) {
+  OrdersAhead ahead;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return ahead;
+  const auto file = read_file(path);
+  if (!file) return tl::unexpected(file.error());
+  const bool replay = file->value("why", "") == "replay";
+  const Json& list = (*file)["orders"];
+  for (std::size_t i = held_by_checkpoint(list, held, step); i < list.size(); ++i) {
+    const Json& item = list[i];
+    if (!does_something(item)) continue;
+    auto order =
+        order_from_json(item).and_then([&](Order given) { return checked_order(schema, std::move(given)); });
+    if (!order || !order->at_step) {
+      ahead.said.push_back(fmt::format("an order of the journal is left out: {}",
+                                       order ? "it has no step" : order.error().message));
+      continue;
+    }
+    ahead.last_id = std::max(ahead.last_id, order->id);
+    const std::string what =
+        fmt::format("{} at step {}: {}", source_of(*order), *order->at_step, changes_text(*order));
+    if (item.value("left_out", false)) {
+      ahead.said.push_back("left out, as the run failed twice after it: " + what + "; set it again by hand");
+      continue;
+    }
+    if (!replay) ahead.said.push_back("scheduled again: " + what);
+    const std::int64_t at = *order->at_step;
+    ahead.orders.push_back({*std::move(order), at, /*targeted=*/true});
+  }
+  // Gate and coordinator want them by step; within one, as they were applied.
+  std::stable_sort(ahead.orders.begin(), ahead.orders.end(),
+                   [](const Committed& a, const Committed& b) { return a.step < b.step; });
+  if (replay) ahead.said.push_back(fmt::format("replaying {} orders", ahead.orders.size()));
+  return ahead;
+}
+
+}  // namespace footplate

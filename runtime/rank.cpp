@@ -1,0 +1,424 @@
+#include "runtime/rank.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "protocol/exit_codes.h"
+#include "protocol/iso_time.h"
+#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/resume.h"
+#include "runtime/checkpoint/saver.h"
+#include "runtime/comm/mpi/channel.h"
+#include "runtime/comm/mpi/communicator.h"
+#include "runtime/comm/mpi/session.h"
+#include "runtime/control/control.h"
+#include "runtime/control/fault.h"
+#include "runtime/control/schema_table.h"
+#include "runtime/control/step_file.h"
+#include "runtime/metrics/rank_records.h"
+#include "runtime/orders_ahead.h"
+#include "runtime/start_up.h"
+#include "runtime/train/agree.h"
+#include "runtime/train/trainer.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the handler of SIGUSR2 reaches. A signal that comes before there is a control is remembered.
+std::atomic<Control*> g_control{nullptr};
+std::atomic<bool> g_stop_wanted{false};
+/// Handlers at work, on any thread: the control they may have fetched has to live until none is.
+std::atomic<int> g_handlers{0};
+
+void ask_to_stop(Control& control) {
+  control.request_stop("signal", /*resumable=*/true);
+}
+
+/// mpirun hands SIGUSR2 on to every rank: save and stop (docs/guide.md, "Signals").
+void on_stop_signal(int /*signal*/) {
+  ++g_handlers;
+  g_stop_wanted = true;
+  if (Control* control = g_control) ask_to_stop(*control);
+  --g_handlers;
+}
+
+/// Before MPI starts: what a terminal sends, or a signal that is handed on early, must not kill a rank.
+void install_signal_handlers() {
+  // SIGXFSZ: a limit on the size of files is an error of the write, as a full disk is.
+  for (const int signal : {SIGINT, SIGHUP, SIGUSR1, SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  struct sigaction action {};
+  action.sa_handler = on_stop_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR2, &action, nullptr);
+}
+
+void let_signals_reach(Control& control) {
+  g_control = &control;
+  if (g_stop_wanted) ask_to_stop(control);
+}
+
+/// After this no handler uses the control. One that fetched it before was counted before it did (both are
+/// sequentially consistent), and takes microseconds.
+void let_no_signal_reach_control() {
+  std::signal(SIGUSR2, SIG_IGN);
+  g_control = nullptr;
+  while (g_handlers > 0) std::this_thread::yield();
+}
+
+Result<Json> read_json(const fs::path& path) {
+  std::ifstream file(path);
+  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!file || json.is_discarded())
+    return fail(ErrorKind::usage, "can't read " + path.string() + ": it is missing or not JSON");
+  return json;
+}
+
+fs::path program_beside(const char* name) {
+  return fs::read_symlink("/proc/self/exe").parent_path() / name;
+}
+
+std::string user_name() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
+}
+
+/// Private to the run; `footplate run` makes and removes it. Alone, a rank has nobody to ring.
+fs::path doorbell_directory() {
+  const char* given = std::getenv("FOOTPLATE_DOORBELL_DIR");
+  return given != nullptr ? fs::path(given) : fs::path();
+}
+
+/// One rank, put together in the order in which its parts need each other.
+class Rank {
+ public:
+  explicit Rank(const RankOptions& options) : options_(options) {}
+
+  int run() {
+    if (auto started = start(); !started) return refuse(started.error());
+    if (auto built = build(); !built) return refuse(built.error());
+    return train();
+  }
+
+ private:
+  // --- start: MPI, settings, records ---
+
+  Result<void> start() {
+    install_signal_handlers();
+    auto session = MpiSession::start();
+    if (!session) return tl::unexpected(session.error());
+    session_ = *std::move(session);
+    if (const auto late = fault("late_start", session_->rank()))
+      std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
+    communicator_ = std::make_unique<MpiCommunicator>(session_->data(), ledger_, progress_);
+    if (auto gathered = gather_pids(); !gathered) return gathered;
+    return agree(*communicator_, read_configuration());
+  }
+
+  Result<void> gather_pids() {
+    std::int64_t mine = getpid();
+    pids_.resize(static_cast<std::size_t>(session_->world_size()));
+    return communicator_
+        ->all_gather({&mine, 1, DataType::int64},
+                     {pids_.data(), static_cast<std::int64_t>(pids_.size()), DataType::int64}, "process ids")
+        ->wait();
+  }
+
+  Result<void> read_configuration() {
+    const auto record = read_json(options_.run_directory / "run.json");
+    const auto config = read_json(options_.run_directory / fmt::format("config-{}.json", options_.start));
+    if (!record) return tl::unexpected(record.error());
+    if (!config) return tl::unexpected(config.error());
+    record_ = *record;
+    auto settings = Settings::from_json(*config, schema_);
+    if (!settings) return tl::unexpected(settings.error());
+    settings_ = *std::move(settings);
+    if (settings_.string("run.device") == "cuda")
+      return fail(ErrorKind::usage,
+                  "run.device = \"cuda\": this build has no device support yet; set run.device = \"cpu\" or "
+                  "\"auto\"");
+    return schema_.check_combination(settings_);
+  }
+
+  // --- build: records, resume, trainer, control ---
+
+  Result<void> build() {
+    started_ = iso_time(std::chrono::system_clock::now());
+    auto records = RankRecords::open(options_.run_directory, session_->rank(), options_.start, settings_);
+    if (auto opened = agree(*communicator_, records ? Result<void>() : tl::unexpected(records.error()));
+        !opened)
+      return opened;
+    records_ = *std::move(records);
+    const auto resume = choose_checkpoint();
+    if (!resume) return tl::unexpected(resume.error());
+    if (!resume->empty())
+      if (auto merged = take_settings_of(*resume); !merged) return merged;
+    if (auto made = make_trainer(); !made) return made;
+    if (!resume->empty())
+      if (auto loaded = trainer_->load(*resume); !loaded) return loaded;
+    if (auto read = read_orders(); !read) return read;
+    make_control();
+    if (session_->rank() == 0) records_->started(start_record(*resume), rank_table());
+    return {};
+  }
+
+  /// Rank 0 looks and verifies, the others follow: all go on from the same one. Empty: start fresh.
+  Result<std::string> choose_checkpoint() {
+    std::string chosen;
+    Result<void> mine;
+    if (session_->rank() == 0 && !options_.resume.empty()) {
+      const auto choice = resolve_resume(options_.run_directory, options_.resume);
+      if (!choice) mine = tl::unexpected(choice.error());
+      if (choice && choice->path) chosen = choice->path->string();
+      if (choice)
+        for (const std::string& skipped : choice->skipped) records_->warn("checkpoint skipped: " + skipped);
+    }
+    if (auto agreed = agree(*communicator_, mine); !agreed) return tl::unexpected(agreed.error());
+    return from_rank_0(*communicator_, chosen);
+  }
+
+  Result<void> take_settings_of(const std::string& checkpoint) {
+    const auto manifest = read_manifest(checkpoint);
+    const auto saved = manifest ? Settings::from_json(manifest->settings, schema_)
+                                : Result<Settings>(tl::unexpected(manifest.error()));
+    if (auto agreed = agree(*communicator_, saved ? Result<void>() : tl::unexpected(saved.error())); !agreed)
+      return agreed;
+    ResumedSettings merged = merge_resumed(schema_, settings_, *saved);
+    settings_ = std::move(merged.settings);
+    given_ = std::move(merged.given);
+    last_order_ = manifest->journal;
+    store_ = manifest->store;
+    if (session_->rank() == 0)
+      for (const std::string& difference : merged.differences) records_->warn("resumed with " + difference);
+    return schema_.check_combination(settings_);
+  }
+
+  /// Orders of an earlier start, or of the run that this one replays.
+  Result<void> read_orders() {
+    auto ahead = read_orders_ahead(options_.run_directory / fmt::format("orders-{}.json", options_.start),
+                                   schema_, last_order_, trainer_->step());
+    if (auto agreed = agree(*communicator_, ahead ? Result<void>() : tl::unexpected(ahead.error())); !agreed)
+      return agreed;
+    ahead_ = *std::move(ahead);
+    if (session_->rank() == 0)
+      for (const std::string& line : ahead_.said) records_->warn(line);
+    return {};
+  }
+
+  Result<void> make_trainer() {
+    SaverOptions saver;
+    saver.run_directory = options_.run_directory;
+    saver.run_id = record_.value("id", "");
+    saver.rank = session_->rank();
+    saver.world_size = session_->world_size();
+    saver.last_order = [this] {
+      const std::uint64_t applied = control_->gate().last_applied();  // not the largest: see orders_ahead.h
+      return applied != 0 ? applied : last_order_;
+    };
+    saver.store = [this] { return control_->gate().store(); };
+    saver.warn = [this](const std::string& text) { records_->warn(text); };
+    saver_ = std::make_unique<CheckpointSaver>(std::move(saver), disk_);
+    if (session_->rank() == 0)
+      for (const std::string& line : saver_->remove_leftovers()) records_->info(line);
+
+    TrainerOptions trainer{.settings = settings_,
+                           .communicator = *communicator_,
+                           .progress = progress_,
+                           .local_ranks = session_->local_size(),
+                           .saver = saver_.get(),
+                           .sink = records_.get(),
+                           .log = [this](const std::string& text) { records_->info(text); }};
+    auto made = Trainer::create(std::move(trainer));
+    if (auto agreed = agree(*communicator_, made ? Result<void>() : tl::unexpected(made.error())); !agreed)
+      return agreed;
+    trainer_ = *std::move(made);
+    return {};
+  }
+
+  void make_control() {
+    if (const fs::path folder = doorbell_directory(); session_->rank() == 0 && !folder.empty())
+      if ((step_file_ = StepFile::make(folder, trainer_->step()))) progress_.mirror(step_file_->step());
+    channel_ = make_mpi_channel(*session_, doorbell_directory());
+    ControlOptions control;
+    control.schema = schema_;
+    control.settings = settings_;
+    control.channel = channel_.get();
+    control.progress = &progress_;
+    control.ledger = &ledger_;
+    control.run = {record_.value("name", ""),
+                   record_.value("id", ""),
+                   options_.run_directory,
+                   record_.value("socket", ""),
+                   hostname(),
+                   user_name(),
+                   started_};
+    control.observer = [this](const std::string& topic, const Json& data) { records_->observe(topic, data); };
+    if (options_.console && session_->rank() == 0)
+      control.console_program = program_beside("footplate-console");
+    control.first_order_id = std::max({last_order_, ahead_.last_id,
+                                       last_journaled_order(options_.run_directory / "journal.lua")}) +
+                             1;
+    control.ahead = std::move(ahead_.orders);
+    control.process_start = process_start_;
+    control.store = store_;
+    control_ = std::make_unique<Control>(std::move(control));
+    control_->set_steerable(*trainer_);
+  }
+
+  std::string hostname() const { return session_->hosts()[static_cast<std::size_t>(session_->rank())]; }
+
+  Json start_record(const std::string& resumed) const {
+    return {{"start", options_.start},
+            {"config", fmt::format("config-{}.json", options_.start)},
+            {"time", started_},
+            {"hosts", session_->hosts()},
+            {"world_size", session_->world_size()},
+            {"step", trainer_->step()},
+            {"resumed", resumed.empty() ? Json() : Json(resumed)},
+            {"journal", last_order_},
+            {"given", given_}};
+  }
+
+  /// Who is where, for run.json.
+  Json rank_table() const {
+    Json ranks = Json::array();
+    for (int rank = 0; rank < session_->world_size(); ++rank)
+      ranks.push_back({{"rank", rank},
+                       {"host", session_->hosts()[static_cast<std::size_t>(rank)]},
+                       {"pid", pids_[static_cast<std::size_t>(rank)]}});
+    return ranks;
+  }
+
+  // --- train, and end ---
+
+  int train() {
+    control_->start();
+    let_signals_reach(*control_);
+    const auto ending = trainer_->run(control_->gate());
+    const Json result = result_of(ending);
+    const int code = result["code"].get<int>();
+    if (session_->rank() == 0) records_->ended(result);
+    if (!ending && !trainer_->failed_together()) give_up(ending.error(), result);
+    control_->finish(result);
+    leave();
+    return code;
+  }
+
+  /// An error that the other ranks don't know of: they may wait for this one in a collective, for ever.
+  [[noreturn]] void give_up(const Error& error, const Json& result) {
+    records_->warn("ending all ranks: " + error.message);
+    std::fprintf(stderr, "footplate: rank %d: %s\n", session_->rank(), error.message.c_str());
+    let_no_signal_reach_control();
+    records_.reset();  // what is queued reaches the disk
+    // Rank 0 may be the one that was lost, or be ended by the abort before it has written.
+    std::error_code ignored;
+    if (!fs::exists(options_.run_directory / "result.json", ignored)) [[maybe_unused]]
+      const auto written = write_result(options_.run_directory, result);
+    MpiSession::abort(result["code"].get<int>());
+  }
+
+  Json result_of(const Result<Ending>& ending) {
+    // A collective that failed on this rank: another one was lost, or its connection; the state before is
+    // whole.
+    ExitCode code = trainer_->failed_together() ? ExitCode::failed : ExitCode::resumable;
+    std::string reason;
+    if (ending) {
+      code = ending->script_error ? ExitCode::script
+             : ending->resumable  ? ExitCode::resumable
+                                  : ExitCode::done;
+      reason = ending->reason;
+    } else {
+      reason = ending.error().message;
+    }
+    Json result = {
+        {"code", static_cast<int>(code)},
+        {"reason", reason},
+        {"step", trainer_->step()},
+        {"checkpoint", trainer_->last_checkpoint().empty() ? Json() : Json(trainer_->last_checkpoint())},
+        {"restarts", options_.start - 1},
+        {"state_hash", fmt::format("{:016x}", trainer_->state().hash())},
+        {"eval_loss", records_->eval_loss()}};
+    if (ending && !ending->note.empty()) result["note"] = ending->note;
+    return result;
+  }
+
+  /// An error before the first step, the same on all ranks: rank 0 says it once.
+  int refuse(const Error& error) {
+    const int code = static_cast<int>(exit_code_for(error.kind));
+    if (!session_ || session_->rank() == 0) {
+      std::fprintf(stderr, "footplate: %s\n", error.message.c_str());
+      const Json result = {{"code", code},
+                           {"reason", error.message},
+                           {"step", 0},
+                           {"checkpoint", nullptr},
+                           {"restarts", options_.start - 1}};
+      if (const auto written = write_result(options_.run_directory, result); !written)
+        std::fprintf(stderr, "footplate: %s\n", written.error().message.c_str());
+    }
+    leave();
+    return code;
+  }
+
+  /// Everything that uses MPI ends before MPI does.
+  void leave() {
+    let_no_signal_reach_control();
+    control_.reset();
+    trainer_.reset();
+    channel_.reset();
+    communicator_.reset();
+    records_.reset();
+    if (session_) session_->finish();
+  }
+
+  RankOptions options_;
+  const std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now();
+  const Schema schema_ = runtime_schema();
+  Settings settings_;
+  Json record_;  ///< run.json as `footplate run` wrote it
+  std::string started_;
+  std::uint64_t last_order_ = 0;  ///< of the checkpoint resumed from
+  Json given_ = Json::object();   ///< what this start's configuration set otherwise than that checkpoint
+  OrdersAhead ahead_;
+  Json store_ = Json::object();  ///< of it, too
+
+  std::vector<std::int64_t> pids_;  ///< of every rank
+
+  Ledger ledger_;
+  Progress progress_;
+  std::unique_ptr<StepFile> step_file_;
+  PosixDisk disk_;
+  std::unique_ptr<MpiSession> session_;
+  std::unique_ptr<RankRecords> records_;
+  std::unique_ptr<MpiCommunicator> communicator_;
+  std::unique_ptr<MessageChannel> channel_;
+  std::unique_ptr<CheckpointSaver> saver_;
+  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<Control> control_;
+};
+
+}  // namespace
+
+int run_rank(const RankOptions& options) {
+  try {
+    return Rank(options).run();
+  } catch (const std::exception& error) {
+    // Nothing is known of the other ranks here, so nothing collective is left to do.
+    std::fprintf(stderr, "footplate: rank ended by an unexpected error: %s\n", error.what());
+    MpiSession::abort(static_cast<int>(ExitCode::failed));
+  }
+}
+
+}  // namespace footplate

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace footplate {
+
+/// How `footplate run` starts a rank.
+struct RankOptions {
+  std::filesystem::path run_directory;
+  int start = 1;       ///< which start of the run this is: config-START.json
+  std::string resume;  ///< empty: fresh; "auto", or the path of a checkpoint or run
+  bool console = true;
+};
+
+/// The whole life of a rank: MPI, records, control, training, the end. Returns the exit code, which is
+/// the same on all ranks. Once per process.
+int run_rank(const RankOptions& options);
+
+}  // namespace footplate

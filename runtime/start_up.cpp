@@ -1,0 +1,68 @@
+#include "runtime/start_up.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <vector>
+
+namespace footplate {
+namespace {
+
+Buffer bytes_of(std::vector<char>& bytes) {
+  return {bytes.data(), static_cast<std::int64_t>(bytes.size()), DataType::uint8};
+}
+
+/// Live changes are the ones whose source names an order; everything else came from files.
+bool set_live(const std::string& source) {
+  return source.rfind("order", 0) == 0;
+}
+
+}  // namespace
+
+Result<std::string> from_rank_0(Communicator& communicator, const std::string& text) {
+  std::vector<char> bytes(kAgreedTextBytes, '\0');
+  std::memcpy(bytes.data(), text.data(), std::min(text.size(), bytes.size() - 1));
+  const auto sent = communicator.broadcast(bytes_of(bytes), 0, "start-up text")->wait();
+  if (!sent) return tl::unexpected(sent.error());
+  return std::string(bytes.data());
+}
+
+std::uint64_t last_journaled_order(const std::filesystem::path& journal) {
+  constexpr std::string_view kPrefix = "-- order ";
+  std::uint64_t last = 0;
+  std::ifstream file(journal);
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, kPrefix.size(), kPrefix) != 0) continue;
+    std::uint64_t id = 0;
+    std::from_chars(line.data() + kPrefix.size(), line.data() + line.size(), id);
+    last = std::max(last, id);
+  }
+  return last;
+}
+
+ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved) {
+  ResumedSettings result{configured, {}};
+  for (const auto& spec : schema.settings) {
+    if (!spec.knobs.empty() || !saved.has(spec.name)) continue;
+    const Value& before = saved.value(spec.name);
+    const Value& now = configured.value(spec.name);
+    if (before == now) continue;
+    const std::string& given_by = configured.source(spec.name);
+    const bool keep_saved = set_live(saved.source(spec.name)) && given_by != "command line";
+    const std::string from = keep_saved ? to_text(now) : to_text(before);
+    const std::string to = keep_saved ? to_text(before) : to_text(now);
+    if (keep_saved)
+      result.settings.set(spec.name, before, saved.source(spec.name));
+    else
+      result.given[spec.name] = to_json(now);
+    result.differences.push_back(
+        spec.name + " " + from + " -> " + to +
+        (keep_saved ? " (changed live by " + saved.source(spec.name) + ", kept by the checkpoint)"
+                    : " (" + given_by + "; the checkpoint had " + from + ")"));
+  }
+  return result;
+}
+
+}  // namespace footplate

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "protocol/settings.h"
+#include "runtime/comm/communicator.h"
+
+namespace footplate {
+
+/// The longest text that ranks exchange here.
+inline constexpr std::size_t kAgreedTextBytes = 1024;
+
+/// Collective: rank 0's text on all ranks, cut to kAgreedTextBytes.
+Result<std::string> from_rank_0(Communicator& communicator, const std::string& text);
+
+/// The largest order id in journal.lua; 0: none. Ids of a later start go on from there, so that a
+/// number means one order in all of a run's files.
+std::uint64_t last_journaled_order(const std::filesystem::path& journal);
+
+/// The settings that a resumed run starts with, and what people should know about them.
+struct ResumedSettings {
+  Settings settings;
+  std::vector<std::string> differences;  ///< one line each: "sched.base_lr 0.002 -> 0.001 (order 12 (ann),
+                                         ///< kept by the checkpoint)"
+  Json given = Json::object();           ///< what `configured` won: {name: value}, for a replay
+};
+
+/// Precedence on resume: command line > changes made live, kept in the checkpoint > config > default.
+/// `configured` is what this start was given, `saved` what the checkpoint holds.
+ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved);
+
+}  // namespace footplate

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "protocol/result.h"
+#include "protocol/settings.h"
+#include "runtime/data/sampler.h"
+#include "runtime/models/parameter.h"
+
+namespace footplate {
+
+/// A loss and how much it sums over.
+struct Loss {
+  at::Tensor sum;           ///< one float; differentiable where gradients are on
+  std::int64_t tokens = 0;  ///< what gradients and losses are divided by, once reduced
+};
+
+/// What is trained: model, data and loss together. Training thread. Everything is a function of the
+/// settings and of which samples are asked for, never of the rank or of what was asked before.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  /// In one order on all ranks; the same initial values on all ranks.
+  virtual const std::vector<Parameter>& parameters() const = 0;
+
+  /// Data of `samples`, numbered from the start of the run; not empty.
+  virtual at::Tensor load(Slice samples) = 0;
+
+  /// Data of the held-out samples with these numbers, each in [0, held_out_samples()); not empty.
+  virtual at::Tensor load_held_out(std::span<const std::int64_t> samples) = 0;
+  virtual std::int64_t held_out_samples() const = 0;
+
+  /// What load() or load_held_out() gave, through the model.
+  virtual Loss loss(const at::Tensor& batch) = 0;
+
+  /// Samples that make one pass over the training data, for train/epoch.
+  virtual double samples_per_epoch() const = 0;
+};
+
+/// The task that run.task names. Errors (usage): missing corpus, settings that don't fit it.
+Result<std::unique_ptr<Task>> make_task(const Settings& settings, int world_size);
+
+}  // namespace footplate

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "runtime/data/corpus.h"
+#include "runtime/models/gpt.h"
+#include "runtime/tasks/task.h"
+
+namespace footplate {
+
+/// A byte-level language model on a text corpus. A sample is model.context bytes and the one after
+/// them: in training from a random place, held out from consecutive windows that don't overlap.
+class TextTask : public Task {
+ public:
+  static Result<std::unique_ptr<Task>> make(const Settings& settings, int world_size);
+
+  const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
+  at::Tensor load(Slice samples) override;
+  at::Tensor load_held_out(std::span<const std::int64_t> samples) override;
+  std::int64_t held_out_samples() const override;
+  Loss loss(const at::Tensor& batch) override;
+  double samples_per_epoch() const override;
+
+ private:
+  TextTask(Corpus corpus, const GptShape& shape, std::uint64_t seed);
+
+  Corpus corpus_;
+  std::int64_t context_;
+  std::uint64_t seed_;
+  Gpt model_;
+};
+
+}  // namespace footplate

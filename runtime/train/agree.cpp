@@ -1,0 +1,46 @@
+#include "runtime/train/agree.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <vector>
+
+namespace footplate {
+namespace {
+
+/// Of one rank's reason, its terminating zero included.
+constexpr std::size_t kReasonBytes = 501;
+
+}  // namespace
+
+Result<std::string> gather_reasons(Communicator& communicator, const std::string& reason) {
+  std::vector<char> mine(kReasonBytes),
+      all(kReasonBytes * static_cast<std::size_t>(communicator.world_size()));
+  reason.copy(mine.data(), kReasonBytes - 1);
+  const auto gathered =
+      communicator
+          .all_gather({mine.data(), static_cast<std::int64_t>(mine.size()), DataType::uint8},
+                      {all.data(), static_cast<std::int64_t>(all.size()), DataType::uint8}, "reasons")
+          ->wait();
+  if (!gathered) return tl::unexpected(gathered.error());
+  std::string text;
+  for (int rank = 0; rank < communicator.world_size(); ++rank) {
+    const char* said = all.data() + static_cast<std::size_t>(rank) * kReasonBytes;
+    if (*said != '\0') text += fmt::format("{}rank {}: {}", text.empty() ? "" : "; ", rank, said);
+  }
+  return text;
+}
+
+Result<void> agree(Communicator& communicator, const Result<void>& mine) {
+  // The kind travels too, so that every rank ends with the same exit code.
+  std::int64_t worst = mine ? 0 : 1 + static_cast<std::int64_t>(mine.error().kind);
+  const auto reduced =
+      communicator.all_reduce({&worst, 1, DataType::int64}, ReduceOp::max, "verdict")->wait();
+  if (!reduced) return reduced;
+  if (worst == 0) return {};
+  const auto reasons = gather_reasons(communicator, mine ? "" : mine.error().message);
+  if (!reasons) return tl::unexpected(reasons.error());
+  return fail(static_cast<ErrorKind>(worst - 1), *reasons);
+}
+
+}  // namespace footplate

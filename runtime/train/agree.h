@@ -1,0 +1,17 @@
+#pragma once
+
+#include "protocol/result.h"
+#include "runtime/comm/communicator.h"
+
+namespace footplate {
+
+/// Makes one verdict of every rank's: an error of any rank becomes the same error on all, naming the
+/// ranks. Collective; for what happens rarely (a load, a save), as it waits. Error: also where the
+/// collective itself fails.
+Result<void> agree(Communicator& communicator, const Result<void>& mine);
+
+/// Where all ranks know already that some failed: "rank 1: out of memory; rank 3: …" out of each
+/// rank's `reason` (empty: this rank is well; cut at 500 bytes). Collective.
+Result<std::string> gather_reasons(Communicator& communicator, const std::string& reason);
+
+}  // namespace footplate

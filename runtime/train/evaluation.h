@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "protocol/result.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/tasks/task.h"
+#include "runtime/train/evaluation_result.h"
+#include "runtime/train/step_settings.h"
+
+namespace footplate {
+
+/// Which part of the held-out samples is evaluated, and how.
+struct EvalPlan {
+  std::int64_t batches = 0;  ///< over all ranks; 0: everything
+  std::int64_t batch_size = 32;
+  EvalMode mode = EvalMode::all;  ///< `one`: rank 0 alone, the others wait for its result
+};
+
+/// Evaluates on the held-out samples; the same result on any number of ranks, up to rounding, because
+/// every chosen sample counts once. Where not all are wanted they are taken evenly spread, the same
+/// ones every time. Training is untouched: no gradients, no random numbers, no cursor.
+///
+/// Collective, training thread. All sums are reduced at once at the end, with a verdict: an evaluation
+/// that throws on any rank has failed on all (failed, naming the ranks); one that `abandon` asks any
+/// rank to give up is given up by all (refused). Neither hurts training.
+Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
+                            const std::function<bool()>& abandon);
+
+}  // namespace footplate

@@ -1,0 +1,250 @@
+#include "runtime/train/loop.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "runtime/train/agree.h"
+#include "runtime/train/metrics_line.h"
+
+namespace footplate {
+namespace {
+
+bool is_due(std::int64_t every, std::int64_t step) {
+  return every > 0 && step % every == 0;
+}
+
+/// An exception of this rank alone must not keep it from the agreement that all ranks enter next.
+template <class T, class Body>
+Result<T> attempt(const Body& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::failed, error.what());
+  }
+}
+
+int cores() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int threads_of(const Settings& settings, int local_ranks) {
+  const auto asked = static_cast<int>(settings.integer("run.threads"));
+  return asked > 0 ? asked : std::max(1, cores() / local_ranks);
+}
+
+/// Overlap needs a core for each rank's communication thread: on two cores with two ranks it loses 4 %.
+bool has_spare_cores(int local_ranks, int threads) {
+  return cores() >= local_ranks * (threads + 1);
+}
+
+}  // namespace
+
+Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
+    : options_(std::move(options)),
+      task_(std::move(task)),
+      gradients_(task_->parameters()),
+      reducer_(task_->parameters(), gradients_, options_.communicator),
+      optimizer_(task_->parameters()),
+      timer_(options_.progress),
+      step_throw_(fault("step_throw", rank())),
+      flip_bit_(fault("flip_bit", rank())) {
+  for (const Parameter& parameter : task_->parameters())
+    state_.add(state_entry("model/" + parameter.name, parameter.tensor));
+  optimizer_.list_state(state_);
+  configure();
+}
+
+void Trainer::Loop::configure() {
+  now_ = StepSettings::from(options_.settings);
+  const int threads = threads_of(options_.settings, options_.local_ranks);
+  // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
+  at::set_num_threads(threads);
+  const bool overlap = now_.overlap == Overlap::on ||
+                       (now_.overlap == Overlap::automatic && options_.communicator.world_size() > 1 &&
+                        has_spare_cores(options_.local_ranks, threads));
+  reducer_.configure(now_.bucket_mb, overlap);
+}
+
+Result<Ending> Trainer::Loop::run(StepGate& gate) {
+  gate_ = &gate;
+  configure();
+  timer_.enter(Phase::boundary);
+  while (gate.enter(step_) == StepGate::Verdict::train) {
+    if (auto trained = train_step(); !trained) return tl::unexpected(trained.error());
+    after_step();
+    timer_.enter(Phase::boundary);
+  }
+  return end();
+}
+
+void Trainer::Loop::after_step() {
+  timer_.enter(Phase::boundary);
+  if (is_due(now_.log_every, step_)) log_step();
+  if (is_due(now_.eval_every, step_)) evaluate_and_record(now_.eval_batches);
+  if (is_due(now_.ckpt_every, step_)) save_and_record();
+  if (is_due(now_.check_every, step_)) gate_->report_state_hash(step_, state_.hash());
+}
+
+Ending Trainer::Loop::end() {
+  timer_.enter(Phase::ending);
+  Ending ending = gate_->ending();
+  const bool finished = ending.reason == "done";
+  // On everything held out, unless that was the last evaluation's choice anyway.
+  const bool evaluated = evaluated_at_ == step_ && now_.eval_batches == 0;
+  // Saved first: whatever ends the process during a long evaluation then costs no step.
+  if ((ending.save || (finished && now_.ckpt_every > 0)) && saved_at_ != step_) save_and_record();
+  if (finished && now_.eval_at_end && !evaluated) evaluate_and_record(0);
+  timer_.enter(Phase::ended);
+  return ending;
+}
+
+std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {
+  const double before = learning_rate(now_.schedule, step);
+  options_.settings = now;
+  saved_at_ = -1;  // what was saved at this step holds other settings
+  configure();
+  const double after = learning_rate(now_.schedule, step);
+  if (before == after) return {};
+  return {{"optim.lr", before, after}};
+}
+
+void Trainer::Loop::log_step() {
+  if (rank() == 0) {
+    TrainMetrics metrics;
+    metrics.loss = static_cast<double>(sums_.loss) / static_cast<double>(sums_.tokens);
+    metrics.learning_rate = learning_rate_;
+    metrics.epoch = static_cast<double>(samples_drawn_) / task_->samples_per_epoch();
+    metrics.grad_norm = grad_norm_;
+    metrics.steps = steps_since_line_;
+    metrics.tokens = tokens_since_line_;
+    write(train_line(step_, metrics, timer_));
+  }
+  timer_.reset();
+  steps_since_line_ = tokens_since_line_ = 0;
+}
+
+Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
+  timer_.enter(Phase::evaluation);
+  if (now_.eval_mode == EvalMode::one && options_.communicator.world_size() > 1)
+    log(rank() == 0 ? "rank 0 evaluates, the others wait" : "waiting for rank 0 to evaluate");
+  auto result = evaluate(*task_, options_.communicator, {batches, now_.eval_batch_size, now_.eval_mode},
+                         [this] { return gate_ != nullptr && gate_->abandon(); });
+  timer_.enter(Phase::boundary);
+  // The best is kept of whole evaluations alone: another choice of samples has another loss.
+  if (result && batches == now_.eval_batches) best_eval_loss_ = std::min(best_eval_loss_, result->loss);
+  return result;
+}
+
+Json Trainer::Loop::describe(const EvalResult& result) const {
+  return {{"step", step_},
+          {"loss", number_to_json(result.loss)},
+          {"tokens", result.tokens},
+          {"batches", result.batches},
+          {"seconds", result.seconds},
+          {"best", number_to_json(std::min(best_eval_loss_, result.loss))}};
+}
+
+void Trainer::Loop::evaluate_and_record(std::int64_t batches) {
+  if (now_.eval_mode == EvalMode::off) return;
+  evaluated_at_ = step_;
+  const auto result = evaluate_held_out(batches);
+  if (result) {
+    write(eval_line(step_, *result));
+    publish("eval", describe(*result));
+    if (rank() == 0)
+      log(fmt::format("step {}: held-out loss {:.4f}, best {:.4f}, {:.1f} s", step_, result->loss,
+                      best_eval_loss_, result->seconds));
+    return;
+  }
+  if (rank() == 0) log(fmt::format("step {}: {}", step_, result.error().message));
+  if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
+  write(eval_failed_line(step_, result.error()));
+  publish("eval", {{"step", step_}, {"failed", true}, {"reason", result.error().message}});
+}
+
+Result<Json> Trainer::Loop::evaluate_now(std::optional<std::int64_t> batches) {
+  if (now_.eval_mode == EvalMode::off)
+    return fail(ErrorKind::refused, "eval.mode is \"off\"; set it to \"all\" or \"one\" first");
+  const auto result = evaluate_held_out(batches.value_or(now_.eval_batches));
+  if (!result) {
+    if (result.error().kind != ErrorKind::refused) write(eval_failed_line(step_, result.error()));
+    return tl::unexpected(result.error());
+  }
+  write(eval_line(step_, *result));
+  publish("eval", describe(*result));
+  return describe(*result);
+}
+
+Result<Json> Trainer::Loop::save(const std::string& tag) {
+  if (options_.saver == nullptr)
+    return fail(ErrorKind::refused, "this run has nowhere to save checkpoints to");
+  const auto start = Progress::Clock::now();
+  timer_.enter(Phase::saving);
+  const Json progress = {{"step", step_},
+                         {"samples_drawn", samples_drawn_},
+                         {"best_eval_loss", number_to_json(best_eval_loss_)},
+                         {"evaluated_at", evaluated_at_}};
+  const auto saved = attempt<Saved>([&] {
+    return options_.saver->save({step_, tag, state_, options_.settings, progress});
+  });
+  const auto agreed = agree(options_.communicator, saved ? Result<void>() : tl::unexpected(saved.error()));
+  timer_.enter(Phase::boundary);
+  if (!agreed) return tl::unexpected(agreed.error());
+  last_checkpoint_ = saved->path;
+  saved_at_ = step_;
+  const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
+  Json result = {
+      {"path", saved->path}, {"step", step_}, {"seconds", seconds.count()}, {"bytes", saved->bytes}};
+  if (!tag.empty()) result["tag"] = tag;
+  publish("ckpt", result);
+  if (rank() == 0) log(fmt::format("step {}: saved {} in {:.1f} s", step_, saved->path, seconds.count()));
+  return result;
+}
+
+void Trainer::Loop::save_and_record() {
+  if (options_.saver == nullptr) return;
+  const auto saved = save("");
+  if (saved || rank() != 0) return;
+  // The run goes on: the checkpoints before this one are still there.
+  const std::string text = fmt::format("step {}: no checkpoint: {}", step_, saved.error().message);
+  log(text);
+  publish("warn", {{"step", step_}, {"text", text}});
+}
+
+Result<void> Trainer::Loop::load(const std::string& checkpoint) {
+  if (options_.saver == nullptr)
+    return fail(ErrorKind::refused, "this run has nowhere to load checkpoints from");
+  const auto progress = attempt<Json>([&] { return options_.saver->load(checkpoint, state_); });
+  if (auto agreed =
+          agree(options_.communicator, progress ? Result<void>() : tl::unexpected(progress.error()));
+      !agreed)
+    return agreed;
+  step_ = progress->at("step").get<std::int64_t>();
+  samples_drawn_ = progress->at("samples_drawn").get<std::int64_t>();
+  best_eval_loss_ = number_from_json(progress->at("best_eval_loss")).value_or(kNoEvaluation);
+  evaluated_at_ = progress->at("evaluated_at").get<std::int64_t>();
+  saved_at_ = step_;
+  last_checkpoint_ = checkpoint;
+  options_.progress.at_step(step_);
+  if (rank() == 0) log(fmt::format("going on from step {} of {}", step_, checkpoint));
+  return {};
+}
+
+void Trainer::Loop::write(const Json& line) {
+  if (rank() != 0) return;
+  if (options_.sink != nullptr) options_.sink->write(line);
+  publish("metrics", line);
+}
+
+void Trainer::Loop::publish(const char* topic, const Json& data) {
+  if (rank() == 0 && gate_ != nullptr) gate_->publish(topic, data);
+}
+
+void Trainer::Loop::log(const std::string& text) const {
+  if (options_.log) options_.log(text);
+}
+
+}  // namespace footplate

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/control/fault.h"
+#include "runtime/tasks/task.h"
+#include "runtime/train/adamw.h"
+#include "runtime/train/evaluation.h"
+#include "runtime/train/gradient_buffer.h"
+#include "runtime/train/gradient_reducer.h"
+#include "runtime/train/phase_timer.h"
+#include "runtime/train/step_settings.h"
+#include "runtime/train/trainer.h"
+
+namespace footplate {
+
+/// The trainer behind its door: everything that sees LibTorch. Training thread.
+class Trainer::Loop {
+ public:
+  Loop(TrainerOptions options, std::unique_ptr<Task> task);
+
+  Result<Ending> run(StepGate& gate);
+  Result<void> load(const std::string& checkpoint);
+  Result<Json> save(const std::string& tag);
+  std::vector<Moved> settings_changed(const Settings& now, std::int64_t step);
+
+  /// eval.now; `batches`: none = eval.batches.
+  Result<Json> evaluate_now(std::optional<std::int64_t> batches);
+
+  /// Any thread.
+  const TrainerOptions& options() const { return options_; }
+  int rank() const { return options_.communicator.rank(); }
+
+  std::int64_t step() const { return step_; }
+  const std::string& last_checkpoint() const { return last_checkpoint_; }
+  const StateTable& state() const { return state_; }
+  bool failed_together() const { return failed_together_; }
+
+ private:
+  static constexpr double kNoEvaluation = std::numeric_limits<double>::infinity();
+
+  // One step, in the order of its parts (step.cpp).
+  Result<void> train_step();
+  void accumulate_gradients();
+  void forward_backward(Slice samples, bool last);
+  void update_parameters(const StepSums& sums);
+  void inject_bit_flip();
+
+  // What comes between steps (loop.cpp).
+  void after_step();
+  void log_step();
+  void evaluate_and_record(std::int64_t batches);
+  Result<EvalResult> evaluate_held_out(std::int64_t batches);
+  Json describe(const EvalResult& result) const;
+  void save_and_record();
+  Ending end();
+  void configure();
+  void write(const Json& line);
+  void publish(const char* topic, const Json& data);
+  void log(const std::string& text) const;
+  double current_learning_rate() const { return learning_rate(now_.schedule, step_); }
+
+  TrainerOptions options_;
+  StepSettings now_;  ///< options_.settings, looked up
+  std::unique_ptr<Task> task_;
+  GradientBuffer gradients_;
+  GradientReducer reducer_;
+  AdamW optimizer_;
+  StateTable state_;
+  PhaseTimer timer_;
+  StepGate* gate_ = nullptr;  ///< while run() runs
+  std::optional<Fault> step_throw_, flip_bit_;
+
+  // Kept in checkpoints, as the state table is.
+  std::int64_t step_ = 0;  ///< completed
+  std::int64_t samples_drawn_ = 0;
+  double best_eval_loss_ = kNoEvaluation;
+
+  // Of the last step, for its metrics.
+  StepSums sums_;
+  double learning_rate_ = 0;
+  double grad_norm_ = 0;
+  std::int64_t tokens_since_line_ = 0, steps_since_line_ = 0;
+
+  std::int64_t evaluated_at_ = -1, saved_at_ = -1;
+  std::string last_checkpoint_;
+  bool failed_together_ = false;
+};
+
+}  // namespace footplate

@@ -1,0 +1,54 @@
+#include "runtime/train/metrics_line.h"
+
+#include <chrono>
+#include <utility>
+
+namespace footplate {
+namespace {
+
+/// What a step consists of, and what each part is called in the metrics.
+constexpr std::pair<Phase, const char*> kParts[] = {
+    {Phase::data, "perf/data_ms"},           {Phase::forward, "perf/forward_ms"},
+    {Phase::backward, "perf/backward_ms"},   {Phase::reduce, "perf/reduce_ms"},
+    {Phase::optimizer, "perf/optimizer_ms"},
+};
+
+Json line_of(std::int64_t step) {
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  return {{"step", step}, {"time", now.count()}, {"branch", "main"}};
+}
+
+}  // namespace
+
+Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer& timer) {
+  Json line = line_of(step);
+  line["train/loss"] = number_to_json(metrics.loss);
+  line["train/lr"] = number_to_json(metrics.learning_rate);
+  line["train/epoch"] = metrics.epoch;
+  line["train/grad_norm"] = number_to_json(metrics.grad_norm);
+  const double per_step_ms = 1e3 / static_cast<double>(metrics.steps);
+  double seconds = 0;
+  for (const auto& [phase, name] : kParts) {
+    line[name] = timer.spent(phase).count() * per_step_ms;
+    seconds += timer.spent(phase).count();
+  }
+  line["perf/step_ms"] = seconds * per_step_ms;
+  line["perf/tokens_per_s"] = number_to_json(static_cast<double>(metrics.tokens) / seconds);
+  return line;
+}
+
+Json eval_line(std::int64_t step, const EvalResult& result) {
+  Json line = line_of(step);
+  line["eval/loss"] = number_to_json(result.loss);
+  line["eval/seconds"] = result.seconds;
+  return line;
+}
+
+Json eval_failed_line(std::int64_t step, const Error& error) {
+  Json line = line_of(step);
+  line["eval/evaluation_failed"] = 1;
+  line["eval/reason"] = error.message;
+  return line;
+}
+
+}  // namespace footplate

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "protocol/json.h"
+#include "protocol/result.h"
+#include "runtime/train/evaluation_result.h"
+#include "runtime/train/phase_timer.h"
+
+namespace footplate {
+
+/// What a logging step knows of its training.
+struct TrainMetrics {
+  double loss = 0;
+  double learning_rate = 0;
+  double epoch = 0;
+  double grad_norm = 0;
+  std::int64_t steps = 1;   ///< since the last line: what the times are averaged over
+  std::int64_t tokens = 0;  ///< of all ranks, since the last line
+};
+
+/// The flat objects of metrics.jsonl. `step` is the number of completed steps.
+Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer& timer);
+Json eval_line(std::int64_t step, const EvalResult& result);
+Json eval_failed_line(std::int64_t step, const Error& error);
+
+}  // namespace footplate

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/comm/communicator.h"
+
+namespace footplate {
+
+/// Which ranks hold a tensor.
+enum class Placement {
+  replicated,  ///< the same on every rank
+  sharded,     ///< each rank has its part
+  local,       ///< each rank has its own
+};
+
+/// One persistent tensor: contiguous memory that somebody else owns and that stays where it is.
+struct StateEntry {
+  std::string name;  ///< "model/blocks.0.qkv.weight", "optim/exp_avg/…", "optim/step"
+  DataType type = DataType::float32;
+  std::vector<std::int64_t> shape;  ///< empty: one element
+  Placement placement = Placement::replicated;
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Every persistent tensor of a rank, in an order that is the same on all ranks. Checkpoints, hashes
+/// and, later, levelling after a recovery read it. Reading the memory is for the training thread, at
+/// a step boundary.
+class StateTable {
+ public:
+  /// Programming error if the name is there already, or the bytes don't fit shape and type.
+  void add(StateEntry entry);
+
+  const std::vector<StateEntry>& entries() const { return entries_; }
+  const StateEntry* find(std::string_view name) const;
+
+  /// XXH3 over names and contents of all replicated entries: equal on all ranks that are in step.
+  std::uint64_t hash() const;
+
+ private:
+  std::vector<StateEntry> entries_;
+};
+
+}  // namespace footplate

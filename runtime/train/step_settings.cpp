@@ -1,0 +1,31 @@
+#include "runtime/train/step_settings.h"
+
+namespace footplate {
+
+StepSettings StepSettings::from(const Settings& settings) {
+  const std::string& overlap = settings.string("comm.overlap");
+  const std::string& mode = settings.string("eval.mode");
+  const auto& betas = settings.numbers("optim.betas");
+  StepSettings read;
+  read.batch_size = settings.integer("train.batch_size");
+  read.micro_batch = settings.integer("train.micro_batch");
+  read.clip_norm = settings.number("train.clip_norm");
+  read.schedule = Schedule::from(settings);
+  read.weight_decay = settings.number("optim.weight_decay");
+  read.beta1 = betas.at(0);
+  read.beta2 = betas.at(1);
+  read.eps = settings.number("optim.eps");
+  read.bucket_mb = settings.number("comm.bucket_mb");
+  read.overlap = overlap == "on" ? Overlap::on : overlap == "off" ? Overlap::off : Overlap::automatic;
+  read.eval_every = settings.integer("eval.every");
+  read.ckpt_every = settings.integer("ckpt.every");
+  read.check_every = settings.integer("guard.check_every");
+  read.log_every = settings.integer("log.every");
+  read.eval_batches = settings.integer("eval.batches");
+  read.eval_at_end = settings.boolean("eval.at_end");
+  read.eval_batch_size = settings.integer("eval.batch_size");
+  read.eval_mode = mode == "one" ? EvalMode::one : mode == "off" ? EvalMode::off : EvalMode::all;
+  return read;
+}
+
+}  // namespace footplate

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/settings.h"
+#include "runtime/train/schedule.h"
+
+namespace footplate {
+
+/// When a bucket of gradients is reduced.
+enum class Overlap { automatic, on, off };
+
+/// Who evaluates.
+enum class EvalMode { all, one, off };
+
+/// The settings that the step loop reads, as plain fields: looked up once when they change, not at
+/// every step. Frequencies are in steps, 0 = never.
+struct StepSettings {
+  std::int64_t batch_size = 0;   ///< global, in sequences
+  std::int64_t micro_batch = 0;  ///< 0: the whole slice
+  double clip_norm = 0;          ///< 0: off
+  Schedule schedule;
+  double weight_decay = 0;
+  double beta1 = 0, beta2 = 0;
+  double eps = 0;
+  double bucket_mb = 0;
+  Overlap overlap = Overlap::automatic;
+  std::int64_t eval_every = 0, ckpt_every = 0, check_every = 0, log_every = 0;
+  std::int64_t eval_batches = 0;  ///< 0: everything held out
+  std::int64_t eval_batch_size = 1;
+  EvalMode eval_mode = EvalMode::all;
+  bool eval_at_end = true;
+
+  static StepSettings from(const Settings& settings);
+};
+
+}  // namespace footplate

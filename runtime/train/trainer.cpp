@@ -1,0 +1,111 @@
+#include "runtime/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "runtime/train/loop.h"
+
+namespace footplate {
+namespace {
+
+/// A tag becomes part of a folder's name.
+constexpr std::size_t kLongestTag = 64;
+
+bool is_tag(const std::string& tag) {
+  return !tag.empty() && tag.size() <= kLongestTag &&
+         std::all_of(tag.begin(), tag.end(), [](unsigned char c) {
+           return (std::isalnum(c) != 0 && c < 128) || c == '-' || c == '_';
+         });
+}
+
+std::string tag_of(const Call& call) {
+  const auto tag = call.arguments.find("tag");
+  return tag != call.arguments.end() && tag->is_string() ? tag->get<std::string>() : "";
+}
+
+/// LibTorch throws; past this boundary nothing does.
+template <class T>
+Result<T> without_exceptions(int rank, const std::function<Result<T>()>& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::failed, fmt::format("rank {}: {}", rank, error.what()));
+  }
+}
+
+}  // namespace
+
+Trainer::Trainer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+Trainer::~Trainer() = default;
+
+Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
+  const Communicator& communicator = options.communicator;
+  return without_exceptions<std::unique_ptr<Trainer>>(
+      communicator.rank(), [&]() -> Result<std::unique_ptr<Trainer>> {
+        auto task = make_task(options.settings, communicator.world_size());
+        if (!task) return tl::unexpected(task.error());
+        auto loop = std::make_unique<Loop>(std::move(options), std::move(*task));
+        return std::unique_ptr<Trainer>(new Trainer(std::move(loop)));
+      });
+}
+
+Result<void> Trainer::load(const std::string& checkpoint) {
+  return without_exceptions<void>(loop_->rank(), [&] { return loop_->load(checkpoint); });
+}
+
+Result<Ending> Trainer::run(StepGate& gate) {
+  return without_exceptions<Ending>(loop_->rank(), [&] { return loop_->run(gate); });
+}
+
+Result<Json> Trainer::save(const std::string& tag) {
+  return without_exceptions<Json>(loop_->rank(), [&] { return loop_->save(tag); });
+}
+
+std::int64_t Trainer::step() const {
+  return loop_->step();
+}
+bool Trainer::failed_together() const {
+  return loop_->failed_together();
+}
+std::string Trainer::last_checkpoint() const {
+  return loop_->last_checkpoint();
+}
+const StateTable& Trainer::state() const {
+  return loop_->state();
+}
+
+Result<void> Trainer::prepare(const Order& order, const Settings& after) {
+  for (const Call& call : order.calls) {
+    if (call.action == "eval.now" && after.string("eval.mode") == "off")
+      return fail(ErrorKind::refused, "eval.now: eval.mode is \"off\"; set it to \"all\" or \"one\" first");
+    if (call.action != "ckpt.save") continue;
+    if (loop_->options().saver == nullptr)
+      return fail(ErrorKind::refused, "ckpt.save: this run has nowhere to save checkpoints to");
+    if (const std::string tag = tag_of(call); !tag.empty() && !is_tag(tag))
+      return fail(
+          ErrorKind::usage,
+          fmt::format("ckpt.save: tag \"{}\" can't be part of a folder's name; use up to {} letters, digits, "
+                      "'-' and '_'",
+                      tag, kLongestTag));
+  }
+  return {};
+}
+
+std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t step) {
+  return loop_->settings_changed(now, step);
+}
+
+Result<Json> Trainer::call(const Call& call, std::int64_t /*step*/) {
+  return without_exceptions<Json>(loop_->rank(), [&]() -> Result<Json> {
+    if (call.action == "ckpt.save") return loop_->save(tag_of(call));
+    if (call.action != "eval.now")
+      return fail(ErrorKind::refused, call.action + " is not the trainer's to do");
+    const auto batches = call.arguments.find("batches");
+    if (batches == call.arguments.end() || batches->is_null()) return loop_->evaluate_now(std::nullopt);
+    return loop_->evaluate_now(batches->get<std::int64_t>());
+  });
+}
+
+}  // namespace footplate

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocol/settings.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/control/progress.h"
+#include "runtime/control/steerable.h"
+#include "runtime/control/step_gate.h"
+#include "runtime/train/ports.h"
+
+namespace footplate {
+
+/// What a trainer is made from. Everything referred to outlives it.
+struct TrainerOptions {
+  Settings settings;
+  Communicator& communicator;
+  Progress& progress;
+  int local_ranks = 1;                               ///< ranks that share this host's cores
+  Saver* saver = nullptr;                            ///< none: saving is an error that says so
+  Sink* sink = nullptr;                              ///< used on rank 0
+  std::function<void(const std::string& text)> log;  ///< a line for people; any rank; may be empty
+};
+
+/// One rank's training: model, data, optimizer, and the step loop. All methods belong to the training
+/// thread, except prepare().
+///
+/// A step is the same on any number of ranks up to rounding: the global batch is a function of the
+/// seed and the samples drawn so far, gradients are sums over all ranks divided by the global token
+/// count. On the same number of ranks, with the same settings, it is the same bit for bit.
+class Trainer : public Steerable {
+ public:
+  /// Reads the corpus and builds the model. Errors (usage): missing corpus, impossible combination.
+  static Result<std::unique_ptr<Trainer>> create(TrainerOptions options);
+  ~Trainer() override;
+
+  /// Goes on from `checkpoint`, on every rank. Before run(). An error of any rank is an error on all.
+  Result<void> load(const std::string& checkpoint);
+
+  /// Trains until the gate says end, then evaluates and saves as that ending asks. Errors, the same on
+  /// all ranks: a rank failed in a step (named; the state is that of the last completed step); or a
+  /// collective failed (then the state of the ranks may differ by a step).
+  Result<Ending> run(StepGate& gate);
+
+  std::int64_t step() const;  ///< completed steps
+  /// After a failed run(): whether every rank returned that error. Where not, the others may be inside
+  /// a collective that this rank will never enter, and nothing collective is left to do.
+  bool failed_together() const;
+  std::string last_checkpoint() const;  ///< path of the newest one saved or loaded; empty: none
+  const StateTable& state() const;
+
+  /// Saves at the current step, on every rank; also after a failed run(). The result is ckpt.save's.
+  Result<Json> save(const std::string& tag);
+
+  Result<void> prepare(const Order& order, const Settings& after) override;
+  std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
+  Result<Json> call(const Call& call, std::int64_t step) override;
+
+ private:
+  class Loop;
+  explicit Trainer(std::unique_ptr<Loop> loop);
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""exec, status, stop, ls and log on live runs and on ended ones."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import pexpect
+
+from harness import Case, FOOTPLATE, wait_until
+
+LONG = {"steps": 100000, "step_ms": 10}
+
+
+class Live(Case):
+    def setUp(self):
+        super().setUp()
+        self.run_process = self.start(fake=LONG)
+        self.wait_for_step(1)
+
+    def test_exec(self):
+        result = self.check(self.footplate("exec", "x = 1"), 0)
+        self.assertEqual(result.stdout, "printed\nran x = 1\n")
+        self.assertEqual(result.stderr, "log.every 50 -> 10\n")
+        result = self.check(self.footplate("exec", "-r", "good-1", "--json", "y"), 0)
+        self.assertEqual(json.loads(result.stdout.splitlines()[-1]), {"code": "y"})
+        (self.folder / "chunk.lua").write_text("from a file")
+        self.check(self.footplate("exec", "-f", "chunk.lua"), 0, "ran from a file")
+        self.check(self.footplate("exec", "-", stdin="from stdin"), 0, "ran from stdin")
+        self.check(self.footplate("exec", "-r", "runs/good-1", "by path"), 0, "ran by path")
+        self.check(self.footplate("exec", "-f", "nothing.lua"), 2, "nothing.lua")
+
+    def test_exec_exit_codes(self):
+        for kind, code in (("usage", 2), ("script", 3), ("unreachable", 4), ("refused", 5), ("timed_out", 6), ("failed", 1)):
+            result = self.check(self.footplate("exec", "kind:" + kind), code, "as you wish")
+            self.assertEqual(result.stdout, "")
+
+    @unittest.skipIf(os.environ.get("FOOTPLATE_SANITIZED"), "sanitizers slow everything down")
+    def test_exec_is_quick(self):
+        times = []
+        for _ in range(20):
+            start = time.monotonic()
+            self.check(self.footplate("exec", "return 1"), 0)
+            times.append(time.monotonic() - start)
+        self.assertLess(min(times), 0.05)  # the least: other tests may run beside this one
+
+    def test_exec_times_out(self):
+        start = time.monotonic()
+        self.check(self.footplate("exec", "hang", "--timeout", "0.2"), 6, "0.2 s", "interrupted")
+        self.check(self.footplate("exec", "deaf", "--timeout", "0.2"), 6, "0.2 s", "footplate status")
+        self.assertLess(time.monotonic() - start, 20)
+
+    def test_ctrl_c(self):
+        for code, text in (("hang", "interrupted"), ("deaf", "interrupted")):
+            process = subprocess.Popen([FOOTPLATE, "exec", code], cwd=self.folder, env=self.environment, stderr=subprocess.PIPE, text=True)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 3, err)
+            self.assertIn(text, err)
+
+    def test_exec_sees_the_run_die(self):
+        result = self.footplate("exec", "die")
+        self.check(result, 4)
+
+    def test_status(self):
+        result = self.check(self.footplate("status"), 0)
+        lines = result.stdout.splitlines()
+        self.assertEqual(lines[0], "! rank 0 is made of paper")
+        for text in ("good-1 · running · step", "of 100000", "loss 2.5", "1234 tokens/s", "1 min 15 s left"):
+            self.assertIn(text, lines[1])
+        for text in ("forward 0.1 s", "0.05 s", "all_reduce #7, 1000 elements, 0.2 s"):
+            self.assertIn(text, lines[3])
+        self.assertEqual(json.loads(self.footplate("status", "good-1", "--json").stdout)["state"], "running")
+
+    def test_status_without_console(self):
+        self.start("--name", "mute", fake={**LONG, "console": False})
+        self.wait_for_step(2, "mute")
+        self.check(self.footplate("status", "mute"), 0, "mute · running · step", "doesn't answer yet")
+        self.check(self.footplate("exec", "-r", "mute", "return 1", "--timeout", "0.3"), 4, "mute", "launcher.log")
+        self.check(self.footplate("stop", "mute"), 4, "--now")
+        self.check(self.footplate("stop", "mute", "--now"), 0, "mute ended")
+
+    def test_stop(self):
+        self.check(self.footplate("stop"), 0, "good-1 ended at step", "asked", "checkpoints/main/step-")
+        self.assertEqual(self.run_process.wait(60), 0)
+        self.assertIn("footplate stop", self.json("result.json")["note"])
+        self.check(self.footplate("stop"), 4, "no run is live", "good-1")
+        self.check(self.footplate("stop", "good-1"), 4, "ended at step")
+
+    def test_stop_resumable_without_saving(self):
+        self.check(self.footplate("stop", "--resumable", "--no-save"), 0)
+        self.assertEqual(self.run_process.wait(60), 75)
+        self.assertIsNone(self.json("result.json")["checkpoint"])
+
+    def test_stop_now(self):
+        self.check(self.footplate("stop", "--now"), 0, "signal")
+        self.assertEqual(self.run_process.wait(60), 75)
+
+    def test_several_runs(self):
+        self.start("--name", "other", fake=LONG)
+        self.wait_for_step(1, "other")
+        for command in (["status"], ["exec", "x"], ["stop"]):
+            self.check(self.footplate(*command), 2, "several runs are live", "good-1", "other")
+        self.check(self.footplate("stop", "other"), 0)
+
+    def test_found_from_another_folder(self):
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        result = subprocess.run([FOOTPLATE, "status", "good-1"], cwd=elsewhere, env=self.environment, capture_output=True, text=True,
+                                check=False)
+        self.check(result, 0, "good-1 · running")
+
+    def test_log_follows_to_the_end(self):
+        process = subprocess.Popen([FOOTPLATE, "log", "-f"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True)
+        wait_until(lambda: "step 5\n" in iter(process.stdout.readline, ""), "lines")
+        self.footplate("stop")
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(out.splitlines()[-1], self.batch_lines()[-1])
+
+    def test_terminal_escapes_stay_text(self):
+        log = self.folder / "runs" / "good-1" / "log" / "batch.log"
+        with open(log, "ab") as file:
+            file.write(b"\x1b]0;title\x07\xc2\x9b31m\n")
+        terminal = pexpect.spawn(FOOTPLATE, ["log"], cwd=self.folder, env=self.environment, timeout=60)
+        terminal.expect(pexpect.EOF)
+        self.assertNotIn(b"\x1b]0", terminal.before)
+        self.assertIn(b"\\x1b]0;title\\x07\\x9b31m", terminal.before)
+        terminal.close()
+
+
+class Ended(Case):
+    def setUp(self):
+        super().setUp()
+        self.check(self.footplate("run", "good", "--batch", fake={"steps": 4}), 0)
+
+    def test_everything_says_that_it_ended(self):
+        self.check(self.footplate("status"), 0, "good-1 ended at step 4: done (exit code 0)")
+        self.check(self.footplate("exec", "return 1"), 4, "no run is live", "good-1", "ended at step 4: done")
+        self.check(self.footplate("exec", "-r", "runs/good-1", "return 1"), 4, "ended at step 4", "footplate log good-1", "--resume auto")
+        self.check(self.footplate("log"), 0, "step 1\nstep 2\nstep 3\nstep 4\n")
+        self.assertEqual(self.footplate("log", "-n", "2").stdout, "step 3\nstep 4\n")
+        self.check(self.footplate("log", "-f", "good-1"), 0, "step 4")
+        self.check(self.footplate("ls"), 0, "no run is live", "1 ended or lost")
+        self.check(self.footplate("ls", "-a"), 0, "good-1  ended  4")
+        status = json.loads(self.footplate("status", "--json").stdout)
+        self.assertEqual((status["state"], status["result"]["code"]), ("ended", 0))
+
+    def test_on_another_host(self):
+        path = self.folder / "runs" / "good-1"
+        (path / "result.json").unlink()
+        record = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps({**record, "state": "running", "host": "node17"}))
+        self.check(self.footplate("exec", "-r", "good-1", "return 1"), 4, "is on host node17", "ssh node17 footplate")
+
+    def test_deleted_run(self):
+        subprocess.run(["rm", "-r", self.folder / "runs" / "good-1"], check=True)
+        self.check(self.footplate("ls", "-a"), 0, "there is no run yet")
+        self.assertEqual(list((self.folder / "home" / ".local" / "state" / "footplate" / "runs").iterdir()), [])
+
+    def test_broken_record(self):
+        (self.folder / "runs" / "good-1" / "run.json").write_text('{"name": 3, "ranks": "x", "launcher_pid": "a"')
+        self.check(self.footplate("status", "good-1"), 4)
+        (self.folder / "runs" / "good-1" / "run.json").write_text('{"name": 3, "ranks": "x", "launcher_pid": "a", "host": 5}')
+        self.check(self.footplate("status", "good-1"), 0, "ended")
+        self.check(self.footplate("ls", "-a"), 0, "good-1")
+
+
+class Terminal(Case):
+    def test_batch_on_a_terminal(self):
+        terminal = pexpect.spawn(FOOTPLATE, ["run", "good", "--batch"], cwd=self.folder, env=self.environment_with(LONG), timeout=60)
+        terminal.expect("step 3")
+        terminal.sendintr()
+        terminal.expect("SIGINT: saving and stopping")
+        terminal.expect(pexpect.EOF)
+        terminal.close()
+        self.assertEqual(terminal.exitstatus, 75)
+
+    def test_hint_without_stdin(self):
+        terminal = pexpect.spawn("sh", ["-c", f"exec {FOOTPLATE} run good </dev/null"], cwd=self.folder, env=self.environment_with(LONG), timeout=60)
+        terminal.expect("from another terminal: footplate exec -r good-1")
+        terminal.expect("step 3")
+        terminal.sendintr()
+        terminal.expect(pexpect.EOF)
+        terminal.close()
+        self.assertEqual(terminal.exitstatus, 75)
+
+    def test_closed_terminal_of_a_batch(self):
+        terminal = pexpect.spawn(FOOTPLATE, ["run", "good", "--batch"], cwd=self.folder, env=self.environment_with(LONG), timeout=60)
+        terminal.expect("step 3")
+        terminal.close(force=False)
+        wait_until(lambda: self.json("result.json"), "the end of the run")
+        self.assertEqual(self.json("result.json")["reason"], "signal")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

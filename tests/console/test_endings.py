@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""How a run ends: the exit code is result.json's, signals save and stop, and nothing is left, whoever is killed. Each
+test also checks (harness.Case) that no process, socket, temporary folder or shared memory stays behind."""
+
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import Case, alive, wait_until
+
+LONG = {"steps": 100000, "step_ms": 10}
+
+
+class Endings(Case):
+    def finish(self, process, code, timeout=60):
+        out, err = process.communicate(timeout=timeout)
+        self.assertEqual(process.returncode, code, f"{out}\n{err}")
+        return out or "", err or ""
+
+    def test_done(self):
+        result = self.check(self.footplate("run", "good", "--batch", fake={"steps": 3}), 0, "step 1\nstep 2\nstep 3\n")
+        self.assertIn("stdin=''", result.stdout)
+        record = self.json("run.json")
+        self.assertEqual((record["state"], record["name"], record["world_size"]), ("ended", "good-1", 1))
+        self.assertEqual(self.json("result.json")["restarts"], 0)
+        config = self.json("config-1.json")
+        self.assertEqual(config["log.every"], {"value": 10, "source": "configs/good.lua:1"})
+        self.assertEqual((self.folder / "runs" / "good-1").stat().st_mode & 0o777, 0o700)
+        self.check(self.footplate("run", "good", "--batch"), 0)
+        self.assertIsNotNone(self.json("result.json", "good-2"))
+
+    def test_codes_come_from_the_result(self):
+        for code, reason in ((1, "step 2 failed on rank 3"), (75, "time limit"), (2, "no corpus 'kjw'; did you mean kjv?")):
+            result = self.footplate("run", "good", "--batch", fake={"steps": 9, "fail": [code, reason], "die_at": 2})
+            self.check(result, code, reason)
+
+    def test_signals_save_and_stop(self):
+        for name in ("TERM", "INT", "HUP", "USR1", "USR2"):
+            with self.subTest(name):
+                process = self.start("--name", name, fake=LONG)
+                self.wait_for_step(2, name)
+                process.send_signal(getattr(signal, "SIG" + name))
+                out, err = self.finish(process, 75)
+                self.assertIn(f"SIG{name}: saving and stopping", err)
+                self.assertIn(f"--name {name} --resume auto", err)
+                result = self.json("result.json", name)
+                self.assertEqual(result["reason"], "signal")
+                self.assertTrue(os.path.exists(result["checkpoint"]))
+
+    def test_ignored_hangup_is_honoured(self):
+        process = self.start(fake=LONG, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        step = self.wait_for_step(2)["step"]
+        process.send_signal(signal.SIGHUP)
+        self.wait_for_step(step + 20)
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, 75)
+
+    def test_second_signal_stops_now(self):
+        process = self.start(fake={**LONG, "save_s": 60})
+        self.wait_for_step(2)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        self.assertIsNone(process.poll())
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = self.finish(process, 75)
+        self.assertLess(time.monotonic() - start, 30)  # not the 60 s that saving takes
+        self.assertIn("stopping at once", err)
+        self.assertEqual(self.json("result.json")["reason"], "signal")
+
+    def test_second_signal_ends_a_deaf_rank(self):
+        process = self.start(fake={**LONG, "deaf": True})
+        self.wait_for_step(2)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, 75)
+
+    def test_killed_rank(self):
+        for fake, code in (({"die": "kill"}, 75), ({"die": "segv"}, 1), ({"die": "segv", "checkpoint_at": 1}, 75), ({"die": "exit:7"}, 1)):
+            with self.subTest(fake):
+                name = f"n{len(list(self.folder.glob('runs/*')))}"
+                process = self.start("--name", name, fake={**LONG, "die_at": 3, **fake})
+                _, err = self.finish(process, code)
+                result = self.json("result.json", name)
+                self.assertEqual((result["code"], result["step"]), (code, 3))
+                self.assertIn("checkpoint_at" in fake, [bool(result["checkpoint"])])
+                self.assertIn(result["reason"], err)
+                self.check(self.footplate("status", name), 0, name + " ended at step 3: " + result["reason"])
+
+    def test_failure_before_the_first_step_shows_the_log(self):
+        (self.folder / "bin" / "footplate-rank").write_text("#!/bin/sh\necho 'the corpus is gone' >&2\nexit 1\n")
+        process = self.start("--name", "early")
+        _, err = self.finish(process, 1)
+        self.assertIn("the corpus is gone", err)
+        self.assertIn("early/log", err)
+
+    def test_restarts(self):
+        process = self.start("--restarts", "3", "log.every=4", fake={"steps": 6, "die": "kill", "die_at": 4, "die_starts": 2, "checkpoint_at": 3})
+        out, err = self.finish(process, 0)
+        self.assertEqual([line.split(" ")[1:3] for line in out.splitlines() if line.startswith("start")],
+                         [["1", "resume=''"], ["2", "resume='auto'"], ["3", "resume='auto'"]])
+        self.assertIn("restart 2 of 3", err)
+        self.assertEqual(self.json("result.json")["restarts"], 2)
+        self.assertEqual(self.json("config-3.json")["log.every"], {"value": 4, "source": "command line of start 1"})
+
+    def test_restarts_are_spent(self):
+        process = self.start("--restarts", "1", fake={"steps": 6, "fail": [1, "it broke"], "die_at": 2})
+        self.finish(process, 1)
+        self.assertEqual(self.json("result.json")["restarts"], 1)
+        self.assertEqual(self.json("result-1.json")["reason"], "it broke")
+
+    def test_no_restart_after_what_was_asked_for(self):
+        for number, (code, reason) in enumerate(((2, "no corpus"), (75, "signal"), (75, "time limit"), (0, "asked"))):
+            process = self.start("--name", f"a{number}", "--restarts", "5", fake={"steps": 6, "fail": [code, reason], "die_at": 2})
+            self.finish(process, code)
+            self.assertIsNone(self.json("config-2.json", f"a{number}"))
+        process = self.start("--restarts", "5", fake={**LONG, "save_s": 0.2})
+        self.wait_for_step(1)
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, 75)
+
+    def test_resume_auto_goes_on_in_place(self):
+        self.finish(self.start("--name", "x", fake={"steps": 9, "die": "kill", "die_at": 5, "checkpoint_at": 4}), 75)
+        self.check(self.footplate("run", "good", "--name", "x"), 2, "there is a run x already", "--resume auto")
+        result = self.footplate("run", "good", "--name", "x", "--resume", "auto", "--batch", fake={"steps": 6})
+        self.check(result, 0, "start 2 resume='auto'")
+        self.assertNotIn("start 1", result.stdout)  # lines of the earlier start
+        self.assertEqual(self.json("result-1.json", "x")["code"], 75)
+        # Without a config: the settings of the last start. The checkpoint's path works for a new run.
+        self.check(self.footplate("run", "--name", "x", "--resume", "auto", "train.steps=700", "--batch"), 0, "start 3")
+        self.assertEqual(self.json("config-3.json", "x")["train.steps"]["value"], 700)
+        self.assertEqual(self.json("config-3.json", "x")["log.every"]["value"], 10)
+        self.check(self.footplate("run", "good", "--resume", "runs/x", "--batch"), 0, "checkpoints/main/step-00000004")
+
+    def test_resume_auto_starts_fresh_without_a_checkpoint(self):
+        self.check(self.footplate("run", "good", "--name", "y", "--resume", "auto", "--batch"), 0, "start 1 resume=''")
+        self.check(self.footplate("run", "good", "--name", "y", "--resume", "auto", "--batch"), 0, "start 2 resume=''")
+
+    def test_live_name(self):
+        process = self.start("--name", "taken", fake=LONG)
+        self.wait_for_step(1, "taken")
+        for options in ([], ["--resume", "auto"]):
+            self.check(self.footplate("run", "good", "--name", "taken", *options), 2, "a live run has the name taken",
+                       "footplate stop taken")
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, 75)
+
+    def test_closed_stdin_stdout_stderr(self):
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            with self.subTest(closed):
+                before = len(list(self.folder.glob("runs/*")))
+                from harness import FOOTPLATE
+                result = subprocess.run(["sh", "-c", f"{FOOTPLATE} run good --batch {closed}"], cwd=self.folder, timeout=60,
+                                        env=self.environment_with({"steps": 3}), capture_output=True, text=True, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(self.batch_lines(f"good-{before + 1}")[-1], "step 3")
+
+    def test_stdout_closed_half_way(self):
+        process = self.start(fake={"steps": 200, "step_ms": 5})
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdout = None
+        self.finish(process, 0)
+        self.assertEqual(self.batch_lines()[-1], "step 200")
+
+    def test_stdout_that_nobody_reads(self):
+        """More than a pipe holds, unread: training goes on, and the run ends."""
+        process = self.start(fake={"steps": 1000, "step_ms": 0, "pad": 500})
+        wait_until(lambda: self.json("result.json"), "the end of training", 60)
+        process.wait(60)
+        self.assertEqual(process.returncode, 0)
+        process.stdout.close()
+        process.stderr.close()
+
+    def test_home_unset(self):
+        result = self.footplate("run", "good", "--batch", env={"HOME": None, "XDG_STATE_HOME": str(self.folder / "state")})
+        self.check(result, 0, "home='/")
+
+    def test_killed_supervisor(self):
+        """SIGKILL of `footplate run`: the rank saves and stops, and what is left is cleared up."""
+        process = self.start(fake={**LONG, "save_s": 0.3})
+        record = self.wait_for_step(2)
+        process.kill()
+        process.wait()
+        wait_until(lambda: self.json("result.json"), "the result")
+        wait_until(lambda: self.json("run.json")["state"] == "ended", "the end of the record")
+        self.assertEqual(self.json("result.json")["reason"], "signal")
+        self.assertFalse(alive(record["ranks"][0]["pid"]))
+        self.check(self.footplate("status", "good-1"), 0, "signal")
+
+    def test_killed_supervisor_and_rank(self):
+        process = self.start(fake=LONG)
+        rank = self.wait_for_step(2)["ranks"][0]["pid"]
+        os.kill(rank, signal.SIGSTOP)
+        process.kill()
+        process.wait()
+        os.kill(rank, signal.SIGKILL)
+        wait_until(lambda: self.json("result.json"), "the result")
+        self.assertEqual(self.json("result.json")["code"], 75)
+
+    def test_everything_killed(self):
+        """A reboot, in short: nothing could write a result or clear up. The next run does the latter."""
+        process = self.start(fake=LONG)
+        self.wait_for_step(2)
+        for pid in self.processes():  # the supervisor and its janitor first get no chance to act
+            os.kill(pid, signal.SIGSTOP)
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        self.assertIsNone(self.json("result.json"))
+        self.check(self.footplate("ls", "-a"), 0, "lost")
+        self.check(self.footplate("status"), 4, "was lost", "--resume auto")
+        self.check(self.footplate("exec", "return 1"), 4, "was lost")
+        self.check(self.footplate("log"), 0, "step 2")
+        self.assertTrue(self.leftovers())
+        self.check(self.footplate("run", "good", "--batch"), 0)
+        self.assertEqual(self.leftovers(), [])
+
+    def test_lingering_rank(self):
+        """A rank (or mpirun) that doesn't end after the result is ended."""
+        process = self.start(fake={"steps": 3, "linger_s": 300})
+        self.finish(process, 0, timeout=60)
+
+    def test_processes_that_left_the_session(self):
+        self.check(self.footplate("run", "good", "--batch", fake={"steps": 3, "straggler": True}), 0)
+        self.assertEqual(self.processes(), [])
+
+    def test_detached(self):
+        result = self.check(self.footplate("run", "good", "-d", fake=LONG), 0)
+        self.assertEqual(result.stdout, "good-1\n")
+        self.assertGreaterEqual(self.json("run.json")["step"], 1)
+        self.check(self.footplate("ls"), 0, "good-1", "running")
+        self.check(self.footplate("stop"), 0, "good-1 ended at step", "asked")
+        result = self.footplate("run", "good", "-d", fake={"steps": 5, "fail": [2, "no corpus"], "die_at": 0, "die": "exit:1"})
+        self.check(result, 0)
+        (self.folder / "bin" / "footplate-rank").write_text("#!/bin/sh\necho 'the corpus is gone' >&2\nexit 2\n")
+        self.check(self.footplate("run", "good", "-d"), 2, "the corpus is gone")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

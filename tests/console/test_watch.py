@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""`footplate watch`: lines into a pipe, plots on a terminal."""
+
+import select
+import subprocess
+import unittest
+
+from terminal import CTRL_C, FOOTPLATE, TerminalCase, wait_until
+
+
+class Watch(TerminalCase):
+    def setUp(self):
+        super().setUp()
+        self.start_run()
+        for step in range(0, 200, 4):
+            self.command(event="metrics", data={"step": step, "train/loss": 4.0 - step / 100, "eval/loss": 9.0})
+
+    def watch(self, *arguments, **options):
+        return self.screen("watch", *arguments, **options)
+
+    def test_plot(self):
+        screen = self.watch("loss")
+        screen.wait("train/loss 2.04 · step 196")
+        rows = screen.rows
+        self.assertRegex(rows[1], r"^ +4 ")
+        self.assertTrue(any(0x2800 < ord(c) < 0x2900 for row in rows for c in row), rows)
+        self.assertRegex(rows[-2], r"^ +0 +196$")
+        self.command(event="metrics", data={"step": 400, "train/loss": 1.0})
+        screen.wait("train/loss 1 · step 400")
+        screen.type(CTRL_C)
+        self.assertEqual(screen.code(), 0)
+        self.assertIn(b"\x1b[?1049l", screen.raw)
+        after = screen.raw.rsplit(b"\x1b[?1049l", 1)[1]
+        self.assertEqual(after.count(b"\n"), after.count(b"\r\n"))
+        self.assertNotIn(b"\x1b[?2004", screen.raw)
+        self.assertIsNone(self.json("result.json"))
+
+    def test_changes_are_marked_at_their_steps(self):
+        screen = self.watch("loss")
+        screen.wait("train/loss")
+        self.check(self.footplate("exec", "log.every = 3"), 0)
+        self.command(event="metrics", data={"step": 100000, "train/loss": 1.0})
+        screen.wait(lambda s: any(row.startswith("a step ") and "log.every 10 -> 3" in row for row in s.rows))
+        self.assertTrue(any(":" in row[10:] for row in screen.rows[2:10]), screen.rows)
+
+    def test_ascii_in_the_c_locale(self):
+        screen = self.watch("loss", env={"LC_ALL": "C"})
+        screen.wait("train/loss 2.04 | step 196")
+        self.assertTrue(any("*" in row for row in screen.rows))
+        self.assertEqual([byte for byte in screen.raw if byte >= 0x80], [])
+
+    def test_resize(self):
+        screen = self.watch("loss", "eval/loss")
+        screen.wait("eval/loss 9")
+        screen.resize(40, 60)
+        screen.wait(lambda s: s.rows[39].startswith("good-1 · Ctrl-C"))
+        self.assertTrue(all(len(row) <= 60 for row in screen.rows))
+
+    def test_dumb_terminal(self):
+        screen = self.watch("loss", env={"TERM": "dumb"})
+        wait_until(lambda: self.command(event="metrics", data={"step": 500, "train/loss": 1.5}) and "train/loss 1.5" in screen.text(), "lines")
+        self.assertNotIn(b"\x1b", screen.raw)
+
+    def test_lines_into_a_pipe(self):
+        process = subprocess.Popen([FOOTPLATE, "watch", "loss"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, text=True)
+        step = 1000
+        lines = []
+        while not lines:
+            step += 1
+            self.command(event="metrics", data={"step": step, "train/loss": 1.25})
+            if select.select([process.stdout], [], [], 0.1)[0]:
+                lines.append(process.stdout.readline())
+        self.assertRegex(lines[0], r"^step \d+ · train/loss 1.25$")
+        self.command(end=[0, "done"])
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("good-1 ended at step", out)
+
+    def test_unknown_metric(self):
+        self.check(self.footplate("watch", "train/los"), 2, "did you mean train/loss?", "eval/loss")
+
+    def test_ended_run(self):
+        self.command(end=[0, "done"])
+        wait_until(lambda: not self.leftovers(), "the end")
+        self.check(self.footplate("watch", "loss"), 0, "train/loss 2.04 · step 196", "good-1 ended at step")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

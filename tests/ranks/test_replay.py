@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""The journal brings a run to the same parameters again: by `footplate replay`, and after a crash."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import tempfile
+import time
+
+from harness import Refused, Run, main, wait_until
+
+TEXT = ["model.layers=3", "model.width=96", "model.heads=2", "model.context=128", "train.batch_size=8", "eval.batches=2", "eval.batch_size=4",
+        "eval.at_end=false", "eval.every=100", "sched.warmup_steps=5", "log.every=10", "ckpt.every=90", "run.threads=1", "guard.check_every=50"]
+
+# Name, a random value: all of them move the parameters, or the moments at which something is done.
+SETTINGS = [
+    ("optim.lr_scale", lambda r: round(r.uniform(0.1, 2), 6)),
+    ("sched.base_lr", lambda r: round(r.uniform(1e-4, 1e-2), 8)),
+    ("train.clip_norm", lambda r: round(r.uniform(0, 3), 3)),
+    ("optim.weight_decay", lambda r: round(r.uniform(0, 0.3), 4)),
+    ("optim.betas", lambda r: [round(r.uniform(0.8, 0.95), 3), round(r.uniform(0.9, 0.999), 4)]),
+    ("train.steps", lambda r: r.randint(280, 330)),
+    ("log.every", lambda r: r.randint(1, 60)),
+    ("ckpt.every", lambda r: r.choice([40, 70, 90])),
+]
+ACTIONS = [("eval.now", {"batches": 1}), ("ckpt.save", {"tag": "mid"}), ("run.pause", {"reason": "a look"})]
+
+
+def random_order(client, rng, run):
+    """One order of the kinds that people give; a paused run is let go on, with a change made in between."""
+    kind = rng.random()
+    changes = {name: value(rng) for name, value in rng.sample(SETTINGS, rng.randint(1, 3))}
+    if kind < 0.2:
+        action, arguments = rng.choice(ACTIONS)
+        client.ask("call", action=action, arguments=arguments)
+        if action == "run.pause":
+            client.ask("set", changes=changes)
+            client.ask("call", action="run.resume")
+    elif kind < 0.3:
+        client.ask("set", changes=changes, at_step=client.ask("status")["step"] + rng.randint(5, 40))
+    elif kind < 0.4:
+        code = "".join(f"{name} = {'{ %s, %s }' % tuple(value) if isinstance(value, list) else value}\n" for name, value in changes.items())
+        assert run.exec(code).returncode == 0
+    else:
+        client.ask("set", changes=changes)
+
+
+def give_orders(client, run, count, between_s, seed):
+    """`count` orders at random moments, fewer where the run ends before."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        time.sleep(rng.uniform(0, 2 * between_s))
+        try:
+            random_order(client, rng, run)
+        except ConnectionError:
+            return
+        except Refused as error:
+            if "ending" in error.message or "ended" in error.message or "past the end" in error.message:
+                continue
+            raise
+
+
+def replayed(run, *options, name="again"):
+    """`footplate replay` of that run, to its end: the result, and what it said."""
+    with Run(folder=run.folder, name=name, command=["replay", str(run.directory), "--name", name, *options]) as again:
+        code = again.finish(300)
+        assert code == 0, f"{code}\n{again.output()}"
+        return again.result(), again.output()
+
+
+def check_equal(run, result, said):
+    original = run.result()
+    assert result["state_hash"] == original["state_hash"] and result["step"] == original["step"], (result, original)
+    assert "is bit-equal to" in said, said
+
+
+def test_replay_of_random_orders():
+    for config, assignments in (("kjv", TEXT), ("synthetic", ["model.step_ms=12"])):
+        folder = tempfile.mkdtemp(prefix="fp-replay-")
+        with Run([*assignments, "train.steps=300"], config=config, folder=folder) as run:
+            give_orders(run.wait_for_step(1), run, 30, 0.06, seed=7)
+            assert run.finish(300) == 0, run.output()
+        entries = (run.directory / "journal.lua").read_text().count("\nat(")
+        assert entries >= 20, f"only {entries} entries: the run was over too soon"
+        check_equal(run, *replayed(run))
+        print(f"      {config}: {entries} entries, state {run.result()['state_hash']}", flush=True)
+        shutil.rmtree(folder)
+
+
+def test_replay_of_a_run_with_several_starts():
+    """Stopped by a signal, gone on with another setting on the command line, then stopped by order before its end."""
+    folder = tempfile.mkdtemp(prefix="fp-replay-")
+    assignments = ["model.step_ms=5", "train.steps=100000"]
+    with Run(assignments, folder=folder) as run:
+        client = run.wait_for_step(20)
+        client.ask("set", changes={"optim.lr_scale": 0.5})
+        run.process.send_signal(signal.SIGTERM)
+        assert run.finish(60) == 75, run.output()
+    with Run([*assignments, "sched.base_lr=5e-3"], folder=folder, options=["--resume", "auto"]) as run:
+        client = run.wait_for_step(run.result()["step"] + 20 if run.result() else 60)
+        client.ask("set", changes={"optim.lr_scale": 0.7, "run.time_limit": 3600})
+        step = client.ask("status")["step"]
+        wait_until(lambda: client.ask("status")["step"] > step + 10, 60, "ten more steps")
+        client.ask("call", action="run.stop", arguments={"resumable": True, "reason": "enough"})
+        assert run.finish(60) == 75, run.output()
+    check_equal(run, *replayed(run))
+    shutil.rmtree(folder)
+
+
+def test_replay_of_nothing():
+    with Run(["train.steps=10"]) as run:
+        assert run.finish(60) == 0
+        check_equal(run, *replayed(run))
+
+
+def crash(run):
+    os.kill(run.pids()[1], signal.SIGKILL)
+
+
+def test_orders_are_scheduled_again_after_a_crash():
+    """A change made past the newest checkpoint counts after the crash too, at its step; the parameters are those of
+    a run in which nothing crashed."""
+    folder = tempfile.mkdtemp(prefix="fp-again-")
+    with Run(["model.step_ms=5", "train.steps=900", "ckpt.every=300"], folder=folder, options=["--restarts", "2"]) as run:
+        client = run.wait_for_step(10)
+        kept = client.ask("set", changes={"optim.lr_scale": 0.5}, timeout_s=30)["applied"]["step"]  # in the checkpoint
+        wait_until(lambda: (run.directory / "checkpoints/main/step-00000300/manifest.json").exists(), 60, "a checkpoint")
+        first = client.ask("set", changes={"optim.lr_scale": 0.25})["applied"]
+        client.ask("set", changes={"log.every": 50}, at_step=first["step"] + 15)
+        second = client.ask("set", changes={"optim.weight_decay": 0.2, "log.every": 20})["applied"]
+        wait_until(lambda: client.ask("status")["step"] > first["step"] + 20, 60, "both to apply")
+        assert not (run.directory / "checkpoints/main/step-00000600/manifest.json").exists(), "too slow for this test"
+        crash(run)
+        assert run.finish(120) == 0, run.output()
+        said = run.output()
+        assert re.search(rf"scheduled again: order {first['id']} .*at step {first['step']}: optim.lr_scale = 0.25", said), said
+        assert f"at step {kept}:" not in said, "the checkpoint has that one"
+        applied = run.applied_again(0)
+        assert applied == run.applied_again(1), "ranks differ"
+        for order in (first, second):
+            assert applied.count((order["id"], order["step"])) == 2, (order, applied)
+    check_equal(run, *replayed(run))
+    shutil.rmtree(folder)
+
+
+def test_the_order_that_crashes_it_twice_is_left_out():
+    """step_throw stands for an order that no run survives: it comes at the order's step, in start 1 and 2."""
+    folder = tempfile.mkdtemp(prefix="fp-again-")
+    with Run(["model.step_ms=5", "train.steps=400", "ckpt.every=50"], folder=folder, options=["--restarts", "3"]) as run:
+        client = run.wait_for_step(60)
+        good = client.ask("set", changes={"optim.lr_scale": 0.5})["applied"]
+        bad = client.ask("set", changes={"optim.weight_decay": 0.3})["applied"]
+        crash(run)
+        again = lambda: (run.directory / "config-2.json").exists() and run.applied_again(1).count((bad["id"], bad["step"])) == 2
+        wait_until(again, 60, "the order to be applied again")
+        crash(run)
+        assert run.finish(120) == 0, run.output()
+        said = run.output()
+        assert re.search(rf"left out, as the run failed twice after it: order {bad['id']} .*optim.weight_decay = 0.3", said), said
+        assert run.applied_again(0).count((bad["id"], bad["step"])) == 2, "a third time"
+        assert run.applied_again(0).count((good["id"], good["step"])) == 3, run.applied_again(0)
+        assert run.result()["restarts"] == 2
+    check_equal(run, *replayed(run))
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main([test_replay_of_random_orders, test_replay_of_a_run_with_several_starts, test_replay_of_nothing,
+          test_orders_are_scheduled_again_after_a_crash, test_the_order_that_crashes_it_twice_is_left_out])

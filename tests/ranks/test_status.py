@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""The console answers while a rank, rank 0 included, is stopped, and names it."""
+
+import os
+import pathlib
+import signal
+import time
+
+from harness import Run, main, wait_until
+
+
+def test_status_while_a_rank_is_stopped():
+    with Run(["model.step_ms=10", "train.steps=1000000"], ranks=3) as run:
+        client = run.wait_for_step(20)
+        pids = run.pids()
+        console = pathlib.Path(f"/proc/{run.record()['console_pid']}/exe").resolve()
+        assert console.name == "footplate-console", run.record()
+        for rank, pid in enumerate(pids):
+            os.kill(pid, signal.SIGSTOP)
+            stopped = time.monotonic()
+            try:
+                slowest = 0.0
+                while time.monotonic() - stopped < 2.5:
+                    asked = time.monotonic()
+                    status = client.ask("status")
+                    slowest = max(slowest, time.monotonic() - asked)
+                    if time.monotonic() - stopped > 1.0:
+                        text = " ".join(status["notes"])
+                        assert f"rank {rank}" in text, f"{time.monotonic() - stopped:.2f} s after: {status['notes']}"
+                        silent = status["ranks"][rank]["silent_s"]
+                        assert 0.4 < silent < 3.3, status["ranks"]
+                        others = [entry["rank"] for entry in status["ranks"] if entry["stalled"]]
+                        assert rank in others, status["ranks"]
+                        # While rank 0 is stopped nothing is heard of the others either.
+                        assert rank == 0 or others == [rank], status["ranks"]
+                    time.sleep(0.05)
+                result = run.exec("return status()")
+                assert result.returncode == 0 and f"rank {rank}" in result.stdout, result
+                print(f"      rank {rank} stopped: slowest answer {slowest * 1000:.1f} ms", flush=True)
+                assert slowest < 0.2, slowest
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            wait_until(lambda: not client.ask("status")["notes"], 10, "the note to go away")
+            step = client.ask("status")["step"]
+            wait_until(lambda: client.ask("status")["step"] > step + 5, 10, "training to go on")
+
+
+def test_an_order_says_whom_it_waits_for():
+    with Run(["model.step_ms=10", "train.steps=1000000"], ranks=2) as run:
+        client = run.wait_for_step(5)
+        os.kill(run.pids()[1], signal.SIGSTOP)
+        try:
+            result = run.exec("log.every = 9")
+            assert result.returncode in (5, 6), result
+            assert "rank 1" in result.stderr, result.stderr
+        finally:
+            os.kill(run.pids()[1], signal.SIGCONT)
+        wait_until(lambda: not client.ask("status")["notes"], 10, "the note to go away")
+        assert client.ask("get", names=["log.every"])["log.every"]["value"] == 100
+        assert run.exec("log.every = 9").returncode == 0
+
+
+if __name__ == "__main__":
+    main([test_status_while_a_rank_is_stopped, test_an_order_says_whom_it_waits_for])

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""`footplate run` on a terminal with real ranks: however its client ends, the parameters are those of a batch run."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import tempfile
+
+import pexpect
+
+from harness import BIN, FULL, ROOT, Run, main, wait_until
+
+SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.every=0",
+         "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10",
+         "train.steps=4000"]
+
+
+def ctrl_d(terminal):
+    terminal.sendeof()
+    terminal.expect(pexpect.EOF)
+
+
+def closed(terminal):
+    terminal.close(force=False)
+
+
+def killed(terminal):
+    os.kill(terminal.pid, signal.SIGKILL)
+    terminal.expect(pexpect.EOF)
+
+
+def interrupted(terminal):
+    for _ in range(3):
+        terminal.sendintr()
+        terminal.expect("still training")
+
+
+def stopped(terminal):
+    os.kill(terminal.pid, signal.SIGSTOP)
+
+
+def run_on_terminal(leave):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-term-"))
+    environment = {**os.environ, "FOOTPLATE_RUNS": str(folder / "runs"), "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm"}
+    terminal = pexpect.spawn(str(BIN / "footplate"), ["run", str(ROOT / "configs" / "kjv.lua"), "-n", "2", "--name", "t", *SMALL],
+                             env=environment, timeout=120, encoding="utf-8")
+    terminal.expect(r"t:\d+> ")
+    leave(terminal)
+    path = folder / "runs" / "t" / "result.json"
+    try:
+        wait_until(path.exists, 240, f"the end of the run; {leave.__name__}")
+        result = json.loads(path.read_text())
+        clients = [event["data"]["state"] for event in map(json.loads, (path.parent / "events.jsonl").read_text().splitlines())
+                   if event["topic"] == "client"]
+        assert clients[0] == "attached" and (leave not in (ctrl_d, closed, killed) or clients[1] == "detached"), clients
+        assert (result["code"], result["step"]) == (0, 4000), result
+        return result["state_hash"]
+    finally:
+        if terminal.isalive():
+            os.kill(terminal.pid, signal.SIGCONT)
+        terminal.close(force=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_leaving_changes_nothing():
+    with Run(SMALL, ranks=2, config="kjv") as run:
+        assert run.finish(240) == 0, run.output()
+        batch = run.result()["state_hash"]
+    for leave in (ctrl_d, closed, killed, interrupted, stopped) if FULL else (closed, killed, interrupted):
+        assert run_on_terminal(leave) == batch, leave.__name__
+
+
+if __name__ == "__main__":
+    main([test_leaving_changes_nothing])

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""What never may change the parameters: evaluations, overlap, stopping and resuming."""
+
+import random
+
+from harness import FULL, Run, main
+
+SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.batches=2",
+         "eval.batch_size=5", "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10"]
+
+
+def trained(steps, *assignments, ranks=2, options=(), folder=None, code=0, name="t"):
+    with Run([*SMALL, f"train.steps={steps}", *assignments], ranks=ranks, config="kjv", options=options, folder=folder,
+             name=name) as run:
+        assert run.finish(300) == code, run.output()
+        result = run.result()
+        assert result["step"] == steps or code == 75, result
+        return result, run
+
+
+def test_evaluation_changes_nothing():
+    hashes = {every: trained(40, f"eval.every={every}")[0]["state_hash"] for every in (0, 1, 7)}
+    assert len(set(hashes.values())) == 1, hashes
+
+
+def test_overlap_changes_nothing():
+    hashes = {kind: trained(30, f"comm.overlap={kind}", "comm.bucket_mb=0.02")[0]["state_hash"] for kind in ("on", "off", "auto")}
+    assert len(set(hashes.values())) == 1, hashes
+
+
+def test_uneven_slices():
+    """7 sequences over 1 and 3 ranks: the same data, so nearly the same loss."""
+    losses = {ranks: trained(30, "eval.every=30", ranks=ranks)[0]["eval_loss"] for ranks in (1, 3)}
+    assert abs(losses[1] - losses[3]) < 2e-3, losses
+
+
+def test_resume_is_bit_exact():
+    import shutil
+    import tempfile
+    steps = 60
+    straight, _ = trained(steps, "eval.every=10")
+    rng = random.Random(11)
+    for stop in sorted(rng.sample(range(1, steps), 5 if FULL else 3)):
+        folder = tempfile.mkdtemp(prefix="fp-resume-")
+        with Run([*SMALL, f"train.steps={steps}", "eval.every=10", f"ckpt.every={stop}"], ranks=2, config="kjv", folder=folder,
+                 env={"FOOTPLATE_FAULT": f"step_throw:step={stop}"}) as run:
+            assert run.finish(300) in (1, 75), run.output()
+        resumed, _ = trained(steps, "eval.every=10", f"ckpt.every={stop}", folder=folder, options=["--resume", "auto"])
+        assert resumed["state_hash"] == straight["state_hash"], f"resumed at {stop}: {resumed} instead of {straight}"
+        shutil.rmtree(folder)
+
+
+def test_interrupted_run_resumes_bit_exact():
+    """SIGTERM saves and stops with 75; what goes on from there ends with the same parameters."""
+    import shutil
+    import signal
+    import tempfile
+    steps = 4000
+    straight, _ = trained(steps, "eval.every=0")
+    folder = tempfile.mkdtemp(prefix="fp-resume-")
+    with Run([*SMALL, f"train.steps={steps}", "eval.every=0"], ranks=2, config="kjv", folder=folder) as run:
+        run.wait_for_step(50)
+        run.process.send_signal(signal.SIGTERM)
+        assert run.finish(60) == 75, run.output()
+        result = run.result()
+        assert result["checkpoint"] and 50 <= result["step"] < steps, result
+    resumed, _ = trained(steps, "eval.every=0", folder=folder, options=["--resume", "auto"])
+    assert resumed["state_hash"] == straight["state_hash"], (resumed, straight)
+    shutil.rmtree(folder)
+
+
+def test_a_failing_evaluation_never_ends_training():
+    with Run([*SMALL, "train.steps=30", "eval.every=5"], ranks=2, config="kjv",
+             env={"FOOTPLATE_FAULT": "eval_throw:rank=1"}) as run:
+        assert run.finish(300) == 0, run.output()
+        failed = [line for line in run.lines("metrics.jsonl") if line.get("eval/evaluation_failed") == 1]
+        assert len(failed) >= 5, run.lines("metrics.jsonl")[-3:]
+        broken = run.result()["state_hash"]
+    assert broken == trained(30, "eval.every=0")[0]["state_hash"]
+
+
+def test_the_odd_rank_is_named():
+    with Run([*SMALL, "train.steps=60", "eval.every=0"], ranks=3, config="kjv",
+             env={"FOOTPLATE_FAULT": "flip_bit:rank=1:step=15"}) as run:
+        run.finish(300)
+        events = [event for event in run.lines("events.jsonl") if "hash" in str(event)]
+        assert events and "rank 1" in str(events), run.lines("events.jsonl")[-5:]
+
+
+if __name__ == "__main__":
+    main([test_evaluation_changes_nothing, test_overlap_changes_nothing, test_uneven_slices, test_resume_is_bit_exact,
+          test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training, test_the_odd_rank_is_named])

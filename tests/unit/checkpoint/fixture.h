@@ -1,0 +1,91 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/store.h"
+
+namespace footplate::test {
+
+/// A folder that goes when the test ends. In memory where there is such a place: thousands of synced
+/// saves take minutes on a disk.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const bool memory = ::access("/dev/shm", W_OK) == 0;
+    const std::filesystem::path place = memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string pattern = (place / "footplate-test-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+/// Two tensors whose content tells the step they were saved at.
+struct SmallState {
+  explicit SmallState(float step) : weights{step, step + 0.5f, -step, 1e-30f} {}
+  std::vector<float> weights;
+  std::vector<std::int64_t> counter{42};
+
+  std::vector<TensorView> views() const {
+    return {{"model/w", TensorType::float32, {2, 2}, std::as_bytes(std::span(weights))},
+            {"optim/step", TensorType::int64, {}, std::as_bytes(std::span(counter))}};
+  }
+};
+
+inline Manifest manifest_at(std::int64_t step, const std::string& tag = "") {
+  Manifest manifest;
+  manifest.run = "a1b2";
+  manifest.step = step;
+  manifest.world_size = 2;
+  manifest.tag = tag;
+  manifest.journal = 7;
+  manifest.settings = {{"log.every", {{"value", 10}, {"source", "default"}}}};
+  manifest.progress = {{"samples", step * 32}};
+  manifest.metrics = {{"eval/loss", 2.25}};
+  return manifest;
+}
+
+inline Result<Stored> save_step(CheckpointStore& store, std::int64_t step, std::size_t keep = 0,
+                                const std::string& tag = "") {
+  return store.save(manifest_at(step, tag), "rank-0.safetensors",
+                    SmallState(static_cast<float>(step)).views(), keep);
+}
+
+/// Names of the entries of a folder, sorted.
+inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace footplate::test

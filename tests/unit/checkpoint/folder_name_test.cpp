@@ -1,0 +1,46 @@
+#include "runtime/checkpoint/folder_name.h"
+
+#include "fixture.h"
+
+namespace footplate {
+namespace {
+
+TEST(FolderName, RoundTrip) {
+  EXPECT_EQ(folder_name(1000, ""), "step-00001000");
+  EXPECT_EQ(folder_name(1234567890, "x-1"), "step-1234567890-x-1");
+  const auto tagged = parse_folder_name("step-00000007-before-spike");
+  ASSERT_TRUE(tagged);
+  EXPECT_EQ(tagged->step, 7);
+  EXPECT_EQ(tagged->tag, "before-spike");
+  EXPECT_FALSE(tagged->replaced);
+  const auto replaced = parse_folder_name(with_suffix("step-00000007", Suffix::replaced));
+  ASSERT_TRUE(replaced);
+  EXPECT_TRUE(replaced->replaced);
+}
+
+TEST(FolderName, OthersAreNotCheckpoints) {
+  for (const char* name :
+       {"", "step-", "step-7", "step-0000000007", "step--0000007", "step-00001000-", "step-00001000x",
+        "step-99999999999999999999", "latest", "step-00001000.old", "step-00001000-a.b"})
+    EXPECT_FALSE(parse_folder_name(name)) << name;
+  const std::string temporary = with_suffix("step-00001000", Suffix::temporary);
+  EXPECT_FALSE(parse_folder_name(temporary));
+  EXPECT_TRUE(is_temporary(temporary));
+  EXPECT_FALSE(is_temporary("step-00001000-tmp-1"));
+  EXPECT_FALSE(is_temporary("mine.tmp-1"));
+}
+
+TEST(FolderName, ListIsNewestFirst) {
+  test::TemporaryFolder folder;
+  for (const char* name : {"step-00000002", "step-00000010", "step-00000010.replaced-ab", "step-100000000",
+                           "other", "step-00000011.tmp-ab"})
+    std::filesystem::create_directory(folder.path() / name);
+  std::vector<std::string> names;
+  for (const auto& path : list_checkpoints(folder.path())) names.push_back(path.filename().string());
+  EXPECT_EQ(names, (std::vector<std::string>{"step-100000000", "step-00000010", "step-00000010.replaced-ab",
+                                             "step-00000002"}));
+  EXPECT_TRUE(list_checkpoints(folder.path() / "nowhere").empty());
+}
+
+}  // namespace
+}  // namespace footplate

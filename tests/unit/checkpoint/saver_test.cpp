@@ -1,0 +1,127 @@
+#include "runtime/checkpoint/saver.h"
+
+#include "fixture.h"
+#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/resume.h"
+#include "runtime/control/schema_table.h"
+
+namespace footplate {
+namespace {
+
+using test::TemporaryFolder;
+
+struct Model {
+  std::vector<float> weights{1, 2, 3, 4, 5, 6};
+  std::vector<double> moments{0.25};
+  std::vector<std::int64_t> step{9};
+  StateTable state;
+
+  explicit Model(Placement placement = Placement::replicated) {
+    state.add({"model/w", DataType::float32, {2, 3}, placement, weights.data(), 24});
+    state.add({"optim/m", DataType::float64, {1}, Placement::replicated, moments.data(), 8});
+    state.add({"optim/step", DataType::int64, {}, Placement::replicated, step.data(), 8});
+  }
+};
+
+class SaverTest : public testing::Test {
+ protected:
+  CheckpointSaver saver(int rank) {
+    SaverOptions options;
+    options.run_directory = run_.path();
+    options.run_id = "a1b2";
+    options.rank = rank;
+    options.world_size = 2;
+    options.last_order = [this] { return order_; };
+    options.metrics = [] { return Json{{"eval/loss", 1.5}}; };
+    return {std::move(options), disk_};
+  }
+  Snapshot snapshot(const Model& model, std::int64_t step, const std::string& tag = "") {
+    return {step, tag, model.state, settings_, Json{{"samples", step * 32}}};
+  }
+
+  TemporaryFolder run_;
+  PosixDisk disk_;
+  std::uint64_t order_ = 3;
+  Settings settings_ = Settings::defaults(runtime_schema());
+};
+
+TEST_F(SaverTest, EveryRankLoadsWhatRank0Saved) {
+  CheckpointSaver rank0 = saver(0);
+  CheckpointSaver rank1 = saver(1);
+  const Model model;
+  const auto other = rank1.save(snapshot(model, 500));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->bytes, 0);
+  const auto saved = rank0.save(snapshot(model, 500));
+  ASSERT_TRUE(saved) << saved.error().message;
+  EXPECT_EQ(saved->path, other->path);
+  EXPECT_GT(saved->bytes, 0);
+
+  for (CheckpointSaver* each : {&rank0, &rank1}) {
+    Model fresh;
+    fresh.weights.assign(6, 0);
+    fresh.moments[0] = 0;
+    fresh.step[0] = 0;
+    const auto progress = each->load(saved->path, fresh.state);
+    ASSERT_TRUE(progress) << progress.error().message;
+    EXPECT_EQ((*progress)["samples"], 16000);
+    EXPECT_EQ(fresh.weights, model.weights);
+    EXPECT_EQ(fresh.moments, model.moments);
+    EXPECT_EQ(fresh.step, model.step);
+  }
+  const auto manifest = read_manifest(saved->path);
+  ASSERT_TRUE(manifest);
+  EXPECT_EQ(manifest->journal, 3u);
+  EXPECT_EQ(manifest->run, "a1b2");
+  EXPECT_EQ(manifest->metrics["eval/loss"], 1.5);
+  EXPECT_EQ(manifest->settings["ckpt.keep"]["value"], 3);
+}
+
+TEST_F(SaverTest, RefusesAnotherModelAndTouchesNothing) {
+  CheckpointSaver rank0 = saver(0);
+  const auto saved = rank0.save(snapshot(Model(), 1));
+  ASSERT_TRUE(saved);
+  std::vector<float> weights{7, 7};
+  StateTable other;
+  other.add({"model/w", DataType::float32, {2}, Placement::replicated, weights.data(), 8});
+  const auto loaded = rank0.load(saved->path, other);
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(loaded.error().message.find("model/w (here F32[2, 3], the model has F32[2])"), std::string::npos);
+  EXPECT_NE(loaded.error().message.find("unknown here: optim/m, optim/step"), std::string::npos);
+  EXPECT_EQ(weights, (std::vector<float>{7, 7}));
+}
+
+TEST_F(SaverTest, KeepComesFromTheSettings) {
+  CheckpointSaver rank0 = saver(0);
+  settings_.set("ckpt.keep", std::int64_t{2}, "test");
+  for (const std::int64_t step : {1, 2, 3, 4}) ASSERT_TRUE(rank0.save(snapshot(Model(), step)));
+  EXPECT_EQ(test::names_in(branch_folder(run_.path())),
+            (std::vector<std::string>{"step-00000003", "step-00000004"}));
+}
+
+TEST_F(SaverTest, TheSameMomentIsWrittenOnce) {
+  CheckpointSaver rank0 = saver(0);
+  ASSERT_GT(rank0.save(snapshot(Model(), 1))->bytes, 0);
+  EXPECT_EQ(rank0.save(snapshot(Model(), 1))->bytes, 0);
+  ++order_;  // another order was applied: the settings may differ
+  EXPECT_GT(rank0.save(snapshot(Model(), 1))->bytes, 0);
+  EXPECT_GT(rank0.save(snapshot(Model(), 1, "tagged"))->bytes, 0);
+}
+
+TEST_F(SaverTest, StateThatIsntReplicatedIsRefused) {
+  CheckpointSaver rank0 = saver(0);
+  const auto saved = rank0.save(snapshot(Model(Placement::sharded), 1));
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().message.find("'model/w' isn't replicated"), std::string::npos);
+}
+
+TEST_F(SaverTest, InjectedFullDiskFailsEverySave) {
+  ASSERT_EQ(::setenv("FOOTPLATE_FAULT", "save_fail", 1), 0);
+  const auto saved = saver(0).save(snapshot(Model(), 1));
+  ::unsetenv("FOOTPLATE_FAULT");
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().message.find("No space left on device"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace footplate

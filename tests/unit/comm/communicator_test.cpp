@@ -1,0 +1,132 @@
+// The contract of Communicator, on the simulated world: every backend's launch queue and ledger are the same.
+#include "runtime/comm/communicator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "runtime/comm/sim/communicator.h"
+
+namespace footplate {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Runs `body` on one thread for each rank of a simulated world.
+void on_ranks(int world_size, const std::function<void(Communicator&, Ledger&, SimWorld&)>& body,
+              SimOptions options = {}) {
+  SimWorld world(world_size, options);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < world_size; ++rank) {
+    ranks.emplace_back([&, rank] {
+      Ledger ledger;
+      Progress progress;
+      body(*world.communicator(rank, ledger, progress), ledger, world);
+    });
+  }
+  for (auto& rank : ranks) rank.join();
+}
+
+Buffer buffer_of(std::vector<float>& values) {
+  return {values.data(), static_cast<std::int64_t>(values.size()), DataType::float32};
+}
+
+TEST(Communicator, AllReduceSumsEveryElementOnEveryRank) {
+  on_ranks(3, [](Communicator& comm, Ledger&, SimWorld&) {
+    std::vector<float> values{static_cast<float>(comm.rank()), 10.0F * static_cast<float>(comm.rank())};
+    ASSERT_TRUE(comm.all_reduce(buffer_of(values), ReduceOp::sum, "test")->wait());
+    EXPECT_THAT(values, testing::ElementsAre(3.0F, 30.0F));
+  });
+}
+
+TEST(Communicator, OperationsRunInTheOrderOfTheirLaunchWhateverTheDelays) {
+  on_ranks(3,
+           [](Communicator& comm, Ledger&, SimWorld&) {
+             constexpr std::size_t kOperations = 50;
+             std::vector<std::vector<float>> values(kOperations, std::vector<float>(1));
+             std::vector<std::unique_ptr<Work>> works;
+             for (std::size_t i = 0; i < kOperations; ++i) {
+               values[i][0] = static_cast<float>(i);
+               works.push_back(comm.all_reduce(buffer_of(values[i]), ReduceOp::sum, "test"));
+             }
+             for (auto& work : works) ASSERT_TRUE(work->wait());
+             for (std::size_t i = 0; i < kOperations; ++i)
+               EXPECT_EQ(values[i][0], 3.0F * static_cast<float>(i));
+           },
+           {7, std::chrono::microseconds(300)});
+}
+
+TEST(Communicator, BroadcastAndAllGatherKeepRankOrder) {
+  on_ranks(3, [](Communicator& comm, Ledger&, SimWorld&) {
+    std::vector<float> mine{static_cast<float>(comm.rank())}, all(3);
+    ASSERT_TRUE(comm.all_gather(buffer_of(mine), buffer_of(all), "test")->wait());
+    EXPECT_THAT(all, testing::ElementsAre(0.0F, 1.0F, 2.0F));
+    ASSERT_TRUE(comm.broadcast(buffer_of(mine), 2, "test")->wait());
+    EXPECT_EQ(mine[0], 2.0F);
+    ASSERT_TRUE(comm.barrier("test")->wait());
+  });
+}
+
+TEST(Communicator, WaitingGivesUpAtItsDeadlineAndTheOperationGoesOn) {
+  SimWorld world(2);
+  Ledger ledger[2];
+  Progress progress;
+  auto first = world.communicator(0, ledger[0], progress);
+  auto second = world.communicator(1, ledger[1], progress);
+  auto work = first->barrier("alone");
+  const auto late = work->wait(Work::Clock::now() + milliseconds(20));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind, ErrorKind::timed_out);
+  ASSERT_TRUE(second->barrier("alone")->wait());
+  EXPECT_TRUE(work->wait());
+}
+
+TEST(Communicator, ErrorsNameRankAndOperationAndStay) {
+  SimWorld world(2);
+  Ledger ledger;
+  Progress progress;
+  auto comm = world.communicator(0, ledger, progress);
+  auto work = comm->barrier("gradients");
+  world.break_world(1);
+  const auto outcome = work->wait();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "rank 0: barrier of gradients failed: rank 1 has died");
+  EXPECT_FALSE(comm->barrier("next")->wait());
+}
+
+TEST(Communicator, RanksOutOfStepAreToldWhoCalledWhat) {
+  on_ranks(2, [](Communicator& comm, Ledger&, SimWorld&) {
+    std::vector<float> values(comm.rank() == 0 ? 4 : 5);
+    const auto outcome = comm.all_reduce(buffer_of(values), ReduceOp::sum, "test")->wait();
+    ASSERT_FALSE(outcome);
+    EXPECT_THAT(outcome.error().message,
+                testing::HasSubstr("all_reduce of 4 elements, rank 1 in all_reduce of 5"));
+  });
+}
+
+TEST(Communicator, TheLedgerSaysWhatIsRunning) {
+  SimWorld world(2);
+  Ledger ledger[2];
+  Progress progress;
+  progress.at_step(812);
+  auto first = world.communicator(0, ledger[0], progress);
+  auto second = world.communicator(1, ledger[1], progress);
+  std::vector<float> mine(3), other(3);
+  auto work = first->all_reduce(buffer_of(mine), ReduceOp::sum, "gradients");
+  const LedgerEntry running = ledger[0].current();
+  EXPECT_EQ(running.sequence, 1u);
+  EXPECT_STREQ(running.kind, "all_reduce");
+  EXPECT_STREQ(running.name, "gradients");
+  EXPECT_EQ(running.elements, 3);
+  EXPECT_EQ(running.step, 812);
+  EXPECT_EQ(running.finished, LedgerEntry::Clock::time_point{});
+  ASSERT_TRUE(second->all_reduce(buffer_of(other), ReduceOp::sum, "gradients")->wait());
+  ASSERT_TRUE(work->wait());
+  EXPECT_GE(ledger[0].current().finished, running.enqueued);
+}
+
+}  // namespace
+}  // namespace footplate

@@ -1,0 +1,136 @@
+// The parts of the interactive client that need no terminal.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "console/client/chunk_error.h"
+#include "console/client/edit_terminal.h"
+#include "console/client/event_feed.h"
+#include "console/client/event_text.h"
+#include "console/client/plot.h"
+#include "console/client/prompt.h"
+#include "console/client/text.h"
+
+namespace footplate::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Json event(const std::string& topic, const Json& data) {
+  return {{"type", "event"}, {"topic", topic}, {"data", data}};
+}
+
+TEST(Text, WideAndBack) {
+  for (const char* text : {"", "abc", "grün", "日本", "\U0001f600"}) EXPECT_EQ(utf8(wide(text)), text);
+  EXPECT_EQ(wide("a\xff\xc3"), L"a\xfffd\xfffd");
+  EXPECT_EQ(wide("\xc0\x80\xed\xa0\x80").find(L'\0'), std::wstring::npos);
+}
+
+TEST(Text, CutToColumns) {
+  EXPECT_EQ(cut("abcdef", 6), "abcdef");
+  EXPECT_EQ(cut("abcdef", 5), "abcd…");
+}
+
+TEST(Place, AsLibeditLaysOut) {
+  const auto at = [](const std::wstring& text) {
+    const CursorPlace place = place_after(text, 3, 10);
+    return std::pair(place.row, place.column);
+  };
+  EXPECT_EQ(at(L""), std::pair(0UL, 3UL));
+  EXPECT_EQ(at(L"123456"), std::pair(0UL, 9UL));
+  EXPECT_EQ(at(L"1234567"), std::pair(1UL, 0UL));
+  EXPECT_EQ(at(L"1234567\n"), std::pair(2UL, 0UL));
+  EXPECT_EQ(at(L"a\nb\tc"), std::pair(1UL, 9UL));
+}
+
+TEST(Prompt, TellsTheTruth) {
+  const Json running = {{"state", "running"}, {"step", 48211}};
+  EXPECT_EQ(prompt_text("kjv-3", running, "admin", true), "kjv-3:48211> ");
+  EXPECT_EQ(prompt_text("kjv-3", running, "view", true), "kjv-3:48211 view> ");
+  EXPECT_EQ(prompt_text("kjv-3", running, "admin", false), "kjv-3:48211 RECONNECTING> ");
+  EXPECT_EQ(prompt_text("kjv-3", {{"state", "paused"}, {"step", 1}}, "operate", true),
+            "kjv-3:1 PAUSED operate> ");
+  EXPECT_EQ(
+      prompt_text("r", {{"state", "running"}, {"step", 1}, {"ranks", {{{"stalled", true}}}}}, "admin", true),
+      "r:1 STALLED> ");
+}
+
+TEST(Errors, CaretUnderTheName) {
+  const Error error{ErrorKind::script, "input:2: unknown setting 'log.evry'; did you mean log.every?"};
+  EXPECT_EQ(
+      chunk_error_text(error, 2, "x = 1\n  log.evry = 2"),
+      "error: line 2: unknown setting 'log.evry'; did you mean log.every?\n    log.evry = 2\n    ^^^^^^^^");
+  EXPECT_EQ(chunk_error_text({ErrorKind::script, "no place"}, 0, "x"), "error: no place");
+}
+
+TEST(Feed, MetricsOnceASecond) {
+  EventFeed feed;
+  const EventFeed::Clock::time_point start{1000s};
+  for (int step = 0; step < 100; ++step)
+    feed.push(event("metrics", {{"step", step}, {"train/loss", 2.5}}), start);
+  EXPECT_EQ(feed.take(start), "step 99 · loss 2.5\n");
+  feed.push(event("metrics", {{"step", 100}, {"train/loss", 2.5}}), start + 500ms);
+  EXPECT_EQ(feed.take(start + 500ms), "");
+  EXPECT_EQ(feed.due(), start + 1s);
+  EXPECT_EQ(feed.take(start + 1s), "step 100 · loss 2.5\n");
+}
+
+TEST(Feed, FloodsAreCounted) {
+  EventFeed feed;
+  const EventFeed::Clock::time_point start{1000s};
+  for (int i = 0; i < 1000; ++i) feed.push(event("warn", {{"text", "x"}}), start);
+  const std::string lines = feed.take(start);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), EventFeed::kLinesASecond);
+  EXPECT_EQ(feed.take(start + 1s), "(960 lines left out; footplate log has them)\n");
+}
+
+TEST(Feed, OwnOrdersAreNotToldAgain) {
+  EventFeed feed;
+  feed.own_session("s1");
+  const EventFeed::Clock::time_point start{1000s};
+  const Json mine = {{"state", "applied"}, {"order", {{"session", "s1"}, {"user", "ann"}}}, {"id", 3}};
+  feed.push(event("order", mine), start);
+  EXPECT_EQ(feed.take(start), "");
+}
+
+TEST(EventText, NothingThrows) {
+  const std::vector<Json> odd = {5,
+                                 "x",
+                                 Json::array(),
+                                 Json(),
+                                 {{"moved", 5}},
+                                 {{"applied", {{"moved", {5, "x"}}}}},
+                                 {{"order", {{"calls", {5, {{"action", 5}}}}, {"changes", {7}}}}}};
+  for (const char* topic :
+       {"metrics", "order", "eval", "ckpt", "rank", "run", "warn", "call", "client", "other"})
+    for (const Json& data : odd) {
+      Json state = data.is_object() ? data : Json{{"x", data}};
+      state["state"] = "applied";
+      EXPECT_NO_THROW(event_text(topic, data));
+      EXPECT_NO_THROW(event_text(topic, state));
+    }
+}
+
+TEST(Plot, FitsItsPlace) {
+  Series series{"train/loss", {}, {{50, "ann: log.every 50 -> 10"}, {500, "beyond"}}};
+  for (int step = 0; step < 200; ++step)
+    series.points.push_back({step * 1.0, step == 100 ? NAN : 4.0 - step * 0.01});
+  for (const bool braille : {true, false})
+    for (const std::size_t width : {12UL, 40UL, 80UL, 200UL})
+      for (const std::size_t height : {6UL, 10UL, 24UL}) {
+        const auto rows = plot(series, width, height, braille);
+        EXPECT_LE(rows.size(), height + 1);
+        for (const auto& row : rows) EXPECT_LE(wide(row).size(), std::max<std::size_t>(width, 19)) << row;
+      }
+  EXPECT_THAT(plot(series, 80, 24, false).front(), HasSubstr("train/loss 2.01 · step 199"));
+}
+
+TEST(Plot, WithoutPoints) {
+  EXPECT_THAT(plot({"x", {}, {}}, 80, 10, true).front(), HasSubstr("nothing has been logged yet"));
+  EXPECT_THAT(plot({"x", {{1, NAN}}, {}}, 80, 10, true).front(), Not(HasSubstr("nothing")));
+}
+
+}  // namespace
+}  // namespace footplate::test

@@ -1,0 +1,138 @@
+#include "fake_console.h"
+
+#include "protocol/store.h"
+#include "test_schema.h"
+
+namespace footplate::test {
+
+FakeConsole::FakeConsole() {
+  lua::Greeting greeting;
+  greeting.schema = small_schema();
+  greeting.settings = Settings::defaults(greeting.schema);
+  greeting.run = {{"name", "kjv-3"}, {"id", "a1b2"}};
+  greeting.session = "s1";
+  greeting.user = "ann";
+  greeting.limits.chunk = std::chrono::milliseconds(300);
+  session_ = std::make_unique<lua::Session>(std::move(greeting), *this);
+}
+
+FakeConsole::~FakeConsole() = default;
+
+lua::Outcome FakeConsole::run(const std::string& code) {
+  talk.clear();
+  out.clear();
+  return session_->evaluate(code, "chunk", std::chrono::seconds(30));
+}
+
+void FakeConsole::output(std::string_view text, lua::Stream stream) {
+  (stream == lua::Stream::out ? out : talk) += text;
+}
+
+Json FakeConsole::take_order(const Json& json) {
+  Order order = order_from_json(json).value();
+  order.id = orders.size() + 1;
+  order.user = "ann";
+  orders.push_back(order);
+  reports_.push_back({{"ref", std::to_string(order.id)},
+                      {"id", order.id},
+                      {"state", "accepted"},
+                      {"order", to_json(order)}});
+  return {{"ref", std::to_string(order.id)}};
+}
+
+void FakeConsole::apply(Order& order, Json& report) {
+  Applied applied{order.id, order.at_step.value_or(12041), 8, 8, "digest", {}};
+  Json changed = Json::object();
+  for (const Change& change : order.changes) {
+    applied.moved.push_back({change.name, session_->settings().value(change.name), change.value});
+    changed[change.name] = {{"value", to_json(change.value)},
+                            {"source", "order " + std::to_string(order.id) + " (ann)"}};
+    if (change.name == "train.steps") applied.moved.push_back({"optim.lr", 0.00031, 0.000640001});
+  }
+  session_->settings_changed(changed);
+  for (const Call& call : order.calls)
+    if (call.action == "run.store") static_cast<void>(apply_store(store, call.arguments));
+  report["state"] = "applied";
+  report["applied"] = to_json(applied);
+  if (!disagreement.empty()) report["error"] = disagreement;
+}
+
+Json FakeConsole::wait_order(const Json& fields, const Note& note) {
+  const std::size_t id = fields.contains("order") ? fields["order"].get<std::size_t>()
+                                                  : std::stoul(fields["ref"].get<std::string>());
+  Json& report = reports_.at(id - 1);
+  const std::string until = fields["until"];
+  if (until == "now" || report["state"] != "accepted") return report;
+  for (const auto& text : waiting)
+    if (note) note({{"state", "waiting"}, {"id", id}, {"text", text}});
+  if (!refuse_with.empty()) {
+    report["state"] = "refused";
+    report["error"] = refuse_with;
+  } else if (never_agreed) {
+    Json late = report;
+    late["timed_out"] = true;
+    return late;
+  } else if (until == "committed") {
+    report["state"] = "committed";
+    report["step"] = *orders[id - 1].at_step;
+  } else {
+    apply(orders[id - 1], report);
+  }
+  return report;
+}
+
+Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note) {
+  asked.emplace_back(op);
+  if (op.starts_with("wait_") && interrupt_waits) {
+    interrupt_waits = false;
+    interrupted_ = true;
+    return fail(ErrorKind::script, "interrupted");
+  }
+  if (op == "order") return take_order(fields["order"]);
+  if (op == "wait_order") return wait_order(fields, note);
+  if (op == "wait_call") {
+    Json report = {{"order", fields["order"]},
+                   {"call", fields["call"]},
+                   {"action", "eval.now"},
+                   {"state", "done"},
+                   {"result", call_result}};
+    if (!call_error.empty()) {
+      report["state"] = "failed";
+      report["error"] = call_error;
+    }
+    return report;
+  }
+  if (op == "wait_step") return Json{{"step", fields["step"]}};
+  if (op == "wait_seconds") return Json{{"step", 812}};
+  if (op == "wait_event") return Json{{"step", 812}, {"event", {{"step", 812}, {"loss", 1.5}}}};
+  if (op == "wait_rules") {
+    Json numbers = Json::array();
+    for (const Json& spec : fields["rules"]) {
+      rules.push_back(spec);
+      numbers.push_back(rules.size());
+      rules.back()["rule"] = rules.size();
+      rules.back()["state"] = "on";
+    }
+    return Json{{"numbers", numbers}};
+  }
+  if (op == "rules") return Json(rules);
+  if (op == "rule_off") {
+    rules.at(fields["rule"].get<std::size_t>() - 1)["state"] = "off";
+    return Json::object();
+  }
+  if (op == "jobs") return Json::array();
+  if (op == "store") return store;
+  if (op == "status") return status;
+  if (op == "metrics") return metrics;
+  if (op == "journal") return Json("at(12041, { log = { every = 10 } })\n");
+  if (op == "orders") return Json(reports_);
+  if (op == "withdraw") {
+    reports_.at(fields.contains("order") ? fields["order"].get<std::size_t>() - 1
+                                         : std::stoul(fields["ref"].get<std::string>()) - 1)["state"] =
+        "withdrawn";
+    return Json::object();
+  }
+  return fail(ErrorKind::failed, "the fake knows no operation " + std::string(op));
+}
+
+}  // namespace footplate::test

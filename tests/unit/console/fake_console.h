@@ -1,0 +1,53 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "console/lua/session.h"
+
+namespace footplate::test {
+
+/// The console as a session sees it, in process: orders are applied at once on 8/8 ranks, calls are done
+/// at once, unless a test says otherwise.
+class FakeConsole final : public lua::ConsoleLink {
+ public:
+  FakeConsole();
+  ~FakeConsole() override;
+
+  lua::Session& session() { return *session_; }
+
+  /// One chunk; `talk` and `out` are of this chunk alone.
+  lua::Outcome run(const std::string& code);
+  std::string talk, out;
+
+  std::vector<Order> orders;         ///< that were sent
+  std::vector<std::string> asked;    ///< operations, in order
+  std::string refuse_with;           ///< not empty: every order is refused with this
+  std::vector<std::string> waiting;  ///< texts of `waiting` reports before an order is applied
+  std::string disagreement;          ///< not empty: applied orders carry this error
+  bool never_agreed = false;         ///< orders wait until their time is over
+  bool interrupt_waits = false;      ///< somebody presses Ctrl-C during the next wait
+  Json call_result = {{"loss", 1.5}};
+  std::string call_error;   ///< not empty: calls fail with this
+  std::vector<Json> rules;  ///< that were registered
+  Json store = Json::object();
+  Json metrics = Json::object();
+  Json status = {{"run", "kjv-3"}, {"state", "running"}, {"step", 812}, {"ranks", Json::array()}};
+
+  Result<Json> ask(std::string_view op, Json fields, const Note& note) override;
+  void output(std::string_view text, lua::Stream stream) override;
+  bool interrupted() override { return interrupted_; }
+  void clear_interrupt() override { interrupted_ = false; }
+
+ private:
+  Json take_order(const Json& json);
+  Json wait_order(const Json& fields, const Note& note);
+  void apply(Order& order, Json& report);
+
+  std::vector<Json> reports_;  ///< of orders 1, 2, …
+  bool interrupted_ = false;
+  std::unique_ptr<lua::Session> session_;
+};
+
+}  // namespace footplate::test

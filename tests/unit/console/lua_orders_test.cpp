@@ -1,0 +1,152 @@
+// Chunks and waiting: orders, handles, at(), undo(), and what becomes of them.
+
+#include <gmock/gmock.h>
+
+#include "fake_console.h"
+
+namespace footplate::test {
+namespace {
+
+using testing::HasSubstr;
+
+class LuaOrders : public testing::Test {
+ protected:
+  std::string error_of(const std::string& code) {
+    const auto outcome = console.run(code);
+    EXPECT_TRUE(outcome.error) << code << " went through";
+    return outcome.error ? outcome.error->message : "";
+  }
+  std::string text_of(const std::string& code) {
+    const auto outcome = console.run(code);
+    EXPECT_FALSE(outcome.error) << outcome.error->message;
+    return outcome.text;
+  }
+  FakeConsole console;
+};
+
+TEST_F(LuaOrders, ActionsReturnHandles) {
+  EXPECT_EQ(text_of("local loss = eval.now{ batches = 50 }:wait().loss return loss"), "1.5");
+  EXPECT_EQ(console.orders.at(0).calls.at(0).arguments["batches"], 50);
+  EXPECT_EQ(text_of("h = ckpt.save('before') return h.state"), "staged");
+  EXPECT_EQ(console.orders.at(1).calls.at(0).arguments["tag"], "before");
+  EXPECT_EQ(text_of("return h.state, h.order"), "done\n2");
+  EXPECT_EQ(text_of("return run.pause('why')"), "run.pause done (order 3)");
+  EXPECT_EQ(console.run("return h").value["state"], "done");
+  EXPECT_THAT(error_of("eval.now('x')"), HasSubstr("takes no text"));
+  EXPECT_THAT(error_of("eval.now{ batchs = 5 }"), HasSubstr("did you mean batches?"));
+  EXPECT_THAT(error_of("return h.stat"), HasSubstr("a handle has"));
+}
+
+TEST_F(LuaOrders, WaitCommitsWhatIsStagedAndKeepsIt) {
+  EXPECT_THAT(error_of("log.every = 10 eval.now():wait() optim.lr_scale = 0.5 error('later')"),
+              HasSubstr("later"));
+  ASSERT_EQ(console.orders.size(), 1U);
+  EXPECT_EQ(console.orders[0].changes.size(), 1U);
+  EXPECT_EQ(text_of("return log.every, optim.lr_scale"), "10\n1");
+}
+
+TEST_F(LuaOrders, AFailedCallRaises) {
+  console.call_error = "out of memory on rank 1";
+  EXPECT_THAT(error_of("eval.now():wait()"), HasSubstr("eval.now failed: out of memory on rank 1"));
+  EXPECT_EQ(text_of("local ok, why = pcall(function() return eval.now():wait() end) return ok"), "false");
+}
+
+TEST_F(LuaOrders, ARefusalNamesTheReasonAndItsKind) {
+  console.refuse_with = "rank 3: not enough memory";
+  const auto outcome = console.run("log.every = 10");
+  EXPECT_EQ(outcome.error->kind, ErrorKind::refused);
+  EXPECT_THAT(outcome.error->message,
+              HasSubstr("order 1 was refused, nothing changed: rank 3: not enough memory"));
+}
+
+TEST_F(LuaOrders, RanksThatDisagreeAreAnAlarm) {
+  console.disagreement = "rank 1 has digest 17, the others 23";
+  text_of("log.every = 10");
+  EXPECT_EQ(console.talk,
+            "log.every 50 -> 10, applied at step 12041 on 8/8 ranks\nALARM: the ranks disagree about it: "
+            "rank 1 has digest 17, the others 23\n");
+}
+
+TEST_F(LuaOrders, WaitingIsSaidAndTimeOutWithdraws) {
+  console.waiting = {"waiting for rank 3: step 812, all_reduce #4471, 42 s"};
+  text_of("log.every = 10");
+  EXPECT_THAT(console.talk,
+              HasSubstr("waiting for rank 3: step 812, all_reduce #4471, 42 s\nlog.every 50 -> 10"));
+  console.never_agreed = true;
+  const auto outcome = console.run("log.every = 20");
+  EXPECT_EQ(outcome.error->kind, ErrorKind::timed_out);
+  EXPECT_THAT(
+      outcome.error->message,
+      HasSubstr(
+          "within 30 s (waiting for rank 3: step 812, all_reduce #4471, 42 s); withdrawn, nothing changed"));
+}
+
+TEST_F(LuaOrders, AnInterruptedWaitWithdrawsAndEndsTheChunk) {
+  console.interrupt_waits = true;
+  EXPECT_THAT(error_of("pcall(function() log.every = 10 run.wait{ step = 900 } end) while true do end"),
+              HasSubstr("interrupted"));
+  EXPECT_EQ(text_of("return log.every"), "50");
+  EXPECT_NE(std::find(console.asked.begin(), console.asked.end(), "withdraw"), console.asked.end());
+}
+
+TEST_F(LuaOrders, AtIsAnOrderOfItsOwn) {
+  EXPECT_EQ(text_of("return at(20000, { sched = { base_lr = 1e-4 } }).state"), "staged");
+  ASSERT_EQ(console.orders.size(), 1U);
+  EXPECT_EQ(console.orders[0].at_step, 20000);
+  EXPECT_EQ(console.talk, "sched.base_lr -> 1e-4: committed for step 20000 (order 1, orders() shows it)\n");
+  text_of("log.every = 7 at(12041, { log = { every = 10 } })");
+  ASSERT_EQ(console.orders.size(), 3U);
+  EXPECT_FALSE(console.orders[1].at_step);
+  EXPECT_THAT(error_of("at(5, {})"), HasSubstr("changes nothing"));
+}
+
+TEST_F(LuaOrders, AtCanBeWithdrawn) {
+  text_of("h = at(20000, { log = { every = 1 } })");
+  text_of("h:cancel()");
+  EXPECT_EQ(text_of("return h.state"), "withdrawn");
+  text_of("at(30000, { log = { every = 1 } })");
+  text_of("orders[2]:cancel()");
+  EXPECT_EQ(text_of("return orders[2].state"), "withdrawn");
+  EXPECT_THAT(error_of("return orders[99]"), HasSubstr("there is no order 99"));
+  EXPECT_EQ(text_of("local h = at(9, { log = { every = 1 } }) h:cancel() return h.state"), "dropped");
+  EXPECT_EQ(console.orders.size(), 2U);
+}
+
+TEST_F(LuaOrders, UndoPutsBackMyLastOrderUnlessItWasTouched) {
+  EXPECT_THAT(error_of("undo()"), HasSubstr("there is no order of ann"));
+  text_of("log.every = 10");
+  text_of("log.every = 10");
+  EXPECT_EQ(console.talk, "log.every stays 10, applied at step 12041 on 8/8 ranks\n");
+  text_of("eval.now()");
+  text_of("undo()");
+  EXPECT_EQ(text_of("return log.every"), "50");
+  EXPECT_EQ(console.orders.back().changes.at(0).expect, Value(std::int64_t{10}));
+  text_of("log.every = 20");
+  console.session().settings_changed({{"log.every", {{"value", 30}, {"source", "order 9 (bob)"}}}});
+  EXPECT_THAT(error_of("undo()"), HasSubstr("it is 30 now (order 9 (bob))"));
+}
+
+TEST_F(LuaOrders, OrdersAndJournalCanBeRead) {
+  EXPECT_EQ(text_of("return orders()"), "no orders yet");
+  text_of("log.every = 10");
+  EXPECT_THAT(text_of("orders()"), HasSubstr("1  applied at step 12041 · ann · log.every -> 10"));
+  EXPECT_EQ(console.run("return orders()").value.at(0)["state"], "applied");
+  EXPECT_THAT(text_of("journal()"), HasSubstr("at(12041, { log = { every = 10 } })"));
+}
+
+TEST_F(LuaOrders, RunWaitCommitsFirst) {
+  EXPECT_EQ(text_of("log.every = 10 return run.wait{ step = 900 }"), "900");
+  EXPECT_EQ(console.asked, (std::vector<std::string>{"order", "wait_order", "wait_step"}));
+  EXPECT_THAT(error_of("run.wait{ stp = 900 }"), HasSubstr("run.wait takes one of step"));
+}
+
+TEST_F(LuaOrders, OutputIsBoundedAndSaidSo) {
+  text_of("for i = 1, 3000 do print(('x'):rep(1000)) end");
+  EXPECT_EQ(console.out.size(), 1024U * 1024);
+  EXPECT_EQ(console.talk, "output cut at 1048576 bytes\n");
+  text_of("print(1, nil, 'a')");
+  EXPECT_EQ(console.out, "1\tnil\ta\n");
+}
+
+}  // namespace
+}  // namespace footplate::test

@@ -1,0 +1,88 @@
+// What a session's Lua does with rules and store: what it asks of the console, and what it refuses.
+
+#include <gmock/gmock.h>
+
+#include "fake_console.h"
+
+namespace footplate::test {
+namespace {
+
+using testing::HasSubstr;
+
+class LuaRules : public testing::Test {
+ protected:
+  std::string text_of(const std::string& code) {
+    const auto outcome = console.run(code);
+    EXPECT_FALSE(outcome.error) << outcome.error->message;
+    return outcome.text;
+  }
+  std::string error_of(const std::string& code) {
+    const auto outcome = console.run(code);
+    return outcome.error ? outcome.error->message : "no error";
+  }
+  FakeConsole console;
+};
+
+TEST_F(LuaRules, SpecsSayWhatTheConsoleHasToKnow) {
+  text_of(
+      "every(1000, print)\nafter{ minutes = 2, fn = print }\nafter{ steps = 7, budget_ms = 5, function() end "
+      "}\n"
+      "on('eval', { on_error = 'pause' }, function(e)\n  print(e)\nend)\nat(9, print) run.stop_when(print)\n"
+      "on('log', function() end, { sync = true })");
+  ASSERT_EQ(console.rules.size(), 7U);
+  EXPECT_EQ(console.rules[0]["steps"], 1000);
+  EXPECT_EQ(console.rules[0]["budget_ms"], 2000.0);
+  EXPECT_EQ(console.rules[1]["seconds"], 120.0);
+  EXPECT_EQ(console.rules[2]["budget_ms"], 5.0);
+  EXPECT_EQ(console.rules[3]["on_error"], "pause");
+  EXPECT_EQ(console.rules[3]["source"], "on('eval', { on_error = 'pause' }, function(e)\n  print(e)\nend)");
+  EXPECT_EQ(console.rules[3]["line"], 4);
+  EXPECT_EQ(console.rules[4]["kind"], "at");
+  EXPECT_EQ(console.rules[5]["kind"], "stop_when");
+  EXPECT_EQ(console.rules[6]["budget_ms"], 50.0);
+}
+
+TEST_F(LuaRules, RulesComeBeforeTheChunksOrderAndAreTakenBackWithIt) {
+  text_of("log.every = 3 every(10, print)");
+  EXPECT_EQ(console.asked, (std::vector<std::string>{"wait_rules", "order", "wait_order"}));
+  console.refuse_with = "no";
+  EXPECT_THAT(error_of("log.every = 4 every(10, print)"), HasSubstr("refused"));
+  EXPECT_EQ(console.rules.at(1)["state"], "off");
+  EXPECT_EQ(text_of("every(10, print):off()"), "");
+  EXPECT_EQ(console.rules.size(), 2U) << "taken back before its chunk's end";
+  EXPECT_EQ(text_of("r = every(10, print) return r.state"), "staged");
+  text_of("r:off()");
+  EXPECT_EQ(text_of("return r.state, r.number, r"), "off\n3\nrule 3 every(10, …)");
+}
+
+TEST_F(LuaRules, MistakesTeach) {
+  EXPECT_THAT(error_of("every(0, print)"), HasSubstr("every has to be a number above 0"));
+  EXPECT_THAT(error_of("every(2.5, print)"), HasSubstr("a whole number of steps"));
+  EXPECT_THAT(error_of("every(5)"), HasSubstr("a rule needs a function, as in every(1000"));
+  EXPECT_THAT(error_of("every(5, 'x')"), HasSubstr("a rule needs a function"));
+  EXPECT_THAT(error_of("on('evals', print)"), HasSubstr("did you mean eval?"));
+  EXPECT_THAT(error_of("on('eval', { budgt_ms = 5 }, print)"), HasSubstr("did you mean budget_ms?"));
+  EXPECT_THAT(error_of("on('eval', { on_error = 'die' }, print)"),
+              HasSubstr("\"warn\", \"pause\" or \"stop\""));
+  EXPECT_THAT(error_of("after{ minutes = 1, seconds = 1 }"), HasSubstr("one of minutes, seconds and steps"));
+  EXPECT_THAT(error_of("at(5, function() end, 7)"), HasSubstr("a rule needs a function"));
+  EXPECT_THAT(error_of("return rules[7]"), HasSubstr("there is no rule 7"));
+  EXPECT_THAT(error_of("run.wait{ step = 1, seconds = 2 }"), HasSubstr("one of step, event and seconds"));
+  EXPECT_TRUE(console.rules.empty());
+}
+
+TEST_F(LuaRules, StoreIsStagedAndTravelsInTheOrder) {
+  EXPECT_EQ(text_of("store.best = 2 store.best = 1.5 return store.best"), "1.5");
+  ASSERT_EQ(console.orders.size(), 1U);
+  ASSERT_EQ(console.orders[0].calls.size(), 1U);
+  EXPECT_EQ(console.orders[0].calls[0].arguments["value"], "1.5");
+  EXPECT_EQ(text_of("return store.best, store.none"), "1.5\nnil");
+  EXPECT_EQ(text_of("local n = 0 for _ in pairs(store) do n = n + 1 end return n"), "1");
+  EXPECT_THAT(error_of("store.f = print"), HasSubstr("a function can't be kept"));
+  EXPECT_THAT(error_of("store.x = ('x'):rep(66000)"), HasSubstr("it may have 65536"));
+  EXPECT_EQ(text_of("store.best = nil return store.best"), "");
+  EXPECT_TRUE(console.store.empty());
+}
+
+}  // namespace
+}  // namespace footplate::test

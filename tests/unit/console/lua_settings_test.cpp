@@ -1,0 +1,146 @@
+// Settings as fields, actions as functions: what a script can write and what it is told when it can't.
+
+#include <gmock/gmock.h>
+
+#include "fake_console.h"
+
+namespace footplate::test {
+namespace {
+
+using testing::HasSubstr;
+
+class LuaSettings : public testing::Test {
+ protected:
+  std::string error_of(const std::string& code) {
+    const auto outcome = console.run(code);
+    EXPECT_TRUE(outcome.error) << code << " went through";
+    return outcome.error ? outcome.error->message : "";
+  }
+  std::string text_of(const std::string& code) {
+    const auto outcome = console.run(code);
+    EXPECT_FALSE(outcome.error) << outcome.error->message;
+    return outcome.text;
+  }
+  FakeConsole console;
+};
+
+TEST_F(LuaSettings, AssignmentBecomesOneOrderAtTheEndOfTheChunk) {
+  EXPECT_EQ(text_of("log.every = 10; optim.lr_scale = 0.5; return log.every"), "10");
+  ASSERT_EQ(console.orders.size(), 1U);
+  EXPECT_EQ(console.orders[0].changes.size(), 2U);
+  EXPECT_EQ(console.talk,
+            "log.every 50 -> 10, optim.lr_scale 1 -> 0.5, applied at step 12041 on 8/8 ranks\n");
+  EXPECT_EQ(text_of("log.every"), "10");
+}
+
+TEST_F(LuaSettings, ReadsSeeStagedValuesAndAnErrorDropsThem) {
+  EXPECT_THAT(error_of("log.every = 10\nassert(log.every == 10)\nlog.evry = 3"),
+              HasSubstr("chunk:3: unknown setting 'log.evry'; did you mean log.every?"));
+  EXPECT_TRUE(console.orders.empty());
+  EXPECT_EQ(text_of("log.every"), "50");
+}
+
+TEST_F(LuaSettings, ErrorsCarryTheirLine) {
+  const auto outcome = console.run("local a = 1\nlog.every = -1");
+  EXPECT_EQ(outcome.error_line, 2);
+  EXPECT_EQ(outcome.error->kind, ErrorKind::script);
+}
+
+TEST_F(LuaSettings, ValuesAreCheckedWithWhatIsAllowed) {
+  EXPECT_EQ(text_of("log.every = 20 / 2 return log.every"), "10");
+  EXPECT_THAT(error_of("log.every = 2.5"), HasSubstr("expects a whole number"));
+  EXPECT_THAT(error_of("log.every = -1"), HasSubstr("allowed: 0 to"));
+  EXPECT_THAT(error_of("optim.lr_scale = 0/0"), HasSubstr("NaN"));
+  EXPECT_THAT(error_of("optim.lr_scale = 1/0"), HasSubstr("infinity"));
+  EXPECT_THAT(error_of("sched.kind = 'cosin'"), HasSubstr("did you mean 'cosine'?"));
+  EXPECT_EQ(text_of("run.time_limit = '30m' return run.time_limit"), "1800");
+}
+
+TEST_F(LuaSettings, ComputedAndFixedSayWhatToDo) {
+  EXPECT_THAT(error_of("optim.lr = 1e-4"), HasSubstr("set sched.base_lr or optim.lr_scale"));
+  EXPECT_THAT(error_of("model.width = 1"), HasSubstr("fixed for the life of a run"));
+  EXPECT_THAT(error_of("train.lr = 1e-4"), HasSubstr("it is called sched.base_lr"));
+  EXPECT_THAT(error_of("ckpt.save = true"), HasSubstr("is an action: call it"));
+  EXPECT_THAT(error_of("eval.noww()"), HasSubstr("did you mean eval.now()?"));
+}
+
+TEST_F(LuaSettings, ComputedMovesStandInParentheses) {
+  text_of("train.steps = 4000");
+  EXPECT_EQ(console.talk,
+            "train.steps 2000 -> 4000 (optim.lr 0.00031 -> 0.00064), applied at step 12041 on 8/8 ranks\n");
+}
+
+TEST_F(LuaSettings, ListsAreReadOnlyElementByElement) {
+  EXPECT_EQ(text_of("return optim.betas"), "{ 0.9, 0.95 }");
+  EXPECT_EQ(text_of("return optim.betas[2], #optim.betas"), "0.95\n2");
+  EXPECT_THAT(error_of("optim.betas[1] = 0.8"), HasSubstr("assign the whole list: optim.betas = { … }"));
+  EXPECT_EQ(text_of("optim.betas = { 0.8, 0.9 } return optim.betas"), "{ 0.8, 0.9 }");
+  EXPECT_THAT(error_of("optim.betas = { 0.8 }"), HasSubstr("list of 2 numbers"));
+}
+
+TEST_F(LuaSettings, SetIsTogetherOrNotAtAll) {
+  text_of("optim.set{ lr_scale = 0.5, weight_decay = 0.05 }");
+  EXPECT_EQ(console.orders.at(0).changes.size(), 2U);
+  text_of("pcall(function() optim.set{ lr_scale = 0.25, weight_decay = 7 } end)");
+  EXPECT_EQ(console.orders.size(), 1U);
+  text_of(
+      "set{ sched = { base_lr = 1e-4 }, train = { clip_norm = 0.5 }, expect = { sched = { base_lr = 3e-4 } } "
+      "}");
+  const auto& changes = console.orders.at(1).changes;
+  ASSERT_EQ(changes.size(), 2U);
+  for (const auto& change : changes) EXPECT_EQ(change.expect.has_value(), change.name == "sched.base_lr");
+  text_of("set{ ['log.every'] = 5 }");
+  EXPECT_THAT(error_of("set{ lgo = { every = 5 } }"), HasSubstr("lgo.every"));
+  EXPECT_THAT(error_of("log.set{ every = 5, expect = { every = 'x' } }"), HasSubstr("whole number"));
+}
+
+TEST_F(LuaSettings, CombinationsAreCheckedAtTheEnd) {
+  EXPECT_THAT(error_of("eval.batches = 5000"), HasSubstr("eval.batches"));
+  text_of("eval.batches = 5000 train.steps = 6000");
+}
+
+TEST_F(LuaSettings, NamesOfFootplateCannotBeReplaced) {
+  EXPECT_THAT(error_of("log = 5"), HasSubstr("footplate's own name"));
+  EXPECT_THAT(error_of("print = 5"), HasSubstr("footplate's own name"));
+  EXPECT_THAT(error_of("lgo.every = 5"), HasSubstr("did you mean log?"));
+  EXPECT_EQ(text_of("mine = 5"), "");
+  EXPECT_EQ(text_of("return mine"), "5");
+  EXPECT_THAT(error_of("string.rep = 1"), HasSubstr("read-only"));
+}
+
+TEST_F(LuaSettings, ValuesForPeopleAndForPrograms) {
+  EXPECT_EQ(text_of("return 'plain'"), "plain");
+  EXPECT_EQ(text_of("return { a = 1, b = { 'x', true } }"), "{ a = 1, b = { \"x\", true } }");
+  const auto outcome = console.run("return { 1, 2.5, 'x', { nested = 0/0 } }");
+  EXPECT_EQ(outcome.value.dump(), R"([1,2.5,"x",{"nested":"@nan"}])");
+  EXPECT_EQ(console.run("return 1, 2").value.dump(), "[1,2]");
+  EXPECT_EQ(console.run("return status().ranks").value.dump(), "[]");
+  EXPECT_TRUE(console.run("local t = {} t.t = t return t").value.is_null());
+  EXPECT_THAT(console.talk, HasSubstr("nested deeper"));
+  EXPECT_EQ(console.run("return log").value["every"], 50);
+}
+
+TEST_F(LuaSettings, HelpIsMadeFromTheSchema) {
+  EXPECT_THAT(text_of("help()"), HasSubstr("eval.now"));
+  EXPECT_THAT(text_of("help('log.every')"), HasSubstr("example: log.every = 50"));
+  EXPECT_THAT(text_of("help(optim)"), HasSubstr("optim.weight_decay"));
+  EXPECT_THAT(text_of("help('eval.now')"), HasSubstr("batches"));
+  EXPECT_THAT(text_of("help('log.evry')"), HasSubstr("did you mean log.every?"));
+  EXPECT_THAT(text_of("settings('lr')"), HasSubstr("sched.base_lr"));
+  EXPECT_EQ(console.run("return settings('log')").value.at(0)["name"], "log.every");
+  EXPECT_EQ(text_of("local n = {} for k in pairs(eval) do n[#n + 1] = k end return table.concat(n, ' ')"),
+            "every batches");
+}
+
+TEST_F(LuaSettings, ViewsReadTheLatest) {
+  console.status["ranks"] = {{{"rank", 0}, {"step", 812}}, {{"rank", 1}, {"step", 811}}};
+  console.metrics = {{"train/loss", 2.5}, {"eval/loss", 2.25}, {"perf/step_ms", 40}};
+  EXPECT_EQ(text_of("return ranks[1].step, #ranks"), "811\n2");
+  EXPECT_THAT(error_of("return ranks[2]"), HasSubstr("there is no rank 2"));
+  EXPECT_EQ(text_of("return metrics.loss, metrics['eval/loss'], metrics.step_ms"), "2.5\n2.25\n40");
+  EXPECT_THAT(error_of("return metrics.lsos"), HasSubstr("unknown metric"));
+  EXPECT_EQ(text_of("return run.step, run.state, run.name"), "812\nrunning\nkjv-3");
+}
+
+}  // namespace
+}  // namespace footplate::test

@@ -1,0 +1,99 @@
+// What complete and help answer, and what counts as an unfinished chunk.
+#include "console/lua/reference/completion.h"
+
+#include <gmock/gmock.h>
+
+#include "console/lua/config/incomplete.h"
+#include "console/lua/reference/help.h"
+#include "console/lua/reference/topics.h"
+#include "test_schema.h"
+
+namespace footplate::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Json complete(const std::string& code) {
+  const Schema schema = small_schema();
+  return completions(schema, Settings::defaults(schema), code);
+}
+
+std::vector<std::string> texts(const std::string& code) {
+  std::vector<std::string> found;
+  const Json answer = complete(code);
+  for (const auto& item : answer["items"]) found.push_back(item["text"]);
+  return found;
+}
+
+TEST(Completion, GroupsComeFirst) {
+  EXPECT_THAT(texts("lo"), ElementsAre("load", "log."));
+  EXPECT_THAT(texts("optim."),
+              ElementsAre("optim.betas", "optim.lr", "optim.lr_scale", "optim.weight_decay"));
+}
+
+TEST(Completion, StartsWhereTheNameBegins) {
+  const Json answer = complete("return 1 + log.ev");
+  EXPECT_EQ(answer["start"], 11);
+  EXPECT_EQ(answer["items"][0]["text"], "log.every");
+  EXPECT_EQ(answer["items"][0]["note"], "50 steps · help of log.every");
+}
+
+TEST(Completion, ActionsFunctionsAndLua) {
+  EXPECT_THAT(texts("ckpt.s"), ElementsAre("ckpt.save"));
+  EXPECT_THAT(texts("und"), ElementsAre("undo"));
+  EXPECT_THAT(texts("run.w"), ElementsAre("run.wait"));
+  EXPECT_THAT(texts("string.gm"), ElementsAre("string.gmatch"));
+}
+
+TEST(Completion, FieldsOfATable) {
+  EXPECT_THAT(texts("eval.now{ "), Contains("batches = "));
+  EXPECT_THAT(texts("eval.now{ batches = 5 } "), Not(Contains("batches = ")));
+  EXPECT_THAT(texts("optim.set{ lr_scale = 0.5, wei"), ElementsAre("weight_decay = "));
+}
+
+TEST(Completion, MethodsOfAHandle) {
+  EXPECT_THAT(texts("eval.now():w"), ElementsAre("wait()"));
+}
+
+TEST(Completion, NothingInTextAndComments) {
+  EXPECT_THAT(texts("x = 'log.e"), IsEmpty());
+  EXPECT_THAT(texts("-- log.e"), IsEmpty());
+  EXPECT_THAT(texts("x = 'a' .. log.e"), ElementsAre("log.every"));
+  EXPECT_THAT(texts("x = 'it''s'\nlog.e"), ElementsAre("log.every"));
+}
+
+TEST(Completion, AnyBytes) {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  for (std::size_t length = 0; length <= all.size(); ++length) complete(all.substr(0, length));
+}
+
+TEST(Help, KnowsEveryTopic) {
+  const Schema schema = small_schema();
+  const Settings settings = Settings::defaults(schema);
+  for (const auto& topic : api_topics()) {
+    EXPECT_STRNE(topic.help, "") << topic.name;
+    EXPECT_THAT(help_text(schema, settings, topic.name), HasSubstr(topic.help));
+  }
+  EXPECT_THAT(help_text(schema, settings, "log.every"), HasSubstr("log.every = 50 steps"));
+  EXPECT_THAT(help_text(schema, settings, "log.evry"), HasSubstr("did you mean log.every?"));
+}
+
+TEST(Incomplete, GoesOnWhereLuaMeetsTheEnd) {
+  for (const char* text :
+       {"for i = 1, 3 do", "1 +", "f(", "x = {", "if a then", "x = [[", "--[[", "function f()", "a."})
+    EXPECT_TRUE(is_incomplete_chunk(text)) << text;
+}
+
+TEST(Incomplete, EndsWhereMoreCanNotHelp) {
+  for (const char* text :
+       {"", "1 + 1", "x = 1", "return", "x = 'abc", "x = \"abc", "x = = 3", "end", "-- words", "a, b", "f()"})
+    EXPECT_FALSE(is_incomplete_chunk(text)) << text;
+}
+
+}  // namespace
+}  // namespace footplate::test

@@ -1,0 +1,81 @@
+#include "test_schema.h"
+
+#include <limits>
+
+namespace footplate::test {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+SettingSpec setting(std::string name, Type type, Value value, std::string unit, Range range) {
+  SettingSpec spec;
+  spec.name = std::move(name);
+  spec.type = type;
+  spec.default_value = std::move(value);
+  spec.unit = std::move(unit);
+  spec.range = range;
+  spec.help = "help of " + spec.name;
+  spec.example = spec.name + " = " + to_text(spec.default_value);
+  return spec;
+}
+
+ParamSpec param(std::string name, Type type) {
+  ParamSpec spec;
+  spec.name = std::move(name);
+  spec.type = type;
+  spec.help = "what it is";
+  return spec;
+}
+
+ActionSpec action(std::string name, std::vector<ParamSpec> params, Role role) {
+  ActionSpec spec;
+  spec.name = std::move(name);
+  spec.params = std::move(params);
+  spec.role = role;
+  spec.help = "help of " + spec.name;
+  spec.example = spec.name + "()";
+  return spec;
+}
+
+}  // namespace
+
+Schema small_schema() {
+  const Range any;
+  const Range steps{0, 1e6, false};
+  const Range positive{0, kInfinity, true};
+  Schema schema;
+  schema.settings = {setting("run.time_limit", Type::number, 0.0, "s", {0, kInfinity, false}),
+                     setting("model.width", Type::integer, std::int64_t{128}, "", positive),
+                     setting("train.steps", Type::integer, std::int64_t{2000}, "steps", positive),
+                     setting("train.clip_norm", Type::number, 1.0, "", {0, kInfinity, false}),
+                     setting("sched.kind", Type::choice, std::string("cosine"), "", any),
+                     setting("sched.base_lr", Type::number, 3e-4, "", positive),
+                     setting("optim.lr_scale", Type::number, 1.0, "", positive),
+                     setting("optim.weight_decay", Type::number, 0.1, "", {0, 1, false}),
+                     setting("optim.betas", Type::numbers, std::vector<double>{0.9, 0.95}, "", {0, 1, false}),
+                     setting("optim.lr", Type::number, 3e-4, "", positive),
+                     setting("eval.every", Type::integer, std::int64_t{200}, "steps", steps),
+                     setting("eval.batches", Type::integer, std::int64_t{0}, "", steps),
+                     setting("ckpt.every", Type::integer, std::int64_t{500}, "steps", steps),
+                     setting("log.every", Type::integer, std::int64_t{50}, "steps", steps)};
+  for (auto& spec : schema.settings) {
+    if (spec.name == "model.width") spec.applies = Applies::fixed;
+    if (spec.name == "optim.lr") spec.knobs = {"sched.base_lr", "optim.lr_scale"};
+    if (spec.name == "sched.kind") spec.choices = {"cosine", "linear", "constant"};
+    if (spec.name == "sched.base_lr") spec.aliases = {"train.lr"};
+    if (spec.name == "log.every") spec.role = Role::operate;
+  }
+  ParamSpec batches = param("batches", Type::integer);
+  batches.range = steps;
+  schema.actions = {
+      action("eval.now", {batches}, Role::operate),
+      action("ckpt.save", {param("tag", Type::string)}, Role::operate),
+      action("run.pause", {param("reason", Type::string)}, Role::operate),
+      action("run.resume", {}, Role::operate),
+      action("run.store", {param("name", Type::string), param("value", Type::string)}, Role::operate),
+      action("run.stop", {param("reason", Type::string), param("error", Type::string)}, Role::admin)};
+  schema.constraints = {{Constraint::Kind::at_most, "eval.batches", "train.steps", "there are no more"}};
+  return schema;
+}
+
+}  // namespace footplate::test

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/comm/sim/channel.h"
+#include "runtime/control/control.h"
+#include "runtime/control/schema_table.h"
+
+namespace footplate::testing {
+
+/// What one rank's training did, written by its training thread and read once that has ended.
+struct Record {
+  struct Change {
+    std::int64_t step;
+    std::string digest;
+    std::int64_t batches;  ///< eval.batches, which the tests number their orders by
+    bool operator==(const Change&) const = default;
+  };
+  std::vector<Change> changes;
+  std::vector<std::string> calls;          ///< "eval.now at 12"
+  std::vector<std::int64_t> batches_used;  ///< eval.batches by step trained
+  Ending ending;
+  std::int64_t end_step = -1;
+};
+
+/// Ranks as threads: a training thread that does nothing but wait for the slowest rank, as a
+/// collective would, and the real Control of each, over SimWorld.
+class SimRun {
+ public:
+  struct Options {
+    int ranks = 2;
+    SimWorld::Options world;
+    ControlTimes times;
+    std::vector<std::pair<std::string, Value>> settings;  ///< besides the defaults
+    std::vector<Committed> ahead;                         ///< as ControlOptions
+    std::chrono::microseconds step_time{0};
+    std::filesystem::path console_program;
+    std::filesystem::path run_directory;
+    std::function<Result<void>(int rank, const Order&)> prepare;  ///< empty: always can
+    std::function<Result<Json>(int rank, const Call&, std::int64_t step, StepGate&)> call;
+  };
+
+  explicit SimRun(Options options);
+  ~SimRun();
+
+  /// Sends a line to rank 0 as its console would.
+  void send(const Json& line) { controls_[0]->take(line); }
+  void order(const std::string& ref, Json changes, Json calls = Json::array(), Json more = Json::object());
+
+  /// The first report of `topic` that fits, waited for; null after ten seconds.
+  Json wait_for(const std::string& topic, const std::function<bool(const Json&)>& fits);
+  /// A report about the order with this ref and state.
+  Json wait_for_order(const std::string& ref, const std::string& state);
+  /// Any final one.
+  Json wait_for_outcome(const std::string& ref);
+  /// The first status of rank 0 that fits; null after ten seconds.
+  Json wait_for_status(const std::function<bool(const Json&)>& fits);
+  std::vector<Json> reports(const std::string& topic);
+
+  /// Orders run.stop and waits for all ranks to end.
+  void stop();
+  /// Waits for all training threads to end by themselves.
+  void join();
+
+  Control& control(int rank) { return *controls_[static_cast<std::size_t>(rank)]; }
+  const Record& record(int rank) const { return records_[static_cast<std::size_t>(rank)]; }
+  SimWorld& world() { return *world_; }
+  Ledger& ledger(int rank) { return *ledgers_[static_cast<std::size_t>(rank)]; }
+  std::int64_t step(int rank) const { return progress_[static_cast<std::size_t>(rank)]->step(); }
+  /// Waits until rank 0 is at `step` or beyond.
+  void wait_for_step(std::int64_t step);
+
+ private:
+  class Trainer;
+  Json wait_for_any(const std::string& ref, const std::vector<std::string>& states);
+  void train(int rank);
+  void keep_together(int rank, std::int64_t step);
+
+  Options options_;
+  Schema schema_ = runtime_schema();
+  std::unique_ptr<SimWorld> world_;
+  std::vector<std::unique_ptr<MessageChannel>> channels_;
+  std::vector<std::unique_ptr<Progress>> progress_;
+  std::vector<std::unique_ptr<Ledger>> ledgers_;
+  std::vector<std::unique_ptr<Trainer>> trainers_;
+  std::vector<std::unique_ptr<Control>> controls_;
+  std::vector<Record> records_;
+  std::vector<std::thread> threads_;
+  std::vector<std::atomic<std::int64_t>> at_;
+
+  std::mutex mutex_;
+  std::condition_variable reported_;
+  std::vector<std::pair<std::string, Json>> reports_;
+  std::map<std::pair<Json, std::string>, Json> orders_;  ///< first order report by ref and state
+};
+
+}  // namespace footplate::testing

@@ -1,0 +1,154 @@
+#include "runtime/metrics/batch_line.h"
+
+#include <limits>
+
+#include "fixture.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+
+const auto kTime = std::chrono::system_clock::from_time_t(1795201200);  // 2026-11-20T19:00:00Z
+const std::string kStamp = "2026-11-20T19:00:00Z ";
+
+std::string line(std::string_view topic, const Json& data, std::int64_t steps = 1300) {
+  return batch_line(kTime, topic, data, steps).value_or("(none)");
+}
+
+TEST(BatchLine, Metrics) {
+  const Json data = {{"step", 100},        {"time", 1.0},           {"train/loss", 2.3149},
+                     {"train/lr", 1e-3},   {"perf/step_ms", 160.2}, {"perf/tokens_per_s", 25600.0},
+                     {"train/epoch", 0.25}};
+  EXPECT_EQ(line("metrics", data),
+            kStamp + "step 100/1300 · loss 2.31 · lr 1e-3 · 25.6k tok/s · 160 ms/step · eta 3m12s");
+  EXPECT_EQ(line("metrics", data, 0), kStamp + "step 100 · loss 2.31 · lr 1e-3 · 25.6k tok/s · 160 ms/step");
+  EXPECT_EQ(line("metrics", {{"step", 1300}, {"train/loss", "@nan"}}), kStamp + "step 1300/1300 · loss nan");
+  EXPECT_EQ(line("metrics", {{"step", 100}, {"eval/loss", 2.0}}), "(none)");
+}
+
+TEST(BatchLine, Evaluation) {
+  EXPECT_EQ(line("eval", {{"step", 200}, {"loss", 1.9312}, {"best", 1.9}, {"seconds", 4.21}, {"tokens", 5}}),
+            kStamp + "eval at step 200 · loss 1.93 · best 1.9 · 4.21 s");
+  EXPECT_EQ(line("eval", {{"step", 200}, {"failed", true}, {"reason", "rank 1: bad file"}}),
+            kStamp + "eval at step 200 failed: rank 1: bad file");
+  EXPECT_EQ(line("eval", {{"step", 200}, {"loss", 1.9}, {"partial", true}}),
+            kStamp + "eval at step 200 · loss 1.9 · partial");
+}
+
+TEST(BatchLine, JobsAndRules) {
+  EXPECT_EQ(line("job", {{"job", "watch"}, {"text", "loss 2.5"}}), kStamp + "[watch] loss 2.5");
+  EXPECT_EQ(line("rule", {{"rule", 3}, {"text", "rule 3, every(10, …), is off"}}),
+            kStamp + "rule 3, every(10, …), is off");
+}
+
+TEST(BatchLine, Checkpoint) {
+  EXPECT_EQ(line("ckpt", {{"step", 500},
+                          {"path", "runs/x/checkpoints/main/step-00000500"},
+                          {"seconds", 0.1234},
+                          {"bytes", 10114728}}),
+            kStamp + "checkpoint at step 500 · runs/x/checkpoints/main/step-00000500 · 10.1MB · 0.123 s");
+  EXPECT_EQ(line("ckpt", {{"step", 500}, {"error", "No space left on device"}}),
+            kStamp + "checkpoint at step 500 failed: No space left on device");
+}
+
+TEST(BatchLine, Orders) {
+  const Json applied = {{"id", 4},
+                        {"state", "applied"},
+                        {"order", {{"user", "ann"}}},
+                        {"calls", Json::array()},
+                        {"applied",
+                         {{"id", 4},
+                          {"step", 12041},
+                          {"ranks", 8},
+                          {"world_size", 8},
+                          {"moved",
+                           {{{"name", "log.every"}, {"before", 50}, {"after", 10}},
+                            {{"name", "sched.kind"}, {"before", "cosine"}, {"after", "linear"}}}}}}};
+  EXPECT_EQ(
+      line("order", applied),
+      kStamp + "log.every 50 -> 10, sched.kind cosine -> linear, applied at step 12041 on 8/8 ranks (ann)");
+  EXPECT_EQ(line("order", {{"id", 5},
+                           {"state", "applied"},
+                           {"calls", {{{"call", 0}, {"action", "ckpt.save"}}}},
+                           {"applied", {{"step", 3}, {"ranks", 2}, {"world_size", 2}}}}),
+            kStamp + "ckpt.save, applied at step 3 on 2/2 ranks");
+  EXPECT_EQ(line("order", {{"id", 6}, {"state", "refused"}, {"error", "rank 1: no memory"}}),
+            kStamp + "order 6 refused: rank 1: no memory");
+  EXPECT_EQ(line("order", {{"id", 6}, {"state", "withdrawn"}}), kStamp + "order 6 withdrawn");
+  for (const char* state : {"accepted", "committed", "waiting"})
+    EXPECT_EQ(line("order", {{"id", 6}, {"state", state}}), "(none)");
+}
+
+TEST(BatchLine, TheRest) {
+  EXPECT_EQ(line("call", {{"action", "eval.now"}, {"state", "failed"}, {"error", "rank 0: x"}}),
+            kStamp + "eval.now failed: rank 0: x");
+  EXPECT_EQ(line("call", {{"action", "eval.now"}, {"state", "done"}}), "(none)");
+  EXPECT_EQ(line("run", {{"state", "ending"}, {"step", 7}}), kStamp + "ending · step 7");
+  EXPECT_EQ(line("rank", {{"rank", 3}, {"state", "stalled"}, {"text", "rank 3: step 812, 42 s"}}),
+            kStamp + "rank 3: step 812, 42 s");
+  EXPECT_EQ(line("rank", {{"rank", 3}, {"state", "back"}}), kStamp + "rank 3 back");
+  EXPECT_EQ(line("warn", {{"text", "disk full"}}), kStamp + "warning: disk full");
+  EXPECT_EQ(
+      line("end",
+           {{"reason", "done"}, {"step", 1300}, {"code", 0}, {"eval_loss", 1.6234}, {"checkpoint", "c"}}),
+      kStamp + "end: done · step 1300 · held-out loss 1.62 · c · exit code 0");
+  EXPECT_EQ(line("unheard-of", {{"x", 1}}), "(none)");
+}
+
+TEST(BatchLine, IsOnePlainLineWhateverTheTextHolds) {
+  EXPECT_EQ(line("warn", {{"text", "a\nb\x1b[2Jc\x7f\td"}}), kStamp + "warning: a b?[2Jc? d");
+}
+
+TEST(BatchLine, FieldsOfOtherTypesNeverThrow) {
+  const std::vector<Json> odd = {
+      Json(),       Json(1),    Json("x"),    Json::array(),     Json::object(),
+      Json(-1e300), Json(true), Json("@nan"), Json{{"name", 1}}, Json::array({1, "x", Json::object()})};
+  const std::vector<const char*> fields = {
+      "step",    "train/loss", "train/lr",   "perf/step_ms", "perf/tokens_per_s",
+      "loss",    "best",       "seconds",    "bytes",        "path",
+      "state",   "error",      "reason",     "text",         "id",
+      "applied", "calls",      "order",      "rank",         "action",
+      "code",    "eval_loss",  "checkpoint", "partial"};
+  for (const char* topic : {"metrics", "eval", "ckpt", "order", "call", "run", "rank", "warn", "end", ""})
+    for (const auto& value : odd) {
+      EXPECT_NO_THROW(batch_line(kTime, topic, value, 10));
+      for (const char* field : fields)
+        EXPECT_NO_THROW(batch_line(kTime, topic, {{field, value}, {"train/loss", 1}, {"loss", 1}}, 10));
+      EXPECT_NO_THROW(batch_line(
+          kTime, topic,
+          {{"state", "applied"}, {"applied", {{"moved", value}, {"step", value}}}, {"calls", value}}, 10));
+    }
+}
+
+TEST(NumberText, ShortNumbers) {
+  EXPECT_EQ(short_number(0), "0");
+  EXPECT_EQ(short_number(2.3149), "2.31");
+  EXPECT_EQ(short_number(1e-3), "1e-3");
+  EXPECT_EQ(short_number(3.125e-4), "3.13e-4");
+  EXPECT_EQ(short_number(0.05), "0.05");
+  EXPECT_EQ(short_number(1234.5), "1234");
+  EXPECT_EQ(short_number(1.5e7), "1.5e7");
+  EXPECT_EQ(short_number(-2.5), "-2.5");
+  EXPECT_EQ(short_number(std::numeric_limits<double>::infinity()), "inf");
+}
+
+TEST(NumberText, Durations) {
+  EXPECT_EQ(duration_text(0), "0s");
+  EXPECT_EQ(duration_text(59.6), "1m00s");
+  EXPECT_EQ(duration_text(192), "3m12s");
+  EXPECT_EQ(duration_text(7500), "2h05m");
+  EXPECT_EQ(duration_text(273600), "3d04h");
+  EXPECT_EQ(duration_text(-5), "0s");
+  EXPECT_EQ(duration_text(std::numeric_limits<double>::quiet_NaN()), "?");
+}
+
+TEST(NumberText, Counts) {
+  EXPECT_EQ(count_text(850), "850");
+  EXPECT_EQ(count_text(25600), "25.6k");
+  EXPECT_EQ(count_text(1.23e6), "1.2M");
+  EXPECT_EQ(count_text(std::numeric_limits<double>::quiet_NaN()), "nan");
+}
+
+}  // namespace
+}  // namespace footplate

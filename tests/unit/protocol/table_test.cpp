@@ -1,0 +1,75 @@
+// The table of settings and actions itself: every entry is complete and agrees with itself.
+#include <set>
+
+#include "fixture.h"
+#include "protocol/settings.h"
+#include "runtime/control/schema_table.h"
+
+namespace footplate {
+namespace {
+
+using test::message;
+
+const std::set<std::string> kLuaKeywords{
+    "and", "break", "do",  "else", "elseif", "end",    "false",  "for",  "function", "goto",  "if",
+    "in",  "local", "nil", "not",  "or",     "repeat", "return", "then", "true",     "until", "while"};
+
+bool is_dotted_name(const std::string& name) {
+  const auto dot = name.find('.');
+  if (dot == std::string::npos || name.find('.', dot + 1) != std::string::npos) return false;
+  for (const std::string& part : {name.substr(0, dot), name.substr(dot + 1)})
+    if (part.empty() || kLuaKeywords.contains(part) ||
+        part.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
+      return false;
+  return true;
+}
+
+TEST(Table, EveryEntryHasWhatHelpAndCompletionNeed) {
+  const Schema schema = runtime_schema();
+  std::set<std::string> names;
+  for (const auto& spec : schema.settings) {
+    EXPECT_TRUE(names.insert(spec.name).second) << spec.name << " twice";
+    EXPECT_TRUE(is_dotted_name(spec.name)) << spec.name;
+    EXPECT_FALSE(spec.help.empty()) << spec.name;
+    EXPECT_NE(spec.example.find(spec.name), std::string::npos) << spec.name << ": " << spec.example;
+    EXPECT_EQ(spec.type == Type::choice, !spec.choices.empty()) << spec.name;
+    for (const auto& alias : spec.aliases) EXPECT_EQ(schema.setting(alias), nullptr) << alias;
+    for (const auto& knob : spec.knobs) EXPECT_NE(schema.setting(knob), nullptr) << knob;
+  }
+  for (const auto& action : schema.actions) {
+    EXPECT_TRUE(names.insert(action.name).second) << action.name << " twice";
+    EXPECT_TRUE(is_dotted_name(action.name)) << action.name;
+    EXPECT_FALSE(action.help.empty()) << action.name;
+    EXPECT_FALSE(action.result.empty()) << action.name;
+    EXPECT_NE(action.example.find(action.name), std::string::npos) << action.name;
+    for (const auto& param : action.params)
+      EXPECT_FALSE(param.help.empty()) << action.name << " " << param.name;
+  }
+}
+
+TEST(Table, DefaultsAreAllowedUsualAndFitTogether) {
+  const Schema schema = runtime_schema();
+  for (const auto& spec : schema.settings) {
+    const auto value = schema.check(spec.name, to_json(spec.default_value));
+    ASSERT_TRUE(value) << message(value);
+    EXPECT_EQ(*value, spec.default_value) << spec.name;
+    const auto* number = std::get_if<double>(&spec.default_value);
+    EXPECT_TRUE(number == nullptr || spec.usual.contains(*number)) << spec.name;
+  }
+  EXPECT_TRUE(schema.check_combination(Settings::defaults(schema)));
+  for (const auto& rule : schema.constraints) {
+    EXPECT_NE(schema.setting(rule.a), nullptr) << rule.a;
+    EXPECT_NE(schema.setting(rule.b), nullptr) << rule.b;
+  }
+}
+
+TEST(Table, SurvivesItsJson) {
+  const Json json = runtime_schema().to_json();
+  const auto again = Schema::from_json(*parse_line(to_line(json)));
+  ASSERT_TRUE(again) << message(again);
+  EXPECT_EQ(again->to_json(), json);
+  EXPECT_LT(to_line(json).size(), kMaxFrameBytes);
+}
+
+}  // namespace
+}  // namespace footplate

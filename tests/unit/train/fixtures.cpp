@@ -1,0 +1,127 @@
+#include "tests/unit/train/fixtures.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "runtime/comm/sim/communicator.h"
+#include "runtime/control/schema_table.h"
+
+namespace footplate::testing {
+namespace {
+
+/// 20 kB of text that a model can learn something from.
+std::string corpus_path() {
+  const auto path = std::filesystem::path(::testing::TempDir()) / "footplate-train-test.txt";
+  static const bool written = [&] {
+    std::ofstream out(path);
+    for (int line = 0; line < 500; ++line)
+      out << "line " << line << " of " << line * line % 97 << " and then on to the next\n";
+    return true;
+  }();
+  (void)written;
+  return path.string();
+}
+
+void run_ranks(int world_size, const std::function<void(int rank, Communicator&, Progress&)>& body) {
+  SimWorld world(world_size);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < world_size; ++rank) {
+    threads.emplace_back([&, rank] {
+      Ledger ledger;
+      Progress progress;
+      const auto communicator = world.communicator(rank, ledger, progress);
+      body(rank, *communicator, progress);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+
+StepGate::Verdict FreeGate::enter(std::int64_t step) {
+  if (const auto change = changes_.find(step); change != changes_.end()) {
+    settings_.set(change->second.name, change->second.value, "test");
+    moved[step] = steerable_.settings_changed(settings_, step);
+  }
+  if (const auto call = calls_.find(step); call != calls_.end())
+    results.emplace(step, steerable_.call(call->second, step));
+  return step < settings_.integer("train.steps") ? Verdict::train : Verdict::end;
+}
+
+Result<Saved> MemorySaver::save(const Snapshot& snapshot) {
+  if (disk_full) return fail(ErrorKind::failed, "no space left");
+  const std::string path = "step-" + std::to_string(snapshot.step) + snapshot.tag;
+  Copy& copy = checkpoints[path];
+  copy.progress = snapshot.progress;
+  for (const StateEntry& entry : snapshot.state.entries())
+    copy.tensors[entry.name].assign(static_cast<const char*>(entry.data), entry.bytes);
+  return Saved{path, 1};
+}
+
+Result<Json> MemorySaver::load(const std::string& checkpoint, const StateTable& into) {
+  const auto found = checkpoints.find(checkpoint);
+  if (found == checkpoints.end()) return fail(ErrorKind::usage, "no such checkpoint");
+  for (const StateEntry& entry : into.entries())
+    std::memcpy(entry.data, found->second.tensors.at(entry.name).data(), entry.bytes);
+  return found->second.progress;
+}
+
+Settings small_settings(const std::vector<std::string>& assignments) {
+  const Schema schema = runtime_schema();
+  Settings settings = Settings::defaults(schema);
+  const auto set = [&](const std::string& name, const std::string& text) {
+    const auto value = schema.check_text(name, text);
+    if (!value) throw std::invalid_argument(value.error().message);
+    settings.set(name, *value, "test");
+  };
+  set("data.corpus", corpus_path());
+  for (const char* assignment :
+       {"model.layers=2", "model.heads=2", "model.width=32", "model.context=16", "model.elements=50",
+        "model.step_ms=0", "train.steps=10", "train.batch_size=7", "sched.warmup_steps=4",
+        "sched.base_lr=0.01", "eval.every=0", "eval.at_end=false", "ckpt.every=0", "guard.check_every=0",
+        "log.every=1", "run.threads=1", "comm.bucket_mb=0.02"}) {
+    const std::string text = assignment;
+    set(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+  }
+  for (const std::string& text : assignments)
+    set(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+  return settings;
+}
+
+std::vector<std::uint64_t> train(int world_size, const Settings& settings,
+                                 const std::function<void(Rank&)>& before,
+                                 const std::function<void(Rank&)>& after) {
+  std::vector<std::uint64_t> hashes(static_cast<std::size_t>(world_size));
+  run_ranks(world_size, [&](int rank, Communicator& communicator, Progress& progress) {
+    MemorySink sink;
+    MemorySaver saver;
+    auto trainer = Trainer::create({settings, communicator, progress, world_size, &saver, &sink, {}});
+    ASSERT_TRUE(trainer) << trainer.error().message;
+    FreeGate gate(settings, **trainer);
+    Rank me{communicator, progress, **trainer, gate, sink, saver};
+    if (before) before(me);
+    const auto ending = (*trainer)->run(gate);
+    ASSERT_TRUE(ending) << ending.error().message;
+    if (after) after(me);
+    hashes[static_cast<std::size_t>(rank)] = (*trainer)->state().hash();
+  });
+  return hashes;
+}
+
+std::vector<std::string> train_to_failure(int world_size, const Settings& settings) {
+  std::vector<std::string> messages(static_cast<std::size_t>(world_size));
+  run_ranks(world_size, [&](int rank, Communicator& communicator, Progress& progress) {
+    auto trainer = Trainer::create({settings, communicator, progress, world_size, nullptr, nullptr, {}});
+    ASSERT_TRUE(trainer) << trainer.error().message;
+    FreeGate gate(settings, **trainer);
+    const auto ending = (*trainer)->run(gate);
+    if (!ending) messages[static_cast<std::size_t>(rank)] = ending.error().message;
+  });
+  return messages;
+}
+
+}  // namespace footplate::testing

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protocol/settings.h"
+#include "runtime/train/trainer.h"
+
+namespace footplate::testing {
+
+/// A gate without control: lets every step pass, and applies what a test planned.
+class FreeGate : public StepGate {
+ public:
+  FreeGate(Settings settings, Steerable& steerable) : settings_(std::move(settings)), steerable_(steerable) {}
+
+  /// At the top of `step`, on every rank.
+  void change_at(std::int64_t step, std::string name, Value value) {
+    changes_[step] = {std::move(name), std::move(value)};
+  }
+  void call_at(std::int64_t step, Call call) { calls_[step] = std::move(call); }
+  void abandon_calls() { abandon_ = true; }
+
+  Verdict enter(std::int64_t step) override;
+  Ending ending() const override { return {}; }
+  const Settings& settings() const override { return settings_; }
+  bool abandon() const override { return abandon_; }
+  void report_state_hash(std::int64_t step, std::uint64_t hash) override { hashes[step] = hash; }
+  void publish(const std::string& topic, Json data) override { events[topic].push_back(std::move(data)); }
+
+  std::map<std::int64_t, std::uint64_t> hashes;
+  std::map<std::string, std::vector<Json>> events;
+  std::map<std::int64_t, std::vector<Moved>> moved;
+  std::map<std::int64_t, Result<Json>> results;
+
+ private:
+  struct PlannedChange {
+    std::string name;
+    Value value;
+  };
+  Settings settings_;
+  Steerable& steerable_;
+  std::map<std::int64_t, PlannedChange> changes_;
+  std::map<std::int64_t, Call> calls_;
+  bool abandon_ = false;
+};
+
+/// A saver in memory: every checkpoint is a copy of the state.
+class MemorySaver : public Saver {
+ public:
+  struct Copy {
+    std::map<std::string, std::string> tensors;
+    Json progress;
+  };
+  Result<Saved> save(const Snapshot& snapshot) override;
+  Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
+
+  std::map<std::string, Copy> checkpoints;
+  bool disk_full = false;
+};
+
+class MemorySink : public Sink {
+ public:
+  void write(const Json& metrics) override { lines.push_back(metrics); }
+  std::vector<Json> lines;
+};
+
+/// A tiny model on a text of its own, or the synthetic task: defaults, then "name=value" texts.
+Settings small_settings(const std::vector<std::string>& assignments = {});
+
+/// One rank of a simulated world, with everything a trainer needs.
+struct Rank {
+  Communicator& communicator;
+  Progress& progress;
+  Trainer& trainer;
+  FreeGate& gate;
+  MemorySink& sink;
+  MemorySaver& saver;
+};
+
+/// Trains on `world_size` simulated ranks and returns each one's final state hash. `before` runs on each
+/// rank's thread between construction and run(), `after` when run() has succeeded.
+std::vector<std::uint64_t> train(int world_size, const Settings& settings,
+                                 const std::function<void(Rank&)>& before = {},
+                                 const std::function<void(Rank&)>& after = {});
+
+/// The same for runs that are meant to fail: every rank's error message.
+std::vector<std::string> train_to_failure(int world_size, const Settings& settings);
+
+}  // namespace footplate::testing

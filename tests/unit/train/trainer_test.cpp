@@ -1,0 +1,235 @@
+// Training through the trainer's door, on simulated ranks: what has to be bit-equal, and what nearly so.
+#include "runtime/train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+
+#include "tests/unit/train/fixtures.h"
+
+namespace footplate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using testing::Rank;
+using ::testing::SizeIs;
+using testing::small_settings;
+using testing::train;
+using testing::train_to_failure;
+
+/// The one hash that all ranks ended with.
+std::uint64_t final_hash(int world_size, const std::vector<std::string>& assignments,
+                         const std::function<void(Rank&)>& before = {}) {
+  const auto hashes = train(world_size, small_settings(assignments), before);
+  EXPECT_THAT(std::set<std::uint64_t>(hashes.begin(), hashes.end()), SizeIs(1)) << "the ranks ended apart";
+  return hashes.front();
+}
+
+/// Rank 0's metrics of a whole run.
+std::vector<Json> metrics_of(int world_size, const std::vector<std::string>& assignments,
+                             const std::function<void(Rank&)>& before = {}) {
+  std::vector<Json> lines;
+  train(world_size, small_settings(assignments), before, [&](Rank& rank) {
+    if (rank.communicator.rank() == 0) lines = rank.sink.lines;
+  });
+  return lines;
+}
+
+/// Every rank's parameters side by side with another run's would need a tolerance: losses are compared.
+void expect_same_losses(const std::vector<Json>& some, const std::vector<Json>& others, double tolerance) {
+  ASSERT_EQ(some.size(), others.size());
+  for (std::size_t i = 0; i < some.size(); ++i)
+    EXPECT_NEAR(some[i].at("train/loss").get<double>(), others[i].at("train/loss").get<double>(), tolerance);
+}
+
+TEST(Trainer, OverlapChangesNothing) {
+  const auto off = final_hash(3, {"comm.overlap=off"});
+  EXPECT_EQ(final_hash(3, {"comm.overlap=on"}), off);
+  EXPECT_EQ(final_hash(3, {"comm.overlap=auto"}), off);
+  EXPECT_EQ(final_hash(3, {"comm.overlap=on", "comm.bucket_mb=64"}), off);
+}
+
+TEST(Trainer, AccumulationAndNumberOfRanksChangeOnlyRounding) {
+  const auto whole = metrics_of(1, {});
+  EXPECT_LT(whole.back().at("train/loss").get<double>(), whole.front().at("train/loss").get<double>() - 0.5);
+  expect_same_losses(metrics_of(1, {"train.micro_batch=3"}), whole, 2e-3);
+  expect_same_losses(metrics_of(2, {}), whole, 2e-3);
+  expect_same_losses(metrics_of(3, {"train.micro_batch=2"}), whole, 2e-3);
+}
+
+TEST(Trainer, SyntheticParametersAreBitEqualOnAnyNumberOfRanks) {
+  const std::vector<std::string> task{"run.task=synthetic"};
+  const auto one = final_hash(1, task);
+  for (const int world_size : {2, 3, 9}) EXPECT_EQ(final_hash(world_size, task), one);  // 9: empty slices
+  EXPECT_NE(final_hash(1, {"run.task=synthetic", "run.seed=2"}), one);
+}
+
+TEST(Trainer, SyntheticParametersDependOnTheExactStepOfAChange) {
+  const auto changed_at = [](std::int64_t step) {
+    return final_hash(2, {"run.task=synthetic"},
+                      [step](Rank& rank) { rank.gate.change_at(step, "optim.lr_scale", 0.5); });
+  };
+  EXPECT_EQ(changed_at(5), changed_at(5));
+  EXPECT_NE(changed_at(5), changed_at(6));
+}
+
+TEST(Trainer, EvaluationNeverChangesTraining) {
+  const auto never = final_hash(2, {});
+  EXPECT_EQ(final_hash(2, {"eval.every=1"}), never);
+  EXPECT_EQ(final_hash(2, {"eval.every=7"}), never);
+}
+
+TEST(Trainer, LearningRateFollowsTheSettings) {
+  const auto lines = metrics_of(1, {"sched.kind=constant"},
+                                [](Rank& rank) { rank.gate.change_at(6, "sched.base_lr", 0.02); });
+  EXPECT_DOUBLE_EQ(lines[0].at("train/lr").get<double>(), 0.0025);
+  EXPECT_DOUBLE_EQ(lines[5].at("train/lr").get<double>(), 0.01);
+  EXPECT_DOUBLE_EQ(lines[6].at("train/lr").get<double>(), 0.02);
+}
+
+TEST(Trainer, SaysHowTheComputedLearningRateMoved) {
+  train(
+      1, small_settings({"sched.kind=constant"}),
+      [](Rank& rank) {
+        rank.gate.change_at(6, "optim.lr_scale", 0.5);
+        rank.gate.change_at(7, "log.every", std::int64_t{2});
+      },
+      [](Rank& rank) {
+        ASSERT_THAT(rank.gate.moved[6], SizeIs(1));
+        EXPECT_EQ(rank.gate.moved[6][0].name, "optim.lr");
+        EXPECT_DOUBLE_EQ(std::get<double>(rank.gate.moved[6][0].before), 0.01);
+        EXPECT_DOUBLE_EQ(std::get<double>(rank.gate.moved[6][0].after), 0.005);
+        EXPECT_THAT(rank.gate.moved[7], SizeIs(0));
+      });
+}
+
+TEST(Trainer, EverySteppedSettingCanChangeUnderWay) {
+  const std::vector<std::pair<std::string, Value>> changes{{"train.micro_batch", std::int64_t{2}},
+                                                           {"train.clip_norm", 0.0},
+                                                           {"sched.kind", std::string("linear")},
+                                                           {"optim.weight_decay", 0.0},
+                                                           {"optim.eps", 1e-6},
+                                                           {"comm.bucket_mb", 0.001},
+                                                           {"comm.overlap", std::string("on")},
+                                                           {"eval.every", std::int64_t{1}},
+                                                           {"log.every", std::int64_t{3}}};
+  final_hash(2, {}, [&](Rank& rank) {
+    for (std::size_t i = 0; i < changes.size(); ++i)
+      rank.gate.change_at(static_cast<std::int64_t>(i) + 1, changes[i].first, changes[i].second);
+  });
+}
+
+TEST(Trainer, ClippingBoundsTheUpdateByTheGlobalNorm) {
+  const auto free = metrics_of(1, {"train.clip_norm=0"});
+  const auto wide = metrics_of(1, {"train.clip_norm=1000"});
+  EXPECT_EQ(free.back().at("train/loss"), wide.back().at("train/loss"));
+  const auto tight = metrics_of(1, {"train.clip_norm=0.1", "optim.eps=0.1"});
+  EXPECT_NE(metrics_of(1, {"train.clip_norm=0", "optim.eps=0.1"}).back().at("train/loss"),
+            tight.back().at("train/loss"));
+  EXPECT_GT(free.front().at("train/grad_norm").get<double>(), 0.1);
+}
+
+TEST(Trainer, MetricsHaveTheirNames) {
+  const auto lines = metrics_of(2, {"eval.every=10"});
+  for (const char* name : {"step", "time", "branch", "train/loss", "train/lr", "train/epoch",
+                           "train/grad_norm", "perf/step_ms", "perf/tokens_per_s", "perf/data_ms",
+                           "perf/forward_ms", "perf/backward_ms", "perf/reduce_ms", "perf/optimizer_ms"})
+    EXPECT_TRUE(lines[3].contains(name)) << name;
+  EXPECT_EQ(lines[3].at("step"), 4);
+  EXPECT_TRUE(lines.back().contains("eval/loss"));
+  EXPECT_TRUE(lines.back().contains("eval/seconds"));
+}
+
+TEST(Trainer, ResumeIsBitExact) {
+  const auto whole = final_hash(2, {"eval.every=4"});
+  for (const std::int64_t at : {1, 3, 4, 9}) {
+    std::map<int, testing::MemorySaver> kept;
+    std::mutex mutex;
+    train(
+        2, small_settings({"eval.every=4"}),
+        [&](Rank& rank) {
+          rank.gate.call_at(at, {"ckpt.save", {{"tag", "x"}}});
+        },
+        [&](Rank& rank) {
+          const std::lock_guard lock(mutex);
+          kept[rank.communicator.rank()].checkpoints = rank.saver.checkpoints;
+        });
+    EXPECT_EQ(final_hash(2, {"eval.every=4"},
+                         [&](Rank& rank) {
+                           rank.saver.checkpoints = kept.at(rank.communicator.rank()).checkpoints;
+                           const auto loaded = rank.trainer.load("step-" + std::to_string(at) + "x");
+                           ASSERT_TRUE(loaded) << loaded.error().message;
+                           ASSERT_EQ(rank.trainer.step(), at);
+                         }),
+              whole);
+  }
+}
+
+TEST(Trainer, ASaveThatFailsOnOneRankFailsOnAllAndTrainingGoesOn) {
+  const auto undisturbed = final_hash(2, {});
+  EXPECT_EQ(final_hash(2, {"ckpt.every=5"},
+                       [](Rank& rank) { rank.saver.disk_full = rank.communicator.rank() == 1; }),
+            undisturbed);
+  train(
+      2, small_settings(),
+      [](Rank& rank) {
+        rank.saver.disk_full = rank.communicator.rank() == 1;
+        rank.gate.call_at(3, {"ckpt.save", Json::object()});
+      },
+      [](Rank& rank) {
+        ASSERT_FALSE(rank.gate.results.at(3));
+        EXPECT_EQ(rank.gate.results.at(3).error().message, "rank 1: no space left");
+      });
+}
+
+TEST(Trainer, AStepThatThrowsOnOneRankEndsAllOfThemWithItsReason) {
+  setenv("FOOTPLATE_FAULT", "step_throw:rank=1:step=5", 1);
+  const auto messages = train_to_failure(3, small_settings());
+  unsetenv("FOOTPLATE_FAULT");
+  EXPECT_THAT(messages, Each(AllOf(HasSubstr("step 5 failed"), HasSubstr("rank 1: injected"))));
+}
+
+TEST(Trainer, AFlippedBitShowsInTheHashes) {
+  setenv("FOOTPLATE_FAULT", "flip_bit:rank=1:step=6", 1);
+  std::map<std::int64_t, std::set<std::uint64_t>> hashes;
+  std::mutex mutex;
+  train(2, small_settings({"guard.check_every=3"}), {}, [&](Rank& rank) {
+    const std::lock_guard lock(mutex);
+    for (const auto& [step, hash] : rank.gate.hashes) hashes[step].insert(hash);
+  });
+  unsetenv("FOOTPLATE_FAULT");
+  EXPECT_THAT(hashes[3], SizeIs(1));
+  EXPECT_THAT(hashes[6], SizeIs(1));
+  EXPECT_THAT(hashes[9], SizeIs(2));
+}
+
+TEST(Trainer, TagsThatAreNoFolderNamesAreRefused) {
+  train(1, small_settings(), [](Rank& rank) {
+    Order order;
+    order.calls = {{"ckpt.save", {{"tag", "../up"}}}};
+    const auto refused = rank.trainer.prepare(order, small_settings());
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("../up"));
+    order.calls = {{"ckpt.save", {{"tag", "before-spike_2"}}}};
+    EXPECT_TRUE(rank.trainer.prepare(order, small_settings()));
+  });
+}
+
+TEST(Trainer, ACorpusThatIsMissingIsAUsageError) {
+  Progress progress;
+  train(1, small_settings(), [&](Rank& rank) {
+    const auto trainer = Trainer::create(
+        {small_settings({"data.corpus=no/such"}), rank.communicator, progress, 1, nullptr, nullptr, {}});
+    ASSERT_FALSE(trainer);
+    EXPECT_EQ(trainer.error().kind, ErrorKind::usage);
+  });
+}
+
+}  // namespace
+}  // namespace footplate
