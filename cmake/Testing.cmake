@@ -1,10 +1,10 @@
 # footplate_test(NAME SOURCES a.cpp … LIBRARIES x … [LABELS unit]): one GoogleTest program, one CTest test.
-find_package(GTest REQUIRED)
 set(FOOTPLATE_PYTHON /usr/bin/python3 CACHE FILEPATH "Python that runs the tests with several processes or a terminal")
 function(footplate_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS")
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE footplate_flags ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  footplate_precompile_test(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)

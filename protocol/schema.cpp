@@ -31,19 +31,6 @@ std::string join(const std::vector<std::string>& items, std::string_view between
   return text;
 }
 
-std::string range_text(const Range& range, std::string_view unit) {
-  if (!range.bounded()) return {};
-  const std::string tail = unit.empty() ? "" : " " + std::string(unit);
-  const bool lower = range.min != -std::numeric_limits<double>::infinity();
-  const bool upper = range.max != std::numeric_limits<double>::infinity();
-  if (lower && upper)
-    return (range.exclusive_min ? "above " + shortest(range.min) + ", at most "
-                                : shortest(range.min) + " to ") +
-           shortest(range.max) + tail;
-  if (lower) return (range.exclusive_min ? "above " : "at least ") + shortest(range.min) + tail;
-  return "at most " + shortest(range.max) + tail;
-}
-
 /// Type, unit, range and choices of one value; `name` opens the message.
 template <class Spec>
 Result<Value> checked(const std::string& name, const Spec& spec, const Json& json) {
@@ -200,6 +187,19 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
     }
   }
   return best;
+}
+
+std::string range_text(const Range& range, std::string_view unit) {
+  if (!range.bounded()) return {};
+  const std::string tail = unit.empty() ? "" : " " + std::string(unit);
+  const bool lower = range.min != -std::numeric_limits<double>::infinity();
+  const bool upper = range.max != std::numeric_limits<double>::infinity();
+  if (lower && upper)
+    return (range.exclusive_min ? "above " + shortest(range.min) + ", at most "
+                                : shortest(range.min) + " to ") +
+           shortest(range.max) + tail;
+  if (lower) return (range.exclusive_min ? "above " : "at least ") + shortest(range.min) + tail;
+  return "at most " + shortest(range.max) + tail;
 }
 
 std::string allowed(const SettingSpec& spec) {

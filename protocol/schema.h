@@ -136,7 +136,10 @@ class Schema {
   static Result<Schema> from_json(const Json& json);
 };
 
-/// "10..1000 steps", "> 0", "one of adamw sgd": what a setting allows, in words.
+/// "0.001 to 10 steps", "at least 1"; empty where nothing bounds it.
+std::string range_text(const Range& range, std::string_view unit);
+
+/// "10 to 1000 steps", "above 0", "one of adamw, sgd": what a setting allows, in words.
 std::string allowed(const SettingSpec& spec);
 
 /// The candidate with the smallest edit distance, if it is near enough to be meant; empty otherwise.

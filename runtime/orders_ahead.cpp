@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace footplate {
 namespace {
 
+constexpr std::string_view kRulePrefix = "rule ";  ///< of a session: the run's own rules (docs/lua.md)
+
 std::string changes_text(const Order& order) {
   std::string text;
   for (const auto& change : order.changes)
     text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", change.name, display(change.value));
+  for (const auto& call : order.calls) text += (text.empty() ? "" : ", ") + to_text(call);
   return text;
 }
 
@@ -42,38 +47,63 @@ Result<Json> read_file(const std::filesystem::path& path) {
   return fail(ErrorKind::usage, "can't read " + path.string() + ": it is no list of orders");
 }
 
+/// Adds one, checked; what it is, for people. Nothing: it was left out, and that is said.
+std::optional<std::string> add(OrdersAhead& ahead, const Json& item, const Schema& schema, const char* from) {
+  auto order =
+      order_from_json(item).and_then([&](Order given) { return checked_order(schema, std::move(given)); });
+  if (!order || !order->at_step) {
+    ahead.said.push_back(fmt::format("an order of the {} is left out: {}", from,
+                                     order ? "it has no step" : order.error().message));
+    return std::nullopt;
+  }
+  ahead.last_id = std::max(ahead.last_id, order->id);
+  std::string what =
+      fmt::format("{} at step {}: {}", source_of(*order), *order->at_step, changes_text(*order));
+  const std::int64_t at = *order->at_step;
+  ahead.orders.push_back({*std::move(order), at, /*targeted=*/true});
+  return what;
+}
+
+/// Those of the checkpoint that the list of the journal doesn't tell of.
+void add_kept(OrdersAhead& ahead, const Json& kept, const Json& list, const Schema& schema) {
+  for (const Json& item : kept) {
+    const auto id = item.value("id", std::uint64_t{0});
+    const bool known = std::any_of(list.begin(), list.end(), [id](const Json& other) {
+      return other.value("id", std::uint64_t{0}) == id;
+    });
+    if (known || item.value("session", "").starts_with(kRulePrefix)) continue;
+    if (const auto what = add(ahead, item, schema, "checkpoint"))
+      ahead.said.push_back("scheduled again: " + *what);
+  }
+}
+
 }  // namespace
 
 Result<OrdersAhead> read_orders_ahead(const std::filesystem::path& path, const Schema& schema,
-                                      std::uint64_t held, std::int64_t step) {
+                                      const Json& kept, std::uint64_t held, std::int64_t step) {
   OrdersAhead ahead;
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return ahead;
-  const auto file = read_file(path);
-  if (!file) return tl::unexpected(file.error());
-  const bool replay = file->value("why", "") == "replay";
-  const Json& list = (*file)["orders"];
+  Json file = {{"orders", Json::array()}};
+  if (std::filesystem::exists(path, ignored)) {
+    auto given = read_file(path);
+    if (!given) return tl::unexpected(given.error());
+    file = *std::move(given);
+  }
+  const bool replay = file.value("why", "") == "replay";
+  const Json& list = file["orders"];
   for (std::size_t i = held_by_checkpoint(list, held, step); i < list.size(); ++i) {
     const Json& item = list[i];
     if (!does_something(item)) continue;
-    auto order =
-        order_from_json(item).and_then([&](Order given) { return checked_order(schema, std::move(given)); });
-    if (!order || !order->at_step) {
-      ahead.said.push_back(fmt::format("an order of the journal is left out: {}",
-                                       order ? "it has no step" : order.error().message));
-      continue;
-    }
-    ahead.last_id = std::max(ahead.last_id, order->id);
-    const std::string what =
-        fmt::format("{} at step {}: {}", source_of(*order), *order->at_step, changes_text(*order));
+    const auto what = add(ahead, item, schema, "journal");
+    if (!what) continue;
     if (item.value("left_out", false)) {
-      ahead.said.push_back("left out, as the run failed twice after it: " + what + "; set it again by hand");
-      continue;
+      ahead.said.push_back("left out, as the run failed twice after it: " + *what + "; set it again by hand");
+      ahead.orders.pop_back();
+    } else if (!replay) {
+      ahead.said.push_back("scheduled again: " + *what);
     }
-    if (!replay) ahead.said.push_back("scheduled again: " + what);
-    const std::int64_t at = *order->at_step;
-    ahead.orders.push_back({*std::move(order), at, /*targeted=*/true});
   }
+  add_kept(ahead, kept, list, schema);
   // Gate and coordinator want them by step; within one, as they were applied.
   std::stable_sort(ahead.orders.begin(), ahead.orders.end(),
                    [](const Committed& a, const Committed& b) { return a.step < b.step; });

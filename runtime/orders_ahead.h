@@ -10,9 +10,11 @@
 
 namespace footplate {
 
-/// Orders that are committed before training starts, each for its step: what a crash undid, or the journal of
-/// a run that is replayed. `footplate run` and `footplate replay` leave them in orders-K.json of the run
-/// directory (console/launch/history.h); every rank reads the same file, so nothing has to be agreed on.
+/// Orders that are committed before training starts, each for its step: what a crash undid, the journal of a
+/// run that is replayed, and what was agreed for a later step when the checkpoint was written. `footplate
+/// run` and `footplate replay` leave the first two in orders-K.json of the run directory
+/// (console/launch/history.h), the last is in the manifest; every rank reads the same, so nothing has to be
+/// agreed on.
 struct OrdersAhead {
   std::vector<Committed> orders;  ///< in the order in which they were applied once
   std::vector<std::string> said;  ///< one line each, for people: what is scheduled, what is left out and why
@@ -22,8 +24,10 @@ struct OrdersAhead {
 /// `held` is the last order that the checkpoint holds which this start goes on from at `step`, in the order
 /// of application (that is not the order of numbers: an order for a later step is applied after younger
 /// ones). It and all before it are left out, and so are those that change nothing. An order that the schema
-/// no longer allows is left out and said. No file: no orders. Error (usage): the file can't be read.
+/// no longer allows is left out and said. `kept`: the manifest's; what the file tells of one counts for more,
+/// and those of rules are left out, as the rules come again by themselves. No file: only those. Error
+/// (usage): the file can't be read.
 Result<OrdersAhead> read_orders_ahead(const std::filesystem::path& file, const Schema& schema,
-                                      std::uint64_t held, std::int64_t step);
+                                      const Json& kept, std::uint64_t held, std::int64_t step);
 
 }  // namespace footplate

@@ -201,6 +201,7 @@ class Rank {
     given_ = std::move(merged.given);
     last_order_ = manifest->journal;
     store_ = manifest->store;
+    kept_orders_ = manifest->orders;
     if (session_->rank() == 0)
       for (const std::string& difference : merged.differences) records_->warn("resumed with " + difference);
     return schema_.check_combination(settings_);
@@ -209,7 +210,7 @@ class Rank {
   /// Orders of an earlier start, or of the run that this one replays.
   Result<void> read_orders() {
     auto ahead = read_orders_ahead(options_.run_directory / fmt::format("orders-{}.json", options_.start),
-                                   schema_, last_order_, trainer_->step());
+                                   schema_, kept_orders_, last_order_, trainer_->step());
     if (auto agreed = agree(*communicator_, ahead ? Result<void>() : tl::unexpected(ahead.error())); !agreed)
       return agreed;
     ahead_ = *std::move(ahead);
@@ -229,6 +230,7 @@ class Rank {
       return applied != 0 ? applied : last_order_;
     };
     saver.store = [this] { return control_->gate().store(); };
+    saver.orders = [this] { return control_->gate().orders_ahead(); };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
     saver_ = std::make_unique<CheckpointSaver>(std::move(saver), disk_);
     if (session_->rank() == 0)
@@ -320,7 +322,9 @@ class Rank {
   /// An error that the other ranks don't know of: they may wait for this one in a collective, for ever.
   [[noreturn]] void give_up(const Error& error, const Json& result) {
     records_->warn("ending all ranks: " + error.message);
-    std::fprintf(stderr, "footplate: rank %d: %s\n", session_->rank(), error.message.c_str());
+    const std::string who = fmt::format("rank {}: ", session_->rank());
+    const bool named = error.message.starts_with(who);
+    std::fprintf(stderr, "footplate: %s%s\n", named ? "" : who.c_str(), error.message.c_str());
     let_no_signal_reach_control();
     records_.reset();  // what is queued reaches the disk
     // Rank 0 may be the one that was lost, or be ended by the abort before it has written.
@@ -392,7 +396,8 @@ class Rank {
   std::uint64_t last_order_ = 0;  ///< of the checkpoint resumed from
   Json given_ = Json::object();   ///< what this start's configuration set otherwise than that checkpoint
   OrdersAhead ahead_;
-  Json store_ = Json::object();  ///< of it, too
+  Json store_ = Json::object();       ///< of it, too
+  Json kept_orders_ = Json::array();  ///< that were agreed for later steps when it was written
 
   std::vector<std::int64_t> pids_;  ///< of every rank
 

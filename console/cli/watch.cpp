@@ -112,7 +112,7 @@ class Watch final : public Background {
   bool over() const override { return !link_.connected() && link_.record().life != Life::live; }
   bool is_complete(const std::string&) override { return true; }
   Completions complete(const std::string&) override { return {}; }
-  void nothing_to_cancel() override {}
+  bool nothing_to_cancel() override { return false; }
 
  private:
   std::vector<std::string> shown() const {

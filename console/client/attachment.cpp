@@ -138,7 +138,8 @@ bool Attachment::is_over() const {
 }
 
 void Attachment::update_prompt() {
-  terminal_->set_prompt(printable(prompt_text(name_, status_, role_, link_.connected())));
+  terminal_->set_prompt(asking_ ? "really? [y/N] "
+                                : printable(prompt_text(name_, status_, role_, link_.connected())));
 }
 
 // --- the link ---
@@ -148,6 +149,7 @@ void Attachment::connected(const Json& hello) {
   role_ = text_of(hello, "role");
   feed_.own_session(session_);
   lost_since_.reset();
+  behind_ = true;
   if (!options_.role.empty()) {
     link_.ask({{"op", "role"}, {"role", options_.role}}, [this](const Result<Json>& answer) {
       if (answer)
@@ -224,6 +226,10 @@ void Attachment::said(const Json& message) {
     const bool talk = text_of(message, "stream") == "talk";
     return terminal_->show(text_of(message, "text"), talk ? Terminal::Kind::talk : Terminal::Kind::value);
   }
+  if (type == "question") {
+    question_ = Question{integer_of(message, "question", 0), text_of(message, "text")};
+    return;
+  }
   if (type != "event") return;
   const std::string topic = text_of(message, "topic");
   const auto data = message.find("data");
@@ -245,7 +251,13 @@ void Attachment::ask_status() {
 
 void Attachment::know(const Json& status) {
   if (!status.is_object()) return;
+  // A status may be a moment older than the last metrics; a run that really goes on from an earlier step says
+  // so twice.
+  const std::int64_t shown = integer_of(status_, "step", 0);
+  const bool behind = integer_of(status, "step", 0) < shown;
   status_ = status;
+  if (behind && !std::exchange(behind_, true)) status_["step"] = shown;
+  if (!behind) behind_ = false;
   const std::string notes = notes_of(status);
   const bool news = without_digits(notes) != without_digits(notes_);
   notes_ = notes;

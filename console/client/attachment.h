@@ -39,10 +39,10 @@ class Attachment final : public Background {
   int descriptor() const override { return link_.fd(); }
   std::chrono::milliseconds patience() const override;
   void look() override;
-  bool over() const override { return over_; }
+  bool over() const override { return over_ || (asking_ && chunk_ended_); }
   bool is_complete(const std::string& text) override;
   Completions complete(const std::string& before_cursor) override;
-  void nothing_to_cancel() override;
+  bool nothing_to_cancel() override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -64,6 +64,7 @@ class Attachment final : public Background {
   // attachment_input.cpp: what is typed
   std::optional<End> use(const std::string& input);
   Outcome evaluate(const std::string& code);
+  void answer_question();
   void finish(const Result<Json>& answer, const std::string& code, bool sent);
   void meta(const std::string& command);
   void watch(const std::string& arguments);
@@ -81,11 +82,19 @@ class Attachment final : public Background {
   std::string role_;
   std::string session_;
   std::string notes_;  ///< as last shown
+  struct Question {
+    std::int64_t number = 0;
+    std::string text;
+  };
+  std::optional<Question> question_;  ///< of the running chunk, not yet shown
+  bool asking_ = false;               ///< what is typed is its answer
+  bool chunk_ended_ = true;
   bool over_ = false;
   bool left_ = false;           ///< \q
   bool was_connected_ = false;  ///< at least once
   bool greeted_ = false;
-  bool more_ = false;  ///< look() left something for the next one
+  bool behind_ = false;  ///< the last status had an earlier step than the prompt
+  bool more_ = false;    ///< look() left something for the next one
   std::int64_t last_order_ = 0;
   std::optional<Error> error_;
   Clock::time_point status_due_{};

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <memory>
 
@@ -44,11 +46,12 @@ bool is_own_word(const std::string& text) {
 }  // namespace
 
 bool Attachment::is_complete(const std::string& text) {
-  return is_own_word(trimmed(text)) || !is_incomplete_chunk(text);
+  return asking_ || is_own_word(trimmed(text)) || !is_incomplete_chunk(text);
 }
 
 Completions Attachment::complete(const std::string& before_cursor) {
   Completions completions;
+  if (asking_) return completions;
   const auto answer = link_.ask_now({{"op", "complete"}, {"code", before_cursor}}, kCompletionTakes);
   if (!answer || !answer->contains("items") || !(*answer)["items"].is_array()) return completions;
   completions.start = static_cast<std::size_t>(integer_of(*answer, "start", 0));
@@ -57,8 +60,9 @@ Completions Attachment::complete(const std::string& before_cursor) {
   return completions;
 }
 
-void Attachment::nothing_to_cancel() {
-  terminal_->show("still training · Ctrl-D detaches · run.stop() ends");
+bool Attachment::nothing_to_cancel() {
+  if (!asking_) terminal_->show("still training · Ctrl-D detaches · run.stop() ends");
+  return asking_;
 }
 
 std::optional<Attachment::End> Attachment::use(const std::string& input) {
@@ -82,10 +86,19 @@ Attachment::Outcome Attachment::evaluate(const std::string& code) {
   const auto answer = std::make_shared<std::optional<Result<Json>>>();
   bool interrupted = false;
   const bool sent = link_.connected();
-  link_.ask({{"op", "eval"}, {"code", code}, {"name", kChunkName}},
-            [answer](Result<Json> value) { *answer = std::move(value); });
+  chunk_ended_ = false;
+  question_.reset();
+  link_.ask({{"op", "eval"}, {"code", code}, {"name", kChunkName}, {"asks", terminal_->is_interactive()}},
+            [this, answer](Result<Json> value) {
+              *answer = std::move(value);
+              chunk_ended_ = true;
+            });
   while (!*answer) {
     if (over_) return Outcome::left;
+    if (question_) {
+      answer_question();
+      continue;
+    }
     switch (terminal_->wait()) {
       case Terminal::Woken::interrupted:
         interrupted = true;
@@ -101,6 +114,22 @@ Attachment::Outcome Attachment::evaluate(const std::string& code) {
   finish(**answer, code, sent);
   if (**answer) return Outcome::done;
   return interrupted ? Outcome::interrupted : Outcome::failed;
+}
+
+/// Everything but y and yes, in whatever case, is no, Ctrl-C and Ctrl-D too; and nothing where the chunk ends
+/// meanwhile.
+void Attachment::answer_question() {
+  const Question question = *std::exchange(question_, std::nullopt);
+  asking_ = true;
+  update_prompt();
+  terminal_->show(question.text);
+  const Terminal::Input input = terminal_->read();
+  asking_ = false;
+  update_prompt();
+  std::string said = trimmed(input.text);
+  std::transform(said.begin(), said.end(), said.begin(), [](unsigned char c) { return std::tolower(c); });
+  link_.ask({{"op", "answer"}, {"question", question.number}, {"yes", said == "y" || said == "yes"}},
+            [](const Result<Json>&) {});
 }
 
 void Attachment::finish(const Result<Json>& answer, const std::string& code, bool sent) {

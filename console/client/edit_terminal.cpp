@@ -316,10 +316,7 @@ unsigned char EditTerminal::enter() {
 }
 
 unsigned char EditTerminal::cancel() {
-  if (buffer().empty()) {
-    background_.nothing_to_cancel();
-    return CC_NORM;
-  }
+  if (buffer().empty() && !background_.nothing_to_cancel()) return CC_NORM;
   cancelled_ = true;
   const LineInfoW* line = ::el_wline(edit_);
   ::el_cursor(edit_, static_cast<int>(line->lastchar - line->cursor));

@@ -91,7 +91,7 @@ Terminal::Input PlainTerminal::read() {
         if (!person_) return {Input::Kind::end, ""};
         prompting_ = false;
         std::fputc('\n', stdout);
-        if (!more_ && buffer_.empty()) background_.nothing_to_cancel();
+        if (!more_ && buffer_.empty()) static_cast<void>(background_.nothing_to_cancel());
         return {Input::Kind::cancelled, ""};
       case Event::ended:
         return {Input::Kind::end, ""};

@@ -37,8 +37,8 @@ class Background {
   virtual bool is_complete(const std::string& text) = 0;
   virtual Completions complete(const std::string& before_cursor) = 0;
 
-  /// Ctrl-C where nothing is typed.
-  virtual void nothing_to_cancel() = 0;
+  /// Ctrl-C where nothing is typed. True: read() returns `cancelled`.
+  virtual bool nothing_to_cancel() = 0;
 };
 
 /// The way in and out of an interactive client: one region at the bottom is typed into, everything else

@@ -48,6 +48,22 @@ void Console::op_attach(Request& request) {
   request.answer(Json{{"others", std::move(others)}});
 }
 
+/// A chunk's question to the person at its client; only a chunk whose `eval` said that there is one asks.
+void Console::op_wait_answer(Request& request) {
+  Client& client = request.client;
+  client.open_question = request.answer;
+  send(client,
+       {{"type", "question"}, {"question", ++client.questions}, {"text", request.message.value("text", "")}});
+}
+
+void Console::op_answer(Request& request) {
+  Client& client = request.client;
+  if (!client.open_question || request.message.value("question", std::uint64_t{0}) != client.questions)
+    return request.answer(fail(ErrorKind::usage, "there is no such question, or it is answered"));
+  std::exchange(client.open_question, nullptr)(Json{{"yes", request.message.value("yes", false)}});
+  request.answer(Json::object());
+}
+
 /// By way of rank 0, which keeps the run's records.
 void Console::record_client(const Client& client, const char* state) {
   to_rank({{"type", "publish"},

@@ -161,7 +161,7 @@ void Automation::queue(Actor& actor, Firing firing, bool first) {
 }
 
 void Automation::pump(Actor& actor) {
-  if (actor.state == "failed" || !placed_) return;
+  if (actor.over() || !placed_) return;
   const bool runs = actor.client.lua && actor.client.lua->has_process();
   const bool wanted = actor.job.empty() ? !actor.queue.empty() || !actor.unregistered.empty()
                                         : !actor.script_sent || !actor.queue.empty();
@@ -451,7 +451,7 @@ bool Automation::ending() {
   }
   bool busy = false;
   for (const Actor* actor : actors())
-    busy = busy || (actor->state != "failed" && (!actor->queue.empty() || actor->firing));
+    busy = busy || (!actor->over() && (!actor->queue.empty() || actor->firing));
   return busy;
 }
 

@@ -54,6 +54,9 @@ class Automation {
   Outcome register_chunk(const Client& client, const Json& request);
   Result<Json> register_rule(const Client& client, const Json& request);  ///< of a job's script
   Result<Json> switch_off(const Client& client, std::int64_t rule);
+  /// Ends a job's script, and its rules. So it stays for new consoles and starts, until --script names it
+  /// again.
+  Result<Json> stop_job(const Client& client, const std::string& name);
   /// Whether any rule or job lives, and has to know what happens as it happens.
   bool follows() const;
   Json rules() const;
@@ -85,8 +88,10 @@ class Automation {
     Client client;    ///< its orders come from; its connection is none
     std::string job;  ///< name; empty: the process of the run's rules
     Json script;      ///< of a job: file, arguments
-    std::string state = "running";
+    std::string state =
+        "running";  ///< "rules" once its script has ended and left some; "done", "failed", "stopped"
     std::string error;
+    bool over() const { return state == "failed" || state == "stopped"; }
     std::deque<Firing> queue;
     std::optional<Firing> firing;           ///< in the process
     std::deque<std::int64_t> unregistered;  ///< chunks that the process hasn't run yet
@@ -134,6 +139,8 @@ class Automation {
   // automation_jobs.cpp
   void load_jobs();
   void start_script(Actor& actor);
+  void keep_state(const Actor& actor);
+  void switch_off_rules(const Actor& job, const std::string& why);
   void script_ended(Actor& actor, const Json& message);
   bool restart_script(Actor& actor, const std::string& why);
   void look_after(Actor& actor);
@@ -149,9 +156,10 @@ class Automation {
   std::list<Actor> jobs_;
   Client own_;                                             ///< its own orders: a stop after an error
   std::map<std::uint64_t, std::set<std::int64_t>> holds_;  ///< rules that training waits for
-  Json kept_jobs_ = Json::object();                        ///< of rules.json: {name: {"started", "state"}}
-  std::string started_;                                    ///< this start of the run
-  std::string begun_;                                      ///< the start whose on("start") has run
+  Json kept_jobs_ = Json::object();  ///< of rules.json: {name: {"started", "given", "state"}}
+  std::int64_t given_ = 0;           ///< how often job scripts were named on a command line
+  std::string started_;              ///< this start of the run
+  std::string begun_;                ///< the start whose on("start") has run
   std::int64_t next_chunk_ = 1;
   std::uint64_t last_handle_ = 0;
   double step_ms_ = 0;

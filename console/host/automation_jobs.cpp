@@ -35,6 +35,7 @@ void Automation::load_jobs() {
   const Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!plan.is_object()) return;
   unattended_ = plan.value("unattended", false);
+  given_ = plan.value("given", std::int64_t{0});
   for (const Json& script : plan.value("jobs", Json::array())) {
     Actor& actor = jobs_.emplace_back(kFirstJob + jobs_.size());
     actor.job = script.value("name", "job");
@@ -44,6 +45,12 @@ void Automation::load_jobs() {
     actor.client.user = own_.user;
     const Json before = kept_jobs_.value(actor.job, Json());
     actor.resumed = before.is_object();
+    if (before.is_object() && before.value("state", "") == "stopped" &&
+        before.value("given", given_) == given_) {
+      actor.state = "stopped";
+      actor.script_sent = true;
+      continue;
+    }
     // One that had run to its end, without rules, before this console took over: it isn't run again for that.
     if (actor.resumed && before.value("started", "") == started_ && before.value("state", "") == "done") {
       actor.state = "done";
@@ -57,7 +64,7 @@ void Automation::start_script(Actor& actor) {
   actor.state = "running";
   std::ifstream file(directory_ / "jobs" / actor.script.value("file", ""), std::ios::binary);
   const std::string code{std::istreambuf_iterator<char>(file), {}};
-  kept_jobs_[actor.job] = {{"started", started_}, {"state", "running"}};
+  keep_state(actor);
   save(/*durable=*/false);
   actor.client.lua->eval({{"type", "eval"},
                           {"id", "script"},
@@ -88,6 +95,7 @@ void Automation::look_after(Actor& actor) {
 }
 
 void Automation::script_ended(Actor& actor, const Json& message) {
+  if (actor.state == "stopped") return;
   const auto own = [&](const auto& item) { return item.second.job == actor.job; };
   const std::string error = error_from_json(message.value("error", Json())).message;
   if (message.value("lost", false) && restart_script(actor, error)) return;
@@ -96,16 +104,52 @@ void Automation::script_ended(Actor& actor, const Json& message) {
   const bool rules = std::any_of(table_.all().begin(), table_.all().end(),
                                  [&](const auto& item) { return own(item) && item.second.on(); });
   if (!failed && rules) actor.state = "rules";
-  kept_jobs_[actor.job] = {{"started", started_}, {"state", actor.state}};
-  dirty_ = true;
+  keep_state(actor);
   if (!failed || run_state_ == "ending" || run_state_ == "ended" || stopped_ || stopping_) return;
   actor.error = error;
-  for (auto& [number, rule] : table_.all())
-    if (rule.job == actor.job && rule.on()) switch_off(rule, "its job failed");
+  switch_off_rules(actor, "its job failed");
   const std::string text = "job " + actor.job + " failed: " + actor.error;
   append_to(directory_ / "log" / ("job-" + actor.job + ".log"), text + "\n");
   warn(text, {{"job", actor.job}});
   if (unattended_) act("run.stop", {{"error", text}});
+}
+
+void Automation::keep_state(const Actor& actor) {
+  kept_jobs_[actor.job] = {{"started", started_}, {"given", given_}, {"state", actor.state}};
+  dirty_ = true;
+}
+
+void Automation::switch_off_rules(const Actor& job, const std::string& why) {
+  for (auto& [number, rule] : table_.all())
+    if (rule.job == job.job && rule.on()) switch_off(rule, why);
+}
+
+Result<Json> Automation::stop_job(const Client& client, const std::string& name) {
+  const auto actor =
+      std::find_if(jobs_.begin(), jobs_.end(), [&](const Actor& job) { return job.job == name; });
+  if (actor == jobs_.end()) {
+    std::vector<std::string> known;
+    for (const Actor& job : jobs_) known.push_back(job.job);
+    const std::string near = nearest(name, known);
+    return fail(ErrorKind::usage,
+                "there is no job '" + name + "'" +
+                    (near.empty() ? "; jobs() lists them" : "; did you mean " + near + "?"));
+  }
+  if (client.role < Role::admin)
+    return fail(ErrorKind::refused, "stopping a job needs the role admin; this session has " +
+                                        std::string(to_string(client.role)));
+  if (actor->state != "running" && actor->state != "rules")
+    return fail(ErrorKind::usage, "job " + name + " has ended already: " + actor->state);
+  actor->state = "stopped";
+  actor->script_sent = true;
+  actor->queue.clear();
+  if (const auto firing = std::exchange(actor->firing, std::nullopt)) release(firing->hold, firing->rule);
+  const std::string why = "stopped by " + client.user;
+  switch_off_rules(*actor, "its job was " + why);
+  if (actor->client.lua) actor->client.lua->end({ErrorKind::script, "the job was " + why});
+  keep_state(*actor);
+  publish("job", {{"job", name}, {"text", why}});
+  return Json::object();
 }
 
 Result<Json> Automation::register_rule(const Client& client, const Json& request) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "console/host/connection.h"
 #include "console/host/event_ring.h"
 #include "console/host/lua_session.h"
+#include "console/host/waits.h"
 #include "protocol/schema.h"
 
 namespace footplate::host {
@@ -28,6 +30,8 @@ struct Client {
   int open_requests = 0;   ///< received and not yet answered
   std::deque<Json> evals;  ///< waiting for the running chunk to end
   std::optional<EventRing::Reader> reader;
+  std::uint64_t questions = 0;      ///< that its chunks have asked so far
+  Answer open_question;             ///< where the answer to the last of them goes; empty: nothing is asked
   std::unique_ptr<LuaSession> lua;  ///< from its first eval on
 
   bool gone = false;      ///< to be dropped at the end of the turn

@@ -70,6 +70,7 @@ class Console {
   // requests.cpp: what clients and scripts ask
   void client_line(Client& client, const std::string& line);
   void dispatch(const Operation* table, Request request);
+  void op_answer(Request& request);
   void op_attach(Request& request);
   void op_bye(Request& request);
   void op_call(Request& request);
@@ -80,6 +81,7 @@ class Console {
   void op_help(Request& request);
   void op_interrupt(Request& request);
   void op_jobs(Request& request);
+  void op_job_off(Request& request);
   void op_journal(Request& request);
   void op_metrics(Request& request);
   void op_order(Request& request);
@@ -95,6 +97,7 @@ class Console {
   Json status_now() const;
   void op_store(Request& request);
   void op_subscribe(Request& request);
+  void op_wait_answer(Request& request);
   void op_wait_call(Request& request);
   void op_wait_event(Request& request);
   void op_wait_order(Request& request);
@@ -116,7 +119,7 @@ class Console {
   void wait_call(Client& client, std::uint64_t order, std::int64_t call, std::optional<double> timeout_s,
                  Answer answer);
   void answer_with_outcome(Request& request, const std::string& ref, Until until, double timeout_s,
-                           Answer answer);
+                           const Answer& answer);
 
   // sessions.cpp: the Lua of clients
   void next_eval(Client& client);

@@ -127,7 +127,7 @@ void Console::wait_call(Client& client, std::uint64_t order, std::int64_t call,
 /// The final report of an order for a program; one that nobody agreed on in time is withdrawn first. An
 /// order for a later step is answered as soon as it is committed.
 void Console::answer_with_outcome(Request& request, const std::string& ref, Until until, double timeout_s,
-                                  Answer answer) {
+                                  const Answer& answer) {
   Client& client = request.client;
   const auto withdrawn = [answer, timeout_s](const std::string& waited_for) {
     return [answer, timeout_s, waited_for](Result<Json> outcome) {

@@ -28,17 +28,24 @@ const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_p
                                                          {"cancel", &Console::op_cancel},
                                                          {"orders", &Console::op_orders},
                                                          {"eval", &Console::op_eval},
+                                                         {"answer", &Console::op_answer},
                                                          {"interrupt", &Console::op_interrupt},
                                                          {"complete", &Console::op_complete},
                                                          {"help", &Console::op_help},
                                                          {"role", &Console::op_role},
                                                          {"attach", &Console::op_attach},
                                                          {"subscribe", &Console::op_subscribe},
+                                                         {"rules", &Console::op_rules},
+                                                         {"rule_off", &Console::op_rule_off},
+                                                         {"jobs", &Console::op_jobs},
+                                                         {"job_off", &Console::op_job_off},
+                                                         {"store", &Console::op_store},
                                                          {"bye", &Console::op_bye},
                                                          {nullptr, nullptr}};
 
 const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_order},
                                                       {"wait_order", &Console::op_wait_order},
+                                                      {"wait_answer", &Console::op_wait_answer},
                                                       {"wait_call", &Console::op_wait_call},
                                                       {"wait_step", &Console::op_wait_step},
                                                       {"status", &Console::op_status},
@@ -55,6 +62,7 @@ const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_ord
                                                       {"rules", &Console::op_rules},
                                                       {"rule_off", &Console::op_rule_off},
                                                       {"jobs", &Console::op_jobs},
+                                                      {"job_off", &Console::op_job_off},
                                                       {"store", &Console::op_store},
                                                       {nullptr, nullptr}};
 
@@ -232,7 +240,8 @@ void Console::op_eval(Request& request) {
                                   {"id", request.message.value("id", Json())},
                                   {"code", code},
                                   {"name", request.message.value("name", "chunk")},
-                                  {"timeout_s", request.message.value("timeout_s", 30.0)}});
+                                  {"timeout_s", request.message.value("timeout_s", 30.0)},
+                                  {"asks", request.message.value("asks", false)}});
   next_eval(request.client);  // answered by the session's result or error
 }
 

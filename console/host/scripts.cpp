@@ -120,6 +120,10 @@ void Console::op_jobs(Request& request) {
   request.answer(automation_.jobs());
 }
 
+void Console::op_job_off(Request& request) {
+  request.answer(automation_.stop_job(request.client, request.message.value("job", "")));
+}
+
 void Console::op_store(Request& request) {
   request.answer(view_.store());
 }

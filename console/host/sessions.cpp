@@ -70,6 +70,7 @@ void Console::next_eval(Client& client) {
     events.output = [this, &client](const Json& message) { send(client, message); };
     events.ended = [this, &client](const Json& message) {
       waits_.forget_script(client.id);  // an interrupted chunk may leave one behind
+      client.open_question = nullptr;
       --client.open_requests;
       send(client, message);
       next_eval(client);

@@ -15,7 +15,8 @@ void open_orders(lua_State* state, int own);     ///< orders, set, at, undo; han
 void open_functions(lua_State* state, int own);  ///< print, status, help, settings, journal
 void open_views(lua_State* state, int own);      ///< ranks, metrics
 
-void open_rules(lua_State* state, int own);  ///< every, after, on, rules, jobs
+void open_rules(lua_State* state, int own);  ///< every, after, on, rules
+void open_jobs(lua_State* state, int own);   ///< jobs
 void open_store(lua_State* state, int own);  ///< store
 
 /// What a script of the owner's own gets besides: io, os and arg. Bounded nowhere.
@@ -29,7 +30,8 @@ int register_stop_when(lua_State* state);
 void push_handle(lua_State* state, std::shared_ptr<StagedOrder> order, int call);
 
 /// Stages the fields of the table at `index`: { every = 10 } within `group`, or { log = { every = 10 } } and
-/// { ["log.every"] = 10 } where `group` is empty. A field `expect` holds expected values of the same shape.
+/// { ["log.every"] = 10 } where `group` is empty. A field `expect` holds expected values of the same shape;
+/// with force = true nobody is asked about them.
 void stage_table(lua_State* state, int index, const std::string& group);
 
 /// The text of help(name): a setting, an action, a group or a function.

@@ -1,5 +1,6 @@
 #include "console/lua/bind.h"
 #include "console/lua/confirmation.h"
+#include "console/lua/questions.h"
 #include "console/lua/session.h"
 
 // The part of a session that sends orders and waits for them (docs/lua.md, "Chunks and waiting").
@@ -67,6 +68,12 @@ void Session::commit() {
     now_->stage.drop();
     throw ScriptError(orders.error());
   }
+  try {
+    ask_person(*orders);
+  } catch (...) {
+    for (auto& order : *orders) order->dropped = true;
+    throw;
+  }
   for (auto& order : *orders) {
     try {
       send(*order);
@@ -76,6 +83,20 @@ void Session::commit() {
       throw;
     }
   }
+}
+
+/// Once for all that the chunk has ordered so far. Throws ScriptError where the answer is no.
+void Session::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders) {
+  if (!now_->asks) return;
+  std::string text;
+  for (const auto& order : orders)
+    for (const std::string& question :
+         questions(*order, greeting_.schema, greeting_.settings, greeting_.role))
+      text += (text.empty() ? "" : "\n") + question;
+  if (text.empty()) return;
+  const Waiting waiting(now_->clock);
+  if (!ask("wait_answer", {{"text", text}}).value("yes", false))
+    throw ScriptError("not confirmed, nothing changed", ErrorKind::refused);
 }
 
 void Session::send(StagedOrder& order) {

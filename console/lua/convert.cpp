@@ -132,8 +132,9 @@ std::string number_text(lua_State* state, int index, int depth) {
 
 bool is_name(const std::string& text) {
   if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c | 32) - 'a' + 0U < 26U; });
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
 }
 
 /// What a value is for people; nested strings are quoted.

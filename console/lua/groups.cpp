@@ -36,6 +36,15 @@ std::string unknown_member(const Schema& schema, const std::string& name) {
   return schema.unknown_setting(name);
 }
 
+/// force = true: nobody is asked. No parameter of an action has that name.
+bool take_force(Json& arguments) {
+  if (!arguments.is_object() || !arguments.contains("force")) return false;
+  const Json force = arguments["force"];
+  if (!force.is_boolean()) throw ScriptError("force is true or false");
+  arguments.erase("force");
+  return force.get<bool>();
+}
+
 int call_action(lua_State* state) {
   Session& session = session_of(state);
   const std::string action = lua_tostring(state, lua_upvalueindex(1));
@@ -53,8 +62,10 @@ int call_action(lua_State* state) {
   } else if (!lua_isnoneornil(state, 1)) {
     throw ScriptError(action + " takes named arguments: " + session.schema().action(action)->example);
   }
+  const bool forced = take_force(arguments);
   auto staged = session.stage().call(action, arguments);
   if (!staged) throw ScriptError(staged.error());
+  if (forced) session.stage().force(action);
   push_handle(state, staged->first, staged->second);
   return 1;
 }
@@ -199,22 +210,26 @@ int group_json(lua_State* state) {
   return 1;
 }
 
-void stage_fields(lua_State* state, int table, const std::string& group, bool expected) {
+enum class Fields { assigned, forced, expected };
+
+void stage_fields(lua_State* state, int table, const std::string& group, Fields kind) {
   Session& session = session_of(state);
   for (lua_pushnil(state); lua_next(state, table) != 0; lua_pop(state, 1)) {
     if (lua_type(state, -2) != LUA_TSTRING) throw ScriptError("set takes named values: { every = 10 }");
     const std::string key = lua_tostring(state, -2);
     const std::string name = group.empty() ? key : group + "." + key;
     const bool inner = group.empty() && key.find('.') == std::string::npos && lua_istable(state, -1);
-    if (key == "expect" && !expected) continue;
+    if ((key == "expect" || key == "force") && kind != Fields::expected) continue;
     if (inner) {
-      stage_fields(state, lua_gettop(state), key, expected);
+      stage_fields(state, lua_gettop(state), key, kind);
       continue;
     }
     if (session.schema().setting(name) == nullptr) throw ScriptError(unknown_member(session.schema(), name));
     const Json value = json_at(state, -1);
-    const auto staged = expected ? session.stage().expect(name, value) : session.stage().assign(name, value);
+    const auto staged =
+        kind == Fields::expected ? session.stage().expect(name, value) : session.stage().assign(name, value);
     if (!staged) throw ScriptError(staged.error());
+    if (kind == Fields::forced) session.stage().force(name);
   }
 }
 
@@ -226,10 +241,12 @@ void stage_table(lua_State* state, int index, const std::string& group) {
   luaL_checkstack(state, 12, "set{} nested too deeply");
   const auto before = stage.snapshot();
   try {
-    stage_fields(state, index, group, /*expected=*/false);
+    const int force = lua_getfield(state, index, "force");
+    if (force != LUA_TNIL && force != LUA_TBOOLEAN) throw ScriptError("force is true or false");
+    stage_fields(state, index, group, lua_toboolean(state, -1) != 0 ? Fields::forced : Fields::assigned);
     if (lua_getfield(state, index, "expect") == LUA_TTABLE)
-      stage_fields(state, lua_gettop(state), group, /*expected=*/true);
-    lua_pop(state, 1);
+      stage_fields(state, lua_gettop(state), group, Fields::expected);
+    lua_pop(state, 2);
   } catch (...) {  // together or not at all, also where a pcall goes on after the error
     stage.restore(before);
     throw;

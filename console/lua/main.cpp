@@ -71,8 +71,8 @@ void answer(const Json& request, Session& session, Wire& wire) {
   if (type == "register")
     return wire.send(
         answer_for(session.register_chunk(request.value("chunk", std::int64_t{0}), code, name), id));
-  wire.send(answer_for(
-      session.evaluate(code, name, std::chrono::duration<double>(request.value("timeout_s", 30.0))), id));
+  const std::chrono::duration<double> timeout(request.value("timeout_s", 30.0));
+  wire.send(answer_for(session.evaluate(code, name, timeout, request.value("asks", false)), id));
 }
 
 /// The session loop: read, evaluate, print. A thread for each chunk, because the console lowers the priority

@@ -9,7 +9,7 @@
 #include "console/lua/session.h"
 #include "protocol/schema.h"
 
-// Rules as scripts see them: every, after, on, at(step, function), run.stop_when; rules() and jobs().
+// Rules as scripts see them: every, after, on, at(step, function), run.stop_when; rules().
 
 namespace footplate::lua {
 namespace {
@@ -263,17 +263,6 @@ int rules_index(lua_State* state) {
   return 1;
 }
 
-int jobs(lua_State* state) {
-  const Json list = session_of(state).ask("jobs");
-  std::string text;
-  for (const auto& job : list)
-    text += (text.empty() ? "" : "\n") + job.value("job", "") + "  " + job.value("state", "") +
-            (job.value("error", "").empty() ? "" : " · " + job.value("error", ""));
-  push_listing(state, list,
-               text.empty() ? "no job scripts; footplate run CONFIG --script FILE starts one" : text);
-  return 1;
-}
-
 }  // namespace
 
 int register_at(lua_State* state) {
@@ -297,11 +286,8 @@ void open_rules(lua_State* state, int own) {
                                    {"__gc", rule_collect},
                                    {nullptr, nullptr}};
   add_locked_type(state, kRule, kMethods);
-  constexpr luaL_Reg kFunctions[] = {{"every", bound<every>},
-                                     {"after", bound<after>},
-                                     {"on", bound<on>},
-                                     {"jobs", bound<jobs>},
-                                     {nullptr, nullptr}};
+  constexpr luaL_Reg kFunctions[] = {
+      {"every", bound<every>}, {"after", bound<after>}, {"on", bound<on>}, {nullptr, nullptr}};
   lua_pushvalue(state, own);
   luaL_setfuncs(state, kFunctions, 0);
   lua_pop(state, 1);

@@ -144,6 +144,7 @@ Session::Session(Greeting greeting, ConsoleLink& link)
   open_groups(state_, 1);
   open_orders(state_, 1);
   open_rules(state_, 1);
+  open_jobs(state_, 1);
   open_functions(state_, 1);
   open_views(state_, 1);
   open_store(state_, 1);
@@ -230,7 +231,7 @@ std::string Session::message_on_top(lua_State* state) const {
 }
 
 Outcome Session::evaluate(const std::string& code, const std::string& name,
-                          std::chrono::duration<double> timeout) {
+                          std::chrono::duration<double> timeout, bool asks) {
   // A job's script has no limit: it is the owner's, and runs at idle priority where it is busy.
   const bool endless = greeting_.kind == Kind::job;
   now_ = new_activity(Activity::Mode::chunk,
@@ -238,6 +239,7 @@ Outcome Session::evaluate(const std::string& code, const std::string& name,
   now_->source = code;
   now_->name = name;
   now_->order_timeout = timeout;
+  now_->asks = asks;
   return evaluate_in(environment_, code, name);
 }
 

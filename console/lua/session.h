@@ -81,6 +81,7 @@ struct Activity {
   std::size_t printed = 0;                             ///< bytes
   std::optional<Error> last_error;                     ///< of a binding: gives the chunk's error its kind
   std::vector<std::shared_ptr<RegisteredRule>> rules;  ///< that it has registered and not yet sent
+  bool asks = false;                                   ///< a person sits at its client, who can be asked
   bool has_waited = false;
   bool ended_early = false;  ///< at its first wait, as registering does
   std::string waits_for;     ///< that wait
@@ -98,7 +99,9 @@ class Session {
 
   /// Runs `code` as one chunk: an expression or statements. Its staged changes become one order at its
   /// end; `timeout` is how long each of its orders is waited for.
-  Outcome evaluate(const std::string& code, const std::string& name, std::chrono::duration<double> timeout);
+  /// `asks`: a person is asked first about what is dangerous or unusual.
+  Outcome evaluate(const std::string& code, const std::string& name, std::chrono::duration<double> timeout,
+                   bool asks = false);
 
   /// Runs a chunk again for its rules alone, with variables of its own, in the process of the run's rules.
   /// The outcome's value is {"rules": [spec]}.
@@ -166,6 +169,7 @@ class Session {
   void plan();
   void send_rules();
   void drop_rules();
+  void ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders);
   void send(StagedOrder& order);
   void await(StagedOrder& order);
   void withdraw_late(StagedOrder& order, bool interrupted);

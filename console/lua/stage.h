@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct StagedOrder {
   std::string ref;               ///< the console's word for it; empty while it is only staged
   Json report = Json::object();  ///< latest report of docs/protocol.md
   bool dropped = false;          ///< its chunk failed, or it was cancelled before it was sent
+  std::set<std::string> forced;  ///< settings and actions that nobody is asked about
 
   bool sent() const { return !ref.empty() || order.id != 0; }
   /// "staged", "dropped", or the state of the latest report.
@@ -43,6 +45,9 @@ class Stage {
 
   /// The order it became part of, and its position in there. Errors: as Schema::check_arguments.
   Result<std::pair<std::shared_ptr<StagedOrder>, int>> call(const std::string& action, const Json& arguments);
+
+  /// Nobody is asked about what is assigned to `name`, or about the calls of that action.
+  void force(const std::string& name) { target().forced.insert(name); }
 
   /// store[name] = the JSON `text`, in place of what was staged for it before.
   Result<void> store(const std::string& name, const std::string& text);

@@ -100,6 +100,8 @@ Manifest manifest_from_json(const Json& json) {
   manifest.progress = object(json, "progress");
   manifest.metrics = object(json, "metrics");
   if (json.contains("store")) manifest.store = object(json, "store");
+  manifest.orders = json.value("orders", Json::array());
+  if (!manifest.orders.is_array()) throw std::runtime_error("field 'orders' is no list");
   return manifest;
 }
 
@@ -118,6 +120,7 @@ std::string to_text(const Manifest& manifest) {
                {"settings", manifest.settings}, {"progress", manifest.progress},
                {"metrics", manifest.metrics}};
   if (!manifest.store.empty()) json["store"] = manifest.store;
+  if (!manifest.orders.empty()) json["orders"] = manifest.orders;
   for (const auto& file : manifest.files)
     json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);

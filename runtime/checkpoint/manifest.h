@@ -36,6 +36,7 @@ struct Manifest {
   Json settings = Json::object();  ///< as of Settings::to_json
   Json progress = Json::object();  ///< random numbers, data position: the trainer's own words
   Json store = Json::object();     ///< what scripts keep with the run; left out where it is empty
+  Json orders = Json::array();     ///< agreed for a later step; left out where there are none
   Json metrics = Json::object();   ///< for people and for inspect: {"eval/loss": …}
 };
 

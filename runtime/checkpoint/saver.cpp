@@ -12,6 +12,7 @@ namespace footplate {
 namespace {
 
 constexpr const char* kFileOfRank0 = "rank-0.safetensors";
+constexpr std::size_t kMostOrderBytes = kMaxManifestBytes / 4;
 
 TensorType tensor_type(DataType type) {
   switch (type) {
@@ -43,6 +44,21 @@ Result<std::vector<TensorView>> tensors_of(const StateTable& state) {
   return tensors;
 }
 
+Json within_a_manifest(Json orders, const std::function<void(const std::string&)>& warn) {
+  std::size_t bytes = 0;
+  std::size_t fit = 0;
+  for (; fit < orders.size(); ++fit) {
+    bytes += orders[fit].dump(-1, ' ', false, Json::error_handler_t::replace).size();
+    if (bytes > kMostOrderBytes) break;
+  }
+  if (fit == orders.size()) return orders;
+  if (warn)
+    warn("the checkpoint has no room for " + std::to_string(orders.size() - fit) +
+         " orders for later steps: a run that goes on from it doesn't know them");
+  orders.erase(orders.begin() + static_cast<std::ptrdiff_t>(fit), orders.end());
+  return orders;
+}
+
 CheckpointSaver::CheckpointSaver(SaverOptions options, Disk& disk)
     : options_(std::move(options)), store_(branch_folder(options_.run_directory, options_.branch), disk) {}
 
@@ -56,8 +72,9 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   if (options_.rank != 0) return Saved{path, 0};
 
   const std::uint64_t order = options_.last_order ? options_.last_order() : 0;
+  Json orders = within_a_manifest(options_.orders ? options_.orders() : Json::array(), options_.warn);
   // State changes by steps, settings by orders: with neither in between it is the same checkpoint.
-  if (path == last_path_ && order == last_order_) return Saved{path, 0};
+  if (path == last_path_ && order == last_order_ && orders == last_orders_) return Saved{path, 0};
   if (fault("save_fail", options_.rank))
     return fail(ErrorKind::failed, "can't save a checkpoint in " + folder.string() + ": (injected) " +
                                        explain_disk_error(std::make_error_code(std::errc::no_space_on_device),
@@ -76,6 +93,7 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   manifest.settings = snapshot.settings.to_json();
   manifest.progress = snapshot.progress;
   if (options_.store) manifest.store = options_.store();
+  manifest.orders = orders;
   if (options_.metrics) manifest.metrics = options_.metrics();
   const auto keep = static_cast<std::size_t>(snapshot.settings.integer("ckpt.keep"));
   const auto stored = store_.save(std::move(manifest), kFileOfRank0, *tensors, keep);
@@ -84,6 +102,7 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
     if (options_.warn) options_.warn(note);
   last_path_ = path;
   last_order_ = order;
+  last_orders_ = std::move(orders);
   return Saved{path, static_cast<std::int64_t>(stored->bytes)};
 }
 

@@ -20,6 +20,7 @@ struct SaverOptions {
   std::string branch = "main";
   std::function<std::uint64_t()> last_order;  ///< id of the last order applied; may be empty
   std::function<Json()> store;                ///< an object for manifest.store; may be empty
+  std::function<Json()> orders;               ///< a list for manifest.orders; may be empty
   std::function<Json()> metrics;              ///< an object for manifest.metrics; may be empty
   std::function<bool()> best;  ///< whether this step's evaluation is the best yet; may be empty
   std::function<void(const std::string&)> warn;  ///< what couldn't be removed; may be empty
@@ -36,7 +37,7 @@ class CheckpointSaver final : public Saver {
   std::vector<std::string> remove_leftovers();
 
   /// Errors as of CheckpointStore::save; (failed) for state that isn't replicated. ckpt.keep comes
-  /// from the snapshot's settings. Saving the same step, tag and order twice in a row writes once.
+  /// from the snapshot's settings. Saving the same step, tag and orders twice in a row writes once.
   Result<Saved> save(const Snapshot& snapshot) override;
   Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
 
@@ -45,7 +46,11 @@ class CheckpointSaver final : public Saver {
   CheckpointStore store_;
   std::string last_path_;
   std::uint64_t last_order_ = 0;
+  Json last_orders_;
 };
+
+/// As many of `orders`, from the first on, as a manifest has room for; the others are said to `warn`.
+Json within_a_manifest(Json orders, const std::function<void(const std::string&)>& warn);
 
 /// The entries of a state table as tensors. Error (failed): one that isn't replicated.
 Result<std::vector<TensorView>> tensors_of(const StateTable& state);

@@ -392,6 +392,14 @@ Json Gate::store() const {
   return store_;
 }
 
+Json Gate::orders_ahead() const {
+  std::lock_guard lock(mutex_);
+  Json list = Json::array();
+  for (const Committed& committed : pending_)
+    if (committed.targeted) list.push_back(to_json(committed.order));
+  return list;
+}
+
 std::vector<GateEvent> Gate::drain() {
   std::lock_guard lock(mutex_);
   streaming_.store(urgent_ > 0, std::memory_order_relaxed);

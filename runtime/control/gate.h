@@ -71,6 +71,7 @@ class Gate final : public StepGate {
   const Settings& settings() const override { return settings_; }
   std::uint64_t last_applied() const override { return last_applied_; }
   Json store() const override;
+  Json orders_ahead() const override;
   bool abandon() const override { return abandon_.load(std::memory_order_relaxed); }
   void report_state_hash(std::int64_t step, std::uint64_t hash) override;
   void publish(const std::string& topic, Json data) override;  ///< any thread

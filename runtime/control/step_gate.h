@@ -43,6 +43,10 @@ class StepGate {
   /// What `store` holds (docs/lua.md): equal on all ranks at the same step. Training thread.
   virtual Json store() const { return Json::object(); }
 
+  /// Orders that are agreed for a step that hasn't come: a list, each with its id and its at_step. Training
+  /// thread.
+  virtual Json orders_ahead() const { return Json::array(); }
+
   /// Whether the call that is running (an evaluation, a save) should be given up: it was cancelled, or
   /// a stop is committed. Cheap; looked at between batches. May differ between ranks for a moment:
   /// whoever sees it first tells the others through the reduction's status element.

@@ -120,8 +120,11 @@ def serve_console():
     time.sleep(fake["start_s"])
     while not ended.is_set():
         ours = start_console()
-        for line in ours.makefile():
-            on_console(json.loads(line))
+        try:
+            for line in ours.makefile():
+                on_console(json.loads(line))
+        except OSError:
+            pass  # it was killed with something unread
         os.waitpid(console["pid"], 0)
         with lock:
             console["socket"] = None
@@ -220,7 +223,8 @@ def command(asked):
 
 def on_usr2(_number, _frame):
     result.update(code=75, reason="signal")
-    ended.set()
+    # Elsewhere: this thread may hold the event's own lock right now.
+    threading.Thread(target=ended.set).start()
 
 
 def train():

@@ -108,6 +108,8 @@ class RunOnATerminal(TerminalCase):
         screen = self.run_here()
         screen.wait_prompt()
         screen.enter('run.stop{ reason = "enough" }')
+        screen.wait("really? [y/N]")
+        screen.enter("y")
         self.assertEqual(screen.code(), 0)
         self.assertEqual(self.json("result.json")["reason"], "asked")
 

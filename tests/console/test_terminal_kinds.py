@@ -77,6 +77,7 @@ class Locale(Kinds):
         screen.enter('print("gr\\u{fc}n")')
         screen.wait(lambda s: "gr?n" in s.rows)
         screen.type("1 + 'é'" + "\x7f" * 2)
+        screen.wait(lambda s: re.search(r"> 1 \+$", s.line()))
         screen.type(CTRL_C)
         screen.wait_prompt()
         screen.enter("40 + 2")

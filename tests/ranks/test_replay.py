@@ -115,6 +115,35 @@ def test_replay_of_nothing():
         check_equal(run, *replayed(run))
 
 
+def test_orders_for_later_steps_are_kept_in_checkpoints():
+    """Agreed before a stop, applied after the resume, on all ranks at its step; a withdrawn one doesn't come back."""
+    folder = tempfile.mkdtemp(prefix="fp-kept-")
+    with Run(["model.step_ms=2", "train.steps=100000"], folder=folder) as run:
+        client = run.wait_for_step(10)
+        target = client.ask("status")["step"] + 2500
+        kept = client.ask("set", changes={"optim.lr_scale": 0.25, "log.every": 40}, at_step=target)["id"]
+        withdrawn = client.ask("set", changes={"optim.lr_scale": 0.9}, at_step=target + 5)["id"]
+        client.ask("cancel", order=withdrawn)
+        wait_until(lambda: all(report["id"] != withdrawn or report["state"] == "withdrawn" for report in client.ask("orders")), 20,
+                   "the withdrawal")
+        run.process.send_signal(signal.SIGTERM)
+        assert run.finish(60) == 75, run.output()
+        assert run.result()["step"] < target, "too slow for this test"
+    with Run(["model.step_ms=2", f"train.steps={target + 20}"], folder=folder, options=["--resume", "auto"]) as run:
+        client = run.wait_for_step(run.result()["step"] + 1 if run.result() else 1)
+        assert [report["id"] for report in client.ask("orders") if report["state"] == "committed"] == [kept]
+        assert client.ask("set", changes={"train.clip_norm": 0.5})["id"] > withdrawn
+        assert run.finish(120) == 0, run.output()
+        said = run.output()
+        assert f"scheduled again: order {kept} " in said and f"scheduled again: order {withdrawn} " not in said, said
+        for rank in range(2):
+            again = run.applied_again(rank)
+            assert (kept, target) in again and [order for order, _ in again].count(kept) == 1, again
+            assert all(order != withdrawn for order, _ in again), again
+        assert f"at({target}, " in (run.directory / "journal.lua").read_text()
+    shutil.rmtree(folder)
+
+
 def crash(run):
     os.kill(run.pids()[1], signal.SIGKILL)
 
@@ -168,4 +197,4 @@ def test_the_order_that_crashes_it_twice_is_left_out():
 
 if __name__ == "__main__":
     main([test_replay_of_random_orders, test_replay_of_a_run_with_several_starts, test_replay_of_nothing,
-          test_orders_are_scheduled_again_after_a_crash, test_the_order_that_crashes_it_twice_is_left_out])
+          test_orders_for_later_steps_are_kept_in_checkpoints, test_orders_are_scheduled_again_after_a_crash, test_the_order_that_crashes_it_twice_is_left_out])

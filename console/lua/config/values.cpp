@@ -69,7 +69,7 @@ void push_value(lua_State* lua, const Value& value) {
           lua_createtable(lua, static_cast<int>(held.size()), 0);
           for (std::size_t i = 0; i < held.size(); ++i) {
             lua_pushnumber(lua, held[i]);
-            lua_rawseti(lua, -2, static_cast<lua_Integer>(i + 1));
+            lua_rawseti(lua, -2, static_cast<lua_Integer>(i) + 1);
           }
         }
       },

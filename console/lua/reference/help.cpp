@@ -13,10 +13,15 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
+std::string usual_text(const SettingSpec& spec) {
+  const std::string usual = range_text(spec.usual, spec.unit);
+  return usual.empty() ? "" : " (usual: " + usual + ")";
+}
+
 std::string setting_help(const Settings& settings, const SettingSpec& spec) {
   const Value& value = settings.value(spec.name);
   std::string text = spec.name + " = " + to_text(value) + (spec.unit.empty() ? "" : " " + spec.unit) + "\n" +
-                     spec.help + "\nallowed: " + allowed(spec) +
+                     spec.help + "\nallowed: " + allowed(spec) + usual_text(spec) +
                      " · default: " + to_text(spec.default_value) + " · from: " + settings.source(spec.name);
   if (!spec.knobs.empty()) {
     text += "\ncomputed; set";

@@ -21,7 +21,8 @@ constexpr std::array kApi = {
           "on(\"eval\", function(e) … end): start log eval ckpt warn order stop; options budget_ms, "
           "on_error, sync"},
     Topic{"rules", "rules(): the run's rules; rules[3]:off() ends one"},
-    Topic{"jobs", "jobs(): the job scripts of footplate run --script"},
+    Topic{"jobs",
+          "jobs(): the job scripts of footplate run --script; jobs.NAME:off() ends one and its rules"},
     Topic{"store",
           "store.x = 5: data of the run for all sessions, rules and jobs, kept in checkpoints; 64 KiB"},
     Topic{"undo", "undo(): puts back what your last order changed, if nobody has touched it since"},

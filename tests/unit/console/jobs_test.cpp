@@ -44,12 +44,13 @@ class Jobs : public testing::Test {
       return found >= count;
     });
   }
+  bool says_now(const std::string& part) const {
+    for (const Json& line : rank0->lines("publish"))
+      if (line["data"].value("text", "").find(part) != std::string::npos) return true;
+    return false;
+  }
   bool says(const std::string& part) const {
-    return eventually([&] {
-      for (const Json& line : rank0->lines("publish"))
-        if (line["data"].value("text", "").find(part) != std::string::npos) return true;
-      return false;
-    });
+    return eventually([&] { return says_now(part); });
   }
   bool state_is(const std::string& state) {
     return eventually([&] { return client->eval("return jobs()")["value"]["value"][0]["state"] == state; });
@@ -117,6 +118,69 @@ TEST_F(Jobs, ANewConsoleRunsItAgainResumed) {
   ASSERT_TRUE(ordered("rule 2"));
   EXPECT_EQ(read_file(folder.path() / "note"), "again");
   EXPECT_FALSE(rank0->orders().front().session == "job:watch");
+}
+
+constexpr const char* kLastsForEver =
+    "every(100, function() log.every = log.every + 1 end)\nprint('up', run.resumed)\nwhile true do run.wait{ "
+    "seconds = 0.01 } end";
+
+TEST_F(Jobs, OneIsEndedWithItsRulesAndStaysSo) {
+  make(kLastsForEver);
+  ASSERT_TRUE(says("up\tfalse"));
+  ASSERT_TRUE(registered(1));
+  EXPECT_EQ(client->run("return jobs.watch.state"), "running");
+  EXPECT_THAT(client->run("jobs.wacth:off()"), HasSubstr("did you mean jobs.watch?"));
+  EXPECT_THAT(client->run("jobs.watch.of()"), HasSubstr("a job has :off(), .job"));
+  client->run("jobs.watch:off()");
+  EXPECT_EQ(client->run("return jobs.watch.state"), "stopped");
+  EXPECT_EQ(client->run("return rules[1].state"), "off");
+  EXPECT_TRUE(says("stopped by "));
+  EXPECT_THAT(client->run("jobs.watch:off()"), HasSubstr("job watch has ended already: stopped"));
+  rank0->send_status(900);
+  client->eval("return 1");  // the status has been looked at by now
+  EXPECT_TRUE(rank0->orders().empty());
+  client.reset();
+  rank0->end();
+  start();
+  EXPECT_EQ(client->run("return jobs.watch.state"), "stopped");
+  EXPECT_TRUE(rank0->lines("publish").empty());
+}
+
+TEST_F(Jobs, AStoppedOneRunsAgainWhereItIsNamedAgain) {
+  make(kLastsForEver);
+  ASSERT_TRUE(says("up\tfalse"));
+  client->run("jobs.watch:off()");
+  client.reset();
+  rank0->end();
+  Json plan = Json::parse(read_file(folder.path() / "jobs" / "jobs.json"));
+  plan["given"] = 1;
+  std::ofstream(folder.path() / "jobs" / "jobs.json") << plan.dump();
+  start();
+  EXPECT_TRUE(says("up\ttrue"));
+}
+
+TEST_F(Jobs, OneEndsItself) {
+  make("print('up')\nfor i = 1, 3 do run.wait{ seconds = 0.01 } end\njobs.watch:off()\nprint('still there')");
+  ASSERT_TRUE(says("stopped by "));
+  ASSERT_TRUE(state_is("stopped"));
+  EXPECT_FALSE(says_now("still there"));
+}
+
+TEST_F(Jobs, ProgramsWithoutLuaEndJobsAndRules) {
+  make(kLastsForEver);
+  ASSERT_TRUE(registered(1));
+  const Json rules = client->ask({{"op", "rules"}})["value"];
+  ASSERT_EQ(rules.size(), 1U);
+  EXPECT_EQ(client->ask({{"op", "rule_off"}, {"rule", rules[0]["rule"]}})["type"], "result");
+  EXPECT_EQ(client->ask({{"op", "rules"}})["value"][0]["state"], "off");
+  EXPECT_EQ(client->ask({{"op", "jobs"}})["value"][0]["state"], "running");
+  EXPECT_EQ(client->ask({{"op", "store"}})["value"], Json::object());
+  EXPECT_EQ(client->ask({{"op", "role"}, {"role", "operate"}})["type"], "result");
+  const Json refused = client->ask({{"op", "job_off"}, {"job", "watch"}});
+  EXPECT_EQ(refused["error"]["kind"], "refused");
+  TestClient other(rank0->socket());
+  EXPECT_EQ(other.ask({{"op", "job_off"}, {"job", "watch"}})["type"], "result");
+  EXPECT_EQ(other.ask({{"op", "jobs"}})["value"][0]["state"], "stopped");
 }
 
 TEST_F(Jobs, AKilledProcessStartsAgain) {

@@ -1,0 +1,1 @@
+// Carries what Precompiled.cmake compiles once.
