@@ -109,6 +109,15 @@ std::string warn_text(const Json& data) {
   return "warning: " + text_of(data, "text") + error_message(data);
 }
 
+/// A line that a job or a rule has printed.
+std::string job_text(const Json& data) {
+  return "[" + text_of(data, "job") + "] " + text_of(data, "text");
+}
+
+std::string rule_text(const Json& data) {
+  return text_of(data, "text");
+}
+
 struct Topic {
   const char* name;
   std::string (*text)(const Json& data);
@@ -116,7 +125,8 @@ struct Topic {
 constexpr std::array kTopics{
     Topic{"metrics", metrics_text}, Topic{"eval", eval_text}, Topic{"ckpt", ckpt_text},
     Topic{"order", order_text},     Topic{"call", call_text}, Topic{"run", run_text},
-    Topic{"rank", rank_text},       Topic{"warn", warn_text}, Topic{"client", client_text}};
+    Topic{"rank", rank_text},       Topic{"warn", warn_text}, Topic{"client", client_text},
+    Topic{"job", job_text},         Topic{"rule", rule_text}};
 
 }  // namespace
 

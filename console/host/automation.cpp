@@ -343,7 +343,7 @@ Result<Json> Automation::switch_off(const Client& client, std::int64_t number) {
     return fail(ErrorKind::usage, "there is no rule " + std::to_string(number) + "; rules() lists them");
   if (client.role < Role::operate)
     return fail(ErrorKind::refused, "switching a rule off needs the role operate; this session has view");
-  if (rule->on()) switch_off(*rule, "switched off by " + client.session);
+  if (rule->on()) switch_off(*rule, "switched off by " + client.user + " (" + client.session + ")");
   save(/*durable=*/true);
   return Json::object();
 }

@@ -212,6 +212,7 @@ int undo(lua_State* state) {
     auto staged = session.stage().assign(item.name, to_json(item.before));
     if (staged) staged = session.stage().expect(item.name, to_json(item.after));
     if (!staged) throw ScriptError(staged.error());
+    session.stage().force(item.name);  // it was so before
   }
   return 0;
 }

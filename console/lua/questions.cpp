@@ -20,10 +20,15 @@ bool is_large_change(double before, double after) {
   return ratio > kLargeChange || ratio < 1 / kLargeChange;
 }
 
+/// What only changes what is shown can't hurt a run.
+bool is_harmless(const SettingSpec& spec) {
+  return spec.applies == Applies::now || spec.name.starts_with("log.");
+}
+
 /// Why `change` needs a question; empty: it needs none.
 std::string doubt(const Change& change, const SettingSpec& spec, const Value& before) {
   const auto after = number_of(change.value);
-  if (!after || change.value == before) return {};
+  if (!after || change.value == before || is_harmless(spec)) return {};
   if (!spec.usual.contains(*after)) return "usual is " + range_text(spec.usual, spec.unit);
   const auto now = number_of(before);
   return now && is_large_change(*now, *after) ? "more than ten times as much or as little" : "";

@@ -124,12 +124,18 @@ class Asked(Questions):
 class NotAsked(Questions):
     def test_usual_changes(self):
         screen = self.attach(columns=160)
-        for chunk, text in (("log.every = 100", "10 -> 100"), ("log.every = 0", "100 -> 0"), ("log.every = 400", "0 -> 400"),
+        for chunk, text in (("log.every = 100", "10 -> 100"), ("log.every = 0", "100 -> 0"), ("log.every = 400", "0 -> 400"), ("log.every = 1", "400 -> 1"),
                             ("optim.lr_scale = 0.5", "1 -> 0.5"), ("eval.now()", "eval.now(), applied")):
             screen.enter(chunk)
             screen.wait(text)
             screen.wait_prompt("> ")
         self.assertNotIn(QUESTION, screen.text())
+
+    def test_undo(self):
+        self.check(self.footplate("exec", "optim.lr_scale = 0.01"), 0)
+        screen = self.attach(columns=160)
+        screen.enter("undo()")
+        screen.wait("optim.lr_scale 0.01 -> 1, applied at step")
 
     def test_force(self):
         screen = self.attach(columns=160)

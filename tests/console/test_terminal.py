@@ -311,6 +311,13 @@ class Above(Prompt):
             self.command(event=topic, data=data)
             screen.wait(text)
 
+    def test_what_rules_and_jobs_say(self):
+        screen = self.attach(columns=120)
+        self.command(event="job", data={"job": "rule 1", "text": "step 251"})
+        screen.wait(lambda s: "[rule 1] step 251" in s.rows)
+        self.command(event="rule", data={"rule": 1, "text": "rule 1, every(50, …), is off: three errors in a row"})
+        screen.wait(lambda s: "rule 1, every(50, …), is off: three errors in a row" in s.rows)
+
     def test_changes_of_others_are_announced(self):
         screen = self.attach()
         other = self.attach()
