@@ -2,14 +2,12 @@
 // about the chunk to stderr.
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <thread>
 
 #include "console/cli/commands.h"
 #include "console/client/connection.h"
@@ -23,10 +21,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr auto kConsoleStarts = 10s;  ///< longest wait for the console of a run that is starting
 constexpr auto kServersTurn = 500ms;  ///< the console's own timeout error says more: let it come first
 constexpr auto kInterruptTakes = 1500ms;
-constexpr auto kLook = 20ms;
 constexpr int kChunkId = 1;
 
 struct ExecOptions {
@@ -53,21 +49,6 @@ Result<Chunk> read_chunk(const ExecOptions& options) {
   if (!file.is_open() || file.bad())
     return fail(ErrorKind::usage, "can't read " + options.file + ": " + std::strerror(errno));
   return Chunk{std::move(text), options.file};
-}
-
-/// Connects; a run that is starting, or whose console is being replaced, gets a moment.
-Result<Connection> connect(const std::string& name, steady_clock::time_point deadline) {
-  const auto until = std::min(deadline, steady_clock::now() + kConsoleStarts);
-  for (;;) {
-    const auto run = find_run(name, Wanted::live);
-    if (!run) return tl::unexpected(run.error());
-    if (run->life != Life::live || run->elsewhere()) return tl::unexpected(not_live(*run));
-    auto connection = Connection::open(run->socket(), deadline);
-    if (connection || connection.error().kind == ErrorKind::timed_out) return connection;
-    if (steady_clock::now() >= until)
-      return fail(ErrorKind::unreachable, not_live(*run).message + " (" + connection.error().message + ")");
-    std::this_thread::sleep_for(kLook);
-  }
 }
 
 void put(std::FILE* stream, const std::string& text, bool line) {
@@ -161,7 +142,7 @@ Result<int> exec(const ExecOptions& options) {
   if (!chunk) return tl::unexpected(chunk.error());
   const auto wait =
       std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(options.timeout_s));
-  auto connection = connect(options.run, steady_clock::now() + wait);
+  auto connection = connect_to(options.run, steady_clock::now() + wait);
   if (!connection) return tl::unexpected(connection.error());
   Signals signals;
   auto code = Exchange(*connection, signals, options, steady_clock::now() + wait + kServersTurn).run(*chunk);

@@ -22,6 +22,7 @@ using std::chrono::steady_clock;
 
 constexpr auto kLook = 20ms;
 constexpr auto kBetweenSignals = 100ms;
+constexpr auto kLastWords = 5s;  ///< of a supervisor whose stdout is read slowly, and a bit more
 
 struct StopOptions {
   std::string run;
@@ -37,7 +38,7 @@ std::string user_name() {
 }
 
 Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady_clock::time_point deadline) {
-  auto connection = Connection::open(run.socket(), deadline);
+  auto connection = connect_to(run.directory.string(), deadline);
   if (!connection)
     return fail(connection.error().kind, connection.error().message +
                                              "; without its console a run ends with: footplate stop --now " +
@@ -64,6 +65,14 @@ Result<void> stop_at_once(const RunRecord& run) {
   return {};
 }
 
+/// Its last words take it a moment; after that the run's name is free.
+void wait_for_supervisor(const RunRecord& run) {
+  const auto started = static_cast<std::uint64_t>(integer_of(run.run, "launcher_started", 0));
+  const auto end = steady_clock::now() + kLastWords;
+  while (!run.elsewhere() && is_footplate_process(run.launcher(), started) && steady_clock::now() < end)
+    std::this_thread::sleep_for(kLook);
+}
+
 Result<int> stop(const StopOptions& options) {
   auto run = find_run(options.run, Wanted::live);
   if (!run) return tl::unexpected(run.error());
@@ -82,6 +91,7 @@ Result<int> stop(const StopOptions& options) {
     run = read_run(directory);
   }
   if (!run) return tl::unexpected(run.error());
+  wait_for_supervisor(*run);
   std::printf("%s %s\n", run->name().c_str(), run->outcome().c_str());
   return 0;
 }

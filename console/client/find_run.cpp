@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <thread>
 
 #include "console/client/run_index.h"
 #include "protocol/schema.h"
@@ -13,6 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kListed = 10;  ///< names in an error message
+constexpr std::chrono::seconds kConsoleStarts{
+    10};  ///< longest wait for the console of a run that is starting
+constexpr std::chrono::milliseconds kLook{20};
 
 std::string listed(const std::vector<const RunRecord*>& runs, bool with_path) {
   std::string text;
@@ -78,6 +82,20 @@ Result<RunRecord> find_run(const std::string& name, Wanted wanted) {
   const auto all = select(runs, [](const RunRecord&) { return true; });
   message += all.empty() ? "; start one with: footplate run CONFIG" : " (runs: " + listed(all, false) + ")";
   return fail(ErrorKind::unreachable, std::move(message));
+}
+
+Result<Connection> connect_to(const std::string& name, Deadline deadline) {
+  const auto until = std::min(deadline, std::chrono::steady_clock::now() + kConsoleStarts);
+  for (;;) {
+    const auto run = find_run(name, Wanted::live);
+    if (!run) return tl::unexpected(run.error());
+    if (run->life != Life::live || run->elsewhere()) return tl::unexpected(not_live(*run));
+    auto connection = Connection::open(run->socket(), deadline);
+    if (connection || connection.error().kind == ErrorKind::timed_out) return connection;
+    if (std::chrono::steady_clock::now() >= until)
+      return fail(ErrorKind::unreachable, not_live(*run).message + " (" + connection.error().message + ")");
+    std::this_thread::sleep_for(kLook);
+  }
 }
 
 Error not_live(const RunRecord& record) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "console/client/connection.h"
 #include "console/client/run_record.h"
 
 namespace footplate {
@@ -15,6 +16,10 @@ enum class Wanted {
 /// The run a user means by `name`: a name, a path, or nothing where only one run is live. Errors
 /// (unreachable): no such run, with the nearest name and the list; (usage): several, with their paths.
 Result<RunRecord> find_run(const std::string& name, Wanted wanted);
+
+/// A connection to that run's console. A run that is starting, or whose console is being replaced, gets a
+/// moment. Errors: as find_run; unreachable; timed_out.
+Result<Connection> connect_to(const std::string& name, Deadline deadline);
 
 /// Why one can't speak to `record`: what happened to it and the next command. Unreachable.
 Error not_live(const RunRecord& record);

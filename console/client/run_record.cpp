@@ -16,7 +16,7 @@ Life life_of(const RunRecord& record) {
   if (is_footplate_process(record.launcher(),
                            static_cast<std::uint64_t>(integer_of(record.run, "launcher_started", 0))) &&
       !record.elsewhere()) {
-    // The supervisor lives on for a moment after it wrote the end.
+    // The supervisor lives on for a moment after it wrote the end, and the result before that.
     return text_of(record.run, "state") == "ended" ? Life::ended : Life::live;
   }
   if (record.result.is_object()) return Life::ended;
@@ -108,7 +108,9 @@ std::string RunRecord::outcome() const {
   return text + " (exit code " + std::to_string(code) + ")";
 }
 
-Result<RunRecord> read_run(const std::filesystem::path& directory) {
+namespace {
+
+Result<RunRecord> read_once(const std::filesystem::path& directory) {
   RunRecord record;
   std::error_code ignored;
   record.directory = std::filesystem::absolute(directory, ignored).lexically_normal();
@@ -121,6 +123,15 @@ Result<RunRecord> read_run(const std::filesystem::path& directory) {
   record.run = *std::move(run);
   if (auto result = read_json_file(record.directory / "result.json")) record.result = *std::move(result);
   record.life = life_of(record);
+  return record;
+}
+
+}  // namespace
+
+/// One whose processes have ended since its files were read looks lost: the files tell, the second time.
+Result<RunRecord> read_run(const std::filesystem::path& directory) {
+  auto record = read_once(directory);
+  if (record && record->life == Life::lost) return read_once(directory);
   return record;
 }
 

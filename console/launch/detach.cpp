@@ -4,10 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <optional>
 #include <thread>
 
 #include "console/client/connection.h"
@@ -20,20 +23,55 @@ namespace footplate {
 namespace {
 
 using namespace std::chrono_literals;
+using std::chrono::steady_clock;
 
 constexpr auto kLook = 20ms;
 constexpr auto kAnswerTakes = 500ms;
+constexpr auto kConsoleStarts = 2s;  ///< after the first step; a run without a console is one all the same
 
-bool has_stepped(const std::filesystem::path& directory) {
-  const auto record = read_json_file(directory / "run.json");
-  if (!record || !record->is_object()) return false;
-  if (number_of(*record, "step") >= 1) return true;
-  const auto deadline = std::chrono::steady_clock::now() + kAnswerTakes;
-  auto connection = Connection::open(text_of(*record, "socket"), deadline);
-  if (!connection) return false;
-  const auto status = connection->request({{"op", "status"}}, deadline);
-  return status && number_of(*status, "step") >= 1;
+/// The step that this start goes on from.
+std::int64_t first_step(const RunPlan& plan) {
+  std::ifstream file(plan.directory / "starts.jsonl");
+  std::int64_t step = 0;
+  for (std::string line; std::getline(file, line);)
+    if (const auto start = parse_line(line); start && integer_of(*start, "start", 0) == plan.start)
+      step = integer_of(*start, "step", 0);
+  return step;
 }
+
+/// What the console says; nothing where there is none yet.
+std::optional<std::int64_t> step_of_console(const Json& record) {
+  const auto deadline = steady_clock::now() + kAnswerTakes;
+  auto connection = Connection::open(text_of(record, "socket"), deadline);
+  if (!connection) return std::nullopt;
+  const auto status = connection->request({{"op", "status"}}, deadline);
+  if (!status) return std::nullopt;
+  return integer_of(*status, "step", 0);
+}
+
+/// Watches for the first step of a start, and for the console that the next command will want.
+class FirstStep {
+ public:
+  FirstStep(const RunPlan& plan, pid_t supervisor) : plan_(plan), supervisor_(supervisor) {}
+
+  bool is_done() {
+    const auto record = read_json_file(plan_.directory / "run.json");
+    if (!record || integer_of(*record, "launcher_pid", 0) != supervisor_)
+      return false;  // of an earlier start
+    if (text_of(*record, "state") == "starting") return false;
+    const std::int64_t first = first_step(plan_);
+    if (const auto step = step_of_console(*record)) return *step > first;
+    if (integer_of(*record, "step", 0) <= first) return false;
+    const auto now = steady_clock::now();
+    patient_until_ = std::min(patient_until_, now + kConsoleStarts);
+    return now >= patient_until_;
+  }
+
+ private:
+  const RunPlan& plan_;
+  const pid_t supervisor_;
+  steady_clock::time_point patient_until_ = steady_clock::time_point::max();
+};
 
 }  // namespace
 
@@ -52,6 +90,7 @@ Result<pid_t> detach(const std::filesystem::path& log) {
 }
 
 int wait_for_first_step(const RunPlan& plan, pid_t supervisor, Signals& signals) {
+  FirstStep first(plan, supervisor);
   for (int status = 0;; std::this_thread::sleep_for(kLook)) {
     const bool ended = ::waitpid(supervisor, &status, WNOHANG) != 0;
     if (!ended && !signals.take().empty()) {
@@ -59,7 +98,7 @@ int wait_for_first_step(const RunPlan& plan, pid_t supervisor, Signals& signals)
                    plan.name.c_str(), plan.name.c_str());
       return 0;
     }
-    if (!ended && !has_stepped(plan.directory)) continue;
+    if (!ended && !first.is_done()) continue;
     if (!ended) return 0;
     return explain_end(plan.name, plan.directory);
   }

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "console/client/find_run.h"
 #include "console/client/json_file.h"
@@ -24,6 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestName = 64;
+constexpr std::chrono::seconds kLastWords{5};  ///< of a supervisor after its run's end
+constexpr std::chrono::milliseconds kLook{20};
 constexpr int kMostNumbers = 100'000;  ///< tried for a free name
 
 Result<void> check_name(const std::string& name) {
@@ -68,16 +72,27 @@ Error live_run(const fs::path& directory) {
                                 "; choose another --name, or stop it with: footplate stop " + name};
 }
 
+/// Whether the lock is about to be let go: the run has ended, its supervisor has a few last words to say.
+bool is_ending(const fs::path& directory) {
+  const auto record = read_run(directory);
+  return record && record->life == Life::ended;
+}
+
 /// The lock ends with the process and its copies, however they end; nothing has to be cleared up.
 Result<int> lock_directory(const fs::path& directory) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return fail(ErrorKind::failed, "can't open " + directory.string() + ": " + std::strerror(errno));
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
-  const int why = errno;
-  if (why != EWOULDBLOCK) return fd;  // a file system without locks: the record's processes have to do
-  ::close(fd);
-  return tl::unexpected(live_run(directory));
+  const auto end = std::chrono::steady_clock::now() + kLastWords;
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return fd;  // a file system without locks: the record's processes have to do
+    if (!is_ending(directory) || std::chrono::steady_clock::now() >= end) {
+      ::close(fd);
+      return tl::unexpected(live_run(directory));
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+  return fd;
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ void RankRecords::warn(const std::string& text) {
 void RankRecords::ended(const Json& result) {
   if (!writer_) return;
   writer_->event("end", result);
-  writer_->run({{"state", "ended"}, {"step", result.value("step", Json(0))}});
+  // Not "ended": the supervisor says so, once it knows that nobody starts the ranks again.
+  writer_->run({{"state", "ending"}, {"step", result.value("step", Json(0))}});
   writer_->flush();
   print("end", result);
   const auto lost = writer_->lost();

@@ -251,7 +251,7 @@ def end(code, reason):
     ended.set()
     value = {"code": code, "reason": reason, "step": state["step"], "checkpoint": None}
     replace("result.json", value)
-    update_record(state="ended", step=state["step"])
+    update_record(state="ending", step=state["step"])
     write_event("end", value)
     print(f"end: {reason}", flush=True)
     send({"type": "end", "result": value})

@@ -104,6 +104,12 @@ class RunOnATerminal(TerminalCase):
                 screen.wait(lambda s, code=code, reason=reason: any(
                     re.fullmatch(rf"end-{code} ended at step \d+: {reason} \(exit code {code}\)", row) for row in s.rows))
 
+    def test_gone_on_with_right_after_a_stop(self):
+        self.start_run()
+        for _ in range(5):
+            self.check(self.footplate("stop", "good-1"), 0, "good-1 ended at step", "(exit code 0)")
+            self.check(self.footplate("run", "--name", "good-1", "--resume", "auto", "-d"), 0)
+
     def test_stopped_from_the_prompt(self):
         screen = self.run_here()
         screen.wait_prompt()

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import tempfile
+import time
 
 import pexpect
 
@@ -14,7 +15,9 @@ from harness import BIN, FULL, ROOT, Run, main, wait_until
 
 SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.every=0",
          "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10",
-         "train.steps=4000"]
+         "eval.batches=1"]
+STEPS = 4000
+MINUTE_STEPS = 40000
 
 
 def ctrl_d(terminal):
@@ -41,10 +44,19 @@ def stopped(terminal):
     os.kill(terminal.pid, signal.SIGSTOP)
 
 
-def run_on_terminal(leave):
+def stopped_for_a_minute(terminal):
+    """Then it goes on, and shows the end."""
+    os.kill(terminal.pid, signal.SIGSTOP)
+    time.sleep(60)
+    os.kill(terminal.pid, signal.SIGCONT)
+    terminal.expect(f"t ended at step {MINUTE_STEPS}", timeout=240)
+    terminal.expect(pexpect.EOF)
+
+
+def run_on_terminal(leave, steps):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-term-"))
     environment = {**os.environ, "FOOTPLATE_RUNS": str(folder / "runs"), "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm"}
-    terminal = pexpect.spawn(str(BIN / "footplate"), ["run", str(ROOT / "configs" / "kjv.lua"), "-n", "2", "--name", "t", *SMALL],
+    terminal = pexpect.spawn(str(BIN / "footplate"), ["run", str(ROOT / "configs" / "kjv.lua"), "-n", "2", "--name", "t", *SMALL, f"train.steps={steps}"],
                              env=environment, timeout=120, encoding="utf-8")
     terminal.expect(r"t:\d+> ")
     leave(terminal)
@@ -55,7 +67,7 @@ def run_on_terminal(leave):
         clients = [event["data"]["state"] for event in map(json.loads, (path.parent / "events.jsonl").read_text().splitlines())
                    if event["topic"] == "client"]
         assert clients[0] == "attached" and (leave not in (ctrl_d, closed, killed) or clients[1] == "detached"), clients
-        assert (result["code"], result["step"]) == (0, 4000), result
+        assert (result["code"], result["step"]) == (0, steps), result
         return result["state_hash"]
     finally:
         if terminal.isalive():
@@ -64,13 +76,24 @@ def run_on_terminal(leave):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_leaving_changes_nothing():
-    with Run(SMALL, ranks=2, config="kjv") as run:
+def hash_in_batch(steps):
+    with Run([*SMALL, f"train.steps={steps}"], ranks=2, config="kjv") as run:
         assert run.finish(240) == 0, run.output()
-        batch = run.result()["state_hash"]
+        return run.result()["state_hash"]
+
+
+def test_leaving_changes_nothing():
+    batch = hash_in_batch(STEPS)
     for leave in (ctrl_d, closed, killed, interrupted, stopped) if FULL else (closed, killed, interrupted):
-        assert run_on_terminal(leave) == batch, leave.__name__
+        assert run_on_terminal(leave, STEPS) == batch, leave.__name__
+
+
+def test_stopped_for_a_minute():
+    if not FULL:
+        print("      only with FOOTPLATE_FULL=1", flush=True)
+        return
+    assert run_on_terminal(stopped_for_a_minute, MINUTE_STEPS) == hash_in_batch(MINUTE_STEPS)
 
 
 if __name__ == "__main__":
-    main([test_leaving_changes_nothing])
+    main([test_leaving_changes_nothing, test_stopped_for_a_minute])

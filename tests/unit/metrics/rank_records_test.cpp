@@ -75,7 +75,7 @@ TEST_F(RankRecordsTest, LeavesTheFilesOfTheRunDirectory) {
   const Json run = *read_json_file(run_ / "run.json");
   EXPECT_EQ(run["id"], "k7");
   EXPECT_EQ(run["launcher_pid"], 9);
-  EXPECT_EQ(run["state"], "ended");
+  EXPECT_EQ(run["state"], "ending");
   EXPECT_EQ(run["step"], 20);
   EXPECT_EQ(run["world_size"], 1);
   EXPECT_EQ(run["ranks"][0]["pid"], 1);
