@@ -212,16 +212,17 @@ int group_json(lua_State* state) {
 
 enum class Fields { assigned, forced, expected };
 
-void stage_fields(lua_State* state, int table, const std::string& group, Fields kind) {
+void stage_fields(lua_State* state, int table, const std::string& group, Fields kind,
+                  bool inner_table = false) {
   Session& session = session_of(state);
   for (lua_pushnil(state); lua_next(state, table) != 0; lua_pop(state, 1)) {
     if (lua_type(state, -2) != LUA_TSTRING) throw ScriptError("set takes named values: { every = 10 }");
     const std::string key = lua_tostring(state, -2);
     const std::string name = group.empty() ? key : group + "." + key;
     const bool inner = group.empty() && key.find('.') == std::string::npos && lua_istable(state, -1);
-    if ((key == "expect" || key == "force") && kind != Fields::expected) continue;
+    if (!inner_table && (key == "expect" || key == "force") && kind != Fields::expected) continue;
     if (inner) {
-      stage_fields(state, lua_gettop(state), key, kind);
+      stage_fields(state, lua_gettop(state), key, kind, /*inner_table=*/true);
       continue;
     }
     if (session.schema().setting(name) == nullptr) throw ScriptError(unknown_member(session.schema(), name));

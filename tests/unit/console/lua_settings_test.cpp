@@ -92,6 +92,8 @@ TEST_F(LuaSettings, SetIsTogetherOrNotAtAll) {
   text_of("set{ ['log.every'] = 5 }");
   EXPECT_THAT(error_of("set{ lgo = { every = 5 } }"), HasSubstr("lgo.every"));
   EXPECT_THAT(error_of("log.set{ every = 5, expect = { every = 'x' } }"), HasSubstr("whole number"));
+  EXPECT_THAT(error_of("set{ log = { every = 5, force = true } }"), HasSubstr("unknown setting 'log.force'"));
+  EXPECT_THAT(error_of("set{ log = { every = 5, expect = {} } }"), HasSubstr("unknown setting 'log.expect'"));
 }
 
 TEST_F(LuaSettings, CombinationsAreCheckedAtTheEnd) {
