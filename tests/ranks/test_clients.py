@@ -284,10 +284,19 @@ class Returning:
         self.applied.append(value)
 
 
+RULES = ("every(100, function() optim.weight_decay = 0.1 + run.step / 1e9 end)",
+         "every(150, function() train.clip_norm = 1 + run.step / 1e9 end)",
+         "local lines = 0 on('log', function() lines = lines + 1 end)",
+         "run.stop_when(function(m) return m['train/loss'] > 1e9 end)")
+
+
 def test_a_console_killed_again_and_again():
+    """Three clients give orders, four rules watch and give some too."""
     times = 50 if FULL else 5
     with Run(["model.step_ms=5", "train.steps=1000000", "log.every=10"]) as run:
         main_client = run.wait_for_step(1)
+        for rule in RULES:
+            main_client.ask("eval", code=rule)
         main_client.close()
         clients = [Returning(run, number) for number in range(3)]
         done = threading.Event()
@@ -314,6 +323,9 @@ def test_a_console_killed_again_and_again():
         slowest = max(max(client.away) for client in clients)
         assert slowest < 2, f"back after {slowest:.2f} s"
         last = Client(run.record()["socket"])
+        runs = [rule["runs"] for rule in last.ask("rules")]
+        assert len(runs) == len(RULES) and all(rule["state"] == "on" for rule in last.ask("rules")), last.ask("rules")
+        wait_until(lambda: all(now["runs"] > before for now, before in zip(last.ask("rules"), runs)), 20, "every rule to run again")
         stop(run, last)
         values = [float(value) for value in re.findall(r"lr_scale = ([0-9.]+)", (run.directory / "journal.lua").read_text())]
         assert sorted(values) == sorted(value for client in clients for value in client.applied), "an order was lost or doubled"
