@@ -26,14 +26,14 @@ int print(lua_State* state) {
 
 int status(lua_State* state) {
   Session& session = session_of(state);
-  const Json status = session.ask("status");
+  const Json status = session.look("status");
   push_listing(state, status,
                without_newline(render_status(status, session.greeting().run.value("name", ""))));
   return 1;
 }
 
 int journal(lua_State* state) {
-  const Json text = session_of(state).ask("journal");
+  const Json text = session_of(state).look("journal");
   push_json(state, text);
   return 1;
 }

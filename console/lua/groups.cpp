@@ -119,7 +119,7 @@ bool push_run_fact(lua_State* state, Session& session, const std::string& key) {
   } else if (key == "resumed") {
     lua_pushboolean(state, session.greeting().resumed ? 1 : 0);
   } else if (key == "step" || key == "state") {
-    push_json(state, session.ask("status").value(key, Json()));
+    push_json(state, session.look("status").value(key, Json()));
   } else {
     return false;
   }

@@ -19,7 +19,7 @@ std::string describe_job(const Json& job) {
 
 Json find_job(lua_State* state, const std::string& name) {
   std::vector<std::string> known;
-  for (const auto& job : session_of(state).ask("jobs")) {
+  for (const auto& job : session_of(state).look("jobs")) {
     if (job.value("job", "") == name) return job;
     known.push_back(job.value("job", ""));
   }
@@ -30,7 +30,7 @@ Json find_job(lua_State* state, const std::string& name) {
 
 /// jobs(): all of them.
 int jobs_call(lua_State* state) {
-  const Json list = session_of(state).ask("jobs");
+  const Json list = session_of(state).look("jobs");
   std::string text;
   for (const auto& job : list) text += (text.empty() ? "" : "\n") + describe_job(job);
   push_listing(state, list,

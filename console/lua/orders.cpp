@@ -147,7 +147,7 @@ std::string describe(const Json& report) {
 
 int orders_call(lua_State* state) {
   Session& session = session_of(state);
-  const Json reports = session.ask("orders");
+  const Json reports = session.look("orders");
   std::string text;
   for (const auto& report : reports)
     text += (text.empty() ? "" : "\n") + std::to_string(report.value("id", std::uint64_t{0})) + "  " +
@@ -159,7 +159,7 @@ int orders_call(lua_State* state) {
 int orders_index(lua_State* state) {
   Session& session = session_of(state);
   const auto id = static_cast<std::uint64_t>(luaL_checkinteger(state, 2));
-  for (const auto& report : session.ask("orders")) {
+  for (const auto& report : session.look("orders")) {
     if (report.value("id", std::uint64_t{0}) != id) continue;
     auto order = std::make_shared<StagedOrder>();
     if (auto whole = order_from_json(report.value("order", Json::object()))) order->order = *std::move(whole);
@@ -187,7 +187,7 @@ std::vector<Moved> asked_for(const Json& report) {
 /// Puts back what this user's last order changed, if nobody has touched it since.
 int undo(lua_State* state) {
   Session& session = session_of(state);
-  const Json reports = session.ask("orders");
+  const Json reports = session.look("orders");
   const Json* last = nullptr;
   std::int64_t last_step = -1;
   for (const auto& report : reports) {

@@ -174,7 +174,7 @@ int on(lua_State* state) {
 }
 
 Json ask_rules(lua_State* state) {
-  return session_of(state).ask("rules");
+  return session_of(state).look("rules");
 }
 
 Json find_rule(lua_State* state, std::int64_t number) {

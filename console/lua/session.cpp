@@ -325,6 +325,11 @@ void Session::talk(std::string_view text) {
   link_.output(std::string(text) + "\n", Stream::talk);
 }
 
+Json Session::look(std::string_view op, Json fields) {
+  if (out_of_time()) throw ScriptError(now_->stop);
+  return ask(op, std::move(fields));
+}
+
 Json Session::ask(std::string_view op, Json fields, const ConsoleLink::Note& note) {
   auto answer = link_.ask(op, std::move(fields), note);
   if (!answer) throw ScriptError(answer.error());

@@ -140,6 +140,10 @@ class Session {
   /// A request to the console, or a ScriptError. `waiting`: the time doesn't count.
   Json ask(std::string_view op, Json fields = Json::object(), const ConsoleLink::Note& note = {});
 
+  /// ask() for what a script only looks at: ends it where its time is up, since a loop of such questions may
+  /// take for ever to come to the hook.
+  Json look(std::string_view op, Json fields = Json::object());
+
   /// The final report of a call of an order that was sent. Throws ScriptError as commit does, and where
   /// the call failed or was cancelled.
   Json wait_call(StagedOrder& order, int call, std::optional<double> timeout_s);

@@ -11,7 +11,7 @@ namespace footplate::lua {
 namespace {
 
 Json all_ranks(lua_State* state) {
-  return session_of(state).ask("status").value("ranks", Json::array());
+  return session_of(state).look("status").value("ranks", Json::array());
 }
 
 int ranks_index(lua_State* state) {
@@ -38,7 +38,7 @@ int ranks_call(lua_State* state) {
 }
 
 Json all_metrics(lua_State* state) {
-  return session_of(state).ask("metrics");
+  return session_of(state).look("metrics");
 }
 
 /// metrics["train/loss"], or metrics.loss where only one metric ends in it; train/ is looked at first.
