@@ -15,6 +15,9 @@ namespace footplate {
 ///   eval_throw:rank=0        the evaluation throws on rank 0 (before its reduction)
 ///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5
 ///   save_fail                every save fails as if the disk were full
+///   nan_grad:rank=1:step=7   a NaN is among the gradients of rank 1 at step 7, before they are reduced
+///   nan_grad:step=7:times=3  … of every rank, at steps 7, 8 and 9
+///   nan_loss:rank=1:step=7   the same in place of the loss alone; the gradients are finite
 ///   flip_bit:rank=1:step=50  one bit of a parameter of rank 1 is flipped after step 50
 ///   late_start:rank=1:ms=500 rank 1 starts half a second late
 ///

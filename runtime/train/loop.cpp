@@ -50,6 +50,8 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       optimizer_(task_->parameters()),
       timer_(options_.progress),
       step_throw_(fault("step_throw", rank())),
+      nan_grad_(fault("nan_grad", rank())),
+      nan_loss_(fault("nan_loss", rank())),
       flip_bit_(fault("flip_bit", rank())) {
   for (const Parameter& parameter : task_->parameters())
     state_.add(state_entry("model/" + parameter.name, parameter.tensor));
@@ -120,6 +122,7 @@ void Trainer::Loop::log_step() {
     metrics.grad_norm = grad_norm_;
     metrics.steps = steps_since_line_;
     metrics.tokens = tokens_since_line_;
+    metrics.nonfinite = nonfinite_;
     write(train_line(step_, metrics, timer_));
   }
   timer_.reset();

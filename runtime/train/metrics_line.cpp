@@ -26,6 +26,7 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
   line["train/lr"] = number_to_json(metrics.learning_rate);
   line["train/epoch"] = metrics.epoch;
   line["train/grad_norm"] = number_to_json(metrics.grad_norm);
+  if (metrics.nonfinite > 0) line["guard/nonfinite"] = metrics.nonfinite;
   const double per_step_ms = 1e3 / static_cast<double>(metrics.steps);
   double seconds = 0;
   for (const auto& [phase, name] : kParts) {
