@@ -57,6 +57,7 @@ class Trainer::Loop {
   void after_step();
   void log_step();
   void evaluate_and_record(std::int64_t batches);
+  void record(const Result<EvalResult>& result);
   Result<EvalResult> evaluate_held_out(std::int64_t batches);
   Json describe(const EvalResult& result) const;
   void save_and_record();

@@ -42,6 +42,15 @@ Json eval_line(std::int64_t step, const EvalResult& result) {
   Json line = line_of(step);
   line["eval/loss"] = number_to_json(result.loss);
   line["eval/seconds"] = result.seconds;
+  if (result.retries > 0) {
+    line["eval/retries"] = result.retries;
+    line["eval/reason"] = result.reason;
+  }
+  if (result.partial()) {
+    line["eval/partial"] = 1;
+    line["eval/batches"] = result.batches;
+    line["eval/batches_wanted"] = result.batches_wanted;
+  }
   return line;
 }
 

@@ -379,6 +379,15 @@ TEST(RunStatusTest, NamesWhoIsMissingFromACollective) {
   EXPECT_EQ(json["ranks"].size(), 3U);
 }
 
+TEST(RunStatusTest, APartialEvaluationIsNotTheBest) {
+  const auto now = Clock::now();
+  RunStatus status(1, {}, now);
+  status.metrics({{"eval/loss", 2.0}});
+  status.metrics({{"eval/loss", 1.0}, {"eval/partial", 1}});
+  EXPECT_EQ(status.to_json(10, now)["eval_loss"], 1.0);
+  EXPECT_EQ(status.to_json(10, now)["best_eval_loss"], 2.0);
+}
+
 TEST(RunStatusTest, BlamesNobodyAfterRankZeroItselfWasStopped) {
   Clock::time_point now{seconds(1000)};
   const ControlTimes times;
