@@ -72,6 +72,9 @@ Result<Recording> read_recording(const fs::path& directory, const Schema& schema
   recording.settings = *std::move(settings);
   // Where time ended the run, its journal has the stop at its step.
   recording.settings.set("run.time_limit", Value(0.0), "replay");
+  if (recording.settings.has("guard.nonfinite"))
+    recording.settings.set("guard.nonfinite", without_pause(recording.settings.value("guard.nonfinite")),
+                           "replay");
   recording.orders = orders_to_replay(*history);
   recording.ranks = static_cast<int>(integer_of(*start, "world_size", 1));
   if (std::string path = text_of(*start, "resumed"); !path.empty()) recording.resume = std::move(path);

@@ -165,6 +165,10 @@ Result<void> schedule_again(const fs::path& directory, int start, const Schema& 
                             left_out_after(directory, start - 1, *history));
 }
 
+Value without_pause(const Value& nonfinite) {
+  return nonfinite == Value(std::string("pause")) ? Value(std::string("skip")) : nonfinite;
+}
+
 std::vector<Order> orders_to_replay(const History& history) {
   std::uint64_t last_id = 0;
   for (const Order& order : history.applied) last_id = std::max(last_id, order.id);
@@ -174,6 +178,8 @@ std::vector<Order> orders_to_replay(const History& history) {
     const bool of_last_start = i >= history.before_last_start;
     std::erase_if(order.calls, [&](const Call& call) { return !of_last_start || call.action != "run.stop"; });
     std::erase_if(order.changes, [](const Change& change) { return change.name == "run.time_limit"; });
+    for (Change& change : order.changes)
+      if (change.name == "guard.nonfinite") change.value = without_pause(change.value);
     if (order.changes.empty() && order.calls.empty()) continue;
     if (order.id == 0) order.id = ++last_id;
     orders.push_back(std::move(order));

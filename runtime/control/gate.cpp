@@ -204,7 +204,7 @@ void Gate::announce_end(std::int64_t step) {
 }
 
 void Gate::look_ahead() {
-  std::int64_t next = hold_ ? 0 : std::min(fence_, settings_.integer("train.steps"));
+  std::int64_t next = hold_ || paused_ ? 0 : std::min(fence_, settings_.integer("train.steps"));
   if (!pending_.empty()) next = std::min(next, pending_.front().step);
   interesting_.store(next, std::memory_order_seq_cst);
 }
@@ -314,6 +314,12 @@ void Gate::report_state_hash(std::int64_t step, std::uint64_t hash) {
   // No wake: it travels with the next heartbeat.
   std::lock_guard lock(mutex_);
   push(StateHash{step, hash});
+}
+
+void Gate::pause() {
+  std::lock_guard lock(mutex_);
+  paused_ = true;
+  look_ahead();
 }
 
 void Gate::publish(const std::string& topic, Json data) {

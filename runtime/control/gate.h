@@ -74,6 +74,7 @@ class Gate final : public StepGate {
   Json orders_ahead() const override;
   bool abandon() const override { return abandon_.load(std::memory_order_relaxed); }
   void report_state_hash(std::int64_t step, std::uint64_t hash) override;
+  void pause() override;
   void publish(const std::string& topic, Json data) override;  ///< any thread
 
   // The control thread.

@@ -93,7 +93,8 @@ void RunStatus::metrics(const Json& data) {
   for (const auto& [shown, key] : kShown)
     if (data.contains(key))
       if (const auto number = number_from_json(data[key])) metrics_[shown] = *number;
-  if (data.contains("eval/loss")) best_eval_loss_ = std::min(best_eval_loss_, metrics_["eval_loss"]);
+  if (data.contains("eval/loss") && !data.contains("eval/partial"))
+    best_eval_loss_ = std::min(best_eval_loss_, metrics_["eval_loss"]);
 }
 
 void RunStatus::note(const std::string& key, const std::string& text) {

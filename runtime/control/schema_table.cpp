@@ -234,6 +234,11 @@ void add_machinery(std::vector<SettingSpec>& table) {
                         "guard.check_every = 50"),
                   {"guard.every", "check_every"}));
   table.push_back(
+      choice("guard.nonfinite", "skip", {"skip", "pause", "stop"},
+             "What comes of a step whose gradients or loss aren't finite: nothing is written and training "
+             "goes on, or pauses; or the run fails, as it does after three of them in a row",
+             "guard.nonfinite = \"pause\""));
+  table.push_back(
       also_called(every("log.every", 10, "Write a line of metrics this often", "log.every = 50"),
                   {"log_interval", "log.interval", "logging_steps", "log_every", "train.log_every"}));
   table.push_back(for_role(choice("log.level", "info", {"trace", "debug", "info", "warn", "error"},

@@ -56,7 +56,12 @@ class StepGate {
   /// thread; a difference names the odd rank, becomes an event and a note in the status.
   virtual void report_state_hash(std::int64_t step, std::uint64_t hash) = 0;
 
-  /// Rank 0, any thread: an event for the console and events.jsonl ("eval", "ckpt", "metrics", "warn").
+  /// Training thread, within a step: the next enter() holds as after run.pause. No order tells the others,
+  /// so every rank has to call it within the same step, for a reason that all have in common.
+  virtual void pause() = 0;
+
+  /// Rank 0, any thread: an event for the console and events.jsonl ("eval", "ckpt", "metrics", "run",
+  /// "warn").
   virtual void publish(const std::string& topic, Json data) = 0;
 };
 

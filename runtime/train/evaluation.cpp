@@ -2,9 +2,12 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_local_scalar_dense.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -14,16 +17,26 @@
 namespace footplate {
 namespace {
 
+/// With smaller batches after each; what fails then has other reasons than their size.
+constexpr int kMostRetries = 3;
+
 /// Reduced as one tensor; counts are exact as doubles.
 struct Sums {
   double loss = 0;
   double tokens = 0;
   double batches = 0;
+  double batches_wanted = 0;  ///< of the ranks that failed, too
   double failed_ranks = 0;
   double abandoning_ranks = 0;
 };
 
-/// This rank's part of the chosen samples.
+/// One attempt, the same on all ranks.
+struct Try {
+  int number = 0;
+  std::int64_t batch_size = 1;
+};
+
+/// This rank's part of the chosen samples: the same in every try.
 std::vector<std::int64_t> samples_of(const Task& task, const Communicator& communicator,
                                      const EvalPlan& plan) {
   const std::int64_t all = task.held_out_samples();
@@ -45,12 +58,22 @@ void add_batch(Task& task, std::span<const std::int64_t> samples, Sums& sums) {
   sums.batches += 1;
 }
 
-void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
+/// FOOTPLATE_FAULT=eval_throw and eval_nan.
+void inject_failure(int rank, const Try& now, Sums& sums) {
+  if (fault("eval_nan", rank)) sums.loss = std::numeric_limits<double>::quiet_NaN();
+  const auto throws = fault("eval_throw", rank);
+  if (throws && now.batch_size > throws->get("above").value_or(0) &&
+      now.number < throws->get("tries").value_or(kMostRetries + 1))
+    throw std::runtime_error("injected by FOOTPLATE_FAULT");
+}
+
+void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
              const std::function<bool()>& abandon, Sums& sums) {
   const at::NoGradGuard no_grad;
   const auto samples = samples_of(task, communicator, plan);
   const std::span<const std::int64_t> rest(samples);
-  const auto batch_size = static_cast<std::size_t>(plan.batch_size);
+  const auto batch_size = static_cast<std::size_t>(now.batch_size);
+  sums.batches_wanted = static_cast<double>((rest.size() + batch_size - 1) / batch_size);
   for (std::size_t first = 0; first < rest.size(); first += batch_size) {
     if (abandon()) {
       sums.abandoning_ranks = 1;
@@ -58,7 +81,38 @@ void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
     }
     add_batch(task, rest.subspan(first, std::min(batch_size, rest.size() - first)), sums);
   }
-  if (fault("eval_throw", communicator.rank())) throw std::runtime_error("injected by FOOTPLATE_FAULT");
+  inject_failure(communicator.rank(), now, sums);
+}
+
+/// This rank's sums; where it fails, none, and why.
+std::string try_once(Task& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
+                     const std::function<bool()>& abandon, Sums& sums) {
+  sums = {};
+  try {
+    add_all(task, communicator, plan, now, abandon, sums);
+    return "";
+  } catch (const std::exception& error) {
+    const double wanted = sums.batches_wanted;
+    sums = {};
+    sums.batches_wanted = wanted;
+    sums.failed_ranks = 1;
+    const std::string reason = error.what();
+    return reason.empty() ? "unknown error" : reason;
+  }
+}
+
+/// What all ranks' sums come to. `result` has its retries and their reason.
+Result<EvalResult> conclude(const Sums& sums, EvalResult result) {
+  if (sums.failed_ranks > 0 && sums.batches == 0)
+    return fail(ErrorKind::failed, fmt::format("evaluation failed {} times, with ever smaller batches: {}",
+                                               result.retries + 1, result.reason));
+  result.loss = sums.loss / sums.tokens;
+  if (!std::isfinite(result.loss))
+    return fail(ErrorKind::failed, fmt::format("evaluation failed: its loss isn't finite ({})", result.loss));
+  result.tokens = static_cast<std::int64_t>(sums.tokens);
+  result.batches = static_cast<std::int64_t>(sums.batches);
+  result.batches_wanted = static_cast<std::int64_t>(sums.batches_wanted);
+  return result;
 }
 
 }  // namespace
@@ -66,26 +120,25 @@ void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
 Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
                             const std::function<bool()>& abandon) {
   const auto start = std::chrono::steady_clock::now();
+  EvalResult result;
   Sums sums;
-  std::string reason;
-  try {
-    add_all(task, communicator, plan, abandon, sums);
-  } catch (const std::exception& error) {
-    sums.failed_ranks = 1;
-    reason = error.what();
+  for (Try now{0, plan.batch_size};; now = {now.number + 1, std::max<std::int64_t>(1, now.batch_size / 2)}) {
+    const std::string reason = try_once(task, communicator, plan, now, abandon, sums);
+    const Buffer buffer{&sums, sizeof(Sums) / sizeof(double), DataType::float64};
+    if (const auto done = communicator.all_reduce(buffer, ReduceOp::sum, "eval sums")->wait(); !done)
+      return tl::unexpected(done.error());
+    if (sums.abandoning_ranks > 0)
+      return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
+    result.retries = now.number;
+    if (sums.failed_ranks == 0) break;
+    auto reasons = gather_reasons(communicator, reason);
+    if (!reasons) return tl::unexpected(reasons.error());
+    result.reason = *std::move(reasons);
+    if (now.number == kMostRetries) break;
   }
-  const Buffer buffer{&sums, sizeof(Sums) / sizeof(double), DataType::float64};
-  if (const auto done = communicator.all_reduce(buffer, ReduceOp::sum, "eval sums")->wait(); !done)
-    return tl::unexpected(done.error());
-  if (sums.failed_ranks > 0) {
-    const auto reasons = gather_reasons(communicator, reason);
-    return fail(ErrorKind::failed, "evaluation failed: " + (reasons ? *reasons : reasons.error().message));
-  }
-  if (sums.abandoning_ranks > 0)
-    return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return EvalResult{sums.loss / sums.tokens, static_cast<std::int64_t>(sums.tokens),
-                    static_cast<std::int64_t>(sums.batches), seconds.count()};
+  result.seconds = seconds.count();
+  return conclude(sums, std::move(result));
 }
 
 }  // namespace footplate

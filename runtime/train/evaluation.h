@@ -22,9 +22,11 @@ struct EvalPlan {
 /// every chosen sample counts once. Where not all are wanted they are taken evenly spread, the same
 /// ones every time. Training is untouched: no gradients, no random numbers, no cursor.
 ///
-/// Collective, training thread. All sums are reduced at once at the end, with a verdict: an evaluation
-/// that throws on any rank has failed on all (failed, naming the ranks); one that `abandon` asks any
-/// rank to give up is given up by all (refused). Neither hurts training.
+/// Collective, training thread. All sums are reduced at once at the end, with a verdict: what throws on any
+/// rank is tried again by all, on the same samples with half the batch size, three times at most. After that
+/// the result is that of the ranks that didn't fail (partial), or where there is none an error (failed,
+/// naming the ranks), as it is where the loss isn't finite. What `abandon` asks any rank to give up is given
+/// up by all (refused). None of this hurts training.
 Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
                             const std::function<bool()>& abandon);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace footplate {
 
@@ -9,7 +10,13 @@ struct EvalResult {
   double loss = 0;  ///< mean over tokens
   std::int64_t tokens = 0;
   std::int64_t batches = 0;
+  std::int64_t batches_wanted = 0;
   double seconds = 0;  ///< on this rank
+  int retries = 0;     ///< with smaller batches, after a failure
+  std::string reason;  ///< of the last failure; empty: there was none
+
+  /// Ranks that failed again and again are left out.
+  bool partial() const { return batches < batches_wanted; }
 };
 
 }  // namespace footplate

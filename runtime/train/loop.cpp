@@ -50,6 +50,8 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       optimizer_(task_->parameters()),
       timer_(options_.progress),
       step_throw_(fault("step_throw", rank())),
+      nan_grad_(fault("nan_grad", rank())),
+      nan_loss_(fault("nan_loss", rank())),
       flip_bit_(fault("flip_bit", rank())) {
   for (const Parameter& parameter : task_->parameters())
     state_.add(state_entry("model/" + parameter.name, parameter.tensor));
@@ -120,6 +122,7 @@ void Trainer::Loop::log_step() {
     metrics.grad_norm = grad_norm_;
     metrics.steps = steps_since_line_;
     metrics.tokens = tokens_since_line_;
+    metrics.nonfinite = nonfinite_;
     write(train_line(step_, metrics, timer_));
   }
   timer_.reset();
@@ -134,47 +137,55 @@ Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
                          [this] { return gate_ != nullptr && gate_->abandon(); });
   timer_.enter(Phase::boundary);
   // The best is kept of whole evaluations alone: another choice of samples has another loss.
-  if (result && batches == now_.eval_batches) best_eval_loss_ = std::min(best_eval_loss_, result->loss);
+  if (result && !result->partial() && batches == now_.eval_batches)
+    best_eval_loss_ = std::min(best_eval_loss_, result->loss);
   return result;
 }
 
 Json Trainer::Loop::describe(const EvalResult& result) const {
-  return {{"step", step_},
-          {"loss", number_to_json(result.loss)},
-          {"tokens", result.tokens},
-          {"batches", result.batches},
-          {"seconds", result.seconds},
-          {"best", number_to_json(std::min(best_eval_loss_, result.loss))}};
+  const double best = result.partial() ? best_eval_loss_ : std::min(best_eval_loss_, result.loss);
+  Json data = {{"step", step_},
+               {"loss", number_to_json(result.loss)},
+               {"tokens", result.tokens},
+               {"batches", result.batches},
+               {"seconds", result.seconds},
+               {"best", number_to_json(best)}};
+  if (result.retries > 0) data.update({{"retries", result.retries}, {"reason", result.reason}});
+  if (result.partial()) data.update({{"partial", true}, {"batches_wanted", result.batches_wanted}});
+  return data;
 }
 
 void Trainer::Loop::evaluate_and_record(std::int64_t batches) {
   if (now_.eval_mode == EvalMode::off) return;
   evaluated_at_ = step_;
-  const auto result = evaluate_held_out(batches);
-  if (result) {
-    write(eval_line(step_, *result));
-    publish("eval", describe(*result));
-    if (rank() == 0)
-      log(fmt::format("step {}: held-out loss {:.4f}, best {:.4f}, {:.1f} s", step_, result->loss,
-                      best_eval_loss_, result->seconds));
+  record(evaluate_held_out(batches));
+}
+
+void Trainer::Loop::record(const Result<EvalResult>& result) {
+  if (!result) {
+    if (rank() == 0) log(fmt::format("step {}: {}", step_, result.error().message));
+    if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
+    write(eval_failed_line(step_, result.error()));
+    publish("eval", {{"step", step_}, {"failed", true}, {"reason", result.error().message}});
     return;
   }
-  if (rank() == 0) log(fmt::format("step {}: {}", step_, result.error().message));
-  if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
-  write(eval_failed_line(step_, result.error()));
-  publish("eval", {{"step", step_}, {"failed", true}, {"reason", result.error().message}});
+  write(eval_line(step_, *result));
+  publish("eval", describe(*result));
+  if (rank() != 0) return;
+  std::string text = fmt::format("step {}: held-out loss {:.4f}, best {:.4f}, {:.1f} s", step_, result->loss,
+                                 best_eval_loss_, result->seconds);
+  if (result->partial())
+    text += fmt::format("; partial, {} of {} batches", result->batches, result->batches_wanted);
+  if (result->retries > 0) text += fmt::format("; retry {}, after {}", result->retries, result->reason);
+  log(text);
 }
 
 Result<Json> Trainer::Loop::evaluate_now(std::optional<std::int64_t> batches) {
   if (now_.eval_mode == EvalMode::off)
     return fail(ErrorKind::refused, "eval.mode is \"off\"; set it to \"all\" or \"one\" first");
   const auto result = evaluate_held_out(batches.value_or(now_.eval_batches));
-  if (!result) {
-    if (result.error().kind != ErrorKind::refused) write(eval_failed_line(step_, result.error()));
-    return tl::unexpected(result.error());
-  }
-  write(eval_line(step_, *result));
-  publish("eval", describe(*result));
+  record(result);
+  if (!result) return tl::unexpected(result.error());
   return describe(*result);
 }
 

@@ -47,13 +47,17 @@ class Trainer::Loop {
   Result<void> train_step();
   void accumulate_gradients();
   void forward_backward(Slice samples, bool last);
-  void update_parameters(const StepSums& sums);
+  void inject_nan();
+  bool is_finite();
+  Result<void> skip_update();
+  void update_parameters();
   void inject_bit_flip();
 
   // What comes between steps (loop.cpp).
   void after_step();
   void log_step();
   void evaluate_and_record(std::int64_t batches);
+  void record(const Result<EvalResult>& result);
   Result<EvalResult> evaluate_held_out(std::int64_t batches);
   Json describe(const EvalResult& result) const;
   void save_and_record();
@@ -73,7 +77,7 @@ class Trainer::Loop {
   StateTable state_;
   PhaseTimer timer_;
   StepGate* gate_ = nullptr;  ///< while run() runs
-  std::optional<Fault> step_throw_, flip_bit_;
+  std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_;
 
   // Kept in checkpoints, as the state table is.
   std::int64_t step_ = 0;  ///< completed
@@ -85,6 +89,10 @@ class Trainer::Loop {
   double learning_rate_ = 0;
   double grad_norm_ = 0;
   std::int64_t tokens_since_line_ = 0, steps_since_line_ = 0;
+
+  // Steps that weren't finite, the same on all ranks.
+  std::int64_t nonfinite_ = 0;         ///< since the start
+  std::int64_t nonfinite_in_row_ = 0;  ///< up to the last step
 
   std::int64_t evaluated_at_ = -1, saved_at_ = -1;
   std::string last_checkpoint_;

@@ -26,6 +26,7 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
   line["train/lr"] = number_to_json(metrics.learning_rate);
   line["train/epoch"] = metrics.epoch;
   line["train/grad_norm"] = number_to_json(metrics.grad_norm);
+  if (metrics.nonfinite > 0) line["guard/nonfinite"] = metrics.nonfinite;
   const double per_step_ms = 1e3 / static_cast<double>(metrics.steps);
   double seconds = 0;
   for (const auto& [phase, name] : kParts) {
@@ -41,6 +42,15 @@ Json eval_line(std::int64_t step, const EvalResult& result) {
   Json line = line_of(step);
   line["eval/loss"] = number_to_json(result.loss);
   line["eval/seconds"] = result.seconds;
+  if (result.retries > 0) {
+    line["eval/retries"] = result.retries;
+    line["eval/reason"] = result.reason;
+  }
+  if (result.partial()) {
+    line["eval/partial"] = 1;
+    line["eval/batches"] = result.batches;
+    line["eval/batches_wanted"] = result.batches_wanted;
+  }
   return line;
 }
 

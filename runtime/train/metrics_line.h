@@ -16,8 +16,9 @@ struct TrainMetrics {
   double learning_rate = 0;
   double epoch = 0;
   double grad_norm = 0;
-  std::int64_t steps = 1;   ///< since the last line: what the times are averaged over
-  std::int64_t tokens = 0;  ///< of all ranks, since the last line
+  std::int64_t steps = 1;      ///< since the last line: what the times are averaged over
+  std::int64_t tokens = 0;     ///< of all ranks, since the last line
+  std::int64_t nonfinite = 0;  ///< steps so far that weren't finite
 };
 
 /// The flat objects of metrics.jsonl. `step` is the number of completed steps.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "runtime/train/agree.h"
@@ -15,8 +17,14 @@ namespace {
 /// Keeps the clipping factor finite where all gradients are zero.
 constexpr double kClipEpsilon = 1e-6;
 
-bool is_due(std::int64_t every, std::int64_t step) {
-  return every > 0 && step % every == 0;
+/// So many steps in a row that aren't finite end the run: what is wrong won't go away by itself.
+constexpr std::int64_t kMostNonfinite = 3;
+
+/// Whether `step` is among the `times` ones that the fault asks for.
+bool strikes(const std::optional<Fault>& fault, std::int64_t step) {
+  if (!fault) return false;
+  const std::int64_t first = fault->get("step").value_or(step);
+  return step >= first && step < first + fault->get("times").value_or(1);
 }
 
 }  // namespace
@@ -43,7 +51,13 @@ Result<void> Trainer::Loop::train_step() {
   }
 
   timer_.enter(Phase::optimizer);
-  update_parameters(sums_);
+  learning_rate_ = current_learning_rate();
+  if (is_finite()) {
+    nonfinite_in_row_ = 0;
+    update_parameters();
+  } else if (auto skipped = skip_update(); !skipped) {
+    return skipped;
+  }
   inject_bit_flip();
   samples_drawn_ += now_.batch_size;
   tokens_since_line_ += static_cast<std::int64_t>(sums_.tokens);
@@ -65,6 +79,7 @@ void Trainer::Loop::accumulate_gradients() {
     const std::int64_t last = std::min(first + most, slice.last);
     forward_backward({first, last}, last == slice.last);
   }
+  inject_nan();
 }
 
 void Trainer::Loop::forward_backward(Slice samples, bool last) {
@@ -79,15 +94,55 @@ void Trainer::Loop::forward_backward(Slice samples, bool last) {
   loss.sum.backward();
 }
 
-/// The mean over all tokens and the clipping are one divisor, applied by the optimizer's own pass.
-void Trainer::Loop::update_parameters(const StepSums& sums) {
-  learning_rate_ = current_learning_rate();
-  double divisor = sums.tokens;
-  if (now_.clip_norm > 0 || is_due(now_.log_every, step_ + 1)) {
-    grad_norm_ = at::linalg_vector_norm(gradients_.gradients()).item<double>() / sums.tokens;
-    if (now_.clip_norm > 0) divisor *= std::max(1.0, (grad_norm_ + kClipEpsilon) / now_.clip_norm);
+/// The sums are the same on all ranks, so the answer is. The norm is one pass over the gradients: 4 bytes
+/// read for each parameter, where the optimizer's pass moves about 30. Also without clipping: anything that
+/// isn't finite shows in it.
+bool Trainer::Loop::is_finite() {
+  grad_norm_ = at::linalg_vector_norm(gradients_.gradients()).item<double>() / sums_.tokens;
+  return std::isfinite(grad_norm_) && std::isfinite(sums_.loss);
+}
+
+/// The step counts, its data are used up; parameters and optimizer state stay as they are.
+Result<void> Trainer::Loop::skip_update() {
+  ++nonfinite_;
+  ++nonfinite_in_row_;
+  const bool pause = now_.nonfinite == Nonfinite::pause;
+  const std::string what = std::isfinite(grad_norm_)
+                               ? fmt::format("the loss isn't finite ({})", sums_.loss / sums_.tokens)
+                               : fmt::format("gradients aren't finite (norm {})", grad_norm_);
+  if (now_.nonfinite == Nonfinite::stop || nonfinite_in_row_ >= kMostNonfinite) {
+    failed_together_ = true;
+    return fail(
+        ErrorKind::failed,
+        fmt::format("step {} failed: {}, {} in a row; parameters are as step {} left them; resume from "
+                    "the last checkpoint with a lower sched.base_lr or optim.lr_scale",
+                    step_, what, nonfinite_in_row_, step_ + 1 - nonfinite_in_row_));
   }
+  if (pause || nonfinite_in_row_ == 1) {
+    const std::string text = fmt::format("step {}: {}; skipped, {} in a row{}", step_, what,
+                                         nonfinite_in_row_, pause ? "; paused until run.resume()" : "");
+    if (rank() == 0) log(text);
+    publish("warn", {{"kind", "nonfinite"}, {"step", step_}, {"text", text}});
+  }
+  if (pause) {
+    gate_->pause();
+    publish("run", {{"state", "paused"}, {"step", step_ + 1}});
+  }
+  return {};
+}
+
+/// The mean over all tokens and the clipping are one divisor, applied by the optimizer's own pass.
+void Trainer::Loop::update_parameters() {
+  double divisor = sums_.tokens;
+  if (now_.clip_norm > 0) divisor *= std::max(1.0, (grad_norm_ + kClipEpsilon) / now_.clip_norm);
   optimizer_.step(now_, learning_rate_, static_cast<float>(divisor));
+}
+
+/// Into the gradient of the first parameter: its bucket is the last one, which waits for the end of backward.
+void Trainer::Loop::inject_nan() {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  if (strikes(nan_grad_, step_)) *task_->parameters().front().tensor.grad().mutable_data_ptr<float>() = kNan;
+  if (strikes(nan_loss_, step_)) gradients_.sums().loss = kNan;
 }
 
 /// A high bit of a float's fraction: a low one is soon lost in rounding.

@@ -5,6 +5,7 @@ namespace footplate {
 StepSettings StepSettings::from(const Settings& settings) {
   const std::string& overlap = settings.string("comm.overlap");
   const std::string& mode = settings.string("eval.mode");
+  const std::string& nonfinite = settings.string("guard.nonfinite");
   const auto& betas = settings.numbers("optim.betas");
   StepSettings read;
   read.batch_size = settings.integer("train.batch_size");
@@ -25,6 +26,9 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.eval_at_end = settings.boolean("eval.at_end");
   read.eval_batch_size = settings.integer("eval.batch_size");
   read.eval_mode = mode == "one" ? EvalMode::one : mode == "off" ? EvalMode::off : EvalMode::all;
+  read.nonfinite = nonfinite == "pause"  ? Nonfinite::pause
+                   : nonfinite == "stop" ? Nonfinite::stop
+                                         : Nonfinite::skip;
   return read;
 }
 

@@ -13,6 +13,9 @@ enum class Overlap { automatic, on, off };
 /// Who evaluates.
 enum class EvalMode { all, one, off };
 
+/// What comes of a step whose gradients or loss aren't finite.
+enum class Nonfinite { skip, pause, stop };
+
 /// The settings that the step loop reads, as plain fields: looked up once when they change, not at
 /// every step. Frequencies are in steps, 0 = never.
 struct StepSettings {
@@ -29,6 +32,7 @@ struct StepSettings {
   std::int64_t eval_batches = 0;  ///< 0: everything held out
   std::int64_t eval_batch_size = 1;
   EvalMode eval_mode = EvalMode::all;
+  Nonfinite nonfinite = Nonfinite::skip;
   bool eval_at_end = true;
 
   static StepSettings from(const Settings& settings);

@@ -41,8 +41,9 @@ class Trainer : public Steerable {
   Result<void> load(const std::string& checkpoint);
 
   /// Trains until the gate says end, then evaluates and saves as that ending asks. Errors, the same on
-  /// all ranks: a rank failed in a step (named; the state is that of the last completed step); or a
-  /// collective failed (then the state of the ranks may differ by a step).
+  /// all ranks: a rank failed in a step (named; the state is that of the last completed step); steps
+  /// weren't finite (guard.nonfinite; the state is that before them); or a collective failed (then the state
+  /// of the ranks may differ by a step).
   Result<Ending> run(StepGate& gate);
 
   std::int64_t step() const;  ///< completed steps

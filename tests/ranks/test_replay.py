@@ -109,6 +109,24 @@ def test_replay_of_a_run_with_several_starts():
     shutil.rmtree(folder)
 
 
+def test_a_replay_pauses_nowhere():
+    """What the configuration and an order said about steps that aren't finite; each is skipped again, nobody has to resume."""
+    fault = {"FOOTPLATE_FAULT": "nan_grad:rank=1:step=60,nan_grad:rank=0:step=300"}
+    folder = tempfile.mkdtemp(prefix="fp-replay-")
+    with Run(["model.step_ms=2", "train.steps=400", "guard.nonfinite=pause"], folder=folder, env=fault) as run:
+        client = run.wait_for_step(61)
+        for change in ({"guard.nonfinite": "stop", "optim.lr_scale": 0.5}, {"guard.nonfinite": "pause"}):
+            assert client.ask("set", changes=change)["state"] == "applied"
+        assert client.ask("call", action="run.resume")["state"] == "applied"
+        wait_until(lambda: client.ask("status")["state"] == "paused" and client.ask("status")["step"] == 301, 60, "the second pause")
+        assert client.ask("call", action="run.resume")["state"] == "applied"
+        assert run.finish(60) == 0, run.output()
+    with Run(folder=folder, name="again", command=["replay", str(run.directory), "--name", "again"], env=fault) as again:
+        assert again.finish(60) == 0, again.output()
+        check_equal(run, again.result(), again.output())
+    shutil.rmtree(folder)
+
+
 def test_replay_of_nothing():
     with Run(["train.steps=10"]) as run:
         assert run.finish(60) == 0
@@ -196,5 +214,6 @@ def test_the_order_that_crashes_it_twice_is_left_out():
 
 
 if __name__ == "__main__":
-    main([test_replay_of_random_orders, test_replay_of_a_run_with_several_starts, test_replay_of_nothing,
+    main([test_replay_of_random_orders, test_replay_of_a_run_with_several_starts, test_a_replay_pauses_nowhere,
+          test_replay_of_nothing,
           test_orders_for_later_steps_are_kept_in_checkpoints, test_orders_are_scheduled_again_after_a_crash, test_the_order_that_crashes_it_twice_is_left_out])

@@ -91,6 +91,24 @@ TEST_F(GateTest, InAPauseAppliesWhatHasNoTargetWhateverItsStep) {
   EXPECT_THAT(applied_, ElementsAre(std::pair(2, 3), std::pair(3, 4)));
 }
 
+TEST_F(GateTest, HoldsAtTheNextStepWhereTrainingItselfPauses) {
+  EXPECT_EQ(gate_.enter(2), StepGate::Verdict::train);
+  gate_.pause();
+  std::atomic<bool> passed{false};
+  std::thread training([&] {
+    gate_.enter(3);
+    passed = true;
+  });
+  while (gate_.held() != Held::pause && !passed) std::this_thread::yield();
+  EXPECT_FALSE(passed);
+  EXPECT_EQ(gate_.propose_fence(), 3) << "nothing of step 3 has begun";
+  gate_.commit(agreed(1, 4, false));
+  gate_.commit(agreed(2, 4, false, {{"run.resume", Json::object()}}));
+  training.join();
+  EXPECT_THAT(applied_, ElementsAre(std::pair(1, 3)));
+  EXPECT_EQ(gate_.enter(4), StepGate::Verdict::train);
+}
+
 TEST_F(GateTest, DropsAnOrderThatHasBecomeImpossibleAndSaysWhy) {
   Committed expecting = agreed(1, 3, true);
   expecting.order.changes[0].expect.emplace(std::int64_t{77});
@@ -187,12 +205,12 @@ TEST_F(GateTest, AStopForAScriptsErrorSaysSo) {
 /// Rank 0's state machine with two ranks that the test plays.
 class CoordinatorTest : public ::testing::Test {
  protected:
-  void order(const std::string& ref, Json more = Json::object()) {
+  void order(const std::string& ref, const Json& more = Json::object()) {
     Json order = {{"session", "s1"}, {"changes", {{{"name", "log.every"}, {"value", 3}}}}};
     order.update(more);
     coordinator_.submit(ref, order, now_);
   }
-  void answer(int rank, Json message) { coordinator_.handle(rank, message, now_); }
+  void answer(int rank, const Json& message) { coordinator_.handle(rank, message, now_); }
   void prepared(std::uint64_t ticket) {
     for (int rank : {0, 1}) answer(rank, {{"t", "prepared"}, {"ticket", ticket}});
   }
@@ -220,7 +238,7 @@ class CoordinatorTest : public ::testing::Test {
        status_,
        2,
        [this](int to, const Json& message) { sent_.emplace_back(to, message); },
-       [this](const std::string& topic, Json data) { reports_.emplace_back(topic, data); },
+       [this](const std::string& topic, const Json& data) { reports_.emplace_back(topic, data); },
        {},
        100}};
 };
@@ -359,6 +377,15 @@ TEST(RunStatusTest, NamesWhoIsMissingFromACollective) {
   EXPECT_EQ(json["notes"][0],
             "collective #4471 waits for rank 1: step 812, data after all_reduce #4470, 43 s");
   EXPECT_EQ(json["ranks"].size(), 3U);
+}
+
+TEST(RunStatusTest, APartialEvaluationIsNotTheBest) {
+  const auto now = Clock::now();
+  RunStatus status(1, {}, now);
+  status.metrics({{"eval/loss", 2.0}});
+  status.metrics({{"eval/loss", 1.0}, {"eval/partial", 1}});
+  EXPECT_EQ(status.to_json(10, now)["eval_loss"], 1.0);
+  EXPECT_EQ(status.to_json(10, now)["best_eval_loss"], 2.0);
 }
 
 TEST(RunStatusTest, BlamesNobodyAfterRankZeroItselfWasStopped) {

@@ -2,12 +2,16 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "runtime/comm/sim/communicator.h"
@@ -16,18 +20,24 @@
 namespace footplate {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+/// Of a rank, at a batch of so many samples: throws, or gives what is wrong with its loss.
+using Trouble = std::function<float(int rank, std::size_t samples)>;
 
 constexpr std::int64_t kHeldOut = 101;
 
 /// Counts which held-out samples were asked for; sample i's loss is i.
 class CountingTask : public Task {
  public:
+  CountingTask(int rank, const Trouble& trouble) : rank_(rank), trouble_(trouble) {}
+
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   at::Tensor load(Slice) override { return {}; }
   at::Tensor load_held_out(std::span<const std::int64_t> samples) override {
     EXPECT_FALSE(at::GradMode::is_enabled());
-    float sum = 0;
+    float sum = trouble_ ? trouble_(rank_, samples.size()) : 0;
     for (const std::int64_t sample : samples) {
       ++seen[sample];
       sum += static_cast<float>(sample);
@@ -43,6 +53,8 @@ class CountingTask : public Task {
   std::size_t largest_batch = 0;
 
  private:
+  int rank_;
+  const Trouble& trouble_;
   std::vector<Parameter> parameters_;
 };
 
@@ -51,7 +63,8 @@ struct Outcome {
   std::vector<Result<EvalResult>> results;
 };
 
-Outcome evaluate_on(int world_size, const EvalPlan& plan, int abandoning_rank = -1) {
+Outcome evaluate_on(int world_size, const EvalPlan& plan, const Trouble& trouble = {},
+                    int abandoning_rank = -1) {
   SimWorld world(world_size);
   Outcome outcome;
   std::mutex mutex;
@@ -60,7 +73,7 @@ Outcome evaluate_on(int world_size, const EvalPlan& plan, int abandoning_rank = 
     threads.emplace_back([&, rank] {
       Ledger ledger;
       Progress progress;
-      CountingTask task;
+      CountingTask task(rank, trouble);
       const auto communicator = world.communicator(rank, ledger, progress);
       auto result = evaluate(task, *communicator, plan, [&] { return rank == abandoning_rank; });
       const std::lock_guard lock(mutex);
@@ -104,21 +117,84 @@ TEST(Evaluation, OneRankAloneGivesAllRanksItsResult) {
   for (const auto& result : outcome.results) EXPECT_NEAR(result->loss, 50.0, 1e-5);
 }
 
-TEST(Evaluation, WhatThrowsOnOneRankHasFailedOnAll) {
-  setenv("FOOTPLATE_FAULT", "eval_throw:rank=1", 1);
-  const Outcome outcome = evaluate_on(3, {0, 8, EvalMode::all});
-  unsetenv("FOOTPLATE_FAULT");
+TEST(Evaluation, WhatThrowsOnOneRankIsTriedBySmallerBatchesOnAll) {
+  const std::function<void()> kinds[] = {[] { throw std::bad_alloc(); },
+                                         [] { throw std::runtime_error("odd"); },
+                                         [] { C10_THROW_ERROR(OutOfMemoryError, "no room"); }};
+  for (const auto& throw_it : kinds) {
+    const Outcome outcome = evaluate_on(3, {0, 8, EvalMode::all}, [&](int rank, std::size_t samples) {
+      if (rank == 1 && samples > 2) throw_it();
+      return 0.0F;
+    });
+    for (const auto& result : outcome.results) {
+      ASSERT_TRUE(result) << result.error().message;
+      EXPECT_EQ(result->retries, 2);  // 8, 4, 2
+      EXPECT_FALSE(result->partial());
+      EXPECT_EQ(result->tokens, kHeldOut);
+      EXPECT_NEAR(result->loss, 50.0, 1e-5);
+      EXPECT_THAT(result->reason, HasSubstr("rank 1: "));
+    }
+  }
+}
+
+TEST(Evaluation, ARankThatFailsAgainAndAgainIsLeftOutOfAPartialResult) {
+  std::atomic<int> tries{0};
+  const Outcome outcome = evaluate_on(3, {0, 8, EvalMode::all}, [&](int rank, std::size_t) {
+    if (rank != 1) return 0.0F;
+    ++tries;
+    throw std::bad_alloc();
+  });
+  EXPECT_EQ(tries, 4);
+  const Slice left_out = slice_of(kHeldOut, 1, 3);
+  const double sum = kHeldOut * (kHeldOut - 1) / 2.0 -
+                     static_cast<double>((left_out.first + left_out.last - 1) * left_out.size()) / 2;
   for (const auto& result : outcome.results) {
-    ASSERT_FALSE(result);
-    EXPECT_EQ(result.error().kind, ErrorKind::failed);
-    EXPECT_THAT(result.error().message, HasSubstr("rank 1: injected"));
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_TRUE(result->partial());
+    EXPECT_EQ(result->retries, 3);
+    EXPECT_EQ(result->tokens, kHeldOut - left_out.size());
+    EXPECT_EQ(result->batches, result->tokens);  // of one sample each by now
+    EXPECT_EQ(result->batches_wanted, kHeldOut);
+    EXPECT_NEAR(result->loss, sum / static_cast<double>(result->tokens), 1e-5);
+  }
+}
+
+TEST(Evaluation, WhatThrowsOnAllRanksHasFailed) {
+  for (const EvalMode mode : {EvalMode::all, EvalMode::one}) {
+    setenv("FOOTPLATE_FAULT", mode == EvalMode::all ? "eval_throw" : "eval_throw:rank=0", 1);
+    const Outcome outcome = evaluate_on(3, {0, 8, mode});
+    unsetenv("FOOTPLATE_FAULT");
+    for (const auto& result : outcome.results) {
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().kind, ErrorKind::failed);
+      EXPECT_THAT(result.error().message, AllOf(HasSubstr("failed 4 times"), HasSubstr("rank 0: injected")));
+    }
+  }
+}
+
+TEST(Evaluation, ALossThatIsNotFiniteHasFailedAndIsNotTriedAgain) {
+  for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const Outcome outcome =
+        evaluate_on(3, {0, 8, EvalMode::all}, [&](int rank, std::size_t) { return rank == 2 ? odd : 0.0F; });
+    for (const auto& [sample, times] : outcome.seen) EXPECT_EQ(times, 1) << sample;
+    for (const auto& result : outcome.results) {
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().kind, ErrorKind::failed);
+      EXPECT_THAT(result.error().message, HasSubstr("its loss isn't finite"));
+    }
   }
 }
 
 TEST(Evaluation, GivenUpByOneIsGivenUpByAll) {
-  for (const auto& result : evaluate_on(3, {0, 8, EvalMode::all}, 2).results) {
-    ASSERT_FALSE(result);
-    EXPECT_EQ(result.error().kind, ErrorKind::refused);
+  const Trouble trouble = [](int rank, std::size_t) {
+    if (rank == 1) throw std::bad_alloc();
+    return 0.0F;
+  };
+  for (const Trouble& other : {Trouble{}, trouble}) {
+    for (const auto& result : evaluate_on(3, {0, 8, EvalMode::all}, other, 2).results) {
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().kind, ErrorKind::refused);
+    }
   }
 }
 
@@ -147,23 +223,74 @@ TEST(Evaluation, TheLastOneOfAFinishedRunIsOfEverything) {
       });
 }
 
-TEST(Evaluation, AFailedOneIsRecordedAndTrainingGoesOnUnchanged) {
+/// Rank 0's lines of evaluations at steps 3, 6 and 9 with a fault; training has to end as without any.
+std::vector<Json> lines_with(const char* faults, std::vector<Json>* events = nullptr) {
   const auto undisturbed = testing::train(2, testing::small_settings());
-  setenv("FOOTPLATE_FAULT", "eval_throw:rank=1", 1);
+  std::vector<Json> lines;
+  setenv("FOOTPLATE_FAULT", faults, 1);
   const auto hashes =
-      testing::train(2, testing::small_settings({"eval.every=3"}), {}, [](testing::Rank& rank) {
+      testing::train(2, testing::small_settings({"eval.every=3", "eval.batches=2", "eval.batch_size=32"}), {},
+                     [&](testing::Rank& rank) {
+                       if (rank.communicator.rank() != 0) return;
+                       if (events != nullptr) *events = rank.gate.events["eval"];
+                       for (const Json& line : rank.sink.lines)
+                         if (line.contains("eval/loss") || line.contains("eval/evaluation_failed"))
+                           lines.push_back(line);
+                     });
+  unsetenv("FOOTPLATE_FAULT");
+  EXPECT_EQ(hashes, undisturbed) << faults;
+  EXPECT_EQ(lines.size(), 3U) << faults;
+  return lines;
+}
+
+TEST(Evaluation, AFailedOneIsRecordedAndTrainingGoesOnUnchanged) {
+  for (const auto& [fault, reason] :
+       {std::pair{"eval_throw", "rank 1: injected"}, {"eval_nan", "isn't finite"}}) {
+    std::vector<Json> events;
+    for (const Json& line : lines_with(fault, &events)) {
+      EXPECT_EQ(line.at("eval/evaluation_failed"), 1);
+      EXPECT_THAT(line.at("eval/reason").get<std::string>(), HasSubstr(reason));
+      EXPECT_FALSE(line.contains("eval/loss"));
+    }
+    for (const Json& event : events) EXPECT_TRUE(event.at("failed").get<bool>());
+  }
+}
+
+TEST(Evaluation, WhatHelpedIsRecordedAndTrainingGoesOnUnchanged) {
+  for (const auto& [fault, retries] :
+       {std::pair{"eval_throw:rank=1:tries=1", 1}, {"eval_throw:rank=1:above=8", 2}}) {
+    for (const Json& line : lines_with(fault)) {
+      EXPECT_EQ(line.at("eval/retries"), retries) << fault;
+      EXPECT_FALSE(line.contains("eval/partial"));
+    }
+  }
+  std::vector<Json> events;
+  for (const Json& line : lines_with("eval_throw:rank=1", &events)) {
+    EXPECT_EQ(line.at("eval/partial"), 1);
+    EXPECT_EQ(line.at("eval/batches"), 8);  // 32 of 64 samples, by 4
+    EXPECT_EQ(line.at("eval/batches_wanted"), 16);
+    EXPECT_FALSE(line.contains("eval/evaluation_failed"));
+  }
+  for (const Json& event : events) {
+    EXPECT_EQ(event.at("partial"), true);
+    EXPECT_EQ(event.at("best"), "@inf") << "a partial one is no best";
+  }
+}
+
+TEST(Evaluation, OneThatWasAskedForIsRecordedWhereItFails) {
+  setenv("FOOTPLATE_FAULT", "eval_throw", 1);
+  testing::train(
+      2, testing::small_settings(),
+      [](testing::Rank& rank) {
+        rank.gate.call_at(4, {"eval.now", Json::object()});
+      },
+      [](testing::Rank& rank) {
+        EXPECT_FALSE(rank.gate.results.at(4));
         if (rank.communicator.rank() != 0) return;
-        int failed = 0;
-        for (const Json& line : rank.sink.lines) {
-          if (!line.contains("eval/evaluation_failed")) continue;
-          ++failed;
-          EXPECT_EQ(line.at("eval/evaluation_failed"), 1);
-          EXPECT_THAT(line.at("eval/reason").get<std::string>(), HasSubstr("rank 1"));
-        }
-        EXPECT_EQ(failed, 3);  // steps 3, 6 and 9
+        ASSERT_EQ(rank.gate.events["eval"].size(), 1U);
+        EXPECT_TRUE(rank.gate.events["eval"][0].at("failed").get<bool>());
       });
   unsetenv("FOOTPLATE_FAULT");
-  EXPECT_EQ(hashes, undisturbed);
 }
 
 }  // namespace
