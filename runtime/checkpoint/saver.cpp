@@ -88,7 +88,7 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   manifest.world_size = options_.world_size;
   manifest.branch = options_.branch;
   manifest.tag = snapshot.tag;
-  manifest.best = options_.best && options_.best();
+  manifest.best = snapshot.best;
   manifest.journal = order;
   manifest.settings = snapshot.settings.to_json();
   manifest.progress = snapshot.progress;

@@ -22,7 +22,6 @@ struct SaverOptions {
   std::function<Json()> store;                ///< an object for manifest.store; may be empty
   std::function<Json()> orders;               ///< a list for manifest.orders; may be empty
   std::function<Json()> metrics;              ///< an object for manifest.metrics; may be empty
-  std::function<bool()> best;  ///< whether this step's evaluation is the best yet; may be empty
   std::function<void(const std::string&)> warn;  ///< what couldn't be removed; may be empty
 };
 

@@ -137,8 +137,11 @@ Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
                          [this] { return gate_ != nullptr && gate_->abandon(); });
   timer_.enter(Phase::boundary);
   // The best is kept of whole evaluations alone: another choice of samples has another loss.
-  if (result && !result->partial() && batches == now_.eval_batches)
-    best_eval_loss_ = std::min(best_eval_loss_, result->loss);
+  const bool whole = result && !result->partial() && batches == now_.eval_batches;
+  if (whole && result->loss < best_eval_loss_) {
+    best_eval_loss_ = result->loss;
+    best_eval_at_ = step_;
+  }
   return result;
 }
 
@@ -197,9 +200,10 @@ Result<Json> Trainer::Loop::save(const std::string& tag) {
   const Json progress = {{"step", step_},
                          {"samples_drawn", samples_drawn_},
                          {"best_eval_loss", number_to_json(best_eval_loss_)},
+                         {"best_eval_at", best_eval_at_},
                          {"evaluated_at", evaluated_at_}};
   const auto saved = attempt<Saved>([&] {
-    return options_.saver->save({step_, tag, state_, options_.settings, progress});
+    return options_.saver->save({step_, tag, state_, options_.settings, progress, best_eval_at_ == step_});
   });
   const auto agreed = agree(options_.communicator, saved ? Result<void>() : tl::unexpected(saved.error()));
   timer_.enter(Phase::boundary);
@@ -236,6 +240,7 @@ Result<void> Trainer::Loop::load(const std::string& checkpoint) {
   step_ = progress->at("step").get<std::int64_t>();
   samples_drawn_ = progress->at("samples_drawn").get<std::int64_t>();
   best_eval_loss_ = number_from_json(progress->at("best_eval_loss")).value_or(kNoEvaluation);
+  best_eval_at_ = progress->value("best_eval_at", std::int64_t{-1});
   evaluated_at_ = progress->at("evaluated_at").get<std::int64_t>();
   saved_at_ = step_;
   last_checkpoint_ = checkpoint;

@@ -83,6 +83,7 @@ class Trainer::Loop {
   std::int64_t step_ = 0;  ///< completed
   std::int64_t samples_drawn_ = 0;
   double best_eval_loss_ = kNoEvaluation;
+  std::int64_t best_eval_at_ = -1;  ///< step
 
   // Of the last step, for its metrics.
   StepSums sums_;

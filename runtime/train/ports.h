@@ -17,6 +17,7 @@ struct Snapshot {
   const StateTable& state;   ///< every persistent tensor, unchanged during the call
   const Settings& settings;  ///< in force
   Json progress;             ///< what the trainer needs back on resume; opaque to the saver
+  bool best = false;         ///< the best evaluation so far was at this step
 };
 
 /// What a save made.

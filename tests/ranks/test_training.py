@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What never may change the parameters: evaluations, overlap, stopping and resuming."""
 
+import json
 import random
 
 from harness import FULL, Run, main, wait_until
@@ -48,6 +49,25 @@ def test_resume_is_bit_exact():
         resumed, _ = trained(steps, "eval.every=10", f"ckpt.every={stop}", folder=folder, options=["--resume", "auto"])
         assert resumed["state_hash"] == straight["state_hash"], f"resumed at {stop}: {resumed} instead of {straight}"
         shutil.rmtree(folder)
+
+
+def test_the_best_checkpoint_is_kept():
+    """Training gets worse from step 20 on: the checkpoint of the best evaluation outlives newer ones."""
+    import shutil
+    import tempfile
+    folder = tempfile.mkdtemp(prefix="fp-best-")
+    options = ["eval.every=10", "ckpt.every=10", "ckpt.keep=1", "sched.kind=constant"]
+    with Run([*SMALL, "train.steps=20", *options], ranks=2, config="kjv", folder=folder) as run:
+        assert run.finish(300) == 0, run.output()
+    with Run([*SMALL, "train.steps=60", *options, "optim.lr_scale=300", "train.clip_norm=0"], ranks=2, config="kjv", folder=folder,
+             options=["--resume", "auto"]) as run:
+        assert run.finish(300) == 0, run.output()
+        losses = {line["step"]: line["eval/loss"] for line in run.lines("metrics.jsonl") if "eval/loss" in line}
+        best = min(losses, key=losses.get)
+        assert best == 20, losses
+        manifests = [json.loads(path.read_text()) for path in (run.directory / "checkpoints/main").glob("step-*/manifest.json")]
+        assert sorted((manifest["step"], manifest["best"]) for manifest in manifests) == [(20, True), (60, False)], manifests
+    shutil.rmtree(folder)
 
 
 def test_interrupted_run_resumes_bit_exact():
@@ -141,7 +161,7 @@ def test_the_odd_rank_is_named():
 
 
 if __name__ == "__main__":
-    main([test_evaluation_changes_nothing, test_overlap_changes_nothing, test_uneven_slices, test_resume_is_bit_exact,
+    main([test_evaluation_changes_nothing, test_overlap_changes_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
           test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named])
