@@ -53,6 +53,11 @@ def signals(*numbers):
     return act
 
 
+def stop_now(run, _client):
+    subprocess.run([str(run.program), "stop", "--now", str(run.directory)], env=run.environment, stdin=subprocess.DEVNULL, timeout=60, check=True,
+                   capture_output=True)
+
+
 def second_signal(run, _client):
     """The first can't succeed: a rank is stopped."""
     os.kill(run.pids()[1], signal.SIGSTOP)
@@ -103,6 +108,7 @@ ENDINGS = [
     Ending("asked, resumable", 75, "asked", act=asks(resumable=True), checkpoint=True),
     *(Ending(f"SIG{name}", 75, "signal", act=signals(getattr(signal, f"SIG{name}")), checkpoint=True)
       for name in ("TERM", "INT", "HUP", "USR1", "USR2")),
+    Ending("stop --now", 75, "signal", act=stop_now, checkpoint=False),
     Ending("a second signal", 75, "signal", act=second_signal, checkpoint=False),
     Ending("time limit", 75, "time limit", assignments=(*LONG, "run.time_limit=4"), checkpoint=True),
     Ending("failed", 1, "step 40 failed: rank 1: injected", env={"FOOTPLATE_FAULT": "step_throw:rank=1:step=40"}, step=0, ends_at=40),
