@@ -3,8 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "console/cli/attach.h"
 #include "console/cli/commands.h"
@@ -27,7 +29,7 @@ namespace fs = std::filesystem;
 
 struct RunOptions {
   std::vector<std::string> words;
-  int ranks = 1;
+  std::optional<int> ranks;
   std::string name;
   bool batch = false;
   bool detach = false;
@@ -118,7 +120,7 @@ Result<RunPlan> plan_of(const RunOptions& options) {
   auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
   plan.schema = *std::move(schema);
-  plan.ranks = options.ranks;
+  plan.ranks = options.ranks.value_or(1);
   plan.restarts = options.restarts;
   if (!options.resume.empty() && options.resume != "auto") {
     auto checkpoint = checkpoint_of(options.resume);
@@ -131,11 +133,18 @@ Result<RunPlan> plan_of(const RunOptions& options) {
   return plan;
 }
 
+/// A run that goes on in place keeps its size.
+int ranks_of_last_start(const fs::path& directory) {
+  const auto record = read_json_file(directory / "run.json");
+  return record ? static_cast<int>(std::max<std::int64_t>(1, integer_of(*record, "world_size", 1))) : 1;
+}
+
 void complete(RunPlan& plan, const RunOptions& options, const RunDirectory& directory) {
   plan.directory = directory.path;
   plan.name = directory.path.filename();
   plan.start = directory.last_start + 1;
   if (options.resume == "auto" && !newest_checkpoint(directory.path).empty()) plan.resume = "auto";
+  if (options.resume == "auto" && !options.ranks) plan.ranks = ranks_of_last_start(directory.path);
   set_aside_result(directory.path, directory.last_start);
 }
 
@@ -223,7 +232,10 @@ Handler declare_run(CLI::App& command) {
   auto options = std::make_shared<RunOptions>();
   command.add_option("CONFIG|KEY=VALUE", options->words,
                      "configs (configs/kjv.lua, or kjv), merged from left to right, and single settings");
-  command.add_option("-n,--ranks", options->ranks, "number of ranks (1)")->check(CLI::Range(1, 4096));
+  command
+      .add_option("-n,--ranks", options->ranks,
+                  "number of ranks (1; with --resume auto, those of the last start)")
+      ->check(CLI::Range(1, 4096));
   command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3");
   auto* batch = command.add_flag("--batch", options->batch,
                                  "in the foreground, never reading stdin, a line per event; without it, on a "

@@ -21,7 +21,6 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr auto kLook = 20ms;
-constexpr auto kBetweenSignals = 100ms;
 constexpr auto kLastWords = 5s;  ///< of a supervisor whose stdout is read slowly, and a bit more
 
 struct StopOptions {
@@ -53,15 +52,13 @@ Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady
   return tl::unexpected(report.error());
 }
 
-/// Two signals to the supervisor: stop at once.
+/// The supervisor kills the ranks.
 Result<void> stop_at_once(const RunRecord& run) {
   if (run.elsewhere()) return tl::unexpected(not_live(run));
   if (!is_footplate_process(run.launcher()))
     return fail(ErrorKind::failed,
                 "the supervisor of " + run.name() + " is gone; its ranks save and stop by themselves");
-  ::kill(run.launcher(), SIGTERM);
-  std::this_thread::sleep_for(kBetweenSignals);  // two equal signals that are both pending count as one
-  ::kill(run.launcher(), SIGTERM);
+  ::kill(run.launcher(), SIGQUIT);
   return {};
 }
 

@@ -57,7 +57,12 @@ std::string eval_text(const Json& data) {
     return at + " failed" + (why.empty() ? "" : ": " + why);
   }
   return at + part(data, "loss", "loss") + part(data, "best", "best") + part(data, "seconds", "", " s") +
-         (flag_of(data, "partial") ? " · partial" : "");
+         (flag_of(data, "partial")
+              ? " · partial, " + whole(data, "batches") + " of " + whole(data, "batches_wanted") + " batches"
+              : "") +
+         (data.contains("retries")
+              ? " · retry " + whole(data, "retries") + ", after: " + text_of(data, "reason")
+              : "");
 }
 
 std::string ckpt_text(const Json& data) {

@@ -302,7 +302,8 @@ void Automation::retry_or_fail(Actor& actor, Firing firing, const Json& message)
     actor.queue.push_front(std::move(firing));
     return;
   }
-  if (own_fault) return failed(rule, error, ports_.step());
+  if (own_fault)
+    return failed(rule, error, std::max(ports_.step(), firing.event.value("step", std::int64_t{0})));
   ++rule.runs;
   if (rule.fires_once()) rule.state = Rule::State::done;
   dirty_ = true;

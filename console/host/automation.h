@@ -101,6 +101,7 @@ class Automation {
     int restarts = 0;  ///< of a job whose process was killed
     bool script_sent = false;
     bool resumed = false;
+    bool begins = false;        ///< this console is the first one of this start of the run that has it
     std::uint64_t printed = 0;  ///< bytes in its log
     int lines_this_second = 0;
     std::uint64_t lines_left_out = 0;

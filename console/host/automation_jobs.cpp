@@ -45,6 +45,7 @@ void Automation::load_jobs() {
     actor.client.user = own_.user;
     const Json before = kept_jobs_.value(actor.job, Json());
     actor.resumed = before.is_object();
+    actor.begins = !actor.resumed || before.value("started", "") != started_;
     if (before.is_object() && before.value("state", "") == "stopped" &&
         before.value("given", given_) == given_) {
       actor.state = "stopped";
@@ -167,6 +168,13 @@ Result<Json> Automation::register_rule(const Client& client, const Json& request
   dirty_ = true;
   tell_sync();
   if (placed_) fire(table_.at_step(step, step_ms_));
+  // The ranks have begun by the time that a script registers anything.
+  if (actor->begins && added.kind() == "on" && added.spec.value("event", "") == "start") {
+    Firing firing;
+    firing.rule = added.number;
+    firing.event = {{"step", step}, {"resumed", step > 0}};
+    fire({std::move(firing)});
+  }
   return Json{{"rule", added.number}};
 }
 

@@ -11,6 +11,14 @@ constexpr std::streamoff kTail = 64 * 1024;
 
 }  // namespace
 
+void merge_metrics(Json& latest, const Json& line) {
+  if (line.contains("eval/loss") || line.contains("eval/evaluation_failed"))
+    for (const char* trouble : {"eval/evaluation_failed", "eval/reason", "eval/retries", "eval/partial",
+                                "eval/batches", "eval/batches_wanted"})
+      latest.erase(trouble);
+  latest.update(line);
+}
+
 Json latest_metrics(const std::filesystem::path& path) {
   Json latest = Json::object();
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -20,7 +28,8 @@ Json latest_metrics(const std::filesystem::path& path) {
   std::string line;
   if (start > 0) std::getline(file, line);  // the rest of one
   while (std::getline(file, line))
-    if (const auto metrics = parse_line(line); metrics && metrics->is_object()) latest.update(*metrics);
+    if (const auto metrics = parse_line(line); metrics && metrics->is_object())
+      merge_metrics(latest, *metrics);
   return latest;
 }
 

@@ -38,6 +38,7 @@ Result<void> Console::allowed(const Client& client, const Order& order) const {
 Result<std::string> Console::submit(Client& client, Order order) {
   if (order.changes.empty() && order.calls.empty())
     return fail(ErrorKind::usage, "an order has to change or call something");
+  if (order.at_step && *order.at_step < 0) return fail(ErrorKind::usage, "at_step can't be below 0");
   if (view_.result()) return fail(ErrorKind::refused, "the run has ended");
   if (auto may = allowed(client, order); !may) return tl::unexpected(may.error());
   for (Call& call : order.calls) {

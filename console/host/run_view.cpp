@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 
+#include "console/host/metrics_tail.h"
 #include "protocol/order.h"
 #include "protocol/store.h"
 
@@ -67,6 +68,10 @@ void RunView::settings(const Json& changed) {
     if (auto value = schema_->check(name, item["value"]))
       settings_.set(name, *std::move(value), item.value("source", ""));
   }
+}
+
+void RunView::metrics(const Json& latest) {
+  merge_metrics(metrics_, latest);
 }
 
 void RunView::ordered(const Json& report) {

@@ -22,7 +22,7 @@ class RunView {
   Result<void> hello(const Json& message, Clock::time_point now);
   void status(const Json& status, Clock::time_point now);
   void settings(const Json& changed);
-  void metrics(const Json& latest) { metrics_.update(latest); }
+  void metrics(const Json& latest);
   /// An applied order: what it put into store.
   void ordered(const Json& report);
   void heard(Clock::time_point now) { heard_ = now; }

@@ -9,7 +9,7 @@ Signals::Signals() {
   ::signal(SIGPIPE, SIG_IGN);
   sigset_t wanted;
   sigemptyset(&wanted);
-  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&wanted, number);
+  for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&wanted, number);
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaddset(&wanted, SIGHUP);
@@ -38,6 +38,8 @@ const char* signal_name(int number) {
       return "SIGINT";
     case SIGHUP:
       return "SIGHUP";
+    case SIGQUIT:
+      return "SIGQUIT";
     case SIGUSR1:
       return "SIGUSR1";
     case SIGUSR2:

@@ -135,7 +135,7 @@ void Supervisor::wait_for_something() {
 }
 
 void Supervisor::on_signal(Child& child, int number) {
-  ++stops_asked_;
+  stops_asked_ += number == SIGQUIT ? 2 : 1;
   if (stops_asked_ == 1 && is_starting(directory_.path)) {
     // Nothing to save; and a rank that can't handle the signal yet would die of it while the others wait for
     // it.
@@ -144,7 +144,7 @@ void Supervisor::on_signal(Child& child, int number) {
   } else if (stops_asked_ == 1) {
     say(std::string(signal_name(number)) + ": saving and stopping; a second signal stops at once");
     child.signal(SIGUSR2);
-  } else if (stops_asked_ == 2) {
+  } else if (stops_asked_ == 2 || number == SIGQUIT) {
     say(std::string(signal_name(number)) + ": stopping at once");
     end_by_ = steady_clock::now();
   }

@@ -94,9 +94,14 @@ void Session::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders
          questions(*order, greeting_.schema, greeting_.settings, greeting_.role))
       text += (text.empty() ? "" : "\n") + question;
   if (text.empty()) return;
+  const Settings before = greeting_.settings;
   const Waiting waiting(now_->clock);
   if (!ask("wait_answer", {{"text", text}}).value("yes", false))
     throw ScriptError("not confirmed, nothing changed", ErrorKind::refused);
+  // What was asked about is what is sent: not where somebody has changed it meanwhile.
+  for (const auto& order : orders)
+    for (Change& change : order->order.changes)
+      if (!order->order.at_step && !change.expect) change.expect = before.value(change.name);
 }
 
 void Session::send(StagedOrder& order) {

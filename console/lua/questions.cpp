@@ -25,10 +25,20 @@ bool is_harmless(const SettingSpec& spec) {
   return spec.applies == Applies::now || spec.name.starts_with("log.");
 }
 
+/// What makes the run end sooner, perhaps now.
+bool ends_sooner(const Change& change, const Value& before) {
+  const auto now = number_of(before);
+  const auto after = number_of(change.value);
+  if (!now || !after) return false;
+  if (change.name == "train.steps") return *after < *now;
+  return change.name == "run.time_limit" && *after > 0 && (*now == 0 || *after < *now);
+}
+
 /// Why `change` needs a question; empty: it needs none.
 std::string doubt(const Change& change, const SettingSpec& spec, const Value& before) {
   const auto after = number_of(change.value);
   if (!after || change.value == before || is_harmless(spec)) return {};
+  if (ends_sooner(change, before)) return "the run ends sooner";
   if (!spec.usual.contains(*after)) return "usual is " + range_text(spec.usual, spec.unit);
   const auto now = number_of(before);
   return now && is_large_change(*now, *after) ? "more than ten times as much or as little" : "";

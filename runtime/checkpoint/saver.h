@@ -18,10 +18,10 @@ struct SaverOptions {
   int rank = 0;
   int world_size = 1;
   std::string branch = "main";
-  std::function<std::uint64_t()> last_order;  ///< id of the last order applied; may be empty
-  std::function<Json()> store;                ///< an object for manifest.store; may be empty
-  std::function<Json()> orders;               ///< a list for manifest.orders; may be empty
-  std::function<Json()> metrics;              ///< an object for manifest.metrics; may be empty
+  std::function<std::uint64_t()> last_order;     ///< id of the last order applied; may be empty
+  std::function<Json()> store;                   ///< an object for manifest.store; may be empty
+  std::function<Json()> orders;                  ///< a list for manifest.orders; may be empty
+  std::function<Json()> metrics;                 ///< an object for manifest.metrics; may be empty
   std::function<void(const std::string&)> warn;  ///< what couldn't be removed; may be empty
 };
 

@@ -12,8 +12,8 @@ namespace footplate {
 ///
 ///   refuse:rank=1            rank 1 refuses every order but the run's own (a signal's)
 ///   refuse:rank=1:order=3    … only order 3
-///   eval_throw:rank=0        every evaluation throws on rank 0 (before its reduction), however often it is
-///   tried eval_throw:above=8       … on all ranks, where its batches may have more than 8 sequences
+///   eval_throw:rank=0        every try of an evaluation throws on rank 0 (before its reduction)
+///   eval_throw:above=8       … on all ranks, where its batches may have more than 8 sequences
 ///   eval_throw:tries=2       … the first two times it is tried
 ///   eval_nan:rank=1          the loss that rank 1 adds up in an evaluation is a NaN
 ///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5

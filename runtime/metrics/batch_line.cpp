@@ -76,7 +76,9 @@ std::string eval_text(const Json& data) {
   if (!data.contains("loss")) return at + " failed" + (reason.empty() ? "" : ": " + reason);
   Parts parts(at);
   parts.number_of(data, "loss", "loss").number_of(data, "best", "best").add(seconds_of(data));
-  if (data.contains("partial") && data["partial"] == true) parts.add("partial");
+  if (data.contains("partial") && data["partial"] == true)
+    parts.add("partial, " + whole(data, "batches") + " of " + whole(data, "batches_wanted") + " batches");
+  if (data.contains("retries")) parts.add("retry " + whole(data, "retries") + ", after: " + reason);
   return parts.take();
 }
 

@@ -53,6 +53,25 @@ class Asked(Questions):
         screen.wait(REFUSED)
         self.assertEqual(self.value("optim.lr_scale"), 1)
 
+    def test_what_ends_the_run_sooner(self):
+        screen = self.attach(columns=160)
+        for chunk in ("run.time_limit = 1", "train.steps = 900"):
+            self.asked(screen, chunk)
+            screen.wait(": the run ends sooner")
+            screen.enter("n")
+            screen.wait_prompt("> ")
+        screen.enter("train.steps = 3000")
+        screen.wait("train.steps 1000 -> 3000, applied")
+
+    def test_somebody_else_changes_it_meanwhile(self):
+        screen = self.attach(columns=160)
+        self.asked(screen, "train.clip_norm = 500")
+        self.check(self.footplate("exec", "train.clip_norm = 3"), 0)
+        screen.enter("y")
+        screen.wait(lambda s: s.text().count("clip_norm") >= 3)
+        expected = [change.get("expect") for change in self.events("order")[-1]["order"]["changes"]]
+        self.assertEqual(expected, [1], "the ranks refuse it; this stand-in of a rank doesn't look")
+
     def test_once_for_a_chunk_and_all_or_nothing(self):
         screen = self.attach(columns=160)
         self.asked(screen, "optim.lr_scale = 0.05; train.clip_norm = 500; log.every = 20")

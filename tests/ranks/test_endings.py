@@ -53,6 +53,11 @@ def signals(*numbers):
     return act
 
 
+def stop_now(run, _client):
+    subprocess.run([str(run.program), "stop", "--now", str(run.directory)], env=run.environment, stdin=subprocess.DEVNULL, timeout=60, check=True,
+                   capture_output=True)
+
+
 def second_signal(run, _client):
     """The first can't succeed: a rank is stopped."""
     os.kill(run.pids()[1], signal.SIGSTOP)
@@ -93,6 +98,9 @@ def kill_console(run, client):
     assert again.ask("call", action="run.stop")["state"] == "applied"
 
 
+# As batch systems start jobs: no stdin, HOME or TERM, and a stdout that goes away half-way.
+UNATTENDED = ("bash", "-o", "pipefail", "-c", 'env -u HOME -u TERM "$@" <&- | head -n 3', "bash")
+
 ENDINGS = [
     Ending("done", 0, "done", assignments=("train.steps=50", "ckpt.every=20"), step=0, checkpoint=True, ends_at=50),
     Ending("asked", 0, "asked", act=asks(), checkpoint=True),
@@ -100,6 +108,7 @@ ENDINGS = [
     Ending("asked, resumable", 75, "asked", act=asks(resumable=True), checkpoint=True),
     *(Ending(f"SIG{name}", 75, "signal", act=signals(getattr(signal, f"SIG{name}")), checkpoint=True)
       for name in ("TERM", "INT", "HUP", "USR1", "USR2")),
+    Ending("stop --now", 75, "signal", act=stop_now, checkpoint=False),
     Ending("a second signal", 75, "signal", act=second_signal, checkpoint=False),
     Ending("time limit", 75, "time limit", assignments=(*LONG, "run.time_limit=4"), checkpoint=True),
     Ending("failed", 1, "step 40 failed: rank 1: injected", env={"FOOTPLATE_FAULT": "step_throw:rank=1:step=40"}, step=0, ends_at=40),
@@ -111,7 +120,7 @@ ENDINGS = [
     Ending("rank killed, and again from its checkpoint", 0, "done", assignments=("train.steps=400", "model.step_ms=5", "ckpt.every=20"),
            act=kill_rank_once(1), options=("--restarts", "1"), checkpoint=True, ends_at=400, restarts=1),
     Ending("no stdin, HOME or TERM, and stdout closed half-way", 0, "done", assignments=("train.steps=300", "model.step_ms=2", "log.every=5"),
-           step=0, ends_at=300, wrapper=("bash", "-o", "pipefail", "-c", 'env -u HOME -u TERM "$@" <&- | head -n 3', "bash")),
+           step=0, ends_at=300, wrapper=UNATTENDED),
 ]
 
 
@@ -208,5 +217,14 @@ def test_full_disk():
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def test_surroundings_change_nothing():
+    results = []
+    for wrapper in ((), UNATTENDED):
+        with Run(["model.step_ms=2", "train.steps=1500", "eval.every=100", "ckpt.every=200", "log.every=5"], wrapper=wrapper) as run:
+            assert run.finish(120) == 0, run.output()
+            results.append({name: run.result()[name] for name in ("code", "reason", "step", "state_hash", "eval_loss")})
+    assert results[0] == results[1], results
+
+
 if __name__ == "__main__":
-    main([test_endings, test_full_disk])
+    main([test_endings, test_full_disk, test_surroundings_change_nothing])

@@ -147,7 +147,9 @@ def test_orders_for_later_steps_are_kept_in_checkpoints():
         run.process.send_signal(signal.SIGTERM)
         assert run.finish(60) == 75, run.output()
         assert run.result()["step"] < target, "too slow for this test"
-    with Run(["model.step_ms=2", f"train.steps={target + 20}"], folder=folder, options=["--resume", "auto"]) as run:
+    # As the hint says it, without -n: on as many ranks as before.
+    resume = ["run", "--batch", "--name", "t", "--resume", "auto", f"train.steps={target + 20}"]
+    with Run(folder=folder, command=resume) as run:
         client = run.wait_for_step(run.result()["step"] + 1 if run.result() else 1)
         assert [report["id"] for report in client.ask("orders") if report["state"] == "committed"] == [kept]
         assert client.ask("set", changes={"train.clip_norm": 0.5})["id"] > withdrawn

@@ -159,6 +159,18 @@ TEST_F(Jobs, AStoppedOneRunsAgainWhereItIsNamedAgain) {
   EXPECT_TRUE(says("up\ttrue"));
 }
 
+TEST_F(Jobs, ItsStartRuleRunsOncePerStartOfTheRun) {
+  make("on('start', function(e) print('began', e.step, e.resumed) end) every(100, function() end)");
+  EXPECT_TRUE(says("began\t"));
+  client.reset();
+  rank0->end();
+  start();
+  ASSERT_TRUE(registered(1));
+  ASSERT_TRUE(state_is("rules"));
+  client->eval("return 1");
+  EXPECT_FALSE(says_now("began\t")) << "the console is new, the run isn't";
+}
+
 TEST_F(Jobs, OneEndsItself) {
   make("print('up')\nfor i = 1, 3 do run.wait{ seconds = 0.01 } end\njobs.watch:off()\nprint('still there')");
   ASSERT_TRUE(says("stopped by "));

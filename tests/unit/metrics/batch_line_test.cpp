@@ -32,8 +32,9 @@ TEST(BatchLine, Evaluation) {
             kStamp + "eval at step 200 · loss 1.93 · best 1.9 · 4.21 s");
   EXPECT_EQ(line("eval", {{"step", 200}, {"failed", true}, {"reason", "rank 1: bad file"}}),
             kStamp + "eval at step 200 failed: rank 1: bad file");
-  EXPECT_EQ(line("eval", {{"step", 200}, {"loss", 1.9}, {"partial", true}}),
-            kStamp + "eval at step 200 · loss 1.9 · partial");
+  EXPECT_EQ(
+      line("eval", {{"step", 200}, {"loss", 1.9}, {"partial", true}, {"batches", 3}, {"batches_wanted", 8}}),
+      kStamp + "eval at step 200 · loss 1.9 · partial, 3 of 8 batches");
 }
 
 TEST(BatchLine, JobsAndRules) {
