@@ -68,7 +68,7 @@ class Asked(Questions):
         self.asked(screen, "train.clip_norm = 500")
         self.check(self.footplate("exec", "train.clip_norm = 3"), 0)
         screen.enter("y")
-        screen.wait(lambda s: s.text().count("clip_norm") >= 3)
+        wait_until(lambda: len(self.events("order")) == 2, "the second order")
         expected = [change.get("expect") for change in self.events("order")[-1]["order"]["changes"]]
         self.assertEqual(expected, [1], "the ranks refuse it; this stand-in of a rank doesn't look")
 
