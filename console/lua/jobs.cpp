@@ -12,6 +12,14 @@ namespace {
 
 constexpr const char* kJob = "footplate.job";
 
+std::string name_at(lua_State* state, int index) {
+  luaL_checkudata(state, index, kJob);
+  lua_getiuservalue(state, index, 1);
+  std::string name = lua_tostring(state, -1);
+  lua_pop(state, 1);
+  return name;
+}
+
 std::string describe_job(const Json& job) {
   return job.value("job", "") + "  " + job.value("state", "") +
          (job.value("error", "").empty() ? "" : " · " + job.value("error", ""));
@@ -39,14 +47,12 @@ int jobs_call(lua_State* state) {
 }
 
 int job_off(lua_State* state) {
-  luaL_checkudata(state, 1, kJob);
-  lua_getiuservalue(state, 1, 1);
-  session_of(state).ask("job_off", {{"job", lua_tostring(state, -1)}});
+  session_of(state).ask("job_off", {{"job", name_at(state, 1)}});
   return 0;
 }
 
 int job_index(lua_State* state) {
-  luaL_checkudata(state, 1, kJob);
+  const std::string name = name_at(state, 1);
   const std::string key = string_argument(state, 2);
   if (key == "off") {
     lua_pushcfunction(state, bound<job_off>);
@@ -54,23 +60,18 @@ int job_index(lua_State* state) {
   }
   if (key != "job" && key != "path" && key != "state" && key != "resumed" && key != "error")
     throw ScriptError("a job has :off(), .job, .path, .state, .resumed and .error, not '" + key + "'");
-  lua_getiuservalue(state, 1, 1);
-  push_json(state, find_job(state, lua_tostring(state, -1)).value(key, Json()));
+  push_json(state, find_job(state, name).value(key, Json()));
   return 1;
 }
 
 int job_text(lua_State* state) {
-  luaL_checkudata(state, 1, kJob);
-  lua_getiuservalue(state, 1, 1);
-  const std::string text = describe_job(find_job(state, lua_tostring(state, -1)));
+  const std::string text = describe_job(find_job(state, name_at(state, 1)));
   lua_pushlstring(state, text.data(), text.size());
   return 1;
 }
 
 int job_json(lua_State* state) {
-  luaL_checkudata(state, 1, kJob);
-  lua_getiuservalue(state, 1, 1);
-  push_json(state, find_job(state, lua_tostring(state, -1)));
+  push_json(state, find_job(state, name_at(state, 1)));
   return 1;
 }
 
