@@ -40,7 +40,10 @@ Result<std::optional<std::string>> LineReader::next() {
 }
 
 bool LineWriter::push(const Json& json) {
-  const std::string line = to_line(json);
+  return push_line(to_line(json));
+}
+
+bool LineWriter::push_line(std::string_view line) {
   if (line.size() > kMaxFrameBytes || pending() + line.size() > limit_) return false;
   buffer_ += line;
   return true;

@@ -31,6 +31,8 @@ class LineWriter {
 
   /// False, and nothing queued, where the line would pass the limit.
   bool push(const Json& json);
+  /// The same for a line that is made already, with its end.
+  bool push_line(std::string_view line);
 
   /// Writes what the descriptor takes without blocking. False when the peer is gone.
   bool flush(int fd);

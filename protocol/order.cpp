@@ -127,6 +127,14 @@ Json to_json(const Applied& applied) {
   return json;
 }
 
+std::string given_by(const std::string& user, const std::string& session) {
+  constexpr std::string_view kJob = "job:";
+  const std::string begin = user.empty() ? "" : user + ", ";
+  if (session.starts_with("rule ")) return begin + session;
+  if (session.starts_with(kJob)) return begin + "job " + session.substr(kJob.size());
+  return user;
+}
+
 Result<Applied> applied_from_json(const Json& json) {
   if (!json.is_object()) return fail(ErrorKind::usage, "a confirmation has to be an object");
   const auto id = field<std::uint64_t>(json, "id", 0);

@@ -51,6 +51,10 @@ struct Applied {
   std::vector<Moved> moved;
 };
 
+/// Who gave an order, for people: "ann", or "ann, rule 3" and "ann, job early_stop" where it was given in
+/// ann's name. "" where nobody is named.
+std::string given_by(const std::string& user, const std::string& session);
+
 /// A call as Lua source: ckpt.save{ tag = "x" }.
 std::string to_text(const Call& call);
 

@@ -38,6 +38,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// How long a rank's end waits for its control thread to record what happened before; a disk may hold that
+/// up.
+constexpr std::chrono::milliseconds kSettle{1000};
+
 /// What the handler of SIGUSR2 reaches. A signal that comes before there is a control is remembered.
 std::atomic<Control*> g_control{nullptr};
 std::atomic<bool> g_stop_wanted{false};
@@ -312,6 +316,7 @@ class Rank {
     const auto ending = trainer_->run(control_->gate());
     const Json result = result_of(ending);
     const int code = result["code"].get<int>();
+    control_->settle(kSettle);  // the last checkpoint is told of before the end
     if (session_->rank() == 0) records_->ended(result);
     if (!ending && !trainer_->failed_together()) give_up(ending.error(), result);
     control_->finish(result);

@@ -12,6 +12,7 @@
 #include "console/client/run_index.h"
 #include "console/client/run_record.h"
 #include "protocol/iso_time.h"
+#include "protocol/order.h"
 
 namespace footplate {
 namespace {
@@ -67,7 +68,8 @@ class Happened {
   void operator()(const std::string& topic, const Json& data) {
     if (topic == "order" && text_of(data, "state") == "applied") {
       ++orders_;
-      if (shown_.size() < kShownOrders) shown_.push_back(order_user(data) + ": " + order_effect(data));
+      if (shown_.size() < kShownOrders)
+        shown_.push_back(given_by(order_user(data), order_session(data)) + ": " + order_effect(data));
     }
     if (topic == "rank" && text_of(data, "state") == "stalled") ++counts_["stall"];
     if (topic == "eval") ++counts_["evaluation"];

@@ -75,8 +75,8 @@ std::string ckpt_text(const Json& data) {
 
 std::string order_text(const Json& report) {
   const std::string state = text_of(report, "state");
-  const std::string user = order_user(report);
-  const std::string who = user.empty() ? "" : user + ": ";
+  const std::string giver = given_by(order_user(report), order_session(report));
+  const std::string who = giver.empty() ? "" : giver + ": ";
   const std::string error = error_message(report);
   if (state == "applied") {
     const Json applied = member(report, "applied");

@@ -6,6 +6,7 @@
 
 #include "console/client/event_text.h"
 #include "console/client/run_record.h"
+#include "protocol/order.h"
 #include "protocol/schema.h"
 
 namespace footplate {
@@ -56,7 +57,7 @@ void MetricLog::add_order(const Json& report) {
   if (text_of(report, "state") != "applied" || !report.contains("applied")) return;
   const double step = number_of(report["applied"], "step");
   if (std::isnan(step)) return;
-  const std::string user = order_user(report);
+  const std::string user = given_by(order_user(report), order_session(report));
   marks_[integer_of(report, "id", 0)] = {step, (user.empty() ? "" : user + ": ") + order_effect(report)};
 }
 

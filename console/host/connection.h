@@ -24,6 +24,8 @@ class Connection {
 
   /// False where the peer has left too much unread; nothing is queued then.
   bool send(const Json& message) { return writer_.push(message); }
+  /// The same for a line that is made already, with its end.
+  bool send_line(std::string_view line) { return writer_.push_line(line); }
 
   /// False when the peer is gone.
   bool flush() { return writer_.flush(fd_.get()); }

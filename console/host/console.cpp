@@ -198,9 +198,9 @@ void Console::on_time() {
 
 void Console::deliver_events(Client& client) {
   while (client.reader && !client.gone && client.connection.unsent() < kEventsAhead) {
-    const Json line = ring_.next_for(*client.reader);
-    if (line.is_null()) return;
-    send(client, line);
+    const auto line = ring_.next_for(*client.reader);
+    if (!line) return;
+    if (!client.connection.send_line(*line)) not_sent(client, line->size(), Json());
   }
 }
 
@@ -245,14 +245,18 @@ void Console::farewell() {
 
 void Console::send(Client& client, const Json& message) {
   if (client.gone || client.connection.send(message)) return;
+  not_sent(client, to_line(message).size(), message.value("id", Json()));
+}
+
+void Console::not_sent(Client& client, std::size_t bytes, const Json& id) {
   const auto limit = static_cast<std::size_t>(options_.limits.unread_bytes);
-  if (to_line(message).size() <= kMaxFrameBytes && client.connection.unsent() + kMaxFrameBytes > limit) {
+  if (bytes <= kMaxFrameBytes && client.connection.unsent() + kMaxFrameBytes > limit) {
     spdlog::info("{} left {} bytes unread: disconnected", client.session, client.connection.unsent());
     client.gone = true;
     return;
   }
   const Error error{ErrorKind::failed, "the answer is longer than a line of 1 MiB; ask for less"};
-  client.connection.send({{"type", "error"}, {"id", message.value("id", Json())}, {"error", to_json(error)}});
+  client.connection.send({{"type", "error"}, {"id", id}, {"error", to_json(error)}});
 }
 
 void Console::to_rank(const Json& message) {

@@ -138,6 +138,7 @@ class Console {
   void finish_scripts();
 
   void send(Client& client, const Json& message);
+  void not_sent(Client& client, std::size_t bytes, const Json& id);
   void to_rank(const Json& message);
   std::optional<Clock::time_point> after(std::optional<double> seconds) const;
 

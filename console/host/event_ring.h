@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -27,14 +28,19 @@ class EventRing {
     std::uint64_t lost = 0;        ///< events that left the ring unread, not yet told
   };
 
-  /// The reader's next event as a line of docs/protocol.md, or null where it has read all. Moves the reader
-  /// on.
-  Json next_for(Reader& reader) const;
+  /// The reader's next event as a line of docs/protocol.md, with its end, or nothing where it has read all.
+  /// Moves the reader on.
+  std::optional<std::string> next_for(Reader& reader) const;
 
  private:
+  struct Event {
+    std::string topic;
+    std::string line;  ///< made once, however many read it
+  };
+
   std::size_t capacity_;
   std::uint64_t next_ = 1;
-  std::deque<Json> events_;
+  std::deque<Event> events_;
 };
 
 }  // namespace footplate::host

@@ -12,7 +12,7 @@
 namespace footplate::host {
 namespace {
 
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 128;
 
 std::string reason() {
   return std::strerror(errno);

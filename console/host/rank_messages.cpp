@@ -28,8 +28,9 @@ void Console::rank_message(const Json& message) {
     event("call", message);
   } else if (type == "event") {
     const std::string topic = message.value("topic", "");
-    if (topic == "metrics") view_.metrics(message.value("data", none));
-    const Json data = message.value("data", Json());
+    const Json data = message.value("data", none);
+    if (topic == "metrics") view_.metrics(data);
+    if (topic == "metrics" || topic == "eval") view_.reached(data.value("step", std::int64_t{0}));
     ring_.push(topic, message.value("time", Json()), data);
     happened(topic == "metrics" && data.contains("train/loss") ? "log" : topic, data);
     automation_.event(topic, data, message.value("hold", std::uint64_t{0}));

@@ -9,12 +9,25 @@ namespace footplate::host {
 namespace {
 
 constexpr double kOrderTimeout_s = 30;                  ///< where a request doesn't say
+constexpr std::size_t kNameShown = 64;                  ///< of a name that nothing has
 constexpr std::chrono::milliseconds kFresh{100};        ///< a younger status is told as it is
 constexpr std::chrono::milliseconds kRankAnswers{100};  ///< else rank 0 is silent, and so it is said
 
 std::optional<double> timeout_of(const Json& message) {
   const auto found = message.find("timeout_s");
   return found == message.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
+}
+
+Result<void> check_topic(const std::string& topic) {
+  static const std::vector<std::string> kTopics{"*",   "metrics", "order", "call",   "eval", "ckpt",
+                                                "run", "rank",    "warn",  "client", "job",  "rule"};
+  if (std::ranges::find(kTopics, topic) != kTopics.end()) return {};
+  std::string all;
+  for (const auto& one : kTopics) all += (all.empty() ? "" : " ") + one;
+  const std::string near = nearest(topic, kTopics);
+  return fail(ErrorKind::usage, "there is no topic '" + topic.substr(0, kNameShown) + "'" +
+                                    (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                                    "; topics: " + all);
 }
 
 }  // namespace
@@ -252,8 +265,10 @@ void Console::op_interrupt(Request& request) {
 
 void Console::op_subscribe(Request& request) {
   EventRing::Reader reader;
-  for (const auto& topic : request.message.value("topics", std::vector<std::string>{"*"}))
+  for (const auto& topic : request.message.value("topics", std::vector<std::string>{"*"})) {
+    if (const auto known = check_topic(topic); !known) return request.answer(tl::unexpected(known.error()));
     reader.topics.insert(topic);
+  }
   const auto newest = ring_.next_sequence();
   const auto since = std::min(request.message.value("since", newest), newest);
   reader.next = std::max(since, ring_.oldest_sequence());

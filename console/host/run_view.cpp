@@ -74,6 +74,10 @@ void RunView::metrics(const Json& latest) {
   merge_metrics(metrics_, latest);
 }
 
+void RunView::reached(std::int64_t step) {
+  if (step > this->step()) status_["step"] = step;
+}
+
 void RunView::ordered(const Json& report) {
   const auto order = order_from_json(report.value("order", Json::object()));
   if (!order) return;

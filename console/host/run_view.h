@@ -23,6 +23,8 @@ class RunView {
   void status(const Json& status, Clock::time_point now);
   void settings(const Json& changed);
   void metrics(const Json& latest);
+  /// Training has come to `step`, by an event: the next status may be two seconds away.
+  void reached(std::int64_t step);
   /// An applied order: what it put into store.
   void ordered(const Json& report);
   void heard(Clock::time_point now) { heard_ = now; }

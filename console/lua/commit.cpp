@@ -203,20 +203,23 @@ Json Session::wait_call(StagedOrder& order, int call, std::optional<double> time
   return report;
 }
 
-void Session::cancel(StagedOrder& order, int call) {
+std::string Session::cancel(StagedOrder& order, int call) {
   if (!order.sent()) {
     if (call >= 0)
       throw ScriptError("this call is only staged: it can be cancelled once its chunk has ended");
     order.dropped = true;
-    return;
+    return {};
   }
   refresh(order);
   if (!is_final_order_state(order.state())) {
     ask("withdraw", key_of(order));
-    return;
+    return {};
   }
-  if (call >= 0 && order.state() == "applied")
-    ask("cancel", {{"order", order.report.value("id", order.order.id)}, {"call", call}});
+  if (order.state() != "applied") return name_of(order) + " was " + order.state() + " already";
+  if (call < 0)
+    return name_of(order) + " has been applied already; undo() puts back what your last order changed";
+  ask("cancel", {{"order", order.report.value("id", order.order.id)}, {"call", call}});
+  return {};
 }
 
 }  // namespace footplate::lua

@@ -84,6 +84,8 @@ std::string waited_for(const Json& arguments) {
     if (!(number ? value.is_number() : key == "event" && value.is_string()))
       throw ScriptError(
           "run.wait takes one of step, event and seconds, and timeout_s, as in run.wait{ step = 30000 }");
+    if (number && key != "step" && value < 0)
+      throw ScriptError("run.wait can't wait for " + key + " = " + value.dump() + ": 0 or more");
     if (key != "timeout_s") what = what.empty() ? key : "?";
   }
   if (what.empty() || what == "?")

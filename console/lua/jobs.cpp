@@ -75,15 +75,30 @@ int job_json(lua_State* state) {
   return 1;
 }
 
+void push_job(lua_State* state, const std::string& name) {
+  lua_newuserdatauv(state, 0, 1);
+  lua_pushlstring(state, name.data(), name.size());
+  lua_setiuservalue(state, -2, 1);
+  luaL_setmetatable(state, kJob);
+}
+
 /// jobs.early_stop
 int jobs_index(lua_State* state) {
   const std::string name = string_argument(state, 2);
   find_job(state, name);
-  lua_newuserdatauv(state, 0, 1);
-  lua_pushvalue(state, 2);
-  lua_setiuservalue(state, -2, 1);
-  luaL_setmetatable(state, kJob);
+  push_job(state, name);
   return 1;
+}
+
+/// for name, job in pairs(jobs)
+int jobs_pairs(lua_State* state) {
+  const Json list = session_of(state).look("jobs");
+  lua_newtable(state);
+  for (const auto& job : list) {
+    push_job(state, job.value("job", ""));
+    lua_setfield(state, -2, job.value("job", "").c_str());
+  }
+  return push_pairs(state);
 }
 
 }  // namespace
@@ -94,8 +109,10 @@ void open_jobs(lua_State* state, int own) {
                                       {"__json", bound<job_json>},
                                       {nullptr, nullptr}};
   add_locked_type(state, kJob, kJobMethods);
-  constexpr luaL_Reg kJobs[] = {
-      {"__index", bound<jobs_index>}, {"__call", bound<jobs_call>}, {nullptr, nullptr}};
+  constexpr luaL_Reg kJobs[] = {{"__index", bound<jobs_index>},
+                                {"__call", bound<jobs_call>},
+                                {"__pairs", bound<jobs_pairs>},
+                                {nullptr, nullptr}};
   add_locked_object(state, own, "jobs", kJobs);
 }
 

@@ -11,7 +11,19 @@ int listing_text(lua_State* state) {
   return 1;
 }
 
+int next_pair(lua_State* state) {
+  lua_settop(state, 2);
+  return lua_next(state, 1) != 0 ? 2 : 0;
+}
+
 }  // namespace
+
+int push_pairs(lua_State* state) {
+  lua_pushcfunction(state, next_pair);
+  lua_insert(state, -2);
+  lua_pushnil(state);
+  return 3;
+}
 
 void push_listing(lua_State* state, const Json& data, const std::string& text) {
   push_json(state, data);

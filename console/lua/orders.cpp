@@ -54,8 +54,11 @@ int handle_wait(lua_State* state) {
 
 int handle_cancel(lua_State* state) {
   Handle& handle = handle_at(state, 1);
-  session_of(state).cancel(*handle.order, handle.call);
-  return 0;
+  const std::string why_not = session_of(state).cancel(*handle.order, handle.call);
+  lua_pushboolean(state, why_not.empty() ? 1 : 0);
+  if (why_not.empty()) return 1;
+  lua_pushlstring(state, why_not.data(), why_not.size());
+  return 2;
 }
 
 int handle_index(lua_State* state) {
@@ -103,8 +106,21 @@ int handle_collect(lua_State* state) {
   return 0;
 }
 
+bool names_something(lua_State* state, int table) {
+  lua_pushnil(state);
+  while (lua_next(state, table) != 0) {
+    lua_pop(state, 1);
+    if (lua_type(state, -1) == LUA_TSTRING && std::string_view(lua_tostring(state, -1)) == "force") continue;
+    lua_pop(state, 1);
+    return true;
+  }
+  return false;
+}
+
 int set(lua_State* state) {
   luaL_checktype(state, 1, LUA_TTABLE);
+  if (!names_something(state, 1))
+    throw ScriptError("set{} changes nothing; as in set{ [\"optim.lr_scale\"] = 0.5, log = { every = 10 } }");
   stage_table(state, 1, "");
   return 0;
 }
@@ -138,7 +154,7 @@ std::string describe(const Json& report) {
   else if (report.contains("step"))
     text += " for step " + report["step"].dump();
   if (!order) return text;
-  if (!order->user.empty()) text += " · " + order->user;
+  if (!order->user.empty()) text += " · " + given_by(order->user, order->session);
   for (const Change& change : order->changes) text += " · " + change.name + " -> " + display(change.value);
   for (const Call& call : order->calls) text += " · " + to_text(call);
   if (report.contains("text")) text += " · " + report.value("text", "");
@@ -156,19 +172,34 @@ int orders_call(lua_State* state) {
   return 1;
 }
 
+void push_reported(lua_State* state, const Json& report) {
+  auto order = std::make_shared<StagedOrder>();
+  if (auto whole = order_from_json(report.value("order", Json::object()))) order->order = *std::move(whole);
+  order->order.id = report.value("id", std::uint64_t{0});
+  order->report = report;
+  push_handle(state, std::move(order), -1);
+}
+
+/// orders[12]
 int orders_index(lua_State* state) {
-  Session& session = session_of(state);
   const auto id = static_cast<std::uint64_t>(luaL_checkinteger(state, 2));
-  for (const auto& report : session.look("orders")) {
+  for (const auto& report : session_of(state).look("orders")) {
     if (report.value("id", std::uint64_t{0}) != id) continue;
-    auto order = std::make_shared<StagedOrder>();
-    if (auto whole = order_from_json(report.value("order", Json::object()))) order->order = *std::move(whole);
-    order->order.id = id;
-    order->report = report;
-    push_handle(state, std::move(order), -1);
+    push_reported(state, report);
     return 1;
   }
   throw ScriptError("there is no order " + std::to_string(id) + "; orders() lists them");
+}
+
+/// for id, order in pairs(orders)
+int orders_pairs(lua_State* state) {
+  const Json reports = session_of(state).look("orders");
+  lua_newtable(state);
+  for (const auto& report : reports) {
+    push_reported(state, report);
+    lua_rawseti(state, -2, report.value("id", lua_Integer{0}));
+  }
+  return push_pairs(state);
 }
 
 /// The settings that `report` moved and its order named.
@@ -209,6 +240,10 @@ int undo(lua_State* state) {
                         session.settings().source(item.name) +
                         "); to put it back all the same: " + item.name + " = " + to_text(item.before));
   for (const Moved& item : moved) {
+    if (to_json(session.stage().value(item.name)) != to_json(item.after))
+      throw ScriptError("this chunk has set " + item.name +
+                        " already; undo() puts back what your last applied order " +
+                        "changed, one order a chunk");
     auto staged = session.stage().assign(item.name, to_json(item.before));
     if (staged) staged = session.stage().expect(item.name, to_json(item.after));
     if (!staged) throw ScriptError(staged.error());
@@ -218,8 +253,10 @@ int undo(lua_State* state) {
 }
 
 void add_orders_object(lua_State* state, int own) {
-  constexpr luaL_Reg kMethods[] = {
-      {"__index", bound<orders_index>}, {"__call", bound<orders_call>}, {nullptr, nullptr}};
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<orders_index>},
+                                   {"__call", bound<orders_call>},
+                                   {"__pairs", bound<orders_pairs>},
+                                   {nullptr, nullptr}};
   add_locked_object(state, own, "orders", kMethods);
 }
 

@@ -263,6 +263,21 @@ int rules_index(lua_State* state) {
   return 1;
 }
 
+/// for number, rule in pairs(rules)
+int rules_pairs(lua_State* state) {
+  const Json list = ask_rules(state);
+  lua_newtable(state);
+  for (const auto& spec : list) {
+    auto rule = std::make_shared<RegisteredRule>();
+    rule->number = spec.value("rule", std::int64_t{0});
+    rule->spec = spec;
+    const lua_Integer number = rule->number;
+    push_rule(state, std::move(rule));
+    lua_rawseti(state, -2, number);
+  }
+  return push_pairs(state);
+}
+
 }  // namespace
 
 int register_at(lua_State* state) {
@@ -291,8 +306,10 @@ void open_rules(lua_State* state, int own) {
   lua_pushvalue(state, own);
   luaL_setfuncs(state, kFunctions, 0);
   lua_pop(state, 1);
-  constexpr luaL_Reg kListing[] = {
-      {"__index", bound<rules_index>}, {"__call", bound<rules_call>}, {nullptr, nullptr}};
+  constexpr luaL_Reg kListing[] = {{"__index", bound<rules_index>},
+                                   {"__call", bound<rules_call>},
+                                   {"__pairs", bound<rules_pairs>},
+                                   {nullptr, nullptr}};
   add_locked_object(state, own, "rules", kListing);
 }
 

@@ -148,8 +148,9 @@ class Session {
   /// the call failed or was cancelled.
   Json wait_call(StagedOrder& order, int call, std::optional<double> timeout_s);
 
-  /// Withdraws an order, or takes it out of what is staged; where it is applied, cancels its call.
-  void cancel(StagedOrder& order, int call);
+  /// Withdraws an order, or takes it out of what is staged; where it is applied, cancels its call. Returns
+  /// why there is nothing to cancel, or nothing.
+  std::string cancel(StagedOrder& order, int call);
 
   /// Brings order.report up to date.
   void refresh(StagedOrder& order);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -75,6 +76,14 @@ class Control::Impl {
     result_ = result;
     quit_ = true;
     join();
+  }
+
+  void settle(milliseconds at_most) {  // the training thread
+    if (!thread_.joinable()) return;
+    std::unique_lock lock(settle_mutex_);
+    settle_wanted_ = true;
+    options_.channel->wake();
+    settled_.wait_for(lock, at_most, [this] { return !settle_wanted_; });
   }
 
   void request_stop(const char* reason, bool resumable) noexcept {  // any thread, signal handlers
@@ -157,6 +166,7 @@ class Control::Impl {
     if (link_) link_->pump(now);
     handle_taken();
     handle_gate();
+    handle_settle();
     handle_stop_request();
     const bool beat = participant_->tick(now);
     if (!coordinator_) return;
@@ -203,6 +213,18 @@ class Control::Impl {
         complain(error);
       }
     }
+  }
+
+  /// What was published after handle_gate() and before this may still be queued: another look.
+  void handle_settle() {
+    {
+      std::lock_guard lock(settle_mutex_);
+      if (!settle_wanted_) return;
+    }
+    handle_gate();
+    std::lock_guard lock(settle_mutex_);
+    settle_wanted_ = false;
+    settled_.notify_all();
   }
 
   void handle(GateEvent& event) {
@@ -387,6 +409,9 @@ class Control::Impl {
   std::atomic<bool> quit_{false};
   std::atomic<const char*> stop_reason_{nullptr};
   std::atomic<bool> stop_resumable_{false};
+  std::mutex settle_mutex_;
+  std::condition_variable settled_;
+  bool settle_wanted_ = false;  ///< guarded by settle_mutex_
   std::mutex taken_mutex_;
   std::vector<Json> taken_;
   mutable std::mutex status_mutex_;
@@ -411,6 +436,10 @@ void Control::request_stop(const char* reason, bool resumable) noexcept {
 void Control::take(const Json& line) {
   impl_->take(line);
 }
+void Control::settle(std::chrono::milliseconds at_most) {
+  impl_->settle(at_most);
+}
+
 void Control::finish(const Json& result) {
   impl_->finish(result);
 }

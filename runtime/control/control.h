@@ -84,6 +84,10 @@ class Control {
   /// from whoever isn't one.
   void take(const Json& line);
 
+  /// Training thread, after start(): returns once everything published before has been recorded, or after
+  /// `at_most` where the control thread is held up.
+  void settle(std::chrono::milliseconds at_most);
+
   /// Once the training thread is done for whatever reason: tells the console how the run ended
   /// (rank 0), waits at most times.farewell for it to have read that, and ends the thread. After it
   /// nothing uses the channel.

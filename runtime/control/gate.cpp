@@ -12,6 +12,8 @@ namespace {
 
 /// Published events that the control thread hasn't fetched; more are dropped and counted.
 constexpr std::uint64_t kMostPublished = 4096;
+/// Events that come closer to each other than this are a stream.
+constexpr std::chrono::milliseconds kStreamGap{50};
 
 bool is_own(const std::string& action) {
   return action == "run.pause" || action == "run.resume" || action == "run.stop" || action == "run.store";
@@ -408,7 +410,9 @@ Json Gate::orders_ahead() const {
 
 std::vector<GateEvent> Gate::drain() {
   std::lock_guard lock(mutex_);
-  streaming_.store(urgent_ > 0, std::memory_order_relaxed);
+  const auto now = std::chrono::steady_clock::now();
+  streaming_.store(urgent_ > 0 && now - last_urgent_ < kStreamGap, std::memory_order_relaxed);
+  if (urgent_ > 0) last_urgent_ = now;
   if (lost_ > 0) {
     push(Published{"warn",
                    {{"kind", "lost_events"},

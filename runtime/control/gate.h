@@ -106,7 +106,7 @@ class Gate final : public StepGate {
   std::vector<GateEvent> drain();
   /// Whether somebody follows the metrics: if not, they wait for the control thread's next turn.
   void set_followed(bool followed) { followed_.store(followed, std::memory_order_relaxed); }
-  /// Whether events were published of late: drain again soon, publish() doesn't wake for each.
+  /// Whether events come one upon the other: drain again soon, publish() doesn't wake for each.
   bool streaming() const { return streaming_.load(std::memory_order_relaxed); }
 
   std::chrono::nanoseconds time_at_fences() const;
@@ -142,6 +142,7 @@ class Gate final : public StepGate {
   std::atomic<std::int64_t> interesting_{0};
   std::atomic<bool> abandon_{false};
   std::atomic<bool> streaming_{false};
+  std::chrono::steady_clock::time_point last_urgent_;  ///< guarded by mutex_: a drain that found such events
   std::atomic<bool> followed_{false};
   std::uint64_t last_applied_ = 0;  ///< training thread
 

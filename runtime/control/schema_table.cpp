@@ -270,9 +270,10 @@ std::vector<ActionSpec> all_actions() {
   actions.push_back(action("eval.now", Role::operate, "Evaluate on the held-out text at the agreed step",
                            "return eval.now{ batches = 50 }:wait().loss",
                            "loss, tokens, batches, seconds, step, best"));
-  actions.back().params = {param("batches", Type::integer, std::nullopt,
-                                 "how many batches, over all ranks; left out: eval.batches", between(0, 1e9),
-                                 "batches")};
+  actions.back().params = {
+      param("batches", Type::integer, std::nullopt,
+            "how many batches, over all ranks; 0: all of the held-out text; left out: eval.batches",
+            between(0, 1e9), "batches")};
   actions.push_back(action("ckpt.save", Role::operate, "Save a checkpoint at the agreed step",
                            "ckpt.save{ tag = \"before-spike\" }:wait()", "path, step, seconds, bytes"));
   actions.back().params = {param("tag", Type::string, std::nullopt,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "protocol/iso_time.h"
+#include "protocol/order.h"
 #include "protocol/value.h"
 
 namespace footplate {
@@ -111,7 +112,8 @@ std::optional<std::string> order_text(const Json& report) {
   const std::string error = text(report, "error");
   if (state == "applied") {
     const Json applied = report.value("applied", Json::object());
-    const std::string user = text(report.value("order", Json::object()), "user");
+    const Json order = report.value("order", Json::object());
+    const std::string user = given_by(text(order, "user"), text(order, "session"));
     return order_effect(report) + ", applied at step " + whole(applied, "step") + " on " +
            whole(applied, "ranks") + "/" + whole(applied, "world_size") + " ranks" +
            (user.empty() ? "" : " (" + user + ")") + (error.empty() ? "" : std::string(kBetween) + error);

@@ -85,7 +85,9 @@ void RankRecords::print(const std::string& topic, const Json& data) {
 
 void RankRecords::write(const Json& metrics) {
   if (!writer_) return;
-  if (const auto loss = metrics.find("eval/loss"); loss != metrics.end()) {
+  // Another choice of samples has another loss: what result.json tells is of a whole evaluation.
+  if (const auto loss = metrics.find("eval/loss");
+      loss != metrics.end() && !metrics.contains("eval/partial")) {
     std::lock_guard lock(mutex_);
     eval_loss_ = *loss;
   }

@@ -10,7 +10,6 @@ namespace footplate {
 namespace {
 
 constexpr std::size_t kQueuedLines = 8192;
-constexpr std::chrono::seconds kLongestWait{1};  ///< of a line of metrics for its flush
 
 std::uint64_t sequence_of(const std::string& line) {
   const auto json = parse_line(line);
@@ -104,7 +103,7 @@ void RecordWriter::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wanted_.wait(lock, [this] { return due() || !queued_.metrics.empty(); });
-    wanted_.wait_for(lock, kLongestWait, [this] { return due(); });
+    wanted_.wait_for(lock, options_.longest_wait, [this] { return due(); });
     Batch batch = std::exchange(queued_, Batch());
     const std::uint64_t flushes = flushes_wanted_;
     const bool last = ending_;

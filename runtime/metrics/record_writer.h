@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
@@ -26,7 +27,8 @@ class RecordWriter {
   struct Options {
     std::filesystem::path directory;
     int start = 1;          ///< number of this start; every line of metrics carries it
-    int flush_every = 200;  ///< lines of metrics that may wait, for at most a second
+    int flush_every = 200;  ///< lines of metrics that may wait,
+    std::chrono::milliseconds longest_wait = std::chrono::seconds(1);  ///< no longer than this
     /// Writer's thread: files can't be written any more, or can be again. Once each time.
     std::function<void(const std::string&)> tell;
   };

@@ -4,8 +4,13 @@ import json
 import math
 import os
 import pathlib
+import signal
 import statistics
 import sys
+
+# A benchmark that is ended early (timeout, a closed terminal) ends the run it has started.
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "ranks"))

@@ -126,7 +126,7 @@ class BadInput(Case):
 
 class GoodConfigs(Case):
     def test_forms(self):
-        self.config("base", "train.steps = 1000\noptim.betas = {0.8, 0.9}\nlocal warm = train.steps // 10\n"
+        self.config("base", "\ufefftrain.steps = 1000\noptim.betas = {0.8, 0.9}\nlocal warm = train.steps // 10\n"
                             "sched.warmup_steps = warm\n")
         self.config("over", 'train.set{ clip_norm = 2, batch_size = 2^3 }\nset{ eval = { every = 7 }, ["log.every"] = 9 }\n'
                             'if train.steps > 500 then run.time_limit = "30m" end\n')

@@ -118,14 +118,19 @@ void BoundedState::look(lua_State* lua, lua_Debug*) {
   lua_error(lua);
 }
 
+int BoundedState::load(lua_State* lua, std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors put one before the text
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return luaL_loadbufferx(lua, text.data(), text.size(), (std::string("=") + kChunkName).c_str(), "t");
+}
+
 Result<void> BoundedState::run(const std::string& text, const std::function<void(lua_State*)>& prepare) {
   if (!state_) return fail(ErrorKind::failed, "no memory for Lua");
   lua_State* lua = get();
   lua_pushcfunction(lua, &call_prepare);
   lua_pushlightuserdata(lua, const_cast<std::function<void(lua_State*)>*>(&prepare));
   int status = lua_pcall(lua, 1, 0, 0);
-  if (status == LUA_OK)
-    status = luaL_loadbufferx(lua, text.data(), text.size(), (std::string("=") + kChunkName).c_str(), "t");
+  if (status == LUA_OK) status = load(lua, text);
   if (status == LUA_OK) {
     deadline_ = processor_seconds() + processor_s_;
     instructions_used_ = 0;

@@ -33,6 +33,7 @@ class BoundedState {
 
   static void* allocate(void* self, void* block, std::size_t old_size, std::size_t new_size);
   static void look(lua_State* lua, lua_Debug*);
+  static int load(lua_State* lua, std::string_view text);
 
   std::size_t memory_limit_;
   std::size_t memory_used_ = 0;

@@ -4,8 +4,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "fixture.h"
 #include "runtime/checkpoint/safetensors.h"
 
@@ -138,12 +136,10 @@ TEST_P(RefusedFile, ForItsOwnReason) {
   TemporaryFolder folder;
   const auto path = folder.path() / "x.safetensors";
   test::write_file(path, GetParam().content);
-  const auto before = std::chrono::steady_clock::now();
   const auto file = SafetensorsFile::read(path);
   ASSERT_FALSE(file);
   EXPECT_NE(file.error().message.find(GetParam().message), std::string::npos) << file.error().message;
   EXPECT_LT(file.error().message.size(), 2048u);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(500));
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, RefusedFile, testing::ValuesIn(refusals()),

@@ -76,7 +76,7 @@ std::vector<pid_t> children_of(pid_t pid);
 
 /// Waits until `condition` holds, at most `seconds`; whether it does.
 template <class Condition>
-bool eventually(Condition condition, double seconds = 5) {
+bool eventually(Condition condition, double seconds = 20) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;

@@ -177,6 +177,15 @@ TEST(HostLimits, SlowReaderLosesEventsAndIsTold) {
   EXPECT_EQ(slow.ask({{"op", "subscribe"}, {"since", 1}})["value"]["lost"], 2900);
 }
 
+TEST(HostLimits, ATopicThatIsNoneIsRefused) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  const Json error = client.ask({{"op", "subscribe"}, {"topics", {"metric"}}})["error"];
+  EXPECT_EQ(error["kind"], "usage");
+  EXPECT_THAT(error["message"], HasSubstr("there is no topic 'metric'; did you mean 'metrics'?"));
+}
+
 TEST(HostLimits, WhoReadsNothingIsDisconnected) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path(), {"--limit", "unread_bytes=2000000"});

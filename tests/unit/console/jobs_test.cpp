@@ -71,6 +71,7 @@ TEST_F(Jobs, AScriptWaitsOrdersPrintsAndEnds) {
       "local e = run.wait{ event = 'eval' }\nprint(e.loss)\nstore.done = true",
       true, {"x y"});
   ASSERT_TRUE(ordered("job:watch"));
+  EXPECT_EQ(client->run("for name, job in pairs(jobs) do return name .. ' ' .. job.job end"), "watch watch");
   EXPECT_TRUE(says("begins\tx y\tfalse"));
   rank0->send_status(900);
   ASSERT_TRUE(ordered("job:watch", 2));

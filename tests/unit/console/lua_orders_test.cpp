@@ -112,6 +112,35 @@ TEST_F(LuaOrders, AtCanBeWithdrawn) {
   EXPECT_EQ(console.orders.size(), 2U);
 }
 
+TEST_F(LuaOrders, CancelSaysWhereThereIsNothingToCancel) {
+  text_of("log.every = 10");
+  EXPECT_THAT(text_of("return orders[1]:cancel()"), HasSubstr("false"));
+  EXPECT_THAT(text_of("return select(2, orders[1]:cancel())"), HasSubstr("order 1 has been applied already"));
+  text_of("at(30000, { log = { every = 1 } })");
+  EXPECT_EQ(text_of("return orders[2]:cancel()"), "true");
+  EXPECT_THAT(text_of("return select(2, orders[2]:cancel())"), HasSubstr("order 2 was withdrawn already"));
+}
+
+TEST_F(LuaOrders, AreWalkedByPairs) {
+  text_of("log.every = 10");
+  text_of("log.every = 20");
+  EXPECT_EQ(text_of("local t = {} for id, order in pairs(orders) do t[#t + 1] = id .. order.state end "
+                    "table.sort(t) return table.concat(t, ' ')"),
+            "1applied 2applied");
+}
+
+TEST_F(LuaOrders, RulesAndJobsOrderInTheirUsersName) {
+  EXPECT_EQ(given_by("ann", "rule 3"), "ann, rule 3");
+  EXPECT_EQ(given_by("ann", "job:watch"), "ann, job watch");
+  EXPECT_EQ(given_by("ann", "s4"), "ann");
+}
+
+TEST_F(LuaOrders, ASetOfNothingIsAnError) {
+  EXPECT_THAT(error_of("set{}"), HasSubstr("changes nothing"));
+  EXPECT_THAT(error_of("set{ force = true }"), HasSubstr("changes nothing"));
+  EXPECT_TRUE(console.orders.empty());
+}
+
 TEST_F(LuaOrders, UndoPutsBackMyLastOrderUnlessItWasTouched) {
   EXPECT_THAT(error_of("undo()"), HasSubstr("there is no order of ann"));
   text_of("log.every = 10");
@@ -121,6 +150,8 @@ TEST_F(LuaOrders, UndoPutsBackMyLastOrderUnlessItWasTouched) {
   text_of("undo()");
   EXPECT_EQ(text_of("return log.every"), "50");
   EXPECT_EQ(console.orders.back().changes.at(0).expect, Value(std::int64_t{10}));
+  EXPECT_THAT(error_of("undo() undo()"), HasSubstr("this chunk has set log.every already"));
+  EXPECT_EQ(text_of("return log.every"), "50");
   text_of("log.every = 20");
   console.session().settings_changed({{"log.every", {{"value", 30}, {"source", "order 9 (bob)"}}}});
   EXPECT_THAT(error_of("undo()"), HasSubstr("it is 30 now (order 9 (bob))"));
@@ -138,6 +169,7 @@ TEST_F(LuaOrders, RunWaitCommitsFirst) {
   EXPECT_EQ(text_of("log.every = 10 return run.wait{ step = 900 }"), "900");
   EXPECT_EQ(console.asked, (std::vector<std::string>{"order", "wait_order", "wait_step"}));
   EXPECT_THAT(error_of("run.wait{ stp = 900 }"), HasSubstr("run.wait takes one of step"));
+  EXPECT_THAT(error_of("run.wait{ seconds = -1 }"), HasSubstr("seconds = -1: 0 or more"));
 }
 
 TEST_F(LuaOrders, OutputIsBoundedAndSaidSo) {

@@ -32,10 +32,11 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+/// The finished ones: a writer may be at the next.
 inline std::vector<std::string> lines_of(const std::filesystem::path& path) {
   std::vector<std::string> lines;
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  for (std::string line; std::getline(file, line) && !file.eof();) lines.push_back(line);
   return lines;
 }
 
@@ -47,7 +48,7 @@ inline std::vector<Json> json_lines(const std::filesystem::path& path) {
 
 /// Waits for what another thread does, with a bound.
 inline bool eventually(const std::function<bool()>& holds) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!holds()) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

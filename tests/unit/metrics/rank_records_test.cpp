@@ -56,7 +56,6 @@ class RankRecordsTest : public testing::Test {
     records->observe("metrics", {{"step", 10}, {"train/loss", 2.5}});
     records->write({{"step", 20}, {"eval/loss", 1.75}});
     EXPECT_EQ(records->last_order(), 3u);
-    EXPECT_EQ(records->eval_loss(), 1.75);
     records->ended({{"code", 0}, {"reason", "done"}, {"step", 20}, {"checkpoint", nullptr}, {"restarts", 0}});
   }
 
@@ -143,6 +142,14 @@ TEST_F(RankRecordsTest, FollowsItsSettings) {
   ASSERT_EQ(printed.size(), 2u);
   EXPECT_NE(printed[0].find("warning: three"), std::string::npos);
   EXPECT_NE(printed[1].find("step 10/4000"), std::string::npos);
+}
+
+TEST_F(RankRecordsTest, APartialEvaluationIsNotTheRunsLoss) {
+  Stdout redirected(output_);
+  const auto records = open(0);
+  records->write({{"step", 20}, {"eval/loss", 1.75}});
+  records->write({{"step", 25}, {"eval/loss", 1.25}, {"eval/partial", 1}});
+  EXPECT_EQ(records->eval_loss(), 1.75);
 }
 
 TEST_F(RankRecordsTest, AnUnwritableRunIsAnError) {

