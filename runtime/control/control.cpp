@@ -31,7 +31,7 @@ constexpr milliseconds kImpatient{1};
 /// Own heartbeats that a console nobody looks at isn't told of.
 constexpr int kBeatsUntold = 4;
 /// Between statuses for a console that somebody looks at.
-constexpr milliseconds kFollowed{250};
+constexpr milliseconds kFollowed{400};
 /// Messages handled before the console and the clock are looked at again.
 constexpr int kMessagesATurn = 1000;
 /// Final reports that a new console's hello carries, in bytes; a line has at most kMaxFrameBytes.

@@ -65,13 +65,14 @@ def main():
     parser.add_argument("--quiet", type=float, default=30, help="seconds over which processor time is read")
     parser.add_argument("--clients", type=int, default=8)
     options = parser.parse_args()
-    assignments = ["train.steps=1000000", "run.threads=1", "eval.mode=off", "ckpt.every=0"]
+    # Steps short enough for ten events a second on two cores.
+    assignments = ["train.steps=1000000", "train.batch_size=14", "run.threads=1", "eval.mode=off", "ckpt.every=0"]
     with harness.Run(assignments, config="kjv", name="bench") as run:
         client = run.wait_for_step(10)
         pids = run.pids()
         console = run.record()["console_pid"]
         controls = [(pid, tid) for pid in pids for tid in freeze.threads_named(pid, "control")]
-        every = max(1, round(steps_per_s(client) / 10))
+        every = max(1, int(steps_per_s(client) / 10))
         client.ask("set", changes={"log.every": every})
         client.close()
         followers = Followers(run.record()["socket"], options.clients)
