@@ -212,6 +212,13 @@ void add_data_and_evaluation(std::vector<SettingSpec>& table) {
       for_role(choice("eval.mode", "all", {"all", "one", "off"},
                       "Who evaluates: all ranks a slice each, rank 0 alone, nobody", "eval.mode = \"one\""),
                Role::operate));
+  table.push_back(for_role(live("eval.async", Type::boolean, false, "", {},
+                                "Evaluate beside training, on a copy of the parameters: steps go on "
+                                "meanwhile, a second model is in "
+                                "memory. One at a time; what is due during one is left out. eval.now() and "
+                                "the last evaluation wait",
+                                "eval.async = true"),
+                           Role::operate));
   table.push_back(
       also_called(every("ckpt.every", 500, "Save a checkpoint this often", "ckpt.every = 1000"),
                   {"save.every", "checkpoint.every", "ckpt.interval", "save_every", "save_steps"}));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -138,6 +139,59 @@ Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPl
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   result.seconds = seconds.count();
+  return conclude(sums, std::move(result));
+}
+
+EvalShare EvalShare::failed(std::string reason) {
+  EvalShare share;
+  share.failed_ranks = 1;
+  share.reason = std::move(reason);
+  return share;
+}
+
+EvalShare evaluate_share(Task& task, const Communicator& communicator, const EvalPlan& plan,
+                         const std::function<bool()>& abandon) {
+  const auto start = std::chrono::steady_clock::now();
+  EvalShare share;
+  for (Try now{0, plan.batch_size};; now = {now.number + 1, std::max<std::int64_t>(1, now.batch_size / 2)}) {
+    Sums sums;
+    const std::string reason = try_once(task, communicator, plan, now, abandon, sums);
+    if (!reason.empty()) share.reason = reason;
+    share.retries = now.number;
+    if (sums.failed_ranks > 0 && now.number < kMostRetries) continue;
+    share.loss = sums.loss;
+    share.tokens = sums.tokens;
+    share.batches = sums.batches;
+    share.batches_wanted = sums.batches_wanted;
+    share.failed_ranks = sums.failed_ranks;
+    share.abandoning_ranks = sums.abandoning_ranks;
+    break;
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  share.seconds = seconds.count();
+  return share;
+}
+
+Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& share) {
+  Sums sums{share.loss,           share.tokens,       share.batches,
+            share.batches_wanted, share.failed_ranks, share.abandoning_ranks};
+  std::array<double, 2> most{share.retries, share.seconds};
+  const auto reduced = communicator.all_reduce({&sums, sizeof(Sums) / sizeof(double), DataType::float64},
+                                               ReduceOp::sum, "eval sums");
+  const auto compared =
+      communicator.all_reduce({most.data(), most.size(), DataType::float64}, ReduceOp::max, "eval times");
+  const auto done = reduced->wait(), found = compared->wait();
+  if (!done || !found) return tl::unexpected((done ? found : done).error());
+  if (sums.abandoning_ranks > 0)
+    return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
+  EvalResult result;
+  result.retries = static_cast<int>(most[0]);
+  result.seconds = most[1];
+  if (result.retries > 0 || sums.failed_ranks > 0) {
+    auto reasons = gather_reasons(communicator, share.reason);
+    if (!reasons) return tl::unexpected(reasons.error());
+    result.reason = *std::move(reasons);
+  }
   return conclude(sums, std::move(result));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "protocol/result.h"
 #include "runtime/comm/communicator.h"
@@ -29,5 +30,29 @@ struct EvalPlan {
 /// up by all (refused). None of this hurts training.
 Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
                             const std::function<bool()>& abandon);
+
+/// One rank's share of an evaluation, found without the others (AsyncEvaluation).
+struct EvalShare {
+  double loss = 0;  ///< sum over its tokens
+  double tokens = 0;
+  double batches = 0;
+  double batches_wanted = 0;  ///< also where it failed
+  double failed_ranks = 0;    ///< 1: it failed again and again, its sums are 0
+  double abandoning_ranks = 0;
+  double retries = 0;  ///< with smaller batches, after a failure
+  double seconds = 0;
+  std::string reason;  ///< of its last failure; empty: there was none
+
+  static EvalShare failed(std::string reason);
+};
+
+/// What evaluate() does on a rank before anything is reduced, with retries of its own. Not collective; any
+/// thread that `task` belongs to. Never throws.
+EvalShare evaluate_share(Task& task, const Communicator& communicator, const EvalPlan& plan,
+                         const std::function<bool()>& abandon);
+
+/// Collective: what all ranks' shares come to, with the errors of evaluate(). Seconds and retries are those
+/// of the rank that had most.
+Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& share);
 
 }  // namespace footplate

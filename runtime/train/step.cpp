@@ -41,6 +41,7 @@ Result<void> Trainer::Loop::train_step() {
   }
 
   timer_.enter(Phase::reduce);
+  if (async_evaluation_.ready()) gradients_.sums().evaluations_ready = 1;
   if (auto reduced = reducer_.finish(); !reduced) return reduced;
   sums_ = gradients_.sums();
   if (sums_.failed_ranks > 0) {

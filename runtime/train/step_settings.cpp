@@ -24,6 +24,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.log_every = settings.integer("log.every");
   read.eval_batches = settings.integer("eval.batches");
   read.eval_at_end = settings.boolean("eval.at_end");
+  read.eval_async = settings.boolean("eval.async");
   read.eval_batch_size = settings.integer("eval.batch_size");
   read.eval_mode = mode == "one" ? EvalMode::one : mode == "off" ? EvalMode::off : EvalMode::all;
   read.nonfinite = nonfinite == "pause"  ? Nonfinite::pause

@@ -34,6 +34,7 @@ struct StepSettings {
   EvalMode eval_mode = EvalMode::all;
   Nonfinite nonfinite = Nonfinite::skip;
   bool eval_at_end = true;
+  bool eval_async = false;
 
   static StepSettings from(const Settings& settings);
 };
