@@ -1,5 +1,8 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <fstream>
 
 #include "console/host/console.h"
 
@@ -8,14 +11,25 @@
 namespace footplate::host {
 namespace {
 
-constexpr double kOrderTimeout_s = 30;                  ///< where a request doesn't say
-constexpr std::size_t kNameShown = 64;                  ///< of a name that nothing has
-constexpr std::chrono::milliseconds kFresh{100};        ///< a younger status is told as it is
-constexpr std::chrono::milliseconds kRankAnswers{100};  ///< else rank 0 is silent, and so it is said
+constexpr double kOrderTimeout_s = 30;                       ///< where a request doesn't say
+constexpr std::size_t kNameShown = 64;                       ///< of a name that nothing has
+constexpr std::chrono::milliseconds kFresh{100};             ///< a younger status is told as it is
+constexpr std::chrono::milliseconds kRankAnswers{100};       ///< else rank 0 is silent, and so it is said
+constexpr std::chrono::milliseconds kBusyRankAnswers{1000};  ///< where only other processes may hold it up
 
 std::optional<double> timeout_of(const Json& message) {
   const auto found = message.find("timeout_s");
   return found == message.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
+}
+
+/// Whether a signal or a debugger holds the process. Else it may only be waiting for a core: on a busy
+/// machine a healthy rank takes its time to answer, and must not be called silent for that.
+bool is_held(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(") ");
+  return name_end != std::string::npos && line.find_first_of("TtZ", name_end + 2) == name_end + 2;
 }
 
 Result<void> check_topic(const std::string& topic) {
@@ -133,7 +147,7 @@ void Console::op_status(Request& request) {
     if (view_.status_time() == asked) return std::nullopt;
     return Result<Json>(status_now());
   };
-  wait.deadline = now_ + kRankAnswers;
+  wait.deadline = now_ + (is_held(::getppid()) ? kRankAnswers : kBusyRankAnswers);
   wait.late = [this]() -> Result<Json> { return status_now(); };
   wait.answer = request.answer;
   waits_.add(std::move(wait), now_);

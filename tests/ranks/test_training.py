@@ -21,6 +21,7 @@ def trained(steps, *assignments, ranks=2, options=(), folder=None, code=0, name=
 
 def test_evaluation_changes_nothing():
     hashes = {every: trained(40, f"eval.every={every}")[0]["state_hash"] for every in (0, 1, 7)}
+    hashes["beside"] = trained(40, "eval.every=3", "eval.async=true")[0]["state_hash"]
     assert len(set(hashes.values())) == 1, hashes
 
 
