@@ -68,6 +68,7 @@ void Trainer::Loop::configure() {
                        (now_.overlap == Overlap::automatic && options_.communicator.world_size() > 1 &&
                         has_spare_cores(options_.local_ranks, threads));
   reducer_.configure(now_.bucket_mb, overlap);
+  options_.communicator.set_chunk_elements(now_.chunk_elements);
 }
 
 Result<Ending> Trainer::Loop::run(StepGate& gate) {

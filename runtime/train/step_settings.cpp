@@ -17,6 +17,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.beta2 = betas.at(1);
   read.eps = settings.number("optim.eps");
   read.bucket_mb = settings.number("comm.bucket_mb");
+  read.chunk_elements = settings.integer("comm.chunk_elements");
   read.overlap = overlap == "on" ? Overlap::on : overlap == "off" ? Overlap::off : Overlap::automatic;
   read.eval_every = settings.integer("eval.every");
   read.ckpt_every = settings.integer("ckpt.every");

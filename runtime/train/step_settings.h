@@ -27,6 +27,7 @@ struct StepSettings {
   double beta1 = 0, beta2 = 0;
   double eps = 0;
   double bucket_mb = 0;
+  std::int64_t chunk_elements = 0;  ///< 0: by size
   Overlap overlap = Overlap::automatic;
   std::int64_t eval_every = 0, ckpt_every = 0, check_every = 0, log_every = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out

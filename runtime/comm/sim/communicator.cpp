@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/comm/chunks.h"
 #include "runtime/comm/launch_queue.h"
 
 namespace footplate {
@@ -160,30 +161,46 @@ class SimCommunicator : public Communicator {
 
   int rank() const override { return rank_; }
   int world_size() const override { return meeting_->world_size(); }
+  void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
 
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override {
-    return launch({"all_reduce", buffer, {}, op, 0}, name);
+    return launch({"all_reduce", buffer, {}, op, 0}, name, chunk_elements_);
   }
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
-    return launch({"broadcast", buffer, {}, ReduceOp::sum, root}, name);
+    return launch({"broadcast", buffer, {}, ReduceOp::sum, root}, name, chunk_elements_);
   }
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override {
-    return launch({"all_gather", send, receive, ReduceOp::sum, 0}, name);
+    // In one piece, as over MPI: pieces would land interleaved.
+    return launch({"all_gather", send, receive, ReduceOp::sum, 0}, name, send.elements);
   }
   std::unique_ptr<Work> barrier(const char* name) override {
-    return launch({"barrier", {}, {}, {}, 0}, name);
+    return launch({"barrier", {}, {}, {}, 0}, name, 0);
   }
 
  private:
-  std::unique_ptr<Work> launch(Attendance attendance, const char* name) {
+  std::unique_ptr<Work> launch(Attendance attendance, const char* name, std::int64_t chunk_elements) {
     return queue_.launch(attendance.kind, name, attendance.send.elements, [=, this]() -> Result<void> {
       be_late();
-      auto outcome = meeting_->attend(rank_, attendance);
+      auto outcome = attend(attendance, chunk_of(attendance.send.elements, chunk_elements));
       if (!outcome)
         outcome.error().message = fmt::format("rank {}: {} of {} failed: {}", rank_, attendance.kind, name,
                                               outcome.error().message);
       return outcome;
     });
+  }
+
+  /// One meeting for each piece, and one for what has no elements.
+  Result<void> attend(const Attendance& whole, std::int64_t chunk) {
+    if (whole.send.elements <= chunk) return meeting_->attend(rank_, whole);
+    Result<void> outcome;
+    in_chunks(whole.send.elements, chunk, [&](std::int64_t first, std::int64_t count) {
+      Attendance piece = whole;
+      piece.send.data = static_cast<std::byte*>(whole.send.data) + bytes({nullptr, first, whole.send.type});
+      piece.send.elements = count;
+      outcome = meeting_->attend(rank_, piece);
+      return outcome.has_value();
+    });
+    return outcome;
   }
 
   void be_late() {
@@ -195,8 +212,9 @@ class SimCommunicator : public Communicator {
 
   std::shared_ptr<Meeting> meeting_;
   int rank_;
-  std::mt19937_64 random_;  // communication thread
-  LaunchQueue queue_;       // last: its thread uses the members above
+  std::int64_t chunk_elements_ = kDefaultChunk;  // of the launching thread
+  std::mt19937_64 random_;                       // communication thread
+  LaunchQueue queue_;                            // last: its thread uses the members above
 };
 
 }  // namespace
