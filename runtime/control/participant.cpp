@@ -25,7 +25,7 @@ Json collective_to_json(const LedgerEntry& entry) {
   const bool running = entry.finished == LedgerEntry::Clock::time_point{};
   const auto since = running ? entry.enqueued : entry.finished;
   return {{"sequence", entry.sequence},
-          {"kind", entry.kind},
+          {"kind", to_string(entry.kind)},
           {"elements", entry.elements},
           {"running", running},
           {"age_s", seconds(LedgerEntry::Clock::now() - since)}};

@@ -67,18 +67,20 @@ Result<void> MpiCommunicator::check(int code, const char* kind, const char* name
 
 std::unique_ptr<Work> MpiCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
   const std::int64_t chunk = chunk_of(buffer.elements, chunk_elements_);
-  return queue_.launch("all_reduce", name, buffer.elements, [=, this]() -> Result<void> {
-    if (world_size_ == 1) return {};
-    const int code = in_pieces(buffer.elements, chunk, [&](std::int64_t first, int count) {
-      return MPI_Allreduce(MPI_IN_PLACE, at(buffer, first), count, mpi_type(buffer.type), mpi_op(op), comm_);
-    });
-    return check(code, "all_reduce", name);
-  });
+  return queue_.launch(
+      entry(Collective::all_reduce, buffer, name, static_cast<int>(op)), [=, this]() -> Result<void> {
+        if (world_size_ == 1) return {};
+        const int code = in_pieces(buffer.elements, chunk, [&](std::int64_t first, int count) {
+          return MPI_Allreduce(MPI_IN_PLACE, at(buffer, first), count, mpi_type(buffer.type), mpi_op(op),
+                               comm_);
+        });
+        return check(code, "all_reduce", name);
+      });
 }
 
 std::unique_ptr<Work> MpiCommunicator::broadcast(Buffer buffer, int root, const char* name) {
   const std::int64_t chunk = chunk_of(buffer.elements, chunk_elements_);
-  return queue_.launch("broadcast", name, buffer.elements, [=, this]() -> Result<void> {
+  return queue_.launch(entry(Collective::broadcast, buffer, name, root), [=, this]() -> Result<void> {
     if (world_size_ == 1) return {};
     const int code = in_pieces(buffer.elements, chunk, [&](std::int64_t first, int count) {
       return MPI_Bcast(at(buffer, first), count, mpi_type(buffer.type), root, comm_);
@@ -88,7 +90,7 @@ std::unique_ptr<Work> MpiCommunicator::broadcast(Buffer buffer, int root, const 
 }
 
 std::unique_ptr<Work> MpiCommunicator::all_gather(Buffer send, Buffer receive, const char* name) {
-  return queue_.launch("all_gather", name, send.elements, [=, this]() -> Result<void> {
+  return queue_.launch(entry(Collective::all_gather, send, name), [=, this]() -> Result<void> {
     if (world_size_ == 1) {
       std::memcpy(receive.data, send.data, static_cast<std::size_t>(send.elements) * size_of(send.type));
       return {};
@@ -104,7 +106,7 @@ std::unique_ptr<Work> MpiCommunicator::all_gather(Buffer send, Buffer receive, c
 }
 
 std::unique_ptr<Work> MpiCommunicator::barrier(const char* name) {
-  return queue_.launch("barrier", name, 0, [=, this]() -> Result<void> {
+  return queue_.launch(entry(Collective::barrier, {}, name), [=, this]() -> Result<void> {
     if (world_size_ == 1) return {};
     return check(MPI_Barrier(comm_), "barrier", name);
   });

@@ -18,7 +18,7 @@ namespace {
 
 /// What a rank brings to a meeting.
 struct Attendance {
-  const char* kind = "";
+  Collective kind = Collective::barrier;
   Buffer send;
   Buffer receive;
   ReduceOp op = ReduceOp::sum;
@@ -86,21 +86,22 @@ void all_gather(const std::vector<Attendance>& ranks) {
 Result<void> check_same(const std::vector<Attendance>& ranks) {
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
     const Attendance &first = ranks[0], &other = ranks[rank];
-    if (std::strcmp(first.kind, other.kind) == 0 && first.send.elements == other.send.elements &&
+    if (first.kind == other.kind && first.send.elements == other.send.elements &&
         first.send.type == other.send.type && first.op == other.op && first.root == other.root)
       continue;
     return fail(ErrorKind::failed,
                 fmt::format("ranks out of step: rank 0 is in {} of {} elements, rank {} in {} of {}",
-                            first.kind, first.send.elements, rank, other.kind, other.send.elements));
+                            to_string(first.kind), first.send.elements, rank, to_string(other.kind),
+                            other.send.elements));
   }
   return {};
 }
 
 void execute(const std::vector<Attendance>& ranks) {
-  const std::string_view kind = ranks[0].kind;
-  if (kind == "all_reduce") all_reduce(ranks);
-  if (kind == "broadcast") broadcast(ranks);
-  if (kind == "all_gather") all_gather(ranks);
+  const Collective kind = ranks[0].kind;
+  if (kind == Collective::all_reduce) all_reduce(ranks);
+  if (kind == Collective::broadcast) broadcast(ranks);
+  if (kind == Collective::all_gather) all_gather(ranks);
 }
 
 }  // namespace
@@ -164,27 +165,28 @@ class SimCommunicator : public Communicator {
   void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
 
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override {
-    return launch({"all_reduce", buffer, {}, op, 0}, name, chunk_elements_);
+    return launch({Collective::all_reduce, buffer, {}, op, 0}, name, chunk_elements_);
   }
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
-    return launch({"broadcast", buffer, {}, ReduceOp::sum, root}, name, chunk_elements_);
+    return launch({Collective::broadcast, buffer, {}, ReduceOp::sum, root}, name, chunk_elements_);
   }
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override {
     // In one piece, as over MPI: pieces would land interleaved.
-    return launch({"all_gather", send, receive, ReduceOp::sum, 0}, name, send.elements);
+    return launch({Collective::all_gather, send, receive, ReduceOp::sum, 0}, name, send.elements);
   }
   std::unique_ptr<Work> barrier(const char* name) override {
-    return launch({"barrier", {}, {}, {}, 0}, name, 0);
+    return launch({Collective::barrier, {}, {}, {}, 0}, name, 0);
   }
 
  private:
   std::unique_ptr<Work> launch(Attendance attendance, const char* name, std::int64_t chunk_elements) {
-    return queue_.launch(attendance.kind, name, attendance.send.elements, [=, this]() -> Result<void> {
+    const int variant = attendance.root + static_cast<int>(attendance.op);  // one of them is 0
+    return queue_.launch(entry(attendance.kind, attendance.send, name, variant), [=, this]() -> Result<void> {
       be_late();
       auto outcome = attend(attendance, chunk_of(attendance.send.elements, chunk_elements));
       if (!outcome)
-        outcome.error().message = fmt::format("rank {}: {} of {} failed: {}", rank_, attendance.kind, name,
-                                              outcome.error().message);
+        outcome.error().message = fmt::format("rank {}: {} of {} failed: {}", rank_,
+                                              to_string(attendance.kind), name, outcome.error().message);
       return outcome;
     });
   }

@@ -6,6 +6,7 @@
 
 #include "runtime/comm/mpi/communicator.h"
 #include "runtime/comm/mpi/session.h"
+#include "tests/unit/comm/batch_all_reduce_cases.h"
 
 namespace footplate {
 namespace {
@@ -37,6 +38,10 @@ TEST_F(CommOverMpi, PiecesOfAnySizeGiveTheSameSums) {
       EXPECT_THAT(values, ::testing::Each(ranks())) << elements << " in pieces of " << chunk;
     }
   }
+}
+
+TEST_F(CommOverMpi, BatchesAreSummedByOneReductionForEachType) {
+  testing::expect_batches_are_summed(comm_, ledger_);
 }
 
 TEST_F(CommOverMpi, AGatherPastTheRangeOfAnIntIsRefused) {

@@ -161,11 +161,12 @@ TEST(Communicator, TheLedgerSaysWhatIsRunning) {
   auto work = first->all_reduce(buffer_of(mine), ReduceOp::sum, "gradients");
   const LedgerEntry running = ledger[0].current();
   EXPECT_EQ(running.sequence, 1u);
-  EXPECT_STREQ(running.kind, "all_reduce");
+  EXPECT_EQ(running.kind, Collective::all_reduce);
+  EXPECT_EQ(running.type, DataType::float32);
   EXPECT_STREQ(running.name, "gradients");
   EXPECT_EQ(running.elements, 3);
   EXPECT_EQ(running.step, 812);
-  EXPECT_EQ(running.finished, LedgerEntry::Clock::time_point{});
+  EXPECT_FALSE(running.is_finished());
   ASSERT_TRUE(second->all_reduce(buffer_of(other), ReduceOp::sum, "gradients")->wait());
   ASSERT_TRUE(work->wait());
   EXPECT_GE(ledger[0].current().finished, running.enqueued);
