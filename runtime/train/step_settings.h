@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "protocol/settings.h"
@@ -33,6 +34,7 @@ struct StepSettings {
   std::int64_t eval_batches = 0;  ///< 0: everything held out
   std::int64_t eval_batch_size = 1;
   EvalMode eval_mode = EvalMode::all;
+  std::chrono::milliseconds eval_meet_timeout{0};  ///< by eval_mode
   Nonfinite nonfinite = Nonfinite::skip;
   bool eval_at_end = true;
 
