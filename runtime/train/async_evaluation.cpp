@@ -71,11 +71,11 @@ void AsyncEvaluation::wait(const std::function<bool()>& abandon) {
     if (abandon()) stop_ = true;  // the share then says so
 }
 
-Result<EvalResult> AsyncEvaluation::finish(Communicator& communicator, const std::function<bool()>& abandon) {
-  wait(abandon);
+Result<EvalResult> AsyncEvaluation::finish(Communicator& communicator, const EvalPorts& ports) {
+  wait(ports.abandon);
   if (thread_.joinable()) thread_.join();
   under_way_ = false;
-  return gather_shares(communicator, share_);
+  return gather_shares(communicator, share_, ports.meet);
 }
 
 void AsyncEvaluation::give_up() {

@@ -41,8 +41,8 @@ class AsyncEvaluation {
   bool ready() const { return under_way_ && done_.load(std::memory_order_acquire); }
 
   /// Collective: all ranks' shares, as evaluate() would tell them. Waits for this rank's own share; where
-  /// `abandon` comes first, all ranks give up (refused).
-  Result<EvalResult> finish(Communicator& communicator, const std::function<bool()>& abandon);
+  /// ports.abandon comes first, all ranks give up (refused).
+  Result<EvalResult> finish(Communicator& communicator, const EvalPorts& ports);
 
   /// Nothing comes of what is under way. On all ranks.
   void give_up();

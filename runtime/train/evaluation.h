@@ -19,17 +19,25 @@ struct EvalPlan {
   EvalMode mode = EvalMode::all;  ///< `one`: rank 0 alone, the others wait for its result
 };
 
+/// What an evaluation asks for while it runs. Training thread.
+struct EvalPorts {
+  std::function<bool()> abandon;       ///< whether this rank should give up; looked at between batches
+  std::function<Result<void>()> meet;  ///< StepGate::meet; empty: nobody waits for anybody
+};
+
 /// Evaluates on the held-out samples; the same result on any number of ranks, up to rounding, because
 /// every chosen sample counts once. Where not all are wanted they are taken evenly spread, the same
 /// ones every time. Training is untouched: no gradients, no random numbers, no cursor.
 ///
-/// Collective, training thread. All sums are reduced at once at the end, with a verdict: what throws on any
-/// rank is tried again by all, on the same samples with half the batch size, three times at most. After that
-/// the result is that of the ranks that didn't fail (partial), or where there is none an error (failed,
-/// naming the ranks), as it is where the loss isn't finite. What `abandon` asks any rank to give up is given
-/// up by all (refused). None of this hurts training.
+/// Collective, training thread. Before they reduce anything the ranks meet; where one doesn't come, none of
+/// them reduces and all have the same error (timed_out), with rank 0's own loss. All sums are reduced at once
+/// at the end, with a verdict: what throws on any rank is tried again by all, on the same samples with half
+/// the batch size, three times at most. After that the result is that of the ranks that didn't fail
+/// (partial), or where there is none an error (failed, naming the ranks), as it is where the loss isn't
+/// finite. What ports.abandon asks any rank to give up is given up by all (refused). None of this hurts
+/// training.
 Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
-                            const std::function<bool()>& abandon);
+                            const EvalPorts& ports);
 
 /// One rank's share of an evaluation, found without the others (AsyncEvaluation).
 struct EvalShare {
@@ -53,6 +61,7 @@ EvalShare evaluate_share(Task& task, const Communicator& communicator, const Eva
 
 /// Collective: what all ranks' shares come to, with the errors of evaluate(). Seconds and retries are those
 /// of the rank that had most.
-Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& share);
+Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& share,
+                                 const std::function<Result<void>()>& meet);
 
 }  // namespace footplate

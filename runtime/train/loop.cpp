@@ -55,7 +55,9 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       step_throw_(fault("step_throw", rank())),
       nan_grad_(fault("nan_grad", rank())),
       nan_loss_(fault("nan_loss", rank())),
-      flip_bit_(fault("flip_bit", rank())) {
+      flip_bit_(fault("flip_bit", rank())),
+      reduce_late_(fault("reduce_late", rank())),
+      odd_reduce_(fault("odd_reduce", rank())) {
   for (const Parameter& parameter : task_->parameters())
     state_.add(state_entry("model/" + parameter.name, parameter.tensor));
   optimizer_.list_state(state_);
@@ -71,6 +73,7 @@ void Trainer::Loop::configure() {
                        (now_.overlap == Overlap::automatic && options_.communicator.world_size() > 1 &&
                         has_spare_cores(options_.local_ranks, threads));
   reducer_.configure(now_.bucket_mb, overlap);
+  options_.communicator.set_chunk_elements(now_.chunk_elements);
 }
 
 Result<Ending> Trainer::Loop::run(StepGate& gate) {
@@ -141,7 +144,12 @@ Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
   if (now_.eval_mode == EvalMode::one && options_.communicator.world_size() > 1)
     log(rank() == 0 ? "rank 0 evaluates, the others wait" : "waiting for rank 0 to evaluate");
   auto result = evaluate(*task_, options_.communicator, {batches, now_.eval_batch_size, now_.eval_mode},
-                         [this] { return gate_ != nullptr && gate_->abandon(); });
+                         {[this] { return gate_ != nullptr && gate_->abandon(); },
+                          [this] {
+                            if (gate_ == nullptr || options_.communicator.world_size() == 1)
+                              return Result<void>();
+                            return gate_->meet("the reduction of an evaluation", now_.eval_meet_timeout);
+                          }});
   timer_.enter(Phase::boundary);
   note_best(step_, batches, result);
   return result;

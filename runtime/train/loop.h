@@ -85,7 +85,7 @@ class Trainer::Loop {
   bool evaluation_left_out_ = false;  ///< while that one is under way, and said
   PhaseTimer timer_;
   StepGate* gate_ = nullptr;  ///< while run() runs
-  std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_;
+  std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_, reduce_late_, odd_reduce_;
 
   // Kept in checkpoints, as the state table is.
   std::int64_t step_ = 0;  ///< completed

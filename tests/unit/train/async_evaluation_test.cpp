@@ -131,7 +131,7 @@ TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
         EXPECT_FALSE(evaluation.ready());
         let_go.count_down();
       }
-      const auto result = evaluation.finish(*communicator, [] { return false; });
+      const auto result = evaluation.finish(*communicator, {[] { return false; }, {}});
       ASSERT_TRUE(result) << result.error().message;
       EXPECT_EQ(result->loss, 3.0);
       EXPECT_EQ(result->batches, 2);
@@ -152,7 +152,7 @@ TEST(AsyncEvaluation, WithoutItsCopyThisRanksShareHasFailed) {
   const OneSample training;
   evaluation.start(5, training.parameters(), *communicator, {});
   EXPECT_TRUE(evaluation.ready());
-  const auto result = evaluation.finish(*communicator, [] { return false; });
+  const auto result = evaluation.finish(*communicator, {[] { return false; }, {}});
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("out of memory"));
 }
