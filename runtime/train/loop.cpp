@@ -139,17 +139,20 @@ void Trainer::Loop::log_step() {
   steps_since_line_ = tokens_since_line_ = 0;
 }
 
+EvalPorts Trainer::Loop::evaluation_ports() const {
+  return {[this] { return gate_ != nullptr && gate_->abandon(); },
+          [this] {
+            if (gate_ == nullptr || options_.communicator.world_size() == 1) return Result<void>();
+            return gate_->meet("the reduction of an evaluation", now_.eval_meet_timeout);
+          }};
+}
+
 Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
   timer_.enter(Phase::evaluation);
   if (now_.eval_mode == EvalMode::one && options_.communicator.world_size() > 1)
     log(rank() == 0 ? "rank 0 evaluates, the others wait" : "waiting for rank 0 to evaluate");
   auto result = evaluate(*task_, options_.communicator, {batches, now_.eval_batch_size, now_.eval_mode},
-                         {[this] { return gate_ != nullptr && gate_->abandon(); },
-                          [this] {
-                            if (gate_ == nullptr || options_.communicator.world_size() == 1)
-                              return Result<void>();
-                            return gate_->meet("the reduction of an evaluation", now_.eval_meet_timeout);
-                          }});
+                         evaluation_ports());
   timer_.enter(Phase::boundary);
   note_best(step_, batches, result);
   return result;
@@ -213,8 +216,7 @@ void Trainer::Loop::start_evaluation() {
 void Trainer::Loop::finish_evaluation() {
   if (!async_evaluation_.under_way()) return;
   timer_.enter(Phase::evaluation);
-  const auto result = async_evaluation_.finish(options_.communicator,
-                                               [this] { return gate_ != nullptr && gate_->abandon(); });
+  const auto result = async_evaluation_.finish(options_.communicator, evaluation_ports());
   timer_.enter(Phase::boundary);
   evaluated_at_ = async_evaluation_.step();
   note_best(evaluated_at_, async_evaluation_.plan().batches, result);
