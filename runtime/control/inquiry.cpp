@@ -18,18 +18,19 @@ double seconds(std::chrono::steady_clock::duration time) {
 }
 
 Json entry_to_json(const LedgerEntry& entry) {
-  return {{"sequence", entry.sequence},
-          {"generation", entry.generation},
-          {"phase", to_string(entry.phase)},
-          {"kind", to_string(entry.kind)},
-          {"type", to_string(entry.type)},
-          {"elements", entry.elements},
-          {"variant", entry.variant},
-          {"step", entry.step},
-          {"name", entry.name},
-          {"digest", entry.digest},
-          {"running", !entry.is_finished()},
-          {"age_s", seconds(LedgerEntry::Clock::now() - entry.enqueued)}};
+  return {
+      {"sequence", entry.sequence},
+      {"generation", entry.generation},
+      {"phase", to_string(entry.phase)},
+      {"kind", to_string(entry.kind)},
+      {"type", to_string(entry.type)},
+      {"elements", entry.elements},
+      {"variant", entry.variant},
+      {"step", entry.step},
+      {"name", entry.name},
+      {"digest", entry.digest},
+      {"running", !entry.is_finished()},
+      {"age_s", seconds(LedgerEntry::Clock::now() - (entry.is_started() ? entry.started : entry.enqueued))}};
 }
 
 std::uint64_t newest(const Json& answer) {

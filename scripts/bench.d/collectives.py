@@ -24,7 +24,7 @@ def main():
           f"{took['each_with_timer_us']:.0f} us, fused {took['fused_us']:.0f} us")
     print(f"all_reduce of {options.millions} M floats: direct {took['direct_s']:.3f} s, in pieces of a million "
           f"{took['chunked_s']:.3f} s, by the bands {took['bands_s']:.3f} s")
-    print(f"ledger, watched: {took['ledger_ns']:.0f} ns an operation")
+    print(f"ledger, watched: {took['ledger_ns']:.0f} ns of processor time an operation")
     report("collectives", ranks=options.ranks, fused_speedup=took["each_us"] / took["fused_us"],
            fused_speedup_over_timers=took["each_with_timer_us"] / took["fused_us"],
            chunked_over_direct=took["chunked_s"] / took["direct_s"], bands_over_direct=took["bands_s"] / took["direct_s"],

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -30,6 +31,13 @@ constexpr int kMetrics = 4;
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+/// Of this thread: whatever else runs on the machine doesn't count.
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 class Bench {
@@ -89,21 +97,21 @@ class Bench {
                        took[2]);
   }
 
-  /// What the ledger costs an operation, with a watchdog that looks after it.
+  /// Processor time that the ledger costs an operation, with a watchdog that looks after it.
   std::string ledger() {
     Ledger ledger;
     const Watchdog watchdog(ledger, Deadlines{}, [](const Watchdog::Finding&) {});
     constexpr int kOperations = 1'000'000;
     std::vector<double> took;
     for (int round = 0; round < 5; ++round) {
-      const auto start = Clock::now();
+      const double start = processor_seconds();
       for (int i = 0; i < kOperations; ++i) {
         const auto sequence =
             ledger.enqueue(entry(Collective::all_reduce, {nullptr, i, DataType::float32}, "gradients"));
         ledger.start(sequence);
         ledger.finish(sequence);
       }
-      took.push_back(Seconds(Clock::now() - start).count() / kOperations);
+      took.push_back((processor_seconds() - start) / kOperations);
     }
     return fmt::format("\"ledger_ns\":{:.4g}", median(took) * 1e9);
   }
