@@ -23,6 +23,9 @@ namespace footplate {
 ///   nan_loss:rank=1:step=7   the same in place of the loss alone; the gradients are finite
 ///   flip_bit:rank=1:step=50  one bit of a parameter of rank 1 is flipped after step 50
 ///   late_start:rank=1:ms=500 rank 1 starts half a second late
+///   start_hang:rank=1        rank 1 hangs before MPI starts
+///   start_hang:rank=1:mpi=1  … right after MPI has started
+///   start_die:rank=1         rank 1 is killed (SIGKILL) there; takes mpi=1, too
 ///
 /// Without `rank` every rank is meant.
 struct Fault {
