@@ -61,11 +61,11 @@ Result<double> timed_reduce(Communicator& communicator, float* values, std::int6
 
 /// Elements that aren't the sum over the ranks of what each put there.
 std::int64_t count_wrong(const float* values, std::int64_t elements, int world_size) {
+  const int ranks_added = world_size * (world_size + 1) / 2;  // each puts its number, from 1 on, there
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < elements; ++i) {
-    const auto expected =
-        static_cast<float>(world_size * (world_size + 1) / 2 + world_size * static_cast<int>(i % kPattern));
-    if (values[i] != expected) ++wrong;
+    const int expected = ranks_added + world_size * static_cast<int>(i % kPattern);
+    if (values[i] != static_cast<float>(expected)) ++wrong;
   }
   return wrong;
 }

@@ -144,7 +144,7 @@ TEST_F(ReadingsTest, Devices) {
   EXPECT_TRUE(read_devices(root()).models.empty());
   write("proc/driver/nvidia/version",
         "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12\n");
-  write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ:   	 45\n");
+  write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 45\n");
   write("proc/driver/nvidia/gpus/0000:02:00.0/information", "Model: \t\t NVIDIA H200\n");
   write("usr/lib/x86_64-linux-gnu/libcuda.so.1", "");
   write("usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01", "");
