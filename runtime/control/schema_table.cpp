@@ -264,6 +264,11 @@ void add_deadlines(std::vector<SettingSpec>& table) {
 }
 
 void add_machinery(std::vector<SettingSpec>& table) {
+  table.push_back(
+      fixed(number("comm.init_timeout_s", 300.0, "s", between(1, 86400),
+                   "How long a start waits for all ranks to meet; one that doesn't arrive is named, "
+                   "and the run fails",
+                   "comm.init_timeout_s = 60")));
   table.push_back(number("comm.bucket_mb", 4.0, "MiB", above_to(0, 4096),
                          "Gradients are reduced in buckets of about this size", "comm.bucket_mb = 8"));
   table.push_back(also_called(
