@@ -8,6 +8,7 @@
 
 #include "protocol/exit_codes.h"
 #include "runtime/control/schema_table.h"
+#include "runtime/doctor.h"
 #include "runtime/rank.h"
 
 namespace {
@@ -27,11 +28,16 @@ int main(int argc, char** argv) {
   footplate::RankOptions options;
   bool schema = false;
   bool no_console = false;
+  footplate::DoctorOptions doctor{.what = "", .elements = 1'000'000};
   app.add_flag("--schema", schema, "print the schema of settings and actions as JSON, and end");
   app.add_option("--run-dir", options.run_directory, "the run directory, made by footplate run");
   app.add_option("--start", options.start, "number of this start: settings are read from config-START.json");
   app.add_option("--resume", options.resume, "auto, or the path of a checkpoint or a run");
   app.add_flag("--no-console", no_console, "start no console");
+  app.add_option("--doctor", doctor.what, "try something for `footplate doctor`, and print what came of it")
+      ->check(CLI::IsMember({"versions", "reduce", "loss"}));
+  app.add_option("--elements", doctor.elements, "size of --doctor reduce")
+      ->check(CLI::Range(1, 2'000'000'000));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -41,6 +47,7 @@ int main(int argc, char** argv) {
     std::printf("%s\n", footplate::runtime_schema().to_json().dump(1).c_str());
     return 0;
   }
+  if (!doctor.what.empty()) return footplate::run_doctor(doctor);
   if (options.run_directory.empty()) {
     std::fprintf(stderr, "footplate-rank: no --run-dir; start a run with `footplate run CONFIG`\n");
     return static_cast<int>(footplate::ExitCode::usage);

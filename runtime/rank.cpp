@@ -17,6 +17,7 @@
 
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
+#include "runtime/arrival_note.h"
 #include "runtime/checkpoint/load.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/checkpoint/saver.h"
@@ -106,6 +107,15 @@ fs::path doorbell_directory() {
   return given != nullptr ? fs::path(given) : fs::path();
 }
 
+/// For tests: this rank dies or hangs before MPI starts, or after it (runtime/control/fault.h).
+void injure_start(int rank, bool has_mpi) {
+  const auto is_here = [&](const std::optional<Fault>& fault) {
+    return fault && fault->get("mpi").value_or(0) == (has_mpi ? 1 : 0);
+  };
+  if (is_here(fault("start_die", rank))) std::raise(SIGKILL);
+  while (is_here(fault("start_hang", rank))) ::pause();
+}
+
 /// One rank, put together in the order in which its parts need each other.
 class Rank {
  public:
@@ -122,14 +132,30 @@ class Rank {
 
   Result<void> start() {
     install_signal_handlers();
+    arrival_.is_at("before MPI starts");
+    injure_start(MpiSession::launched_rank(), /*has_mpi=*/false);
+    arrival_.waits_in("MPI's start");
     auto session = MpiSession::start();
     if (!session) return tl::unexpected(session.error());
     session_ = *std::move(session);
+    arrival_.has_met();
+    arrival_.is_at("after MPI's start");
+    injure_start(session_->rank(), /*has_mpi=*/true);
     if (const auto late = fault("late_start", session_->rank()))
       std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
     communicator_ = std::make_unique<MpiCommunicator>(session_->data(), ledger_, progress_);
+    arrival_.waits_in("the exchange of process ids");
     if (auto gathered = gather_pids(); !gathered) return gathered;
-    return agree(*communicator_, read_configuration());
+    arrival_.is_at("reading its configuration");
+    return meet(read_configuration());
+  }
+
+  /// One verdict of all ranks on their way to the first step; who doesn't come is named by `footplate run`.
+  Result<void> meet(const Result<void>& mine) {
+    arrival_.waits_in("a meeting of the start");
+    auto agreed = agree(*communicator_, mine);
+    arrival_.is_at("after that meeting");
+    return agreed;
   }
 
   Result<void> gather_pids() {
@@ -161,9 +187,9 @@ class Rank {
 
   Result<void> build() {
     started_ = iso_time(std::chrono::system_clock::now());
+    arrival_.is_at("opening its logs");
     auto records = RankRecords::open(options_.run_directory, session_->rank(), options_.start, settings_);
-    if (auto opened = agree(*communicator_, records ? Result<void>() : tl::unexpected(records.error()));
-        !opened)
+    if (auto opened = meet(records ? Result<void>() : tl::unexpected(records.error())); !opened)
       return opened;
     records_ = *std::move(records);
     const auto resume = choose_checkpoint();
@@ -171,6 +197,7 @@ class Rank {
     if (!resume->empty())
       if (auto merged = take_settings_of(*resume); !merged) return merged;
     if (auto made = make_trainer(); !made) return made;
+    if (!resume->empty()) arrival_.is_at("loading the checkpoint");
     if (!resume->empty())
       if (auto loaded = trainer_->load(*resume); !loaded) return loaded;
     if (auto read = read_orders(); !read) return read;
@@ -181,6 +208,7 @@ class Rank {
 
   /// Rank 0 looks and verifies, the others follow: all go on from the same one. Empty: start fresh.
   Result<std::string> choose_checkpoint() {
+    arrival_.is_at("choosing a checkpoint");
     std::string chosen;
     Result<void> mine;
     if (session_->rank() == 0 && !options_.resume.empty()) {
@@ -190,7 +218,7 @@ class Rank {
       if (choice)
         for (const std::string& skipped : choice->skipped) records_->warn("checkpoint skipped: " + skipped);
     }
-    if (auto agreed = agree(*communicator_, mine); !agreed) return tl::unexpected(agreed.error());
+    if (auto agreed = meet(mine); !agreed) return tl::unexpected(agreed.error());
     return from_rank_0(*communicator_, chosen);
   }
 
@@ -198,8 +226,7 @@ class Rank {
     const auto manifest = read_manifest(checkpoint);
     const auto saved = manifest ? Settings::from_json(manifest->settings, schema_)
                                 : Result<Settings>(tl::unexpected(manifest.error()));
-    if (auto agreed = agree(*communicator_, saved ? Result<void>() : tl::unexpected(saved.error())); !agreed)
-      return agreed;
+    if (auto agreed = meet(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed) return agreed;
     ResumedSettings merged = merge_resumed(schema_, settings_, *saved);
     settings_ = std::move(merged.settings);
     given_ = std::move(merged.given);
@@ -215,8 +242,7 @@ class Rank {
   Result<void> read_orders() {
     auto ahead = read_orders_ahead(options_.run_directory / fmt::format("orders-{}.json", options_.start),
                                    schema_, kept_orders_, last_order_, trainer_->step());
-    if (auto agreed = agree(*communicator_, ahead ? Result<void>() : tl::unexpected(ahead.error())); !agreed)
-      return agreed;
+    if (auto agreed = meet(ahead ? Result<void>() : tl::unexpected(ahead.error())); !agreed) return agreed;
     ahead_ = *std::move(ahead);
     if (session_->rank() == 0)
       for (const std::string& line : ahead_.said) records_->warn(line);
@@ -247,9 +273,9 @@ class Rank {
                            .saver = saver_.get(),
                            .sink = records_.get(),
                            .log = [this](const std::string& text) { records_->info(text); }};
+    arrival_.is_at("building the model");
     auto made = Trainer::create(std::move(trainer));
-    if (auto agreed = agree(*communicator_, made ? Result<void>() : tl::unexpected(made.error())); !agreed)
-      return agreed;
+    if (auto agreed = meet(made ? Result<void>() : tl::unexpected(made.error())); !agreed) return agreed;
     trainer_ = *std::move(made);
     return {};
   }
@@ -406,6 +432,7 @@ class Rank {
 
   std::vector<std::int64_t> pids_;  ///< of every rank
 
+  ArrivalNote arrival_{doorbell_directory(), MpiSession::launched_rank()};
   Ledger ledger_;
   Progress progress_;
   std::unique_ptr<StepFile> step_file_;

@@ -15,6 +15,7 @@ const std::vector<CommandEntry>& commands() {
       {"check", "validate a configuration without starting anything", &declare_check},
       {"replay", "run a run's journal again, to the same parameters", &declare_replay},
       {"settings", "what can be set, and to what", &declare_settings},
+      {"doctor", "is this machine fit for runs, and how to mend it", &declare_doctor},
   };
   return kTable;
 }

@@ -33,5 +33,6 @@ Handler declare_log(CLI::App& command);
 Handler declare_check(CLI::App& command);
 Handler declare_settings(CLI::App& command);
 Handler declare_watch(CLI::App& command);
+Handler declare_doctor(CLI::App& command);
 
 }  // namespace footplate

@@ -11,11 +11,10 @@
 #include "console/cli/scripts.h"
 #include "protocol/exit_codes.h"
 #include "protocol/schema.h"
+#include "protocol/version.h"
 
 namespace footplate {
 namespace {
-
-constexpr const char* kVersion = "footplate 0.1.0";
 
 int report(const Error& error) {
   std::fprintf(stderr, "footplate: %s\n", error.message.c_str());
@@ -86,7 +85,7 @@ std::string unknown_command(int argc, char** argv) {
 
 int main_of(int argc, char** argv) {
   CLI::App app("Live console for distributed training runs", "footplate");
-  app.set_version_flag("--version", kVersion);
+  app.set_version_flag("--version", std::string("footplate ") + kFootplateVersion);
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, Handler>> handlers;
   for (const auto& entry : commands()) {

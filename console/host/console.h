@@ -94,6 +94,7 @@ class Console {
   void op_schema(Request& request);
   void op_set(Request& request);
   void op_status(Request& request);
+  void op_comm_report(Request& request);
   Json status_now() const;
   void op_store(Request& request);
   void op_subscribe(Request& request);

@@ -12,11 +12,17 @@ constexpr std::streamoff kTail = 64 * 1024;
 }  // namespace
 
 void merge_metrics(Json& latest, const Json& line) {
-  if (line.contains("eval/loss") || line.contains("eval/evaluation_failed"))
+  const bool of_evaluation = line.contains("eval/loss") || line.contains("eval/evaluation_failed");
+  if (of_evaluation)
     for (const char* trouble : {"eval/evaluation_failed", "eval/reason", "eval/retries", "eval/partial",
                                 "eval/batches", "eval/batches_wanted"})
       latest.erase(trouble);
+  const auto step = latest.find("step");
+  // An evaluation beside training is of an earlier step than what is newest.
+  const bool earlier = step != latest.end() && of_evaluation && line.value("step", Json()) < *step;
+  const Json newest = earlier ? *step : Json();
   latest.update(line);
+  if (earlier) latest["step"] = newest;
 }
 
 Json latest_metrics(const std::filesystem::path& path) {

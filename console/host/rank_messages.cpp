@@ -16,6 +16,8 @@ void Console::rank_message(const Json& message) {
   if (type == "status") {
     view_.status(message.value("status", none), now_);
     automation_.status(message.value("status", none));
+  } else if (type == "comm_report") {
+    view_.comm_report(message.value("report", none), now_);
   } else if (type == "settings") {
     view_.settings(message.value("settings", none));
     for (auto& client : clients_)

@@ -1,5 +1,8 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <fstream>
 
 #include "console/host/console.h"
 
@@ -8,14 +11,27 @@
 namespace footplate::host {
 namespace {
 
-constexpr double kOrderTimeout_s = 30;                  ///< where a request doesn't say
-constexpr std::size_t kNameShown = 64;                  ///< of a name that nothing has
-constexpr std::chrono::milliseconds kFresh{100};        ///< a younger status is told as it is
-constexpr std::chrono::milliseconds kRankAnswers{100};  ///< else rank 0 is silent, and so it is said
+constexpr double kOrderTimeout_s = 30;                       ///< where a request doesn't say
+constexpr std::size_t kNameShown = 64;                       ///< of a name that nothing has
+constexpr std::chrono::milliseconds kFresh{100};             ///< a younger status is told as it is
+constexpr std::chrono::milliseconds kRankAnswers{100};       ///< else rank 0 is silent, and so it is said
+constexpr std::chrono::milliseconds kBusyRankAnswers{1000};  ///< where only other processes may hold it up
+
+constexpr std::chrono::seconds kRanksAnswer{3};  ///< more than rank 0 waits for the others
 
 std::optional<double> timeout_of(const Json& message) {
   const auto found = message.find("timeout_s");
   return found == message.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
+}
+
+/// Whether a signal or a debugger holds the process. Else it may only be waiting for a core: on a busy
+/// machine a healthy rank takes its time to answer, and must not be called silent for that.
+bool is_held(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(") ");
+  return name_end != std::string::npos && line.find_first_of("TtZ", name_end + 2) == name_end + 2;
 }
 
 Result<void> check_topic(const std::string& topic) {
@@ -34,6 +50,7 @@ Result<void> check_topic(const std::string& topic) {
 
 const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_ping},
                                                          {"status", &Console::op_status},
+                                                         {"comm_report", &Console::op_comm_report},
                                                          {"schema", &Console::op_schema},
                                                          {"get", &Console::op_get},
                                                          {"set", &Console::op_set},
@@ -62,6 +79,7 @@ const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_ord
                                                       {"wait_call", &Console::op_wait_call},
                                                       {"wait_step", &Console::op_wait_step},
                                                       {"status", &Console::op_status},
+                                                      {"comm_report", &Console::op_comm_report},
                                                       {"settings", &Console::op_get},
                                                       {"metrics", &Console::op_metrics},
                                                       {"orders", &Console::op_orders},
@@ -133,8 +151,25 @@ void Console::op_status(Request& request) {
     if (view_.status_time() == asked) return std::nullopt;
     return Result<Json>(status_now());
   };
-  wait.deadline = now_ + kRankAnswers;
+  wait.deadline = now_ + (is_held(::getppid()) ? kRankAnswers : kBusyRankAnswers);
   wait.late = [this]() -> Result<Json> { return status_now(); };
+  wait.answer = request.answer;
+  waits_.add(std::move(wait), now_);
+}
+
+/// Every rank is asked, by way of rank 0: nothing of it is in the status.
+void Console::op_comm_report(Request& request) {
+  to_rank({{"type", "comm_report"}});
+  Waits::Wait wait;
+  wait.owner = request.client.id;
+  wait.ready = [this, before = view_.comm_report_time()]() -> std::optional<Result<Json>> {
+    if (view_.comm_report_time() == before) return std::nullopt;
+    return Result<Json>(view_.comm_report());
+  };
+  wait.deadline = now_ + kRanksAnswer;
+  wait.late = []() -> Result<Json> {
+    return fail(ErrorKind::timed_out, "rank 0 doesn't answer; status() says what is known of it");
+  };
   wait.answer = request.answer;
   waits_.add(std::move(wait), now_);
 }

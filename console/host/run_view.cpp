@@ -62,6 +62,11 @@ void RunView::status(const Json& status, Clock::time_point now) {
   status_time_ = now;
 }
 
+void RunView::comm_report(const Json& report, Clock::time_point now) {
+  comm_report_ = report;
+  comm_report_time_ = now;
+}
+
 void RunView::settings(const Json& changed) {
   for (const auto& [name, item] : changed.items()) {
     if (!item.is_object() || !item.contains("value")) continue;

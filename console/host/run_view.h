@@ -25,6 +25,7 @@ class RunView {
   void metrics(const Json& latest);
   /// Training has come to `step`, by an event: the next status may be two seconds away.
   void reached(std::int64_t step);
+  void comm_report(const Json& report, Clock::time_point now);
   /// An applied order: what it put into store.
   void ordered(const Json& report);
   void heard(Clock::time_point now) { heard_ = now; }
@@ -39,6 +40,9 @@ class RunView {
   const Json& metrics() const { return metrics_; }
   const std::optional<Json>& result() const { return result_; }
   std::int64_t step() const;
+  /// What comm.report() shows, and when it came.
+  const Json& comm_report() const { return comm_report_; }
+  Clock::time_point comm_report_time() const { return comm_report_time_; }
   /// When the last status came.
   Clock::time_point status_time() const { return status_time_; }
 
@@ -54,9 +58,11 @@ class RunView {
   Json status_ = Json::object();
   Json metrics_ = Json::object();
   Json store_ = Json::object();
+  Json comm_report_ = Json::object();
   std::optional<Json> result_;
   Clock::time_point status_time_{};  ///< when status_ came
-  Clock::time_point heard_{};        ///< when rank 0 last said anything
+  Clock::time_point comm_report_time_{};
+  Clock::time_point heard_{};  ///< when rank 0 last said anything
 };
 
 /// "rank 0 silent for 2.3 s, last seen at step 812 in reduce (all_reduce #4471, 842,499 elements)"

@@ -82,13 +82,13 @@ std::string run_mark(const PrivateFolders& folders) {
   return std::string(kDoorbells) + "=" + folders.temporary.string();
 }
 
-Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
-                             const PrivateFolders& folders) {
-  const fs::path rank = plan.program_folder / "footplate-rank";
+Result<Command> launch_command(const fs::path& program_folder, int ranks,
+                               const std::vector<std::string>& arguments, const PrivateFolders& folders) {
+  const fs::path rank = program_folder / "footplate-rank";
   if (!is_program(rank))
     return fail(ErrorKind::usage, "no program " + rank.string() + "; build it with: scripts/run, or ninja");
   Command command;
-  if (plan.ranks > 1) {
+  if (ranks > 1) {
     auto mpirun = find_mpirun();
     if (!mpirun) return tl::unexpected(mpirun.error());
     // Fault tolerance: a lost rank doesn't end the others. No binding: a rank's threads would share one core.
@@ -106,17 +106,19 @@ Result<Command> rank_command(const RunPlan& plan, int start, const std::string& 
                          "btl_sm_backing_directory",
                          folders.shared_memory.string(),
                          "-n",
-                         std::to_string(plan.ranks)};
+                         std::to_string(ranks)};
   }
-  for (const std::string& word : {rank.string(), std::string("--run-dir"), plan.directory.string(),
-                                  std::string("--start"), std::to_string(start)})
-    command.arguments.push_back(word);
-  if (!resume.empty()) {
-    command.arguments.push_back("--resume");
-    command.arguments.push_back(resume);
-  }
+  command.arguments.push_back(rank.string());
+  command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
   command.environment = environment_for_ranks(folders);
   return command;
+}
+
+Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
+                             const PrivateFolders& folders) {
+  std::vector<std::string> arguments{"--run-dir", plan.directory.string(), "--start", std::to_string(start)};
+  if (!resume.empty()) arguments.insert(arguments.end(), {"--resume", resume});
+  return launch_command(plan.program_folder, plan.ranks, arguments, folders);
 }
 
 }  // namespace footplate

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,12 @@ struct Command {
   std::vector<std::string> environment;
 };
 
-/// How the ranks of `plan` are started for start number `start`: under mpirun, or one rank alone without it.
-/// Errors (usage): no mpirun, no footplate-rank, with where they were looked for.
+/// How `ranks` processes footplate-rank of `program_folder` are started with these arguments: under mpirun,
+/// or one alone without it. Errors (usage): no mpirun, no footplate-rank, with where they were looked for.
+Result<Command> launch_command(const std::filesystem::path& program_folder, int ranks,
+                               const std::vector<std::string>& arguments, const PrivateFolders& folders);
+
+/// How the ranks of `plan` are started for start number `start`. Errors: launch_command's.
 Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
                              const PrivateFolders& folders);
 

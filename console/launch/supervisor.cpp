@@ -111,21 +111,35 @@ Json Supervisor::run_once(int start, const std::string& resume) {
   if (!child) return not_started(child.error());
   if (janitor_ != nullptr) janitor_->watch(child->pid());
   end_by_ = steady_clock::time_point::max();
-  HowEnded how = watch(*child);
+  StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
+  HowEnded how = watch(*child, watched);
   end_session(child->pid(), kKillGrace);
   how.step = last_step(folders_);
   return settle(directory_.path, how, restarts_);
 }
 
-HowEnded Supervisor::watch(Child& child) {
+HowEnded Supervisor::watch(Child& child, StartWatch& start) {
+  std::string failed;
   while (!child.ended()) {
     wait_for_something();
     for (const int number : signals_.take()) on_signal(child, number);
     pass_lines_on();
+    look_at_start(start, failed);
     end_what_lingers(child);
   }
   pass_lines_on();
-  return {.wait_status = child.wait_status(), .asked = stops_asked_ > 0, .not_started = ""};
+  if (failed.empty() && stops_asked_ == 0) failed = start.lost_rank().value_or("");
+  return {.wait_status = child.wait_status(), .asked = stops_asked_ > 0, .not_started = failed};
+}
+
+void Supervisor::look_at_start(StartWatch& start, std::string& failed) {
+  if (!failed.empty() || stops_asked_ > 0) return;
+  const auto now = steady_clock::now();
+  if (const std::string waits = start.patience(now); !waits.empty()) say(plan_.name + ": " + waits);
+  if (const auto why = start.look(now)) {
+    failed = *why;
+    end_by_ = now;
+  }
 }
 
 void Supervisor::wait_for_something() {

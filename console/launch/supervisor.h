@@ -12,6 +12,7 @@
 #include "console/launch/run_directory.h"
 #include "console/launch/settle.h"
 #include "console/launch/signals.h"
+#include "console/launch/start_watch.h"
 #include "protocol/settings.h"
 
 namespace footplate {
@@ -31,7 +32,9 @@ class Supervisor {
  private:
   Json run_starts();
   Json run_once(int start, const std::string& resume);
-  HowEnded watch(Child& child);
+  HowEnded watch(Child& child, StartWatch& start);
+  /// Why the start has failed, once it has: then the ranks are ended at once.
+  void look_at_start(StartWatch& start, std::string& failed);
   void on_signal(Child& child, int number);
   void pass_lines_on();
   void wait_for_something();

@@ -26,6 +26,9 @@ void open_trusted(lua_State* state, int own, int environment);
 int register_at(lua_State* state);
 int register_stop_when(lua_State* state);
 
+/// comm.report(): counts of collectives, by rank, operation and size.
+int comm_report(lua_State* state);
+
 /// Pushes a handle of an order (`call` < 0) or of one of its calls.
 void push_handle(lua_State* state, std::shared_ptr<StagedOrder> order, int call);
 

@@ -141,6 +141,8 @@ int group_index(lua_State* state) {
   } else if (key == "set") {
     lua_pushlstring(state, group.data(), group.size());
     lua_pushcclosure(state, bound<set_in_group>, 1);
+  } else if (name == "comm.report") {
+    lua_pushcfunction(state, bound<comm_report>);
   } else if (group != "run" || !push_run_fact(state, session, key)) {
     throw ScriptError(unknown_member(session.schema(), name));
   }
@@ -262,7 +264,7 @@ void open_groups(lua_State* state, int own) {
                                    {"__pairs", bound<group_pairs>}, {"__tostring", bound<group_text>},
                                    {"__json", bound<group_json>},   {nullptr, nullptr}};
   add_locked_type(state, kGroup, kMethods);
-  std::set<std::string> groups = {"run"};
+  std::set<std::string> groups = {"comm", "run"};
   for (const auto& spec : schema.settings) groups.insert(spec.name.substr(0, spec.name.find('.')));
   for (const auto& spec : schema.actions) groups.insert(spec.name.substr(0, spec.name.find('.')));
   for (const auto& group : groups) {

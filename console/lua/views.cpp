@@ -37,6 +37,29 @@ int ranks_call(lua_State* state) {
   return 1;
 }
 
+/// "1000 to 9999", "0"
+std::string sizes(std::int64_t at_least) {
+  if (at_least == 0) return "0";
+  return std::to_string(at_least) + " to " + std::to_string(at_least * 10 - 1);
+}
+
+/// One line of comm.report(); means are of the time from an operation's start to its end.
+std::vector<std::string> pattern_row(Json& pattern) {
+  const double count = pattern.value("count", 0.0), total_ms = pattern.value("total_ms", 0.0);
+  const double mean_ms = count > 0 ? total_ms / count : 0;
+  const double mb_per_s = total_ms > 0 ? pattern.value("bytes", 0.0) / 1e3 / total_ms : 0;
+  pattern["mean_ms"] = mean_ms;
+  pattern["mb_per_s"] = mb_per_s;
+  return {std::to_string(pattern.value("rank", 0)),
+          pattern.value("kind", ""),
+          sizes(pattern.value("at_least", std::int64_t{0})),
+          std::to_string(pattern.value("count", std::int64_t{0})),
+          rounded(mean_ms) + " ms",
+          rounded(pattern.value("longest_ms", 0.0)) + " ms",
+          rounded(mb_per_s) + " MB/s",
+          std::to_string(pattern.value("overdue", std::int64_t{0}))};
+}
+
 Json all_metrics(lua_State* state) {
   return session_of(state).look("metrics");
 }
@@ -87,6 +110,16 @@ void add_view(lua_State* state, int own, const char* name, lua_CFunction index, 
 }
 
 }  // namespace
+
+int comm_report(lua_State* state) {
+  Json patterns = session_of(state).look("comm_report").value("patterns", Json::array());
+  std::vector<std::vector<std::string>> rows{
+      {"rank", "operation", "elements", "count", "mean", "longest", "rate", "past its deadline"}};
+  for (Json& pattern : patterns) rows.push_back(pattern_row(pattern));
+  push_listing(state, patterns,
+               rows.size() > 1 ? without_newline(table(rows)) : "no collective has been counted yet");
+  return 1;
+}
 
 void open_views(lua_State* state, int own) {
   add_view(state, own, "ranks", bound<ranks_index>, bound<ranks_call>, bound<ranks_length>);

@@ -52,6 +52,10 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
+  /// Reductions and broadcasts launched from here on run in pieces of so many elements (comm.chunk_elements;
+  /// 0: by size, chunks.h), however many they are. All ranks change it between the same two operations.
+  virtual void set_chunk_elements(std::int64_t elements) = 0;
+
   /// In place, element by element, the same bits on every rank.
   virtual std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) = 0;
   /// From `root`'s buffer into everyone else's.

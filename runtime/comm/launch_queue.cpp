@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kDrain{5};
 /// The state of one operation, shared between who waits and the communication thread.
 class PendingWork : public Work {
  public:
-  PendingWork(const char* kind, const char* name) : kind_(kind), name_(name) {}
+  PendingWork(Collective kind, const char* name) : kind_(kind), name_(name) {}
 
   bool done() const override {
     std::lock_guard lock(mutex_);
@@ -30,7 +30,7 @@ class PendingWork : public Work {
       changed_.wait(lock, is_done);
     } else if (!changed_.wait_until(lock, deadline, is_done)) {
       return fail(ErrorKind::timed_out,
-                  fmt::format("{} of {} is not done at its deadline; it goes on", kind_, name_));
+                  fmt::format("{} of {} is not done at its deadline; it goes on", to_string(kind_), name_));
     }
     return *outcome_;
   }
@@ -42,7 +42,7 @@ class PendingWork : public Work {
   }
 
  private:
-  const char* kind_;
+  Collective kind_;
   const char* name_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -99,12 +99,13 @@ LaunchQueue::~LaunchQueue() {
     thread_.detach();
 }
 
-std::unique_ptr<Work> LaunchQueue::launch(const char* kind, const char* name, std::int64_t elements,
-                                          Operation operation) {
-  auto work = std::make_shared<PendingWork>(kind, name);
-  const std::uint64_t sequence = ledger_.enqueue(kind, name, elements, progress_.step());
+std::unique_ptr<Work> LaunchQueue::launch(LedgerEntry entry, Operation operation) {
+  auto work = std::make_shared<PendingWork>(entry.kind, entry.name);
+  entry.step = progress_.step();
+  entry.phase = progress_.phase();
   std::unique_lock lock(shared_->mutex);
   shared_->changed.wait(lock, [&] { return shared_->waiting.size() < kMaxWaiting; });
+  const std::uint64_t sequence = ledger_.enqueue(entry);
   shared_->waiting.push_back({sequence, std::move(operation), work});
   shared_->changed.notify_all();
   return std::make_unique<SharedWork>(std::move(work));

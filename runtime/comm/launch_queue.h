@@ -36,10 +36,11 @@ class LaunchQueue {
 
   /// Returns at once, unless kMaxWaiting operations wait already. After a failed operation the later
   /// ones fail with its error without being run: the ranks are out of step.
-  std::unique_ptr<Work> launch(const char* kind, const char* name, std::int64_t elements,
-                               Operation operation);
+  /// `entry`: kind, type, elements, variant and name; the queue adds step and phase.
+  std::unique_ptr<Work> launch(LedgerEntry entry, Operation operation);
 
-  static constexpr std::size_t kMaxWaiting = 1024;
+  static constexpr std::size_t kMaxWaiting = 1000;
+  static_assert(kMaxWaiting + 2 < Ledger::kSize, "what isn't finished stays in the ledger");
 
  private:
   struct Item;

@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "protocol/iso_time.h"
+#include "runtime/comm/watchdog.h"
+#include "runtime/control/collective_watch.h"
 #include "runtime/control/console_link.h"
 #include "runtime/control/coordinator.h"
 #include "runtime/control/gate.h"
+#include "runtime/control/meetings.h"
 #include "runtime/control/messages.h"
 #include "runtime/control/participant.h"
 #include "runtime/control/run_status.h"
@@ -41,6 +44,15 @@ constexpr std::size_t kHelloOrderBytes = 128 * 1024;
 
 using WallTime = std::chrono::system_clock::time_point;
 
+Deadlines deadlines_of(const Settings& settings) {
+  const auto read = [&](const char* name) {
+    return std::chrono::duration_cast<Deadlines::Duration>(
+        std::chrono::duration<double>(settings.number(name)));
+  };
+  return {read("comm.timeout_s"), read("comm.eval_timeout_s"), read("comm.small_timeout_s"),
+          read("comm.medium_timeout_s"), read("comm.large_timeout_s")};
+}
+
 }  // namespace
 
 /// Everything of a rank's control, used by its thread alone but for what is marked.
@@ -53,6 +65,7 @@ class Control::Impl {
             options_.store) {}
 
   ~Impl() {
+    watchdog_.reset();
     quit_ = true;
     join();
   }
@@ -67,6 +80,9 @@ class Control::Impl {
       gate_.commit(std::move(order));
     }
     options_.ahead.clear();
+    if (options_.ledger != nullptr && options_.channel->world_size() > 1)
+      watchdog_.emplace(*options_.ledger, deadlines_of(options_.settings),
+                        [this](const Watchdog::Finding& finding) { found(finding); });
     thread_ = std::thread([this] { loop(); });
     pthread_setname_np(thread_.native_handle(), "control");  // for top, and scripts/bench idle
   }
@@ -74,6 +90,7 @@ class Control::Impl {
   void finish(const Json& result) {  // the training thread
     if (!thread_.joinable()) return;
     result_ = result;
+    watchdog_.reset();
     quit_ = true;
     join();
   }
@@ -131,6 +148,16 @@ class Control::Impl {
                              if (topic == "rank") renew_status();  // now, not with the next heartbeat
                            },
                            options_.times, options_.first_order_id});
+    const auto send_all = [this](const Json& message) {
+      for (int rank = 0; rank < options_.channel->world_size(); ++rank) options_.channel->send(rank, message);
+    };
+    meetings_.emplace(Meetings::Parts{*run_status_, options_.channel->world_size(), send_all});
+    collectives_.emplace(
+        CollectiveWatch::Parts{*run_status_, options_.ledger, options_.channel->world_size(), send_all,
+                               [this](const std::string& topic, Json data) {
+                                 report(topic, std::move(data), std::chrono::system_clock::now());
+                               },
+                               options_.times});
     renew_status();
     if (options_.console_program.empty()) return;
     link_.emplace(ConsoleLink::Parts{
@@ -167,6 +194,7 @@ class Control::Impl {
     handle_taken();
     handle_gate();
     handle_settle();
+    handle_findings();
     handle_stop_request();
     const bool beat = participant_->tick(now);
     if (!coordinator_) return;
@@ -180,7 +208,11 @@ class Control::Impl {
     for (int i = 0; i < most; ++i) {
       const auto message = options_.channel->poll();
       if (!message) return;
-      if (coordinator_) coordinator_->handle(message->source, message->body, now);
+      if (coordinator_) {
+        coordinator_->handle(message->source, message->body, now);
+        meetings_->handle(message->source, message->body, now);
+        collectives_->handle(message->source, message->body, now);
+      }
       if (message->source == 0) participant_->handle(message->body);
       if (coordinator_ && message->source == 0 && message->body["t"] == message::kBeat)
         on_own_beat(message->body);
@@ -202,6 +234,23 @@ class Control::Impl {
       lines.swap(taken_);
     }
     for (const Json& line : lines) on_console(line);
+  }
+
+  void found(const Watchdog::Finding& finding) {  // the watchdog's thread
+    {
+      std::lock_guard lock(taken_mutex_);
+      findings_.push_back(finding);
+    }
+    options_.channel->wake();
+  }
+
+  void handle_findings() {
+    std::vector<Watchdog::Finding> findings;
+    {
+      std::lock_guard lock(taken_mutex_);
+      findings.swap(findings_);
+    }
+    for (const auto& finding : findings) participant_->tell(finding);
   }
 
   void handle_gate() {
@@ -234,7 +283,10 @@ class Control::Impl {
       return;
     }
     participant_->handle(event);
-    if (const auto* applied = std::get_if<OrderApplied>(&event)) record(*applied);
+    if (const auto* applied = std::get_if<OrderApplied>(&event)) {
+      record(*applied);
+      if (watchdog_) watchdog_->set(deadlines_of(gate_.settings_copy()));
+    }
   }
 
   void complain(const std::exception& error) {
@@ -265,17 +317,21 @@ class Control::Impl {
     if (time_limit_.count() > 0 && now >= options_.process_start + time_limit_)
       coordinator_->stop("time limit", /*resumable=*/true, now);
     coordinator_->tick(now);
+    meetings_->tick(now);
+    collectives_->tick(now);
   }
 
   milliseconds sleep() const {
     const auto now = Clock::now();
     auto next = participant_->next_tick();
-    if (coordinator_) next = std::min(next, coordinator_->next_tick());
+    if (coordinator_)
+      next = std::min({next, coordinator_->next_tick(), meetings_->next_tick(), collectives_->next_tick()});
     if (link_) next = std::min(next, link_->next_pump());
     auto most = options_.times.heartbeat;
     if (gate_.streaming()) most = std::min(most, kStreaming);
-    const bool awaiting =
-        participant_->awaiting_outcome() || (coordinator_ && coordinator_->awaiting_outcome());
+    const bool awaiting = participant_->awaiting_outcome() ||
+                          (coordinator_ && (coordinator_->awaiting_outcome() || meetings_->awaiting_ranks() ||
+                                            collectives_->awaiting_answers()));
     if (awaiting && !options_.channel->rings()) most = std::min(most, kImpatient);
     if (next <= now) return milliseconds(0);
     if (next - now >= most) return most;
@@ -294,6 +350,10 @@ class Control::Impl {
     if (topic == "settings") {
       follow_settings(data);
       if (link_) link_->send({{"type", "settings"}, {"settings", std::move(data)}});
+      return;
+    }
+    if (topic == "comm_report") {
+      if (link_) link_->send({{"type", topic}, {"report", std::move(data)}});
       return;
     }
     if (options_.observer) options_.observer(topic, data);
@@ -317,6 +377,7 @@ class Control::Impl {
       asked_ = true;  // answered as the heartbeat comes: now
       participant_->beat(now);
     }
+    if (type == "comm_report") collectives_->ask_patterns(now);
     if (type == "follow") follow(line.value("on", false));
     if (type == "publish") publish(line);
     if (type == "sync") gate_.set_sync(line.value("topics", Json::object()));
@@ -397,6 +458,8 @@ class Control::Impl {
   // Rank 0.
   std::optional<RunStatus> run_status_;
   std::optional<Coordinator> coordinator_;
+  std::optional<Meetings> meetings_;
+  std::optional<CollectiveWatch> collectives_;
   std::optional<ConsoleLink> link_;
   std::int64_t steps_ = 0;
   Clock::duration time_limit_{0};
@@ -414,9 +477,11 @@ class Control::Impl {
   bool settle_wanted_ = false;  ///< guarded by settle_mutex_
   std::mutex taken_mutex_;
   std::vector<Json> taken_;
+  std::vector<Watchdog::Finding> findings_;  ///< guarded by taken_mutex_
   mutable std::mutex status_mutex_;
   Json status_;
   std::thread thread_;
+  std::optional<Watchdog> watchdog_;
 };
 
 Control::Control(ControlOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}

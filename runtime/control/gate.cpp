@@ -218,7 +218,29 @@ void Gate::look_for_abandon() {
     return !committed.targeted && calls_action(committed.order, "run.stop");
   });
   const bool cancelled = running_ && cancelled_.count(*running_) > 0;
-  abandon_.store(stop || cancelled, std::memory_order_relaxed);
+  const bool missed = !met_.empty() && met_.rbegin()->first > last_meeting_;
+  abandon_.store(stop || cancelled || missed, std::memory_order_relaxed);
+}
+
+Result<void> Gate::meet(const std::string& what, std::chrono::milliseconds at_most) {
+  Lock lock(mutex_);
+  const std::uint64_t ticket = ++last_meeting_;
+  if (!met_.contains(ticket)) {
+    push(Arrived{ticket, what, at_most});
+    wake_();
+    outcome_.wait(lock, [&] { return met_.contains(ticket); });
+  }
+  const std::string error = met_.extract(ticket).mapped();
+  look_for_abandon();
+  if (error.empty()) return {};
+  return fail(ErrorKind::timed_out, error);
+}
+
+void Gate::met(std::uint64_t ticket, const std::string& error) {
+  std::lock_guard lock(mutex_);
+  met_[ticket] = error;
+  look_for_abandon();
+  outcome_.notify_all();
 }
 
 std::int64_t Gate::propose_fence() {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -49,7 +50,12 @@ struct Published {
   std::chrono::system_clock::time_point time;
   std::uint64_t hold = 0;  ///< training waits for the release of this
 };
-using GateEvent = std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, Published>;
+struct Arrived {
+  std::uint64_t ticket = 0;  ///< 1, 2, 3, … the same on all ranks
+  std::string what;
+  std::chrono::milliseconds within{0};
+};
+using GateEvent = std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, Published, Arrived>;
 
 /// Where the training thread stands still.
 enum class Held { no, fence, pause, end, rule };
@@ -74,6 +80,7 @@ class Gate final : public StepGate {
   Json orders_ahead() const override;
   bool abandon() const override { return abandon_.load(std::memory_order_relaxed); }
   void report_state_hash(std::int64_t step, std::uint64_t hash) override;
+  Result<void> meet(const std::string& what, std::chrono::milliseconds at_most) override;
   void pause() override;
   void publish(const std::string& topic, Json data) override;  ///< any thread
 
@@ -90,6 +97,8 @@ class Gate final : public StepGate {
   bool is_pending(std::uint64_t order) const;
   /// Sets abandon() while that call runs.
   void cancel(std::uint64_t order, std::size_t call);
+  /// What became of a meeting; an error ends it for whoever comes later, too.
+  void met(std::uint64_t ticket, const std::string& error);
   /// All ranks are at the end and no order is open: enter() returns `end`.
   void finish();
 
@@ -174,9 +183,11 @@ class Gate final : public StepGate {
   std::optional<CallKey> running_;
   std::set<CallKey> cancelled_;
   std::vector<GateEvent> events_;
-  std::uint64_t published_ = 0;  ///< among events_
-  std::uint64_t urgent_ = 0;     ///< among those
-  std::uint64_t lost_ = 0;       ///< published ones that found the queue full
+  std::uint64_t last_meeting_ = 0;            ///< this rank has come to
+  std::map<std::uint64_t, std::string> met_;  ///< decided and not come to yet: the error, or empty
+  std::uint64_t published_ = 0;               ///< among events_
+  std::uint64_t urgent_ = 0;                  ///< among those
+  std::uint64_t lost_ = 0;                    ///< published ones that found the queue full
   std::chrono::nanoseconds time_at_fences_{0};
   std::uint64_t stops_at_fences_ = 0;
 };

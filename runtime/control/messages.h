@@ -12,6 +12,8 @@ namespace footplate {
 ///   abort    ticket
 ///   cancel   order, call                   give up a running call
 ///   finish                                 all are at the end
+///   met      ticket, error?                all have come to that meeting; with `error` nobody goes on from
+///   it inquire  what                          `ledger` or `patterns`: answered by a message of that name
 /// to rank 0
 ///   prepared ticket, error?
 ///   fenced   ticket, step                  the first step not begun
@@ -19,7 +21,11 @@ namespace footplate {
 ///   call     a call report (rank 0 alone sends it)
 ///   end      step, commits                 waits at the end, having heard of so many commits
 ///   hash     step, hash
-///   beat     a rank of the status, and `state`
+///   beat     a rank of the status, `state`, and `launched`: [sequence of its newest collective, digest]
+///   arrived  ticket, what, within_s        the training thread waits for the others there
+///   overdue  sequence, limit_s, over?, …   the watchdog's finding; `over`: it has ended after all
+///   ledger   newest, entries               the last collectives of this rank
+///   patterns patterns                      what it has counted of them
 ///   stop     reason, resumable             a signal reached this rank
 ///   bye                                    sends no more
 namespace message {
@@ -29,6 +35,8 @@ inline constexpr auto kCommit = "commit";
 inline constexpr auto kAbort = "abort";
 inline constexpr auto kCancel = "cancel";
 inline constexpr auto kFinish = "finish";
+inline constexpr auto kMet = "met";
+inline constexpr auto kInquire = "inquire";
 inline constexpr auto kPrepared = "prepared";
 inline constexpr auto kFenced = "fenced";
 inline constexpr auto kApplied = "applied";
@@ -37,6 +45,10 @@ inline constexpr auto kEnd = "end";
 inline constexpr auto kHash = "hash";
 inline constexpr auto kBeat = "beat";
 inline constexpr auto kStop = "stop";
+inline constexpr auto kArrived = "arrived";
+inline constexpr auto kOverdue = "overdue";
+inline constexpr auto kLedger = "ledger";
+inline constexpr auto kPatterns = "patterns";
 inline constexpr auto kBye = "bye";
 }  // namespace message
 

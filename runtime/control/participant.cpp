@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/control/inquiry.h"
 #include "runtime/control/messages.h"
 
 namespace footplate {
@@ -22,13 +23,19 @@ Json moved_to_json(const std::vector<Moved>& moved) {
 }
 
 Json collective_to_json(const LedgerEntry& entry) {
-  const bool running = entry.finished == LedgerEntry::Clock::time_point{};
+  const bool running = !entry.is_finished();
   const auto since = running ? entry.enqueued : entry.finished;
   return {{"sequence", entry.sequence},
-          {"kind", entry.kind},
+          {"kind", to_string(entry.kind)},
           {"elements", entry.elements},
           {"running", running},
           {"age_s", seconds(LedgerEntry::Clock::now() - since)}};
+}
+
+Json pattern_to_json(const CollectivePattern& pattern) {
+  const std::chrono::duration<double, std::milli> total = pattern.total, longest = pattern.longest;
+  return {{"kind", to_string(pattern.kind)}, {"at_least", pattern.at_least}, {"count", pattern.count},
+          {"bytes", pattern.bytes},          {"total_ms", total.count()},    {"longest_ms", longest.count()}};
 }
 
 }  // namespace
@@ -44,6 +51,42 @@ void Participant::handle(const Json& message) {
   if (type == message::kAbort) abort(message);
   if (type == message::kCancel) parts_.gate.cancel(message.at("order"), message.at("call"));
   if (type == message::kFinish) parts_.gate.finish();
+  if (type == message::kInquire && parts_.ledger != nullptr) inquire(message);
+  if (type == message::kMet) {
+    meeting_ = false;
+    parts_.gate.met(message.at("ticket"), message.value("error", ""));
+  }
+}
+
+void Participant::inquire(const Json& message) {
+  Json reply;
+  if (message.at("what") == "ledger") {
+    reply = ledger_to_json(*parts_.ledger);
+    reply["t"] = message::kLedger;
+  } else {
+    reply = {{"t", message::kPatterns}, {"patterns", Json::array()}};
+    for (const CollectivePattern& pattern : parts_.ledger->patterns()) {
+      reply["patterns"].push_back(pattern_to_json(pattern));
+      const auto overdue = overdue_.find({pattern.kind, pattern.at_least});
+      reply["patterns"].back()["overdue"] = overdue == overdue_.end() ? 0 : overdue->second;
+    }
+  }
+  answer(reply);
+}
+
+void Participant::tell(const Watchdog::Finding& finding) {
+  const LedgerEntry& entry = finding.entry;
+  if (!finding.over) ++overdue_[{entry.kind, size_class(entry.elements)}];
+  Json message = {{"t", message::kOverdue},
+                  {"sequence", entry.sequence},
+                  {"kind", to_string(entry.kind)},
+                  {"name", entry.name},
+                  {"limit_s", seconds(finding.limit)}};
+  if (finding.over) {
+    message["over"] = true;
+    message["took_s"] = seconds(entry.finished - entry.started);
+  }
+  answer(message);
 }
 
 void Participant::prepare(const Json& message) {
@@ -137,6 +180,12 @@ void Participant::handle(const GateEvent& event) {
     answer({{"t", message::kEnd}, {"step", end->step}, {"commits", end->commits}});
   } else if (const auto* hash = std::get_if<StateHash>(&event)) {
     answer({{"t", message::kHash}, {"step", hash->step}, {"hash", hash->hash}});
+  } else if (const auto* arrived = std::get_if<Arrived>(&event)) {
+    meeting_ = true;
+    answer({{"t", message::kArrived},
+            {"ticket", arrived->ticket},
+            {"what", arrived->what},
+            {"within_s", seconds(arrived->within)}});
   }
 }
 
@@ -158,9 +207,12 @@ void Participant::beat(Clock::time_point now) {
                   {"phase", to_string(parts_.progress.phase())},
                   {"phase_s", seconds(parts_.progress.in_phase())},
                   {"state", told_}};
-  if (parts_.ledger != nullptr)
+  if (parts_.ledger != nullptr) {
     if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)
       message["collective"] = collective_to_json(entry);
+    if (const auto newest = parts_.ledger->find(parts_.ledger->newest()))
+      message["launched"] = {newest->sequence, newest->digest};
+  }
   parts_.channel.send_quietly(0, message);
 }
 

@@ -2,11 +2,14 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
+#include "runtime/comm/watchdog.h"
 #include "runtime/control/fault.h"
 #include "runtime/control/gate.h"
 #include "runtime/control/times.h"
@@ -39,6 +42,8 @@ class Participant {
   bool tick(Clock::time_point now);
   void beat(Clock::time_point now);  ///< at once
   Clock::time_point next_tick() const { return next_beat_; }
+  /// What this rank's watchdog has found.
+  void tell(const Watchdog::Finding& finding);
   /// Heartbeats more often than usual, for those who follow.
   void beat_every(std::chrono::milliseconds interval) { interval_ = interval; }
   /// Tells rank 0 that a signal asks this rank to end.
@@ -46,7 +51,7 @@ class Participant {
   void say_goodbye();
 
   /// Whether an outcome is awaited; messages are worth looking for more often then.
-  bool awaiting_outcome() const { return open_.has_value(); }
+  bool awaiting_outcome() const { return open_.has_value() || meeting_; }
 
  private:
   struct Open {
@@ -61,12 +66,15 @@ class Participant {
   void fence(const Json& message);
   void commit(const Json& message);
   void abort(const Json& message);
+  void inquire(const Json& message);
   std::string state() const;
   void answer(const Json& message) { parts_.channel.send(0, message); }
 
   Parts parts_;
   std::optional<Fault> refuse_;  ///< FOOTPLATE_FAULT=refuse:…
   std::optional<Open> open_;
+  bool meeting_ = false;  ///< the training thread waits for the other ranks
+  std::map<std::pair<Collective, std::int64_t>, int> overdue_;  ///< how often, by kind and size
   Clock::time_point next_beat_{};
   std::chrono::milliseconds interval_ = std::chrono::milliseconds::max();
   std::string told_;  ///< the state in the last heartbeat

@@ -79,6 +79,13 @@ SettingSpec every(std::string name, std::int64_t value, std::string help, std::s
                   Role::operate);
 }
 
+/// A deadline, in seconds; the longest is a day.
+SettingSpec deadline(std::string name, double value, std::string help, std::string example) {
+  return for_role(
+      number(std::move(name), value, "s", above_to(0, 86400), std::move(help), std::move(example)),
+      Role::operate);
+}
+
 void add_run(std::vector<SettingSpec>& table) {
   table.push_back(
       fixed(choice("run.task", "text", {"text", "synthetic"},
@@ -212,6 +219,19 @@ void add_data_and_evaluation(std::vector<SettingSpec>& table) {
       for_role(choice("eval.mode", "all", {"all", "one", "off"},
                       "Who evaluates: all ranks a slice each, rank 0 alone, nobody", "eval.mode = \"one\""),
                Role::operate));
+  table.push_back(for_role(live("eval.async", Type::boolean, false, "", {},
+                                "Evaluate beside training, on a copy of the parameters: steps go on "
+                                "meanwhile, a second model is in "
+                                "memory. One at a time; what is due during one is left out. eval.now() and "
+                                "the last evaluation wait",
+                                "eval.async = true"),
+                           Role::operate));
+  table.push_back(
+      deadline("eval.meet_timeout_s", 300,
+               "How long ranks that have evaluated their part wait for the last one; then all skip "
+               "this evaluation and train on. With eval.mode \"one\" the others wait at least "
+               "comm.eval_timeout_s",
+               "eval.meet_timeout_s = 60"));
   table.push_back(
       also_called(every("ckpt.every", 500, "Save a checkpoint this often", "ckpt.every = 1000"),
                   {"save.every", "checkpoint.every", "ckpt.interval", "save_every", "save_steps"}));
@@ -222,13 +242,48 @@ void add_data_and_evaluation(std::vector<SettingSpec>& table) {
       Role::operate));
 }
 
+void add_deadlines(std::vector<SettingSpec>& table) {
+  table.push_back(also_called(
+      deadline(
+          "comm.timeout_s", 600,
+          "A collective of a training step that takes longer is looked into: who is missing, who is slow. "
+          "An operation has the longer one of its phase's and its size's deadline; nothing is ended by it",
+          "comm.timeout_s = 1200"),
+      {"comm.timeout", "timeout", "nccl_timeout"}));
+  table.push_back(also_called(
+      deadline("comm.eval_timeout_s", 1800, "The same, of an evaluation", "comm.eval_timeout_s = \"1h\""),
+      {"eval_timeout", "eval.timeout"}));
+  table.push_back(deadline("comm.small_timeout_s", 300,
+                           "The same, of any operation on less than 10 million elements",
+                           "comm.small_timeout_s = 60"));
+  table.push_back(deadline("comm.medium_timeout_s", 900,
+                           "The same, of any operation on 10 to 100 million elements",
+                           "comm.medium_timeout_s = 600"));
+  table.push_back(deadline("comm.large_timeout_s", 1800, "The same, of any operation on more elements",
+                           "comm.large_timeout_s = 3600"));
+}
+
 void add_machinery(std::vector<SettingSpec>& table) {
+  table.push_back(
+      fixed(number("comm.init_timeout_s", 300.0, "s", between(1, 86400),
+                   "How long a start waits for all ranks to meet; one that doesn't arrive is named, "
+                   "and the run fails",
+                   "comm.init_timeout_s = 60")));
   table.push_back(number("comm.bucket_mb", 4.0, "MiB", above_to(0, 4096),
                          "Gradients are reduced in buckets of about this size", "comm.bucket_mb = 8"));
+  table.push_back(also_called(
+      integer("comm.chunk_elements", 1000000, "elements", between(0, 2147483647.0),
+              "Reductions and broadcasts run in pieces of so many elements, and need as much extra memory; 0 "
+              "goes "
+              "by size: one piece below 100 million elements, 2 to 5 up to 500 million, 10 to 20 beyond. "
+              "With more than two ranks the last bits of a sum may depend on it",
+              "comm.chunk_elements = 4000000"),
+      {"chunk_elements", "comm.chunk_size", "chunk_size"}));
   table.push_back(
       choice("comm.overlap", "auto", {"auto", "on", "off"},
              "Reduce buckets while backward still runs; auto: only with a spare core for each rank",
              "comm.overlap = \"off\""));
+  add_deadlines(table);
   table.push_back(
       also_called(every("guard.check_every", 100, "Compare a hash of the state across ranks this often",
                         "guard.check_every = 50"),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -47,10 +48,17 @@ class StepGate {
   /// thread.
   virtual Json orders_ahead() const { return Json::array(); }
 
-  /// Whether the call that is running (an evaluation, a save) should be given up: it was cancelled, or
-  /// a stop is committed. Cheap; looked at between batches. May differ between ranks for a moment:
-  /// whoever sees it first tells the others through the reduction's status element.
+  /// Whether the call that is running (an evaluation, a save) should be given up: it was cancelled, a stop
+  /// is committed, or the others have waited for this rank in vain. Cheap; looked at between batches. May
+  /// differ between ranks for a moment: whoever sees it first tells the others through the reduction's status
+  /// element.
   virtual bool abandon() const = 0;
+
+  /// Training thread, on every rank at the same point of a step: waits until all ranks are there, at most
+  /// `at_most` after the first one came. All get the same answer: nothing, and all are there; or an error
+  /// (timed_out) that names who wasn't and where it is. Who comes after that is told so at once; abandon()
+  /// tells it earlier. `what` is for people: "the reduction of an evaluation".
+  virtual Result<void> meet(const std::string& /*what*/, std::chrono::milliseconds /*at_most*/) { return {}; }
 
   /// Training thread. A hash of the state at the end of `step`, compared across ranks off this
   /// thread; a difference names the odd rank, becomes an event and a note in the status.

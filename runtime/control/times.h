@@ -14,6 +14,7 @@ struct ControlTimes {
   ms waiting_most{30000};       ///< longest distance between two such reports
   ms outcome{5000};             ///< an order that isn't committed by then is aborted
   ms missing{2000};             ///< a collective running for longer is looked into for who is missing
+  ms inquiry{1000};             ///< how long ranks have to answer what they know of a collective
   ms farewell{1000};            ///< how long finish() waits for the console to read the end
   ms stop_retry{1000};          ///< a stop by a signal that was aborted is tried again after this
   std::size_t queue = 64;       ///< orders waiting for their turn; more are refused

@@ -23,8 +23,10 @@ constexpr std::array<std::pair<std::string_view, spdlog::level::level_enum>, 5> 
 }  // namespace
 
 struct Log::State {
-  std::shared_ptr<spdlog::details::thread_pool> pool;
+  // Destroyed after the pool: its thread holds references to the logger for as long as lines are queued, and
+  // must not be the one to drop the last (ThreadSanitizer can't see that spdlog does so properly).
   std::shared_ptr<spdlog::async_logger> logger;
+  std::shared_ptr<spdlog::details::thread_pool> pool;
   std::shared_ptr<std::atomic<std::uint64_t>> errors = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 

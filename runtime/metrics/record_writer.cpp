@@ -18,6 +18,11 @@ std::uint64_t sequence_of(const std::string& line) {
   return found != json->end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
+/// One beside training may be of a step that the run has left behind.
+bool is_of_evaluation(const Json& line) {
+  return line.contains("eval/loss") || line.contains("eval/evaluation_failed");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RecordWriter>> RecordWriter::open(Options options) {
@@ -117,13 +122,13 @@ void RecordWriter::work() {
 }
 
 void RecordWriter::write(Batch batch) {
+  Json step;
   for (auto& event : batch.events) event["sequence"] = next_sequence_++;
   append(events_file_, batch.events);
   append(metrics_file_, batch.metrics);
-  if (!batch.metrics.empty()) {
-    const auto step = batch.metrics.back().find("step");
-    if (step != batch.metrics.back().end() && !batch.run.contains("step")) batch.run["step"] = *step;
-  }
+  for (const Json& line : batch.metrics)
+    if (line.contains("step") && !is_of_evaluation(line)) step = line["step"];
+  if (!step.is_null() && !batch.run.contains("step")) batch.run["step"] = step;
   if (batch.run.empty()) return;
   const auto path = options_.directory / "run.json";
   if (const auto updated = update_json_file(path, batch.run); updated)

@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
+#include "runtime/comm/batch_all_reduce.h"
 #include "runtime/control/fault.h"
 #include "runtime/train/agree.h"
 
@@ -20,14 +23,32 @@ namespace {
 /// With smaller batches after each; what fails then has other reasons than their size.
 constexpr int kMostRetries = 3;
 
-/// Reduced as one tensor; counts are exact as doubles.
+/// Of the held-out set; counts are exact as doubles.
 struct Sums {
   double loss = 0;
   double tokens = 0;
   double batches = 0;
   double batches_wanted = 0;  ///< of the ranks that failed, too
+};
+
+/// How many ranks say so.
+struct Verdict {
   double failed_ranks = 0;
   double abandoning_ranks = 0;
+};
+
+/// What a rank adds to an evaluation: all of it takes one reduction.
+struct Part {
+  Sums sums;
+  Verdict verdict;
+
+  Result<void> reduce(Communicator& communicator) {
+    const Buffer buffers[] = {{&sums, sizeof sums / sizeof(double), DataType::float64},
+                              {&verdict, sizeof verdict / sizeof(double), DataType::float64}};
+    return batch_all_reduce(communicator, {std::begin(buffers), std::end(buffers)}, ReduceOp::sum,
+                            "eval sums")
+        ->wait();
+  }
 };
 
 /// One attempt, the same on all ranks.
@@ -58,8 +79,10 @@ void add_batch(Task& task, std::span<const std::int64_t> samples, Sums& sums) {
   sums.batches += 1;
 }
 
-/// FOOTPLATE_FAULT=eval_throw and eval_nan.
+/// FOOTPLATE_FAULT=eval_stall, eval_throw and eval_nan.
 void inject_failure(int rank, const Try& now, Sums& sums) {
+  if (const auto stall = fault("eval_stall", rank); stall && now.number == stall->get("try").value_or(0))
+    std::this_thread::sleep_for(std::chrono::milliseconds(stall->get("ms").value_or(0)));
   if (fault("eval_nan", rank)) sums.loss = std::numeric_limits<double>::quiet_NaN();
   const auto throws = fault("eval_throw", rank);
   if (throws && now.batch_size > throws->get("above").value_or(0) &&
@@ -68,7 +91,8 @@ void inject_failure(int rank, const Try& now, Sums& sums) {
 }
 
 void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
-             const std::function<bool()>& abandon, Sums& sums) {
+             const std::function<bool()>& abandon, Part& part) {
+  Sums& sums = part.sums;
   const at::NoGradGuard no_grad;
   const auto samples = samples_of(task, communicator, plan);
   const std::span<const std::int64_t> rest(samples);
@@ -76,7 +100,7 @@ void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
   sums.batches_wanted = static_cast<double>((rest.size() + batch_size - 1) / batch_size);
   for (std::size_t first = 0; first < rest.size(); first += batch_size) {
     if (abandon()) {
-      sums.abandoning_ranks = 1;
+      part.verdict.abandoning_ranks = 1;
       return;
     }
     add_batch(task, rest.subspan(first, std::min(batch_size, rest.size() - first)), sums);
@@ -86,24 +110,25 @@ void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
 
 /// This rank's sums; where it fails, none, and why.
 std::string try_once(Task& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
-                     const std::function<bool()>& abandon, Sums& sums) {
-  sums = {};
+                     const std::function<bool()>& abandon, Part& part) {
+  part = {};
   try {
-    add_all(task, communicator, plan, now, abandon, sums);
+    add_all(task, communicator, plan, now, abandon, part);
     return "";
   } catch (const std::exception& error) {
-    const double wanted = sums.batches_wanted;
-    sums = {};
-    sums.batches_wanted = wanted;
-    sums.failed_ranks = 1;
+    const double wanted = part.sums.batches_wanted;
+    part = {};
+    part.sums.batches_wanted = wanted;
+    part.verdict.failed_ranks = 1;
     const std::string reason = error.what();
     return reason.empty() ? "unknown error" : reason;
   }
 }
 
 /// What all ranks' sums come to. `result` has its retries and their reason.
-Result<EvalResult> conclude(const Sums& sums, EvalResult result) {
-  if (sums.failed_ranks > 0 && sums.batches == 0)
+Result<EvalResult> conclude(const Part& part, EvalResult result) {
+  const Sums& sums = part.sums;
+  if (part.verdict.failed_ranks > 0 && sums.batches == 0)
     return fail(ErrorKind::failed, fmt::format("evaluation failed {} times, with ever smaller batches: {}",
                                                result.retries + 1, result.reason));
   result.loss = sums.loss / sums.tokens;
@@ -115,22 +140,30 @@ Result<EvalResult> conclude(const Sums& sums, EvalResult result) {
   return result;
 }
 
+/// Nothing is reduced; what this rank has found by itself is said for what it is.
+tl::unexpected<Error> skipped(const Error& error, const Sums& local, int rank) {
+  std::string text = "evaluation skipped: " + error.message;
+  if (local.tokens > 0 && local.batches == local.batches_wanted)
+    text += fmt::format(". Local loss of rank {}: {:.4f}", rank, local.loss / local.tokens);
+  return fail(error.kind, text);
+}
+
 }  // namespace
 
 Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
-                            const std::function<bool()>& abandon) {
+                            const EvalPorts& ports) {
   const auto start = std::chrono::steady_clock::now();
   EvalResult result;
-  Sums sums;
+  Part part;
   for (Try now{0, plan.batch_size};; now = {now.number + 1, std::max<std::int64_t>(1, now.batch_size / 2)}) {
-    const std::string reason = try_once(task, communicator, plan, now, abandon, sums);
-    const Buffer buffer{&sums, sizeof(Sums) / sizeof(double), DataType::float64};
-    if (const auto done = communicator.all_reduce(buffer, ReduceOp::sum, "eval sums")->wait(); !done)
-      return tl::unexpected(done.error());
-    if (sums.abandoning_ranks > 0)
+    const std::string reason = try_once(task, communicator, plan, now, ports.abandon, part);
+    if (ports.meet)
+      if (const auto met = ports.meet(); !met) return skipped(met.error(), part.sums, communicator.rank());
+    if (const auto done = part.reduce(communicator); !done) return tl::unexpected(done.error());
+    if (part.verdict.abandoning_ranks > 0)
       return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
     result.retries = now.number;
-    if (sums.failed_ranks == 0) break;
+    if (part.verdict.failed_ranks == 0) break;
     auto reasons = gather_reasons(communicator, reason);
     if (!reasons) return tl::unexpected(reasons.error());
     result.reason = *std::move(reasons);
@@ -138,7 +171,60 @@ Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPl
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   result.seconds = seconds.count();
-  return conclude(sums, std::move(result));
+  return conclude(part, std::move(result));
+}
+
+EvalShare EvalShare::failed(std::string reason) {
+  EvalShare share;
+  share.failed_ranks = 1;
+  share.reason = std::move(reason);
+  return share;
+}
+
+EvalShare evaluate_share(Task& task, const Communicator& communicator, const EvalPlan& plan,
+                         const std::function<bool()>& abandon) {
+  const auto start = std::chrono::steady_clock::now();
+  EvalShare share;
+  Part part;
+  for (Try now{0, plan.batch_size};; now = {now.number + 1, std::max<std::int64_t>(1, now.batch_size / 2)}) {
+    const std::string reason = try_once(task, communicator, plan, now, abandon, part);
+    if (!reason.empty()) share.reason = reason;
+    share.retries = now.number;
+    if (part.verdict.failed_ranks == 0 || now.number == kMostRetries) break;
+  }
+  share.loss = part.sums.loss;
+  share.tokens = part.sums.tokens;
+  share.batches = part.sums.batches;
+  share.batches_wanted = part.sums.batches_wanted;
+  share.failed_ranks = part.verdict.failed_ranks;
+  share.abandoning_ranks = part.verdict.abandoning_ranks;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  share.seconds = seconds.count();
+  return share;
+}
+
+Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& share,
+                                 const std::function<Result<void>()>& meet) {
+  Part part{{share.loss, share.tokens, share.batches, share.batches_wanted},
+            {share.failed_ranks, share.abandoning_ranks}};
+  if (meet)
+    if (const auto met = meet(); !met) return skipped(met.error(), part.sums, communicator.rank());
+  if (const auto done = part.reduce(communicator); !done) return tl::unexpected(done.error());
+  if (part.verdict.abandoning_ranks > 0)
+    return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
+  std::array<double, 2> most{share.retries, share.seconds};
+  const Buffer buffer{most.data(), most.size(), DataType::float64};
+  if (const auto done = communicator.all_reduce(buffer, ReduceOp::max, "eval times")->wait(); !done)
+    return tl::unexpected(done.error());
+  EvalResult result;
+  result.retries = static_cast<int>(most[0]);
+  result.seconds = most[1];
+  if (result.retries > 0 || part.verdict.failed_ranks > 0) {
+    auto reasons = gather_reasons(communicator, share.reason);
+    if (!reasons) return tl::unexpected(reasons.error());
+    result.reason = *std::move(reasons);
+  }
+  return conclude(part, std::move(result));
 }
 
 }  // namespace footplate

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "protocol/result.h"
 #include "runtime/comm/communicator.h"
@@ -18,16 +19,49 @@ struct EvalPlan {
   EvalMode mode = EvalMode::all;  ///< `one`: rank 0 alone, the others wait for its result
 };
 
+/// What an evaluation asks for while it runs. Training thread.
+struct EvalPorts {
+  std::function<bool()> abandon;       ///< whether this rank should give up; looked at between batches
+  std::function<Result<void>()> meet;  ///< StepGate::meet; empty: nobody waits for anybody
+};
+
 /// Evaluates on the held-out samples; the same result on any number of ranks, up to rounding, because
 /// every chosen sample counts once. Where not all are wanted they are taken evenly spread, the same
 /// ones every time. Training is untouched: no gradients, no random numbers, no cursor.
 ///
-/// Collective, training thread. All sums are reduced at once at the end, with a verdict: what throws on any
-/// rank is tried again by all, on the same samples with half the batch size, three times at most. After that
-/// the result is that of the ranks that didn't fail (partial), or where there is none an error (failed,
-/// naming the ranks), as it is where the loss isn't finite. What `abandon` asks any rank to give up is given
-/// up by all (refused). None of this hurts training.
+/// Collective, training thread. Before they reduce anything the ranks meet; where one doesn't come, none of
+/// them reduces and all have the same error (timed_out), with rank 0's own loss. All sums are reduced at once
+/// at the end, with a verdict: what throws on any rank is tried again by all, on the same samples with half
+/// the batch size, three times at most. After that the result is that of the ranks that didn't fail
+/// (partial), or where there is none an error (failed, naming the ranks), as it is where the loss isn't
+/// finite. What ports.abandon asks any rank to give up is given up by all (refused). None of this hurts
+/// training.
 Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
-                            const std::function<bool()>& abandon);
+                            const EvalPorts& ports);
+
+/// One rank's share of an evaluation, found without the others (AsyncEvaluation).
+struct EvalShare {
+  double loss = 0;  ///< sum over its tokens
+  double tokens = 0;
+  double batches = 0;
+  double batches_wanted = 0;  ///< also where it failed
+  double failed_ranks = 0;    ///< 1: it failed again and again, its sums are 0
+  double abandoning_ranks = 0;
+  double retries = 0;  ///< with smaller batches, after a failure
+  double seconds = 0;
+  std::string reason;  ///< of its last failure; empty: there was none
+
+  static EvalShare failed(std::string reason);
+};
+
+/// What evaluate() does on a rank before anything is reduced, with retries of its own. Not collective; any
+/// thread that `task` belongs to. Never throws.
+EvalShare evaluate_share(Task& task, const Communicator& communicator, const EvalPlan& plan,
+                         const std::function<bool()>& abandon);
+
+/// Collective: what all ranks' shares come to, with the errors of evaluate(). Seconds and retries are those
+/// of the rank that had most.
+Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& share,
+                                 const std::function<Result<void>()>& meet);
 
 }  // namespace footplate

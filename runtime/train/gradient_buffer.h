@@ -16,6 +16,7 @@ struct StepSums {
   float tokens = 0;
   float loss = 0;
   float failed_ranks = 0;
+  float evaluations_ready = 0;  ///< ranks whose share of the AsyncEvaluation under way is there
 };
 
 /// All gradients of a rank in one flat buffer, of which each parameter's grad is a view, in reverse

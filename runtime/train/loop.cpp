@@ -48,11 +48,16 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       gradients_(task_->parameters()),
       reducer_(task_->parameters(), gradients_, options_.communicator),
       optimizer_(task_->parameters()),
+      async_evaluation_([settings = options_.settings, ranks = options_.communicator.world_size()] {
+        return make_task(settings, ranks);
+      }),
       timer_(options_.progress),
       step_throw_(fault("step_throw", rank())),
       nan_grad_(fault("nan_grad", rank())),
       nan_loss_(fault("nan_loss", rank())),
-      flip_bit_(fault("flip_bit", rank())) {
+      flip_bit_(fault("flip_bit", rank())),
+      reduce_late_(fault("reduce_late", rank())),
+      odd_reduce_(fault("odd_reduce", rank())) {
   for (const Parameter& parameter : task_->parameters())
     state_.add(state_entry("model/" + parameter.name, parameter.tensor));
   optimizer_.list_state(state_);
@@ -68,6 +73,7 @@ void Trainer::Loop::configure() {
                        (now_.overlap == Overlap::automatic && options_.communicator.world_size() > 1 &&
                         has_spare_cores(options_.local_ranks, threads));
   reducer_.configure(now_.bucket_mb, overlap);
+  options_.communicator.set_chunk_elements(now_.chunk_elements);
 }
 
 Result<Ending> Trainer::Loop::run(StepGate& gate) {
@@ -85,7 +91,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
 void Trainer::Loop::after_step() {
   timer_.enter(Phase::boundary);
   if (is_due(now_.log_every, step_)) log_step();
-  if (is_due(now_.eval_every, step_)) evaluate_and_record(now_.eval_batches);
+  evaluate_if_due();
   if (is_due(now_.ckpt_every, step_)) save_and_record();
   if (is_due(now_.check_every, step_)) gate_->report_state_hash(step_, state_.hash());
 }
@@ -98,6 +104,10 @@ Ending Trainer::Loop::end() {
   const bool evaluated = evaluated_at_ == step_ && now_.eval_batches == 0;
   // Saved first: whatever ends the process during a long evaluation then costs no step.
   if ((ending.save || (finished && now_.ckpt_every > 0)) && saved_at_ != step_) save_and_record();
+  if (finished)
+    finish_evaluation();
+  else
+    give_up_evaluation();
   if (finished && now_.eval_at_end && !evaluated) evaluate_and_record(0);
   timer_.enter(Phase::ended);
   return ending;
@@ -129,25 +139,35 @@ void Trainer::Loop::log_step() {
   steps_since_line_ = tokens_since_line_ = 0;
 }
 
+EvalPorts Trainer::Loop::evaluation_ports() const {
+  return {[this] { return gate_ != nullptr && gate_->abandon(); },
+          [this] {
+            if (gate_ == nullptr || options_.communicator.world_size() == 1) return Result<void>();
+            return gate_->meet("the reduction of an evaluation", now_.eval_meet_timeout);
+          }};
+}
+
 Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
   timer_.enter(Phase::evaluation);
   if (now_.eval_mode == EvalMode::one && options_.communicator.world_size() > 1)
     log(rank() == 0 ? "rank 0 evaluates, the others wait" : "waiting for rank 0 to evaluate");
   auto result = evaluate(*task_, options_.communicator, {batches, now_.eval_batch_size, now_.eval_mode},
-                         [this] { return gate_ != nullptr && gate_->abandon(); });
+                         evaluation_ports());
   timer_.enter(Phase::boundary);
-  // The best is kept of whole evaluations alone: another choice of samples has another loss.
-  const bool whole = result && !result->partial() && batches == now_.eval_batches;
-  if (whole && result->loss < best_eval_loss_) {
-    best_eval_loss_ = result->loss;
-    best_eval_at_ = step_;
-  }
+  note_best(step_, batches, result);
   return result;
 }
 
-Json Trainer::Loop::describe(const EvalResult& result) const {
+/// The best is kept of whole evaluations alone: another choice of samples has another loss.
+void Trainer::Loop::note_best(std::int64_t step, std::int64_t batches, const Result<EvalResult>& result) {
+  if (!result || result->partial() || batches != now_.eval_batches || result->loss >= best_eval_loss_) return;
+  best_eval_loss_ = result->loss;
+  best_eval_at_ = step;
+}
+
+Json Trainer::Loop::describe(std::int64_t step, const EvalResult& result) const {
   const double best = result.partial() ? best_eval_loss_ : std::min(best_eval_loss_, result.loss);
-  Json data = {{"step", step_},
+  Json data = {{"step", step},
                {"loss", number_to_json(result.loss)},
                {"tokens", result.tokens},
                {"batches", result.batches},
@@ -158,24 +178,70 @@ Json Trainer::Loop::describe(const EvalResult& result) const {
   return data;
 }
 
+/// What was started is finished first: the one that is due may then begin.
+void Trainer::Loop::evaluate_if_due() {
+  if (async_evaluation_.under_way() &&
+      sums_.evaluations_ready == static_cast<float>(options_.communicator.world_size()))
+    finish_evaluation();
+  if (!is_due(now_.eval_every, step_)) return;
+  if (now_.eval_async)
+    start_evaluation();
+  else
+    evaluate_and_record(now_.eval_batches);
+}
+
 void Trainer::Loop::evaluate_and_record(std::int64_t batches) {
   if (now_.eval_mode == EvalMode::off) return;
   evaluated_at_ = step_;
-  record(evaluate_held_out(batches));
+  record(step_, evaluate_held_out(batches));
 }
 
-void Trainer::Loop::record(const Result<EvalResult>& result) {
-  if (!result) {
-    if (rank() == 0) log(fmt::format("step {}: {}", step_, result.error().message));
-    if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
-    write(eval_failed_line(step_, result.error()));
-    publish("eval", {{"step", step_}, {"failed", true}, {"reason", result.error().message}});
+/// Training goes on at once. All ranks start, leave out and finish at the same steps.
+void Trainer::Loop::start_evaluation() {
+  if (now_.eval_mode == EvalMode::off) return;
+  if (!async_evaluation_.under_way()) {
+    evaluation_left_out_ = false;
+    async_evaluation_.start(step_, task_->parameters(), options_.communicator,
+                            {now_.eval_batches, now_.eval_batch_size, now_.eval_mode});
     return;
   }
-  write(eval_line(step_, *result));
-  publish("eval", describe(*result));
+  if (std::exchange(evaluation_left_out_, true)) return;
+  const std::string text = fmt::format(
+      "step {}: no evaluation, that of step {} is still under way; eval.every is shorter than one takes",
+      step_, async_evaluation_.step());
+  if (rank() == 0) log(text);
+  publish("warn", {{"kind", "evaluation"}, {"step", step_}, {"text", text}});
+}
+
+void Trainer::Loop::finish_evaluation() {
+  if (!async_evaluation_.under_way()) return;
+  timer_.enter(Phase::evaluation);
+  const auto result = async_evaluation_.finish(options_.communicator, evaluation_ports());
+  timer_.enter(Phase::boundary);
+  evaluated_at_ = async_evaluation_.step();
+  note_best(evaluated_at_, async_evaluation_.plan().batches, result);
+  record(evaluated_at_, result);
+}
+
+void Trainer::Loop::give_up_evaluation() {
+  if (!async_evaluation_.under_way()) return;
+  async_evaluation_.give_up();
+  if (rank() == 0)
+    log(fmt::format("step {}: the evaluation of step {} was given up", step_, async_evaluation_.step()));
+}
+
+void Trainer::Loop::record(std::int64_t step, const Result<EvalResult>& result) {
+  if (!result) {
+    if (rank() == 0) log(fmt::format("step {}: {}", step, result.error().message));
+    if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
+    write(eval_failed_line(step, result.error()));
+    publish("eval", {{"step", step}, {"failed", true}, {"reason", result.error().message}});
+    return;
+  }
+  write(eval_line(step, *result));
+  publish("eval", describe(step, *result));
   if (rank() != 0) return;
-  std::string text = fmt::format("step {}: held-out loss {:.4f}, best {:.4f}, {:.1f} s", step_, result->loss,
+  std::string text = fmt::format("step {}: held-out loss {:.4f}, best {:.4f}, {:.1f} s", step, result->loss,
                                  best_eval_loss_, result->seconds);
   if (result->partial())
     text += fmt::format("; partial, {} of {} batches", result->batches, result->batches_wanted);
@@ -187,9 +253,9 @@ Result<Json> Trainer::Loop::evaluate_now(std::optional<std::int64_t> batches) {
   if (now_.eval_mode == EvalMode::off)
     return fail(ErrorKind::refused, "eval.mode is \"off\"; set it to \"all\" or \"one\" first");
   const auto result = evaluate_held_out(batches.value_or(now_.eval_batches));
-  record(result);
+  record(step_, result);
   if (!result) return tl::unexpected(result.error());
-  return describe(*result);
+  return describe(step_, *result);
 }
 
 Result<Json> Trainer::Loop::save(const std::string& tag) {

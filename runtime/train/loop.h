@@ -9,6 +9,7 @@
 #include "runtime/control/fault.h"
 #include "runtime/tasks/task.h"
 #include "runtime/train/adamw.h"
+#include "runtime/train/async_evaluation.h"
 #include "runtime/train/evaluation.h"
 #include "runtime/train/gradient_buffer.h"
 #include "runtime/train/gradient_reducer.h"
@@ -56,10 +57,16 @@ class Trainer::Loop {
   // What comes between steps (loop.cpp).
   void after_step();
   void log_step();
+  void evaluate_if_due();
   void evaluate_and_record(std::int64_t batches);
-  void record(const Result<EvalResult>& result);
+  void start_evaluation();
+  void finish_evaluation();
+  void give_up_evaluation();
+  void record(std::int64_t step, const Result<EvalResult>& result);
+  EvalPorts evaluation_ports() const;
   Result<EvalResult> evaluate_held_out(std::int64_t batches);
-  Json describe(const EvalResult& result) const;
+  void note_best(std::int64_t step, std::int64_t batches, const Result<EvalResult>& result);
+  Json describe(std::int64_t step, const EvalResult& result) const;
   void save_and_record();
   Ending end();
   void configure();
@@ -75,9 +82,11 @@ class Trainer::Loop {
   GradientReducer reducer_;
   AdamW optimizer_;
   StateTable state_;
+  AsyncEvaluation async_evaluation_;
+  bool evaluation_left_out_ = false;  ///< while that one is under way, and said
   PhaseTimer timer_;
   StepGate* gate_ = nullptr;  ///< while run() runs
-  std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_;
+  std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_, reduce_late_, odd_reduce_;
 
   // Kept in checkpoints, as the state table is.
   std::int64_t step_ = 0;  ///< completed

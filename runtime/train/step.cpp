@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 
 #include "runtime/train/agree.h"
 #include "runtime/train/loop.h"
@@ -40,7 +42,11 @@ Result<void> Trainer::Loop::train_step() {
     gradients_.sums().failed_ranks = 1;
   }
 
+  if (const auto& late = reduce_late_; late && late->matches("step", step_))
+    std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
   timer_.enter(Phase::reduce);
+  if (async_evaluation_.ready()) gradients_.sums().evaluations_ready = 1;
+  if (odd_reduce_ && odd_reduce_->matches("step", step_)) reducer_.reduce_once_more();
   if (auto reduced = reducer_.finish(); !reduced) return reduced;
   sums_ = gradients_.sums();
   if (sums_.failed_ranks > 0) {

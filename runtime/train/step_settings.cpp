@@ -1,5 +1,7 @@
 #include "runtime/train/step_settings.h"
 
+#include <algorithm>
+
 namespace footplate {
 
 StepSettings StepSettings::from(const Settings& settings) {
@@ -17,6 +19,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.beta2 = betas.at(1);
   read.eps = settings.number("optim.eps");
   read.bucket_mb = settings.number("comm.bucket_mb");
+  read.chunk_elements = settings.integer("comm.chunk_elements");
   read.overlap = overlap == "on" ? Overlap::on : overlap == "off" ? Overlap::off : Overlap::automatic;
   read.eval_every = settings.integer("eval.every");
   read.ckpt_every = settings.integer("ckpt.every");
@@ -24,8 +27,14 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.log_every = settings.integer("log.every");
   read.eval_batches = settings.integer("eval.batches");
   read.eval_at_end = settings.boolean("eval.at_end");
+  read.eval_async = settings.boolean("eval.async");
   read.eval_batch_size = settings.integer("eval.batch_size");
   read.eval_mode = mode == "one" ? EvalMode::one : mode == "off" ? EvalMode::off : EvalMode::all;
+  double meet_timeout_s = settings.number("eval.meet_timeout_s");
+  if (read.eval_mode == EvalMode::one)  // what rank 0 takes alone is no lateness
+    meet_timeout_s = std::max(meet_timeout_s, settings.number("comm.eval_timeout_s"));
+  read.eval_meet_timeout =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(meet_timeout_s));
   read.nonfinite = nonfinite == "pause"  ? Nonfinite::pause
                    : nonfinite == "stop" ? Nonfinite::stop
                                          : Nonfinite::skip;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "protocol/settings.h"
@@ -27,13 +28,16 @@ struct StepSettings {
   double beta1 = 0, beta2 = 0;
   double eps = 0;
   double bucket_mb = 0;
+  std::int64_t chunk_elements = 0;  ///< 0: by size
   Overlap overlap = Overlap::automatic;
   std::int64_t eval_every = 0, ckpt_every = 0, check_every = 0, log_every = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out
   std::int64_t eval_batch_size = 1;
   EvalMode eval_mode = EvalMode::all;
+  std::chrono::milliseconds eval_meet_timeout{0};  ///< by eval_mode
   Nonfinite nonfinite = Nonfinite::skip;
   bool eval_at_end = true;
+  bool eval_async = false;
 
   static StepSettings from(const Settings& settings);
 };

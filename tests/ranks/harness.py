@@ -110,8 +110,10 @@ class Run:
             return None
 
     def lines(self, name):
+        """The finished ones of a file: the run may be writing the next."""
         path = self.directory / name
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        text = path.read_text() if path.exists() else ""
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
     def output(self):
         return self.output_path.read_text(errors="replace")

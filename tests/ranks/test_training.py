@@ -21,12 +21,33 @@ def trained(steps, *assignments, ranks=2, options=(), folder=None, code=0, name=
 
 def test_evaluation_changes_nothing():
     hashes = {every: trained(40, f"eval.every={every}")[0]["state_hash"] for every in (0, 1, 7)}
+    hashes["beside"] = trained(40, "eval.every=3", "eval.async=true")[0]["state_hash"]
     assert len(set(hashes.values())) == 1, hashes
 
 
 def test_overlap_changes_nothing():
     hashes = {kind: trained(30, f"comm.overlap={kind}", "comm.bucket_mb=0.02")[0]["state_hash"] for kind in ("on", "off", "auto")}
     assert len(set(hashes.values())) == 1, hashes
+
+
+def test_chunks_change_nothing():
+    """Two ranks: a sum of two is the same in pieces of any size, also where it changes on the way (in a pause, so that it
+    can't come too late; a step that isn't finite pauses or is skipped, with the same parameters)."""
+    def run_with(*assignments):
+        return Run([*SMALL, "train.steps=40", *assignments], ranks=2, config="kjv",
+                   env={"FOOTPLATE_FAULT": "nan_grad:rank=1:step=17"})
+
+    with run_with() as run:
+        assert run.finish(300) == 0, run.output()
+        whole = run.result()["state_hash"]
+    with run_with("comm.chunk_elements=777", "guard.nonfinite=pause") as run:
+        client = run.wait_for_step(18)
+        changed = client.ask("set", changes={"comm.chunk_elements": 100})
+        assert changed["state"] == "applied" and "error" not in changed, changed
+        assert client.ask("call", action="run.resume")["state"] == "applied"
+        assert run.finish(300) == 0, run.output()
+        assert run.applied(0) == run.applied(1)
+        assert run.result()["state_hash"] == whole, run.result()
 
 
 def test_uneven_slices():
@@ -161,7 +182,7 @@ def test_the_odd_rank_is_named():
 
 
 if __name__ == "__main__":
-    main([test_evaluation_changes_nothing, test_overlap_changes_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
+    main([test_evaluation_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
           test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named])

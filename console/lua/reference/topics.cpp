@@ -48,6 +48,10 @@ constexpr std::array kLuaNames = {
     Topic{"run.wait", "run.wait{ step = 30000 }: until the run has come that far"},
     Topic{"run.stop_when",
           "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end): a rule that ends the run"},
+    Topic{
+        "comm.report",
+        "comm.report(): the collectives of each rank so far, by operation and size: how many, how long, how "
+        "fast, how many past their deadline"},
     Topic{"run.resumed", "in a job script: whether it is run again, after a resume"},
     Topic{"run.name", "name of the run"},
     Topic{"run.id", "id of this start"},

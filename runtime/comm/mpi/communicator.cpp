@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "runtime/comm/mpi/session.h"
 
 namespace footplate {
 namespace {
-
-/// Ten pieces of a million floats take 7.5 ms where one call of ten million takes 20 (two ranks over
-/// shared memory); also keeps every count within MPI's int.
-constexpr std::int64_t kPiece = 1'000'000;
 
 MPI_Datatype mpi_type(DataType type) {
   switch (type) {
@@ -46,10 +41,12 @@ std::byte* at(const Buffer& buffer, std::int64_t element) {
 
 /// Calls `run(first, count)` for one piece after the other until one fails. MPI's code of the last.
 template <class Run>
-int in_pieces(std::int64_t elements, Run run) {
+int in_pieces(std::int64_t elements, std::int64_t chunk, Run run) {
   int code = MPI_SUCCESS;
-  for (std::int64_t first = 0; first < elements && code == MPI_SUCCESS; first += kPiece)
-    code = run(first, static_cast<int>(std::min(kPiece, elements - first)));
+  in_chunks(elements, chunk, [&](std::int64_t first, std::int64_t count) {
+    code = run(first, static_cast<int>(count));
+    return code == MPI_SUCCESS;
+  });
   return code;
 }
 
@@ -69,19 +66,23 @@ Result<void> MpiCommunicator::check(int code, const char* kind, const char* name
 }
 
 std::unique_ptr<Work> MpiCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
-  return queue_.launch("all_reduce", name, buffer.elements, [=, this]() -> Result<void> {
-    if (world_size_ == 1) return {};
-    const int code = in_pieces(buffer.elements, [&](std::int64_t first, int count) {
-      return MPI_Allreduce(MPI_IN_PLACE, at(buffer, first), count, mpi_type(buffer.type), mpi_op(op), comm_);
-    });
-    return check(code, "all_reduce", name);
-  });
+  const std::int64_t chunk = chunk_of(buffer.elements, chunk_elements_);
+  return queue_.launch(
+      entry(Collective::all_reduce, buffer, name, static_cast<int>(op)), [=, this]() -> Result<void> {
+        if (world_size_ == 1) return {};
+        const int code = in_pieces(buffer.elements, chunk, [&](std::int64_t first, int count) {
+          return MPI_Allreduce(MPI_IN_PLACE, at(buffer, first), count, mpi_type(buffer.type), mpi_op(op),
+                               comm_);
+        });
+        return check(code, "all_reduce", name);
+      });
 }
 
 std::unique_ptr<Work> MpiCommunicator::broadcast(Buffer buffer, int root, const char* name) {
-  return queue_.launch("broadcast", name, buffer.elements, [=, this]() -> Result<void> {
+  const std::int64_t chunk = chunk_of(buffer.elements, chunk_elements_);
+  return queue_.launch(entry(Collective::broadcast, buffer, name, root), [=, this]() -> Result<void> {
     if (world_size_ == 1) return {};
-    const int code = in_pieces(buffer.elements, [&](std::int64_t first, int count) {
+    const int code = in_pieces(buffer.elements, chunk, [&](std::int64_t first, int count) {
       return MPI_Bcast(at(buffer, first), count, mpi_type(buffer.type), root, comm_);
     });
     return check(code, "broadcast", name);
@@ -89,12 +90,15 @@ std::unique_ptr<Work> MpiCommunicator::broadcast(Buffer buffer, int root, const 
 }
 
 std::unique_ptr<Work> MpiCommunicator::all_gather(Buffer send, Buffer receive, const char* name) {
-  return queue_.launch("all_gather", name, send.elements, [=, this]() -> Result<void> {
+  return queue_.launch(entry(Collective::all_gather, send, name), [=, this]() -> Result<void> {
     if (world_size_ == 1) {
       std::memcpy(receive.data, send.data, static_cast<std::size_t>(send.elements) * size_of(send.type));
       return {};
     }
     // One call: pieces would land interleaved. What is gathered here is small.
+    if (send.elements > kLargestChunk)
+      return fail(ErrorKind::failed, fmt::format("rank {}: all_gather of {}: {} elements, {} are the most",
+                                                 rank_, name, send.elements, kLargestChunk));
     const int count = static_cast<int>(send.elements);
     const MPI_Datatype type = mpi_type(send.type);
     return check(MPI_Allgather(send.data, count, type, receive.data, count, type, comm_), "all_gather", name);
@@ -102,7 +106,7 @@ std::unique_ptr<Work> MpiCommunicator::all_gather(Buffer send, Buffer receive, c
 }
 
 std::unique_ptr<Work> MpiCommunicator::barrier(const char* name) {
-  return queue_.launch("barrier", name, 0, [=, this]() -> Result<void> {
+  return queue_.launch(entry(Collective::barrier, {}, name), [=, this]() -> Result<void> {
     if (world_size_ == 1) return {};
     return check(MPI_Barrier(comm_), "barrier", name);
   });

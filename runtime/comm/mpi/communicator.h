@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include "runtime/comm/chunks.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/launch_queue.h"
 #include "runtime/comm/ledger.h"
@@ -12,6 +13,7 @@ namespace footplate {
 /// Collectives over MPI in host memory: blocking calls on a thread of their own, which is the only
 /// one that uses `comm`. In a world of one rank nothing reaches MPI.
 ///
+/// Reductions need as much extra memory as a piece (set_chunk_elements) has, whatever the buffer's size.
 /// Errors name this rank and the operation; after one, every later operation fails with it.
 class MpiCommunicator : public Communicator {
  public:
@@ -20,6 +22,7 @@ class MpiCommunicator : public Communicator {
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
+  void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override;
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override;
@@ -31,7 +34,8 @@ class MpiCommunicator : public Communicator {
   MPI_Comm comm_;
   int rank_ = 0;
   int world_size_ = 1;
-  LaunchQueue queue_;  // last: its thread uses the members above
+  std::int64_t chunk_elements_ = kDefaultChunk;  // of the launching thread
+  LaunchQueue queue_;                            // last: its thread uses the members above
 };
 
 }  // namespace footplate

@@ -87,6 +87,11 @@ Result<std::unique_ptr<MpiSession>> MpiSession::start() {
   return session;
 }
 
+int MpiSession::launched_rank() {
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return rank == nullptr ? 0 : std::atoi(rank);
+}
+
 void MpiSession::finish() {
   for (MPI_Comm* comm : {&data_, &control_, &base_})
     if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);

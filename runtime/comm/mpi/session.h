@@ -20,6 +20,9 @@ class MpiSession {
   /// MPI doesn't start, or gives fewer threads.
   static Result<std::unique_ptr<MpiSession>> start();
 
+  /// The rank that mpirun has given this process, known before MPI starts; 0 without mpirun.
+  static int launched_rank();
+
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
   /// Doesn't finalise: a process that leaves early must not wait for the others. See finish().

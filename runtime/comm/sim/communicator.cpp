@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/comm/chunks.h"
 #include "runtime/comm/launch_queue.h"
 
 namespace footplate {
@@ -17,7 +18,7 @@ namespace {
 
 /// What a rank brings to a meeting.
 struct Attendance {
-  const char* kind = "";
+  Collective kind = Collective::barrier;
   Buffer send;
   Buffer receive;
   ReduceOp op = ReduceOp::sum;
@@ -85,21 +86,22 @@ void all_gather(const std::vector<Attendance>& ranks) {
 Result<void> check_same(const std::vector<Attendance>& ranks) {
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
     const Attendance &first = ranks[0], &other = ranks[rank];
-    if (std::strcmp(first.kind, other.kind) == 0 && first.send.elements == other.send.elements &&
+    if (first.kind == other.kind && first.send.elements == other.send.elements &&
         first.send.type == other.send.type && first.op == other.op && first.root == other.root)
       continue;
     return fail(ErrorKind::failed,
                 fmt::format("ranks out of step: rank 0 is in {} of {} elements, rank {} in {} of {}",
-                            first.kind, first.send.elements, rank, other.kind, other.send.elements));
+                            to_string(first.kind), first.send.elements, rank, to_string(other.kind),
+                            other.send.elements));
   }
   return {};
 }
 
 void execute(const std::vector<Attendance>& ranks) {
-  const std::string_view kind = ranks[0].kind;
-  if (kind == "all_reduce") all_reduce(ranks);
-  if (kind == "broadcast") broadcast(ranks);
-  if (kind == "all_gather") all_gather(ranks);
+  const Collective kind = ranks[0].kind;
+  if (kind == Collective::all_reduce) all_reduce(ranks);
+  if (kind == Collective::broadcast) broadcast(ranks);
+  if (kind == Collective::all_gather) all_gather(ranks);
 }
 
 }  // namespace
@@ -160,30 +162,47 @@ class SimCommunicator : public Communicator {
 
   int rank() const override { return rank_; }
   int world_size() const override { return meeting_->world_size(); }
+  void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
 
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override {
-    return launch({"all_reduce", buffer, {}, op, 0}, name);
+    return launch({Collective::all_reduce, buffer, {}, op, 0}, name, chunk_elements_);
   }
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
-    return launch({"broadcast", buffer, {}, ReduceOp::sum, root}, name);
+    return launch({Collective::broadcast, buffer, {}, ReduceOp::sum, root}, name, chunk_elements_);
   }
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override {
-    return launch({"all_gather", send, receive, ReduceOp::sum, 0}, name);
+    // In one piece, as over MPI: pieces would land interleaved.
+    return launch({Collective::all_gather, send, receive, ReduceOp::sum, 0}, name, send.elements);
   }
   std::unique_ptr<Work> barrier(const char* name) override {
-    return launch({"barrier", {}, {}, {}, 0}, name);
+    return launch({Collective::barrier, {}, {}, {}, 0}, name, 0);
   }
 
  private:
-  std::unique_ptr<Work> launch(Attendance attendance, const char* name) {
-    return queue_.launch(attendance.kind, name, attendance.send.elements, [=, this]() -> Result<void> {
+  std::unique_ptr<Work> launch(Attendance attendance, const char* name, std::int64_t chunk_elements) {
+    const int variant = attendance.root + static_cast<int>(attendance.op);  // one of them is 0
+    return queue_.launch(entry(attendance.kind, attendance.send, name, variant), [=, this]() -> Result<void> {
       be_late();
-      auto outcome = meeting_->attend(rank_, attendance);
+      auto outcome = attend(attendance, chunk_of(attendance.send.elements, chunk_elements));
       if (!outcome)
-        outcome.error().message = fmt::format("rank {}: {} of {} failed: {}", rank_, attendance.kind, name,
-                                              outcome.error().message);
+        outcome.error().message = fmt::format("rank {}: {} of {} failed: {}", rank_,
+                                              to_string(attendance.kind), name, outcome.error().message);
       return outcome;
     });
+  }
+
+  /// One meeting for each piece, and one for what has no elements.
+  Result<void> attend(const Attendance& whole, std::int64_t chunk) {
+    if (whole.send.elements <= chunk) return meeting_->attend(rank_, whole);
+    Result<void> outcome;
+    in_chunks(whole.send.elements, chunk, [&](std::int64_t first, std::int64_t count) {
+      Attendance piece = whole;
+      piece.send.data = static_cast<std::byte*>(whole.send.data) + bytes({nullptr, first, whole.send.type});
+      piece.send.elements = count;
+      outcome = meeting_->attend(rank_, piece);
+      return outcome.has_value();
+    });
+    return outcome;
   }
 
   void be_late() {
@@ -195,8 +214,9 @@ class SimCommunicator : public Communicator {
 
   std::shared_ptr<Meeting> meeting_;
   int rank_;
-  std::mt19937_64 random_;  // communication thread
-  LaunchQueue queue_;       // last: its thread uses the members above
+  std::int64_t chunk_elements_ = kDefaultChunk;  // of the launching thread
+  std::mt19937_64 random_;                       // communication thread
+  LaunchQueue queue_;                            // last: its thread uses the members above
 };
 
 }  // namespace

@@ -70,6 +70,49 @@ TEST(Communicator, BroadcastAndAllGatherKeepRankOrder) {
   });
 }
 
+TEST(Communicator, PiecesOfAnySizeGiveTheSameSums) {
+  on_ranks(3, [](Communicator& comm, Ledger&, SimWorld&) {
+    for (const std::int64_t chunk : {1, 3, 4, 7, 100, 0}) {
+      comm.set_chunk_elements(chunk);
+      std::vector<float> values(7);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) + 1;
+      ASSERT_TRUE(comm.all_reduce(buffer_of(values), ReduceOp::sum, "test")->wait());
+      EXPECT_THAT(values, testing::ElementsAre(3, 6, 9, 12, 15, 18, 21)) << chunk;
+      if (comm.rank() != 1) values.assign(7, 0);
+      ASSERT_TRUE(comm.broadcast(buffer_of(values), 1, "test")->wait());
+      EXPECT_THAT(values, testing::ElementsAre(3, 6, 9, 12, 15, 18, 21)) << chunk;
+      ASSERT_TRUE(comm.all_reduce({}, ReduceOp::sum, "nothing")->wait());
+    }
+  });
+}
+
+/// What is under way keeps its pieces: only later operations have the new ones.
+TEST(Communicator, ANewChunkSizeIsForTheNextOperation) {
+  on_ranks(2, [](Communicator& comm, Ledger&, SimWorld&) {
+    std::vector<float> first(9, 1), second(9, 1);
+    comm.set_chunk_elements(2);
+    auto one = comm.all_reduce(buffer_of(first), ReduceOp::sum, "test");
+    comm.set_chunk_elements(5);
+    auto two = comm.all_reduce(buffer_of(second), ReduceOp::sum, "test");
+    ASSERT_TRUE(one->wait());
+    ASSERT_TRUE(two->wait());
+    EXPECT_THAT(first, testing::Each(2.0F));
+    EXPECT_THAT(second, testing::Each(2.0F));
+  });
+}
+
+/// Proves that the sim runs in pieces at all: ranks with different ones don't fit.
+TEST(Communicator, RanksWithDifferentPiecesAreOutOfStep) {
+  on_ranks(2, [](Communicator& comm, Ledger&, SimWorld&) {
+    comm.set_chunk_elements(comm.rank() == 0 ? 4 : 5);
+    std::vector<float> values(9);
+    const auto outcome = comm.all_reduce(buffer_of(values), ReduceOp::sum, "test")->wait();
+    ASSERT_FALSE(outcome);
+    EXPECT_THAT(outcome.error().message,
+                testing::HasSubstr("all_reduce of 4 elements, rank 1 in all_reduce of 5"));
+  });
+}
+
 TEST(Communicator, WaitingGivesUpAtItsDeadlineAndTheOperationGoesOn) {
   SimWorld world(2);
   Ledger ledger[2];
@@ -118,11 +161,12 @@ TEST(Communicator, TheLedgerSaysWhatIsRunning) {
   auto work = first->all_reduce(buffer_of(mine), ReduceOp::sum, "gradients");
   const LedgerEntry running = ledger[0].current();
   EXPECT_EQ(running.sequence, 1u);
-  EXPECT_STREQ(running.kind, "all_reduce");
+  EXPECT_EQ(running.kind, Collective::all_reduce);
+  EXPECT_EQ(running.type, DataType::float32);
   EXPECT_STREQ(running.name, "gradients");
   EXPECT_EQ(running.elements, 3);
   EXPECT_EQ(running.step, 812);
-  EXPECT_EQ(running.finished, LedgerEntry::Clock::time_point{});
+  EXPECT_FALSE(running.is_finished());
   ASSERT_TRUE(second->all_reduce(buffer_of(other), ReduceOp::sum, "gradients")->wait());
   ASSERT_TRUE(work->wait());
   EXPECT_GE(ledger[0].current().finished, running.enqueued);

@@ -123,6 +123,16 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
   if (op == "jobs") return Json::array();
   if (op == "store") return store;
   if (op == "status") return status;
+  if (op == "comm_report")
+    return Json{{"patterns",
+                 {{{"rank", 0},
+                   {"kind", "all_reduce"},
+                   {"at_least", 1000},
+                   {"count", 4},
+                   {"bytes", 16000},
+                   {"total_ms", 2.0},
+                   {"longest_ms", 1.5},
+                   {"overdue", 1}}}}};
   if (op == "metrics") return metrics;
   if (op == "journal") return Json("at(12041, { log = { every = 10 } })\n");
   if (op == "orders") return Json(reports_);

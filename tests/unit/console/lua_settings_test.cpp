@@ -56,6 +56,14 @@ TEST_F(LuaSettings, ValuesAreCheckedWithWhatIsAllowed) {
   EXPECT_EQ(text_of("run.time_limit = '30m' return run.time_limit"), "1800");
 }
 
+TEST_F(LuaSettings, CommReportIsATableThatPrints) {
+  EXPECT_EQ(text_of("return comm.report()[1].mean_ms"), "0.5");
+  EXPECT_THAT(text_of("comm.report()"),
+              testing::AllOf(HasSubstr("past its deadline"), HasSubstr("1000 to 9999"), HasSubstr("0.5 ms"),
+                             HasSubstr("8 MB/s")));
+  EXPECT_TRUE(console.orders.empty());
+}
+
 TEST_F(LuaSettings, ComputedAndFixedSayWhatToDo) {
   EXPECT_THAT(error_of("optim.lr = 1e-4"), HasSubstr("set sched.base_lr or optim.lr_scale"));
   EXPECT_THAT(error_of("model.width = 1"), HasSubstr("fixed for the life of a run"));

@@ -461,7 +461,7 @@ TEST(Status, NamesASilentRankAndWhatItWasDoing) {
   options.times.heartbeat = milliseconds(20);
   options.times.stalled = milliseconds(300);
   SimRun run(options);
-  run.ledger(1).enqueue("all_reduce", "gradients", 1000, 3);
+  run.ledger(1).enqueue(entry(Collective::all_reduce, {nullptr, 1000, DataType::float32}, "gradients"));
   const auto collective = [](const Json& status) { return status["ranks"][1].contains("collective"); };
   ASSERT_FALSE(run.wait_for_status(collective).is_null());
   run.world().pause(1, SimWorld::Clock::now() + milliseconds(1200));

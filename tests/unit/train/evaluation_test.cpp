@@ -64,7 +64,7 @@ struct Outcome {
 };
 
 Outcome evaluate_on(int world_size, const EvalPlan& plan, const Trouble& trouble = {},
-                    int abandoning_rank = -1) {
+                    int abandoning_rank = -1, const std::function<Result<void>()>& meet = {}) {
   SimWorld world(world_size);
   Outcome outcome;
   std::mutex mutex;
@@ -75,7 +75,10 @@ Outcome evaluate_on(int world_size, const EvalPlan& plan, const Trouble& trouble
       Progress progress;
       CountingTask task(rank, trouble);
       const auto communicator = world.communicator(rank, ledger, progress);
-      auto result = evaluate(task, *communicator, plan, [&] { return rank == abandoning_rank; });
+      auto result = evaluate(task, *communicator, plan, {[&] { return rank == abandoning_rank; }, meet});
+      if (meet && !result) {
+        EXPECT_EQ(ledger.newest(), 0U) << "nothing is reduced";
+      }
       const std::lock_guard lock(mutex);
       for (const auto& [sample, times] : task.seen) outcome.seen[sample] += times;
       EXPECT_LE(task.largest_batch, static_cast<std::size_t>(plan.batch_size));
@@ -196,6 +199,55 @@ TEST(Evaluation, GivenUpByOneIsGivenUpByAll) {
       EXPECT_EQ(result.error().kind, ErrorKind::refused);
     }
   }
+}
+
+TEST(Evaluation, IsSkippedByAllRanksWhereOneDoesNotComeAndKeepsTheLocalLoss) {
+  const auto nobody_waits = [] { return fail(ErrorKind::timed_out, "rank 1 didn't come"); };
+  for (const auto& result : evaluate_on(3, {0, 8, EvalMode::all}, {}, -1, nobody_waits).results) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().kind, ErrorKind::timed_out);
+    EXPECT_THAT(
+        result.error().message,
+        ::testing::ContainsRegex("evaluation skipped: rank 1 didn't come. Local loss of rank [012]: [0-9]"));
+  }
+}
+
+TEST(Evaluation, MeetsBeforeEachReduction) {
+  std::atomic<int> meetings{0};
+  const auto meet = [&]() -> Result<void> {
+    ++meetings;
+    return {};
+  };
+  const auto outcome = evaluate_on(
+      3, {0, 8, EvalMode::all},
+      [](int, std::size_t samples) {
+        if (samples > 4) throw std::bad_alloc();
+        return 0.0F;
+      },
+      -1, meet);
+  for (const auto& result : outcome.results) EXPECT_TRUE(result) << result.error().message;
+  EXPECT_EQ(meetings, 3 * 2) << "the second try has its own";
+}
+
+TEST(Evaluation, OneThatIsSkippedIsRecordedAndTrainingGoesOnUnchanged) {
+  const auto undisturbed = testing::train(2, testing::small_settings());
+  const auto hashes = testing::train(
+      2, testing::small_settings({"eval.every=3"}),
+      [](testing::Rank& rank) {
+        rank.gate.meeting_outcome = fail(ErrorKind::timed_out, "rank 1 didn't come");
+      },
+      [](testing::Rank& rank) {
+        EXPECT_EQ(rank.gate.meetings, 3);
+        if (rank.communicator.rank() != 0) return;
+        int recorded = 0;
+        for (const Json& line : rank.sink.lines)
+          if (line.value("eval/evaluation_failed", 0) == 1) {
+            ++recorded;
+            EXPECT_THAT(line.at("eval/reason").get<std::string>(), HasSubstr("rank 1 didn't come"));
+          }
+        EXPECT_EQ(recorded, 3);
+      });
+  EXPECT_EQ(hashes, undisturbed);
 }
 
 TEST(Evaluation, OfAModelIsTheSameOnAnyNumberOfRanks) {

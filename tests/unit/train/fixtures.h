@@ -28,10 +28,16 @@ class FreeGate : public StepGate {
   const Settings& settings() const override { return settings_; }
   bool abandon() const override { return abandon_; }
   void report_state_hash(std::int64_t step, std::uint64_t hash) override { hashes[step] = hash; }
+  Result<void> meet(const std::string& /*what*/, std::chrono::milliseconds /*at_most*/) override {
+    ++meetings;
+    return meeting_outcome;
+  }
   void pause() override { ++pauses; }
   void publish(const std::string& topic, Json data) override { events[topic].push_back(std::move(data)); }
 
   int pauses = 0;
+  int meetings = 0;
+  Result<void> meeting_outcome;  ///< the same on all ranks
   std::map<std::int64_t, std::uint64_t> hashes;
   std::map<std::string, std::vector<Json>> events;
   std::map<std::int64_t, std::vector<Moved>> moved;

@@ -55,6 +55,18 @@ TEST(Trainer, OverlapChangesNothing) {
   EXPECT_EQ(final_hash(3, {"comm.overlap=on", "comm.bucket_mb=64"}), off);
 }
 
+TEST(Trainer, ChunksChangeNothingAndAreSwitchedByAllRanksAtOnce) {
+  const auto whole = final_hash(3, {});
+  EXPECT_EQ(final_hash(3, {"comm.chunk_elements=100"}), whole);
+  // Ranks that switched at different operations would be out of step.
+  EXPECT_EQ(final_hash(3, {"comm.overlap=on"},
+                       [](Rank& rank) {
+                         rank.gate.change_at(3, "comm.chunk_elements", std::int64_t{77});
+                         rank.gate.change_at(6, "comm.chunk_elements", std::int64_t{0});
+                       }),
+            whole);
+}
+
 TEST(Trainer, AccumulationAndNumberOfRanksChangeOnlyRounding) {
   const auto whole = metrics_of(1, {});
   EXPECT_LT(whole.back().at("train/loss").get<double>(), whole.front().at("train/loss").get<double>() - 0.5);

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace footplate {
+
+// What the system says about itself, as text, and what it means. The functions that take a `root` read below
+// it ("/" for the real one), so that every kind of machine can be shown to them. Nothing here changes or
+// sends anything.
+
+/// Bytes. Nothing where the text lacks them.
+struct MemoryReading {
+  std::optional<std::int64_t> total;
+  std::optional<std::int64_t> available;  ///< without swapping
+};
+MemoryReading parse_meminfo(std::string_view text);  ///< /proc/meminfo
+
+/// What control groups (containers, Slurm, systemd) leave to this process; nothing: no limit.
+struct GroupLimits {
+  std::optional<std::int64_t> memory;       ///< bytes
+  std::optional<std::int64_t> memory_left;  ///< bytes, of the group that has the least left
+  std::optional<double> cores;              ///< processor seconds a second
+};
+/// Of the groups that /proc/self/cgroup names below `root`, of either version, and of all above them.
+GroupLimits read_group_limits(const std::filesystem::path& root);
+
+/// A line of the routing table.
+struct Route {
+  std::string interface;
+  bool is_default = false;  ///< to everywhere
+  int metric = 0;           ///< the lowest one is taken
+};
+std::vector<Route> parse_routes(std::string_view text);       ///< /proc/net/route
+std::vector<Route> parse_ipv6_routes(std::string_view text);  ///< /proc/net/ipv6_route
+
+/// The interface that leads to other hosts.
+struct Interface {
+  std::string name;
+  std::string state;            ///< "up", "down", "unknown": as the driver says
+  int mtu = 0;                  ///< bytes
+  std::int64_t mbit_per_s = 0;  ///< 0: the driver doesn't say
+};
+struct NetworkReading {
+  std::optional<Interface> interface;   ///< of the default route, else of the first one; nothing: no route
+  std::vector<std::string> infiniband;  ///< adapters: "mlx5_0"
+};
+/// From the routing table alone: no packet is sent, no name is looked up.
+NetworkReading read_network(const std::filesystem::path& root);
+
+/// NVIDIA devices and the two halves of the driver, which have to be of one version.
+struct DeviceReading {
+  std::vector<std::string> models;  ///< one for each device
+  std::string module;               ///< version of the kernel's half: "570.86.10"; empty: none is loaded
+  std::string library;              ///< version of libcuda.so; empty: none is installed
+};
+DeviceReading read_devices(const std::filesystem::path& root);
+std::string parse_driver_version(std::string_view text);  ///< /proc/driver/nvidia/version
+
+/// What becomes of a user's processes at the last logout.
+struct LogoutReading {
+  bool has_logind = false;
+  bool kills = false;    ///< KillUserProcesses, for this user
+  bool lingers = false;  ///< loginctl enable-linger
+};
+LogoutReading read_logout(const std::filesystem::path& root, const std::string& user);
+/// The last KillUserProcesses= of a logind.conf, or what its comment names as the default; nothing: neither.
+std::optional<bool> parse_kill_user_processes(std::string_view text);
+
+/// A file of at most 1 MiB, as it is; empty where it can't be read.
+std::string read_text(const std::filesystem::path& path);
+
+}  // namespace footplate

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "console/doctor/check.h"
+#include "console/doctor/machine.h"
+#include "console/launch/command.h"
+#include "console/launch/private_folders.h"
+#include "console/launch/signals.h"
+
+namespace footplate {
+
+/// Tries for real what a run does, with processes that are started as a run's are. Everything it makes is in
+/// private folders, and is gone with it. Call on the main thread (Child::start). A signal to this process
+/// ends the try that is under way, and was_interrupted() says so.
+class Trials {
+ public:
+  /// `program_folder` as in RunPlan. Errors: the private folders can't be made.
+  static Result<Trials> prepare(std::filesystem::path program_folder, Signals& signals);
+  ~Trials();
+  Trials(Trials&& other) noexcept;
+  Trials(const Trials&) = delete;
+  Trials& operator=(const Trials&) = delete;
+  Trials& operator=(Trials&&) = delete;
+
+  /// The libraries that footplate-rank has; no MPI is started. Errors: it can't be started, with what it
+  /// said.
+  Result<Json> libraries();
+
+  /// One of two ranks is killed, the other goes on without it.
+  Check fault_tolerance();
+
+  /// An all-reduce of float32 between two ranks, checked and timed.
+  Check reduction(const std::string& name, std::int64_t elements);
+
+  /// A run of two ranks in which every evaluation fails on every rank: it has to train to its end all the
+  /// same, and to have recorded the failures.
+  Check evaluation();
+
+  /// The number of a signal that came, or 0.
+  int was_interrupted() const { return interrupted_; }
+
+ private:
+  Trials(std::filesystem::path program_folder, Signals& signals, PrivateFolders folders, int lock);
+
+  Result<Json> ask_ranks(int ranks, const std::vector<std::string>& arguments, std::chrono::seconds at_most);
+  Result<int> run_to_end(const Command& command, std::chrono::seconds at_most);
+  std::string last_words() const;
+  std::filesystem::path out() const { return folders_.temporary / "doctor.out"; }
+  std::filesystem::path err() const { return folders_.temporary / "doctor.err"; }
+
+  std::filesystem::path program_folder_;
+  Signals& signals_;
+  PrivateFolders folders_;
+  int lock_;  ///< -1 once moved from
+  int interrupted_ = 0;
+};
+
+/// Bytes that a reduction of so many float32 between two ranks needs on this machine, with some to spare.
+std::int64_t memory_of_reduction(std::int64_t elements);
+
+}  // namespace footplate

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "runtime/comm/deadlines.h"
+#include "runtime/comm/ledger.h"
+
+namespace footplate {
+
+/// Sees to it that no collective hangs unnoticed: one thread that calls no MPI, reads the ledger alone, and
+/// sleeps until the earliest moment at which anything could be overdue (minutes, as a rule). The operations
+/// pay nothing for it.
+class Watchdog {
+ public:
+  /// What has passed its deadline, or (`over`) has ended after that.
+  struct Finding {
+    LedgerEntry entry;
+    Deadlines::Duration limit;
+    bool over = false;
+  };
+  using Listener = std::function<void(const Finding&)>;
+
+  /// `listener` is called on the watchdog's thread, at most twice for an operation. `ledger` outlives this.
+  Watchdog(const Ledger& ledger, Deadlines deadlines, Listener listener);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// Any thread; also for what is under way.
+  void set(const Deadlines& deadlines);
+
+ private:
+  using Clock = LedgerEntry::Clock;
+  void watch();
+  Clock::duration look(const Deadlines& deadlines);
+  void follow(const LedgerEntry& current);
+
+  const Ledger& ledger_;
+  const Listener listener_;
+  std::optional<Finding> overdue_;  ///< told, and not over; watchdog thread
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Deadlines deadlines_;  ///< guarded by mutex_, as are those below
+  bool renewed_ = false;
+  bool quit_ = false;
+  std::thread thread_;
+};
+
+}  // namespace footplate

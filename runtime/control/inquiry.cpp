@@ -1,0 +1,170 @@
+#include "runtime/control/inquiry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace footplate {
+namespace {
+
+/// Entries in an answer: ranks that called different collectives are compared this far back.
+constexpr std::uint64_t kTold = 256;
+
+double seconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+Json entry_to_json(const LedgerEntry& entry) {
+  return {
+      {"sequence", entry.sequence},
+      {"generation", entry.generation},
+      {"phase", to_string(entry.phase)},
+      {"kind", to_string(entry.kind)},
+      {"type", to_string(entry.type)},
+      {"elements", entry.elements},
+      {"variant", entry.variant},
+      {"step", entry.step},
+      {"name", entry.name},
+      {"digest", entry.digest},
+      {"running", !entry.is_finished()},
+      {"age_s", seconds(LedgerEntry::Clock::now() - (entry.is_started() ? entry.started : entry.enqueued))}};
+}
+
+std::uint64_t newest(const Json& answer) {
+  return answer.is_null() ? 0 : answer.value("newest", std::uint64_t{0});
+}
+
+/// "all_reduce of gradients, 1000 float32, step 5"
+std::string describe(const Json& entry) {
+  const auto elements = entry.value("elements", std::int64_t{0});
+  return fmt::format("{} of {}, {} {}, step {}", entry.value("kind", ""), entry.value("name", ""), elements,
+                     entry.value("type", ""), entry.value("step", std::int64_t{0}));
+}
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("rank {}", fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+Json ledger_to_json(const Ledger& ledger) {
+  Json entries = Json::array();
+  const std::uint64_t last = ledger.newest();
+  for (std::uint64_t sequence = last < kTold ? 1 : last - kTold + 1; sequence <= last; ++sequence)
+    if (const auto entry = ledger.find(sequence)) entries.push_back(entry_to_json(*entry));
+  return {{"newest", last}, {"entries", std::move(entries)}};
+}
+
+Inquiry::Inquiry(std::uint64_t sequence, double limit_s, int world_size)
+    : sequence_(sequence), limit_s_(limit_s), answers_(static_cast<std::size_t>(world_size)) {}
+
+void Inquiry::add(int source, const Json& answer) {
+  answers_[static_cast<std::size_t>(source)] = answer;
+}
+
+bool Inquiry::complete() const {
+  return std::none_of(answers_.begin(), answers_.end(), [](const Json& answer) { return answer.is_null(); });
+}
+
+std::optional<Inquiry::Verdict> Inquiry::conclude(const RunStatus& status, Clock::time_point now) const {
+  if (auto verdict = different()) return verdict;
+  if (limit_s_ == 0) return std::nullopt;
+  if (auto verdict = missing(status, now)) return verdict;
+  return slow();
+}
+
+const Json* Inquiry::entry(int rank, std::uint64_t sequence) const {
+  const Json& answer = answers_[static_cast<std::size_t>(rank)];
+  if (answer.is_null()) return nullptr;
+  for (const Json& one : answer.at("entries"))
+    if (one.value("sequence", std::uint64_t{0}) == sequence) return &one;
+  return nullptr;
+}
+
+/// The first collective that isn't the same on all ranks that have come to it. A digest covers what was
+/// called before, too: where that was longer ago than the entries reach, the oldest one is named.
+std::optional<Inquiry::Verdict> Inquiry::different() const {
+  std::map<std::uint64_t, std::map<std::uint64_t, std::vector<int>>> by_digest;  // sequence, digest, ranks
+  for (int rank = 0; rank < world_size(); ++rank) {
+    const Json& answer = answers_[static_cast<std::size_t>(rank)];
+    if (answer.is_null()) continue;
+    for (const Json& one : answer.at("entries"))
+      by_digest[one.value("sequence", std::uint64_t{0})][one.value("digest", std::uint64_t{0})].push_back(
+          rank);
+  }
+  const auto differ = [](const auto& digests) { return digests.second.size() > 1; };
+  const auto first = std::find_if(by_digest.begin(), by_digest.end(), differ);
+  if (first == by_digest.end()) return std::nullopt;
+
+  // The largest group is taken for the right one, of equal ones that of the lowest rank.
+  std::vector<std::vector<int>> groups;
+  for (const auto& [digest, ranks] : first->second) groups.push_back(ranks);
+  std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a.front() < b.front();
+  });
+  Verdict verdict{"different", {}, first->first, ""};
+  std::string each;
+  for (const auto& ranks : groups) {
+    if (&ranks != &groups.front()) verdict.ranks.insert(verdict.ranks.end(), ranks.begin(), ranks.end());
+    each += fmt::format("{}{} on {}", each.empty() ? "" : "; ", describe(*entry(ranks.front(), first->first)),
+                        ranks_text(ranks));
+  }
+  std::sort(verdict.ranks.begin(), verdict.ranks.end());
+  verdict.text = fmt::format(
+      "the ranks are in different collectives: #{} is {}. What they sum is wrong from there on: stop with "
+      "run.stop{{save=false}} and resume from a checkpoint before it",
+      first->first, each);
+  return verdict;
+}
+
+std::string Inquiry::name_of(std::uint64_t sequence) const {
+  for (int rank = 0; rank < world_size(); ++rank) {
+    const Json* one = entry(rank, sequence);
+    if (one == nullptr) continue;
+    return fmt::format("{} #{} of {} ({} {})", one->value("kind", ""), sequence, one->value("name", ""),
+                       one->value("elements", std::int64_t{0}), one->value("type", ""));
+  }
+  return fmt::format("collective #{}", sequence);
+}
+
+/// Who hasn't launched it, or doesn't even answer.
+std::optional<Inquiry::Verdict> Inquiry::missing(const RunStatus& status, Clock::time_point now) const {
+  Verdict verdict{"missing", {}, sequence_, ""};
+  for (int rank = 0; rank < world_size(); ++rank)
+    if (newest(answers_[static_cast<std::size_t>(rank)]) < sequence_) verdict.ranks.push_back(rank);
+  if (verdict.ranks.empty()) return std::nullopt;
+  verdict.text = fmt::format(
+      "{} is past its deadline of {:.3g} s: it waits for {}. If that is normal, raise "
+      "comm.timeout_s (or comm.eval_timeout_s)",
+      name_of(sequence_), limit_s_, status.whom(verdict.ranks, now));
+  return verdict;
+}
+
+/// All are in it: whoever came last was slow, or the network is.
+std::optional<Inquiry::Verdict> Inquiry::slow() const {
+  int last = 0;
+  bool running = false;
+  double most = 0, least = std::numeric_limits<double>::max();
+  for (int rank = 0; rank < world_size(); ++rank) {
+    const Json* one = entry(rank, sequence_);
+    if (one == nullptr) continue;
+    const double age_s = one->value("age_s", 0.0);
+    running = running || one->value("running", false);
+    most = std::max(most, age_s);
+    if (age_s < least) last = rank;
+    least = std::min(least, age_s);
+  }
+  if (!running) return std::nullopt;
+  Verdict verdict{"slow", {last}, sequence_, ""};
+  verdict.text = fmt::format(
+      "{} is past its deadline of {:.3g} s with all ranks in it: rank {} came last, {:.1f} s after the "
+      "first, "
+      "{:.1f} s ago. Look at its host and at the network, or raise comm.timeout_s",
+      name_of(sequence_), limit_s_, last, most - least, least);
+  return verdict;
+}
+
+}  // namespace footplate

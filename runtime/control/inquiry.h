@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/json.h"
+#include "runtime/comm/ledger.h"
+#include "runtime/control/run_status.h"
+
+namespace footplate {
+
+/// What a rank answers when it is asked for its collectives: `newest`, the last sequence launched, and
+/// `entries`, the last ones up to that, oldest first.
+Json ledger_to_json(const Ledger& ledger);
+
+/// Rank 0: the ledgers of all ranks, as they come in, and what they say about one collective that takes too
+/// long, or about ranks that called different ones.
+class Inquiry {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Asks why `sequence` is past `limit_s` (0: it isn't, but digests differ).
+  Inquiry(std::uint64_t sequence, double limit_s, int world_size);
+
+  void add(int source, const Json& answer);
+  bool complete() const;
+
+  /// What is wrong, in one line.
+  struct Verdict {
+    std::string kind;        ///< "different", "missing" or "slow"
+    std::vector<int> ranks;  ///< the odd, missing or last ones
+    std::uint64_t sequence = 0;
+    std::string text;
+  };
+  /// From the answers so far; who hasn't answered is missing. Nothing: the ranks called the same, and it has
+  /// ended everywhere.
+  std::optional<Verdict> conclude(const RunStatus& status, Clock::time_point now) const;
+
+ private:
+  std::optional<Verdict> different() const;
+  std::optional<Verdict> missing(const RunStatus& status, Clock::time_point now) const;
+  std::optional<Verdict> slow() const;
+  const Json* entry(int rank, std::uint64_t sequence) const;
+  std::string name_of(std::uint64_t sequence) const;
+  int world_size() const { return static_cast<int>(answers_.size()); }
+
+  std::uint64_t sequence_;
+  double limit_s_;
+  std::vector<Json> answers_;  ///< by rank; null: none yet
+};
+
+}  // namespace footplate

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace footplate {
+
+/// What `footplate doctor` has a rank try (docs/guide.md, "Is this machine fit").
+struct DoctorOptions {
+  std::string what;           ///< versions, reduce or loss
+  std::int64_t elements = 0;  ///< of a reduction
+};
+
+/// versions: which libraries this process has, without starting MPI. reduce: an all-reduce of float32 among
+/// all ranks, checked and timed. loss: the last rank is killed, and the others go on without it. Rank 0
+/// prints one line of JSON. Returns the exit code.
+int run_doctor(const DoctorOptions& options);
+
+}  // namespace footplate

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "protocol/result.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/tasks/task.h"
+#include "runtime/train/evaluation.h"
+
+namespace footplate {
+
+/// An evaluation beside training, one at a time: on a copy of the parameters, on a thread of its own at
+/// a lower priority. It costs one copy of the model and what one evaluation batch takes. Only the reduction
+/// of the sums is collective: it runs on the training thread once every rank's share is there, which the
+/// step's own reduction tells (StepSums::evaluations_ready), so no rank waits for another one's evaluation.
+/// Training thread, except where marked.
+class AsyncEvaluation {
+ public:
+  /// Makes the task that holds the copy; it has the same parameters, in the same order.
+  using MakeTask = std::function<Result<std::unique_ptr<Task>>()>;
+
+  explicit AsyncEvaluation(MakeTask make_task) : make_task_(std::move(make_task)) {}
+  ~AsyncEvaluation();  ///< gives up what is under way, after the batch it is at
+
+  bool under_way() const { return under_way_; }
+  /// Completed steps whose parameters are evaluated; of the last one after finish().
+  std::int64_t step() const { return step_; }
+  const EvalPlan& plan() const { return plan_; }
+
+  /// Copies `parameters` and begins. None may be under way. What fails here fails as this rank's share.
+  void start(std::int64_t step, const std::vector<Parameter>& parameters, const Communicator& communicator,
+             const EvalPlan& plan);
+
+  /// Whether this rank's share is there.
+  bool ready() const { return under_way_ && done_.load(std::memory_order_acquire); }
+
+  /// Collective: all ranks' shares, as evaluate() would tell them. Waits for this rank's own share; where
+  /// ports.abandon comes first, all ranks give up (refused).
+  Result<EvalResult> finish(Communicator& communicator, const EvalPorts& ports);
+
+  /// Nothing comes of what is under way. On all ranks.
+  void give_up();
+
+ private:
+  void copy(const std::vector<Parameter>& parameters);
+  void work(const Communicator& communicator);  ///< its own thread
+  void wait(const std::function<bool()>& abandon);
+
+  MakeTask make_task_;
+  std::unique_ptr<Task> task_;  ///< made at the first start
+  bool under_way_ = false;
+  std::int64_t step_ = -1;
+  EvalPlan plan_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> done_{false};
+  EvalShare share_;  ///< the thread's until done_
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::thread thread_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""footplate doctor: its lines, JSON and exit code, over a rank and an mpirun that are fakes (tests/ranks/test_doctor.py has real ones).
+What it says of this machine's memory, cores and so on isn't known here; tests/unit/doctor has that."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+import pexpect
+
+from harness import Case, FOOTPLATE, wait_until
+
+RANK = """
+import json, os, pathlib, sys, time
+fake = json.loads(os.environ.get("FAKE_DOCTOR", "{}"))
+here = pathlib.Path(__file__).resolve().parents[1]
+what = sys.argv[sys.argv.index("--doctor") + 1] if "--doctor" in sys.argv else "run"
+with open(here / "asked", "a") as file:
+    print(what, os.environ["FOOTPLATE_DOORBELL_DIR"], *sys.argv[1:], file=file)
+if what in fake.get("hang", []):
+    time.sleep(600)
+if what in fake.get("fail", []):
+    print(f"no {what} with this one", file=sys.stderr)
+    sys.exit(1)
+if what == "versions":
+    print(json.dumps({"footplate": "0.1.0", "libtorch": "2.11.0", "libtorch_file": "/opt/libtorch_cpu.so", "mpi": "Open MPI v5.0.11",
+                      **fake.get("versions", {})}))
+if what == "loss":
+    print("noise from mpirun")
+    print(json.dumps({"survivors": 1, "noticed_ms": 1.5, "recovered_ms": 2, **fake.get("loss", {})}))
+if what == "reduce":
+    elements = int(sys.argv[sys.argv.index("--elements") + 1])
+    print(json.dumps({"ranks": 2, "elements": elements, "wrong": 0, "seconds": 0.01, **fake.get("reduce", {})}))
+if what == "run":
+    folder = pathlib.Path(sys.argv[sys.argv.index("--run-dir") + 1])
+    assert os.environ["FOOTPLATE_FAULT"] == "eval_throw"
+    lines = [json.dumps({"step": 5 * (i + 1), "eval/evaluation_failed": 1}) + "\\n" for i in range(fake.get("recorded", 3))]
+    (folder / "metrics.jsonl").write_text("".join(lines))
+    (folder / "result.json").write_text(json.dumps({"code": 0, "reason": "done", "step": fake.get("step", 20), "checkpoint": None}))
+"""
+MPIRUN = '#!/bin/sh\nwhile [ "${1##*/}" != footplate-rank ]; do shift; done\nexec "$@"\n'
+TRIED = ("versions", "environment", "fault tolerance", "all-reduce", "large reduction", "evaluation")
+LOOKED_AT = ("memory", "cores", "devices", "network", "shared memory", "limits", "logout", "disk")
+
+
+class Doctor(Case):
+    def setUp(self):
+        super().setUp()
+        self.program("footplate-rank", f"#!{sys.executable}\n{RANK}")
+        for name in ("footplate-console", "footplate-lua"):  # no rank is there to start them
+            self.program(name, "")
+        self.environment["FOOTPLATE_MPIRUN"] = self.program("mpirun", MPIRUN)
+
+    def program(self, name, text):
+        path = self.folder / "bin" / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return str(path)
+
+    def doctor(self, *options, fake=None, env=None):
+        return self.footplate("doctor", *options, env={"FAKE_DOCTOR": json.dumps(fake or {}), **(env or {})})
+
+    def examine(self, *options, fake=None, env=None):
+        """{name: check} of --json, which has to agree with itself and with the exit code."""
+        result = self.doctor("--elements", "1000000", "--json", *options, fake=fake, env=env)
+        report = json.loads(result.stdout)
+        self.assertEqual(result.stdout.count("\n"), 1)
+        self.assertEqual(report["good"], all(check["verdict"] != "to mend" for check in report["checks"]))
+        self.assertEqual(result.returncode, 0 if report["good"] else 1, result.stderr)
+        for check in report["checks"]:
+            self.assertIn(check["verdict"], ("good", "to mend", "left out"))
+            self.assertTrue(check["found"])
+            self.assertEqual(bool(check["mend"]), check["verdict"] == "to mend", check)
+        self.check_private_folders_are_gone()
+        return {check["name"]: check for check in report["checks"]}
+
+    def asked(self):
+        path = self.folder / "asked"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def check_private_folders_are_gone(self):
+        for _, folder, *_ in self.asked():
+            self.assertFalse(os.path.exists(folder), folder)
+
+    def check_to_mend(self, checks, name, *texts):
+        self.assertEqual(checks[name]["verdict"], "to mend", checks[name])
+        for text in texts:
+            self.assertIn(text, checks[name]["found"] + " " + checks[name]["mend"])
+
+    def test_everything_is_looked_at_and_tried(self):
+        checks = self.examine()
+        self.assertEqual(list(checks), [*LOOKED_AT, *TRIED])
+        for name in TRIED:
+            self.assertEqual(checks[name]["verdict"], "good", checks[name])
+        self.assertEqual([words[0] for words in self.asked()], ["versions", "loss", "reduce", "reduce", "run"])
+        self.assertEqual(checks["large reduction"]["values"]["elements"], 1000000)
+        self.assertAlmostEqual(checks["large reduction"]["values"]["gb_per_s"], 0.4)
+        self.assertEqual(list((self.folder / "home").glob("**/runs/*")), [])  # its own run isn't among the user's
+
+    def test_lines(self):
+        result = self.doctor("--elements", "1000000")
+        lines = [line for line in result.stdout.splitlines() if not line.startswith(" ")]
+        self.assertEqual([line[10:27].strip() for line in lines[:-1]], [*LOOKED_AT, *TRIED])
+        self.assertTrue(lines[-1].startswith("this machine is fit for runs") if result.returncode == 0 else "to mend" in lines[-1], lines[-1])
+        self.assertEqual(result.stderr, "")
+
+    def test_quick(self):
+        checks = self.examine("--quick")
+        for name in ("large reduction", "evaluation"):
+            self.assertEqual((checks[name]["verdict"], checks[name]["found"]), ("left out", "--quick"))
+        self.assertEqual([words[0] for words in self.asked()], ["versions", "loss", "reduce"])
+
+    def test_rank_that_does_not_start(self):
+        checks = self.examine(fake={"fail": ["versions"]})
+        self.check_to_mend(checks, "versions", "no versions with this one", "scripts/deps --check")
+        self.assertNotIn("all-reduce", checks)
+        (self.folder / "bin" / "footplate-lua").unlink()
+        self.check_to_mend(self.examine("--quick"), "versions", "no footplate-lua", "scripts/run")
+        (self.folder / "bin" / "footplate-rank").unlink()
+        self.check_to_mend(self.examine(), "versions", "no program", "footplate-rank")
+
+    def test_no_mpirun(self):
+        checks = self.examine(env={"FOOTPLATE_MPIRUN": "/nowhere/mpirun"})
+        self.check_to_mend(checks, "fault tolerance", "FOOTPLATE_MPIRUN names /nowhere/mpirun", "scripts/deps")
+        self.check_to_mend(checks, "evaluation", "FOOTPLATE_MPIRUN")
+
+    def test_no_fault_tolerance(self):
+        self.check_to_mend(self.examine(fake={"fail": ["loss"]}), "fault tolerance", "no loss with this one", "ULFM")
+        self.check_to_mend(self.examine(fake={"loss": {"survivors": 0}}), "fault tolerance", "0 went on")
+
+    def test_reduction(self):
+        self.check_to_mend(self.examine(fake={"reduce": {"wrong": 7}}), "all-reduce", "7 sums are wrong", "memtest")
+        self.check_to_mend(self.examine(fake={"reduce": {"seconds": 100}}), "all-reduce", "very slow")
+        self.check_to_mend(self.examine(fake={"fail": ["reduce"]}), "large reduction", "no reduce with this one")
+
+    def test_evaluation(self):
+        self.check_to_mend(self.examine(fake={"step": 5}), "evaluation", "didn't get to its end")
+        self.check_to_mend(self.examine(fake={"fail": ["run"]}), "evaluation", "no run with this one")
+        self.check_to_mend(self.examine(fake={"recorded": 0}), "evaluation", "metrics.jsonl")
+
+    def test_versions(self):
+        checks = self.examine(fake={"versions": {"footplate": "0.0.9"}})
+        self.check_to_mend(checks, "versions", "0.0.9", "scripts/run")
+        env = self.folder / "env-cpu"
+        library = {"libtorch_file": f"{env}/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so"}
+        self.check_to_mend(self.examine(fake={"versions": library}), "environment", str(env), "scripts/deps")
+        env.mkdir()
+        (env / "stamp").write_text("x")
+        self.assertEqual(self.examine(fake={"versions": library})["environment"]["verdict"], "good")
+
+    def test_runs_that_cannot_be_written(self):
+        (self.folder / "file").write_text("")
+        checks = self.examine("--quick", env={"FOOTPLATE_RUNS": "/proc/nowhere/runs"})
+        self.check_to_mend(checks, "disk", "FOOTPLATE_RUNS")
+
+    def test_bad_options(self):
+        self.check(self.footplate("doctor", "--quik"), 2, "did you mean --quick?")
+        self.check(self.footplate("doctor", "--elements", "0"), 2, "--elements")
+        self.check(self.footplate("doctor", "--elements", "many"), 2, "--elements")
+        self.check(self.footplate("doctor", "everything"), 2, "unexpected argument 'everything'")
+        self.assertEqual(self.asked(), [])
+
+    def test_bare_surroundings(self):
+        for env in ({"HOME": None}, {"NO_COLOR": "1"}, {"TERM": "dumb", "LC_ALL": "C"}):
+            checks = self.examine("--quick", env=env)
+            self.assertEqual(checks["fault tolerance"]["verdict"], "good", (env, checks))
+        closed = subprocess.run(["sh", "-c", f"{FOOTPLATE} doctor --quick <&- >&-"], cwd=self.folder, env=self.environment, timeout=60,
+                                capture_output=True, text=True, check=False)
+        self.assertIn(closed.returncode, (0, 1), closed)
+        self.assertEqual(closed.stderr, "")
+
+    def test_on_a_terminal(self):
+        terminal = pexpect.spawn(FOOTPLATE, ["doctor", "--quick"], cwd=self.folder, env=self.environment, timeout=60)
+        terminal.expect("all-reduce")
+        terminal.expect(pexpect.EOF)
+        terminal.close()
+        self.assertIn(terminal.exitstatus, (0, 1))
+        self.assertNotIn(b"\x1b", terminal.before)
+
+    def test_interrupted(self):
+        process = subprocess.Popen([FOOTPLATE, "doctor"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=self.environment_with(FAKE_DOCTOR=json.dumps({"hang": ["reduce"]})))
+        wait_until(lambda: any(words[0] == "reduce" for words in self.asked()), "the reduction")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn("interrupted by SIGINT", err)
+        self.check_private_folders_are_gone()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""A rank that doesn't arrive: `footplate run` names it within comm.init_timeout_s, ends with 1, and nothing is left."""
+
+import os
+import signal
+import time
+
+import leftovers
+from harness import Run, main, wait_until
+
+# Of a rank that hangs: small, but enough for the others to arrive on a busy machine. Ending all processes comes on top of it.
+BOUND_S = 10
+ENDING_TAKES_S = 60
+# A dead rank is noticed at once, long before.
+LONG_BOUND_S = 300
+
+
+def fails(fault, said, ranks=2, options=(), starts=1, bound_s=BOUND_S):
+    """A start with this fault: its result, after all that holds for each of them."""
+    before = leftovers.of_dead_processes()
+    started = time.monotonic()
+    with Run([f"comm.init_timeout_s={bound_s}", "train.steps=20"], ranks=ranks, options=options, env={"FOOTPLATE_FAULT": fault}) as run:
+        assert run.finish(starts * (BOUND_S + ENDING_TAKES_S)) == 1, run.output()
+        took = time.monotonic() - started
+        result, record = run.result(), run.record()
+        assert result["code"] == 1 and result["step"] == 0 and result["checkpoint"] is None, result
+        assert result["restarts"] == starts - 1, result
+        assert record["state"] == "ended", record
+        for text in said:  # the ranks that remain may have written why they ended
+            assert text in result["reason"] + result.get("note", ""), result
+            assert text in run.output(), run.output()
+        wait_until(lambda: not leftovers.left_by(run, before), 10, f"nothing to be left: {leftovers.left_by(run, before)}")
+        return took
+
+
+def host():
+    return f"host {os.uname().nodename}"
+
+
+def test_hangs_before_mpi():
+    took = fails("start_hang:rank=1", ["rank 1 of 2", host(), "before MPI starts", f"within {BOUND_S} s", "comm.init_timeout_s", "check"])
+    assert took >= BOUND_S, took
+
+
+def test_hangs_after_mpi():
+    fails("start_hang:rank=1:mpi=1", ["rank 1 of 2", host(), "after MPI's start", f"within {BOUND_S} s"])
+
+
+def test_rank_0_hangs():
+    fails("start_hang:rank=0:mpi=1", ["rank 0 of 3", host()], ranks=3)
+
+
+def test_several_hang():
+    fails("start_hang:rank=1,start_hang:rank=2", ["ranks 1, 2 of 3", host()], ranks=3)
+
+
+def test_one_rank_alone_hangs():
+    fails("start_hang", ["rank 0 of 1", host()], ranks=1)
+
+
+def test_dies_before_mpi():
+    fails("start_die:rank=1", ["rank 1 of 2", host(), "before MPI starts", "has ended"], bound_s=LONG_BOUND_S)
+
+
+def test_dies_after_mpi():
+    fails("start_die:rank=1:mpi=1", ["rank 1 of 2", host(), "has ended"], bound_s=LONG_BOUND_S)
+
+
+def test_rank_0_dies():
+    for fault in ("start_die:rank=0", "start_die:rank=0:mpi=1"):
+        fails(fault, ["rank 0 of 2", host(), "has ended"], bound_s=LONG_BOUND_S)
+
+
+def test_each_start_has_the_bound():
+    fails("start_hang:rank=1", ["rank 1 of 2"], options=("--restarts", "1"), starts=2)
+
+
+def test_stopped_while_starting():
+    """A signal to `footplate run` counts at once; the bound isn't waited for."""
+    with Run(["comm.init_timeout_s=600"], env={"FOOTPLATE_FAULT": "start_hang:rank=1"}) as run:
+        wait_until(lambda: (run.record().get("state") == "starting"), 30, "the start")
+        run.process.send_signal(signal.SIGTERM)
+        assert run.finish(60) == 75, run.output()
+
+
+def test_slow_is_not_late():
+    """Within the bound nothing is said or ended."""
+    with Run(["comm.init_timeout_s=60", "train.steps=20"], env={"FOOTPLATE_FAULT": "late_start:rank=1:ms=2000"}) as run:
+        assert run.finish(90) == 0, run.output()
+
+
+if __name__ == "__main__":
+    main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
+          test_dies_after_mpi, test_rank_0_dies, test_each_start_has_the_bound, test_stopped_while_starting, test_slow_is_not_late])

@@ -1,0 +1,161 @@
+// Evaluation beside training: what it finds, and that training is as it would be without.
+#include "runtime/train/async_evaluation.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <latch>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "runtime/comm/sim/communicator.h"
+#include "tests/unit/train/fixtures.h"
+
+namespace footplate {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Rank;
+using testing::small_settings;
+
+/// What a run of two ranks left behind.
+struct Left {
+  std::set<std::uint64_t> hashes;
+  std::map<std::int64_t, Json> evaluations;  ///< lines of metrics, by step
+  std::vector<Json> warnings;
+};
+
+Left train_with(std::vector<std::string> assignments, const char* faults = nullptr) {
+  Left left;
+  if (faults != nullptr) setenv("FOOTPLATE_FAULT", faults, 1);
+  const auto hashes = testing::train(2, small_settings(assignments), {}, [&](Rank& rank) {
+    if (rank.communicator.rank() != 0) return;
+    left.warnings = rank.gate.events["warn"];
+    for (const Json& line : rank.sink.lines)
+      if (line.contains("eval/loss") || line.contains("eval/evaluation_failed"))
+        left.evaluations[line.at("step").get<std::int64_t>()] = line;
+  });
+  unsetenv("FOOTPLATE_FAULT");
+  left.hashes.insert(hashes.begin(), hashes.end());
+  return left;
+}
+
+TEST(AsyncEvaluation, ChangesNothingInTraining) {
+  const auto never = train_with({});
+  ASSERT_EQ(never.hashes.size(), 1U);
+  for (const char* every : {"eval.every=1", "eval.every=2", "eval.every=7"}) {
+    const auto left = train_with({"eval.async=true", every});
+    EXPECT_EQ(left.hashes, never.hashes) << every;
+    EXPECT_FALSE(left.evaluations.empty()) << every;
+  }
+}
+
+TEST(AsyncEvaluation, FindsWhatAnEvaluationInBetweenWouldFind) {
+  const auto between = train_with({"eval.every=1"});
+  const auto beside = train_with({"eval.every=1", "eval.async=true"});
+  for (const auto& [step, line] : beside.evaluations)
+    EXPECT_EQ(line.at("eval/loss"), between.evaluations.at(step).at("eval/loss")) << step;
+}
+
+TEST(AsyncEvaluation, OneThatFailsIsRecordedAndTrainingGoesOn) {
+  const auto never = train_with({});
+  for (const char* faults : {"eval_throw", "eval_nan", "eval_throw:rank=1", "eval_throw:rank=1:tries=1"}) {
+    const auto left = train_with({"eval.async=true", "eval.every=10"}, faults);
+    EXPECT_EQ(left.hashes, never.hashes) << faults;
+    ASSERT_EQ(left.evaluations.size(), 1U) << faults;
+  }
+  const auto all = train_with({"eval.async=true", "eval.every=10"}, "eval_throw").evaluations.at(10);
+  EXPECT_THAT(all.at("eval/reason").get<std::string>(), HasSubstr("rank 1: injected"));
+  const auto one = train_with({"eval.async=true", "eval.every=10"}, "eval_throw:rank=1").evaluations.at(10);
+  EXPECT_EQ(one.at("eval/partial"), 1);
+  const auto again =
+      train_with({"eval.async=true", "eval.every=10"}, "eval_throw:rank=1:tries=1").evaluations.at(10);
+  EXPECT_EQ(again.at("eval/retries"), 1);
+  EXPECT_FALSE(again.contains("eval/partial"));
+}
+
+/// A step of 5 ms, an evaluation of 180 ms: most that are due fall into one that is under way.
+TEST(AsyncEvaluation, WhatIsDueDuringOneIsLeftOutAndSaidSo) {
+  const auto left = train_with({"run.task=synthetic", "model.step_ms=5", "eval.async=true", "eval.every=1"});
+  ASSERT_FALSE(left.warnings.empty());
+  EXPECT_THAT(left.warnings[0].at("text").get<std::string>(), HasSubstr("is still under way"));
+  EXPECT_FALSE(left.evaluations.empty());
+}
+
+/// Its parameter is the loss of its one sample; the second rank's evaluation waits to be let go.
+class OneSample : public Task {
+ public:
+  explicit OneSample(std::latch* let_go = nullptr) : let_go_(let_go) {
+    const at::NoGradGuard no_grad;
+    parameters_.push_back({"loss", at::full({1}, 0.0F)});
+  }
+  const std::vector<Parameter>& parameters() const override { return parameters_; }
+  at::Tensor load(Slice) override { return {}; }
+  at::Tensor load_held_out(std::span<const std::int64_t>) override {
+    if (let_go_ != nullptr) let_go_->wait();
+    return parameters_.front().tensor;
+  }
+  std::int64_t held_out_samples() const override { return 2; }
+  Loss loss(const at::Tensor& batch) override { return {batch.sum(), 1}; }
+  double samples_per_epoch() const override { return 1; }
+
+ private:
+  std::latch* let_go_;
+  std::vector<Parameter> parameters_;
+};
+
+TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
+  std::latch let_go(1);
+  SimWorld world(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      Ledger ledger;
+      Progress progress;
+      const auto communicator = world.communicator(rank, ledger, progress);
+      AsyncEvaluation evaluation([&]() -> Result<std::unique_ptr<Task>> {
+        return std::make_unique<OneSample>(rank == 1 ? &let_go : nullptr);
+      });
+      OneSample training;
+      at::Tensor parameter = training.parameters().front().tensor;
+      parameter.fill_(3.0F);
+      evaluation.start(5, training.parameters(), *communicator, {0, 1, EvalMode::all});
+      parameter.fill_(100.0F);  // training goes on
+      EXPECT_TRUE(evaluation.under_way());
+      if (rank == 1) {
+        EXPECT_FALSE(evaluation.ready());
+        let_go.count_down();
+      }
+      const auto result = evaluation.finish(*communicator, {[] { return false; }, {}});
+      ASSERT_TRUE(result) << result.error().message;
+      EXPECT_EQ(result->loss, 3.0);
+      EXPECT_EQ(result->batches, 2);
+      EXPECT_EQ(evaluation.step(), 5);
+      EXPECT_FALSE(evaluation.under_way());
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(AsyncEvaluation, WithoutItsCopyThisRanksShareHasFailed) {
+  SimWorld world(1);
+  Ledger ledger;
+  Progress progress;
+  const auto communicator = world.communicator(0, ledger, progress);
+  AsyncEvaluation evaluation(
+      []() -> Result<std::unique_ptr<Task>> { return fail(ErrorKind::failed, "out of memory"); });
+  const OneSample training;
+  evaluation.start(5, training.parameters(), *communicator, {});
+  EXPECT_TRUE(evaluation.ready());
+  const auto result = evaluation.finish(*communicator, {[] { return false; }, {}});
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("out of memory"));
+}
+
+}  // namespace
+}  // namespace footplate
