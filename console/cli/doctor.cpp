@@ -131,7 +131,13 @@ Result<int> doctor(const DoctorOptions& options) {
   Report report(options.json);
   const auto memory = look_at_machine(report);
   auto trials = Trials::prepare(program_folder(), signals);
-  if (!trials) return tl::unexpected(trials.error());
+  if (!trials) {
+    Check check{
+        .name = "temporary files", .verdict = Verdict::to_mend, .found = trials.error().message, .mend = {}};
+    check.mend = "runs need a private folder there: ls -ld /tmp /tmp/footplate-*, and df -h /tmp";
+    report.add(check);
+    return report.close();
+  }
   const bool starts = look_at_libraries(*trials, report);
   const std::vector<std::function<Check()>> tries{
       [&] { return trials->fault_tolerance(); },

@@ -106,9 +106,11 @@ fs::path newest_checkpoint(const fs::path& directory) {
 Json settle(const fs::path& directory, const HowEnded& how, int restarts) {
   auto result = read_json_file(directory / "result.json");
   Json settled = result && result->is_object() ? *std::move(result) : written_for_the_ranks(directory, how);
-  // The ranks that remain know that one was lost, and not where it was.
-  if (result && !how.not_started.empty() && text_of(settled, "note").empty())
-    settled["note"] = how.not_started;
+  if (result && !how.not_started.empty()) {
+    // The ranks that remained have written that one was lost, but can't know which one, and where it was.
+    settled["note"] = text_of(settled, "reason");
+    settled["reason"] = how.not_started;
+  }
   settled["restarts"] = restarts;
   [[maybe_unused]] const auto written =
       write_json_file(directory / "result.json", settled);  // a full disk: the code still counts

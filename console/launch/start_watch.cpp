@@ -181,7 +181,8 @@ std::string StartWatch::patience(Clock::time_point now) {
   has_spoken_ = true;
   const auto missing = ranks_behind(read_starts(folders_.temporary, ranks_));
   if (missing.empty()) return {};
-  return "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front());
+  return "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front()) +
+         "; the start fails if it doesn't come" + bound();
 }
 
 std::optional<std::string> StartWatch::lost_rank() const {

@@ -59,10 +59,17 @@ TEST_F(ReadingsTest, GroupsOfVersion1) {
   write("sys/fs/cgroup/cpu,cpuacct/slurm/cpu.cfs_quota_us", "200000\n");
   write("sys/fs/cgroup/cpu,cpuacct/slurm/cpu.cfs_period_us", "100000\n");
   write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+  write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
   const auto limits = read_group_limits(root());
   EXPECT_EQ(limits.memory, 8 * kGibibyte);
   EXPECT_EQ(limits.memory_left, 7 * kGibibyte);
   EXPECT_EQ(limits.cores, 2.0);
+}
+
+TEST_F(ReadingsTest, NoLimitInVersion1) {
+  write("proc/self/cgroup", "4:memory:/\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_FALSE(read_group_limits(root()).memory);
 }
 
 TEST_F(ReadingsTest, AContainerSeesItsOwnGroupAtTheTop) {
@@ -117,7 +124,7 @@ TEST_F(ReadingsTest, Version6Alone) {
   write("proc/net/ipv6_route",
         zeros + " 00 " + zeros +
             " 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003 eth2\n" + zeros +
-            " 00 " + zeros + " 00 " + zeros + " ffffffff 00000001 00000000 00200200 lo\n");
+            " 00 " + zeros + " 00 " + zeros + " 00000000 00000001 00000000 00200201 lo\n");
   const auto network = read_network(root());
   ASSERT_TRUE(network.interface);
   EXPECT_EQ(network.interface->name, "eth2");

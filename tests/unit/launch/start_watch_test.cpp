@@ -124,6 +124,16 @@ TEST_F(Watched, AfterTheMeetingTheWaitCounts) {
   EXPECT_THAT(*why, HasSubstr("rank 1 of 2"));
 }
 
+TEST_F(Watched, ALongStartIsToldOnce) {
+  StartWatch watch(folder_, folders_, 2, 60);
+  arrives(0, 2, true, false);
+  arrives(1, 1, false, false);
+  EXPECT_EQ(watch.patience(begin_ + 10s), "");
+  EXPECT_THAT(watch.patience(begin_ + 20s),
+              AllOf(HasSubstr("waiting for rank 1: host"), HasSubstr("within 60 s")));
+  EXPECT_EQ(watch.patience(begin_ + 30s), "");
+}
+
 TEST_F(Watched, OnceReadyNothingIsBounded) {
   StartWatch watch(folder_, folders_, 2, 60);
   arrives(0, 2, true, false);
