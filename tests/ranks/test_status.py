@@ -45,6 +45,14 @@ def test_status_while_a_rank_is_stopped():
             wait_until(lambda: client.ask("status")["step"] > step + 5, 10, "training to go on")
 
 
+def test_nobody_is_called_silent_while_all_evaluate():
+    """Evaluations of seconds, in which no thread but control's is in MPI; heartbeats have to be heard in time all the same."""
+    with Run(["model.step_ms=160", "train.steps=2", "eval.every=1", "sched.warmup_steps=0", "run.threads=1"], ranks=2) as run:
+        assert run.finish(120) == 0, run.output()
+        silent = [event["data"]["text"] for event in run.lines("events.jsonl") if event["topic"] == "rank"]
+        assert not silent, silent
+
+
 def test_an_order_says_whom_it_waits_for():
     with Run(["model.step_ms=10", "train.steps=1000000"], ranks=2) as run:
         client = run.wait_for_step(5)
@@ -61,4 +69,4 @@ def test_an_order_says_whom_it_waits_for():
 
 
 if __name__ == "__main__":
-    main([test_status_while_a_rank_is_stopped, test_an_order_says_whom_it_waits_for])
+    main([test_status_while_a_rank_is_stopped, test_nobody_is_called_silent_while_all_evaluate, test_an_order_says_whom_it_waits_for])
