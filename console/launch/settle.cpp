@@ -104,9 +104,10 @@ fs::path newest_checkpoint(const fs::path& directory) {
 }
 
 Json settle(const fs::path& directory, const HowEnded& how, int restarts) {
-  auto result = read_json_file(directory / "result.json");
-  Json settled = result && result->is_object() ? *std::move(result) : written_for_the_ranks(directory, how);
-  if (result && !how.not_started.empty()) {
+  const auto result = read_json_file(directory / "result.json");
+  const bool by_the_ranks = result && result->is_object();
+  Json settled = by_the_ranks ? *result : written_for_the_ranks(directory, how);
+  if (by_the_ranks && !how.not_started.empty()) {
     // The ranks that remained have written that one was lost, but can't know which one, and where it was.
     settled["note"] = text_of(settled, "reason");
     settled["reason"] = how.not_started;
