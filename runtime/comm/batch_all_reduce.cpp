@@ -1,8 +1,10 @@
 #include "runtime/comm/batch_all_reduce.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <new>
+#include <mutex>
+#include <utility>
 
 namespace footplate {
 namespace {
@@ -41,6 +43,26 @@ void scatter(const Fused& fused) {
   }
 }
 
+using Works = std::vector<std::unique_ptr<Work>>;
+
+bool all_done(const Works& works) {
+  return std::all_of(works.begin(), works.end(), [](const auto& work) { return work->done(); });
+}
+
+/// Keeps what a backend still writes into until its operations are done: those that are go whenever another
+/// batch is given up. Never destroyed: a backend's thread may outlive main().
+void keep_until_done(std::vector<Fused> fused, Works works) {
+  struct Kept {
+    std::vector<Fused> fused;
+    Works works;
+  };
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<Kept>;
+  const std::lock_guard lock(mutex);
+  std::erase_if(kept, [](const Kept& one) { return all_done(one.works); });
+  kept.push_back({std::move(fused), std::move(works)});
+}
+
 class BatchWork : public Work {
  public:
   BatchWork(Communicator& communicator, const std::vector<Buffer>& buffers, ReduceOp op, const char* name) {
@@ -50,15 +72,10 @@ class BatchWork : public Work {
   }
 
   ~BatchWork() override {
-    // The backend still writes into what isn't done: better lost than freed under it.
-    if (!done()) new (std::nothrow) std::vector<Fused>(std::move(fused_));
+    if (!done()) keep_until_done(std::move(fused_), std::move(works_));
   }
 
-  bool done() const override {
-    for (const auto& work : works_)
-      if (!work->done()) return false;
-    return true;
-  }
+  bool done() const override { return all_done(works_); }
 
   Result<void> wait(Clock::time_point deadline) override {
     for (const auto& work : works_)
@@ -70,7 +87,7 @@ class BatchWork : public Work {
 
  private:
   std::vector<Fused> fused_;  ///< until its results are back
-  std::vector<std::unique_ptr<Work>> works_;
+  Works works_;
 };
 
 }  // namespace
