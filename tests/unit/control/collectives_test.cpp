@@ -237,7 +237,7 @@ using Outcomes = std::map<int, std::vector<std::string>>;
 
 /// A run whose eval.now is a meeting, to which `late` says how late each rank comes.
 SimRun::Options meeting_ranks(int count, milliseconds bound, std::mutex& mutex, Outcomes& outcomes,
-                              std::function<milliseconds(int rank)> late) {
+                              const std::function<milliseconds(int rank)>& late) {
   SimRun::Options options;
   options.ranks = count;
   options.call = [&mutex, &outcomes, bound, late](int rank, const Call&, std::int64_t step,
