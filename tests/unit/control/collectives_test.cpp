@@ -237,7 +237,7 @@ using Outcomes = std::map<int, std::vector<std::string>>;
 
 /// A run whose eval.now is a meeting, to which `late` says how late each rank comes.
 SimRun::Options meeting_ranks(int count, milliseconds bound, std::mutex& mutex, Outcomes& outcomes,
-                              std::function<milliseconds(int rank)> late) {
+                              const std::function<milliseconds(int rank)>& late) {
   SimRun::Options options;
   options.ranks = count;
   options.call = [&mutex, &outcomes, bound, late](int rank, const Call&, std::int64_t step,
@@ -269,7 +269,7 @@ TEST(Meeting, IsHeldByAllRanksWhateverTheDelays) {
 TEST(Meeting, ThatOneRankDoesNotComeToIsSkippedByAll) {
   std::mutex mutex;
   Outcomes outcomes;
-  SimRun run(meeting_ranks(3, milliseconds(50), mutex, outcomes,
+  SimRun run(meeting_ranks(3, milliseconds(500), mutex, outcomes,
                            [](int rank) { return rank == 2 ? std::chrono::hours(1) : milliseconds(0); }));
   run.order("a", Json::object(), {"eval.now"});
   run.order("b", Json::object(), {"eval.now"});
@@ -280,9 +280,9 @@ TEST(Meeting, ThatOneRankDoesNotComeToIsSkippedByAll) {
   for (const auto& [rank, seen] : outcomes) {
     EXPECT_EQ(seen, outcomes[0]) << "the same on all ranks";
     ASSERT_EQ(seen.size(), 2U);
-    EXPECT_THAT(
-        seen[0],
-        HasSubstr("rank 2 didn't come to the reduction of an evaluation within 0.05 s; rank 2: step"));
+    // On a busy machine another one may be late as well: "rank 1, 2 didn't come".
+    EXPECT_THAT(seen,
+                ::testing::Each(HasSubstr("2 didn't come to the reduction of an evaluation within 0.5 s")));
   }
 }
 
