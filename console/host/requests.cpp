@@ -11,11 +11,11 @@
 namespace footplate::host {
 namespace {
 
-constexpr double kOrderTimeout_s = 30;                       ///< where a request doesn't say
-constexpr std::size_t kNameShown = 64;                       ///< of a name that nothing has
-constexpr std::chrono::milliseconds kFresh{100};             ///< a younger status is told as it is
-constexpr std::chrono::milliseconds kRankAnswers{100};       ///< else rank 0 is silent, and so it is said
-constexpr std::chrono::milliseconds kBusyRankAnswers{1000};  ///< where only other processes may hold it up
+constexpr double kOrderTimeout_s = 30;                      ///< where a request doesn't say
+constexpr std::size_t kNameShown = 64;                      ///< of a name that nothing has
+constexpr std::chrono::milliseconds kFresh{100};            ///< a younger status is told as it is
+constexpr std::chrono::milliseconds kRankAnswers{100};      ///< else rank 0 is silent, and so it is said
+constexpr std::chrono::milliseconds kBusyRankAnswers{300};  ///< where only other processes may hold it up
 
 constexpr std::chrono::seconds kRanksAnswer{3};  ///< more than rank 0 waits for the others
 

