@@ -234,7 +234,9 @@ void Attachment::said(const Json& message) {
   const std::string topic = text_of(message, "topic");
   const auto data = message.find("data");
   if (data == message.end() || !data->is_object()) return;
-  if (topic == "metrics" && data->contains("step")) status_["step"] = (*data)["step"];
+  // Not an evaluation's line: one beside training is of a step that lies behind.
+  if (topic == "metrics" && data->contains("step") && data->contains("train/loss"))
+    status_["step"] = (*data)["step"];
   if (topic == "order") last_order_ = std::max(last_order_, order_number(*data));
   if (topic == "run" && data->contains("state")) status_["state"] = (*data)["state"];
   if (topic == "run" || topic == "rank") status_due_ = {};

@@ -56,7 +56,9 @@ std::string eval_text(const Json& data) {
     const std::string why = text_of(data, "reason") + error_message(data);
     return at + " failed" + (why.empty() ? "" : ": " + why);
   }
-  return at + part(data, "loss", "loss") + part(data, "best", "best") + part(data, "seconds", "", " s") +
+  const bool has_best = std::isfinite(number_of(data, "best"));  // none yet: infinity
+  return at + part(data, "loss", "loss") + (has_best ? part(data, "best", "best") : "") +
+         part(data, "seconds", "", " s") +
          (flag_of(data, "partial")
               ? " · partial, " + whole(data, "batches") + " of " + whole(data, "batches_wanted") + " batches"
               : "") +

@@ -116,7 +116,6 @@ std::string explain_all(const std::vector<RankStart>& ranks, const std::string& 
   if (ranks.front().arrival) place = ranks.front().arrival->place;
   const std::string count =
       ranks.size() == 1 ? "the only rank" : "all " + std::to_string(ranks.size()) + " ranks";
-  if (!all_wait(ranks)) return count + " " + describe(ranks.front()) + within;
   return count + (ranks.size() == 1 ? " is" : " are") + " in " + place + " and none comes out of it" +
          within +
          "; check: can the hosts reach each other (firewall, network interface), and what footplate doctor "
@@ -150,7 +149,7 @@ std::vector<RankStart> ranks_behind(const std::vector<RankStart>& ranks) {
 std::string explain_missing(const std::vector<RankStart>& ranks, const std::string& within) {
   std::vector<RankStart> missing = ended(ranks);
   if (missing.empty()) missing = ranks_behind(ranks);
-  if (missing.empty() && ranks.size() == 1 && !all_wait(ranks)) missing = ranks;
+  if (missing.empty() && !all_wait(ranks)) missing = ranks;
   if (missing.empty()) return explain_all(ranks, within);
   std::string text = (missing.size() == 1 ? "rank " : "ranks ") + numbers(missing) + " of " +
                      std::to_string(ranks.size()) + (missing.size() == 1 ? " has" : " have") +

@@ -218,7 +218,13 @@ std::string Session::cancel(StagedOrder& order, int call) {
   if (order.state() != "applied") return name_of(order) + " was " + order.state() + " already";
   if (call < 0)
     return name_of(order) + " has been applied already; undo() puts back what your last order changed";
-  ask("cancel", {{"order", order.report.value("id", order.order.id)}, {"call", call}});
+  const Json key = {{"order", order.report.value("id", order.order.id)}, {"call", call}};
+  Json question = key;
+  question["timeout_s"] = 0;
+  const Json now = ask("wait_call", std::move(question));
+  if (is_final_call_state(now.value("state", "")))
+    return now.value("action", "the call") + " is " + now.value("state", "") + " already";
+  ask("cancel", key);
   return {};
 }
 

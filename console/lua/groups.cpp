@@ -217,7 +217,7 @@ int group_json(lua_State* state) {
 enum class Fields { assigned, forced, expected };
 
 void stage_fields(lua_State* state, int table, const std::string& group, Fields kind,
-                  bool inner_table = false) {
+                  std::set<std::string>& seen, bool inner_table = false) {
   Session& session = session_of(state);
   for (lua_pushnil(state); lua_next(state, table) != 0; lua_pop(state, 1)) {
     if (lua_type(state, -2) != LUA_TSTRING) throw ScriptError("set takes named values: { every = 10 }");
@@ -226,10 +226,12 @@ void stage_fields(lua_State* state, int table, const std::string& group, Fields 
     const bool inner = group.empty() && key.find('.') == std::string::npos && lua_istable(state, -1);
     if (!inner_table && (key == "expect" || key == "force") && kind != Fields::expected) continue;
     if (inner) {
-      stage_fields(state, lua_gettop(state), key, kind, /*inner_table=*/true);
+      stage_fields(state, lua_gettop(state), key, kind, seen, /*inner_table=*/true);
       continue;
     }
     if (session.schema().setting(name) == nullptr) throw ScriptError(unknown_member(session.schema(), name));
+    // A table has no order: which of the two would count is chance.
+    if (!seen.insert(name).second) throw ScriptError("set{} names " + name + " twice");
     const Json value = json_at(state, -1);
     const auto staged =
         kind == Fields::expected ? session.stage().expect(name, value) : session.stage().assign(name, value);
@@ -248,9 +250,14 @@ void stage_table(lua_State* state, int index, const std::string& group) {
   try {
     const int force = lua_getfield(state, index, "force");
     if (force != LUA_TNIL && force != LUA_TBOOLEAN) throw ScriptError("force is true or false");
-    stage_fields(state, index, group, lua_toboolean(state, -1) != 0 ? Fields::forced : Fields::assigned);
-    if (lua_getfield(state, index, "expect") == LUA_TTABLE)
-      stage_fields(state, lua_gettop(state), group, Fields::expected);
+    std::set<std::string> assigned, expected;
+    stage_fields(state, index, group, lua_toboolean(state, -1) != 0 ? Fields::forced : Fields::assigned,
+                 assigned);
+    const int expect = lua_getfield(state, index, "expect");
+    if (expect != LUA_TNIL && expect != LUA_TTABLE)
+      throw ScriptError(
+          "expect is a table of what settings have to be before, as in expect = { [\"log.every\"] = 50 }");
+    if (expect == LUA_TTABLE) stage_fields(state, lua_gettop(state), group, Fields::expected, expected);
     lua_pop(state, 2);
   } catch (...) {  // together or not at all, also where a pcall goes on after the error
     stage.restore(before);

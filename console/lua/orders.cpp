@@ -75,7 +75,11 @@ int handle_index(lua_State* state) {
   if (key != "state" && key != "result" && key != "error" && key != "step")
     throw ScriptError("a handle has :wait(), :cancel(), .state, .result, .error, .step and .order, not '" +
                       key + "'");
-  push_json(state, handle_report(session_of(state), handle).value(key, Json()));
+  Json value = handle_report(session_of(state), handle).value(key, Json());
+  const Json applied = handle.order->report.value("applied", Json());
+  if (key == "step" && applied.is_object()) value = applied.value("step", Json());
+  if (key == "result" && handle.call < 0) value = applied;
+  push_json(state, value);
   return 1;
 }
 
@@ -215,23 +219,60 @@ std::vector<Moved> asked_for(const Json& report) {
   return moved;
 }
 
-/// Puts back what this user's last order changed, if nobody has touched it since.
-int undo(lua_State* state) {
-  Session& session = session_of(state);
-  const Json reports = session.look("orders");
+std::uint64_t id_of(const Json& report) {
+  return report.value("id", std::uint64_t{0});
+}
+
+/// Orders that `user` gave, rather than a rule or a job in the user's name, and that came to something.
+std::vector<Json> given_orders(const Json& reports, const std::string& user) {
+  std::vector<Json> own;
+  for (const auto& report : reports) {
+    const Json order = report.value("order", Json::object());
+    const std::string state = report.value("state", "");
+    const bool nothing = state == "refused" || state == "aborted" || state == "withdrawn";
+    if (!nothing && order.value("user", "") == user && given_by(user, order.value("session", "")) == user)
+      own.push_back(report);
+  }
+  return own;
+}
+
+/// The one that changed settings last; null where none did.
+const Json* last_that_moved(const std::vector<Json>& reports) {
   const Json* last = nullptr;
   std::int64_t last_step = -1;
   for (const auto& report : reports) {
     if (report.value("state", "") != "applied" || asked_for(report).empty()) continue;
-    if (report["order"].value("user", "") != session.greeting().user) continue;
     const auto step = report["applied"].value("step", std::int64_t{0});
-    if (step < last_step || (step == last_step && report.value("id", 0) < last->value("id", 0))) continue;
+    if (step < last_step || (step == last_step && id_of(report) < id_of(*last))) continue;
     last = &report;
     last_step = step;
   }
-  if (last == nullptr)
-    throw ScriptError("there is no order of " + session.greeting().user + " that changed a setting");
-  const std::string name = "order " + std::to_string(last->value("id", std::uint64_t{0}));
+  return last;
+}
+
+/// What somebody means by undo() is the order given last. Where that is one that can't be put back, an older
+/// one may not be meant, an undo() least of all: what it took away must not come again.
+void refuse_another(const std::vector<Json>& reports, const Json& last) {
+  const auto newest = std::ranges::max_element(reports, {}, id_of);
+  if (id_of(*newest) == id_of(last)) return;
+  const std::string number = std::to_string(id_of(*newest));
+  if (newest->value("state", "") == "committed")
+    throw ScriptError("order " + number + " came last and waits for its step: orders[" + number +
+                      "]:cancel() withdraws it");
+  if (last["order"].value("source", "").find("undo") != std::string::npos)
+    throw ScriptError("order " + std::to_string(id_of(last)) + " was an undo() already, and order " + number +
+                      ", given after it, changed no setting that could be put back; orders() shows both");
+}
+
+/// Puts back what this user's last order changed, if nobody has touched it since.
+int undo(lua_State* state) {
+  Session& session = session_of(state);
+  const std::string& user = session.greeting().user;
+  const std::vector<Json> reports = given_orders(session.look("orders"), user);
+  const Json* last = last_that_moved(reports);
+  if (last == nullptr) throw ScriptError("there is no order of " + user + " that changed a setting");
+  refuse_another(reports, *last);
+  const std::string name = "order " + std::to_string(id_of(*last));
   const auto moved = asked_for(*last);
   for (const Moved& item : moved)
     if (to_json(session.settings().value(item.name)) != to_json(item.after))

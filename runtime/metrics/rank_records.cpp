@@ -12,13 +12,13 @@ Result<void> write_result(const std::filesystem::path& directory, const Json& re
   return replace_json_file(directory / "result.json", result, /*durable=*/true);
 }
 
-RankRecords::RankRecords(std::filesystem::path directory, int rank, std::int64_t steps)
-    : directory_(std::move(directory)), rank_(rank), steps_(steps) {}
+RankRecords::RankRecords(std::filesystem::path directory, std::int64_t steps)
+    : directory_(std::move(directory)), steps_(steps) {}
 
 Result<std::unique_ptr<RankRecords>> RankRecords::open(const std::filesystem::path& directory, int rank,
                                                        int start, const Settings& settings) {
   ::mkdir((directory / "log").c_str(), 0700);  // there already, or opening the log says why it isn't
-  std::unique_ptr<RankRecords> records(new RankRecords(directory, rank, settings.integer("train.steps")));
+  std::unique_ptr<RankRecords> records(new RankRecords(directory, settings.integer("train.steps")));
   // Before any file is opened: where stdout is closed, the next one would take its number.
   if (rank == 0) records->printer_ = std::make_unique<LinePrinter>(STDOUT_FILENO);
   auto log =

@@ -47,12 +47,11 @@ class RankRecords final : public Sink {
   Json eval_loss() const;
 
  private:
-  RankRecords(std::filesystem::path directory, int rank, std::int64_t steps);
+  RankRecords(std::filesystem::path directory, std::int64_t steps);
   void follow(const Json& moved);
   void print(const std::string& topic, const Json& data);
 
   const std::filesystem::path directory_;
-  const int rank_;
   std::atomic<std::int64_t> steps_;
   std::atomic<std::uint64_t> last_order_{0};
   mutable std::mutex mutex_;

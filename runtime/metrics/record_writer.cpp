@@ -76,7 +76,7 @@ void RecordWriter::event(std::string topic, Json data) {
   wanted_.notify_one();
 }
 
-void RecordWriter::run(Json fields) {
+void RecordWriter::run(const Json& fields) {
   std::lock_guard lock(mutex_);
   queued_.run.update(fields);
   wanted_.notify_one();

@@ -47,7 +47,7 @@ class RecordWriter {
   /// numbers go on from the file's last; one that is missing there was refused by the disk.
   void event(std::string topic, Json data);
   /// Members of run.json to set, soon.
-  void run(Json fields);
+  void run(const Json& fields);
   void set_flush_every(int lines);
 
   /// Returns once everything queued before has been handed to the disk.

@@ -166,13 +166,12 @@ void Trainer::Loop::note_best(std::int64_t step, std::int64_t batches, const Res
 }
 
 Json Trainer::Loop::describe(std::int64_t step, const EvalResult& result) const {
-  const double best = result.partial() ? best_eval_loss_ : std::min(best_eval_loss_, result.loss);
   Json data = {{"step", step},
                {"loss", number_to_json(result.loss)},
                {"tokens", result.tokens},
                {"batches", result.batches},
                {"seconds", result.seconds},
-               {"best", number_to_json(best)}};
+               {"best", number_to_json(best_eval_loss_)}};
   if (result.retries > 0) data.update({{"retries", result.retries}, {"reason", result.reason}});
   if (result.partial()) data.update({{"partial", true}, {"batches_wanted", result.batches_wanted}});
   return data;
@@ -226,8 +225,10 @@ void Trainer::Loop::finish_evaluation() {
 void Trainer::Loop::give_up_evaluation() {
   if (!async_evaluation_.under_way()) return;
   async_evaluation_.give_up();
-  if (rank() == 0)
-    log(fmt::format("step {}: the evaluation of step {} was given up", step_, async_evaluation_.step()));
+  const std::string text = fmt::format("step {}: the evaluation of step {} was given up: the run ends", step_,
+                                       async_evaluation_.step());
+  if (rank() == 0) log(text);
+  publish("warn", {{"kind", "evaluation"}, {"step", step_}, {"text", text}});
 }
 
 void Trainer::Loop::record(std::int64_t step, const Result<EvalResult>& result) {

@@ -121,6 +121,33 @@ TEST_F(LuaOrders, CancelSaysWhereThereIsNothingToCancel) {
   EXPECT_THAT(text_of("return select(2, orders[2]:cancel())"), HasSubstr("order 2 was withdrawn already"));
 }
 
+TEST_F(LuaOrders, UndoMeansTheOrderGivenLast) {
+  text_of("log.every = 10");
+  text_of("undo()");
+  text_of("eval.now()");
+  EXPECT_THAT(error_of("undo()"), HasSubstr("order 2 was an undo() already, and order 3"));
+  EXPECT_EQ(text_of("return log.every"), "50");
+  text_of("log.every = 20");
+  text_of("at(20000, { log = { every = 1 } })");
+  EXPECT_THAT(error_of("undo()"), HasSubstr("orders[5]:cancel() withdraws it"));
+  EXPECT_EQ(text_of("return log.every"), "20");
+}
+
+TEST_F(LuaOrders, AHandleHasStepAndResult) {
+  EXPECT_EQ(text_of("local h = eval.now() h:wait() return h.step"), "12041");
+  EXPECT_EQ(text_of("log.every = 10"), "");
+  EXPECT_EQ(text_of("return orders[2].step .. ' ' .. orders[2].result.ranks"), "12041 8");
+  EXPECT_THAT(text_of("local h = eval.now() h:wait() return select(2, h:cancel())"),
+              HasSubstr("eval.now is done already"));
+}
+
+TEST_F(LuaOrders, WhatASetSaysTwiceOrWronglyIsAnError) {
+  EXPECT_THAT(error_of("set{ log = { every = 34 }, ['log.every'] = 35 }"),
+              HasSubstr("names log.every twice"));
+  EXPECT_THAT(error_of("log.set{ every = 34, expect = 50 }"), HasSubstr("expect is a table"));
+  EXPECT_TRUE(console.orders.empty());
+}
+
 TEST_F(LuaOrders, AreWalkedByPairs) {
   text_of("log.every = 10");
   text_of("log.every = 20");

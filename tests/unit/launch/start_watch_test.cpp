@@ -69,6 +69,12 @@ TEST(StartWatchTest, AllInOneWaitBlamesTheNetwork) {
   EXPECT_THAT(text, AllOf(HasSubstr("all 2 ranks are in MPI's start"), HasSubstr("firewall")));
 }
 
+TEST(StartWatchTest, AllThatHangEachByItselfAreNamed) {
+  const auto text =
+      explain_missing({at(0, 1, "before MPI starts", false), at(1, 1, "before MPI starts", false)}, kWithin);
+  EXPECT_THAT(text, AllOf(HasSubstr("ranks 0, 1 of 2 have not arrived within 60 s"), HasSubstr("; check: ")));
+}
+
 /// A start with files in a folder of its own, and a clock that the test moves.
 class Watched : public testing::Test {
  protected:
