@@ -43,6 +43,8 @@ def test_status_while_a_rank_is_stopped():
             wait_until(lambda: not client.ask("status")["notes"], 10, "the note to go away")
             step = client.ask("status")["step"]
             wait_until(lambda: client.ask("status")["step"] > step + 5, 10, "training to go on")
+            # Heartbeats that found rank 0 stopped were not sent: the next rank is stopped once its own has come again.
+            wait_until(lambda: all(entry["silent_s"] < 0.7 for entry in client.ask("status")["ranks"]), 10, "everybody's heartbeat")
 
 
 def test_nobody_is_called_silent_while_all_evaluate():
