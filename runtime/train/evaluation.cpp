@@ -55,6 +55,8 @@ struct Part {
 struct Try {
   int number = 0;
   std::int64_t batch_size = 1;
+
+  Try next() const { return {number + 1, std::max<std::int64_t>(1, batch_size / 2)}; }
 };
 
 /// This rank's part of the chosen samples: the same in every try.
@@ -148,6 +150,17 @@ tl::unexpected<Error> skipped(const Error& error, const Sums& local, int rank) {
   return fail(error.kind, text);
 }
 
+/// From this rank's part to that of all ranks. Errors: one didn't come (timed_out), one gives up (refused).
+Result<void> meet_and_reduce(Communicator& communicator, const std::function<Result<void>()>& meet,
+                             Part& part) {
+  if (meet)
+    if (const auto met = meet(); !met) return skipped(met.error(), part.sums, communicator.rank());
+  if (auto done = part.reduce(communicator); !done) return done;
+  if (part.verdict.abandoning_ranks > 0)
+    return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
+  return {};
+}
+
 }  // namespace
 
 Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
@@ -155,13 +168,10 @@ Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPl
   const auto start = std::chrono::steady_clock::now();
   EvalResult result;
   Part part;
-  for (Try now{0, plan.batch_size};; now = {now.number + 1, std::max<std::int64_t>(1, now.batch_size / 2)}) {
+  for (Try now{0, plan.batch_size};; now = now.next()) {
     const std::string reason = try_once(task, communicator, plan, now, ports.abandon, part);
-    if (ports.meet)
-      if (const auto met = ports.meet(); !met) return skipped(met.error(), part.sums, communicator.rank());
-    if (const auto done = part.reduce(communicator); !done) return tl::unexpected(done.error());
-    if (part.verdict.abandoning_ranks > 0)
-      return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
+    if (const auto met = meet_and_reduce(communicator, ports.meet, part); !met)
+      return tl::unexpected(met.error());
     result.retries = now.number;
     if (part.verdict.failed_ranks == 0) break;
     auto reasons = gather_reasons(communicator, reason);
@@ -186,7 +196,7 @@ EvalShare evaluate_share(Task& task, const Communicator& communicator, const Eva
   const auto start = std::chrono::steady_clock::now();
   EvalShare share;
   Part part;
-  for (Try now{0, plan.batch_size};; now = {now.number + 1, std::max<std::int64_t>(1, now.batch_size / 2)}) {
+  for (Try now{0, plan.batch_size};; now = now.next()) {
     const std::string reason = try_once(task, communicator, plan, now, abandon, part);
     if (!reason.empty()) share.reason = reason;
     share.retries = now.number;
@@ -207,11 +217,7 @@ Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& sh
                                  const std::function<Result<void>()>& meet) {
   Part part{{share.loss, share.tokens, share.batches, share.batches_wanted},
             {share.failed_ranks, share.abandoning_ranks}};
-  if (meet)
-    if (const auto met = meet(); !met) return skipped(met.error(), part.sums, communicator.rank());
-  if (const auto done = part.reduce(communicator); !done) return tl::unexpected(done.error());
-  if (part.verdict.abandoning_ranks > 0)
-    return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
+  if (const auto met = meet_and_reduce(communicator, meet, part); !met) return tl::unexpected(met.error());
   std::array<double, 2> most{share.retries, share.seconds};
   const Buffer buffer{most.data(), most.size(), DataType::float64};
   if (const auto done = communicator.all_reduce(buffer, ReduceOp::max, "eval times")->wait(); !done)
