@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "runtime/comm/sim/communicator.h"
 #include "tests/unit/train/fixtures.h"
@@ -111,35 +110,27 @@ class OneSample : public Task {
 
 TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
   std::latch let_go(1);
-  SimWorld world(2);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      Ledger ledger;
-      Progress progress;
-      const auto communicator = world.communicator(rank, ledger, progress);
-      AsyncEvaluation evaluation([&]() -> Result<std::unique_ptr<Task>> {
-        return std::make_unique<OneSample>(rank == 1 ? &let_go : nullptr);
-      });
-      OneSample training;
-      at::Tensor parameter = training.parameters().front().tensor;
-      parameter.fill_(3.0F);
-      evaluation.start(5, training.parameters(), *communicator, {0, 1, EvalMode::all});
-      parameter.fill_(100.0F);  // training goes on
-      EXPECT_TRUE(evaluation.under_way());
-      if (rank == 1) {
-        EXPECT_FALSE(evaluation.ready());
-        let_go.count_down();
-      }
-      const auto result = evaluation.finish(*communicator, {[] { return false; }, {}});
-      ASSERT_TRUE(result) << result.error().message;
-      EXPECT_EQ(result->loss, 3.0);
-      EXPECT_EQ(result->batches, 2);
-      EXPECT_EQ(evaluation.step(), 5);
-      EXPECT_FALSE(evaluation.under_way());
+  testing::run_ranks(2, [&](int rank, Communicator& communicator, Progress&) {
+    AsyncEvaluation evaluation([&]() -> Result<std::unique_ptr<Task>> {
+      return std::make_unique<OneSample>(rank == 1 ? &let_go : nullptr);
     });
-  }
-  for (auto& thread : threads) thread.join();
+    OneSample training;
+    at::Tensor parameter = training.parameters().front().tensor;
+    parameter.fill_(3.0F);
+    evaluation.start(5, training.parameters(), communicator, {0, 1, EvalMode::all});
+    parameter.fill_(100.0F);  // training goes on
+    EXPECT_TRUE(evaluation.under_way());
+    if (rank == 1) {
+      EXPECT_FALSE(evaluation.ready());
+      let_go.count_down();
+    }
+    const auto result = evaluation.finish(communicator, {[] { return false; }, {}});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->loss, 3.0);
+    EXPECT_EQ(result->batches, 2);
+    EXPECT_EQ(evaluation.step(), 5);
+    EXPECT_FALSE(evaluation.under_way());
+  });
 }
 
 TEST(AsyncEvaluation, WithoutItsCopyThisRanksShareHasFailed) {

@@ -26,6 +26,8 @@ std::string corpus_path() {
   return path.string();
 }
 
+}  // namespace
+
 void run_ranks(int world_size, const std::function<void(int rank, Communicator&, Progress&)>& body) {
   SimWorld world(world_size);
   std::vector<std::thread> threads;
@@ -39,8 +41,6 @@ void run_ranks(int world_size, const std::function<void(int rank, Communicator&,
   }
   for (auto& thread : threads) thread.join();
 }
-
-}  // namespace
 
 StepGate::Verdict FreeGate::enter(std::int64_t step) {
   if (const auto change = changes_.find(step); change != changes_.end()) {

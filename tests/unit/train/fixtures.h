@@ -78,6 +78,9 @@ class MemorySink : public Sink {
 /// A tiny model on a text of its own, or the synthetic task: defaults, then "name=value" texts.
 Settings small_settings(const std::vector<std::string>& assignments = {});
 
+/// Runs `body` on a thread for each rank of a simulated world, until all have returned.
+void run_ranks(int world_size, const std::function<void(int rank, Communicator&, Progress&)>& body);
+
 /// One rank of a simulated world, with everything a trainer needs.
 struct Rank {
   Communicator& communicator;
