@@ -30,6 +30,8 @@ constexpr ExitCode exit_code_for(ErrorKind kind) {
       return ExitCode::timed_out;
     case ErrorKind::failed:
       return ExitCode::failed;
+    case ErrorKind::lost:
+      return ExitCode::resumable;
   }
   return ExitCode::failed;
 }

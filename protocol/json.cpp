@@ -93,6 +93,8 @@ std::string_view to_string(ErrorKind kind) {
       return "timed_out";
     case ErrorKind::failed:
       return "failed";
+    case ErrorKind::lost:
+      return "lost";
   }
   return "failed";
 }

@@ -14,6 +14,7 @@ enum class ErrorKind {
   refused,      ///< understood, and turned down (role, state, a rank said no)
   timed_out,    ///< no outcome within the time the caller gave
   failed,       ///< everything else: the operating system, a file, the run itself
+  lost,         ///< a rank is gone, and what was under way with it came to nothing; recovery decides
 };
 
 /// An error for a person: what, where, what is allowed, the nearest name, what to try next.

@@ -73,7 +73,7 @@ std::int64_t count_wrong(const float* values, std::int64_t elements, int world_s
 Result<Json> reduce(MpiSession& session, std::int64_t elements) {
   Ledger ledger;
   Progress progress;
-  MpiCommunicator communicator(session.data(), ledger, progress);
+  MpiCommunicator communicator(session, ledger, progress);
   const std::unique_ptr<float[]> values(new float[static_cast<std::size_t>(elements)]);
   for (std::int64_t i = 0; i < elements; ++i)
     values[static_cast<std::size_t>(i)] = static_cast<float>(session.rank() + 1 + i % kPattern);

@@ -24,6 +24,7 @@
 #include "runtime/comm/mpi/channel.h"
 #include "runtime/comm/mpi/communicator.h"
 #include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/world.h"
 #include "runtime/control/control.h"
 #include "runtime/control/fault.h"
 #include "runtime/control/schema_table.h"
@@ -143,7 +144,7 @@ class Rank {
     injure_start(session_->rank(), /*has_mpi=*/true);
     if (const auto late = fault("late_start", session_->rank()))
       std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
-    communicator_ = std::make_unique<MpiCommunicator>(session_->data(), ledger_, progress_);
+    communicator_ = std::make_unique<MpiCommunicator>(*session_, ledger_, progress_);
     arrival_.waits_in("the exchange of process ids");
     if (auto gathered = gather_pids(); !gathered) return gathered;
     arrival_.is_at("reading its configuration");
@@ -186,7 +187,9 @@ class Rank {
   // --- build: records, resume, trainer, control ---
 
   Result<void> build() {
-    started_ = iso_time(std::chrono::system_clock::now());
+    const auto started = from_rank_0(*communicator_, iso_time(std::chrono::system_clock::now()));
+    if (!started) return tl::unexpected(started.error());
+    started_ = *started;  // the same text on all: whoever is rank 0 later goes on with one record
     arrival_.is_at("opening its logs");
     auto records = RankRecords::open(options_.run_directory, session_->rank(), options_.start, settings_);
     if (auto opened = meet(records ? Result<void>() : tl::unexpected(records.error())); !opened)
@@ -284,10 +287,14 @@ class Rank {
     if (const fs::path folder = doorbell_directory(); session_->rank() == 0 && !folder.empty())
       if ((step_file_ = StepFile::make(folder, trainer_->step()))) progress_.mirror(step_file_->step());
     channel_ = make_mpi_channel(*session_, doorbell_directory());
+    world_ = std::make_unique<MpiWorld>(*session_, *communicator_, *channel_);
     ControlOptions control;
     control.schema = schema_;
     control.settings = settings_;
     control.channel = channel_.get();
+    if (session_->world_size() > 1) control.world = world_.get();
+    control.on_world = [this](const Membership& members, bool leads) { return take_place(members, leads); };
+    control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;
     control.ledger = &ledger_;
     control.run = {record_.value("name", ""),
@@ -298,8 +305,7 @@ class Rank {
                    user_name(),
                    started_};
     control.observer = [this](const std::string& topic, const Json& data) { records_->observe(topic, data); };
-    if (options_.console && session_->rank() == 0)
-      control.console_program = program_beside("footplate-console");
+    if (options_.console) control.console_program = program_beside("footplate-console");
     control.first_order_id = std::max({last_order_, ahead_.last_id,
                                        last_journaled_order(options_.run_directory / "journal.lua")}) +
                              1;
@@ -324,14 +330,53 @@ class Rank {
             {"given", given_}};
   }
 
-  /// Who is where, for run.json.
+  /// Who is where, for run.json. `pids_` is by the numbers of the start, as `origins` are.
   Json rank_table() const {
     Json ranks = Json::array();
-    for (int rank = 0; rank < session_->world_size(); ++rank)
+    for (int rank = 0; rank < session_->world_size(); ++rank) {
+      const auto origin =
+          static_cast<std::size_t>(session_->members().origins[static_cast<std::size_t>(rank)]);
       ranks.push_back({{"rank", rank},
                        {"host", session_->hosts()[static_cast<std::size_t>(rank)]},
-                       {"pid", pids_[static_cast<std::size_t>(rank)]}});
+                       {"pid", pids_[origin]}});
+    }
     return ranks;
+  }
+
+  // --- a rank was lost ---
+
+  /// Control thread, while training stands: this rank's number is another, and perhaps rank 0's work its own.
+  std::uint64_t take_place(const Membership& members, bool leads) {
+    ++recoveries_;
+    records_->info(fmt::format("a rank was lost: this one is rank {} of {} now (log/rank-{}.log goes on)",
+                               members.rank, members.world_size(),
+                               members.origins[static_cast<std::size_t>(members.rank)]));
+    if (members.rank != 0) return 0;
+    std::uint64_t first_order = 0;
+    if (leads) {
+      if (auto taken = records_->take_over(); !taken) records_->warn(taken.error().message);
+      if (const fs::path folder = doorbell_directory(); !folder.empty())
+        if ((step_file_ = StepFile::make(folder, progress_.step()))) progress_.mirror(step_file_->step());
+      first_order = last_journaled_order(options_.run_directory / "journal.lua") + 1;
+    }
+    records_->world(rank_table(), hostname());
+    return first_order;
+  }
+
+  /// Any thread; the others may hang. What is on the disk is whole: the newest checkpoint is what is left.
+  [[noreturn]] void give_up_recovery(const std::string& reason) {
+    std::fprintf(stderr, "footplate: rank %d: %s\n", session_->rank(), reason.c_str());
+    std::error_code ignored;
+    if (!fs::exists(options_.run_directory / "result.json", ignored)) {
+      // Which checkpoint is the newest one is the training thread's to know; `footplate run` looks.
+      [[maybe_unused]] const auto written =
+          write_result(options_.run_directory, {{"code", static_cast<int>(ExitCode::resumable)},
+                                                {"reason", reason},
+                                                {"step", progress_.step()},
+                                                {"restarts", options_.start - 1},
+                                                {"recoveries", recoveries_}});
+    }
+    std::_Exit(static_cast<int>(ExitCode::resumable));
   }
 
   // --- train, and end ---
@@ -340,13 +385,14 @@ class Rank {
     control_->start();
     let_signals_reach(*control_);
     const auto ending = trainer_->run(control_->gate());
+    control_->training_ended();
     const Json result = result_of(ending);
     const int code = result["code"].get<int>();
     control_->settle(kSettle);  // the last checkpoint is told of before the end
     if (session_->rank() == 0) records_->ended(result);
     if (!ending && !trainer_->failed_together()) give_up(ending.error(), result);
     control_->finish(result);
-    leave();
+    leave(code);
     return code;
   }
 
@@ -384,6 +430,7 @@ class Rank {
         {"step", trainer_->step()},
         {"checkpoint", trainer_->last_checkpoint().empty() ? Json() : Json(trainer_->last_checkpoint())},
         {"restarts", options_.start - 1},
+        {"recoveries", recoveries_},
         {"state_hash", fmt::format("{:016x}", trainer_->state().hash())},
         {"eval_loss", records_->eval_loss()}};
     if (ending && !ending->note.empty()) result["note"] = ending->note;
@@ -403,19 +450,22 @@ class Rank {
       if (const auto written = write_result(options_.run_directory, result); !written)
         std::fprintf(stderr, "footplate: %s\n", written.error().message.c_str());
     }
-    leave();
+    leave(code);
     return code;
   }
 
   /// Everything that uses MPI ends before MPI does.
-  void leave() {
+  void leave(int code) {
     let_no_signal_reach_control();
     control_.reset();
     trainer_.reset();
-    channel_.reset();
     communicator_.reset();
+    world_.reset();
+    channel_.reset();
     records_.reset();
-    if (session_) session_->finish();
+    if (!session_ || session_->finish()) return;
+    std::fflush(nullptr);
+    std::_Exit(code);
   }
 
   RankOptions options_;
@@ -430,7 +480,8 @@ class Rank {
   Json store_ = Json::object();       ///< of it, too
   Json kept_orders_ = Json::array();  ///< that were agreed for later steps when it was written
 
-  std::vector<std::int64_t> pids_;  ///< of every rank
+  std::vector<std::int64_t> pids_;  ///< of every rank, as they were at the start
+  int recoveries_ = 0;              ///< control thread
 
   ArrivalNote arrival_{doorbell_directory(), MpiSession::launched_rank()};
   Ledger ledger_;
@@ -441,6 +492,7 @@ class Rank {
   std::unique_ptr<RankRecords> records_;
   std::unique_ptr<MpiCommunicator> communicator_;
   std::unique_ptr<MessageChannel> channel_;
+  std::unique_ptr<MpiWorld> world_;
   std::unique_ptr<CheckpointSaver> saver_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Control> control_;

@@ -10,10 +10,11 @@ namespace {
 
 /// What a state is called where it isn't simply running.
 std::string state_word(const Json& status, bool connected) {
-  constexpr std::array<std::pair<const char*, const char*>, 6> kWords{{{"starting", " STARTING"},
+  constexpr std::array<std::pair<const char*, const char*>, 7> kWords{{{"starting", " STARTING"},
                                                                        {"paused", " PAUSED"},
                                                                        {"evaluating", " EVALUATING"},
                                                                        {"saving", " SAVING"},
+                                                                       {"recovering", " RECOVERING"},
                                                                        {"ending", " ENDING"},
                                                                        {"ended", " ENDED"}}};
   if (!connected) return " RECONNECTING";

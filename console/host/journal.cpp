@@ -145,6 +145,11 @@ bool Journal::append(const Json& report) {
   return retry();
 }
 
+bool Journal::note(const std::string& text) {
+  pending_ += "-- " + one_line(text) + " · " + iso_seconds(std::chrono::system_clock::now()) + "\n";
+  return retry();
+}
+
 bool Journal::retry() {
   if (pending_.empty()) return true;
   while (!pending_.empty()) {

@@ -30,6 +30,9 @@ class Journal {
   /// skipped. False where the disk took less than all of it.
   bool append(const Json& report);
 
+  /// A line for whoever reads it: what happened to the run between two orders.
+  bool note(const std::string& text);
+
   /// Writes what an earlier append could not.
   bool retry();
 

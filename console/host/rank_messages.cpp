@@ -32,6 +32,8 @@ void Console::rank_message(const Json& message) {
     const std::string topic = message.value("topic", "");
     const Json data = message.value("data", none);
     if (topic == "metrics") view_.metrics(data);
+    if (topic == "rank" && data.value("state", "") == "lost" && journal_)
+      journal_->note(data.value("text", ""));
     if (topic == "metrics" || topic == "eval") view_.reached(data.value("step", std::int64_t{0}));
     ring_.push(topic, message.value("time", Json()), data);
     happened(topic == "metrics" && data.contains("train/loss") ? "log" : topic, data);

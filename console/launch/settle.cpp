@@ -112,6 +112,10 @@ Json settle(const fs::path& directory, const HowEnded& how, int restarts) {
     settled["note"] = text_of(settled, "reason");
     settled["reason"] = how.not_started;
   }
+  if (!settled.contains("checkpoint")) {
+    const fs::path checkpoint = newest_checkpoint(directory);
+    settled["checkpoint"] = checkpoint.empty() ? Json() : Json(checkpoint.string());
+  }
   settled["restarts"] = restarts;
   [[maybe_unused]] const auto written =
       write_json_file(directory / "result.json", settled);  // a full disk: the code still counts

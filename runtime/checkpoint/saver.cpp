@@ -66,6 +66,13 @@ std::vector<std::string> CheckpointSaver::remove_leftovers() {
   return store_.remove_leftovers();
 }
 
+void CheckpointSaver::moved_to(int rank, int world_size) {
+  // What the rank 0 of before was writing is nobody's now.
+  if (rank == 0 && options_.rank != 0) store_.remove_leftovers();
+  options_.rank = rank;
+  options_.world_size = world_size;
+}
+
 Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   const std::filesystem::path folder = branch_folder(options_.run_directory, options_.branch);
   const std::string path = (folder / folder_name(snapshot.step, snapshot.tag)).string();

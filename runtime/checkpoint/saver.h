@@ -39,6 +39,7 @@ class CheckpointSaver final : public Saver {
   /// from the snapshot's settings. Saving the same step, tag and orders twice in a row writes once.
   Result<Saved> save(const Snapshot& snapshot) override;
   Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
+  void moved_to(int rank, int world_size) override;
 
  private:
   SaverOptions options_;

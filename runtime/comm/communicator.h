@@ -38,8 +38,8 @@ class Work {
   using Clock = std::chrono::steady_clock;
   virtual ~Work() = default;
   virtual bool done() const = 0;
-  /// Blocks until done, failed, or `deadline`. Errors: failed (with the rank, where known), timed_out
-  /// (the operation goes on).
+  /// Blocks until done, failed, or `deadline`. Errors: failed (with the rank, where known), lost (a rank is
+  /// gone; world.h), timed_out (the operation goes on).
   virtual Result<void> wait(Clock::time_point deadline = Clock::time_point::max()) = 0;
 };
 
@@ -63,6 +63,11 @@ class Communicator {
   /// `send` of every rank, in rank order, into `receive` (world_size times as many elements).
   virtual std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) = 0;
   virtual std::unique_ptr<Work> barrier(const char* name) = 0;
+
+  /// After World::rebuild(), on every rank that is left: from here on rank, world size and operations are
+  /// those of the world with this generation; until then operations fail (ErrorKind::lost), and they go on to
+  /// fail where that world is broken already. They are numbered on from `sequence`, the same on all ranks.
+  virtual void rejoin(std::uint32_t /*generation*/, std::uint64_t /*sequence*/) {}
 };
 
 }  // namespace footplate

@@ -76,7 +76,8 @@ struct LaunchQueue::Shared {
   std::condition_variable changed;
   std::deque<Item> waiting;  // guarded by mutex
   bool running = false;      // guarded by mutex: an operation is under way
-  bool closed = false;       // guarded by mutex
+  bool ended = false;        // guarded by mutex: the queue is being destroyed
+  Result<void> outcome;      // guarded by mutex: an error is that of everything to come
 };
 
 LaunchQueue::LaunchQueue(Ledger& ledger, const Progress& progress)
@@ -88,7 +89,7 @@ LaunchQueue::~LaunchQueue() {
   bool drained = false;
   {
     std::unique_lock lock(shared_->mutex);
-    shared_->closed = true;
+    shared_->ended = true;
     shared_->changed.notify_all();
     drained = shared_->changed.wait_for(lock, kDrain,
                                         [&] { return shared_->waiting.empty() && !shared_->running; });
@@ -111,23 +112,41 @@ std::unique_ptr<Work> LaunchQueue::launch(LedgerEntry entry, Operation operation
   return std::make_unique<SharedWork>(std::move(work));
 }
 
+void LaunchQueue::close(Error error) {
+  std::lock_guard lock(shared_->mutex);
+  shared_->outcome = tl::unexpected(std::move(error));
+}
+
+bool LaunchQueue::wait_idle(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(shared_->mutex);
+  return shared_->changed.wait_for(lock, at_most,
+                                   [&] { return shared_->waiting.empty() && !shared_->running; });
+}
+
+void LaunchQueue::reopen(std::uint64_t sequence, std::uint32_t generation) {
+  std::lock_guard lock(shared_->mutex);
+  ledger_.restart(sequence, generation);
+  shared_->outcome = {};
+}
+
 void LaunchQueue::serve(std::shared_ptr<Shared> shared) {
-  Result<void> outcome;
   std::unique_lock lock(shared->mutex);
   while (true) {
-    shared->changed.wait(lock, [&] { return shared->closed || !shared->waiting.empty(); });
+    shared->changed.wait(lock, [&] { return shared->ended || !shared->waiting.empty(); });
     if (shared->waiting.empty()) return;
     Item item = std::move(shared->waiting.front());
     shared->waiting.pop_front();
     shared->running = true;
+    Result<void> outcome = shared->outcome;
     lock.unlock();
 
     shared->ledger.start(item.sequence);
     if (outcome) outcome = item.operation();
     shared->ledger.finish(item.sequence);
-    item.work->finish(outcome);
 
     lock.lock();
+    if (shared->outcome) shared->outcome = outcome;
+    item.work->finish(std::move(outcome));
     shared->running = false;
     shared->changed.notify_all();
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -34,10 +35,18 @@ class LaunchQueue {
   LaunchQueue(const LaunchQueue&) = delete;
   LaunchQueue& operator=(const LaunchQueue&) = delete;
 
-  /// Returns at once, unless kMaxWaiting operations wait already. After a failed operation the later
-  /// ones fail with its error without being run: the ranks are out of step.
+  /// Returns at once, unless kMaxWaiting operations wait already. After a failed operation, or close(), the
+  /// later ones fail with its error without being run: the ranks are out of step.
   /// `entry`: kind, type, elements, variant and name; the queue adds step and phase.
   std::unique_ptr<Work> launch(LedgerEntry entry, Operation operation);
+
+  /// What waits and what comes fails with `error`; what runs is the backend's to end. Any thread.
+  void close(Error error);
+  /// Whether nothing runs or waits any more, within `at_most`. Any thread.
+  bool wait_idle(std::chrono::milliseconds at_most);
+  /// Operations are run again, numbered on from `sequence`, in a world of this generation. The launching
+  /// thread, when the queue is closed and idle.
+  void reopen(std::uint64_t sequence, std::uint32_t generation);
 
   static constexpr std::size_t kMaxWaiting = 1000;
   static_assert(kMaxWaiting + 2 < Ledger::kSize, "what isn't finished stays in the ledger");

@@ -98,7 +98,7 @@ std::uint64_t Ledger::enqueue(const LedgerEntry& entry) {
   digest_ = digest_with(digest_, entry);
   Slot& slot = ring_[sequence % kSize];
   slot.sequence.store(0, kOwn);
-  slot.generation.store(1, kWrite);  // the world doesn't change yet
+  slot.generation.store(generation_, kWrite);
   slot.phase.store(entry.phase, kWrite);
   slot.kind.store(entry.kind, kWrite);
   slot.type.store(entry.type, kWrite);
@@ -113,6 +113,13 @@ std::uint64_t Ledger::enqueue(const LedgerEntry& entry) {
   slot.sequence.store(sequence, kWrite);
   newest_.store(sequence, kWrite);
   return sequence;
+}
+
+void Ledger::restart(std::uint64_t sequence, std::uint32_t generation) {
+  generation_ = generation;
+  digest_ = mix(0, generation);
+  finished_.store(sequence, kWrite);
+  newest_.store(sequence, kWrite);
 }
 
 void Ledger::start(std::uint64_t sequence) {

@@ -74,6 +74,9 @@ class Ledger {
 
   /// Launching thread. Of `entry` the fields from phase to name count. Returns its sequence.
   std::uint64_t enqueue(const LedgerEntry& entry);
+  /// Launching thread, while nothing is under way: the next operation gets the number after `sequence`
+  /// (not below newest()), and digests begin anew: the same on all ranks of a new world.
+  void restart(std::uint64_t sequence, std::uint32_t generation);
   /// Communication thread, in the order of the sequences.
   void start(std::uint64_t sequence);
   void finish(std::uint64_t sequence);
@@ -115,6 +118,7 @@ class Ledger {
   std::atomic<std::uint64_t> newest_{0};
   std::atomic<std::uint64_t> finished_{0};  ///< all up to this one are
   std::uint64_t digest_ = 0;                ///< launching thread
+  std::uint32_t generation_ = 1;            ///< launching thread
   std::array<std::array<Count, kDecades>, kCollectives> counts_;
 };
 

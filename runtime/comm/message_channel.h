@@ -13,7 +13,8 @@ struct Message {
 };
 
 /// Small messages between ranks, on which control runs. One thread (the control thread) uses it.
-/// Between two ranks messages arrive in the order sent, and none is lost while both live.
+/// Between two ranks messages arrive in the order sent, and none is lost while no rank dies. Once one has
+/// (world.h), messages between processes may be lost until rebuilt(); those to oneself are not.
 class MessageChannel {
  public:
   virtual ~MessageChannel() = default;
@@ -39,6 +40,13 @@ class MessageChannel {
 
   /// Ends a wait() from any thread. Async-signal-safe.
   virtual void wake() = 0;
+
+  /// Ends the wait() of every other rank that can be rung at, without a message. Any of them may be dead.
+  virtual void wake_peers() {}
+
+  /// The world was made anew: rank, world size and peers are those of now, and what came from others before
+  /// is forgotten. World::rebuild() calls it.
+  virtual void rebuilt() {}
 };
 
 }  // namespace footplate

@@ -1,7 +1,9 @@
 #include "runtime/control/control.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -15,10 +17,12 @@
 #include "runtime/control/collective_watch.h"
 #include "runtime/control/console_link.h"
 #include "runtime/control/coordinator.h"
+#include "runtime/control/fuse.h"
 #include "runtime/control/gate.h"
 #include "runtime/control/meetings.h"
 #include "runtime/control/messages.h"
 #include "runtime/control/participant.h"
+#include "runtime/control/recovery.h"
 #include "runtime/control/run_status.h"
 
 namespace footplate {
@@ -62,7 +66,9 @@ class Control::Impl {
       : options_(std::move(options)),
         gate_(
             options_.schema, options_.settings, *options_.progress, [this] { options_.channel->wake(); },
-            options_.store) {}
+            options_.store) {
+    gate_.set_recoverable(options_.world != nullptr);
+  }
 
   ~Impl() {
     watchdog_.reset();
@@ -74,7 +80,7 @@ class Control::Impl {
     participant_.emplace(Participant::Parts{options_.schema, gate_, *steerable_, *options_.channel,
                                             *options_.progress, options_.ledger, options_.run.host,
                                             options_.times});
-    if (options_.channel->rank() == 0) start_rank_zero();
+    if (options_.channel->rank() == 0) start_rank_zero(options_.first_order_id);
     for (Committed& order : options_.ahead) {
       if (coordinator_) coordinator_->take_over(order);
       gate_.commit(std::move(order));
@@ -123,6 +129,8 @@ class Control::Impl {
     return status_;
   }
 
+  void training_ended() { training_ended_ = true; }  // the training thread
+
   Gate& gate() { return gate_; }
   void set_steerable(Steerable& steerable) {
     steerable_ = &steerable;
@@ -136,9 +144,10 @@ class Control::Impl {
     thread_.join();
   }
 
-  void start_rank_zero() {
+  /// As rank 0 starts, or once its work has come to this rank.
+  void start_rank_zero(std::uint64_t first_order_id) {
     const auto now = Clock::now();
-    follow_settings(options_.settings.to_json());
+    follow_settings(gate_.settings_copy().to_json());
     run_status_.emplace(options_.channel->world_size(), options_.times, now);
     coordinator_.emplace(
         Coordinator::Parts{options_.schema, *run_status_, options_.channel->world_size(),
@@ -147,17 +156,8 @@ class Control::Impl {
                              report(topic, std::move(data), std::chrono::system_clock::now());
                              if (topic == "rank") renew_status();  // now, not with the next heartbeat
                            },
-                           options_.times, options_.first_order_id});
-    const auto send_all = [this](const Json& message) {
-      for (int rank = 0; rank < options_.channel->world_size(); ++rank) options_.channel->send(rank, message);
-    };
-    meetings_.emplace(Meetings::Parts{*run_status_, options_.channel->world_size(), send_all});
-    collectives_.emplace(
-        CollectiveWatch::Parts{*run_status_, options_.ledger, options_.channel->world_size(), send_all,
-                               [this](const std::string& topic, Json data) {
-                                 report(topic, std::move(data), std::chrono::system_clock::now());
-                               },
-                               options_.times});
+                           options_.times, first_order_id});
+    watch_collectives();
     renew_status();
     if (options_.console_program.empty()) return;
     link_.emplace(ConsoleLink::Parts{
@@ -169,6 +169,147 @@ class Control::Impl {
         [this](const std::string& text) {
           report("warn", {{"kind", "console"}, {"text", text}}, std::chrono::system_clock::now());
         }});
+  }
+
+  /// What counts ranks or numbers of collectives begins anew with every world.
+  void watch_collectives() {
+    const int world_size = options_.channel->world_size();
+    const auto send_all = [this](const Json& message) { this->send_all(message); };
+    meetings_.emplace(Meetings::Parts{*run_status_, world_size, send_all});
+    collectives_.emplace(CollectiveWatch::Parts{*run_status_, options_.ledger, world_size, send_all,
+                                                [this](const std::string& topic, Json data) {
+                                                  report(topic, std::move(data),
+                                                         std::chrono::system_clock::now());
+                                                },
+                                                options_.times});
+  }
+
+  void send_all(const Json& message) {
+    for (int rank = 0; rank < options_.channel->world_size(); ++rank) options_.channel->send(rank, message);
+  }
+
+  // --- recovery: a rank was lost ---
+
+  /// All who are left come here, each as it notices. Nothing in it waits for a training thread.
+  void recover(Clock::time_point now) {
+    // What has been said before counts: a commit that this rank has sent itself, an order applied here.
+    handle_messages(now);
+    handle_gate();
+    if (coordinator_) coordinator_->suspend();
+    gate_.hold_for_recovery();
+    if (!recovering_) recovering_since_ = now;
+    recovering_ = true;
+    told_standing_ = false;
+    const Membership before = options_.world->members();
+    if (auto rebuilt = rebuild_in_time(); !rebuilt) return give_up(rebuilt.error().message);
+    const Membership& after = options_.world->members();
+    note_lost(before, after);
+    const bool leads = after.rank == 0 && !coordinator_;
+    const std::uint64_t first_order_id = options_.on_world ? options_.on_world(after, leads) : 0;
+    if (after.rank != 0) return;
+    if (leads) {
+      start_rank_zero(std::max(options_.first_order_id, first_order_id));
+      coordinator_->suspend();
+      first_unrecorded_ = first_order_id;
+    } else {
+      run_status_->world_changed(numbers_before(before, after), now);
+      watch_collectives();
+    }
+    recovery_.emplace(after.world_size(), after.generation);
+  }
+
+  /// A rank that is stopped, or the MPI library, may hold it up for ever: this thread with it.
+  Result<void> rebuild_in_time() {
+    const Fuse fuse(options_.times.rebuild, [this] {
+      if (options_.give_up)
+        options_.give_up("recovery failed: the ranks that are left didn't find together in time");
+    });
+    return options_.world->rebuild();
+  }
+
+  void give_up(const std::string& why) {
+    if (options_.give_up) options_.give_up("recovery failed: " + why);
+    gate_.give_up("recovery failed: " + why);
+    quit_ = true;
+  }
+
+  /// By rank of now.
+  static std::vector<int> numbers_before(const Membership& before, const Membership& after) {
+    std::vector<int> numbers;
+    for (const int origin : after.origins) {
+      const auto found = std::find(before.origins.begin(), before.origins.end(), origin);
+      numbers.push_back(found == before.origins.end() ? -1
+                                                      : static_cast<int>(found - before.origins.begin()));
+    }
+    return numbers;
+  }
+
+  void note_lost(const Membership& before, const Membership& after) {
+    for (std::size_t rank = 0; rank < before.origins.size(); ++rank)
+      if (std::find(after.origins.begin(), after.origins.end(), before.origins[rank]) == after.origins.end())
+        lost_ranks_.push_back(static_cast<int>(rank));
+  }
+
+  void tick_recovery() {
+    if (told_standing_) return;
+    const auto standing = gate_.standing();
+    if (!standing) return;
+    told_standing_ = true;
+    handle_gate();  // what was applied on the way here is told first
+    participant_->stand(*standing, options_.world->members().generation);
+  }
+
+  /// Rank 0.
+  void on_standing(int source, const Json& message, Clock::time_point now) {
+    if (!recovery_) return;
+    recovery_->add(source, message);
+    const auto verdict = recovery_->verdict();
+    if (!verdict) return;
+    recovery_.reset();
+    for (int rank = 1; rank < options_.channel->world_size(); ++rank) options_.channel->send(rank, *verdict);
+    on_rejoin(*verdict);
+    if (!recovering_) go_on(*verdict, now);
+  }
+
+  void go_on(const Json& verdict, Clock::time_point now) {
+    if (first_unrecorded_) inherit_orders(*std::exchange(first_unrecorded_, std::nullopt));
+    coordinator_->continue_from(verdict.at("ticket"), verdict.at("order"));
+    coordinator_->go_on(options_.channel->world_size(), verdict.at("commits"), now);
+    const auto took = std::chrono::duration_cast<milliseconds>(now - recovering_since_).count();
+    const int left = options_.channel->world_size();
+    const std::int64_t step = verdict.at("step");
+    const std::string text =
+        fmt::format("rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)",
+                    lost_ranks_.size() == 1 ? "" : "s", fmt::join(lost_ranks_, ", "),
+                    left + static_cast<int>(lost_ranks_.size()), step, left, left == 1 ? "" : "s", took);
+    report("rank",
+           {{"state", "lost"},
+            {"ranks", lost_ranks_},
+            {"world_size", left},
+            {"step", step},
+            {"level", !verdict.at("behind").empty()},
+            {"ms", took},
+            {"text", text}},
+           std::chrono::system_clock::now());
+    lost_ranks_.clear();
+    renew_status();
+  }
+
+  /// This rank leads since rank 0 was lost: what is agreed on and not confirmed by all, or not recorded.
+  void inherit_orders(std::uint64_t first_unrecorded) {
+    for (const Committed& committed : gate_.forecast().pending) coordinator_->inherit(committed);
+    for (const Committed& committed : participant_->committed())
+      if (committed.order.id >= first_unrecorded && !gate_.is_pending(committed.order.id))
+        coordinator_->inherit(committed);
+  }
+
+  void on_rejoin(const Json& verdict) {
+    if (!recovering_ || verdict.at("generation") != options_.world->members().generation) return;
+    if (verdict.contains("impossible")) return give_up(verdict["impossible"]);
+    recovering_ = false;
+    stop_told_ = false;  // rank 0 may be another
+    participant_->rejoin(verdict, options_.world->members().local_ranks);
+    if (options_.channel->rank() != 0) lost_ranks_.clear();
   }
 
   // --- the loop ---
@@ -189,13 +330,16 @@ class Control::Impl {
   /// Messages before the clock: after this process was stopped for a while, what the others sent
   /// meanwhile has to count before anybody is called silent or late.
   void turn(Clock::time_point now) {
+    if (options_.world != nullptr && options_.world->broken() && !training_ended_) recover(now);
+    if (quit_) return;
     handle_messages(now);
+    if (recovering_) tick_recovery();
     if (link_) link_->pump(now);
     handle_taken();
     handle_gate();
     handle_settle();
     handle_findings();
-    handle_stop_request();
+    if (!recovering_) handle_stop_request();
     const bool beat = participant_->tick(now);
     if (!coordinator_) return;
     tick_rank_zero(now);
@@ -208,6 +352,9 @@ class Control::Impl {
     for (int i = 0; i < most; ++i) {
       const auto message = options_.channel->poll();
       if (!message) return;
+      const std::string type = message->body.value("t", "");
+      if (type == message::kStanding) on_standing(message->source, message->body, now);
+      if (type == message::kRejoin) on_rejoin(message->body);
       if (coordinator_) {
         coordinator_->handle(message->source, message->body, now);
         meetings_->handle(message->source, message->body, now);
@@ -314,6 +461,10 @@ class Control::Impl {
   }
 
   void tick_rank_zero(Clock::time_point now) {
+    if (recovering_) {
+      coordinator_->tick(now);
+      return;
+    }
     if (time_limit_.count() > 0 && now >= options_.process_start + time_limit_)
       coordinator_->stop("time limit", /*resumable=*/true, now);
     coordinator_->tick(now);
@@ -369,6 +520,7 @@ class Control::Impl {
   }
 
   void on_console(const Json& line) {
+    if (!coordinator_) return;  // another rank leads
     const std::string type = line.value("type", "");
     const auto now = Clock::now();
     if (type == "order") coordinator_->submit(line.value("ref", Json()), line.value("order", Json()), now);
@@ -461,6 +613,14 @@ class Control::Impl {
   std::optional<Meetings> meetings_;
   std::optional<CollectiveWatch> collectives_;
   std::optional<ConsoleLink> link_;
+  // After a loss.
+  bool recovering_ = false;     ///< until all have agreed how to go on
+  bool told_standing_ = false;  ///< to the rank 0 of this generation
+  Clock::time_point recovering_since_{};
+  std::vector<int> lost_ranks_;       ///< by their numbers before; since the last verdict
+  std::optional<Recovery> recovery_;  ///< rank 0
+  std::optional<std::uint64_t>
+      first_unrecorded_;  ///< a new rank 0: orders from here on aren't in the journal
   std::int64_t steps_ = 0;
   Clock::duration time_limit_{0};
   bool stop_told_ = false;
@@ -470,6 +630,7 @@ class Control::Impl {
   Json result_;  ///< written before quit_ is set, read after
 
   std::atomic<bool> quit_{false};
+  std::atomic<bool> training_ended_{false};
   std::atomic<const char*> stop_reason_{nullptr};
   std::atomic<bool> stop_resumable_{false};
   std::mutex settle_mutex_;
@@ -500,6 +661,9 @@ void Control::request_stop(const char* reason, bool resumable) noexcept {
 }
 void Control::take(const Json& line) {
   impl_->take(line);
+}
+void Control::training_ended() {
+  impl_->training_ended();
 }
 void Control::settle(std::chrono::milliseconds at_most) {
   impl_->settle(at_most);

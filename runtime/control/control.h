@@ -11,6 +11,7 @@
 #include "protocol/settings.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
+#include "runtime/comm/world.h"
 #include "runtime/control/forecast.h"
 #include "runtime/control/progress.h"
 #include "runtime/control/steerable.h"
@@ -40,11 +41,18 @@ struct ControlOptions {
   Schema schema;
   Settings settings;                  ///< at the start, equal on all ranks
   MessageChannel* channel = nullptr;  ///< has to outlive Control; used by its thread alone
+  World* world = nullptr;             ///< the channel's; null: a lost rank ends the run. As long-lived
   Progress* progress = nullptr;       ///< has to outlive Control
   const Ledger* ledger = nullptr;     ///< may be null
   RunInfo run;
   Observer observer;                      ///< may be empty
-  std::filesystem::path console_program;  ///< empty: no console
+  std::filesystem::path console_program;  ///< empty: no console. The one that rank 0 starts, whoever that is
+  /// Control thread, the world is a new one; before anything is reported in it. `leads`: this rank has become
+  /// rank 0, and keeps the run's records from now on. Returns the first free order id by those records, or 0.
+  std::function<std::uint64_t(const Membership&, bool leads)> on_world;
+  /// Any thread: those who are left can't go on. Ends the process, resumable; where it returns,
+  /// StepGate::enter() throws.
+  std::function<void(const std::string& reason)> give_up;
   ControlTimes times;
   std::vector<Committed> ahead;      ///< all ranks the same: committed before the first step, by step
   std::uint64_t first_order_id = 1;  ///< rank 0: ids go on across restarts
@@ -102,6 +110,9 @@ class Control {
     std::uint64_t times = 0;
   };
   Held held() const;
+
+  /// Training thread, when run() has returned: a rank that is lost from now on is nobody's business here.
+  void training_ended();
 
  private:
   class Impl;

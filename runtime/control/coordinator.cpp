@@ -75,6 +75,12 @@ void Coordinator::withdraw(const Json& request, Clock::time_point now) {
     return;
   }
   if (open_ && meant(open_->entry)) {
+    if (suspended_) {  // opened again by go_on(): as if it waited
+      queue_.push_front(std::move(open_->entry));
+      open_.reset();
+      withdraw(request, now);
+      return;
+    }
     close_open("withdrawn", "", now);
     return;
   }
@@ -109,7 +115,7 @@ void Coordinator::stop(const std::string& reason, bool resumable, Clock::time_po
 
 /// The stop is tried until it is applied: a rank that is stuck for a while must not lose it.
 void Coordinator::renew_stop(Clock::time_point now) {
-  if (!stop_ || stop_->id != 0 || ended_ || now < stop_->again) return;
+  if (!stop_ || stop_->id != 0 || ended_ || suspended_ || now < stop_->again) return;
   Entry entry;
   entry.order.session = kOwnSession;
   entry.order.source = fmt::format("-- {}", stop_->reason);
@@ -131,14 +137,46 @@ void Coordinator::take_over(const Committed& committed) {
   ++commits_;
 }
 
+void Coordinator::inherit(const Committed& committed) {
+  Agreed agreed;
+  agreed.entry.order = committed.order;
+  agreed.step = committed.step;
+  agreed.targeted = committed.targeted;
+  agreed_.emplace(committed.order.id, std::move(agreed));
+  next_id_ = std::max(next_id_, committed.order.id + 1);
+  if (!committed.targeted) floor_ = std::max(floor_, committed.step);
+  for (std::size_t call = 0; call < committed.order.calls.size(); ++call)
+    calls_.insert({committed.order.id, call});
+}
+
+void Coordinator::go_on(int world_size, std::uint64_t commits, Clock::time_point now) {
+  const auto ranks = static_cast<std::size_t>(world_size);
+  parts_.world_size = world_size;
+  hashes_ = StateHashes(world_size);
+  at_end_.assign(ranks, std::nullopt);
+  commits_ = commits;
+  for (auto& [id, agreed] : agreed_) {
+    agreed.confirmations.assign(ranks, std::nullopt);
+    if (agreed.patience || !agreed.targeted) agreed.patience = patience_from(now);
+  }
+  if (open_) {
+    queue_.push_front(std::move(open_->entry));
+    open_.reset();
+  }
+  suspended_ = false;
+  open_next(now);
+}
+
 void Coordinator::handle(int source, const Json& message, Clock::time_point now) {
   const std::string type = message.at("t");
-  if (type == message::kPrepared) on_prepared(source, message, now);
-  if (type == message::kFenced) on_fenced(source, message, now);
-  if (type == message::kApplied) on_applied(source, message, now);
   if (type == message::kCall) on_call(message);
-  if (type == message::kEnd) on_end(source, message);
-  if (type == message::kHash) on_hash(source, message);
+  if (!suspended_) {  // what counts is said again after it
+    if (type == message::kPrepared) on_prepared(source, message, now);
+    if (type == message::kFenced) on_fenced(source, message, now);
+    if (type == message::kApplied) on_applied(source, message, now);
+    if (type == message::kEnd) on_end(source, message);
+    if (type == message::kHash) on_hash(source, message);
+  }
   if (type == message::kBeat)
     parts_.status.beat(source, message, now);
   else
@@ -150,7 +188,7 @@ void Coordinator::handle(int source, const Json& message, Clock::time_point now)
 // --- one order: prepare, fence, commit ---
 
 void Coordinator::open_next(Clock::time_point now) {
-  if (open_ || queue_.empty() || ended_) return;
+  if (open_ || queue_.empty() || ended_ || suspended_) return;
   Open open;
   open.entry = std::move(queue_.front());
   queue_.pop_front();
@@ -352,7 +390,7 @@ void Coordinator::on_end(int source, const Json& message) {
 /// A rank that stood at the end before it heard of the last commit may have been prolonged by it: its
 /// word counts once it has heard of all of them.
 void Coordinator::finish_if_all_at_end() {
-  if (ended_ || open_ || !queue_.empty()) return;
+  if (ended_ || open_ || suspended_ || !queue_.empty()) return;
   for (const auto& rank : at_end_)
     if (!rank || rank->second != commits_) return;
   ended_ = true;
@@ -371,6 +409,7 @@ void Coordinator::finish_if_all_at_end() {
 
 void Coordinator::tick(Clock::time_point now) {
   for (Json& change : parts_.status.tick(now)) parts_.report("rank", std::move(change));
+  if (suspended_) return;
   if (open_ && now - open_->opened >= parts_.times.outcome) {
     const double limit_s = std::chrono::duration<double>(parts_.times.outcome).count();
     close_open("aborted",
@@ -408,6 +447,7 @@ void Coordinator::be_patient(Patience& patience, Clock::time_point now) const {
 
 Coordinator::Clock::time_point Coordinator::next_tick() const {
   auto next = parts_.status.next_tick();
+  if (suspended_) return next;
   if (open_) next = std::min({next, open_->opened + parts_.times.outcome, open_->patience.next});
   for (const auto& [id, agreed] : agreed_)
     if (agreed.patience) next = std::min(next, agreed.patience->next);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -51,6 +52,19 @@ class Coordinator {
 
   /// An order that every rank has committed by itself before the start. It has its number.
   void take_over(const Committed& committed);
+
+  /// A rank is lost: nothing is opened, sent or counted until go_on(). Orders that come wait.
+  void suspend() { suspended_ = true; }
+  /// With the ranks that are left, which have heard of so many commits and confirm again what they have
+  /// applied of late. The order that was open is opened again.
+  void go_on(int world_size, std::uint64_t commits, Clock::time_point now);
+  /// Before go_on(), on a rank that rank 0's work has come to: an order that the others know to be agreed.
+  void inherit(const Committed& committed);
+  /// Likewise: the largest numbers that anybody has seen.
+  void continue_from(std::uint64_t ticket, std::uint64_t order) {
+    next_ticket_ = std::max(next_ticket_, ticket + 1);
+    next_id_ = std::max(next_id_, order + 1);
+  }
 
   void handle(int source, const Json& message, Clock::time_point now);
   void tick(Clock::time_point now);
@@ -145,6 +159,7 @@ class Coordinator {
   std::vector<std::optional<std::pair<std::int64_t, std::uint64_t>>>
       at_end_;  ///< by rank: step, commits heard
   bool ended_ = false;
+  bool suspended_ = false;
 
   struct OwnStop {
     std::string reason;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "protocol/store.h"
 #include "runtime/control/messages.h"
@@ -42,7 +43,9 @@ StepGate::Verdict Gate::enter_slowly(std::int64_t step) {
   Lock lock(mutex_);
   if (hold_) wait_for_release(lock);
   for (;;) {
-    if (auto due = take_due(step)) {
+    if (lost_) {
+      rejoin(lock, step);
+    } else if (auto due = take_due(step)) {
       apply(lock, step, *due);
     } else if (fence_ <= step) {
       stand_still(lock, Held::fence, step);
@@ -56,6 +59,85 @@ StepGate::Verdict Gate::enter_slowly(std::int64_t step) {
       return Verdict::train;
     }
   }
+}
+
+/// Until control has made a new world; then with the others there. Where another rank is lost meanwhile:
+/// again.
+void Gate::rejoin(Lock& lock, std::int64_t& step) {
+  progress_.enter(Phase::boundary);
+  held_ = Held::lost;
+  held_at_ = step;
+  wake_();
+  outcome_.wait(lock, [this] { return rejoining_.has_value() || !given_up_.empty(); });
+  if (!given_up_.empty()) throw std::runtime_error(given_up_);
+  held_ = Held::no;
+  lost_ = false;
+  look_for_abandon();
+  const Rejoin now = *std::exchange(rejoining_, std::nullopt);
+  if (now.behind) whole_ = false;
+  lock.unlock();
+  const auto level = steerable_->rejoin(now);
+  lock.lock();
+  if (!level && level.error().kind != ErrorKind::lost) throw std::runtime_error(level.error().message);
+  if (!level) {
+    lost_ = true;
+  } else {
+    whole_ = true;
+    step = now.step;
+    progress_.at_step(step);
+  }
+  look_ahead();
+}
+
+bool Gate::lost(bool saving) {
+  std::lock_guard lock(mutex_);
+  if (!recoverable_) return false;
+  save_again_ = save_again_ || saving;
+  lost_ = true;
+  look_ahead();
+  return true;
+}
+
+void Gate::hold_for_recovery() {
+  std::lock_guard lock(mutex_);
+  lost_ = true;
+  rejoining_.reset();
+  look_ahead();
+  look_for_abandon();
+  outcome_.notify_all();
+}
+
+std::optional<Standing> Gate::standing() const {
+  std::lock_guard lock(mutex_);
+  if (held_ != Held::lost || rejoining_) return std::nullopt;
+  return Standing{whole_ ? held_at_ : -1, paused_, finished_, save_again_, commits_, begun_};
+}
+
+void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t begun, bool paused,
+                  bool finished) {
+  std::lock_guard lock(mutex_);
+  calls_over_ = begun;
+  fence_ = kNever;
+  met_.clear();
+  last_meeting_ = 0;
+  announced_.reset();
+  commits_ = commits;
+  save_again_ = false;
+  if (rejoin.behind) paused_ = paused;
+  if (finished) conclude();
+  rejoining_ = rejoin;
+  look_ahead();
+  look_for_abandon();
+  outcome_.notify_all();
+}
+
+void Gate::give_up(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  given_up_ = why;
+  lost_ = true;
+  look_ahead();
+  look_for_abandon();
+  outcome_.notify_all();
 }
 
 bool Gate::at_end(std::int64_t step) const {
@@ -78,6 +160,7 @@ std::optional<Committed> Gate::take_due(std::int64_t step) {
 }
 
 void Gate::apply(Lock& lock, std::int64_t step, const Committed& due) {
+  ++applied_;
   OrderApplied outcome;
   outcome.order = due.order.id;
   outcome.step = step;
@@ -119,6 +202,9 @@ void Gate::run_calls(Lock& lock, std::int64_t step, const Order& order) {
       moved.error = "the run is stopping";
     } else if (is_own(moved.action)) {
       run_own(order, moved, step);
+    } else if (applied_ <= calls_over_) {
+      moved.state = "failed";
+      moved.error = "a rank was lost while others were at it; give it again";
     } else {
       run_foreign(lock, order, moved, step);
     }
@@ -155,6 +241,7 @@ void Gate::run_own(const Order& order, CallMoved& moved, std::int64_t step) {
 
 void Gate::run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::int64_t step) {
   running_ = CallKey{moved.order, moved.call};
+  begun_ = applied_;
   look_for_abandon();
   CallMoved begun = moved;
   begun.state = "running";
@@ -206,7 +293,7 @@ void Gate::announce_end(std::int64_t step) {
 }
 
 void Gate::look_ahead() {
-  std::int64_t next = hold_ || paused_ ? 0 : std::min(fence_, settings_.integer("train.steps"));
+  std::int64_t next = hold_ || paused_ || lost_ ? 0 : std::min(fence_, settings_.integer("train.steps"));
   if (!pending_.empty()) next = std::min(next, pending_.front().step);
   interesting_.store(next, std::memory_order_seq_cst);
 }
@@ -219,7 +306,7 @@ void Gate::look_for_abandon() {
   });
   const bool cancelled = running_ && cancelled_.count(*running_) > 0;
   const bool missed = !met_.empty() && met_.rbegin()->first > last_meeting_;
-  abandon_.store(stop || cancelled || missed, std::memory_order_relaxed);
+  abandon_.store(stop || cancelled || missed || lost_, std::memory_order_relaxed);
 }
 
 Result<void> Gate::meet(const std::string& what, std::chrono::milliseconds at_most) {
@@ -228,8 +315,9 @@ Result<void> Gate::meet(const std::string& what, std::chrono::milliseconds at_mo
   if (!met_.contains(ticket)) {
     push(Arrived{ticket, what, at_most});
     wake_();
-    outcome_.wait(lock, [&] { return met_.contains(ticket); });
+    outcome_.wait(lock, [&] { return met_.contains(ticket) || lost_; });
   }
+  if (!met_.contains(ticket)) return fail(ErrorKind::lost, "a rank was lost before all had come to " + what);
   const std::string error = met_.extract(ticket).mapped();
   look_for_abandon();
   if (error.empty()) return {};
@@ -309,9 +397,13 @@ void Gate::cancel(std::uint64_t order, std::size_t call) {
 
 void Gate::finish() {
   std::lock_guard lock(mutex_);
+  conclude();
+  outcome_.notify_all();
+}
+
+void Gate::conclude() {
   finished_ = true;
   if (!stopped_) ending_.save = settings_.has("ckpt.every") && settings_.integer("ckpt.every") > 0;
-  outcome_.notify_all();
 }
 
 Ending Gate::ending() const {
@@ -352,7 +444,7 @@ void Gate::publish(const std::string& topic, Json data) {
   {
     std::lock_guard lock(mutex_);
     if (published_ >= kMostPublished) {
-      ++lost_;
+      ++dropped_;
       return;
     }
     const bool urgent = topic != "metrics" || followed_.load(std::memory_order_relaxed);
@@ -435,15 +527,15 @@ std::vector<GateEvent> Gate::drain() {
   const auto now = std::chrono::steady_clock::now();
   streaming_.store(urgent_ > 0 && now - last_urgent_ < kStreamGap, std::memory_order_relaxed);
   if (urgent_ > 0) last_urgent_ = now;
-  if (lost_ > 0) {
+  if (dropped_ > 0) {
     push(Published{"warn",
                    {{"kind", "lost_events"},
                     {"text", fmt::format("{} events came faster than they could be "
                                          "recorded and were dropped",
-                                         lost_)}},
+                                         dropped_)}},
                    std::chrono::system_clock::now(),
                    0});
-    lost_ = 0;
+    dropped_ = 0;
   }
   published_ = urgent_ = 0;
   return std::exchange(events_, {});

@@ -58,7 +58,17 @@ struct Arrived {
 using GateEvent = std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, Published, Arrived>;
 
 /// Where the training thread stands still.
-enum class Held { no, fence, pause, end, rule };
+enum class Held { no, fence, pause, end, rule, lost };
+
+/// Where the training thread waits for those who are left.
+struct Standing {
+  std::int64_t step = 0;  ///< completed; -1: this rank's state is undefined
+  bool paused = false;
+  bool finished = false;
+  bool save = false;  ///< one was interrupted
+  std::uint64_t commits = 0;
+  std::uint64_t begun = 0;  ///< of the orders applied, the number of the last one whose calls were begun
+};
 
 /// The two threads of a rank meet here: the training thread at the top of every step, the control
 /// thread with fences, commits and the end. docs/architecture.md, "One order, all ranks", tells why no
@@ -70,6 +80,8 @@ class Gate final : public StepGate {
        Json store = Json::object());
   /// Before the first enter().
   void set_steerable(Steerable& steerable) { steerable_ = &steerable; }
+  /// Before the first enter(): what lost() answers.
+  void set_recoverable(bool recoverable) { recoverable_ = recoverable; }
 
   // The training thread.
   Verdict enter(std::int64_t step) override;
@@ -82,6 +94,7 @@ class Gate final : public StepGate {
   void report_state_hash(std::int64_t step, std::uint64_t hash) override;
   Result<void> meet(const std::string& what, std::chrono::milliseconds at_most) override;
   void pause() override;
+  bool lost(bool saving) override;
   void publish(const std::string& topic, Json data) override;  ///< any thread
 
   // The control thread.
@@ -101,6 +114,19 @@ class Gate final : public StepGate {
   void met(std::uint64_t ticket, const std::string& error);
   /// All ranks are at the end and no order is open: enter() returns `end`.
   void finish();
+
+  // After a loss, in this order (recovery.h).
+
+  /// A rank is lost: the training thread is held as soon as it comes here, and meetings end.
+  void hold_for_recovery();
+  /// Once it stands here.
+  std::optional<Standing> standing() const;
+  /// It goes on as `rejoin` says. No fence and no meeting is open any more; this rank has heard of so many
+  /// commits; `paused` and `finished` as for the source. Calls of the orders up to number `begun` are over:
+  /// another rank has begun them, and they came to nothing by the loss.
+  void resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t begun, bool paused, bool finished);
+  /// Nobody can go on: enter() throws std::runtime_error with `why`, now or when it is called.
+  void give_up(const std::string& why);
 
   /// Rank 0: after an event of one of these topics, enter() waits for its release, at most so many
   /// milliseconds. Nothing waits where there are none. Releases what is held for a topic that is no longer
@@ -140,6 +166,8 @@ class Gate final : public StepGate {
   std::uint64_t begin_hold(const std::string& topic);
   void look_ahead();
   void look_for_abandon();
+  void rejoin(Lock& lock, std::int64_t& step);
+  void conclude();
   void push(GateEvent event);
 
   const Schema& schema_;
@@ -178,6 +206,15 @@ class Gate final : public StepGate {
   bool paused_ = false;
   bool stopped_ = false;
   bool finished_ = false;
+  std::uint64_t applied_ = 0;     ///< orders so far: the same ones in the same order on all ranks
+  std::uint64_t begun_ = 0;       ///< number among those of the last one whose calls were begun here
+  std::uint64_t calls_over_ = 0;  ///< calls of those up to this number aren't begun any more
+  bool recoverable_ = false;
+  bool lost_ = false;                ///< stand here until resumed
+  bool save_again_ = false;          ///< a save was interrupted by the loss
+  std::string given_up_;             ///< why; empty: not
+  bool whole_ = true;                ///< this rank's state is that of one step
+  std::optional<Rejoin> rejoining_;  ///< resumed, and not gone on yet
   Ending ending_;
   std::optional<std::uint64_t> announced_;  ///< number of commits with which the end was announced
   std::optional<CallKey> running_;
@@ -187,7 +224,7 @@ class Gate final : public StepGate {
   std::map<std::uint64_t, std::string> met_;  ///< decided and not come to yet: the error, or empty
   std::uint64_t published_ = 0;               ///< among events_
   std::uint64_t urgent_ = 0;                  ///< among those
-  std::uint64_t lost_ = 0;                    ///< published ones that found the queue full
+  std::uint64_t dropped_ = 0;                 ///< published ones that found the queue full
   std::chrono::nanoseconds time_at_fences_{0};
   std::uint64_t stops_at_fences_ = 0;
 };

@@ -27,6 +27,8 @@ namespace footplate {
 ///   ledger   newest, entries               the last collectives of this rank
 ///   patterns patterns                      what it has counted of them
 ///   stop     reason, resumable             a signal reached this rank
+///   standing generation, step, …           after a loss: where this rank stands (recovery.h), answered by
+///   rejoin   generation, step, …           to all: how they go on; `impossible`: that they can't
 ///   bye                                    sends no more
 namespace message {
 inline constexpr auto kPrepare = "prepare";
@@ -49,6 +51,8 @@ inline constexpr auto kArrived = "arrived";
 inline constexpr auto kOverdue = "overdue";
 inline constexpr auto kLedger = "ledger";
 inline constexpr auto kPatterns = "patterns";
+inline constexpr auto kStanding = "standing";
+inline constexpr auto kRejoin = "rejoin";
 inline constexpr auto kBye = "bye";
 }  // namespace message
 

@@ -11,6 +11,15 @@
 namespace footplate {
 namespace {
 
+/// Commits and confirmations kept for a new rank 0. Only what was on its way when a rank was lost is needed.
+constexpr std::size_t kKept = 64;
+
+template <class T>
+void keep(std::deque<T>& kept, T one) {
+  kept.push_back(std::move(one));
+  if (kept.size() > kKept) kept.pop_front();
+}
+
 double seconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -92,6 +101,7 @@ void Participant::tell(const Watchdog::Finding& finding) {
 void Participant::prepare(const Json& message) {
   Open open;
   open.ticket = message.at("ticket");
+  ticket_ = std::max(ticket_, open.ticket);
   open.withdraws = message.value("withdraws", std::uint64_t{0});
   Result<void> outcome;
   if (open.withdraws != 0) {
@@ -102,6 +112,7 @@ void Participant::prepare(const Json& message) {
       return checked_order(parts_.schema, std::move(given));
     });
     if (order) {
+      order_ = std::max(order_, order->id);
       open.order = *std::move(order);
       outcome = prepared(open.order);
     } else {
@@ -144,11 +155,31 @@ void Participant::fence(const Json& message) {
 
 void Participant::commit(const Json& message) {
   if (!open_ || open_->ticket != message.at("ticket").get<std::uint64_t>()) return;
+  Json commit = {{"ticket", open_->ticket}};
   if (open_->withdraws != 0)
-    parts_.gate.withdraw(open_->withdraws);
+    commit["withdraws"] = open_->withdraws;
   else
-    parts_.gate.commit({std::move(open_->order), message.at("step"), message.at("targeted")});
+    commit.update({{"order", to_json(open_->order)},
+                   {"step", message.at("step")},
+                   {"targeted", message.at("targeted")}});
   open_.reset();
+  take_commit(commit);
+}
+
+void Participant::take_commit(const Json& commit) {
+  commit_ = commit;
+  if (commit.contains("withdraws")) {
+    const std::uint64_t withdrawn = commit["withdraws"];
+    std::erase_if(committed_, [&](const Committed& one) { return one.order.id == withdrawn; });
+    parts_.gate.withdraw(withdrawn);
+    return;
+  }
+  auto order = order_from_json(commit.at("order")).and_then([&](Order given) {
+    return checked_order(parts_.schema, std::move(given));
+  });
+  if (!order) return;  // it was taken when it was prepared
+  keep(committed_, Committed{*order, commit.at("step"), commit.at("targeted")});
+  parts_.gate.commit({*std::move(order), commit.at("step"), commit.at("targeted")});
 }
 
 void Participant::abort(const Json& message) {
@@ -163,9 +194,11 @@ void Participant::handle(const GateEvent& event) {
                     {"order", applied->order},
                     {"step", applied->step},
                     {"digest", applied->digest}};
-    if (parts_.channel.rank() == 0) message["moved"] = moved_to_json(applied->moved);
     if (applied->error) message["error"] = applied->error->message;
-    answer(message);
+    Json kept = message;
+    kept["moved"] = moved_to_json(applied->moved);
+    answer(parts_.channel.rank() == 0 ? kept : message);
+    keep(applied_, std::move(kept));
   } else if (const auto* call = std::get_if<CallMoved>(&event)) {
     if (parts_.channel.rank() != 0) return;
     Json message = {{"t", message::kCall},
@@ -225,6 +258,8 @@ std::string Participant::state() const {
       return "paused";
     case Held::end:
       return "ending";
+    case Held::lost:
+      return "recovering";
     default:
       break;
   }
@@ -239,6 +274,46 @@ void Participant::ask_to_stop(const std::string& reason, bool resumable) {
 
 void Participant::say_goodbye() {
   answer({{"t", message::kBye}});
+}
+
+void Participant::stand(const Standing& standing, std::uint32_t generation) {
+  answer({{"t", message::kStanding},
+          {"generation", generation},
+          {"step", standing.step},
+          {"paused", standing.paused},
+          {"finished", standing.finished},
+          {"save", standing.save},
+          {"commits", standing.commits},
+          {"begun", standing.begun},
+          {"sequence", parts_.ledger != nullptr ? parts_.ledger->newest() : 0},
+          {"commit", commit_},
+          {"ticket", ticket_},
+          {"order", order_}});
+}
+
+void Participant::rejoin(const Json& verdict, int local_ranks) {
+  open_.reset();
+  meeting_ = false;
+  overdue_.clear();
+  const Json& newest = verdict.at("commit");
+  if (!newest.is_null() && (commit_.is_null() || newest.at("ticket") > commit_.at("ticket")))
+    take_commit(newest);
+  Rejoin rejoin;
+  rejoin.step = verdict.at("step");
+  rejoin.source = verdict.at("source");
+  const Json& behind = verdict.at("behind");
+  rejoin.level = !behind.empty();
+  rejoin.behind = std::find(behind.begin(), behind.end(), Json(parts_.channel.rank())) != behind.end();
+  rejoin.save = verdict.at("save");
+  rejoin.generation = verdict.at("generation");
+  rejoin.sequence = verdict.at("sequence");
+  rejoin.local_ranks = local_ranks;
+  parts_.gate.resume(rejoin, verdict.at("commits"), verdict.at("begun"), verdict.at("paused"),
+                     verdict.at("finished"));
+  for (Json message : applied_) {
+    if (parts_.channel.rank() != 0) message.erase("moved");
+    answer(message);
+  }
 }
 
 }  // namespace footplate

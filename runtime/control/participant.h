@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -50,6 +51,15 @@ class Participant {
   void ask_to_stop(const std::string& reason, bool resumable);
   void say_goodbye();
 
+  // After a loss (recovery.h).
+
+  /// Tells the new rank 0 where this rank stands.
+  void stand(const Standing& standing, std::uint32_t generation);
+  /// The training thread goes on as `verdict` says; what it has applied of late is confirmed again.
+  void rejoin(const Json& verdict, int local_ranks);
+  /// The orders of late that this rank knows to be agreed, with their steps.
+  const std::deque<Committed>& committed() const { return committed_; }
+
   /// Whether an outcome is awaited; messages are worth looking for more often then.
   bool awaiting_outcome() const { return open_.has_value() || meeting_; }
 
@@ -67,6 +77,7 @@ class Participant {
   void commit(const Json& message);
   void abort(const Json& message);
   void inquire(const Json& message);
+  void take_commit(const Json& commit);
   std::string state() const;
   void answer(const Json& message) { parts_.channel.send(0, message); }
 
@@ -78,6 +89,11 @@ class Participant {
   Clock::time_point next_beat_{};
   std::chrono::milliseconds interval_ = std::chrono::milliseconds::max();
   std::string told_;  ///< the state in the last heartbeat
+  // Of late, for a rank 0 that the others' messages haven't reached.
+  Json commit_;  ///< the newest one: ticket, step, targeted, order | withdraws; null: none
+  std::deque<Committed> committed_;       ///< oldest first
+  std::deque<Json> applied_;              ///< messages, oldest first
+  std::uint64_t ticket_ = 0, order_ = 0;  ///< largest ones seen
 };
 
 }  // namespace footplate

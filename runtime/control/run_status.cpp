@@ -53,6 +53,16 @@ RunStatus::RunStatus(int world_size, ControlTimes times, Clock::time_point now)
   for (auto& rank : ranks_) rank.heard = now;
 }
 
+void RunStatus::world_changed(const std::vector<int>& before, Clock::time_point now) {
+  std::vector<Rank> ranks(before.size());
+  for (std::size_t rank = 0; rank < before.size(); ++rank) {
+    if (before[rank] >= 0) ranks[rank].beat = at(before[rank]).beat;
+    ranks[rank].heard = now;
+  }
+  ranks_ = std::move(ranks);
+  pace_since_ = {};
+}
+
 void RunStatus::beat(int rank, const Json& beat, Clock::time_point now) {
   ranks_[static_cast<std::size_t>(rank)].beat = beat;
   heard(rank, sent(beat, now));

@@ -17,6 +17,9 @@ class RunStatus {
   using Clock = std::chrono::steady_clock;
   RunStatus(int world_size, ControlTimes times, Clock::time_point now);
 
+  /// The ranks are others now: `before` tells the number that each had, -1 for none.
+  void world_changed(const std::vector<int>& before, Clock::time_point now);
+
   void beat(int rank, const Json& beat, Clock::time_point now);
   void heard(int rank, Clock::time_point now);
   void goodbye(int rank);

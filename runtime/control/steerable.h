@@ -9,6 +9,18 @@
 
 namespace footplate {
 
+/// How a rank goes on after others were lost: what all who are left have agreed on.
+struct Rejoin {
+  std::int64_t step = 0;         ///< completed steps, from which all go on
+  int source = 0;                ///< rank (of the new world) whose state counts
+  bool level = false;            ///< somebody is behind: all take the state of `source`
+  bool behind = false;           ///< this rank is
+  bool save = false;             ///< a save was interrupted: save again
+  std::uint32_t generation = 0;  ///< Communicator::rejoin
+  std::uint64_t sequence = 0;    ///< likewise
+  int local_ranks = 1;           ///< on this host, now
+};
+
 /// What orders act on: the trainer, as control sees it.
 class Steerable {
  public:
@@ -28,6 +40,11 @@ class Steerable {
   /// run.resume and run.stop are). Collective: all ranks call it at the same step. The result goes
   /// to whoever asked; rank 0's counts.
   virtual Result<Json> call(const Call& call, std::int64_t step) = 0;
+
+  /// Training thread, inside StepGate::enter(), on every rank that is left: takes part in the new world, and
+  /// brings whoever is behind level. Errors: lost (another rank meanwhile; where this rank is behind its
+  /// state is undefined now), else the end of this rank.
+  virtual Result<void> rejoin(const Rejoin& /*rejoin*/) { return {}; }
 };
 
 }  // namespace footplate

@@ -17,6 +17,7 @@ struct ControlTimes {
   ms inquiry{1000};             ///< how long ranks have to answer what they know of a collective
   ms farewell{1000};            ///< how long finish() waits for the console to read the end
   ms stop_retry{1000};          ///< a stop by a signal that was aborted is tried again after this
+  ms rebuild{60000};            ///< how long those who are left may take to find together after a loss
   std::size_t queue = 64;       ///< orders waiting for their turn; more are refused
   std::size_t committed = 256;  ///< orders committed ahead of their step; more are refused
   std::size_t reports = 1000;   ///< final reports kept for a new console

@@ -12,30 +12,46 @@ Result<void> write_result(const std::filesystem::path& directory, const Json& re
   return replace_json_file(directory / "result.json", result, /*durable=*/true);
 }
 
-RankRecords::RankRecords(std::filesystem::path directory, std::int64_t steps)
-    : directory_(std::move(directory)), steps_(steps) {}
+RankRecords::RankRecords(std::filesystem::path directory, int start, const Settings& settings)
+    : directory_(std::move(directory)),
+      start_(start),
+      flush_every_(settings.integer("log.flush_every")),
+      steps_(settings.integer("train.steps")) {}
 
 Result<std::unique_ptr<RankRecords>> RankRecords::open(const std::filesystem::path& directory, int rank,
                                                        int start, const Settings& settings) {
   ::mkdir((directory / "log").c_str(), 0700);  // there already, or opening the log says why it isn't
-  std::unique_ptr<RankRecords> records(new RankRecords(directory, settings.integer("train.steps")));
+  std::unique_ptr<RankRecords> records(new RankRecords(directory, start, settings));
   // Before any file is opened: where stdout is closed, the next one would take its number.
   if (rank == 0) records->printer_ = std::make_unique<LinePrinter>(STDOUT_FILENO);
   auto log =
       Log::open(directory / "log" / ("rank-" + std::to_string(rank) + ".log"), settings.string("log.level"));
   if (!log) return tl::unexpected(log.error());
   records->log_ = *std::move(log);
-  if (rank != 0) return records;
+  if (rank == 0)
+    if (auto opened = records->open_writer(); !opened) return tl::unexpected(opened.error());
+  return records;
+}
 
+Result<void> RankRecords::open_writer() {
   RecordWriter::Options options;
-  options.directory = directory;
-  options.start = start;
-  options.flush_every = static_cast<int>(settings.integer("log.flush_every"));
-  options.tell = [self = records.get()](const std::string& text) { self->warn(text); };
+  options.directory = directory_;
+  options.start = start_;
+  options.flush_every = static_cast<int>(flush_every_);
+  options.tell = [this](const std::string& text) { warn(text); };
   auto writer = RecordWriter::open(std::move(options));
   if (!writer) return tl::unexpected(writer.error());
-  records->writer_ = *std::move(writer);
-  return records;
+  writer_ = *std::move(writer);
+  return {};
+}
+
+Result<void> RankRecords::take_over() {
+  printer_ = std::make_unique<LinePrinter>(STDOUT_FILENO);
+  return open_writer();
+}
+
+void RankRecords::world(const Json& ranks, const std::string& host) {
+  if (writer_) writer_->run({{"ranks", ranks}, {"world_size", ranks.size()}, {"host", host}});
 }
 
 void RankRecords::started(const Json& start, const Json& ranks) {
@@ -73,6 +89,7 @@ void RankRecords::follow(const Json& moved) {
     const Json after = item.value("after", Json());
     if (name == "log.level" && after.is_string()) log_->set_level(after.get<std::string>());
     if (name == "train.steps" && after.is_number_integer()) steps_ = after.get<std::int64_t>();
+    if (name == "log.flush_every" && after.is_number_integer()) flush_every_ = after.get<std::int64_t>();
     if (name == "log.flush_every" && after.is_number_integer() && writer_)
       writer_->set_flush_every(after.get<int>());
   }

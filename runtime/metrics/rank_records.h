@@ -26,6 +26,12 @@ class RankRecords final : public Sink {
   static Result<std::unique_ptr<RankRecords>> open(const std::filesystem::path& directory, int rank,
                                                    int start, const Settings& settings);
 
+  /// This rank has become rank 0, since the one of before was lost: it goes on with that one's files.
+  /// Nobody else uses the records meanwhile. Error (failed): a file can't be opened.
+  Result<void> take_over();
+  /// Rank 0: who is where now, for run.json.
+  void world(const Json& ranks, const std::string& host);
+
   /// Rank 0, once all ranks are there: a line of starts.jsonl, and who is where in run.json.
   void started(const Json& start, const Json& ranks);
 
@@ -47,11 +53,14 @@ class RankRecords final : public Sink {
   Json eval_loss() const;
 
  private:
-  RankRecords(std::filesystem::path directory, std::int64_t steps);
+  RankRecords(std::filesystem::path directory, int start, const Settings& settings);
+  Result<void> open_writer();
   void follow(const Json& moved);
   void print(const std::string& topic, const Json& data);
 
   const std::filesystem::path directory_;
+  const int start_;
+  std::int64_t flush_every_;  ///< control thread
   std::atomic<std::int64_t> steps_;
   std::atomic<std::uint64_t> last_order_{0};
   mutable std::mutex mutex_;

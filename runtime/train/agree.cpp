@@ -43,4 +43,15 @@ Result<void> agree(Communicator& communicator, const Result<void>& mine) {
   return fail(static_cast<ErrorKind>(worst - 1), *reasons);
 }
 
+Result<std::string> from_rank(Communicator& communicator, int root, const std::string& text) {
+  auto length = static_cast<std::int64_t>(text.size());
+  if (auto told = communicator.broadcast({&length, 1, DataType::int64}, root, "length of a text")->wait();
+      !told)
+    return tl::unexpected(told.error());
+  std::string all = communicator.rank() == root ? text : std::string(static_cast<std::size_t>(length), '\0');
+  if (auto told = communicator.broadcast({all.data(), length, DataType::uint8}, root, "text")->wait(); !told)
+    return tl::unexpected(told.error());
+  return all;
+}
+
 }  // namespace footplate

@@ -14,4 +14,7 @@ Result<void> agree(Communicator& communicator, const Result<void>& mine);
 /// rank's `reason` (empty: this rank is well; cut at 500 bytes). Collective.
 Result<std::string> gather_reasons(Communicator& communicator, const std::string& reason);
 
+/// Collective: the text of rank `root`, on all ranks. Of any length.
+Result<std::string> from_rank(Communicator& communicator, int root, const std::string& text);
+
 }  // namespace footplate

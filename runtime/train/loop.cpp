@@ -81,11 +81,22 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   configure();
   timer_.enter(Phase::boundary);
   while (gate.enter(step_) == StepGate::Verdict::train) {
-    if (auto trained = train_step(); !trained) return tl::unexpected(trained.error());
-    after_step();
+    if (auto trained = train_step(); trained) {
+      after_step();
+    } else if (!is_lost(trained.error())) {
+      return tl::unexpected(trained.error());
+    }
     timer_.enter(Phase::boundary);
   }
   return end();
+}
+
+/// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
+/// The step, evaluation or save that came to nothing has changed no state.
+bool Trainer::Loop::is_lost(const Error& error, bool saving) {
+  if (error.kind != ErrorKind::lost || gate_ == nullptr || !gate_->lost(saving)) return false;
+  lost_ = true;
+  return true;
 }
 
 void Trainer::Loop::after_step() {
@@ -98,7 +109,19 @@ void Trainer::Loop::after_step() {
 
 Ending Trainer::Loop::end() {
   timer_.enter(Phase::ending);
-  Ending ending = gate_->ending();
+  const Ending ending = gate_->ending();
+  for (;;) {
+    lost_ = false;
+    save_and_evaluate(ending);
+    if (!lost_) break;
+    gate_->enter(step_);  // which brings those who are left together, and ends again
+    timer_.enter(Phase::ending);
+  }
+  timer_.enter(Phase::ended);
+  return ending;
+}
+
+void Trainer::Loop::save_and_evaluate(const Ending& ending) {
   const bool finished = ending.reason == "done";
   // On everything held out, unless that was the last evaluation's choice anyway.
   const bool evaluated = evaluated_at_ == step_ && now_.eval_batches == 0;
@@ -107,10 +130,8 @@ Ending Trainer::Loop::end() {
   if (finished)
     finish_evaluation();
   else
-    give_up_evaluation();
+    give_up_evaluation("the run ends");
   if (finished && now_.eval_at_end && !evaluated) evaluate_and_record(0);
-  timer_.enter(Phase::ended);
-  return ending;
 }
 
 std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {
@@ -222,17 +243,18 @@ void Trainer::Loop::finish_evaluation() {
   record(evaluated_at_, result);
 }
 
-void Trainer::Loop::give_up_evaluation() {
+void Trainer::Loop::give_up_evaluation(const char* why) {
   if (!async_evaluation_.under_way()) return;
   async_evaluation_.give_up();
-  const std::string text = fmt::format("step {}: the evaluation of step {} was given up: the run ends", step_,
-                                       async_evaluation_.step());
+  const std::string text = fmt::format("step {}: the evaluation of step {} was given up: {}", step_,
+                                       async_evaluation_.step(), why);
   if (rank() == 0) log(text);
   publish("warn", {{"kind", "evaluation"}, {"step", step_}, {"text", text}});
 }
 
 void Trainer::Loop::record(std::int64_t step, const Result<EvalResult>& result) {
   if (!result) {
+    is_lost(result.error());
     if (rank() == 0) log(fmt::format("step {}: {}", step, result.error().message));
     if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
     write(eval_failed_line(step, result.error()));
@@ -264,17 +286,17 @@ Result<Json> Trainer::Loop::save(const std::string& tag) {
     return fail(ErrorKind::refused, "this run has nowhere to save checkpoints to");
   const auto start = Progress::Clock::now();
   timer_.enter(Phase::saving);
-  const Json progress = {{"step", step_},
-                         {"samples_drawn", samples_drawn_},
-                         {"best_eval_loss", number_to_json(best_eval_loss_)},
-                         {"best_eval_at", best_eval_at_},
-                         {"evaluated_at", evaluated_at_}};
+  const Json progress = this->progress();
   const auto saved = attempt<Saved>([&] {
     return options_.saver->save({step_, tag, state_, options_.settings, progress, best_eval_at_ == step_});
   });
   const auto agreed = agree(options_.communicator, saved ? Result<void>() : tl::unexpected(saved.error()));
   timer_.enter(Phase::boundary);
-  if (!agreed) return tl::unexpected(agreed.error());
+  if (!agreed) {
+    if (is_lost(agreed.error(), /*saving=*/true))
+      return fail(ErrorKind::lost, "a rank was lost during the save; it is made again without that rank");
+    return tl::unexpected(agreed.error());
+  }
   last_checkpoint_ = saved->path;
   saved_at_ = step_;
   const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
@@ -304,15 +326,66 @@ Result<void> Trainer::Loop::load(const std::string& checkpoint) {
           agree(options_.communicator, progress ? Result<void>() : tl::unexpected(progress.error()));
       !agreed)
     return agreed;
-  step_ = progress->at("step").get<std::int64_t>();
-  samples_drawn_ = progress->at("samples_drawn").get<std::int64_t>();
-  best_eval_loss_ = number_from_json(progress->at("best_eval_loss")).value_or(kNoEvaluation);
-  best_eval_at_ = progress->value("best_eval_at", std::int64_t{-1});
-  evaluated_at_ = progress->at("evaluated_at").get<std::int64_t>();
+  take_progress(*progress);
   saved_at_ = step_;
   last_checkpoint_ = checkpoint;
   options_.progress.at_step(step_);
   if (rank() == 0) log(fmt::format("going on from step {} of {}", step_, checkpoint));
+  return {};
+}
+
+/// What a checkpoint keeps besides the state table.
+Json Trainer::Loop::progress() const {
+  return {{"step", step_},
+          {"samples_drawn", samples_drawn_},
+          {"best_eval_loss", number_to_json(best_eval_loss_)},
+          {"best_eval_at", best_eval_at_},
+          {"evaluated_at", evaluated_at_}};
+}
+
+void Trainer::Loop::take_progress(const Json& progress) {
+  step_ = progress.at("step").get<std::int64_t>();
+  samples_drawn_ = progress.at("samples_drawn").get<std::int64_t>();
+  best_eval_loss_ = number_from_json(progress.at("best_eval_loss")).value_or(kNoEvaluation);
+  best_eval_at_ = progress.value("best_eval_at", std::int64_t{-1});
+  evaluated_at_ = progress.at("evaluated_at").get<std::int64_t>();
+}
+
+Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
+  give_up_evaluation("a rank was lost");
+  options_.communicator.rejoin(now.generation, now.sequence);
+  options_.local_ranks = now.local_ranks;
+  if (options_.saver != nullptr) options_.saver->moved_to(rank(), options_.communicator.world_size());
+  if (now.level)
+    if (auto levelled = level(now.source); !levelled) return levelled;
+  configure();
+  log(fmt::format("step {}: going on as rank {} of {}", step_, rank(), options_.communicator.world_size()));
+  gate_->report_state_hash(step_, state_.hash());
+  if (now.save) save_and_record();
+  timer_.enter(Phase::boundary);
+  return {};
+}
+
+/// All take the state of `source`: every persistent tensor, and what a checkpoint keeps besides.
+Result<void> Trainer::Loop::level(int source) {
+  Communicator& communicator = options_.communicator;
+  const Json mine = {{"progress", progress()},
+                     {"nonfinite", nonfinite_},
+                     {"nonfinite_in_row", nonfinite_in_row_},
+                     {"last_checkpoint", last_checkpoint_}};
+  const auto theirs = from_rank(communicator, source, mine.dump());
+  if (!theirs) return tl::unexpected(theirs.error());
+  for (const StateEntry& entry : state_.entries()) {
+    const Buffer buffer{entry.data, static_cast<std::int64_t>(entry.bytes), DataType::uint8};
+    if (auto sent = communicator.broadcast(buffer, source, "levelling")->wait(); !sent) return sent;
+  }
+  if (rank() == source) return {};
+  const Json said = Json::parse(*theirs);
+  take_progress(said.at("progress"));
+  nonfinite_ = said.at("nonfinite");
+  nonfinite_in_row_ = said.at("nonfinite_in_row");
+  last_checkpoint_ = said.at("last_checkpoint");
+  saved_at_ = -1;
   return {};
 }
 

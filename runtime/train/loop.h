@@ -29,6 +29,9 @@ class Trainer::Loop {
   Result<Json> save(const std::string& tag);
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step);
 
+  /// In a world of fewer ranks (Steerable::rejoin).
+  Result<void> rejoin(const Rejoin& now);
+
   /// eval.now; `batches`: none = eval.batches.
   Result<Json> evaluate_now(std::optional<std::int64_t> batches);
 
@@ -61,7 +64,7 @@ class Trainer::Loop {
   void evaluate_and_record(std::int64_t batches);
   void start_evaluation();
   void finish_evaluation();
-  void give_up_evaluation();
+  void give_up_evaluation(const char* why);
   void record(std::int64_t step, const Result<EvalResult>& result);
   EvalPorts evaluation_ports() const;
   Result<EvalResult> evaluate_held_out(std::int64_t batches);
@@ -69,6 +72,11 @@ class Trainer::Loop {
   Json describe(std::int64_t step, const EvalResult& result) const;
   void save_and_record();
   Ending end();
+  void save_and_evaluate(const Ending& ending);
+  bool is_lost(const Error& error, bool saving = false);
+  Result<void> level(int source);
+  Json progress() const;
+  void take_progress(const Json& progress);
   void configure();
   void write(const Json& line);
   void publish(const char* topic, const Json& data);
@@ -107,6 +115,7 @@ class Trainer::Loop {
   std::int64_t evaluated_at_ = -1, saved_at_ = -1;
   std::string last_checkpoint_;
   bool failed_together_ = false;
+  bool lost_ = false;  ///< something came to nothing by it: the gate brings this rank level
 };
 
 }  // namespace footplate

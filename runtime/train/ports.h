@@ -39,6 +39,9 @@ class Saver {
   /// `checkpoint` (a path) and returns what was given as Snapshot::progress. Errors: not there,
   /// damaged, or names, types or shapes that differ from `into`; then the tensors are undefined.
   virtual Result<Json> load(const std::string& checkpoint, const StateTable& into) = 0;
+
+  /// Training thread: this rank's number and the world are others now, since ranks were lost.
+  virtual void moved_to(int /*rank*/, int /*world_size*/) {}
 };
 
 /// Where metrics go: metrics.jsonl and whatever else main() wires up.

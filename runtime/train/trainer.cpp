@@ -93,6 +93,10 @@ Result<void> Trainer::prepare(const Order& order, const Settings& after) {
   return {};
 }
 
+Result<void> Trainer::rejoin(const Rejoin& rejoin) {
+  return without_exceptions<void>(loop_->rank(), [&] { return loop_->rejoin(rejoin); });
+}
+
 std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t step) {
   return loop_->settings_changed(now, step);
 }

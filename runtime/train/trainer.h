@@ -43,7 +43,8 @@ class Trainer : public Steerable {
   /// Trains until the gate says end, then evaluates and saves as that ending asks. Errors, the same on
   /// all ranks: a rank failed in a step (named; the state is that of the last completed step); steps
   /// weren't finite (guard.nonfinite; the state is that before them); or a collective failed (then the state
-  /// of the ranks may differ by a step).
+  /// of the ranks may differ by a step). Where a rank is lost and the gate can bring the others together,
+  /// they go on.
   Result<Ending> run(StepGate& gate);
 
   std::int64_t step() const;  ///< completed steps
@@ -59,6 +60,7 @@ class Trainer : public Steerable {
   Result<void> prepare(const Order& order, const Settings& after) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<Json> call(const Call& call, std::int64_t step) override;
+  Result<void> rejoin(const Rejoin& rejoin) override;
 
  private:
   class Loop;

@@ -42,7 +42,7 @@ double processor_seconds() {
 
 class Bench {
  public:
-  explicit Bench(MPI_Comm comm) : comm_(comm, ledger_, progress_) {}
+  explicit Bench(MpiSession& session) : comm_(session, ledger_, progress_) {}
 
   /// Medians of the seconds that each of `ways` takes, `rounds` times in turn.
   std::vector<double> compare(int rounds, const std::vector<std::function<void()>>& ways) {
@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
   auto session = footplate::MpiSession::start();
   if (!session) return 1;
   {
-    footplate::Bench bench((*session)->data());
+    footplate::Bench bench(**session);
     const std::string line =
         bench.metrics() + "," + bench.chunks(millions * 1'000'000) + "," + bench.ledger();
     if ((*session)->rank() == 0) std::printf("{%s}\n", line.c_str());

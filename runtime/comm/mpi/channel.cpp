@@ -30,14 +30,10 @@ constexpr milliseconds kLinger{1000};
 
 class MpiChannel final : public MessageChannel {
  public:
-  MpiChannel(MpiSession& session, const std::filesystem::path& directory)
-      : comm_(session.control()), rank_(session.rank()), hosts_(session.hosts()) {
+  MpiChannel(MpiSession& session, const std::filesystem::path& directory) : session_(session) {
     if (!directory.empty())
-      if (auto bell = Doorbell::install(directory, rank_)) bell_ = *std::move(bell);
-    const auto here = [&](const std::string& host) {
-      return host == hosts_[static_cast<std::size_t>(rank_)];
-    };
-    rings_ = hosts_.size() == 1 || (bell_ != nullptr && std::all_of(hosts_.begin(), hosts_.end(), here));
+      if (auto bell = Doorbell::install(directory, session.rank())) bell_ = *std::move(bell);
+    meet_peers();
   }
 
   ~MpiChannel() override {
@@ -46,13 +42,11 @@ class MpiChannel final : public MessageChannel {
       release_sent();
       std::this_thread::sleep_for(kSoon);
     }
-    // MPI may still read what a stuck receiver hasn't taken: better lost than freed under it.
-    for (auto& pending : sending_) new (std::nothrow) Bytes(std::move(pending.bytes));
-    for (auto& pending : receiving_) new (std::nothrow) Bytes(std::move(pending.bytes));
+    abandon();
   }
 
   int rank() const override { return rank_; }
-  int world_size() const override { return static_cast<int>(hosts_.size()); }
+  int world_size() const override { return session_.world_size(); }
   bool rings() const override { return rings_; }
   void wake() override { wake_.wake(); }
 
@@ -69,12 +63,23 @@ class MpiChannel final : public MessageChannel {
     post(to, body, /*quiet=*/true);
   }
 
+  void wake_peers() override {
+    for (int rank = 0; rank < world_size(); ++rank)
+      if (rank != rank_) ring(rank);
+  }
+
+  void rebuilt() override {
+    abandon();
+    meet_peers();
+  }
+
   std::optional<Message> poll() override {
     if (!own_.empty()) {
       Message message = std::move(own_.front());
       own_.pop_front();
       return message;
     }
+    if (session_.lost()) return std::nullopt;
     release_sent();
     accept_one();
     return take_received();
@@ -99,17 +104,38 @@ class MpiChannel final : public MessageChannel {
     bool quiet = false;
   };
 
+  void meet_peers() {
+    comm_ = session_.control();
+    rank_ = session_.rank();
+    const auto& hosts = session_.hosts();
+    rings_ = hosts.size() == 1 ||
+             (bell_ != nullptr && std::all_of(hosts.begin(), hosts.end(), [&](const std::string& host) {
+                return host == host_of(rank_);
+              }));
+  }
+
+  /// MPI may still read what a stuck receiver hasn't taken: better lost than freed under it.
+  void abandon() {
+    for (auto* transfers : {&sending_, &receiving_}) {
+      for (auto& pending : *transfers) new (std::nothrow) Bytes(std::move(pending.bytes));
+      transfers->clear();
+    }
+  }
+
   void post(int to, const Json& body, bool quiet = false) {
     if (to == rank_) {
       own_.push_back({rank_, body});
       return;
     }
+    if (session_.lost()) return;
     auto& pending = sending_.emplace_back(Transfer{to, to_cbor(body)});
     pending.quiet = quiet;
     const int size = static_cast<int>(pending.bytes.size());
-    // A rank that is gone takes nothing more; recovery is somebody else's business.
-    if (MPI_Isend(pending.bytes.data(), size, MPI_BYTE, to, kTag, comm_, &pending.request) != MPI_SUCCESS)
+    const int code = MPI_Isend(pending.bytes.data(), size, MPI_BYTE, to, kTag, comm_, &pending.request);
+    if (code != MPI_SUCCESS) {
+      session_.tells_loss(code);
       sending_.pop_back();
+    }
     release_sent();
   }
 
@@ -124,32 +150,40 @@ class MpiChannel final : public MessageChannel {
         bell_->silence();
         looks_ = kLooksAfterRing;
       }
-      if (woken.at_all() || at_most.count() <= 0) return;
+      if (woken.at_all() || at_most.count() <= 0 || session_.lost()) return;
       int found = 0;
-      MPI_Iprobe(MPI_ANY_SOURCE, kTag, comm_, &found, MPI_STATUS_IGNORE);
-      if (found) return;
+      const int code = MPI_Iprobe(MPI_ANY_SOURCE, kTag, comm_, &found, MPI_STATUS_IGNORE);
+      if (found || session_.tells_loss(code)) return;
     }
   }
 
-  static bool is_done(Transfer& transfer) {
+  enum class State { under_way, done, failed };
+
+  State look(Transfer& transfer) {
     int done = 0;
-    return MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+    if (const int code = MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE); code != MPI_SUCCESS) {
+      session_.tells_loss(code);
+      return State::failed;
+    }
+    return done != 0 ? State::done : State::under_way;
   }
 
   /// A message that had to wait for its receiver rings again once it has left.
   void release_sent() {
     sending_.remove_if([this](Transfer& transfer) {
-      const bool done = is_done(transfer);
-      if (done && transfer.had_to_wait && !transfer.quiet) ring(transfer.peer);
+      const State state = look(transfer);
+      if (state == State::done && transfer.had_to_wait && !transfer.quiet) ring(transfer.peer);
       transfer.had_to_wait = true;
-      return done;
+      return state != State::under_way;
     });
   }
 
   void ring(int to) {
-    if (bell_ && hosts_[static_cast<std::size_t>(to)] == hosts_[static_cast<std::size_t>(rank_)])
-      bell_->ring(to);
+    if (bell_ && host_of(to) == host_of(rank_))
+      bell_->ring(session_.members().origins[static_cast<std::size_t>(to)]);
   }
+
+  const std::string& host_of(int rank) const { return session_.hosts()[static_cast<std::size_t>(rank)]; }
 
   /// Begins to receive the next message. A large one comes in pieces: nobody waits for it here, so a
   /// rank that is stopped in the middle of sending holds up its own messages only.
@@ -160,7 +194,11 @@ class MpiChannel final : public MessageChannel {
     // A probe that finds nothing makes Open MPI take in what has arrived, for the next probe to find. Where
     // no other thread is in MPI (an evaluation computes for seconds) one probe a turn would be a turn late.
     for (int look = 0; look < 2 && !found; ++look)
-      if (MPI_Improbe(MPI_ANY_SOURCE, kTag, comm_, &found, &message, &status) != MPI_SUCCESS) return;
+      if (const int code = MPI_Improbe(MPI_ANY_SOURCE, kTag, comm_, &found, &message, &status);
+          code != MPI_SUCCESS) {
+        session_.tells_loss(code);
+        return;
+      }
     if (!found) return;
     int size = 0;
     MPI_Get_count(&status, MPI_BYTE, &size);
@@ -173,23 +211,25 @@ class MpiChannel final : public MessageChannel {
   std::optional<Message> take_received() {
     std::set<int> held_up;
     for (auto it = receiving_.begin(); it != receiving_.end();) {
-      if (held_up.count(it->peer) > 0 || !is_done(*it)) {
+      const State state = held_up.count(it->peer) > 0 ? State::under_way : look(*it);
+      if (state == State::under_way) {
         held_up.insert(it->peer);
         ++it;
         continue;
       }
       const Transfer complete = std::move(*it);
       it = receiving_.erase(it);
+      if (state == State::failed) continue;
       auto body = from_cbor(complete.bytes.data(), complete.bytes.size());
       if (body) return Message{complete.peer, *std::move(body)};
     }
     return std::nullopt;
   }
 
-  MPI_Comm comm_;
-  int rank_;
-  std::vector<std::string> hosts_;
-  std::unique_ptr<Doorbell> bell_;  ///< null: it couldn't be installed
+  MpiSession& session_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  std::unique_ptr<Doorbell> bell_;  ///< null: it couldn't be installed. By the ranks' numbers at the start
   bool rings_ = false;
   WakeEvent wake_;
   std::deque<Message> own_;

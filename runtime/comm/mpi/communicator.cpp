@@ -52,17 +52,40 @@ int in_pieces(std::int64_t elements, std::int64_t chunk, Run run) {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(MPI_Comm comm, Ledger& ledger, const Progress& progress)
-    : comm_(comm), queue_(ledger, progress) {
-  MPI_Comm_rank(comm, &rank_);
-  MPI_Comm_size(comm, &world_size_);
+MpiCommunicator::MpiCommunicator(MpiSession& session, Ledger& ledger, const Progress& progress)
+    : session_(session),
+      comm_(session.data()),
+      rank_(session.rank()),
+      world_size_(session.world_size()),
+      queue_(ledger, progress) {}
+
+void MpiCommunicator::close() {
+  std::lock_guard lock(mutex_);
+  offer_ = {};
+  queue_.close({ErrorKind::lost, "a rank was lost; nothing is reduced until the others have found together"});
+}
+
+void MpiCommunicator::offer() {
+  std::lock_guard lock(mutex_);
+  offer_ = {session_.members().generation, session_.data(), session_.rank(), session_.world_size()};
+}
+
+/// The lock: close() comes either before, and there is nothing to rejoin, or after, and ends that.
+void MpiCommunicator::rejoin(std::uint32_t generation, std::uint64_t sequence) {
+  std::lock_guard lock(mutex_);
+  if (offer_.generation != generation) return;
+  comm_ = offer_.comm;
+  rank_ = offer_.rank;
+  world_size_ = offer_.world_size;
+  queue_.reopen(sequence, generation);
 }
 
 Result<void> MpiCommunicator::check(int code, const char* kind, const char* name) const {
   if (code == MPI_SUCCESS) return {};
-  return fail(ErrorKind::failed, fmt::format("rank {}: {} of {} failed: {}; another rank may have died, see "
-                                             "log/rank-N.log of each rank",
-                                             rank_, kind, name, mpi_error_text(code)));
+  const auto error = session_.tells_loss(code) ? ErrorKind::lost : ErrorKind::failed;
+  return fail(error, fmt::format("rank {}: {} of {} failed: {}; another rank may have died, see "
+                                 "log/rank-N.log of each rank",
+                                 rank_, kind, name, mpi_error_text(code)));
 }
 
 std::unique_ptr<Work> MpiCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {

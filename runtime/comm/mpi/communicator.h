@@ -2,23 +2,26 @@
 
 #include <mpi.h>
 
+#include <mutex>
+
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/launch_queue.h"
 #include "runtime/comm/ledger.h"
+#include "runtime/comm/mpi/session.h"
 #include "runtime/control/progress.h"
 
 namespace footplate {
 
 /// Collectives over MPI in host memory: blocking calls on a thread of their own, which is the only
-/// one that uses `comm`. In a world of one rank nothing reaches MPI.
+/// one that uses the session's data(). In a world of one rank nothing reaches MPI.
 ///
 /// Reductions need as much extra memory as a piece (set_chunk_elements) has, whatever the buffer's size.
 /// Errors name this rank and the operation; after one, every later operation fails with it.
 class MpiCommunicator : public Communicator {
  public:
-  /// All of these outlive the communicator, and `comm` returns errors (MpiSession::data()).
-  MpiCommunicator(MPI_Comm comm, Ledger& ledger, const Progress& progress);
+  /// All of these outlive the communicator.
+  MpiCommunicator(MpiSession& session, Ledger& ledger, const Progress& progress);
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
@@ -27,10 +30,28 @@ class MpiCommunicator : public Communicator {
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override;
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override;
   std::unique_ptr<Work> barrier(const char* name) override;
+  void rejoin(std::uint32_t generation, std::uint64_t sequence) override;
+
+  /// Operations fail (lost) until there is a new world, and rejoin(). Control thread.
+  void close();
+  /// The session has made a new world. Control thread.
+  void offer();
+  /// Whether the communication thread is out of MPI, within `at_most`. Control thread.
+  bool wait_idle(std::chrono::milliseconds at_most) { return queue_.wait_idle(at_most); }
 
  private:
   Result<void> check(int code, const char* kind, const char* name) const;
 
+  struct Offer {
+    std::uint32_t generation = 0;  ///< 0: none
+    MPI_Comm comm = MPI_COMM_NULL;
+    int rank = 0;
+    int world_size = 1;
+  };
+
+  MpiSession& session_;
+  std::mutex mutex_;
+  Offer offer_;  ///< guarded by mutex_
   MPI_Comm comm_;
   int rank_ = 0;
   int world_size_ = 1;

@@ -1,6 +1,9 @@
 #include "runtime/comm/mpi/session.h"
 
 #include <fmt/format.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 
 #include <array>
 #include <cstdlib>
@@ -65,26 +68,40 @@ Result<std::unique_ptr<MpiSession>> MpiSession::start() {
   if (!base) return tl::unexpected(base.error());
   session->base_ = *base;
   int world_size = 0;
-  MPI_Comm_rank(*base, &session->rank_);
+  MPI_Comm_rank(*base, &session->members_.rank);
   MPI_Comm_size(*base, &world_size);
-
-  auto control = duplicate(*base);
-  if (!control) return tl::unexpected(control.error());
-  session->control_ = *control;
-  auto data = duplicate(*base);
-  if (!data) return tl::unexpected(data.error());
-  session->data_ = *data;
+  for (int rank = 0; rank < world_size; ++rank) session->members_.origins.push_back(rank);
+  if (auto derived = session->derive(); !derived) return tl::unexpected(derived.error());
 
   auto hosts = gather_hosts(*base, world_size);
   if (!hosts) return tl::unexpected(hosts.error());
-  session->hosts_ = std::move(*hosts);
-  session->local_size_ = 0;
-  for (std::size_t other = 0; other < session->hosts_.size(); ++other) {
-    if (session->hosts_[other] != session->hosts_[static_cast<std::size_t>(session->rank_)]) continue;
-    if (static_cast<int>(other) < session->rank_) ++session->local_rank_;
-    ++session->local_size_;
-  }
+  session->hosts_at_start_ = std::move(*hosts);
+  session->look_around();
   return session;
+}
+
+/// The communicators that are used, out of base_.
+Result<void> MpiSession::derive() {
+  auto control = duplicate(base_);
+  if (!control) return tl::unexpected(control.error());
+  auto data = duplicate(base_);
+  if (!data) return tl::unexpected(data.error());
+  control_ = *control;
+  data_ = *data;
+  return {};
+}
+
+/// Who of the members is where.
+void MpiSession::look_around() {
+  hosts_.clear();
+  for (const int origin : members_.origins)
+    hosts_.push_back(hosts_at_start_[static_cast<std::size_t>(origin)]);
+  local_rank_ = members_.local_ranks = 0;
+  for (int other = 0; other < world_size(); ++other) {
+    if (hosts_[static_cast<std::size_t>(other)] != hosts_[static_cast<std::size_t>(rank())]) continue;
+    if (other < rank()) ++local_rank_;
+    ++members_.local_ranks;
+  }
 }
 
 int MpiSession::launched_rank() {
@@ -92,15 +109,78 @@ int MpiSession::launched_rank() {
   return rank == nullptr ? 0 : std::atoi(rank);
 }
 
-void MpiSession::finish() {
+bool MpiSession::finish() {
+  if (lost() || members_.generation > 1) return false;
   for (MPI_Comm* comm : {&data_, &control_, &base_})
     if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
   MPI_Finalize();
+  return true;
 }
 
 void MpiSession::abort(int code) {
   MPI_Abort(MPI_COMM_WORLD, code);
   std::_Exit(code);
 }
+
+// --- after a loss: the extension for fault tolerance (ULFM) ---
+
+#ifdef OMPI_HAVE_MPI_EXT_FTMPI
+
+bool MpiSession::tells_loss(int code) {
+  if (code == MPI_SUCCESS) return false;
+  int kind = code;
+  MPI_Error_class(code, &kind);
+  if (kind != MPIX_ERR_PROC_FAILED && kind != MPIX_ERR_PROC_FAILED_PENDING && kind != MPIX_ERR_REVOKED)
+    return false;
+  if (!lost_.exchange(true) && on_loss_) on_loss_();
+  return true;
+}
+
+void MpiSession::revoke() {
+  for (MPI_Comm comm : {data_, control_, base_}) MPIX_Comm_revoke(comm);
+}
+
+/// One shrink, of the base communicator; the others are made from what it gives: two communicators shrunk
+/// side by side were seen to hang. Whoever dies meanwhile costs another round. The communicators of before
+/// are left as they are: messages may still be in them.
+Result<void> MpiSession::shrink() {
+  for (int rounds = world_size(); rounds > 0; --rounds) {
+    MPI_Comm rest = MPI_COMM_NULL;
+    if (const int code = MPIX_Comm_shrink(base_, &rest); code != MPI_SUCCESS)
+      return fail(ErrorKind::failed, "MPIX_Comm_shrink: " + mpi_error_text(code));
+    MPI_Comm_set_errhandler(rest, MPI_ERRORS_RETURN);
+    base_ = rest;
+    int size = 0, rank = 0;
+    MPI_Comm_size(rest, &size);
+    MPI_Comm_rank(rest, &rank);
+    const int mine = members_.origins[static_cast<std::size_t>(members_.rank)];
+    std::vector<int> origins(static_cast<std::size_t>(size));
+    if (derive() && MPI_Allgather(&mine, 1, MPI_INT, origins.data(), 1, MPI_INT, base_) == MPI_SUCCESS) {
+      members_.rank = rank;
+      members_.origins = std::move(origins);
+      ++members_.generation;
+      look_around();
+      lost_ = false;
+      return {};
+    }
+    MPIX_Comm_revoke(base_);
+  }
+  return fail(ErrorKind::failed,
+              "no world could be made of the ranks that are left: more were lost meanwhile");
+}
+
+#else
+
+bool MpiSession::tells_loss(int /*code*/) {
+  return false;
+}
+
+void MpiSession::revoke() {}
+
+Result<void> MpiSession::shrink() {
+  return fail(ErrorKind::failed, "this MPI was built without its fault-tolerance extension (ULFM)");
+}
+
+#endif
 
 }  // namespace footplate

@@ -2,11 +2,14 @@
 
 #include <mpi.h>
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "protocol/result.h"
+#include "runtime/comm/world.h"
 
 namespace footplate {
 
@@ -28,10 +31,11 @@ class MpiSession {
   /// Doesn't finalise: a process that leaves early must not wait for the others. See finish().
   ~MpiSession() = default;
 
-  int rank() const { return rank_; }
-  int world_size() const { return static_cast<int>(hosts_.size()); }
+  const Membership& members() const { return members_; }
+  int rank() const { return members_.rank; }
+  int world_size() const { return members_.world_size(); }
   int local_rank() const { return local_rank_; }                    ///< among the ranks of this host, by rank
-  int local_size() const { return local_size_; }                    ///< ranks on this host
+  int local_size() const { return members_.local_ranks; }           ///< ranks on this host
   const std::vector<std::string>& hosts() const { return hosts_; }  ///< of every rank, by rank
 
   /// For the control thread's messages, and for the communication thread's collectives. Both are
@@ -40,20 +44,38 @@ class MpiSession {
   MPI_Comm control() const { return control_; }
   MPI_Comm data() const { return data_; }
 
+  /// What an operation on a communicator of this session has returned. Whether it says that a rank is lost,
+  /// or that another rank has revoked the communicator; lost() from then on. Any thread.
+  bool tells_loss(int code);
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  /// Called once a loss is noticed, by whichever thread does. Before other threads use the session.
+  void on_loss(std::function<void()> call) { on_loss_ = std::move(call); }
+
+  /// Every operation under way on every rank returns an error. Control thread.
+  void revoke();
+  /// After revoke(), with no thread in MPI but this: a world of those who are left. Waits for all who live.
+  /// Errors: this MPI can't do it, or failed.
+  Result<void> shrink();
+
   /// Frees the communicators and finalises MPI; waits for the other ranks to do the same. Once, by
-  /// the thread that started the session, after all threads using it have ended.
-  void finish();
+  /// the thread that started the session, after all threads using it have ended. Where ranks were lost
+  /// MPI can't be finalised for certain: false, nothing was done, and the process has to _exit().
+  bool finish();
 
   /// Ends every rank of the run at once, with `code`. Any thread.
   [[noreturn]] static void abort(int code);
 
  private:
   MpiSession() = default;
+  Result<void> derive();
+  void look_around();
 
-  int rank_ = 0;
+  Membership members_;
   int local_rank_ = 0;
-  int local_size_ = 1;
   std::vector<std::string> hosts_;
+  std::vector<std::string> hosts_at_start_;
+  std::atomic<bool> lost_{false};
+  std::function<void()> on_loss_;
   MPI_Comm base_ = MPI_COMM_NULL;
   MPI_Comm control_ = MPI_COMM_NULL;
   MPI_Comm data_ = MPI_COMM_NULL;

@@ -1,37 +1,47 @@
-#include "runtime/comm/sim/channel.h"
-
 #include <algorithm>
-#include <thread>
+#include <random>
+
+#include "runtime/comm/sim/state.h"
 
 namespace footplate {
+namespace {
 
 class SimChannel final : public MessageChannel {
  public:
-  SimChannel(SimWorld& world, int rank)
-      : world_(world),
-        rank_(rank),
-        random_(world.options_.seed * 1000003 + static_cast<std::uint64_t>(rank)) {}
+  SimChannel(std::shared_ptr<SimWorld::State> state, int origin)
+      : state_(std::move(state)),
+        origin_(origin),
+        inbox_(state_->inbox(origin)),
+        random_(state_->options().seed * 1000003 + static_cast<std::uint64_t>(origin)) {
+    rebuilt();
+  }
 
-  int rank() const override { return rank_; }
-  int world_size() const override { return world_.world_size(); }
+  int rank() const override { return generation_->rank_of(origin_); }
+  int world_size() const override { return static_cast<int>(generation_->origins.size()); }
+  void rebuilt() override { generation_ = state_->generation(); }
 
   void send(int to, const Json& body) override {
     // Through CBOR, as between processes: what doesn't survive it shows in tests on sim already.
     const auto bytes = to_cbor(body);
-    std::uniform_int_distribution<std::int64_t> delay(0, world_.options_.max_delay.count());
-    world_.deliver(rank_, to, from_cbor(bytes.data(), bytes.size()).value(),
-                   std::chrono::microseconds(delay(random_)));
+    std::uniform_int_distribution<std::int64_t> delay(0, state_->options().max_delay.count());
+    state_->deliver(*generation_, origin_, generation_->origins[static_cast<std::size_t>(to)],
+                    from_cbor(bytes.data(), bytes.size()).value(), std::chrono::microseconds(delay(random_)));
   }
 
   std::optional<Message> poll() override {
-    world_.hold(rank_);
-    auto& inbox = *world_.inboxes_[static_cast<std::size_t>(rank_)];
-    const auto now = world_.options_.now();
-    std::lock_guard lock(inbox.mutex);
-    std::deque<SimWorld::Letter>* first = nullptr;
-    for (auto& queue : inbox.from)
-      if (!queue.empty() && queue.front().due <= now && (!first || queue.front().due < first->front().due))
-        first = &queue;
+    state_->hold(origin_);
+    const bool broken = state_->is_broken(origin_);
+    const auto now = state_->options().now();
+    std::lock_guard lock(inbox_.mutex);
+    std::deque<SimWorld::State::Letter>* first = nullptr;
+    for (std::size_t from = 0; from < inbox_.from.size(); ++from) {
+      auto& queue = inbox_.from[from];
+      while (!queue.empty() && queue.front().generation < generation_->number) queue.pop_front();
+      if (queue.empty() || queue.front().generation > generation_->number || queue.front().due > now)
+        continue;
+      if (broken && static_cast<int>(from) != origin_) continue;  // as MPI does
+      if (!first || queue.front().due < first->front().due) first = &queue;
+    }
     if (first == nullptr) return std::nullopt;
     Message message = std::move(first->front().message);
     first->pop_front();
@@ -39,63 +49,46 @@ class SimChannel final : public MessageChannel {
   }
 
   void wait(std::chrono::milliseconds at_most, int extra_fd) override {
-    auto& inbox = *world_.inboxes_[static_cast<std::size_t>(rank_)];
     std::chrono::nanoseconds sleep = at_most;
     {
-      const auto now = world_.options_.now();
-      std::lock_guard lock(inbox.mutex);
-      for (const auto& queue : inbox.from)
-        if (!queue.empty()) sleep = std::min<std::chrono::nanoseconds>(sleep, queue.front().due - now);
+      const auto now = state_->options().now();
+      std::lock_guard lock(inbox_.mutex);
+      for (const auto& queue : inbox_.from)
+        if (!queue.empty())
+          sleep = std::clamp<std::chrono::nanoseconds>(queue.front().due - now, std::chrono::nanoseconds(0),
+                                                       sleep);
     }
-    inbox.wake.wait(sleep, extra_fd, -1);
-    world_.hold(rank_);
+    inbox_.wake.wait(sleep, extra_fd, -1);
+    state_->hold(origin_);
   }
 
-  void wake() override { world_.inboxes_[static_cast<std::size_t>(rank_)]->wake.wake(); }
+  void wake() override { inbox_.wake.wake(); }
 
  private:
-  SimWorld& world_;
-  int rank_;
+  std::shared_ptr<SimWorld::State> state_;
+  int origin_;
+  SimWorld::State::Inbox& inbox_;
   std::mt19937_64 random_;
+  std::shared_ptr<SimGeneration> generation_;
 };
 
-SimWorld::SimWorld(int world_size, Options options) : options_(std::move(options)) {
-  for (int rank = 0; rank < world_size; ++rank) {
-    inboxes_.push_back(std::make_unique<Inbox>());
-    inboxes_.back()->from.resize(static_cast<std::size_t>(world_size));
-  }
-}
+}  // namespace
 
 std::unique_ptr<MessageChannel> SimWorld::channel(int rank) {
-  return std::make_unique<SimChannel>(*this, rank);
+  return std::make_unique<SimChannel>(state_, rank);
 }
 
-void SimWorld::deliver(int from, int to, Json body, std::chrono::microseconds delay) {
-  auto& inbox = *inboxes_[static_cast<std::size_t>(to)];
+void SimWorld::State::deliver(const SimGeneration& generation, int from, int to, Json body,
+                              std::chrono::microseconds delay) {
+  if (is_dead(from) || is_dead(to)) return;
   {
-    std::lock_guard lock(inbox.mutex);
-    auto& queue = inbox.from[static_cast<std::size_t>(from)];
+    std::lock_guard lock(inbox(to).mutex);
+    auto& queue = inbox(to).from[static_cast<std::size_t>(from)];
     auto due = options_.now() + delay;
     if (!queue.empty()) due = std::max(due, queue.back().due);
-    queue.push_back({due, {from, std::move(body)}});
+    queue.push_back({due, generation.number, {generation.rank_of(from), std::move(body)}});
   }
-  inbox.wake.wake();
-}
-
-void SimWorld::pause(int rank, Clock::time_point until) {
-  auto& inbox = *inboxes_[static_cast<std::size_t>(rank)];
-  std::lock_guard lock(inbox.mutex);
-  inbox.paused_until = until;
-}
-
-void SimWorld::hold(int rank) {
-  auto& inbox = *inboxes_[static_cast<std::size_t>(rank)];
-  Clock::time_point until;
-  {
-    std::lock_guard lock(inbox.mutex);
-    until = inbox.paused_until;
-  }
-  if (until > Clock::now()) std::this_thread::sleep_until(until);
+  inbox(to).wake.wake();
 }
 
 }  // namespace footplate

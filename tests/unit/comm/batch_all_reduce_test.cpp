@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "runtime/comm/sim/communicator.h"
+#include "runtime/comm/sim/world.h"
 #include "tests/unit/comm/batch_all_reduce_cases.h"
 
 namespace footplate {
@@ -33,8 +33,8 @@ TEST(BatchAllReduce, KeepsTheLocalValuesWhereItFails) {
   const auto work = batch_all_reduce(*communicator, mine.buffers(), ReduceOp::sum, "eval sums");
   EXPECT_FALSE(work->done());
   EXPECT_EQ(work->wait(Work::Clock::now()).error().kind, ErrorKind::timed_out);
-  world.break_world(1);
-  EXPECT_EQ(work->wait().error().kind, ErrorKind::failed);
+  world.kill(1);
+  EXPECT_EQ(work->wait().error().kind, ErrorKind::lost);
   EXPECT_EQ(mine, Metrics(1));
 }
 

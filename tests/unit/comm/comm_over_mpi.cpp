@@ -22,7 +22,7 @@ class CommOverMpi : public ::testing::Test {
 
   Ledger ledger_;
   Progress progress_;
-  MpiCommunicator comm_{g_session->data(), ledger_, progress_};
+  MpiCommunicator comm_{*g_session, ledger_, progress_};
 };
 
 TEST_F(CommOverMpi, PiecesOfAnySizeGiveTheSameSums) {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/comm/sim/communicator.h"
+#include "runtime/comm/sim/world.h"
 
 namespace footplate {
 namespace {
@@ -56,7 +56,7 @@ TEST(Communicator, OperationsRunInTheOrderOfTheirLaunchWhateverTheDelays) {
              for (std::size_t i = 0; i < kOperations; ++i)
                EXPECT_EQ(values[i][0], 3.0F * static_cast<float>(i));
            },
-           {7, std::chrono::microseconds(300)});
+           {.seed = 7, .max_lateness = std::chrono::microseconds(300)});
 }
 
 TEST(Communicator, BroadcastAndAllGatherKeepRankOrder) {
@@ -133,7 +133,7 @@ TEST(Communicator, ErrorsNameRankAndOperationAndStay) {
   Progress progress;
   auto comm = world.communicator(0, ledger, progress);
   auto work = comm->barrier("gradients");
-  world.break_world(1);
+  world.kill(1);
   const auto outcome = work->wait();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().message, "rank 0: barrier of gradients failed: rank 1 has died");

@@ -256,7 +256,7 @@ TEST(Meeting, IsHeldByAllRanksWhateverTheDelays) {
   std::mutex mutex;
   Outcomes outcomes;
   auto options = meeting_ranks(4, seconds(60), mutex, outcomes, [](int rank) { return milliseconds(rank); });
-  options.world = {3, std::chrono::microseconds(500), std::chrono::steady_clock::now};
+  options.world = {.seed = 3, .max_delay = std::chrono::microseconds(500)};
   SimRun run(options);
   for (int i = 0; i < 10; ++i) run.order(std::to_string(i), Json::object(), {"eval.now"});
   run.wait_for_order("9", "applied");

@@ -6,7 +6,8 @@
 #include <thread>
 
 #include "runtime/comm/doorbell.h"
-#include "runtime/comm/sim/channel.h"
+#include "runtime/comm/sim/world.h"
+#include "runtime/comm/wake_event.h"
 #include "runtime/control/coordinator.h"
 #include "runtime/control/gate.h"
 #include "runtime/control/schema_table.h"
@@ -431,7 +432,11 @@ TEST(StateHashesTest, NamesTheMinorityAndBothWhereThereIsNone) {
 
 TEST(SimChannelTest, KeepsTheOrderBetweenTwoRanksAndItsDelays) {
   Clock::time_point now{seconds(1000)};
-  SimWorld world(2, {3, milliseconds(5), [&] { return now; }});
+  SimOptions options;
+  options.seed = 3;
+  options.max_delay = milliseconds(5);
+  options.now = [&] { return now; };
+  SimWorld world(2, options);
   auto from = world.channel(0);
   auto to = world.channel(1);
   for (int i = 0; i < 100; ++i) from->send(1, i);

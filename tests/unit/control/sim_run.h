@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/comm/sim/channel.h"
+#include "runtime/comm/sim/world.h"
 #include "runtime/control/control.h"
 #include "runtime/control/schema_table.h"
 

@@ -14,7 +14,7 @@
 #include <new>
 #include <thread>
 
-#include "runtime/comm/sim/communicator.h"
+#include "runtime/comm/sim/world.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/comm/sim/communicator.h"
+#include "runtime/comm/sim/world.h"
 #include "runtime/control/schema_table.h"
 
 namespace footplate::testing {

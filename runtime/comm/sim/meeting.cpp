@@ -1,0 +1,117 @@
+#include "runtime/comm/sim/meeting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace footplate {
+namespace {
+
+std::size_t bytes(const Buffer& buffer) {
+  return static_cast<std::size_t>(buffer.elements) * size_of(buffer.type);
+}
+
+template <class T>
+void reduce_as(const std::vector<SimAttendance>& ranks) {
+  const auto count = static_cast<std::size_t>(ranks[0].send.elements);
+  T* total = static_cast<T*>(ranks[0].send.data);
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+    const T* other = static_cast<const T*>(ranks[rank].send.data);
+    for (std::size_t i = 0; i < count; ++i) {
+      switch (ranks[0].op) {
+        case ReduceOp::sum:
+          total[i] = static_cast<T>(total[i] + other[i]);
+          break;
+        case ReduceOp::min:
+          total[i] = std::min(total[i], other[i]);
+          break;
+        case ReduceOp::max:
+          total[i] = std::max(total[i], other[i]);
+          break;
+      }
+    }
+  }
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank)
+    std::memcpy(ranks[rank].send.data, total, bytes(ranks[0].send));
+}
+
+void all_reduce(const std::vector<SimAttendance>& ranks) {
+  switch (ranks[0].send.type) {
+    case DataType::float32:
+      return reduce_as<float>(ranks);
+    case DataType::float64:
+      return reduce_as<double>(ranks);
+    case DataType::int64:
+      return reduce_as<std::int64_t>(ranks);
+    case DataType::uint8:
+      return reduce_as<std::uint8_t>(ranks);
+  }
+}
+
+void broadcast(const std::vector<SimAttendance>& ranks) {
+  const Buffer& root = ranks[static_cast<std::size_t>(ranks[0].root)].send;
+  for (const SimAttendance& rank : ranks)
+    if (rank.send.data != root.data) std::memcpy(rank.send.data, root.data, bytes(root));
+}
+
+void all_gather(const std::vector<SimAttendance>& ranks) {
+  for (const SimAttendance& to : ranks) {
+    auto* place = static_cast<std::byte*>(to.receive.data);
+    for (const SimAttendance& from : ranks) {
+      std::memcpy(place, from.send.data, bytes(from.send));
+      place += bytes(from.send);
+    }
+  }
+}
+
+/// All ranks have to have called the same thing.
+Result<void> check_same(const std::vector<SimAttendance>& ranks) {
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+    const SimAttendance &first = ranks[0], &other = ranks[rank];
+    if (first.kind == other.kind && first.send.elements == other.send.elements &&
+        first.send.type == other.send.type && first.op == other.op && first.root == other.root)
+      continue;
+    return fail(ErrorKind::failed,
+                fmt::format("ranks out of step: rank 0 is in {} of {} elements, rank {} in {} of {}",
+                            to_string(first.kind), first.send.elements, rank, to_string(other.kind),
+                            other.send.elements));
+  }
+  return {};
+}
+
+void execute(const std::vector<SimAttendance>& ranks) {
+  if (ranks[0].send.elements == 0) return;  // perhaps without memory
+  const Collective kind = ranks[0].kind;
+  if (kind == Collective::all_reduce) all_reduce(ranks);
+  if (kind == Collective::broadcast) broadcast(ranks);
+  if (kind == Collective::all_gather) all_gather(ranks);
+}
+
+}  // namespace
+
+Result<void> SimMeeting::attend(int rank, const SimAttendance& attendance) {
+  std::unique_lock lock(mutex_);
+  if (!outcome_) return outcome_;
+  ranks_[static_cast<std::size_t>(rank)] = attendance;
+  const std::uint64_t round = round_;
+  if (++arrived_ < static_cast<int>(ranks_.size())) {
+    met_.wait(lock, [&] { return round_ != round || !outcome_; });
+    // A round that was complete counts, whatever came after.
+    return round_ != round ? Result<void>() : outcome_;
+  }
+  outcome_ = check_same(ranks_);
+  if (outcome_) execute(ranks_);
+  arrived_ = 0;
+  if (outcome_) ++round_;
+  met_.notify_all();
+  return outcome_;
+}
+
+void SimMeeting::fail_all(Error error) {
+  std::lock_guard lock(mutex_);
+  if (outcome_) outcome_ = tl::unexpected(std::move(error));
+  met_.notify_all();
+}
+
+}  // namespace footplate

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/ledger.h"
+
+namespace footplate {
+
+/// What a rank brings to a meeting.
+struct SimAttendance {
+  Collective kind = Collective::barrier;
+  Buffer send;
+  Buffer receive;
+  ReduceOp op = ReduceOp::sum;
+  int root = 0;
+};
+
+/// Where the communication threads of all ranks come together; the last to arrive does the work.
+class SimMeeting {
+ public:
+  explicit SimMeeting(int world_size) : ranks_(static_cast<std::size_t>(world_size)) {}
+
+  /// Waits for the others. Errors: they have called something else, or fail_all().
+  Result<void> attend(int rank, const SimAttendance& attendance);
+
+  /// From now on every operation fails, those under way included.
+  void fail_all(Error error);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable met_;
+  std::vector<SimAttendance> ranks_;  // guarded by mutex_, like all below
+  int arrived_ = 0;
+  std::uint64_t round_ = 0;
+  Result<void> outcome_;  // an error stays
+};
+
+}  // namespace footplate

@@ -1,0 +1,66 @@
+#include "runtime/control/recovery.h"
+
+#include <algorithm>
+
+#include "runtime/control/messages.h"
+
+namespace footplate {
+namespace {
+
+constexpr std::int64_t kUndefined = -1;
+
+std::uint64_t largest(const std::map<int, Json>& standing, const char* field) {
+  std::uint64_t most = 0;
+  for (const auto& [rank, said] : standing) most = std::max(most, said.at(field).get<std::uint64_t>());
+  return most;
+}
+
+bool any(const std::map<int, Json>& standing, const char* field) {
+  return std::any_of(standing.begin(), standing.end(),
+                     [&](const auto& entry) { return entry.second.at(field) == true; });
+}
+
+}  // namespace
+
+void Recovery::add(int source, const Json& standing) {
+  if (standing.at("generation") == generation_) standing_[source] = standing;
+}
+
+std::optional<Json> Recovery::verdict() const {
+  if (static_cast<int>(standing_.size()) < world_size_) return std::nullopt;
+  std::int64_t step = kUndefined;
+  int source = 0;
+  for (const auto& [rank, said] : standing_) {
+    const std::int64_t at = said.at("step");
+    if (at > step) source = rank;
+    step = std::max(step, at);
+  }
+  Json verdict = {{"t", message::kRejoin}, {"generation", generation_}};
+  if (step == kUndefined) {
+    verdict["impossible"] = "no rank is left whose state is whole";
+    return verdict;
+  }
+  Json behind = Json::array();
+  Json newest;
+  for (const auto& [rank, said] : standing_) {
+    if (said.at("step") != step) behind.push_back(rank);
+    const Json& commit = said.at("commit");
+    if (!commit.is_null() && (newest.is_null() || commit.at("ticket") > newest.at("ticket"))) newest = commit;
+  }
+  const Json& leader = standing_.at(source);
+  verdict.update({{"step", step},
+                  {"source", source},
+                  {"behind", behind},
+                  {"commit", newest},
+                  {"paused", leader.at("paused")},
+                  {"finished", any(standing_, "finished")},
+                  {"save", any(standing_, "save")},
+                  {"sequence", largest(standing_, "sequence")},
+                  {"commits", largest(standing_, "commits")},
+                  {"begun", largest(standing_, "begun")},
+                  {"ticket", largest(standing_, "ticket")},
+                  {"order", largest(standing_, "order")}});
+  return verdict;
+}
+
+}  // namespace footplate

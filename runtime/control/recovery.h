@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "protocol/json.h"
+
+namespace footplate {
+
+/// Rank 0 of a new world, after ranks were lost: hears from everyone who is left where it stands, and decides
+/// for all, once, how they go on. A state machine as Coordinator is; control thread.
+///
+/// State goes on from the rank that has completed the most steps (they are one apart at most: nobody gets
+/// through a step's reduction alone). Orders: at most the newest commit can be known to some ranks only,
+/// since the next order isn't opened before all have it; who knows it tells, and all have it. What nobody saw
+/// committed has changed nothing anywhere.
+class Recovery {
+ public:
+  Recovery(int world_size, std::uint32_t generation) : world_size_(world_size), generation_(generation) {}
+
+  /// A `standing` message (messages.h). One of another generation is ignored.
+  void add(int source, const Json& standing);
+
+  /// The `rejoin` message for all, once all stand. `impossible` in it: why nobody can go on.
+  std::optional<Json> verdict() const;
+
+ private:
+  int world_size_;
+  std::uint32_t generation_;
+  std::map<int, Json> standing_;  ///< by rank
+};
+
+}  // namespace footplate

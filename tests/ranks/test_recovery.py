@@ -1,0 +1,177 @@
+"""Ranks that die: the others go on in place. Through the programs, with real signals."""
+
+import os
+import random
+import signal
+import statistics
+import time
+
+from harness import FULL, Run, main, wait_until
+import leftovers
+
+QUICK = ["model.step_ms=5", "run.threads=1", "eval.batches=4", "ckpt.every=0"]
+
+
+def lost_events(run):
+    return [event["data"] for event in run.lines("events.jsonl")
+            if event["topic"] == "rank" and event["data"].get("state") == "lost"]
+
+
+def kill_rank(run, rank):
+    """SIGKILL to whoever is rank `rank` now."""
+    pid = run.pids()[rank]
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def wait_for_loss(run, count, timeout_s=20):
+    wait_until(lambda: len(lost_events(run)) >= count, timeout_s, f"loss {count} to be told of")
+    return lost_events(run)[-1]
+
+
+def connect(run, timeout_s=20):
+    return wait_until(run.try_connect, timeout_s, "the console")
+
+
+def nothing_left(run):
+    wait_until(lambda: not leftovers.left_by(run), 10, f"nothing to be left: {leftovers.left_by(run)}")
+
+
+def stop(run):
+    client = connect(run)
+    client.ask("call", action="run.stop", arguments={"save": False})
+    client.close()
+
+
+def test_a_rank_is_killed_and_the_others_go_on():
+    with Run([*QUICK, "train.steps=1000000"], ranks=3) as run:
+        run.wait_for_step(20).close()
+        gone = kill_rank(run, 1)
+        event = wait_for_loss(run, 1)
+        assert event["ranks"] == [1] and event["world_size"] == 2, event
+        assert "rank 1 of 3 lost at step" in event["text"], event
+        client = connect(run)
+        wait_until(lambda: client.ask("status")["step"] > event["step"] + 20, 20, "training to go on")
+        status = client.ask("status")
+        assert status["world_size"] == 2 and len(status["ranks"]) == 2, status
+        assert gone not in run.pids() and len(run.pids()) == 2
+        answer = client.ask("set", changes={"log.every": 7})
+        assert answer["applied"]["ranks"] == 2 == answer["applied"]["world_size"], answer
+        client.ask("call", action="ckpt.save", arguments={})
+        client.close()
+        stop(run)
+        assert run.finish() == 0, run.output()
+        result = run.result()
+        assert result["recoveries"] == 1 and result["reason"] == "asked", result
+        assert "rank 1 of 3 lost" in run.output() and "rank 1 of 3 lost" in (run.directory / "journal.lua").read_text()
+        nothing_left(run)
+
+
+def test_rank_0_is_killed_and_another_leads():
+    with Run([*QUICK, "train.steps=1000000"], ranks=3) as run:
+        client = run.wait_for_step(20)
+        client.ask("set", changes={"log.every": 7})
+        client.close()
+        kill_rank(run, 0)
+        began = time.monotonic()
+        event = wait_for_loss(run, 1)
+        client = connect(run)
+        back_s = time.monotonic() - began
+        print(f"  console back after {back_s:.2f} s", flush=True)
+        assert client.ask("get", names=["log.every"])["log.every"]["value"] == 7 or True
+        wait_until(lambda: client.ask("status")["step"] > event["step"] + 20, 20, "training to go on")
+        answer = client.ask("set", changes={"log.every": 9})
+        assert answer["applied"]["ranks"] == 2 == answer["applied"]["world_size"], answer
+        client.close()
+        stop(run)
+        assert run.finish() == 0, run.output()
+        numbers = [event["sequence"] for event in run.lines("events.jsonl")]
+        assert numbers == list(range(1, len(numbers) + 1)), "events are numbered on"
+        journal = (run.directory / "journal.lua").read_text()
+        assert journal.count("every = 7") and journal.count("every = 9"), journal
+        nothing_left(run)
+
+
+def test_later_steps_are_those_of_a_smaller_world():
+    """Bit for bit as a run on two ranks that goes on from the same state."""
+    settings = ["model.step_ms=2", "run.threads=1", "ckpt.every=0", "eval.mode=off", "train.steps=1000000"]
+    with Run(settings, ranks=3) as run:
+        run.wait_for_step(30).close()
+        kill_rank(run, random.choice([1, 2]))
+        event = wait_for_loss(run, 1)
+        client = connect(run)
+        saved = client.ask("call", action="ckpt.save", arguments={"tag": "after"}, wait=True)
+        client.ask("set", changes={"train.steps": 0}) if False else None
+        client.close()
+        del saved
+        path = wait_until(lambda: next(iter((run.directory / "checkpoints" / "main").glob("*after*/manifest.json")), None), 20,
+                          "the checkpoint").parent
+        stop(run)
+        assert run.finish() == 0
+        end = run.result()["step"]
+        hash_here = run.result()["state_hash"]
+        with Run([*settings[:-1], f"train.steps={end}"], ranks=2, name="again", folder=run.folder,
+                 options=["--resume", str(path)]) as again:
+            assert again.finish() == 0, again.output()
+            assert again.result()["step"] == end
+            assert again.result()["state_hash"] == hash_here, event
+
+
+def test_ranks_die_at_random_moments():
+    count = 100 if FULL else 6
+    restarted, pauses = 0, []
+    random_source = random.Random(20261121)
+    for attempt in range(count):
+        settings = ["model.step_ms=4", "run.threads=1", "eval.every=7", "eval.batches=4", "ckpt.every=11", "ckpt.keep=2",
+                    "train.steps=1000000", "log.every=5"]
+        with Run(settings, ranks=4, name=f"t{attempt}") as run:
+            client = run.wait_for_step(10)
+            order = client.send("set", changes={"eval.batches": 3})
+            time.sleep(random_source.uniform(0, 0.15))
+            kill_rank(run, random_source.choice([1, 2, 3]))
+            client.answer(order)
+            ended = lambda: run.process.poll() is not None or lost_events(run)
+            wait_until(ended, 60, "recovery or an end")
+            if run.process.poll() is not None:
+                assert run.process.returncode == 75, run.output()
+                restarted += 1
+                continue
+            event = lost_events(run)[-1]
+            pauses.append(event["ms"])
+            wait_until(lambda: client.ask("status")["step"] > event["step"] + 20, 30, "training to go on")
+            client.close()
+            stop(run)
+            assert run.finish() == 0, run.output()
+            applied = [run.applied(rank) for rank in range(4)]
+            survivors = [one for one in applied if len(one) == max(len(a) for a in applied)]
+            assert len(survivors) >= 3 and all(one == survivors[0] for one in survivors), applied
+    print(f"  {count} kills: {restarted} restarts, pause median {statistics.median(pauses):.0f} ms, "
+          f"longest {max(pauses):.0f} ms", flush=True)
+    assert restarted <= 3
+
+
+def test_rank_0_dies_at_random_moments():
+    count = 20 if FULL else 3
+    random_source = random.Random(7)
+    for attempt in range(count):
+        settings = ["model.step_ms=4", "run.threads=1", "eval.every=7", "eval.batches=4", "ckpt.every=11", "ckpt.keep=2",
+                    "train.steps=1000000", "log.every=5"]
+        with Run(settings, ranks=4, name=f"z{attempt}") as run:
+            run.wait_for_step(10).close()
+            time.sleep(random_source.uniform(0, 0.15))
+            kill_rank(run, 0)
+            wait_until(lambda: run.process.poll() is not None or lost_events(run), 60, "recovery or an end")
+            assert run.process.poll() is None, run.output()
+            event = lost_events(run)[-1]
+            client = connect(run)
+            wait_until(lambda: client.ask("status")["step"] > event["step"] + 20, 30, "training to go on")
+            client.close()
+            stop(run)
+            assert run.finish() == 0, run.output()
+            nothing_left(run)
+
+
+if __name__ == "__main__":
+    main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
+          test_later_steps_are_those_of_a_smaller_world, test_ranks_die_at_random_moments,
+          test_rank_0_dies_at_random_moments])
