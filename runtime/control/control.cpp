@@ -12,6 +12,7 @@
 
 #include "protocol/iso_time.h"
 #include "runtime/comm/watchdog.h"
+#include "runtime/control/advice.h"
 #include "runtime/control/collective_watch.h"
 #include "runtime/control/console_link.h"
 #include "runtime/control/coordinator.h"
@@ -152,12 +153,18 @@ class Control::Impl {
       for (int rank = 0; rank < options_.channel->world_size(); ++rank) options_.channel->send(rank, message);
     };
     meetings_.emplace(Meetings::Parts{*run_status_, options_.channel->world_size(), send_all});
+    advice_.emplace(Advice::Parts{
+        options_.schema, *run_status_, options_.ledger, options_.channel->world_size(),
+        options_.first_order_id,
+        [this](Order order) { return coordinator_->submit_own(std::move(order), Clock::now()); },
+        [this](Json data) { report("warn", std::move(data), std::chrono::system_clock::now()); }});
+    advice_->follow(options_.settings.to_json());
     collectives_.emplace(
         CollectiveWatch::Parts{*run_status_, options_.ledger, options_.channel->world_size(), send_all,
                                [this](const std::string& topic, Json data) {
                                  report(topic, std::move(data), std::chrono::system_clock::now());
                                },
-                               options_.times});
+                               options_.times, &*advice_});
     renew_status();
     if (options_.console_program.empty()) return;
     link_.emplace(ConsoleLink::Parts{
@@ -319,6 +326,7 @@ class Control::Impl {
     coordinator_->tick(now);
     meetings_->tick(now);
     collectives_->tick(now);
+    advice_->tick(now);
   }
 
   milliseconds sleep() const {
@@ -434,6 +442,7 @@ class Control::Impl {
   }
 
   void follow_settings(const Json& changed) {
+    if (advice_) advice_->follow(changed);
     if (changed.contains("train.steps")) steps_ = changed["train.steps"]["value"];
     if (changed.contains("run.time_limit"))
       time_limit_ = std::chrono::duration_cast<Clock::duration>(
@@ -459,6 +468,7 @@ class Control::Impl {
   std::optional<RunStatus> run_status_;
   std::optional<Coordinator> coordinator_;
   std::optional<Meetings> meetings_;
+  std::optional<Advice> advice_;
   std::optional<CollectiveWatch> collectives_;
   std::optional<ConsoleLink> link_;
   std::int64_t steps_ = 0;
