@@ -20,7 +20,6 @@ using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMillion = 1'000'000;
