@@ -72,6 +72,9 @@ Result<Recording> read_recording(const fs::path& directory, const Schema& schema
   recording.settings = *std::move(settings);
   // Where time ended the run, its journal has the stop at its step.
   recording.settings.set("run.time_limit", Value(0.0), "replay");
+  // What it ordered is in the journal, too; more would be of this replay's machine.
+  if (recording.settings.has("comm.auto"))
+    recording.settings.set("comm.auto", Value(std::string("off")), "replay");
   if (recording.settings.has("guard.nonfinite"))
     recording.settings.set("guard.nonfinite", without_pause(recording.settings.value("guard.nonfinite")),
                            "replay");

@@ -177,7 +177,9 @@ std::vector<Order> orders_to_replay(const History& history) {
     Order order = history.applied[i];
     const bool of_last_start = i >= history.before_last_start;
     std::erase_if(order.calls, [&](const Call& call) { return !of_last_start || call.action != "run.stop"; });
-    std::erase_if(order.changes, [](const Change& change) { return change.name == "run.time_limit"; });
+    std::erase_if(order.changes, [](const Change& change) {
+      return change.name == "run.time_limit" || change.name == "comm.auto";
+    });
     for (Change& change : order.changes)
       if (change.name == "guard.nonfinite") change.value = without_pause(change.value);
     if (order.changes.empty() && order.calls.empty()) continue;

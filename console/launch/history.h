@@ -31,7 +31,8 @@ Result<History> read_history(const std::filesystem::path& directory, const Schem
 Result<void> schedule_again(const std::filesystem::path& directory, int start, const Schema& schema);
 
 /// The orders of a history that decide about the state, for orders-1.json of a replay: changes of settings
-/// but run.time_limit, and the run.stop that ended it. New ids where there is none. Nothing in them pauses.
+/// but run.time_limit and comm.auto (what that has ordered is among them), and the run.stop that ended it.
+/// New ids where there is none. Nothing in them pauses.
 std::vector<Order> orders_to_replay(const History& history);
 
 /// guard.nonfinite for a replay, where nobody lets a paused run go on: "skip" for "pause", which ends with

@@ -7,6 +7,7 @@
 #include "console/lua/convert.h"
 #include "console/lua/listing.h"
 #include "console/lua/session.h"
+#include "protocol/own_session.h"
 
 // Orders as scripts see them: set{}, at(), orders(), undo(), and handles.
 
@@ -264,12 +265,43 @@ void refuse_another(const std::vector<Json>& reports, const Json& last) {
                       ", given after it, changed no setting that could be put back; orders() shows both");
 }
 
+/// "comm.timeout_s = 600": puts back what `report` moved.
+std::string to_put_back(const Json& report) {
+  std::string text;
+  for (const Moved& item : asked_for(report))
+    text += (text.empty() ? "" : "; ") + item.name + " = " + to_text(item.before);
+  return text;
+}
+
+/// What footplate itself has changed (comm.auto) after the user's last order may be meant by undo(), or not:
+/// both are named. What isn't in force any more isn't meant.
+void refuse_footplates(const Session& session, const Json& all, const Json* last) {
+  for (const Json& report : all) {
+    if (report.value("order", Json::object()).value("session", "") != kOwnSession) continue;
+    if (report.value("state", "") != "applied" || (last != nullptr && id_of(report) < id_of(*last))) continue;
+    const auto moved = asked_for(report);
+    const bool in_force = !moved.empty() && std::ranges::all_of(moved, [&](const Moved& item) {
+      return to_json(session.settings().value(item.name)) == to_json(item.after);
+    });
+    if (!in_force) continue;
+    std::string text = "order " + std::to_string(id_of(report)) +
+                       " came last, and is footplate's own (comm.auto): to put "
+                       "it back, " +
+                       to_put_back(report);
+    if (last != nullptr)
+      text += "; to put back your order " + std::to_string(id_of(*last)) + ", " + to_put_back(*last);
+    throw ScriptError(text);
+  }
+}
+
 /// Puts back what this user's last order changed, if nobody has touched it since.
 int undo(lua_State* state) {
   Session& session = session_of(state);
   const std::string& user = session.greeting().user;
-  const std::vector<Json> reports = given_orders(session.look("orders"), user);
+  const Json all = session.look("orders");
+  const std::vector<Json> reports = given_orders(all, user);
   const Json* last = last_that_moved(reports);
+  refuse_footplates(session, all, last);
   if (last == nullptr) throw ScriptError("there is no order of " + user + " that changed a setting");
   refuse_another(reports, *last);
   const std::string name = "order " + std::to_string(id_of(*last));

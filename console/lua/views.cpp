@@ -112,12 +112,15 @@ void add_view(lua_State* state, int own, const char* name, lua_CFunction index, 
 }  // namespace
 
 int comm_report(lua_State* state) {
-  Json patterns = session_of(state).look("comm_report").value("patterns", Json::array());
+  const Json report = session_of(state).look("comm_report");
+  Json patterns = report.value("patterns", Json::array());
   std::vector<std::vector<std::string>> rows{
       {"rank", "operation", "elements", "count", "mean", "longest", "rate", "past its deadline"}};
   for (Json& pattern : patterns) rows.push_back(pattern_row(pattern));
-  push_listing(state, patterns,
-               rows.size() > 1 ? without_newline(table(rows)) : "no collective has been counted yet");
+  std::string text = rows.size() > 1 ? without_newline(table(rows)) : "no collective has been counted yet";
+  for (const Json& proposal : report.value("proposals", Json::array()))
+    text += "\nproposed: " + proposal.value("text", "");
+  push_listing(state, patterns, text);
   return 1;
 }
 

@@ -18,6 +18,8 @@ struct Deadlines {
   Duration large = std::chrono::minutes(30);
 
   Duration of(const LedgerEntry& entry) const;
+  /// The setting that of(entry) comes from; of two equal ones the phase's, which concerns fewer operations.
+  const char* setting_of(const LedgerEntry& entry) const;
   /// No operation has a shorter one.
   Duration shortest() const;
 

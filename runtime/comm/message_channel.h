@@ -21,7 +21,7 @@ class MessageChannel {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  /// Copies the message and returns without waiting for the receiver, itself included as receiver.
+  /// Copies the message and returns without waiting for the receiver. One to oneself is there at once.
   virtual void send(int to, const Json& body) = 0;
 
   /// The same for what may lie until the receiver looks anyway (heartbeats): doesn't end its wait().

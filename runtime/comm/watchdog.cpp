@@ -59,7 +59,7 @@ Watchdog::Clock::duration Watchdog::look(const Deadlines& deadlines) {
   const auto left = current.started + limit - Clock::now();
   if (left > Clock::duration::zero()) return std::min(left, shortest);
   if (!overdue_) {
-    overdue_ = Finding{current, limit, false};
+    overdue_ = Finding{current, limit, false, deadlines.setting_of(current)};
     listener_(*overdue_);
   }
   return kOverdueLook;

@@ -20,6 +20,7 @@ class Watchdog {
     LedgerEntry entry;
     Deadlines::Duration limit;
     bool over = false;
+    const char* setting = "";  ///< that `limit` comes from
   };
   using Listener = std::function<void(const Finding&)>;
 

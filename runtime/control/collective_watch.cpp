@@ -11,7 +11,10 @@ namespace footplate {
 void CollectiveWatch::handle(int source, const Json& message, Clock::time_point now) {
   const std::string type = message.at("t");
   if (type == message::kBeat) on_beat(source, message, now);
-  if (type == message::kOverdue) on_overdue(message, now);
+  if (type == message::kOverdue) {
+    if (parts_.advice != nullptr) parts_.advice->handle(source, message, now);
+    on_overdue(message, now);
+  }
   if (type == message::kLedger && inquiry_) {
     inquiry_->inquiry.add(source, message);
     if (inquiry_->inquiry.complete()) conclude(now);
@@ -48,6 +51,8 @@ void CollectiveWatch::inquire(std::uint64_t sequence, double limit_s, Clock::tim
 void CollectiveWatch::conclude(Clock::time_point now) {
   const auto verdict = inquiry_->inquiry.conclude(parts_.status, now);
   inquiry_.reset();
+  if (verdict && parts_.advice != nullptr)
+    parts_.advice->found(verdict->kind, verdict->sequence, verdict->ranks);
   if (!verdict || (verdict->kind == "different" && std::exchange(different_, true))) return;
   if (verdict->kind != "different") unfinished_ = verdict->sequence;
   // Who is missing is in the status anyway, as of each moment.
@@ -96,7 +101,9 @@ void CollectiveWatch::report_patterns() {
       ranks.push_back(std::move(pattern));
     }
   patterns_.reset();
-  parts_.report("comm_report", {{"patterns", std::move(ranks)}});
+  parts_.report("comm_report",
+                {{"patterns", std::move(ranks)},
+                 {"proposals", parts_.advice != nullptr ? parts_.advice->proposals() : Json::array()}});
 }
 
 void CollectiveWatch::tick(Clock::time_point now) {

@@ -11,6 +11,7 @@
 
 #include "protocol/json.h"
 #include "runtime/comm/ledger.h"
+#include "runtime/control/advice.h"
 #include "runtime/control/inquiry.h"
 #include "runtime/control/run_status.h"
 #include "runtime/control/times.h"
@@ -31,6 +32,7 @@ class CollectiveWatch {
     /// `warn` with kind `collective`, and `comm_report` (docs/protocol.md).
     std::function<void(const std::string& topic, Json data)> report;
     ControlTimes times;
+    Advice* advice = nullptr;  ///< hears of what is late, and why; may be null
   };
 
   explicit CollectiveWatch(Parts parts) : parts_(std::move(parts)) {}

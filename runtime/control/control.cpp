@@ -14,6 +14,7 @@
 
 #include "protocol/iso_time.h"
 #include "runtime/comm/watchdog.h"
+#include "runtime/control/advice.h"
 #include "runtime/control/collective_watch.h"
 #include "runtime/control/console_link.h"
 #include "runtime/control/coordinator.h"
@@ -176,12 +177,17 @@ class Control::Impl {
     const int world_size = options_.channel->world_size();
     const auto send_all = [this](const Json& message) { this->send_all(message); };
     meetings_.emplace(Meetings::Parts{*run_status_, world_size, send_all});
+    advice_.emplace(Advice::Parts{
+        options_.schema, *run_status_, options_.ledger, world_size, options_.first_order_id,
+        [this](Order order) { return coordinator_->submit_own(std::move(order), Clock::now()); },
+        [this](Json data) { report("warn", std::move(data), std::chrono::system_clock::now()); }});
+    advice_->follow(gate_.settings_copy().to_json());
     collectives_.emplace(CollectiveWatch::Parts{*run_status_, options_.ledger, world_size, send_all,
                                                 [this](const std::string& topic, Json data) {
                                                   report(topic, std::move(data),
                                                          std::chrono::system_clock::now());
                                                 },
-                                                options_.times});
+                                                options_.times, &*advice_});
   }
 
   void send_all(const Json& message) {
@@ -192,11 +198,13 @@ class Control::Impl {
 
   /// All who are left come here, each as it notices. Nothing in it waits for a training thread.
   void recover(Clock::time_point now) {
-    // What has been said before counts: a commit that this rank has sent itself, an order applied here.
+    // What has been said before counts (a commit that this rank has sent itself, an order applied here), and
+    // is over with this world: no message to itself may reach the next one.
+    gate_.hold_for_recovery();
     handle_messages(now);
     handle_gate();
+    handle_messages(now);
     if (coordinator_) coordinator_->suspend();
-    gate_.hold_for_recovery();
     if (!recovering_) recovering_since_ = now;
     recovering_ = true;
     told_standing_ = false;
@@ -470,6 +478,7 @@ class Control::Impl {
     coordinator_->tick(now);
     meetings_->tick(now);
     collectives_->tick(now);
+    advice_->tick(now);
   }
 
   milliseconds sleep() const {
@@ -586,6 +595,7 @@ class Control::Impl {
   }
 
   void follow_settings(const Json& changed) {
+    if (advice_) advice_->follow(changed);
     if (changed.contains("train.steps")) steps_ = changed["train.steps"]["value"];
     if (changed.contains("run.time_limit"))
       time_limit_ = std::chrono::duration_cast<Clock::duration>(
@@ -611,6 +621,7 @@ class Control::Impl {
   std::optional<RunStatus> run_status_;
   std::optional<Coordinator> coordinator_;
   std::optional<Meetings> meetings_;
+  std::optional<Advice> advice_;
   std::optional<CollectiveWatch> collectives_;
   std::optional<ConsoleLink> link_;
   // After a loss.

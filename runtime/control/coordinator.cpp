@@ -127,6 +127,18 @@ void Coordinator::renew_stop(Clock::time_point now) {
   open_next(now);
 }
 
+std::uint64_t Coordinator::submit_own(Order order, Clock::time_point now) {
+  if (ended_ || stop_ || queue_.size() >= parts_.times.queue) return 0;
+  Entry entry;
+  entry.order = std::move(order);
+  entry.order.session = entry.order.user = kOwnSession;
+  const std::uint64_t id = entry.order.id = next_id_++;
+  parts_.report("order", report_of(entry, "accepted"));
+  queue_.push_back(std::move(entry));
+  open_next(now);
+  return id;
+}
+
 void Coordinator::take_over(const Committed& committed) {
   Agreed agreed;
   agreed.entry.order = committed.order;

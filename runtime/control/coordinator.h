@@ -50,6 +50,10 @@ class Coordinator {
   /// Stops the run by an order of its own, and again where that is aborted. The first call counts.
   void stop(const std::string& reason, bool resumable, Clock::time_point now);
 
+  /// An order that the run gives itself; it gets its number here, and nobody can withdraw it. The number; 0:
+  /// not taken, as the run is ending or too many wait.
+  std::uint64_t submit_own(Order order, Clock::time_point now);
+
   /// An order that every rank has committed by itself before the start. It has its number.
   void take_over(const Committed& committed);
 

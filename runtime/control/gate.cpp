@@ -312,7 +312,7 @@ void Gate::look_for_abandon() {
 Result<void> Gate::meet(const std::string& what, std::chrono::milliseconds at_most) {
   Lock lock(mutex_);
   const std::uint64_t ticket = ++last_meeting_;
-  if (!met_.contains(ticket)) {
+  if (!met_.contains(ticket) && !lost_) {
     push(Arrived{ticket, what, at_most});
     wake_();
     outcome_.wait(lock, [&] { return met_.contains(ticket) || lost_; });

@@ -137,7 +137,7 @@ std::optional<Inquiry::Verdict> Inquiry::missing(const RunStatus& status, Clock:
     if (newest(answers_[static_cast<std::size_t>(rank)]) < sequence_) verdict.ranks.push_back(rank);
   if (verdict.ranks.empty()) return std::nullopt;
   verdict.text = fmt::format(
-      "{} is past its deadline of {:.3g} s: it waits for {}. If that is normal, raise "
+      "{} is past its deadline of {:.6g} s: it waits for {}. If that is normal, raise "
       "comm.timeout_s (or comm.eval_timeout_s)",
       name_of(sequence_), limit_s_, status.whom(verdict.ranks, now));
   return verdict;
@@ -160,7 +160,7 @@ std::optional<Inquiry::Verdict> Inquiry::slow() const {
   if (!running) return std::nullopt;
   Verdict verdict{"slow", {last}, sequence_, ""};
   verdict.text = fmt::format(
-      "{} is past its deadline of {:.3g} s with all ranks in it: rank {} came last, {:.1f} s after the "
+      "{} is past its deadline of {:.6g} s with all ranks in it: rank {} came last, {:.1f} s after the "
       "first, "
       "{:.1f} s ago. Look at its host and at the network, or raise comm.timeout_s",
       name_of(sequence_), limit_s_, last, most - least, least);

@@ -28,7 +28,7 @@ std::string Meetings::absence(Clock::time_point now) const {
   std::vector<int> absent;
   for (int rank = 0; rank < parts_.world_size; ++rank)
     if (!open_->here.contains(rank)) absent.push_back(rank);
-  return fmt::format("rank {} didn't come to {} within {:.3g} s; {}", fmt::join(absent, ", "), open_->what,
+  return fmt::format("rank {} didn't come to {} within {:.6g} s; {}", fmt::join(absent, ", "), open_->what,
                      open_->within_s, parts_.status.whom(absent, now));
 }
 

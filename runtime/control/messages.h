@@ -1,5 +1,7 @@
 #pragma once
 
+#include "protocol/own_session.h"
+
 namespace footplate {
 
 /// Messages between rank 0's coordinator and the participants, as JSON objects in CBOR. `t` says which;
@@ -55,8 +57,5 @@ inline constexpr auto kStanding = "standing";
 inline constexpr auto kRejoin = "rejoin";
 inline constexpr auto kBye = "bye";
 }  // namespace message
-
-/// Session of the orders that the run gives itself: a stop by a signal or the time limit.
-inline constexpr auto kOwnSession = "footplate";
 
 }  // namespace footplate

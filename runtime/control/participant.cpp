@@ -90,6 +90,10 @@ void Participant::tell(const Watchdog::Finding& finding) {
                   {"sequence", entry.sequence},
                   {"kind", to_string(entry.kind)},
                   {"name", entry.name},
+                  {"step", entry.step},
+                  {"elements", entry.elements},
+                  {"bytes", entry.elements * static_cast<std::int64_t>(size_of(entry.type))},
+                  {"setting", finding.setting},
                   {"limit_s", seconds(finding.limit)}};
   if (finding.over) {
     message["over"] = true;

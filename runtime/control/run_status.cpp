@@ -129,6 +129,10 @@ std::vector<Json> RunStatus::tick(Clock::time_point now) {
   return changes;
 }
 
+bool RunStatus::anyone_silent() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.stalled; });
+}
+
 double RunStatus::silent_s(int rank, Clock::time_point now) const {
   return std::max(0.0, seconds(now - at(rank).heard));
 }

@@ -30,6 +30,9 @@ class RunStatus {
   /// Ranks that fell silent or came back since the last tick, as data of `rank` events.
   std::vector<Json> tick(Clock::time_point now);
 
+  /// Whether some rank is, as of the last tick.
+  bool anyone_silent() const;
+
   /// When a tick would next find somebody silent.
   Clock::time_point next_tick() const;
 

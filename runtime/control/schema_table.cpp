@@ -261,6 +261,13 @@ void add_deadlines(std::vector<SettingSpec>& table) {
                            "comm.medium_timeout_s = 600"));
   table.push_back(deadline("comm.large_timeout_s", 1800, "The same, of any operation on more elements",
                            "comm.large_timeout_s = 3600"));
+  table.push_back(choice(
+      "comm.auto", "advise", {"off", "advise", "apply"},
+      "What comes of collectives that keep going past a deadline and end after all: advise says once what to "
+      "set (a longer deadline, smaller pieces); apply sets it, as an order of footplate's own, up to ten "
+      "times "
+      "what was set",
+      "comm.auto = \"apply\""));
 }
 
 void add_machinery(std::vector<SettingSpec>& table) {

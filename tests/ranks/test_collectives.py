@@ -2,6 +2,9 @@
 """Collectives that hang, differ or aren't come to: named in one line, and training goes on."""
 
 import json
+import os
+import signal
+import time
 
 from harness import Run, main, wait_until
 
@@ -83,6 +86,85 @@ def test_comm_report_counts_what_each_rank_has_done():
         assert "past its deadline" in shown.stdout and "all_reduce" in shown.stdout, shown
 
 
+def advice(run):
+    return warnings(run, "advice")
+
+
+LATE = ["model.step_ms=5", "train.steps=1000000", "comm.timeout_s=0.5", "comm.small_timeout_s=0.5"]
+
+
+def test_advice_names_the_deadline_that_is_too_short():
+    """Rank 1 comes 0.8 s late to every reduction: slow, not stuck."""
+    with Run(LATE, ranks=2, env={"FOOTPLATE_FAULT": "reduce_late:rank=1:ms=800"}) as run:
+        found = wait_until(lambda: advice(run), 60, "the advice")[0]
+        assert found["setting"] == "comm.timeout_s" and 1.6 <= found["value"] <= 5, found
+        assert found["command"] == f"comm.timeout_s = {found['value']:g}" and found["ranks"] == [1], found
+        assert "went past comm.timeout_s (0.5 s) at 3 steps" in found["text"], found
+        assert found["text"].endswith(f"If that is normal here: {found['command']}"), found
+        wait_until(lambda: found["text"] in run.output(), 10, "the line on the console")
+        shown = run.exec("comm.report()")
+        assert f"proposed: {found['text']}" in shown.stdout, shown
+        assert run.exec("return comm.timeout_s").stdout.strip() == "0.5"
+        done = run.exec(found["command"])
+        assert done.returncode == 0, done
+        client = run.try_connect()
+        assert client.ask("comm_report")["proposals"] == [], "done"
+        told = len(warnings(run))
+        step = client.ask("status")["step"]
+        wait_until(lambda: client.ask("status")["step"] >= step + 4, 60, "four more steps")
+        assert len(warnings(run)) <= told + 2, f"the end of what was under way, at most: {warnings(run)}"
+        assert len(advice(run)) == 1, advice(run)
+
+
+def test_apply_raises_the_deadline_by_an_order_of_its_own():
+    with Run([*LATE, "comm.auto=apply"], ranks=2, env={"FOOTPLATE_FAULT": "reduce_late:rank=1:ms=800"}) as run:
+        applied = wait_until(lambda: [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "order"
+                                      and event["data"]["state"] == "applied"], 60, "the order")[0]
+        assert applied["order"]["session"] == applied["order"]["user"] == "footplate", applied
+        assert applied["applied"]["ranks"] == 2, applied
+        (moved,) = applied["applied"]["moved"]
+        assert moved["name"] == "comm.timeout_s" and moved["before"] == 0.5 and moved["after"] >= 1.6, moved
+        client = run.try_connect()
+        step = applied["applied"]["step"]
+        wait_until(lambda: client.ask("status")["step"] >= step + 2, 60, "the first steps under the new deadline")
+        late = {warning["sequence"] for warning in warnings(run)}
+        wait_until(lambda: client.ask("status")["step"] >= step + 6, 60, "four more steps")
+        assert {warning["sequence"] for warning in warnings(run)} == late, f"no more of them: {warnings(run)}"
+        (found,) = advice(run)
+        assert found["order"] == applied["id"] and f"Order {applied['id']} sets comm.timeout_s = " in found["text"], found
+        journal = (run.directory / "journal.lua").read_text()
+        assert f"-- order {applied['id']} · footplate · footplate · " in journal, journal
+        assert "went past comm.timeout_s (0.5 s) at 3 steps" in journal and "comm = { timeout_s = " in journal, journal
+        assert f"comm.timeout_s 0.5 -> {moved['after']}, applied at step" in run.output(), run.output()
+        undone = run.exec("undo()")
+        assert undone.returncode == 3 and "comm.timeout_s = 0.5" in undone.stderr, undone
+        assert run.exec("comm.timeout_s = 0.7").returncode == 0
+        assert [rank_applied[applied["id"]] for rank_applied in (run.applied(0), run.applied(1))] == \
+            [(applied["applied"]["step"], applied["applied"]["digest"])] * 2
+
+
+def test_nothing_is_proposed_while_a_rank_hangs():
+    """Steps are late and end, until rank 1 stands still: that is no matter of a deadline."""
+    with Run([*LATE, "comm.auto=apply"], ranks=2, env={"FOOTPLATE_FAULT": "reduce_late:rank=1:ms=800"}) as run:
+        wait_until(lambda: [one for one in warnings(run) if one["verdict"] == "over"], 60, "the end of a late one")
+        pid = run.pids()[1]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            client = run.try_connect()
+            wait_until(lambda: client.ask("status")["ranks"][1]["stalled"], 30, "rank 1 to be silent")
+            end = time.monotonic() + 3  # six deadlines
+            while time.monotonic() < end:
+                assert not advice(run), advice(run)
+                assert client.ask("comm_report")["proposals"] == []
+                time.sleep(0.1)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        # It goes on, is late as before, and then it is a matter of the deadline.
+        wait_until(lambda: advice(run), 60, "the advice")
+
+
 if __name__ == "__main__":
     main([test_a_missing_rank_is_named_and_training_goes_on, test_an_evaluation_that_a_rank_does_not_come_to_is_skipped,
-          test_different_collectives_are_named_though_nothing_hangs, test_comm_report_counts_what_each_rank_has_done])
+          test_different_collectives_are_named_though_nothing_hangs, test_comm_report_counts_what_each_rank_has_done,
+          test_advice_names_the_deadline_that_is_too_short, test_apply_raises_the_deadline_by_an_order_of_its_own,
+          test_nothing_is_proposed_while_a_rank_hangs])

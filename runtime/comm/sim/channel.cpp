@@ -24,8 +24,9 @@ class SimChannel final : public MessageChannel {
     // Through CBOR, as between processes: what doesn't survive it shows in tests on sim already.
     const auto bytes = to_cbor(body);
     std::uniform_int_distribution<std::int64_t> delay(0, state_->options().max_delay.count());
-    state_->deliver(*generation_, origin_, generation_->origins[static_cast<std::size_t>(to)],
-                    from_cbor(bytes.data(), bytes.size()).value(), std::chrono::microseconds(delay(random_)));
+    const int origin = generation_->origins[static_cast<std::size_t>(to)];
+    state_->deliver(*generation_, origin_, origin, from_cbor(bytes.data(), bytes.size()).value(),
+                    std::chrono::microseconds(origin == origin_ ? 0 : delay(random_)));
   }
 
   std::optional<Message> poll() override {
@@ -36,10 +37,11 @@ class SimChannel final : public MessageChannel {
     std::deque<SimWorld::State::Letter>* first = nullptr;
     for (std::size_t from = 0; from < inbox_.from.size(); ++from) {
       auto& queue = inbox_.from[from];
-      while (!queue.empty() && queue.front().generation < generation_->number) queue.pop_front();
+      const bool own = static_cast<int>(from) == origin_;  // as over MPI: nothing to oneself is lost
+      while (!own && !queue.empty() && queue.front().generation < generation_->number) queue.pop_front();
       if (queue.empty() || queue.front().generation > generation_->number || queue.front().due > now)
         continue;
-      if (broken && static_cast<int>(from) != origin_) continue;  // as MPI does
+      if (broken && !own) continue;
       if (!first || queue.front().due < first->front().due) first = &queue;
     }
     if (first == nullptr) return std::nullopt;

@@ -32,6 +32,18 @@ TEST(Deadlines, AreTheLongerOneOfPhaseAndSize) {
   EXPECT_EQ(usual.shortest(), seconds(300));
 }
 
+TEST(Deadlines, ComeFromTheSettingThatIsTheLonger) {
+  Deadlines deadlines;
+  constexpr std::int64_t kMillion = 1'000'000;
+  EXPECT_STREQ(deadlines.setting_of(reduction(1, Phase::saving)), "comm.small_timeout_s");
+  EXPECT_STREQ(deadlines.setting_of(reduction(10 * kMillion, Phase::boundary)), "comm.medium_timeout_s");
+  EXPECT_STREQ(deadlines.setting_of(reduction(100 * kMillion, Phase::reduce)), "comm.large_timeout_s");
+  EXPECT_STREQ(deadlines.setting_of(reduction(1, Phase::reduce)), "comm.timeout_s");
+  EXPECT_STREQ(deadlines.setting_of(reduction(1, Phase::evaluation)), "comm.eval_timeout_s");
+  deadlines.small = deadlines.training;
+  EXPECT_STREQ(deadlines.setting_of(reduction(1, Phase::reduce)), "comm.timeout_s");
+}
+
 class WatchdogTest : public ::testing::Test {
  protected:
   static constexpr seconds kPatience{20};
@@ -68,6 +80,7 @@ TEST_F(WatchdogTest, TellsWhatIsOverdueAndWhenItIsOver) {
   ASSERT_EQ(overdue.size(), 1U);
   EXPECT_EQ(overdue[0].entry.sequence, 1U);
   EXPECT_EQ(overdue[0].limit, milliseconds(5));
+  EXPECT_STREQ(overdue[0].setting, "comm.timeout_s");
   EXPECT_FALSE(overdue[0].over);
   ledger_.finish(1);
   const auto over = wait_for(2);

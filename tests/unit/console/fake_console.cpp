@@ -132,10 +132,15 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
                    {"bytes", 16000},
                    {"total_ms", 2.0},
                    {"longest_ms", 1.5},
-                   {"overdue", 1}}}}};
+                   {"overdue", 1}}}},
+                {"proposals", {{{"text", "late at 3 steps. If that is normal here: comm.timeout_s = 3"}}}}};
   if (op == "metrics") return metrics;
   if (op == "journal") return Json("at(12041, { log = { every = 10 } })\n");
-  if (op == "orders") return Json(reports_);
+  if (op == "orders") {
+    Json reports = others;
+    for (const Json& report : reports_) reports.push_back(report);
+    return reports;
+  }
   if (op == "withdraw") {
     reports_.at(fields.contains("order") ? fields["order"].get<std::size_t>() - 1
                                          : std::stoul(fields["ref"].get<std::string>()) - 1)["state"] =

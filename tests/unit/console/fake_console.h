@@ -29,8 +29,9 @@ class FakeConsole final : public lua::ConsoleLink {
   bool never_agreed = false;         ///< orders wait until their time is over
   bool interrupt_waits = false;      ///< somebody presses Ctrl-C during the next wait
   Json call_result = {{"loss", 1.5}};
-  std::string call_error;   ///< not empty: calls fail with this
-  std::vector<Json> rules;  ///< that were registered
+  std::string call_error;    ///< not empty: calls fail with this
+  std::vector<Json> rules;   ///< that were registered
+  std::vector<Json> others;  ///< reports of orders that others gave
   Json store = Json::object();
   Json metrics = Json::object();
   Json status = {{"run", "kjv-3"}, {"state", "running"}, {"step", 812}, {"ranks", Json::array()}};

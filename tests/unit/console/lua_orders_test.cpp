@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_console.h"
+#include "protocol/own_session.h"
 
 namespace footplate::test {
 namespace {
@@ -182,6 +183,30 @@ TEST_F(LuaOrders, UndoPutsBackMyLastOrderUnlessItWasTouched) {
   text_of("log.every = 20");
   console.session().settings_changed({{"log.every", {{"value", 30}, {"source", "order 9 (bob)"}}}});
   EXPECT_THAT(error_of("undo()"), HasSubstr("it is 30 now (order 9 (bob))"));
+}
+
+/// What comm.auto = "apply" has ordered: whether it is meant isn't guessed.
+TEST_F(LuaOrders, UndoAfterAnOrderOfFootplatesOwnNamesBoth) {
+  const auto by_footplate = [&](std::uint64_t id, double before, double after) {
+    const Order order{id, kOwnSession, kOwnSession, "", {}, {{"train.clip_norm", after, before}}, {}};
+    console.others.push_back(
+        {{"id", id},
+         {"state", "applied"},
+         {"order", to_json(order)},
+         {"applied", to_json(Applied{id, 5, 8, 8, "", {{"train.clip_norm", before, after}}})}});
+    console.session().settings_changed(
+        {{"train.clip_norm", {{"value", after}, {"source", "order 9 (footplate)"}}}});
+  };
+  by_footplate(9, 1, 3);
+  EXPECT_THAT(error_of("undo()"),
+              HasSubstr("order 9 came last, and is footplate's own (comm.auto): to put it back, "
+                        "train.clip_norm = 1"));
+  console.others.clear();
+  text_of("log.every = 10");
+  by_footplate(9, 3, 4);
+  EXPECT_THAT(error_of("undo()"), HasSubstr("train.clip_norm = 3; to put back your order 1, log.every = 50"));
+  console.session().settings_changed({{"train.clip_norm", {{"value", 3}, {"source", "order 12 (bob)"}}}});
+  EXPECT_EQ(text_of("undo() return log.every"), "50") << "it isn't in force any more";
 }
 
 TEST_F(LuaOrders, OrdersAndJournalCanBeRead) {

@@ -60,7 +60,9 @@ TEST_F(LuaSettings, CommReportIsATableThatPrints) {
   EXPECT_EQ(text_of("return comm.report()[1].mean_ms"), "0.5");
   EXPECT_THAT(text_of("comm.report()"),
               testing::AllOf(HasSubstr("past its deadline"), HasSubstr("1000 to 9999"), HasSubstr("0.5 ms"),
-                             HasSubstr("8 MB/s")));
+                             HasSubstr("8 MB/s"),
+                             HasSubstr("\nproposed: late at 3 steps. If that is normal here: "
+                                       "comm.timeout_s = 3")));
   EXPECT_TRUE(console.orders.empty());
 }
 

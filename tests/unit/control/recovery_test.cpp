@@ -74,7 +74,8 @@ class AddingRank final : public Steerable {
   Result<void> prepare(const Order&, const Settings&) override { return {}; }
   Result<Json> call(const Call&, std::int64_t step) override {
     double one = 1;
-    const auto done = communicator_->all_reduce({&one, 1, DataType::float64}, ReduceOp::sum, "call")->wait();
+    auto done = control_->gate().meet("a call", std::chrono::seconds(60));
+    if (done) done = communicator_->all_reduce({&one, 1, DataType::float64}, ReduceOp::sum, "call")->wait();
     if (!done && done.error().kind == ErrorKind::lost) control_->gate().lost(/*saving=*/true);
     if (!done) return tl::unexpected(done.error());
     return Json{{"step", step}};
@@ -316,7 +317,7 @@ void storm(std::uint64_t seed) {
     for (int i = static_cast<int>(random() % 4); i > 0; --i) {
       Json more = Json::object();
       if (random() % 4 == 0) more["at_step"] = run.ranks[static_cast<std::size_t>(survivor)]->now() + 10;
-      if (random() % 4 == 0) more["calls"] = {{{"action", "eval.now"}, {"arguments", Json::object()}}};
+      if (random() % 2 == 0) more["calls"] = {{{"action", "eval.now"}, {"arguments", Json::object()}}};
       run.order(number++, more);
     }
     std::this_thread::sleep_for(microseconds(random() % 600));
@@ -326,7 +327,14 @@ void storm(std::uint64_t seed) {
     run.world.kill(victim);
   }
   run.wait_for_step(survivor, run.ranks[static_cast<std::size_t>(survivor)]->now() + 20);
-  run.order(number, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
+  const auto before = static_cast<std::ptrdiff_t>(run.reports("call").size());
+  run.order(number, {{"calls", {{{"action", "eval.now"}, {"arguments", Json::object()}}}}});
+  const auto called = [&] {
+    const auto calls = run.reports("call");
+    return std::any_of(calls.begin() + before, calls.end(), [](const Json& call) { return call["state"] == "done"; });
+  };
+  run.await(called);
+  run.order(number + 1, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
   run.join();
   expect_whole(run, dead, run.ranks[static_cast<std::size_t>(survivor)]->step);
 }

@@ -141,7 +141,7 @@ TEST_F(HistoryTest, AReplayHasWhatDecidesAboutTheState) {
   start(1, 0, 0);
   order(1, 10, "function() set{ log = { every = 5 } }; eval.now() end");
   order(2, 20, "function() run.pause() end");
-  order(3, 25, "{ run = { time_limit = 60 } }");
+  order(3, 25, "{ run = { time_limit = 60 }, comm = { auto = \"apply\" } }");
   order(4, 30, "function() run.stop{ resumable = true } end");
   start(2, 30, 4, {{"sched.base_lr", 0.5}});
   order(5, 35);
