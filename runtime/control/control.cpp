@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -77,7 +78,15 @@ class Control::Impl {
     join();
   }
 
+  /// Every rank: settings that control itself acts by.
+  void follow_limits() {
+    const Settings settings = gate_.settings_copy();
+    on_loss_ = settings.string("comm.on_loss");
+    hard_limit_ = std::chrono::duration<double>(settings.number("comm.hard_limit_s"));
+  }
+
   void start() {
+    follow_limits();
     participant_.emplace(Participant::Parts{options_.schema, gate_, *steerable_, *options_.channel,
                                             *options_.progress, options_.ledger, options_.run.host,
                                             options_.times});
@@ -200,6 +209,7 @@ class Control::Impl {
   void recover(Clock::time_point now) {
     // What has been said before counts (a commit that this rank has sent itself, an order applied here), and
     // is over with this world: no message to itself may reach the next one.
+    if (on_loss_ == "stop") return give_up("a rank was lost, and comm.on_loss is \"stop\"");
     gate_.hold_for_recovery();
     handle_messages(now);
     handle_gate();
@@ -209,7 +219,8 @@ class Control::Impl {
     recovering_ = true;
     told_standing_ = false;
     const Membership before = options_.world->members();
-    if (auto rebuilt = rebuild_in_time(); !rebuilt) return give_up(rebuilt.error().message);
+    if (auto rebuilt = rebuild_in_time(); !rebuilt)
+      return give_up("recovery failed: " + rebuilt.error().message);
     const Membership& after = options_.world->members();
     note_lost(before, after);
     const bool leads = after.rank == 0 && !coordinator_;
@@ -236,9 +247,26 @@ class Control::Impl {
   }
 
   void give_up(const std::string& why) {
-    if (options_.give_up) options_.give_up("recovery failed: " + why);
-    gate_.give_up("recovery failed: " + why);
+    options_.channel->wake_peers();  // they notice the loss now, and not with their next heartbeat
+    if (options_.give_up) options_.give_up(why);
+    gate_.give_up(why);
     quit_ = true;
+  }
+
+  // --- rank 0: a rank that is stuck ---
+
+  void enforce_hard_limit(Clock::time_point now) {
+    if (hard_limit_.count() <= 0) return;
+    const auto stuck = run_status_->stuck(hard_limit_, now);
+    if (!stuck || !killed_.insert(stuck->pid).second) return;
+    kill(*stuck, fmt::format("past comm.hard_limit_s ({:.3g} s)", hard_limit_.count()));
+  }
+
+  void kill(const RunStatus::Stuck& stuck, const std::string& why) {
+    const std::string text = fmt::format("killed {}: {}", why, stuck.text);
+    report("rank", {{"rank", stuck.rank}, {"state", "killed"}, {"text", text}},
+           std::chrono::system_clock::now());
+    send_all({{"t", message::kDie}, {"rank", stuck.rank}, {"pid", stuck.pid}, {"host", stuck.host}});
   }
 
   /// By rank of now.
@@ -313,7 +341,8 @@ class Control::Impl {
 
   void on_rejoin(const Json& verdict) {
     if (!recovering_ || verdict.at("generation") != options_.world->members().generation) return;
-    if (verdict.contains("impossible")) return give_up(verdict["impossible"]);
+    if (verdict.contains("impossible"))
+      return give_up("recovery failed: " + verdict["impossible"].get<std::string>());
     recovering_ = false;
     stop_told_ = false;  // rank 0 may be another
     participant_->rejoin(verdict, options_.world->members().local_ranks);
@@ -440,6 +469,7 @@ class Control::Impl {
     participant_->handle(event);
     if (const auto* applied = std::get_if<OrderApplied>(&event)) {
       record(*applied);
+      follow_limits();
       if (watchdog_) watchdog_->set(deadlines_of(gate_.settings_copy()));
     }
   }
@@ -476,6 +506,7 @@ class Control::Impl {
     if (time_limit_.count() > 0 && now >= options_.process_start + time_limit_)
       coordinator_->stop("time limit", /*resumable=*/true, now);
     coordinator_->tick(now);
+    enforce_hard_limit(now);
     meetings_->tick(now);
     collectives_->tick(now);
     advice_->tick(now);
@@ -624,7 +655,10 @@ class Control::Impl {
   std::optional<Advice> advice_;
   std::optional<CollectiveWatch> collectives_;
   std::optional<ConsoleLink> link_;
+  std::chrono::duration<double> hard_limit_{0};
+  std::set<int> killed_;  ///< process ids
   // After a loss.
+  std::string on_loss_ = "rebuild";
   bool recovering_ = false;     ///< until all have agreed how to go on
   bool told_standing_ = false;  ///< to the rank 0 of this generation
   Clock::time_point recovering_since_{};

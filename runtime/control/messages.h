@@ -14,8 +14,10 @@ namespace footplate {
 ///   abort    ticket
 ///   cancel   order, call                   give up a running call
 ///   finish                                 all are at the end
-///   met      ticket, error?                all have come to that meeting; with `error` nobody goes on from
-///   it inquire  what                          `ledger` or `patterns`: answered by a message of that name
+///   die      rank, pid, host               that rank is stuck: it kills itself, or is killed by one beside
+///   it met      ticket, error?                all have come to that meeting; with `error` nobody goes on
+///   from it inquire  what                          `ledger` or `patterns`: answered by a message of that
+///   name
 /// to rank 0
 ///   prepared ticket, error?
 ///   fenced   ticket, step                  the first step not begun
@@ -40,6 +42,7 @@ inline constexpr auto kAbort = "abort";
 inline constexpr auto kCancel = "cancel";
 inline constexpr auto kFinish = "finish";
 inline constexpr auto kMet = "met";
+inline constexpr auto kDie = "die";
 inline constexpr auto kInquire = "inquire";
 inline constexpr auto kPrepared = "prepared";
 inline constexpr auto kFenced = "fenced";

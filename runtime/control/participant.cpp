@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "runtime/control/inquiry.h"
 #include "runtime/control/messages.h"
@@ -61,9 +62,20 @@ void Participant::handle(const Json& message) {
   if (type == message::kCancel) parts_.gate.cancel(message.at("order"), message.at("call"));
   if (type == message::kFinish) parts_.gate.finish();
   if (type == message::kInquire && parts_.ledger != nullptr) inquire(message);
+  if (type == message::kDie) kill_if_here(message);
   if (type == message::kMet) {
     meeting_ = false;
     parts_.gate.met(message.at("ticket"), message.value("error", ""));
+  }
+}
+
+/// A rank whose control thread lives dies by itself; one that is stopped is killed by its neighbours.
+void Participant::kill_if_here(const Json& message) const {
+  const pid_t pid = message.at("pid");
+  if (message.at("rank") == parts_.channel.rank()) {
+    std::raise(SIGKILL);
+  } else if (message.at("host") == parts_.host && pid > 1) {
+    ::kill(pid, SIGKILL);
   }
 }
 

@@ -77,6 +77,7 @@ class Participant {
   void commit(const Json& message);
   void abort(const Json& message);
   void inquire(const Json& message);
+  void kill_if_here(const Json& message) const;
   void take_commit(const Json& commit);
   std::string state() const;
   void answer(const Json& message) { parts_.channel.send(0, message); }

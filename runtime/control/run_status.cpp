@@ -6,6 +6,8 @@
 #include <array>
 #include <limits>
 
+#include "runtime/control/progress.h"
+
 namespace footplate {
 namespace {
 
@@ -163,25 +165,42 @@ std::string RunStatus::whom(const std::vector<int>& ranks, Clock::time_point now
   return text;
 }
 
-/// Who keeps the others in a collective that doesn't end: whoever hasn't begun it.
-std::string RunStatus::missing(Clock::time_point now) const {
+/// Who keeps the others in a collective that has lasted for `age_s`: whoever hasn't begun it.
+std::optional<int> RunStatus::missing_rank(double age_s, std::uint64_t& sequence) const {
   std::uint64_t furthest = 0;
   double age = 0;
   for (const auto& rank : ranks_) {
     if (!in_collective(rank.beat)) continue;
-    const std::uint64_t sequence = rank.beat["collective"].value("sequence", std::uint64_t{0});
-    if (sequence >= furthest)
-      age = std::max(sequence > furthest ? 0 : age, rank.beat["collective"].value("age_s", 0.0));
-    furthest = std::max(furthest, sequence);
+    const std::uint64_t at = rank.beat["collective"].value("sequence", std::uint64_t{0});
+    if (at >= furthest) age = std::max(at > furthest ? 0 : age, rank.beat["collective"].value("age_s", 0.0));
+    furthest = std::max(furthest, at);
   }
-  if (furthest == 0 || age < seconds(times_.missing)) return "";
+  sequence = furthest;
+  if (furthest == 0 || age < age_s) return std::nullopt;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    const Json& beat = at(rank).beat;
-    const Json collective = beat.value("collective", Json::object());
-    if (at(rank).stalled || collective.value("sequence", std::uint64_t{0}) >= furthest) continue;
-    return fmt::format("collective #{} waits for {}", furthest, describe(rank, now));
+    const Json collective = at(rank).beat.value("collective", Json::object());
+    if (!at(rank).stalled && collective.value("sequence", std::uint64_t{0}) < furthest) return rank;
   }
-  return "";
+  return std::nullopt;
+}
+
+std::string RunStatus::missing(Clock::time_point now) const {
+  std::uint64_t sequence = 0;
+  const auto rank = missing_rank(seconds(times_.missing), sequence);
+  return rank ? fmt::format("collective #{} waits for {}", sequence, describe(*rank, now)) : "";
+}
+
+std::optional<RunStatus::Stuck> RunStatus::stuck(std::chrono::duration<double> limit,
+                                                 Clock::time_point now) const {
+  std::optional<int> found;
+  for (int rank = 1; rank < static_cast<int>(ranks_.size()) && !found; ++rank)
+    if (at(rank).stalled && silent_s(rank, now) > limit.count()) found = rank;
+  std::uint64_t sequence = 0;
+  if (!found) found = missing_rank(limit.count(), sequence);
+  if (!found || *found == 0 || at(*found).beat.value("phase", "") == to_string(Phase::saving))
+    return std::nullopt;
+  const Json& beat = at(*found).beat;
+  return Stuck{*found, beat.value("pid", 0), beat.value("host", ""), describe(*found, now)};
 }
 
 double RunStatus::step_ms() const {

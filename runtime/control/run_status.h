@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,16 @@ class RunStatus {
   /// Whether some rank is, as of the last tick.
   bool anyone_silent() const;
 
+  struct Stuck {
+    int rank = 0;
+    int pid = 0;
+    std::string host;
+    std::string text;  ///< "rank 2: step 812, reduce after all_reduce #4471, 4.6 s"
+  };
+  /// A rank that was silent, or that the others have waited for in a collective, for longer than `limit`. Not
+  /// one that saves, nor rank 0 itself.
+  std::optional<Stuck> stuck(std::chrono::duration<double> limit, Clock::time_point now) const;
+
   /// When a tick would next find somebody silent.
   Clock::time_point next_tick() const;
 
@@ -52,6 +63,7 @@ class RunStatus {
 
   Json rank_to_json(int rank, Clock::time_point now) const;
   std::string missing(Clock::time_point now) const;
+  std::optional<int> missing_rank(double age_s, std::uint64_t& sequence) const;
   std::string describe(int rank, Clock::time_point now) const;
   Clock::time_point sent(const Json& beat, Clock::time_point now) const;
   double silent_s(int rank, Clock::time_point now) const;

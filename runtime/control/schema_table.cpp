@@ -270,6 +270,19 @@ void add_deadlines(std::vector<SettingSpec>& table) {
       "comm.auto = \"apply\""));
 }
 
+void add_recovery(std::vector<SettingSpec>& table) {
+  table.push_back(choice("comm.on_loss", "rebuild", {"rebuild", "stop"},
+                         "What follows when a rank dies: rebuild, the others go on in place with fewer "
+                         "ranks; stop, the run ends "
+                         "resumable (exit code 75, --restarts)",
+                         "comm.on_loss = \"stop\""));
+  table.push_back(number("comm.hard_limit_s", 1800.0, "s", between(0, 604800),
+                         "A rank that was silent for longer, or that kept the others waiting in a collective "
+                         "for longer, is killed; "
+                         "comm.on_loss says what follows. Not while it saves. 0: never",
+                         "comm.hard_limit_s = 600"));
+}
+
 void add_machinery(std::vector<SettingSpec>& table) {
   table.push_back(
       fixed(number("comm.init_timeout_s", 300.0, "s", between(1, 86400),
@@ -369,6 +382,7 @@ Schema runtime_schema() {
   add_train(schema.settings);
   add_optimizer(schema.settings);
   add_data_and_evaluation(schema.settings);
+  add_recovery(schema.settings);
   add_machinery(schema.settings);
   schema.actions = all_actions();
   schema.constraints = {

@@ -68,6 +68,11 @@ def kill_rank(rank):
     return lambda run, _client: os.kill(run.pids()[rank], signal.SIGKILL)
 
 
+def kill_all_ranks(run, _client):
+    for pid in run.pids():
+        os.kill(pid, signal.SIGKILL)
+
+
 def kill_rank_once(rank):
     def act(run, _client):
         wait_until(lambda: list(run.directory.glob("checkpoints/main/step-*/manifest.json")), 60, "a checkpoint")
@@ -101,6 +106,8 @@ def kill_console(run, client):
 # As batch systems start jobs: no stdin, HOME or TERM, and a stdout that goes away half-way.
 UNATTENDED = ("bash", "-o", "pipefail", "-c", 'env -u HOME -u TERM "$@" <&- | head -n 3', "bash")
 
+STOP_ON_LOSS = (*LONG, "comm.on_loss=stop")
+
 ENDINGS = [
     Ending("done", 0, "done", assignments=("train.steps=50", "ckpt.every=20"), step=0, checkpoint=True, ends_at=50),
     Ending("asked", 0, "asked", act=asks(), checkpoint=True),
@@ -115,9 +122,12 @@ ENDINGS = [
     Ending("console killed", 0, "asked", act=kill_console, checkpoint=True),
     Ending("supervisor killed", 75, "signal", act=kill_supervisor, checkpoint=True),
     Ending("mpirun killed", 75, "SIGKILL", act=kill_mpirun, checkpoint=False),
-    Ending("rank 0 killed", 75, "SIGKILL|lost|failed", act=kill_rank(0), checkpoint=False),
-    Ending("rank 1 killed", 75, "SIGKILL|lost|failed", act=kill_rank(1), checkpoint=False),
-    Ending("rank killed, and again from its checkpoint", 0, "done", assignments=("train.steps=400", "model.step_ms=5", "ckpt.every=20"),
+    Ending("rank 0 killed", 75, "a rank was lost", assignments=STOP_ON_LOSS, act=kill_rank(0), checkpoint=False),
+    Ending("rank 1 killed", 75, "a rank was lost", assignments=STOP_ON_LOSS, act=kill_rank(1), checkpoint=False),
+    Ending("all ranks killed", 75, "SIGKILL|lost", act=kill_all_ranks, checkpoint=False),
+    Ending("rank 1 killed, the other goes on", 0, "done", assignments=("train.steps=400", "model.step_ms=5"), act=kill_rank(1), ends_at=400),
+    Ending("rank killed, and again from its checkpoint", 0, "done",
+           assignments=("train.steps=400", "model.step_ms=5", "ckpt.every=20", "comm.on_loss=stop"),
            act=kill_rank_once(1), options=("--restarts", "1"), checkpoint=True, ends_at=400, restarts=1),
     Ending("no stdin, HOME or TERM, and stdout closed half-way", 0, "done", assignments=("train.steps=300", "model.step_ms=2", "log.every=5"),
            step=0, ends_at=300, wrapper=UNATTENDED),

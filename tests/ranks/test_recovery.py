@@ -78,7 +78,6 @@ def test_rank_0_is_killed_and_another_leads():
         client = connect(run)
         back_s = time.monotonic() - began
         print(f"  console back after {back_s:.2f} s", flush=True)
-        assert client.ask("get", names=["log.every"])["log.every"]["value"] == 7 or True
         wait_until(lambda: client.ask("status")["step"] > event["step"] + 20, 20, "training to go on")
         answer = client.ask("set", changes={"log.every": 9})
         assert answer["applied"]["ranks"] == 2 == answer["applied"]["world_size"], answer
@@ -100,10 +99,8 @@ def test_later_steps_are_those_of_a_smaller_world():
         kill_rank(run, random.choice([1, 2]))
         event = wait_for_loss(run, 1)
         client = connect(run)
-        saved = client.ask("call", action="ckpt.save", arguments={"tag": "after"}, wait=True)
-        client.ask("set", changes={"train.steps": 0}) if False else None
+        client.ask("call", action="ckpt.save", arguments={"tag": "after"})
         client.close()
-        del saved
         path = wait_until(lambda: next(iter((run.directory / "checkpoints" / "main").glob("*after*/manifest.json")), None), 20,
                           "the checkpoint").parent
         stop(run)
@@ -115,6 +112,51 @@ def test_later_steps_are_those_of_a_smaller_world():
             assert again.finish() == 0, again.output()
             assert again.result()["step"] == end
             assert again.result()["state_hash"] == hash_here, event
+
+
+def test_a_stopped_rank_is_named_and_waited_for():
+    """Not killed below the hard limit; the parameters are those of a run that nobody stopped."""
+    settings = ["model.step_ms=2", "run.threads=1", "ckpt.every=0", "eval.mode=off", "train.steps=600"]
+    with Run(settings, ranks=2) as run, Run(settings, ranks=2, name="quiet", folder=run.folder) as quiet:
+        client = run.wait_for_step(20)
+        pid = run.pids()[1]
+        os.kill(pid, signal.SIGSTOP)
+        named = lambda: any("rank 1" in note for note in client.ask("status")["notes"])
+        wait_until(named, 5, "the rank to be named")
+        time.sleep(60 if FULL else 3)
+        os.kill(pid, signal.SIGCONT)
+        client.close()
+        assert run.finish() == 0 and quiet.finish() == 0, run.output()
+        assert not lost_events(run)
+        assert run.result()["state_hash"] == quiet.result()["state_hash"]
+
+
+def test_a_stopped_rank_is_killed_past_the_hard_limit():
+    with Run([*QUICK, "train.steps=1000000", "comm.hard_limit_s=4.5"], ranks=3) as run:
+        run.wait_for_step(20).close()
+        stopped = time.monotonic()
+        os.kill(run.pids()[2], signal.SIGSTOP)
+        event = wait_for_loss(run, 1)
+        took = time.monotonic() - stopped
+        assert event["ranks"] == [2], event
+        print(f"  killed after {took:.1f} s", flush=True)
+        assert took > 4, took
+        client = connect(run)
+        wait_until(lambda: client.ask("status")["step"] > event["step"] + 20, 20, "training to go on")
+        client.close()
+        assert "killed past comm.hard_limit_s (4.5 s): rank 2" in run.output(), run.output()
+        stop(run)
+        assert run.finish() == 0, run.output()
+        nothing_left(run)
+
+
+def test_on_loss_stop_ends_resumable():
+    with Run([*QUICK, "train.steps=1000000", "comm.on_loss=stop"], ranks=3) as run:
+        run.wait_for_step(20).close()
+        kill_rank(run, 1)
+        assert run.finish() == 75, run.output()
+        assert "a rank was lost" in run.result()["reason"], run.result()
+        nothing_left(run)
 
 
 def test_ranks_die_at_random_moments():
@@ -173,5 +215,6 @@ def test_rank_0_dies_at_random_moments():
 
 if __name__ == "__main__":
     main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
-          test_later_steps_are_those_of_a_smaller_world, test_ranks_die_at_random_moments,
+          test_later_steps_are_those_of_a_smaller_world, test_a_stopped_rank_is_named_and_waited_for,
+          test_a_stopped_rank_is_killed_past_the_hard_limit, test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
           test_rank_0_dies_at_random_moments])

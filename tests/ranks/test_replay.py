@@ -172,7 +172,7 @@ def test_orders_are_scheduled_again_after_a_crash():
     """A change made past the newest checkpoint counts after the crash too, at its step; the parameters are those of
     a run in which nothing crashed."""
     folder = tempfile.mkdtemp(prefix="fp-again-")
-    with Run(["model.step_ms=5", "train.steps=900", "ckpt.every=300"], folder=folder, options=["--restarts", "2"]) as run:
+    with Run(["model.step_ms=5", "train.steps=900", "ckpt.every=300", "comm.on_loss=stop"], folder=folder, options=["--restarts", "2"]) as run:
         client = run.wait_for_step(10)
         kept = client.ask("set", changes={"optim.lr_scale": 0.5}, timeout_s=30)["applied"]["step"]  # in the checkpoint
         wait_until(lambda: (run.directory / "checkpoints/main/step-00000300/manifest.json").exists(), 60, "a checkpoint")
@@ -197,7 +197,7 @@ def test_orders_are_scheduled_again_after_a_crash():
 def test_the_order_that_crashes_it_twice_is_left_out():
     """step_throw stands for an order that no run survives: it comes at the order's step, in start 1 and 2."""
     folder = tempfile.mkdtemp(prefix="fp-again-")
-    with Run(["model.step_ms=5", "train.steps=400", "ckpt.every=50"], folder=folder, options=["--restarts", "3"]) as run:
+    with Run(["model.step_ms=5", "train.steps=400", "ckpt.every=50", "comm.on_loss=stop"], folder=folder, options=["--restarts", "3"]) as run:
         client = run.wait_for_step(60)
         good = client.ask("set", changes={"optim.lr_scale": 0.5})["applied"]
         bad = client.ask("set", changes={"optim.weight_decay": 0.3})["applied"]
