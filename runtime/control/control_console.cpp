@@ -1,0 +1,125 @@
+// What goes to the console and the records, and what comes from there.
+#include "protocol/iso_time.h"
+#include "runtime/control/control_impl.h"
+#include "runtime/control/messages.h"
+
+namespace footplate {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Between statuses for a console that somebody looks at.
+constexpr milliseconds kFollowed{400};
+/// Final reports that a new console's hello carries, in bytes; a line has at most kMaxFrameBytes.
+constexpr std::size_t kHelloReportBytes = 512 * 1024;
+/// And of what the open orders in it ask for.
+constexpr std::size_t kHelloOrderBytes = 128 * 1024;
+
+}  // namespace
+
+void Control::Impl::report(const std::string& topic, Json data, WallTime time, std::uint64_t hold) {
+  if (topic == "settings") {
+    follow_settings(data);
+    if (link_) link_->send({{"type", "settings"}, {"settings", std::move(data)}});
+    return;
+  }
+  if (topic == "comm_report") {
+    if (link_) link_->send({{"type", topic}, {"report", std::move(data)}});
+    return;
+  }
+  if (options_.observer) options_.observer(topic, data);
+  if (!link_) return;
+  if (topic == "order" || topic == "call") {
+    data["type"] = topic;
+    link_->send(data);
+  } else {
+    Json line = {{"type", "event"}, {"topic", topic}, {"time", iso_time(time)}, {"data", std::move(data)}};
+    if (hold != 0) line["hold"] = hold;
+    link_->send_event(line);
+  }
+}
+
+void Control::Impl::on_console(const Json& line) {
+  if (!coordinator_) return;  // another rank leads
+  const std::string type = line.value("type", "");
+  const auto now = Clock::now();
+  if (type == "order") coordinator_->submit(line.value("ref", Json()), line.value("order", Json()), now);
+  if (type == "withdraw") coordinator_->withdraw(line, now);
+  if (type == "ask") {
+    asked_ = true;  // answered as the heartbeat comes: now
+    participant_->beat(now);
+  }
+  if (type == "comm_report") collectives_->ask_patterns(now);
+  if (type == "follow") follow(line.value("on", false));
+  if (type == "publish") publish(line);
+  if (type == "sync") gate_.set_sync(line.value("topics", Json::object()));
+  if (type == "release") gate_.release(line.value("hold", std::uint64_t{0}));
+  if (type == "cancel")
+    coordinator_->cancel(line.value("order", std::uint64_t{0}), line.value("call", std::size_t{0}));
+}
+
+void Control::Impl::follow(bool on) {
+  followed_ = on;
+  gate_.set_followed(on);
+  participant_->beat_every(on ? kFollowed : milliseconds::max());
+  if (on) renew_status();
+}
+
+void Control::Impl::publish(const Json& line) {
+  const std::string topic = line.value("topic", "");
+  if (topic == "client" || topic == "job" || topic == "rule" || topic == "warn")
+    report(topic, line.value("data", Json::object()), std::chrono::system_clock::now());
+}
+
+Json Control::Impl::hello() {
+  follow(false);                   // until the new console says otherwise
+  gate_.set_sync(Json::object());  // the last console's rules: this one says what it has
+  Json reports = Json::array();
+  std::size_t bytes = 0;
+  const auto& final_reports = coordinator_->final_reports();
+  for (auto it = final_reports.rbegin(); it != final_reports.rend(); ++it) {
+    bytes += it->dump(-1, ' ', false, Json::error_handler_t::replace).size();
+    if (bytes > kHelloReportBytes) break;
+    reports.insert(reports.begin(), *it);
+  }
+  Json now = status();
+  now["orders"] = coordinator_->open_orders(kHelloOrderBytes);  // as of this moment: the last status is older
+  const RunInfo& run = options_.run;
+  return {{"type", "hello"},
+          {"protocol", kProtocolVersion},
+          {"run",
+           {{"name", run.name},
+            {"id", run.id},
+            {"directory", run.directory.string()},
+            {"socket", run.socket},
+            {"host", run.host},
+            {"user", run.user},
+            {"started", run.started},
+            {"world_size", options_.channel->world_size()}}},
+          {"schema", options_.schema.to_json()},
+          {"settings", gate_.settings_copy().to_json()},
+          {"status", std::move(now)},
+          {"store", gate_.store()},
+          {"reports", std::move(reports)}};
+}
+
+void Control::Impl::follow_settings(const Json& changed) {
+  if (advice_) advice_->follow(changed);
+  if (changed.contains("train.steps")) steps_ = changed["train.steps"]["value"];
+  if (changed.contains("run.time_limit"))
+    time_limit_ = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(changed["run.time_limit"]["value"].get<double>()));
+}
+
+void Control::Impl::renew_status() {
+  beats_untold_ = 0;
+  Json status = run_status_->to_json(steps_, Clock::now());
+  status["run"] = options_.run.name;
+  status["started"] = options_.run.started;
+  status["orders"] = coordinator_->open_orders();
+  if (link_) link_->send_event({{"type", "status"}, {"status", status}});
+  std::lock_guard lock(status_mutex_);
+  status_ = std::move(status);
+}
+
+}  // namespace footplate

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "protocol/iso_time.h"
+#include "runtime/comm/watchdog.h"
+#include "runtime/control/advice.h"
+#include "runtime/control/collective_watch.h"
+#include "runtime/control/console_link.h"
+#include "runtime/control/control.h"
+#include "runtime/control/coordinator.h"
+#include "runtime/control/fuse.h"
+#include "runtime/control/gate.h"
+#include "runtime/control/meetings.h"
+#include "runtime/control/messages.h"
+#include "runtime/control/participant.h"
+#include "runtime/control/recovery.h"
+#include "runtime/control/run_status.h"
+
+namespace footplate {
+
+/// Everything of a rank's control, used by its thread alone but for what is marked.
+class Control::Impl {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using milliseconds = std::chrono::milliseconds;
+  using WallTime = std::chrono::system_clock::time_point;
+
+  explicit Impl(ControlOptions options)
+      : options_(std::move(options)),
+        gate_(
+            options_.schema, options_.settings, *options_.progress, [this] { options_.channel->wake(); },
+            options_.store) {
+    gate_.set_recoverable(options_.world != nullptr);
+  }
+
+  ~Impl() {
+    watchdog_.reset();
+    quit_ = true;
+    join();
+  }
+
+  /// Every rank: settings that control itself acts by.
+  void follow_limits();
+  void start();
+  void finish(const Json& result);  // the training thread
+
+  void settle(milliseconds at_most);  // the training thread
+
+  void request_stop(const char* reason, bool resumable) noexcept;  // any thread, signal handlers
+
+  void take(const Json& line);  // any thread
+
+  Json status() const;  // any thread
+
+  void training_ended() { training_ended_ = true; }  // the training thread
+
+  Gate& gate() { return gate_; }
+  void set_steerable(Steerable& steerable);
+
+ private:
+  void join();
+  /// As rank 0 starts, or once its work has come to this rank.
+  void start_rank_zero(std::uint64_t first_order_id);
+  /// What counts ranks or numbers of collectives begins anew with every world.
+  void watch_collectives();
+  void send_all(const Json& message);
+
+  // --- a rank was lost, or is stuck (control_recovery.cpp) ---
+
+  /// All who are left come here, each as it notices. Nothing in it waits for a training thread.
+  void recover(Clock::time_point now);
+  /// A rank that is stopped, or the MPI library, may hold it up for ever: this thread with it.
+  Result<void> rebuild_in_time();
+  void give_up(const std::string& why);
+
+  void enforce_hard_limit(Clock::time_point now);
+  void kill(const RunStatus::Stuck& stuck, const std::string& why);
+  void note_lost(const Membership& before, const Membership& after);
+  void tick_recovery();
+  /// Rank 0.
+  void on_standing(int source, const Json& message, Clock::time_point now);
+  void go_on(const Json& verdict, Clock::time_point now);
+  /// This rank leads since rank 0 was lost: what is agreed on and not confirmed by all, or not recorded.
+  void inherit_orders(std::uint64_t first_unrecorded);
+  void on_rejoin(const Json& verdict);
+
+  // --- the loop (control.cpp) ---
+
+  /// Messages handled before the console and the clock are looked at again.
+  static constexpr int kMessagesATurn = 1000;
+
+  void loop();
+  /// Messages before the clock: after this process was stopped for a while, what the others sent
+  /// meanwhile has to count before anybody is called silent or late.
+  void turn(Clock::time_point now);
+  void handle_messages(Clock::time_point now, int most = kMessagesATurn);
+  /// Where nobody looks, a status now and then is enough: making and reading one costs more than all else
+  /// that happens while the run is left alone.
+  void on_own_beat(const Json& beat);
+  void handle_taken();
+  void found(const Watchdog::Finding& finding);  // the watchdog's thread
+
+  void handle_findings();
+  void handle_gate();
+  /// What was published after handle_gate() and before this may still be queued: another look.
+  void handle_settle();
+  void handle(GateEvent& event);
+  void complain(const std::exception& error);
+  /// Every rank, for its own records: what it applied, as it saw it.
+  void record(const OrderApplied& applied);
+  void handle_stop_request();
+  void tick_rank_zero(Clock::time_point now);
+  milliseconds sleep() const;
+  void farewell();
+
+  // --- the console and the records (control_console.cpp) ---
+
+  void report(const std::string& topic, Json data, WallTime time, std::uint64_t hold = 0);
+  void on_console(const Json& line);
+  void follow(bool on);
+  /// What rules and jobs have to say, for everyone who listens, and for the records.
+  void publish(const Json& line);
+  Json hello();
+  void follow_settings(const Json& changed);
+  void renew_status();
+
+  ControlOptions options_;
+  Gate gate_;
+  Steerable* steerable_ = nullptr;
+  std::optional<Participant> participant_;
+  // Rank 0.
+  std::optional<RunStatus> run_status_;
+  std::optional<Coordinator> coordinator_;
+  std::optional<Meetings> meetings_;
+  std::optional<Advice> advice_;
+  std::optional<CollectiveWatch> collectives_;
+  std::optional<ConsoleLink> link_;
+  std::chrono::duration<double> hard_limit_{0};
+  std::set<int> killed_;  ///< process ids
+  // After a loss.
+  std::string on_loss_ = "rebuild";
+  bool recovering_ = false;     ///< until all have agreed how to go on
+  bool told_standing_ = false;  ///< to the rank 0 of this generation
+  Clock::time_point recovering_since_{};
+  std::vector<int> lost_ranks_;       ///< by their numbers before; since the last verdict
+  std::optional<Recovery> recovery_;  ///< rank 0
+  std::optional<std::uint64_t>
+      first_unrecorded_;  ///< a new rank 0: orders from here on aren't in the journal
+  std::int64_t steps_ = 0;
+  Clock::duration time_limit_{0};
+  bool stop_told_ = false;
+  bool followed_ = false;  ///< the console has somebody who looks
+  bool asked_ = false;     ///< the console wants a status now
+  int beats_untold_ = 0;
+  Json result_;  ///< written before quit_ is set, read after
+
+  std::atomic<bool> quit_{false};
+  std::atomic<bool> training_ended_{false};
+  std::atomic<const char*> stop_reason_{nullptr};
+  std::atomic<bool> stop_resumable_{false};
+  std::mutex settle_mutex_;
+  std::condition_variable settled_;
+  bool settle_wanted_ = false;  ///< guarded by settle_mutex_
+  std::mutex taken_mutex_;
+  std::vector<Json> taken_;
+  std::vector<Watchdog::Finding> findings_;  ///< guarded by taken_mutex_
+  mutable std::mutex status_mutex_;
+  Json status_;
+  std::thread thread_;
+  std::optional<Watchdog> watchdog_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,152 @@
+// What follows when a rank is lost, and what makes a stuck one a lost one.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/control/control_impl.h"
+#include "runtime/control/fuse.h"
+#include "runtime/control/messages.h"
+
+namespace footplate {
+namespace {
+
+/// By rank of now.
+std::vector<int> numbers_before(const Membership& before, const Membership& after) {
+  std::vector<int> numbers;
+  for (const int origin : after.origins) {
+    const auto found = std::find(before.origins.begin(), before.origins.end(), origin);
+    numbers.push_back(found == before.origins.end() ? -1 : static_cast<int>(found - before.origins.begin()));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+void Control::Impl::recover(Clock::time_point now) {
+  // What has been said before counts (a commit that this rank has sent itself, an order applied here), and
+  // is over with this world: no message to itself may reach the next one.
+  if (on_loss_ == "stop") return give_up("a rank was lost, and comm.on_loss is \"stop\"");
+  gate_.hold_for_recovery();
+  handle_messages(now);
+  handle_gate();
+  handle_messages(now);
+  if (coordinator_) coordinator_->suspend();
+  if (!recovering_) recovering_since_ = now;
+  recovering_ = true;
+  told_standing_ = false;
+  const Membership before = options_.world->members();
+  if (auto rebuilt = rebuild_in_time(); !rebuilt)
+    return give_up("recovery failed: " + rebuilt.error().message);
+  const Membership& after = options_.world->members();
+  note_lost(before, after);
+  const bool leads = after.rank == 0 && !coordinator_;
+  const std::uint64_t first_order_id = options_.on_world ? options_.on_world(after, leads) : 0;
+  if (after.rank != 0) return;
+  if (leads) {
+    start_rank_zero(std::max(options_.first_order_id, first_order_id));
+    coordinator_->suspend();
+    first_unrecorded_ = first_order_id;
+  } else {
+    run_status_->world_changed(numbers_before(before, after), now);
+    watch_collectives();
+  }
+  recovery_.emplace(after.world_size(), after.generation);
+}
+
+Result<void> Control::Impl::rebuild_in_time() {
+  const Fuse fuse(options_.times.rebuild, [this] {
+    if (options_.give_up)
+      options_.give_up("recovery failed: the ranks that are left didn't find together in time");
+  });
+  return options_.world->rebuild();
+}
+
+void Control::Impl::give_up(const std::string& why) {
+  options_.channel->wake_peers();  // they notice the loss now, and not with their next heartbeat
+  if (options_.give_up) options_.give_up(why);
+  gate_.give_up(why);
+  quit_ = true;
+}
+
+void Control::Impl::enforce_hard_limit(Clock::time_point now) {
+  if (hard_limit_.count() <= 0) return;
+  const auto stuck = run_status_->stuck(hard_limit_, now);
+  if (!stuck || !killed_.insert(stuck->pid).second) return;
+  kill(*stuck, fmt::format("past comm.hard_limit_s ({:.3g} s)", hard_limit_.count()));
+}
+
+void Control::Impl::kill(const RunStatus::Stuck& stuck, const std::string& why) {
+  const std::string text = fmt::format("killed {}: {}", why, stuck.text);
+  report("rank", {{"rank", stuck.rank}, {"state", "killed"}, {"text", text}},
+         std::chrono::system_clock::now());
+  send_all({{"t", message::kDie}, {"rank", stuck.rank}, {"pid", stuck.pid}, {"host", stuck.host}});
+}
+
+void Control::Impl::note_lost(const Membership& before, const Membership& after) {
+  for (std::size_t rank = 0; rank < before.origins.size(); ++rank)
+    if (std::find(after.origins.begin(), after.origins.end(), before.origins[rank]) == after.origins.end())
+      lost_ranks_.push_back(static_cast<int>(rank));
+}
+
+void Control::Impl::tick_recovery() {
+  if (told_standing_) return;
+  const auto standing = gate_.standing();
+  if (!standing) return;
+  told_standing_ = true;
+  handle_gate();  // what was applied on the way here is told first
+  participant_->stand(*standing, options_.world->members().generation);
+}
+
+void Control::Impl::on_standing(int source, const Json& message, Clock::time_point now) {
+  if (!recovery_) return;
+  recovery_->add(source, message);
+  const auto verdict = recovery_->verdict();
+  if (!verdict) return;
+  recovery_.reset();
+  for (int rank = 1; rank < options_.channel->world_size(); ++rank) options_.channel->send(rank, *verdict);
+  on_rejoin(*verdict);
+  if (!recovering_) go_on(*verdict, now);
+}
+
+void Control::Impl::go_on(const Json& verdict, Clock::time_point now) {
+  if (first_unrecorded_) inherit_orders(*std::exchange(first_unrecorded_, std::nullopt));
+  coordinator_->continue_from(verdict.at("ticket"), verdict.at("order"));
+  coordinator_->go_on(options_.channel->world_size(), verdict.at("commits"), now);
+  const auto took = std::chrono::duration_cast<milliseconds>(now - recovering_since_).count();
+  const int left = options_.channel->world_size();
+  const std::int64_t step = verdict.at("step");
+  const std::string text =
+      fmt::format("rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)",
+                  lost_ranks_.size() == 1 ? "" : "s", fmt::join(lost_ranks_, ", "),
+                  left + static_cast<int>(lost_ranks_.size()), step, left, left == 1 ? "" : "s", took);
+  report("rank",
+         {{"state", "lost"},
+          {"ranks", lost_ranks_},
+          {"world_size", left},
+          {"step", step},
+          {"level", !verdict.at("behind").empty()},
+          {"ms", took},
+          {"text", text}},
+         std::chrono::system_clock::now());
+  lost_ranks_.clear();
+  renew_status();
+}
+
+void Control::Impl::inherit_orders(std::uint64_t first_unrecorded) {
+  for (const Committed& committed : gate_.forecast().pending) coordinator_->inherit(committed);
+  for (const Committed& committed : participant_->committed())
+    if (committed.order.id >= first_unrecorded && !gate_.is_pending(committed.order.id))
+      coordinator_->inherit(committed);
+}
+
+void Control::Impl::on_rejoin(const Json& verdict) {
+  if (!recovering_ || verdict.at("generation") != options_.world->members().generation) return;
+  if (verdict.contains("impossible"))
+    return give_up("recovery failed: " + verdict["impossible"].get<std::string>());
+  recovering_ = false;
+  stop_told_ = false;  // rank 0 may be another
+  participant_->rejoin(verdict, options_.world->members().local_ranks);
+  if (options_.channel->rank() != 0) lost_ranks_.clear();
+}
+
+}  // namespace footplate
