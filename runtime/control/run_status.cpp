@@ -103,9 +103,17 @@ void RunStatus::note(const std::string& key, const std::string& text) {
   else
     notes_[key] = text;
 }
+  // Nobody else could tell of it while it lasted, and the records would show nothing.
+  if (held_up > times_.stalled + times_.heartbeat)
+    changes.push_back({{"rank", 0},
+                       {"state", "back"},
+                       {"text", fmt::format("rank 0 is back: it was silent for {} (stopped, or without a "
+                                            "core to run on)",
+                                            duration(seconds(held_up)))}});
 
 std::vector<Json> RunStatus::tick(Clock::time_point now) {
-  if (now - last_tick_ > times_.stalled / 2 + times_.heartbeat) trust_from_ = now + times_.heartbeat;
+  const auto held_up = now - last_tick_;
+  if (held_up > times_.stalled / 2 + times_.heartbeat) trust_from_ = now + times_.heartbeat;
   last_tick_ = now;
   std::vector<Json> changes;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
@@ -123,6 +131,7 @@ double RunStatus::silent_s(int rank, Clock::time_point now) const {
   return std::max(0.0, seconds(now - at(rank).heard));
 }
 
+  double age = one.beat.value("phase_s", 0.0) + since;
 std::string RunStatus::describe(int rank, Clock::time_point now) const {
   const Rank& one = at(rank);
   if (one.beat.empty())
@@ -130,8 +139,11 @@ std::string RunStatus::describe(int rank, Clock::time_point now) const {
   const double since = silent_s(rank, now);
   std::string text = fmt::format("rank {}: step {}, ", rank, step_of(one.beat));
   if (in_collective(one.beat)) {
-    const double age = one.beat["collective"].value("age_s", 0.0) + since;
-    return text + fmt::format("{}, {}", name_of(one.beat["collective"]), duration(one.stalled ? since : age));
+    text += name_of(one.beat["collective"]);
+    age = one.beat["collective"].value("age_s", 0.0) + since;
+  } else {
+    text += one.beat.value("phase", "");
+    if (one.beat.contains("collective")) text += " after " + name_of(one.beat["collective"]);
   }
   text += one.beat.value("phase", "");
   if (one.beat.contains("collective")) text += " after " + name_of(one.beat["collective"]);

@@ -24,13 +24,15 @@ class RunStatus {
   /// Shown under `notes` until replaced; empty text: no longer.
   void note(const std::string& key, const std::string& text);
 
-  /// Ranks that fell silent or came back since the last tick, as data of `rank` events.
+  /// Ranks that fell silent or came back since the last tick, as data of `rank` events; rank 0 itself, which
+  /// nobody watches here, where it hasn't ticked for as long as would make it silent to others.
   std::vector<Json> tick(Clock::time_point now);
 
   /// When a tick would next find somebody silent.
   Clock::time_point next_tick() const;
 
-  /// "rank 3: step 812, all_reduce #4471, 42 s", of the one among `ranks` that is furthest behind.
+  /// "rank 3: step 812, all_reduce #4471, 42 s", of the one among `ranks` that is furthest behind. One that
+  /// is silent: "rank 3: step 812, all_reduce #4471, last heard 3.2 s ago".
   std::string whom(const std::vector<int>& ranks, Clock::time_point now) const;
 
   /// `status` without `run`, `started`, `steps` and `orders`, which the caller knows.

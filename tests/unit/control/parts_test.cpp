@@ -392,7 +392,11 @@ TEST(RunStatusTest, BlamesNobodyAfterRankZeroItselfWasStopped) {
   Clock::time_point now{seconds(1000)};
   const ControlTimes times;
   RunStatus status(2, times, now);
-  EXPECT_TRUE(status.tick(now += seconds(10)).empty());
+  const auto own = status.tick(now += seconds(10));
+  ASSERT_EQ(own.size(), 1U) << "its own silence, which nobody else could tell of";
+  EXPECT_EQ(own[0]["rank"], 0);
+  EXPECT_EQ(own[0]["state"], "back");
+  EXPECT_THAT(own[0]["text"].get<std::string>(), HasSubstr("rank 0 is back: it was silent for 10 s"));
   status.heard(0, now);
   EXPECT_TRUE(status.tick(now += times.heartbeat / 2).empty());
   status.heard(0, now += times.heartbeat / 2);
