@@ -81,6 +81,27 @@ TEST_F(LuaOrders, WaitingIsSaidAndTimeOutWithdraws) {
           "within 30 s (waiting for rank 3: step 812, all_reduce #4471, 42 s); withdrawn, nothing changed"));
 }
 
+TEST_F(LuaOrders, ASilentRank0IsNamedAndNothingHasChanged) {
+  console.never_agreed = true;
+  console.silent = "rank 0 silent for 30.1 s, last seen at step 812 in reduce";
+  const auto outcome = console.run("log.every = 20");
+  EXPECT_EQ(outcome.error->kind, ErrorKind::timed_out);
+  EXPECT_THAT(
+      outcome.error->message,
+      HasSubstr("not agreed by all ranks within 30 s (rank 0 silent for 30.1 s, last seen at step 812 "
+                "in reduce); nothing has changed, and it is withdrawn once rank 0 goes on"));
+}
+
+TEST_F(LuaOrders, AtSaysWhereItsStepIsOver) {
+  console.first_step = 812;
+  text_of("at(100, { log = { every = 10 } })");
+  EXPECT_THAT(console.talk,
+              HasSubstr("warning: step 100 was over before all ranks could agree; it applies at "
+                        "step 812\nlog.every -> 10: committed for step 812"));
+  text_of("at(812, { log = { every = 11 } })");
+  EXPECT_THAT(console.talk, testing::Not(HasSubstr("warning")));
+}
+
 TEST_F(LuaOrders, AnInterruptedWaitWithdrawsAndEndsTheChunk) {
   console.interrupt_waits = true;
   EXPECT_THAT(error_of("pcall(function() log.every = 10 run.wait{ step = 900 } end) while true do end"),
