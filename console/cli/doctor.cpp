@@ -23,6 +23,9 @@ constexpr std::int64_t kSmallReduction = 4'000'000;  ///< 16 MB: as large as a b
 constexpr std::int64_t kLargeReduction =
     500'000'000;  ///< as large as a model's embedding and head together get
 
+constexpr const char* kNoRank = "not checked: footplate-rank doesn't start (versions, above)";
+constexpr const char* kNoFolder = "not checked: it needs a private folder (temporary files, above)";
+
 struct DoctorOptions {
   bool json = false;
   bool quick = false;
@@ -93,6 +96,10 @@ std::vector<std::string> missing_programs() {
   return missing;
 }
 
+Check left_out(const std::string& name, const std::string& why) {
+  return {.name = name, .verdict = Verdict::left_out, .found = why};
+}
+
 /// Whether footplate-rank can be started at all.
 bool look_at_libraries(Trials& trials, Report& report) {
   const auto found = trials.libraries();
@@ -102,6 +109,7 @@ bool look_at_libraries(Trials& trials, Report& report) {
     check.mend =
         "scripts/run builds it and installs what it needs; scripts/deps --check says what is missing";
     report.add(check);
+    report.add(left_out("environment", kNoRank));
     return false;
   }
   const Libraries libraries{*found,        kFootplateVersion, FOOTPLATE_PINNED_TORCH, FOOTPLATE_PINNED_MPI,
@@ -111,16 +119,12 @@ bool look_at_libraries(Trials& trials, Report& report) {
   return true;
 }
 
-Check left_out(const std::string& name, const std::string& why) {
-  return {.name = name, .verdict = Verdict::left_out, .found = why};
-}
-
 Check large_reduction(Trials& trials, const DoctorOptions& options, std::optional<std::int64_t> memory) {
   const char* name = "large reduction";
   if (options.quick) return left_out(name, "--quick");
   const std::int64_t needed = memory_of_reduction(options.elements);
   if (memory.value_or(0) < needed)
-    return left_out(name, rounded(static_cast<double>(options.elements) / 1e6, 4) + " M elements need " +
+    return left_out(name, elements_text(options.elements) + " need " +
                               bytes_text(static_cast<double>(needed)) +
                               " of memory; fewer: --elements 50000000");
   return trials.reduction(name, options.elements);
@@ -136,16 +140,20 @@ Result<int> doctor(const DoctorOptions& options) {
         .name = "temporary files", .verdict = Verdict::to_mend, .found = trials.error().message, .mend = {}};
     check.mend = "runs need a private folder there: ls -ld /tmp /tmp/footplate-*, and df -h /tmp";
     report.add(check);
+    for (const char* name :
+         {"versions", "environment", "fault tolerance", "all-reduce", "large reduction", "evaluation"})
+      report.add(left_out(name, kNoFolder));
     return report.close();
   }
   const bool starts = look_at_libraries(*trials, report);
-  const std::vector<std::function<Check()>> tries{
-      [&] { return trials->fault_tolerance(); },
-      [&] { return trials->reduction("all-reduce", kSmallReduction); },
-      [&] { return large_reduction(*trials, options, memory); },
-      [&] { return options.quick ? left_out("evaluation", "--quick") : trials->evaluation(); }};
-  for (std::size_t i = 0; starts && i < tries.size(); ++i) {
-    const Check check = tries[i]();
+  const std::vector<std::pair<const char*, std::function<Check()>>> tries{
+      {"fault tolerance", [&] { return trials->fault_tolerance(); }},
+      {"all-reduce", [&] { return trials->reduction("all-reduce", kSmallReduction); }},
+      {"large reduction", [&] { return large_reduction(*trials, options, memory); }},
+      {"evaluation",
+       [&] { return options.quick ? left_out("evaluation", "--quick") : trials->evaluation(); }}};
+  for (const auto& [name, trial] : tries) {
+    const Check check = starts ? trial() : left_out(name, kNoRank);
     if (const int signal = trials->was_interrupted(); signal != 0)
       return fail(ErrorKind::failed,
                   std::string("interrupted by ") + signal_name(signal) + "; not all was looked at");

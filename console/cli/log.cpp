@@ -4,13 +4,16 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <limits>
 #include <memory>
 
 #include "console/cli/commands.h"
 #include "console/client/find_run.h"
 #include "console/client/render.h"
+#include "console/client/text.h"
 #include "console/launch/file_tail.h"
+#include "console/launch/start_watch.h"
 #include "console/launch/supervisor.h"
 
 namespace footplate {
@@ -54,9 +57,19 @@ void follow(const RunRecord& run, FileTail& tail) {
   }
 }
 
+/// A run that hangs in its start has printed nothing: what is known of it is said instead.
+void tell_of_start(const RunRecord& run) {
+  if (run.life != Life::live || run.state() != "starting") return;
+  const Json status = start_status(run);
+  std::fprintf(stderr, "footplate: run %s is %s; see: footplate status %s, and %s\n", run.name().c_str(),
+               printable(status["notes"][0].get<std::string>()).c_str(), run.name().c_str(),
+               launcher_log(run.directory).c_str());
+}
+
 Result<int> show(const LogOptions& options) {
   const auto run = find_run(options.run, Wanted::any);
   if (!run) return tl::unexpected(run.error());
+  tell_of_start(*run);
   std::filesystem::path path = batch_log(run->directory);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) path = run->directory / "log" / "rank-0.log";

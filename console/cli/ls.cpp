@@ -5,6 +5,7 @@
 #include "console/cli/commands.h"
 #include "console/client/render.h"
 #include "console/client/run_index.h"
+#include "console/launch/settle.h"
 
 namespace footplate {
 namespace {
@@ -13,7 +14,7 @@ std::vector<std::string> row(const RunRecord& run) {
   const double ranks = number_of(run.run, "world_size");
   return {run.name(),
           run.state(),
-          std::to_string(run.step()),
+          std::to_string(step_now(run)),
           rounded(ranks),
           duration(seconds_since(text_of(run.run, "started"))),
           run.directory.string()};

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -68,6 +70,16 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return {ErrorKind::usage, message + " (" + help + ")"};
 }
 
+/// What a command has said has to have got there. `run` and `replay` go on without anybody who reads, and a
+/// reader that has left (a pager) wants no more of it.
+Result<void> check_output(const std::string& command) {
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || errno == EPIPE || command == "run" || command == "replay") return {};
+  return fail(ErrorKind::failed, std::string("can't write to stdout: ") +
+                                     (errno == 0 ? "an earlier write failed" : std::strerror(errno)));
+}
+
 std::vector<std::string> command_names() {
   std::vector<std::string> names;
   for (const auto& entry : commands()) names.emplace_back(entry.name);
@@ -104,8 +116,10 @@ int main_of(int argc, char** argv) {
   for (const auto& [command, handler] : handlers) {
     if (!command->parsed()) continue;
     const auto code = handler();
-    std::fflush(stdout);
-    return code ? *code : report(code.error());
+    if (!code) return report(code.error());
+    const auto written = check_output(command->get_name());
+    const int unwritten = written ? 0 : report(written.error());
+    return *code != 0 ? *code : unwritten;
   }
   return static_cast<int>(ExitCode::usage);
 }

@@ -1,4 +1,5 @@
-// footplate status: asks the run's console; of a run that is over, reads what it left behind.
+// footplate status: asks the run's console; of a run that is over, or hasn't got one yet, reads what there
+// is.
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,6 +9,9 @@
 #include "console/client/connection.h"
 #include "console/client/find_run.h"
 #include "console/client/render.h"
+#include "console/launch/settle.h"
+#include "console/launch/start_watch.h"
+#include "console/launch/supervisor.h"
 #include "protocol/exit_codes.h"
 
 namespace footplate {
@@ -21,11 +25,17 @@ constexpr auto kAnswerTakes = 5s;
 Json from_record(const RunRecord& run) {
   Json status = {{"run", run.name()},
                  {"state", run.state()},
-                 {"step", run.step()},
+                 {"step", step_now(run)},
                  {"notes", Json::array()},
                  {"directory", run.directory.string()}};
   if (run.result.is_object()) status["result"] = run.result;
+  if (run.life == Life::live && run.state() == "starting") status.update(start_status(run));
   return status;
+}
+
+std::string logs_of(const RunRecord& run) {
+  return "logs: " + launcher_log(run.directory).string() + ", " +
+         (run.directory / "log" / "rank-0.log").string() + "\n";
 }
 
 int show(const Json& status, const RunRecord& run, bool json, const std::string& tail) {
@@ -46,7 +56,7 @@ Result<int> status(const std::string& name, bool json) {
     if (run->elsewhere() || connection.error().kind == ErrorKind::timed_out)
       return tl::unexpected(not_live(*run));
     return show(from_record(*run), *run, json,
-                "its console doesn't answer yet: " + connection.error().message + "\n");
+                "its console doesn't answer yet: " + connection.error().message + "\n" + logs_of(*run));
   }
   const auto answer = connection->request({{"op", "status"}}, deadline);
   if (!answer) return tl::unexpected(answer.error());

@@ -12,6 +12,8 @@
 #include "console/client/connection.h"
 #include "console/client/find_run.h"
 #include "console/client/process_table.h"
+#include "console/client/text.h"
+#include "console/launch/start_watch.h"
 #include "protocol/value.h"
 
 namespace footplate {
@@ -21,6 +23,7 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr auto kLook = 20ms;
+constexpr auto kPatience = 10s;  ///< an end that takes longer is told about
 constexpr auto kLastWords = 5s;  ///< of a supervisor whose stdout is read slowly, and a bit more
 
 struct StopOptions {
@@ -36,20 +39,57 @@ std::string user_name() {
   return entry != nullptr && entry->pw_name != nullptr ? entry->pw_name : std::to_string(::getuid());
 }
 
+std::string or_now(const RunRecord& run) {
+  return "; without an order, and without a checkpoint, it ends with: footplate stop --now " + run.name();
+}
+
+/// A run that is starting has no console yet, and may never get one.
+Result<Connection> reach_console(const RunRecord& run, steady_clock::time_point deadline) {
+  const bool starting = run.state() == "starting";
+  if (starting)
+    std::fprintf(stderr, "footplate: run %s is %s; waiting for its console, %lld s at most\n",
+                 run.name().c_str(), printable(start_status(run)["notes"][0].get<std::string>()).c_str(),
+                 static_cast<long long>(kConsoleStarts.count()));
+  return connect_to(run.directory.string(), deadline, starting ? kConsoleStarts : kConsoleReturns);
+}
+
+/// What came of the order to stop, where it wasn't applied.
+Error not_agreed(const RunRecord& run, const Json& report) {
+  const std::string state = text_of(report, "state");
+  if (state == "committed")
+    return {ErrorKind::timed_out, "run " + run.name() + " has agreed to stop, and hasn't come to it: " +
+                                      text_of(report, "text") + or_now(run)};
+  const Json none = Json::object();
+  const Json error = report.value("error", none);
+  const std::string why = error.is_string() ? error.get<std::string>() : text_of(error, "message");
+  return {state == "refused" ? ErrorKind::refused : ErrorKind::timed_out,
+          "run " + run.name() + " isn't stopped, its order was " + state + (why.empty() ? "" : ": " + why) +
+              or_now(run)};
+}
+
 Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady_clock::time_point deadline) {
-  auto connection = connect_to(run.directory.string(), deadline);
-  if (!connection)
-    return fail(connection.error().kind, connection.error().message +
-                                             "; without its console a run ends with: footplate stop --now " +
-                                             run.name());
+  auto connection = reach_console(run, deadline);
+  if (!connection) return fail(connection.error().kind, connection.error().message + or_now(run));
   const Json arguments = {{"save", !options.no_save},
                           {"resumable", options.resumable},
                           {"reason", "footplate stop, by " + user_name()},
                           {"force", true}};
   auto report =
       connection->request({{"op", "call"}, {"action", "run.stop"}, {"arguments", arguments}}, deadline);
-  if (report) return {};
-  return tl::unexpected(report.error());
+  if (!report && report.error().kind == ErrorKind::timed_out)
+    return fail(ErrorKind::timed_out,
+                "run " + run.name() + " isn't stopped: " + report.error().message + or_now(run));
+  if (!report) return tl::unexpected(report.error());
+  if (text_of(*report, "state") != "applied") return tl::unexpected(not_agreed(run, *report));
+  return {};
+}
+
+/// Once: an end that takes long is a large checkpoint, or a rank that hangs.
+void be_patient(const RunRecord& run, steady_clock::time_point ordered, bool& told) {
+  if (told || steady_clock::now() - ordered < kPatience) return;
+  told = true;
+  std::fprintf(stderr, "footplate: run %s has agreed to stop and is still %s; see: footplate status %s%s\n",
+               run.name().c_str(), run.state().c_str(), run.name().c_str(), or_now(run).c_str());
 }
 
 /// The supervisor kills the ranks.
@@ -79,11 +119,14 @@ Result<int> stop(const StopOptions& options) {
   const auto ordered = options.now ? stop_at_once(*run) : order_stop(*run, options, deadline);
   if (!ordered) return tl::unexpected(ordered.error());
   const auto directory = run->directory;
+  const auto since = steady_clock::now();
+  bool told = options.now;
   while (run && run->life == Life::live) {
     if (steady_clock::now() >= deadline)
       return fail(ErrorKind::timed_out, "run " + run->name() + " was told to stop and is still there after " +
                                             shortest(options.timeout_s) + " s; see: footplate status " +
-                                            run->name());
+                                            run->name() + (options.now ? "" : or_now(*run)));
+    be_patient(*run, since, told);
     std::this_thread::sleep_for(kLook);
     run = read_run(directory);
   }

@@ -153,7 +153,10 @@ std::string order_effect(const Json& report) {
   const Json order = member(report, "order");
   const Json moved = list(member(report, "applied"), "moved");
   for (const auto& item : moved)
-    append(effect, text_of(item, "name") + " " + shown(member(item, "before")) + " -> " +
+    append(effect, text_of(item, "name") +
+                       (member(item, "before") == member(item, "after")
+                            ? " stays "
+                            : " " + shown(member(item, "before")) + " -> ") +
                        shown(member(item, "after")));
   if (moved.empty())
     for (const auto& change : list(order, "changes"))

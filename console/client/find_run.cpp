@@ -14,8 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kListed = 10;  ///< names in an error message
-constexpr std::chrono::seconds kConsoleStarts{
-    10};  ///< longest wait for the console of a run that is starting
 constexpr std::chrono::milliseconds kLook{20};
 
 std::string listed(const std::vector<const RunRecord*>& runs, bool with_path) {
@@ -84,8 +82,8 @@ Result<RunRecord> find_run(const std::string& name, Wanted wanted) {
   return fail(ErrorKind::unreachable, std::move(message));
 }
 
-Result<Connection> connect_to(const std::string& name, Deadline deadline) {
-  const auto until = std::min(deadline, std::chrono::steady_clock::now() + kConsoleStarts);
+Result<Connection> connect_to(const std::string& name, Deadline deadline, std::chrono::seconds at_most) {
+  const auto until = std::min(deadline, std::chrono::steady_clock::now() + at_most);
   for (;;) {
     const auto run = find_run(name, Wanted::live);
     if (!run) return tl::unexpected(run.error());

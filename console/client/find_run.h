@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "console/client/connection.h"
@@ -17,9 +18,15 @@ enum class Wanted {
 /// (unreachable): no such run, with the nearest name and the list; (usage): several, with their paths.
 Result<RunRecord> find_run(const std::string& name, Wanted wanted);
 
+/// How long the console of a run that is starting is waited for.
+inline constexpr std::chrono::seconds kConsoleStarts{10};
+/// And one that is being replaced.
+inline constexpr std::chrono::seconds kConsoleReturns{3};
+
 /// A connection to that run's console. A run that is starting, or whose console is being replaced, gets a
-/// moment. Errors: as find_run; unreachable; timed_out.
-Result<Connection> connect_to(const std::string& name, Deadline deadline);
+/// moment, `at_most`. Errors: as find_run; unreachable; timed_out.
+Result<Connection> connect_to(const std::string& name, Deadline deadline,
+                              std::chrono::seconds at_most = kConsoleStarts);
 
 /// Why one can't speak to `record`: what happened to it and the next command. Unreachable.
 Error not_live(const RunRecord& record);

@@ -118,6 +118,8 @@ std::string render_status(const Json& status, const std::string& name) {
           part(status, "eval_loss", "eval") + part(status, "best_eval_loss", "best") +
           part(status, "lr", "lr") + part(status, "tokens_per_s", "", " tokens/s") +
           part(status, "step_ms", "", " ms a step");
+  if (const double step = number_of(status, "evaluating_step"); !std::isnan(step))
+    text += " · evaluating step " + whole(step) + " beside";
   if (const double eta = number_of(status, "eta_s"); eta >= 0) text += " · " + duration(eta) + " left";
   text += "\n";
   text += render_ranks(list_of(status, "ranks"));

@@ -44,6 +44,13 @@ std::string to_lines(const Check& check) {
   return text;
 }
 
+std::string elements_text(std::int64_t elements) {
+  const auto count = static_cast<double>(elements);
+  if (elements >= 1'000'000) return rounded(count / 1e6, 4) + " M elements";
+  if (elements >= 1'000) return rounded(count / 1e3, 4) + " k elements";
+  return std::to_string(elements) + " elements";
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::array<const char*, 5> kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
   constexpr double kStep = 1024;

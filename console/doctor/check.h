@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "protocol/json.h"
@@ -30,6 +31,9 @@ Json to_json(const Check& check);
 /// The lines of a check for people, each with a newline: the verdict, the name, what was found; beneath, the
 /// mend.
 std::string to_lines(const Check& check);
+
+/// "4 M elements", "250 k elements", "100 elements": four digits at most.
+std::string elements_text(std::int64_t elements);
 
 /// "21.9 GiB": a number of bytes for people, binary units, three digits at most.
 std::string bytes_text(double bytes);

@@ -38,7 +38,9 @@ constexpr auto kKillGrace = 2s;
 constexpr auto kStragglersTake = 3s;
 constexpr auto kRunClearsUp = 20s;
 constexpr std::int64_t kLarge = 50'000'000;  ///< elements from which on a reduction may take its time
-constexpr double kLeastBandwidth = 0.02;     ///< GB/s; two ranks of one machine do a hundred times that
+constexpr std::int64_t kTelling =
+    1'000'000;                            ///< elements from which on a rate says something: below it is delay
+constexpr double kLeastBandwidth = 0.02;  ///< GB/s; two ranks of one machine do a hundred times that
 constexpr int kSteps = 20;
 constexpr std::size_t kShownLines = 3;
 
@@ -216,13 +218,12 @@ Check Trials::reduction(const std::string& name, std::int64_t elements) {
   const double gigabytes_per_s = static_cast<double>(elements) * sizeof(float) / 1e9 / seconds;
   check.values = *answer;
   check.values["gb_per_s"] = gigabytes_per_s;
-  check.found = rounded(static_cast<double>(elements) / 1e6, 4) +
-                " M elements between 2 ranks: " + rounded(gigabytes_per_s, 3) + " GB/s (" +
+  check.found = elements_text(elements) + " between 2 ranks: " + rounded(gigabytes_per_s, 3) + " GB/s (" +
                 rounded(seconds * 1000, 3) + " ms)";
   if (const auto wrong = integer_of(*answer, "wrong", 1); wrong != 0)
     return to_mend(check, check.found + ", and " + std::to_string(wrong) + " sums are wrong",
                    "don't train on this machine: test its memory (memtest86+), and another MPI");
-  if (gigabytes_per_s < kLeastBandwidth)
+  if (elements >= kTelling && gigabytes_per_s < kLeastBandwidth)
     return to_mend(check, check.found + ", which is very slow",
                    "end what else uses the cores (top), and see shared memory above");
   return check;

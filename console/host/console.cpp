@@ -192,6 +192,7 @@ void Console::on_time() {
   if (now_ < next_look_) return;
   next_look_ = now_ + kLookEvery;
   reaper_.reap();
+  tell_silence();
   if (journal_) journal_->retry();
   if (view_.known() && (!listener_ || !listener_->in_place())) listen();
 }

@@ -65,6 +65,7 @@ class Console {
   void listen();
   const OrderBook::Entry& record(const Json& report);
   void order_report(const Json& report);
+  void warn_if_late(const Json& report);
   void event(const std::string& topic, const Json& data);
 
   // requests.cpp: what clients and scripts ask
@@ -119,6 +120,7 @@ class Console {
                   std::optional<double> timeout_s);
   void wait_call(Client& client, std::uint64_t order, std::int64_t call, std::optional<double> timeout_s,
                  Answer answer);
+  void tell_silence();
   void answer_with_outcome(Request& request, const std::string& ref, Until until, double timeout_s,
                            const Answer& answer);
 
@@ -162,8 +164,9 @@ class Console {
   Clock::time_point next_look_{};  ///< at the socket's file, the journal's backlog and ended children
   std::uint64_t last_client_ = 0;
   std::uint64_t last_ref_ = 0;
-  std::string ref_prefix_;  ///< differs from that of an earlier console of this run
-  bool following_ = false;  ///< rank 0 has been asked to tell everything as it happens
+  std::string ref_prefix_;     ///< differs from that of an earlier console of this run
+  bool following_ = false;     ///< rank 0 has been asked to tell everything as it happens
+  bool silence_told_ = false;  ///< to those who wait for an order, since rank 0 was last heard
   bool running_ = true;
   int exit_code_ = 0;
 };

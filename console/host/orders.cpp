@@ -15,7 +15,34 @@ std::string needs(const std::string& name, Role needed, Role given) {
          std::string(to_string(given));
 }
 
+/// As a report of rank 0, which can't give one.
+Json silence_report(const std::string& silence) {
+  return {{"state", "waiting"}, {"text", "waiting: " + silence}};
+}
+
+/// Of an order that had its time: whom it waited for, as rank 0 last said, and rank 0 itself where that is
+/// silent.
+std::string late_text(const Json& report, double timeout_s) {
+  std::string why = report.value("text", "");
+  if (const std::string silence = report.value("silent", ""); !silence.empty())
+    why += (why.empty() ? "" : "; ") + silence;
+  return "not agreed by all ranks within " + shortest(timeout_s) + " s" +
+         (why.empty() ? "" : " (" + why + ")");
+}
+
+/// Rank 0 never took it: it has changed nothing, and rank 0 will read its withdrawal together with it.
+bool is_untaken(const Json& report) {
+  return report.contains("silent") && report.value("state", "") == "sent";
+}
+
 }  // namespace
+
+/// Whoever waits for an order is told once that rank 0, which would say whom it waits for, is silent itself.
+void Console::tell_silence() {
+  const std::string silence = view_.silence(now_);
+  if (!silence.empty() && !silence_told_) waits_.note_all(silence_report(silence));
+  silence_told_ = !silence.empty();
+}
 
 Result<void> Console::allowed(const Client& client, const Order& order) const {
   for (const Change& change : order.changes) {
@@ -87,9 +114,10 @@ void Console::wait_order(Request& request, std::uint64_t id, const std::string& 
     return done ? std::optional<Result<Json>>(report()) : std::nullopt;
   };
   wait.deadline = after(timeout_s);
-  wait.late = [report]() -> Result<Json> {
+  wait.late = [this, report]() -> Result<Json> {
     Json late = report();
     late["timed_out"] = true;
+    if (const std::string silence = view_.silence(now_); !silence.empty()) late["silent"] = silence;
     return late;
   };
   wait.answer = std::move(request.answer);
@@ -97,6 +125,8 @@ void Console::wait_order(Request& request, std::uint64_t id, const std::string& 
   if (wait.of_script) {
     wait.note = script_answer(request.client, "note", request.message.value("id", Json()));
     if (entry->report.value("state", "") == "waiting") wait.note(entry->report);  // it was said already
+    const std::string silence = view_.silence(now_);
+    if (silence_told_ && !silence.empty() && until != Until::now) wait.note(silence_report(silence));
   }
   waits_.add(std::move(wait), now_);
 }
@@ -130,20 +160,26 @@ void Console::wait_call(Client& client, std::uint64_t order, std::int64_t call,
 void Console::answer_with_outcome(Request& request, const std::string& ref, Until until, double timeout_s,
                                   const Answer& answer) {
   Client& client = request.client;
-  const auto withdrawn = [answer, timeout_s](const std::string& waited_for) {
-    return [answer, timeout_s, waited_for](Result<Json> outcome) {
-      if (!outcome || outcome->value("state", "") != "withdrawn") return answer(std::move(outcome));
-      answer(fail(ErrorKind::timed_out, "not agreed by all ranks within " + shortest(timeout_s) + " s" +
-                                            (waited_for.empty() ? "" : " (" + waited_for + ")") +
-                                            "; withdrawn, nothing changed"));
+  const auto withdrawn = [answer](const std::string& late) {
+    return [answer, late](Result<Json> outcome) {
+      if (!outcome) return answer(std::move(outcome));
+      if (outcome->value("timed_out", false))
+        return answer(fail(ErrorKind::timed_out, late + "; nor is its withdrawal answered: orders tells what "
+                                                        "becomes of it"));
+      if (outcome->value("state", "") != "withdrawn") return answer(std::move(outcome));
+      answer(fail(ErrorKind::timed_out, late + "; withdrawn, nothing changed"));
     };
   };
-  const auto decided = [this, &client, ref, answer, withdrawn](Result<Json> report) {
+  const auto decided = [this, &client, ref, answer, withdrawn, timeout_s](Result<Json> report) {
     if (!report || !report->value("timed_out", false) || report->value("state", "") == "committed")
       return answer(std::move(report));
     if (const OrderBook::Entry* entry = book_.find(0, ref)) withdraw(*entry);
+    const std::string late = late_text(*report, timeout_s);
+    if (is_untaken(*report))
+      return answer(fail(ErrorKind::timed_out,
+                         late + "; nothing has changed, and it is withdrawn once rank 0 goes on"));
     const Json none = Json::object();
-    Request last{client, none, withdrawn(report->value("text", ""))};
+    Request last{client, none, withdrawn(late)};
     wait_order(last, 0, ref, Until::final, kWithdrawTimeout_s);
   };
   const Json none = Json::object();

@@ -3,6 +3,7 @@
 #include "console/host/console.h"
 #include "console/host/metrics_tail.h"
 #include "protocol/iso_time.h"
+#include "protocol/order.h"
 
 // What rank 0 says (docs/protocol.md, "Rank 0 and the console").
 
@@ -86,10 +87,27 @@ const OrderBook::Entry& Console::record(const Json& report) {
 void Console::order_report(const Json& report) {
   const OrderBook::Entry& entry = record(report);
   if (report.value("state", "") == "applied") view_.ordered(entry.report);
+  if (report.value("state", "") == "committed") warn_if_late(entry.report);
   automation_.order_report(entry.report);
   if (report.value("state", "") == "applied") happened("order", entry.report);
   if (report.value("state", "") == "waiting") waits_.note(entry.id, entry.ref, report);
   event("order", entry.report);
+}
+
+/// An order for a step that is over applies at the next one, which whoever gave it may not have meant.
+void Console::warn_if_late(const Json& report) {
+  const Json order = report.value("order", Json::object());
+  const auto wanted = order.value("at_step", Json());
+  const auto step = report.value("step", std::int64_t{0});
+  if (!wanted.is_number_integer() || wanted.get<std::int64_t>() >= step) return;
+  to_rank({{"type", "publish"},
+           {"topic", "warn"},
+           {"data",
+            {{"kind", "late"},
+             {"order", report.value("id", Json())},
+             {"text", "order " + report.value("id", Json()).dump() + " (" +
+                          given_by(order.value("user", ""), order.value("session", "")) + ") was for step " +
+                          wanted.dump() + ", which was over: it applies at step " + std::to_string(step)}}}});
 }
 
 void Console::event(const std::string& topic, const Json& data) {

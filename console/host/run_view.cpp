@@ -99,6 +99,14 @@ std::int64_t RunView::step() const {
   return status_.value("step", std::int64_t{0});
 }
 
+std::string RunView::silence(Clock::time_point now) const {
+  const double silent = std::chrono::duration<double>(now - heard_).count();
+  if (result_ || silent <= silent_s_) return {};
+  for (const Json& rank : status_.value("ranks", Json::array()))
+    if (rank.is_object() && rank.value("rank", -1) == 0) return silence_note(rank, silent);
+  return silence_note({{"rank", 0}}, silent);
+}
+
 Json RunView::status_at(Clock::time_point now) const {
   Json status = status_;
   const double age = std::chrono::duration<double>(now - status_time_).count();

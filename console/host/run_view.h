@@ -46,6 +46,9 @@ class RunView {
   /// When the last status came.
   Clock::time_point status_time() const { return status_time_; }
 
+  /// What to say of rank 0 where it is silent, as silence_note; else empty.
+  std::string silence(Clock::time_point now) const;
+
   /// The last status with its ages advanced to `now`, and rank 0 named where it is silent.
   Json status_at(Clock::time_point now) const;
 

@@ -31,6 +31,11 @@ void Waits::note(std::uint64_t order_id, const std::string& order_ref, const Jso
       wait.note(report);
 }
 
+void Waits::note_all(const Json& report) {
+  for (Wait& wait : waits_)
+    if (wait.note) wait.note(report);
+}
+
 void Waits::forget(std::uint64_t owner) {
   waits_.remove_if([owner](const Wait& wait) { return wait.owner == owner; });
 }

@@ -40,6 +40,8 @@ class Waits {
   void look(Clock::time_point now);
 
   void note(std::uint64_t order_id, const std::string& order_ref, const Json& report);
+  /// Every wait for an order hears it.
+  void note_all(const Json& report);
   void forget(std::uint64_t owner);
   void forget_script(std::uint64_t owner);
   void fail_all(const Error& error);

@@ -87,6 +87,11 @@ std::optional<std::int64_t> last_step(const PrivateFolders& folders) {
   return step;
 }
 
+std::int64_t step_now(const RunRecord& run) {
+  if (run.life != Life::live || run.elsewhere()) return run.step();
+  return last_step(PrivateFolders::of(text_of(run.run, "id"))).value_or(run.step());
+}
+
 fs::path newest_checkpoint(const fs::path& directory) {
   fs::path newest;
   std::int64_t newest_step = -1;

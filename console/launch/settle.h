@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "console/client/run_record.h"
 #include "console/launch/private_folders.h"
 #include "protocol/json.h"
 
@@ -20,6 +21,10 @@ struct HowEnded {
 
 /// The step that rank 0 was at when it ended, from the private folders: to be asked before they are removed.
 std::optional<std::int64_t> last_step(const PrivateFolders& folders);
+
+/// The step that a run is at: of a live one of this host as rank 0's training thread has it, else as
+/// recorded, which may be some seconds old.
+std::int64_t step_now(const RunRecord& run);
 
 /// result.json of a start that is over. The ranks write it; where they could not (killed, crashed), it is
 /// written here: code 75 where the run can go on (a checkpoint exists, the end was asked for, or a rank was

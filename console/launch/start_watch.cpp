@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "console/client/process_table.h"
+#include "console/client/render.h"
 #include "console/client/run_record.h"
 #include "console/launch/run_directory.h"
 
@@ -161,6 +162,32 @@ std::string explain_missing(const std::vector<RankStart>& ranks, const std::stri
     text += describe(missing[i]);
   }
   return text + "; check: " + advice(missing.front());
+}
+
+Json start_status(const RunRecord& run) {
+  const auto ranks = read_starts(PrivateFolders::of(text_of(run.run, "id")).temporary,
+                                 static_cast<int>(integer_of(run.run, "world_size", 0)));
+  auto missing = ended(ranks);
+  if (missing.empty()) missing = ranks_behind(ranks);
+  if (missing.empty() && !all_wait(ranks)) missing = ranks;
+  std::string note = "starting";
+  if (const double since_s = seconds_since(text_of(run.run, "started")); since_s >= 0)
+    note += " for " + duration(since_s);
+  if (!missing.empty())
+    note += ", waiting for rank " + numbers(missing) + " of " + std::to_string(ranks.size()) + ": " +
+            describe(missing.front());
+  else if (!ranks.empty())
+    note += ", all of " + std::to_string(ranks.size()) + " ranks in " + ranks.front().arrival->place;
+  Json status = {{"notes", Json::array({note})}, {"ranks", Json::array()}};
+  for (const RankStart& rank : ranks) {
+    Json entry = {{"rank", rank.rank}, {"phase", "its process has not begun"}};
+    if (rank.arrival)
+      entry.update({{"host", rank.arrival->host},
+                    {"pid", rank.arrival->pid},
+                    {"phase", rank.arrival->place + state_text(rank)}});
+    status["ranks"].push_back(std::move(entry));
+  }
+  return status;
 }
 
 StartWatch::StartWatch(fs::path directory, PrivateFolders folders, int ranks, double timeout_s)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "console/client/run_record.h"
 #include "console/launch/private_folders.h"
 #include "protocol/arrival.h"
 
@@ -29,6 +30,10 @@ std::vector<RankStart> ranks_behind(const std::vector<RankStart>& ranks);
 /// process is stopped; check: kill -CONT 4242". `within` tells the bound, and is empty for a rank that has
 /// ended.
 std::string explain_missing(const std::vector<RankStart>& ranks, const std::string& within);
+
+/// Of a live run that has no console yet, in the form of a status (docs/protocol.md): `notes` say how long it
+/// has been starting and whom it waits for, `ranks` where each is. From run.json and the files of the start.
+Json start_status(const RunRecord& run);
 
 /// Watches one start until its ranks are ready. What bounds it is the time for which ranks wait for others,
 /// and before they have met once the time since the launch: a long load on all ranks isn't cut off. One

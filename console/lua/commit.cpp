@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxSource = 16U * 1024;  ///< bytes of a chunk that go into the journal
 constexpr double kWithdrawTimeout_s = 6;        ///< rank 0 decides every order within 5 s
+constexpr double kSilentTimeout_s = 0.1;        ///< … unless it is silent: no answer is to be expected
 
 /// How a request names an order: by rank 0's number where it has one.
 Json key_of(const StagedOrder& order) {
@@ -111,6 +112,16 @@ void Session::send(StagedOrder& order) {
   order.report = {{"state", "sent"}};
 }
 
+/// at() for a step that nobody could be stopped before any more.
+void Session::warn_if_late(const StagedOrder& order) {
+  if (!order.order.at_step) return;
+  const Json applied = order.report.value("applied", Json::object());
+  const std::int64_t step = applied.value("step", order.report.value("step", std::int64_t{0}));
+  if (step > *order.order.at_step)
+    talk("warning: step " + std::to_string(*order.order.at_step) +
+         " was over before all ranks could agree; it applies at step " + std::to_string(step));
+}
+
 void Session::await(StagedOrder& order) {
   const bool later = order.order.at_step.has_value();
   Json request = key_of(order);
@@ -130,6 +141,7 @@ void Session::await(StagedOrder& order) {
   }
   order.report = *answer;
   const std::string state = order.state();
+  warn_if_late(order);
   if (state == "applied") return talk(confirmation(order.order, order.report, greeting_.schema));
   if (is_final_order_state(state)) throw_for(order);
   if (state == "committed") {
@@ -138,18 +150,23 @@ void Session::await(StagedOrder& order) {
          ", orders() shows it)");
     return;
   }
-  if (!waiting_for.empty()) order.report["text"] = waiting_for;
+  std::string why = order.report.value("text", "");
+  if (const std::string silence = order.report.value("silent", ""); !silence.empty())
+    why += (why.empty() ? "" : "; ") + silence;
+  order.report["text"] = why.empty() ? waiting_for : why;
   withdraw_late(order, /*interrupted=*/false);
 }
 
 void Session::withdraw_late(StagedOrder& order, bool interrupted) {
   const std::string waited_for = order.report.value("text", "");
+  const bool silent = order.report.contains("silent");
+  const bool untaken = silent && order.state() == "sent";  // rank 0 will find order and withdrawal together
   if (interrupted) now_->stop = "interrupted";
   link_.clear_interrupt();
   ask("withdraw", key_of(order));
   Json request = key_of(order);
   request["until"] = "final";
-  request["timeout_s"] = kWithdrawTimeout_s;
+  request["timeout_s"] = silent ? kSilentTimeout_s : kWithdrawTimeout_s;
   order.report = ask("wait_order", std::move(request));
   const std::string why = interrupted
                               ? "interrupted"
@@ -162,6 +179,8 @@ void Session::withdraw_late(StagedOrder& order, bool interrupted) {
   }
   if (order.state() == "refused") throw_for(order);
   if (is_final_order_state(order.state())) throw ScriptError(why + "; withdrawn, nothing changed", kind);
+  if (untaken)
+    throw ScriptError(why + "; nothing has changed, and it is withdrawn once rank 0 goes on", kind);
   throw ScriptError(why + "; " + name_of(order) + " is still open, orders() shows what becomes of it", kind);
 }
 

@@ -88,6 +88,8 @@ std::string waited_for(const Json& arguments) {
       throw ScriptError("run.wait can't wait for " + key + " = " + value.dump() + ": 0 or more");
     if (key != "timeout_s") what = what.empty() ? key : "?";
   }
+  if (what == "seconds" && arguments.contains("timeout_s"))
+    throw ScriptError("run.wait{ seconds = … } ends by itself; timeout_s is for step and event");
   if (what.empty() || what == "?")
     throw ScriptError("run.wait needs one of step, event and seconds: run.wait{ step = 30000 }");
   return what;
@@ -214,6 +216,13 @@ int group_json(lua_State* state) {
   return 1;
 }
 
+bool is_empty(lua_State* state, int table) {
+  lua_pushnil(state);
+  if (lua_next(state, table) == 0) return true;
+  lua_pop(state, 2);
+  return false;
+}
+
 enum class Fields { assigned, forced, expected };
 
 void stage_fields(lua_State* state, int table, const std::string& group, Fields kind,
@@ -226,6 +235,8 @@ void stage_fields(lua_State* state, int table, const std::string& group, Fields 
     const bool inner = group.empty() && key.find('.') == std::string::npos && lua_istable(state, -1);
     if (!inner_table && (key == "expect" || key == "force") && kind != Fields::expected) continue;
     if (inner) {
+      if (is_empty(state, lua_gettop(state)))
+        throw ScriptError(key + " = {} names no setting; as in " + key + " = { NAME = VALUE }");
       stage_fields(state, lua_gettop(state), key, kind, seen, /*inner_table=*/true);
       continue;
     }
@@ -253,6 +264,10 @@ void stage_table(lua_State* state, int index, const std::string& group) {
     std::set<std::string> assigned, expected;
     stage_fields(state, index, group, lua_toboolean(state, -1) != 0 ? Fields::forced : Fields::assigned,
                  assigned);
+    if (assigned.empty())
+      throw ScriptError("the table names no setting, so it changes nothing; as in " +
+                        (group.empty() ? "set{ [\"optim.lr_scale\"] = 0.5, log = { every = 10 } }"
+                                       : group + ".set{ NAME = VALUE }"));
     const int expect = lua_getfield(state, index, "expect");
     if (expect != LUA_TNIL && expect != LUA_TTABLE)
       throw ScriptError(

@@ -92,13 +92,15 @@ int jobs_index(lua_State* state) {
 
 /// for name, job in pairs(jobs)
 int jobs_pairs(lua_State* state) {
-  const Json list = session_of(state).look("jobs");
-  lua_newtable(state);
-  for (const auto& job : list) {
+  return push_pairs(state, session_of(state).look("jobs"), [state](const Json& job) {
+    push_json(state, job.value("job", ""));
     push_job(state, job.value("job", ""));
-    lua_setfield(state, -2, job.value("job", "").c_str());
-  }
-  return push_pairs(state);
+  });
+}
+
+int jobs_length(lua_State* state) {
+  lua_pushinteger(state, static_cast<lua_Integer>(session_of(state).look("jobs").size()));
+  return 1;
 }
 
 }  // namespace
@@ -112,6 +114,7 @@ void open_jobs(lua_State* state, int own) {
   constexpr luaL_Reg kJobs[] = {{"__index", bound<jobs_index>},
                                 {"__call", bound<jobs_call>},
                                 {"__pairs", bound<jobs_pairs>},
+                                {"__len", bound<jobs_length>},
                                 {nullptr, nullptr}};
   add_locked_object(state, own, "jobs", kJobs);
 }

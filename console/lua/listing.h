@@ -10,8 +10,25 @@ namespace footplate::lua {
 /// Pushes data that a script can walk and that prints as `text`.
 void push_listing(lua_State* state, const Json& data, const std::string& text);
 
-/// The three values of __pairs for the table on top of the stack, which is popped.
+/// The three values of __pairs for the list {key, value, key, value, …} on top of the stack, which is popped.
 int push_pairs(lua_State* state);
+
+/// The same for what `push` pushes, a key and a value, of each of `items`, in their order.
+template <class Push>
+int push_pairs(lua_State* state, const Json& items, const Push& push) {
+  lua_newtable(state);
+  lua_Integer count = 0;
+  for (const Json& item : items) {
+    push(item);
+    lua_rawseti(state, -3, count + 2);
+    lua_rawseti(state, -2, count + 1);
+    count += 2;
+  }
+  return push_pairs(state);
+}
+
+/// The number in `what`[number], "orders[17]"; an error that says how it is used where it is none.
+lua_Integer number_in_brackets(lua_State* state, const char* example);
 
 /// A table's text as a value is shown: without its last newline.
 std::string without_newline(std::string text);

@@ -111,21 +111,8 @@ int handle_collect(lua_State* state) {
   return 0;
 }
 
-bool names_something(lua_State* state, int table) {
-  lua_pushnil(state);
-  while (lua_next(state, table) != 0) {
-    lua_pop(state, 1);
-    if (lua_type(state, -1) == LUA_TSTRING && std::string_view(lua_tostring(state, -1)) == "force") continue;
-    lua_pop(state, 1);
-    return true;
-  }
-  return false;
-}
-
 int set(lua_State* state) {
   luaL_checktype(state, 1, LUA_TTABLE);
-  if (!names_something(state, 1))
-    throw ScriptError("set{} changes nothing; as in set{ [\"optim.lr_scale\"] = 0.5, log = { every = 10 } }");
   stage_table(state, 1, "");
   return 0;
 }
@@ -145,9 +132,7 @@ int at(lua_State* state) {
     stage.abandon_at();
     throw;
   }
-  auto order = stage.finish_at();
-  if (order == nullptr) throw ScriptError("at(" + std::to_string(step) + ", …) changes nothing");
-  push_handle(state, std::move(order), -1);
+  push_handle(state, stage.finish_at(), -1);
   return 1;
 }
 
@@ -164,6 +149,10 @@ std::string describe(const Json& report) {
   for (const Call& call : order->calls) text += " · " + to_text(call);
   if (report.contains("text")) text += " · " + report.value("text", "");
   return text;
+}
+
+std::uint64_t id_of(const Json& report) {
+  return report.value("id", std::uint64_t{0});
 }
 
 int orders_call(lua_State* state) {
@@ -187,24 +176,35 @@ void push_reported(lua_State* state, const Json& report) {
 
 /// orders[12]
 int orders_index(lua_State* state) {
-  const auto id = static_cast<std::uint64_t>(luaL_checkinteger(state, 2));
+  const lua_Integer id = number_in_brackets(state, "orders[17]");
   for (const auto& report : session_of(state).look("orders")) {
-    if (report.value("id", std::uint64_t{0}) != id) continue;
+    if (report.value("id", lua_Integer{0}) != id) continue;
     push_reported(state, report);
     return 1;
   }
   throw ScriptError("there is no order " + std::to_string(id) + "; orders() lists them");
 }
 
+/// Those that rank 0 has numbered, by number.
+Json numbered_orders(lua_State* state) {
+  Json reports = session_of(state).look("orders");
+  auto& list = reports.get_ref<Json::array_t&>();
+  std::erase_if(list, [](const Json& report) { return id_of(report) == 0; });
+  std::ranges::sort(list, {}, id_of);
+  return reports;
+}
+
 /// for id, order in pairs(orders)
 int orders_pairs(lua_State* state) {
-  const Json reports = session_of(state).look("orders");
-  lua_newtable(state);
-  for (const auto& report : reports) {
+  return push_pairs(state, numbered_orders(state), [state](const Json& report) {
+    lua_pushinteger(state, static_cast<lua_Integer>(id_of(report)));
     push_reported(state, report);
-    lua_rawseti(state, -2, report.value("id", lua_Integer{0}));
-  }
-  return push_pairs(state);
+  });
+}
+
+int orders_length(lua_State* state) {
+  lua_pushinteger(state, static_cast<lua_Integer>(numbered_orders(state).size()));
+  return 1;
 }
 
 /// The settings that `report` moved and its order named.
@@ -218,10 +218,6 @@ std::vector<Moved> asked_for(const Json& report) {
                                                  [&](const Change& c) { return c.name == item.name; }))
       moved.push_back(item);
   return moved;
-}
-
-std::uint64_t id_of(const Json& report) {
-  return report.value("id", std::uint64_t{0});
 }
 
 /// Orders that `user` gave, rather than a rule or a job in the user's name, and that came to something.
@@ -326,10 +322,9 @@ int undo(lua_State* state) {
 }
 
 void add_orders_object(lua_State* state, int own) {
-  constexpr luaL_Reg kMethods[] = {{"__index", bound<orders_index>},
-                                   {"__call", bound<orders_call>},
-                                   {"__pairs", bound<orders_pairs>},
-                                   {nullptr, nullptr}};
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<orders_index>}, {"__call", bound<orders_call>},
+                                   {"__pairs", bound<orders_pairs>}, {"__ipairs", bound<orders_pairs>},
+                                   {"__len", bound<orders_length>},  {nullptr, nullptr}};
   add_locked_object(state, own, "orders", kMethods);
 }
 

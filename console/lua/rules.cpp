@@ -252,7 +252,7 @@ int rules_call(lua_State* state) {
 
 /// rules[3]
 int rules_index(lua_State* state) {
-  const lua_Integer number = luaL_checkinteger(state, 2);
+  const lua_Integer number = number_in_brackets(state, "rules[3]");
   const Json found = find_rule(state, number);
   if (found.is_null())
     throw ScriptError("there is no rule " + std::to_string(number) + "; rules() lists them");
@@ -265,17 +265,18 @@ int rules_index(lua_State* state) {
 
 /// for number, rule in pairs(rules)
 int rules_pairs(lua_State* state) {
-  const Json list = ask_rules(state);
-  lua_newtable(state);
-  for (const auto& spec : list) {
+  return push_pairs(state, ask_rules(state), [state](const Json& spec) {
     auto rule = std::make_shared<RegisteredRule>();
     rule->number = spec.value("rule", std::int64_t{0});
     rule->spec = spec;
-    const lua_Integer number = rule->number;
+    lua_pushinteger(state, rule->number);
     push_rule(state, std::move(rule));
-    lua_rawseti(state, -2, number);
-  }
-  return push_pairs(state);
+  });
+}
+
+int rules_length(lua_State* state) {
+  lua_pushinteger(state, static_cast<lua_Integer>(ask_rules(state).size()));
+  return 1;
 }
 
 }  // namespace
@@ -306,10 +307,9 @@ void open_rules(lua_State* state, int own) {
   lua_pushvalue(state, own);
   luaL_setfuncs(state, kFunctions, 0);
   lua_pop(state, 1);
-  constexpr luaL_Reg kListing[] = {{"__index", bound<rules_index>},
-                                   {"__call", bound<rules_call>},
-                                   {"__pairs", bound<rules_pairs>},
-                                   {nullptr, nullptr}};
+  constexpr luaL_Reg kListing[] = {{"__index", bound<rules_index>}, {"__call", bound<rules_call>},
+                                   {"__pairs", bound<rules_pairs>}, {"__ipairs", bound<rules_pairs>},
+                                   {"__len", bound<rules_length>},  {nullptr, nullptr}};
   add_locked_object(state, own, "rules", kListing);
 }
 

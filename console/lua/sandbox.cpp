@@ -13,9 +13,9 @@ namespace footplate::lua {
 namespace {
 
 /// Functions of the base library that are safe as they are.
-constexpr std::array kBase = {"assert",   "error",    "getmetatable", "ipairs",  "next",   "pairs",
-                              "pcall",    "rawequal", "rawlen",       "rawget",  "rawset", "select",
-                              "tonumber", "tostring", "type",         "_VERSION"};
+constexpr std::array kBase = {"assert", "error",    "getmetatable", "next",   "pairs",
+                              "pcall",  "rawequal", "rawlen",       "rawget", "rawset",
+                              "select", "tonumber", "tostring",     "type",   "_VERSION"};
 
 int set_metatable(lua_State* state) {
   luaL_checktype(state, 1, LUA_TTABLE);
@@ -74,6 +74,17 @@ int protected_call(lua_State* state) {
   lua_copy(state, 2, 1);  // the handler stays below
   lua_replace(state, 2);
   return finish_xpcall(state, lua_pcallk(state, arguments, LUA_MULTRET, 0, 0, finish_xpcall), 0);
+}
+
+/// ipairs() of ranks, orders and rules, whose numbers don't begin with 1 or have gaps: all of them, by
+/// number.
+int indexed_pairs(lua_State* state) {
+  const int given = lua_gettop(state);
+  if (lua_isuserdata(state, 1) == 0 || luaL_getmetafield(state, 1, "__ipairs") == LUA_TNIL)
+    lua_pushvalue(state, lua_upvalueindex(1));
+  lua_insert(state, 1);
+  lua_call(state, given, 3);
+  return 3;
 }
 
 int collect_count(lua_State* state) {
@@ -168,6 +179,9 @@ void add_base(lua_State* state, int own, int environment) {
     lua_getfield(state, base, name);
     lua_setfield(state, own, name);
   }
+  lua_getfield(state, base, "ipairs");
+  lua_pushcclosure(state, indexed_pairs, 1);
+  lua_setfield(state, own, "ipairs");
   lua_getfield(state, base, "setmetatable");
   lua_pushcclosure(state, bound<set_metatable>, 1);
   lua_setfield(state, own, "setmetatable");

@@ -177,6 +177,7 @@ class Session {
   void ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders);
   void send(StagedOrder& order);
   void await(StagedOrder& order);
+  void warn_if_late(const StagedOrder& order);
   void withdraw_late(StagedOrder& order, bool interrupted);
   Outcome failed(const std::string& message, const std::string& name);
   std::string message_on_top(lua_State* state) const;

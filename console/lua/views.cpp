@@ -5,7 +5,7 @@
 #include "console/lua/listing.h"
 #include "console/lua/session.h"
 
-// ranks[0], #ranks, metrics.loss: the latest that rank 0 has told the console.
+// ranks[0], #ranks, pairs(ranks), metrics.loss: the latest that rank 0 has told the console.
 
 namespace footplate::lua {
 namespace {
@@ -16,7 +16,7 @@ Json all_ranks(lua_State* state) {
 
 int ranks_index(lua_State* state) {
   const Json ranks = all_ranks(state);
-  const lua_Integer wanted = luaL_checkinteger(state, 2);
+  const lua_Integer wanted = number_in_brackets(state, "ranks[0]");
   for (const auto& rank : ranks) {
     if (rank.value("rank", lua_Integer{-1}) != wanted) continue;
     push_json(state, rank);
@@ -29,6 +29,14 @@ int ranks_index(lua_State* state) {
 int ranks_length(lua_State* state) {
   lua_pushinteger(state, static_cast<lua_Integer>(all_ranks(state).size()));
   return 1;
+}
+
+/// for rank, of_it in pairs(ranks): from 0 on
+int ranks_pairs(lua_State* state) {
+  return push_pairs(state, all_ranks(state), [state](const Json& rank) {
+    lua_pushinteger(state, rank.value("rank", lua_Integer{0}));
+    push_json(state, rank);
+  });
 }
 
 int ranks_call(lua_State* state) {
@@ -89,6 +97,20 @@ int metrics_index(lua_State* state) {
   return 1;
 }
 
+/// for name, value in pairs(metrics)
+int metrics_pairs(lua_State* state) {
+  const Json metrics = all_metrics(state);
+  lua_newtable(state);
+  lua_Integer count = 0;
+  for (const auto& [name, value] : metrics.items()) {
+    push_json(state, name);
+    lua_rawseti(state, -2, ++count);
+    push_json(state, value);
+    lua_rawseti(state, -2, ++count);
+  }
+  return push_pairs(state);
+}
+
 int metrics_call(lua_State* state) {
   push_json(state, all_metrics(state));
   return 1;
@@ -96,17 +118,6 @@ int metrics_call(lua_State* state) {
 
 int refuse_write(lua_State*) {
   throw ScriptError("ranks and metrics can only be read");
-}
-
-void add_view(lua_State* state, int own, const char* name, lua_CFunction index, lua_CFunction call,
-              lua_CFunction length) {
-  const luaL_Reg methods[] = {{"__index", index},
-                              {"__newindex", bound<refuse_write>},
-                              {"__call", call},
-                              {"__json", call},
-                              {length == nullptr ? nullptr : "__len", length},  // the list's end without one
-                              {nullptr, nullptr}};
-  add_locked_object(state, own, name, methods);
 }
 
 }  // namespace
@@ -125,8 +136,15 @@ int comm_report(lua_State* state) {
 }
 
 void open_views(lua_State* state, int own) {
-  add_view(state, own, "ranks", bound<ranks_index>, bound<ranks_call>, bound<ranks_length>);
-  add_view(state, own, "metrics", bound<metrics_index>, bound<metrics_call>, nullptr);
+  constexpr luaL_Reg kRanks[] = {{"__index", bound<ranks_index>}, {"__newindex", bound<refuse_write>},
+                                 {"__call", bound<ranks_call>},   {"__json", bound<ranks_call>},
+                                 {"__pairs", bound<ranks_pairs>}, {"__ipairs", bound<ranks_pairs>},
+                                 {"__len", bound<ranks_length>},  {nullptr, nullptr}};
+  add_locked_object(state, own, "ranks", kRanks);
+  constexpr luaL_Reg kMetrics[] = {{"__index", bound<metrics_index>}, {"__newindex", bound<refuse_write>},
+                                   {"__call", bound<metrics_call>},   {"__json", bound<metrics_call>},
+                                   {"__pairs", bound<metrics_pairs>}, {nullptr, nullptr}};
+  add_locked_object(state, own, "metrics", kMetrics);
 }
 
 }  // namespace footplate::lua

@@ -49,12 +49,14 @@ void CollectiveWatch::inquire(std::uint64_t sequence, double limit_s, Clock::tim
 }
 
 void CollectiveWatch::conclude(Clock::time_point now) {
-  const auto verdict = inquiry_->inquiry.conclude(parts_.status, now);
+  const auto verdict = inquiry_->inquiry.conclude(parts_.status, now, different_);
   inquiry_.reset();
-  if (verdict && parts_.advice != nullptr)
-    parts_.advice->found(verdict->kind, verdict->sequence, verdict->ranks);
-  if (!verdict || (verdict->kind == "different" && std::exchange(different_, true))) return;
-  if (verdict->kind != "different") unfinished_ = verdict->sequence;
+  if (!verdict) return;
+  if (parts_.advice != nullptr) parts_.advice->found(verdict->kind, verdict->sequence, verdict->ranks);
+  if (verdict->kind == "different")
+    different_ = true;
+  else
+    unfinished_ = verdict->sequence;
   // Who is missing is in the status anyway, as of each moment.
   if (verdict->kind != "missing")
     parts_.status.note(verdict->kind == "slow" ? "collective" : "different", verdict->text);

@@ -69,8 +69,10 @@ bool Inquiry::complete() const {
   return std::none_of(answers_.begin(), answers_.end(), [](const Json& answer) { return answer.is_null(); });
 }
 
-std::optional<Inquiry::Verdict> Inquiry::conclude(const RunStatus& status, Clock::time_point now) const {
-  if (auto verdict = different()) return verdict;
+std::optional<Inquiry::Verdict> Inquiry::conclude(const RunStatus& status, Clock::time_point now,
+                                                  bool different_known) const {
+  if (!different_known)
+    if (auto verdict = different()) return verdict;
   if (limit_s_ == 0) return std::nullopt;
   if (auto verdict = missing(status, now)) return verdict;
   return slow();

@@ -36,8 +36,8 @@ class Inquiry {
     std::string text;
   };
   /// From the answers so far; who hasn't answered is missing. Nothing: the ranks called the same, and it has
-  /// ended everywhere.
-  std::optional<Verdict> conclude(const RunStatus& status, Clock::time_point now) const;
+  /// ended everywhere. `different_known`: that they differ has been said; what hangs is what is asked.
+  std::optional<Verdict> conclude(const RunStatus& status, Clock::time_point now, bool different_known) const;
 
  private:
   std::optional<Verdict> different() const;

@@ -256,6 +256,7 @@ void Participant::beat(Clock::time_point now) {
                   {"phase", to_string(parts_.progress.phase())},
                   {"phase_s", seconds(parts_.progress.in_phase())},
                   {"state", told_}};
+  if (const auto step = parts_.progress.evaluated_step()) message["evaluating_step"] = *step;
   if (parts_.ledger != nullptr) {
     if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)
       message["collective"] = collective_to_json(entry);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace footplate {
@@ -44,14 +45,26 @@ class Progress {
   /// at_step().
   void mirror(std::atomic<std::int64_t>* step) { mirror_ = step; }
 
+  /// Beside training, the parameters after this step are evaluated; nothing: none are.
+  void evaluates(std::optional<std::int64_t> step) {
+    evaluated_.store(step.value_or(kNone), std::memory_order_relaxed);
+  }
+
   Phase phase() const { return phase_.load(std::memory_order_relaxed); }
   std::int64_t step() const { return step_.load(std::memory_order_seq_cst); }
+  std::optional<std::int64_t> evaluated_step() const {
+    const std::int64_t step = evaluated_.load(std::memory_order_relaxed);
+    return step == kNone ? std::nullopt : std::optional(step);
+  }
   Clock::duration in_phase() const {
     return Clock::now() - Clock::time_point(Clock::duration(since_.load(std::memory_order_relaxed)));
   }
 
  private:
+  static constexpr std::int64_t kNone = -1;
+
   std::atomic<std::int64_t> step_{0};
+  std::atomic<std::int64_t> evaluated_{kNone};
   std::atomic<std::int64_t>* mirror_ = nullptr;
   std::atomic<Phase> phase_{Phase::starting};
   std::atomic<Clock::rep> since_{Clock::now().time_since_epoch().count()};

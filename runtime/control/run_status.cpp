@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "runtime/control/progress.h"
 
@@ -12,9 +11,10 @@ namespace footplate {
 namespace {
 
 /// What `status` shows of the metrics, by its name there.
-constexpr std::array<std::pair<const char*, const char*>, 5> kShown{{{"loss", "train/loss"},
+constexpr std::array<std::pair<const char*, const char*>, 6> kShown{{{"loss", "train/loss"},
                                                                      {"lr", "train/lr"},
                                                                      {"eval_loss", "eval/loss"},
+                                                                     {"best_eval_loss", "eval/best"},
                                                                      {"tokens_per_s", "perf/tokens_per_s"},
                                                                      {"step_ms", "perf/step_ms"}}};
 
@@ -47,11 +47,7 @@ std::string name_of(const Json& collective) {
 }  // namespace
 
 RunStatus::RunStatus(int world_size, ControlTimes times, Clock::time_point now)
-    : times_(times),
-      ranks_(static_cast<std::size_t>(world_size)),
-      best_eval_loss_(std::numeric_limits<double>::infinity()),
-      last_tick_(now),
-      trust_from_(now) {
+    : times_(times), ranks_(static_cast<std::size_t>(world_size)), last_tick_(now), trust_from_(now) {
   for (auto& rank : ranks_) rank.heard = now;
 }
 
@@ -105,8 +101,6 @@ void RunStatus::metrics(const Json& data) {
   for (const auto& [shown, key] : kShown)
     if (data.contains(key))
       if (const auto number = number_from_json(data[key])) metrics_[shown] = *number;
-  if (data.contains("eval/loss") && !data.contains("eval/partial"))
-    best_eval_loss_ = std::min(best_eval_loss_, metrics_["eval_loss"]);
 }
 
 void RunStatus::note(const std::string& key, const std::string& text) {
@@ -117,9 +111,17 @@ void RunStatus::note(const std::string& key, const std::string& text) {
 }
 
 std::vector<Json> RunStatus::tick(Clock::time_point now) {
-  if (now - last_tick_ > times_.stalled / 2 + times_.heartbeat) trust_from_ = now + times_.heartbeat;
+  const auto held_up = now - last_tick_;
+  if (held_up > times_.stalled / 2 + times_.heartbeat) trust_from_ = now + times_.heartbeat;
   last_tick_ = now;
   std::vector<Json> changes;
+  // Nobody else could tell of it while it lasted, and the records would show nothing.
+  if (held_up > times_.stalled + times_.heartbeat)
+    changes.push_back({{"rank", 0},
+                       {"state", "back"},
+                       {"text", fmt::format("rank 0 is back: it was silent for {} (stopped, or without a "
+                                            "core to run on)",
+                                            duration(seconds(held_up)))}});
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     auto& one = ranks_[static_cast<std::size_t>(rank)];
     const bool silent = !one.gone && now - one.heard > times_.stalled;
@@ -145,13 +147,17 @@ std::string RunStatus::describe(int rank, Clock::time_point now) const {
     return fmt::format("rank {}: not heard of for {}", rank, duration(silent_s(rank, now)));
   const double since = silent_s(rank, now);
   std::string text = fmt::format("rank {}: step {}, ", rank, step_of(one.beat));
+  double age = one.beat.value("phase_s", 0.0) + since;
   if (in_collective(one.beat)) {
-    const double age = one.beat["collective"].value("age_s", 0.0) + since;
-    return text + fmt::format("{}, {}", name_of(one.beat["collective"]), duration(one.stalled ? since : age));
+    text += name_of(one.beat["collective"]);
+    age = one.beat["collective"].value("age_s", 0.0) + since;
+  } else {
+    text += one.beat.value("phase", "");
+    if (one.beat.contains("collective")) text += " after " + name_of(one.beat["collective"]);
   }
-  text += one.beat.value("phase", "");
-  if (one.beat.contains("collective")) text += " after " + name_of(one.beat["collective"]);
-  return text + ", " + duration(one.stalled ? since : one.beat.value("phase_s", 0.0) + since);
+  // Where it was, not where it is: it may have come further, or be gone.
+  if (now - one.heard > times_.stalled) return text + ", last heard " + duration(since) + " ago";
+  return text + ", " + duration(age);
 }
 
 std::string RunStatus::whom(const std::vector<int>& ranks, Clock::time_point now) const {
@@ -239,8 +245,7 @@ Json RunStatus::to_json(std::int64_t steps, Clock::time_point now) const {
     json[shown] = found == metrics_.end() ? Json() : number_to_json(found->second);
   }
   if (json["step_ms"].is_null() && pace_ms_ > 0) json["step_ms"] = pace_ms_;
-  json["best_eval_loss"] =
-      best_eval_loss_ < std::numeric_limits<double>::infinity() ? Json(best_eval_loss_) : Json();
+  json["evaluating_step"] = ranks_[0].beat.value("evaluating_step", Json());
   json["eta_s"] = step_ms() > 0
                       ? Json(static_cast<double>(std::max<std::int64_t>(0, steps - step)) * step_ms() / 1e3)
                       : Json();

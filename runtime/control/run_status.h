@@ -28,7 +28,8 @@ class RunStatus {
   /// Shown under `notes` until replaced; empty text: no longer.
   void note(const std::string& key, const std::string& text);
 
-  /// Ranks that fell silent or came back since the last tick, as data of `rank` events.
+  /// Ranks that fell silent or came back since the last tick, as data of `rank` events; rank 0 itself, which
+  /// nobody watches here, where it hasn't ticked for as long as would make it silent to others.
   std::vector<Json> tick(Clock::time_point now);
 
   /// Whether some rank is, as of the last tick.
@@ -47,7 +48,8 @@ class RunStatus {
   /// When a tick would next find somebody silent.
   Clock::time_point next_tick() const;
 
-  /// "rank 3: step 812, all_reduce #4471, 42 s", of the one among `ranks` that is furthest behind.
+  /// "rank 3: step 812, all_reduce #4471, 42 s", of the one among `ranks` that is furthest behind. One that
+  /// is silent: "rank 3: step 812, all_reduce #4471, last heard 3.2 s ago".
   std::string whom(const std::vector<int>& ranks, Clock::time_point now) const;
 
   /// `status` without `run`, `started`, `steps` and `orders`, which the caller knows.
@@ -74,7 +76,6 @@ class RunStatus {
   std::vector<Rank> ranks_;
   std::map<std::string, std::string> notes_;
   std::map<std::string, double> metrics_;  ///< last values of the keys that status shows
-  double best_eval_loss_;
   Clock::time_point last_tick_;
   Clock::time_point trust_from_;  ///< rank 0 itself was stopped: others get time to be heard again
   // Rank 0's own pace, for the time that is left.

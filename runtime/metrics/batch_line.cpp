@@ -45,6 +45,11 @@ class Parts {
     if (const auto value = number(data, name)) add(label + " " + short_number(*value));
     return *this;
   }
+  /// Nothing where it is infinite: there is none yet.
+  Parts& best_of(const Json& data) {
+    const auto value = number(data, "best");
+    return value && std::isfinite(*value) ? number_of(data, "best", "best") : *this;
+  }
   std::string take() { return std::move(line_); }
 
  private:
@@ -76,7 +81,7 @@ std::string eval_text(const Json& data) {
   const std::string reason = text_of(data, {"reason", "error"});
   if (!data.contains("loss")) return at + " failed" + (reason.empty() ? "" : ": " + reason);
   Parts parts(at);
-  parts.number_of(data, "loss", "loss").number_of(data, "best", "best").add(seconds_of(data));
+  parts.number_of(data, "loss", "loss").best_of(data).add(seconds_of(data));
   if (data.contains("partial") && data["partial"] == true)
     parts.add("partial, " + whole(data, "batches") + " of " + whole(data, "batches_wanted") + " batches");
   if (data.contains("retries")) parts.add("retry " + whole(data, "retries") + ", after: " + reason);
@@ -92,17 +97,27 @@ std::string ckpt_text(const Json& data) {
   return parts.add(seconds_of(data)).take();
 }
 
-/// "log.every 50 -> 10, optim.lr 1e-3 -> 5e-4", or the actions of an order that changed nothing.
+/// A value as people write it: 1 and not 1.0, linear without quotes, {0.9, 0.95}.
+std::string shown(const Json& value) {
+  if (value.is_string() && !number_from_json(value)) return value.get<std::string>();
+  if (value.is_number_float() || value.is_string()) return shortest(*number_from_json(value));
+  if (!value.is_array()) return value.dump();
+  std::string list;
+  for (const Json& item : value) list += (list.empty() ? "" : ", ") + shown(item);
+  return "{" + list + "}";
+}
+
+/// "log.every 50 -> 10, optim.lr 1e-3 -> 5e-4, train.steps stays 1000", or the actions of an order that
+/// changed nothing.
 std::string order_effect(const Json& report) {
   std::string effect;
   const auto add = [&effect](const std::string& part) { effect += (effect.empty() ? "" : ", ") + part; };
-  const auto shown = [](const Json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
-  };
   const Json applied = report.value("applied", Json::object());
-  for (const auto& moved : applied.value("moved", Json::array()))
-    add(moved.value("name", "?") + " " + shown(moved.value("before", Json())) + " -> " +
-        shown(moved.value("after", Json())));
+  for (const auto& moved : applied.value("moved", Json::array())) {
+    const std::string before = shown(moved.value("before", Json())),
+                      after = shown(moved.value("after", Json()));
+    add(moved.value("name", "?") + (before == after ? " stays " + after : " " + before + " -> " + after));
+  }
   for (const auto& call : report.value("calls", Json::array())) add(call.value("action", "?"));
   return effect.empty() ? "order " + whole(report, "id") : effect;
 }

@@ -32,6 +32,7 @@ AsyncEvaluation::~AsyncEvaluation() {
 void AsyncEvaluation::start(std::int64_t step, const std::vector<Parameter>& parameters,
                             const Communicator& communicator, const EvalPlan& plan) {
   under_way_ = true;
+  if (progress_ != nullptr) progress_->evaluates(step);
   step_ = step;
   plan_ = plan;
   stop_ = done_ = false;
@@ -73,15 +74,19 @@ void AsyncEvaluation::wait(const std::function<bool()>& abandon) {
 
 Result<EvalResult> AsyncEvaluation::finish(Communicator& communicator, const EvalPorts& ports) {
   wait(ports.abandon);
-  if (thread_.joinable()) thread_.join();
-  under_way_ = false;
+  end();
   return gather_shares(communicator, share_, ports.meet);
 }
 
 void AsyncEvaluation::give_up() {
   stop_ = true;
+  end();
+}
+
+void AsyncEvaluation::end() {
   if (thread_.joinable()) thread_.join();
   under_way_ = false;
+  if (progress_ != nullptr) progress_->evaluates(std::nullopt);
 }
 
 }  // namespace footplate

@@ -10,6 +10,7 @@
 
 #include "protocol/result.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/control/progress.h"
 #include "runtime/tasks/task.h"
 #include "runtime/train/evaluation.h"
 
@@ -25,13 +26,14 @@ class AsyncEvaluation {
   /// Makes the task that holds the copy; it has the same parameters, in the same order.
   using MakeTask = std::function<Result<std::unique_ptr<Task>>()>;
 
-  explicit AsyncEvaluation(MakeTask make_task) : make_task_(std::move(make_task)) {}
+  /// `progress`, where given, is told what is under way; it outlives this object.
+  explicit AsyncEvaluation(MakeTask make_task, Progress* progress = nullptr)
+      : make_task_(std::move(make_task)), progress_(progress) {}
   ~AsyncEvaluation();  ///< gives up what is under way, after the batch it is at
 
   bool under_way() const { return under_way_; }
   /// Completed steps whose parameters are evaluated; of the last one after finish().
   std::int64_t step() const { return step_; }
-  const EvalPlan& plan() const { return plan_; }
 
   /// Copies `parameters` and begins. None may be under way. What fails here fails as this rank's share.
   void start(std::int64_t step, const std::vector<Parameter>& parameters, const Communicator& communicator,
@@ -51,8 +53,10 @@ class AsyncEvaluation {
   void copy(const std::vector<Parameter>& parameters);
   void work(const Communicator& communicator);  ///< its own thread
   void wait(const std::function<bool()>& abandon);
+  void end();
 
   MakeTask make_task_;
+  Progress* progress_;
   std::unique_ptr<Task> task_;  ///< made at the first start
   bool under_way_ = false;
   std::int64_t step_ = -1;

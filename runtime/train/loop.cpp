@@ -48,9 +48,9 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       gradients_(task_->parameters()),
       reducer_(task_->parameters(), gradients_, options_.communicator),
       optimizer_(task_->parameters()),
-      async_evaluation_([settings = options_.settings, ranks = options_.communicator.world_size()] {
-        return make_task(settings, ranks);
-      }),
+      async_evaluation_([settings = options_.settings,
+                         ranks = options_.communicator.world_size()] { return make_task(settings, ranks); },
+                        &options_.progress),
       timer_(options_.progress),
       step_throw_(fault("step_throw", rank())),
       nan_grad_(fault("nan_grad", rank())),
@@ -175,13 +175,14 @@ Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
   auto result = evaluate(*task_, options_.communicator, {batches, now_.eval_batch_size, now_.eval_mode},
                          evaluation_ports());
   timer_.enter(Phase::boundary);
-  note_best(step_, batches, result);
+  if (batches == now_.eval_batches) note_best(step_, result);
   return result;
 }
 
-/// The best is kept of whole evaluations alone: another choice of samples has another loss.
-void Trainer::Loop::note_best(std::int64_t step, std::int64_t batches, const Result<EvalResult>& result) {
-  if (!result || result->partial() || batches != now_.eval_batches || result->loss >= best_eval_loss_) return;
+/// Of evaluations on eval.batches alone, as it was when they began: another choice of samples has another
+/// loss.
+void Trainer::Loop::note_best(std::int64_t step, const Result<EvalResult>& result) {
+  if (!result || result->partial() || result->loss >= best_eval_loss_) return;
   best_eval_loss_ = result->loss;
   best_eval_at_ = step;
 }
@@ -239,7 +240,7 @@ void Trainer::Loop::finish_evaluation() {
   const auto result = async_evaluation_.finish(options_.communicator, evaluation_ports());
   timer_.enter(Phase::boundary);
   evaluated_at_ = async_evaluation_.step();
-  note_best(evaluated_at_, async_evaluation_.plan().batches, result);
+  note_best(evaluated_at_, result);
   record(evaluated_at_, result);
 }
 
@@ -261,7 +262,7 @@ void Trainer::Loop::record(std::int64_t step, const Result<EvalResult>& result) 
     publish("eval", {{"step", step}, {"failed", true}, {"reason", result.error().message}});
     return;
   }
-  write(eval_line(step, *result));
+  write(eval_line(step, *result, best_eval_loss_));
   publish("eval", describe(step, *result));
   if (rank() != 0) return;
   std::string text = fmt::format("step {}: held-out loss {:.4f}, best {:.4f}, {:.1f} s", step, result->loss,

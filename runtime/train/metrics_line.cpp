@@ -1,6 +1,7 @@
 #include "runtime/train/metrics_line.h"
 
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 namespace footplate {
@@ -38,9 +39,10 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
   return line;
 }
 
-Json eval_line(std::int64_t step, const EvalResult& result) {
+Json eval_line(std::int64_t step, const EvalResult& result, double best) {
   Json line = line_of(step);
   line["eval/loss"] = number_to_json(result.loss);
+  if (std::isfinite(best)) line["eval/best"] = best;
   line["eval/seconds"] = result.seconds;
   if (result.retries > 0) {
     line["eval/retries"] = result.retries;

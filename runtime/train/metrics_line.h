@@ -23,7 +23,8 @@ struct TrainMetrics {
 
 /// The flat objects of metrics.jsonl. `step` is the number of completed steps.
 Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer& timer);
-Json eval_line(std::int64_t step, const EvalResult& result);
+/// `best`: the lowest loss of the whole evaluations so far, infinity where there was none (then left out).
+Json eval_line(std::int64_t step, const EvalResult& result, double best);
 Json eval_failed_line(std::int64_t step, const Error& error);
 
 }  // namespace footplate

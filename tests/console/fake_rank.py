@@ -12,6 +12,9 @@ result.json. How it fails is told in the environment variable FAKE_RANK, a JSON 
   console               false: no socket
   straggler             a process in a session of its own, that ignores the end of this one
   pad                   so many characters more in each line
+  start_hang            it says where it is in its start, and comes no further
+  ahead                 the step file is so many steps ahead of run.json
+  refuse_stop           the state and error of the answer to run.stop
 """
 
 import argparse
@@ -20,6 +23,7 @@ import os
 import pathlib
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -31,7 +35,7 @@ parser.add_argument("--start", type=int, required=True)
 parser.add_argument("--resume", default="")
 options = parser.parse_args()
 fake = {"steps": 3, "step_ms": 10, "checkpoint_at": None, "die": None, "die_at": 1, "die_starts": 10**6, "fail": None,
-        "save_s": 0, "deaf": False, "linger_s": 0, "console": True, "pad": 0, "straggler": False, **json.loads(os.environ.get("FAKE_RANK", "{}"))}
+        "save_s": 0, "deaf": False, "linger_s": 0, "console": True, "pad": 0, "straggler": False, "start_hang": False, "ahead": None, "refuse_stop": None, **json.loads(os.environ.get("FAKE_RANK", "{}"))}
 rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
 stop = {"reason": None, "code": 0, "note": None}
 step = 0
@@ -75,6 +79,8 @@ def answer(request, send):
 
     if op == "status":
         result(status())
+    elif op == "call" and fake["refuse_stop"]:
+        result({"state": fake["refuse_stop"][0], "error": fake["refuse_stop"][1]})
     elif op == "call":
         arguments = request["arguments"]
         stop.update(reason="asked", code=75 if arguments["resumable"] else 0, note=arguments["reason"], save=arguments["save"])
@@ -138,6 +144,11 @@ def die():
 signal.signal(signal.SIGUSR2, on_usr2)
 json.loads((options.run_dir / f"config-{options.start}.json").read_text())
 record = json.loads((options.run_dir / "run.json").read_text())
+if fake["start_hang"]:
+    arrival = {"rank": rank, "pid": os.getpid(), "host": record["host"], "stage": 1, "waits": False, "has_met": False, "place": "before MPI starts"}
+    pathlib.Path(os.environ["FOOTPLATE_DOORBELL_DIR"], f"arrival-{rank}").write_text(json.dumps(arrival) + "\n")
+    while True:
+        signal.pause()
 if rank == 0:
     if fake["console"]:
         threading.Thread(target=serve, args=(record["socket"],), daemon=True).start()
@@ -155,6 +166,8 @@ while step < fake["steps"] and not stop["reason"]:
     if rank == 0:
         print(f"step {step}" + "." * fake["pad"], flush=True)
         replace("run.json", {**json.loads((options.run_dir / "run.json").read_text()), "step": step})
+        if fake["ahead"] is not None:
+            pathlib.Path(os.environ["FOOTPLATE_DOORBELL_DIR"], "step").write_bytes(struct.pack("q", step + fake["ahead"]))
     if fake["checkpoint_at"] is not None and step == fake["checkpoint_at"]:
         checkpoint()
     if (fake["die"] or fake["fail"]) and step == fake["die_at"] and options.start <= fake["die_starts"]:

@@ -124,6 +124,13 @@ class BadInput(Case):
         self.check(self.footplate("status", "./nowhere"), 4, "nowhere holds no run")
 
 
+class Combinations(Case):
+    def test_a_micro_batch_is_no_larger_than_the_batch(self):
+        self.check(self.footplate("check", "good", "train.micro_batch=9999"), 2, "train.micro_batch (9999, from command line) is larger than "
+                   "train.batch_size (32, from default)", "a rank's slice of the batch")
+        self.check(self.footplate("check", "good", "train.micro_batch=32"), 0)
+
+
 class GoodConfigs(Case):
     def test_forms(self):
         self.config("base", "\ufefftrain.steps = 1000\noptim.betas = {0.8, 0.9}\nlocal warm = train.steps // 10\n"

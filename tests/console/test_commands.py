@@ -81,8 +81,40 @@ class Live(Case):
         self.wait_for_step(2, "mute")
         self.check(self.footplate("status", "mute"), 0, "mute · running · step", "doesn't answer yet")
         self.check(self.footplate("exec", "-r", "mute", "return 1", "--timeout", "0.3"), 4, "mute", "launcher.log")
-        self.check(self.footplate("stop", "mute"), 4, "--now")
+        start = time.monotonic()
+        self.check(self.footplate("stop", "mute"), 4, "footplate stop --now mute")
+        self.assertLess(time.monotonic() - start, 8)
         self.check(self.footplate("stop", "mute", "--now"), 0, "mute ended")
+
+    def test_a_run_that_hangs_in_its_start(self):
+        self.start("--name", "early", fake={**LONG, "start_hang": True})
+        wait_until(lambda: "before MPI" in self.footplate("status", "early").stdout, "the rank's place")
+        result = self.check(self.footplate("status", "early"), 0, "early · starting · step 0", "launcher.log", "rank-0.log")
+        self.assertRegex(result.stdout.splitlines()[0], "^! starting for [0-9]+ s, waiting for rank 0 of 1: host .*, pid [0-9]+, before MPI starts")
+        status = json.loads(self.footplate("status", "early", "--json").stdout)
+        self.assertEqual(status["state"], "starting")
+        self.assertIn("waiting for rank 0 of 1", status["notes"][0])
+        self.assertIn("before MPI starts", status["ranks"][0]["phase"])
+        result = self.check(self.footplate("log", "early"), 0, "run early is starting for", "before MPI starts", "launcher.log")
+        self.assertEqual(result.stdout, "")
+        self.check(self.footplate("stop", "early", "--timeout", "1"), 4, "waiting for rank 0 of 1", "--now")
+        self.check(self.footplate("stop", "early", "--now"), 0)
+
+    def test_the_step_of_a_live_run_is_the_newest(self):
+        self.start("--name", "quick", fake={**LONG, "ahead": 1000, "console": False})
+        self.wait_for_step(2, "quick")
+        steps = {line.split()[0]: int(line.split()[2]) for line in self.footplate("ls").stdout.splitlines()[1:]}
+        self.assertGreater(steps["quick"], 1000)
+        self.assertLess(steps["good-1"], 1000)
+        self.assertRegex(self.footplate("status", "quick").stdout, "quick · running · step 1[0-9]{3}")
+
+    def test_stop_that_is_not_agreed_hints_at_now(self):
+        for state, code in (("aborted", 6), ("refused", 5), ("withdrawn", 6)):
+            self.start("--name", state, fake={**LONG, "refuse_stop": [state, "waited for rank 3: step 812"]})
+            self.wait_for_step(1, state)
+            self.check(self.footplate("stop", state), code, f"run {state} isn't stopped, its order was {state}: waited for rank 3: step 812",
+                       f"footplate stop --now {state}")
+            self.check(self.footplate("stop", state, "--now"), 0)
 
     def test_stop(self):
         self.check(self.footplate("stop"), 0, "good-1 ended at step", "asked", "checkpoints/main/step-")

@@ -116,11 +116,29 @@ class Doctor(Case):
     def test_rank_that_does_not_start(self):
         checks = self.examine(fake={"fail": ["versions"]})
         self.check_to_mend(checks, "versions", "no versions with this one", "scripts/deps --check")
-        self.assertNotIn("all-reduce", checks)
+        self.assertEqual(list(checks), [*LOOKED_AT, *TRIED])
+        for name in TRIED[1:]:
+            self.assertEqual(checks[name]["verdict"], "left out", checks[name])
+            self.assertEqual(checks[name]["found"], "not checked: footplate-rank doesn't start (versions, above)")
         (self.folder / "bin" / "footplate-lua").unlink()
         self.check_to_mend(self.examine("--quick"), "versions", "no footplate-lua", "scripts/run")
         (self.folder / "bin" / "footplate-rank").unlink()
         self.check_to_mend(self.examine(), "versions", "no program", "footplate-rank")
+
+    def test_elements_have_a_sensible_unit(self):
+        for elements, text in (("100", "100 elements between"), ("250000", "250 k elements between"), ("1500000", "1.5 M elements between")):
+            result = self.doctor("--elements", elements)
+            self.assertIn(text, result.stdout)
+            self.assertNotIn("very slow", result.stdout)  # so few take no longer than the way there and back
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_what_cannot_be_written_is_an_error(self):
+        for command in (["doctor", "--quick"], ["doctor", "--quick", "--json"], ["settings"], ["ls"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                process = subprocess.run([FOOTPLATE, *command], cwd=self.folder, env=self.environment, timeout=60, stdout=full,
+                                         stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(process.returncode, 1, (command, process.stderr))
+            self.assertIn("can't write to stdout", process.stderr)
 
     def test_no_mpirun(self):
         checks = self.examine(env={"FOOTPLATE_MPIRUN": "/nowhere/mpirun"})

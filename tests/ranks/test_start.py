@@ -4,6 +4,7 @@
 import os
 import pathlib
 import signal
+import subprocess
 import time
 
 import leftovers
@@ -88,6 +89,20 @@ def test_stopped_while_starting():
         wait_until(lambda: not leftovers.left_by(run, before), 10, f"nothing to be left: {leftovers.left_by(run, before)}")
 
 
+def test_status_and_log_tell_whom_a_start_waits_for():
+    with Run(["comm.init_timeout_s=600"], ranks=3, env={"FOOTPLATE_FAULT": "start_hang:rank=1"}) as run:
+        def ask(*words):
+            return subprocess.run([run.program, *words, str(run.directory)], capture_output=True, text=True, timeout=60, check=False,
+                                  env=run.environment)
+        wait_until(lambda: "waiting for rank 1 of 3" in ask("status").stdout, 60, "the rank to be named")
+        shown = ask("status").stdout
+        assert "· starting · step 0" in shown and host() in shown and "before MPI starts" in shown and "launcher.log" in shown, shown
+        log = ask("log")
+        assert log.returncode == 0 and "starting for" in log.stderr and "waiting for rank 1 of 3" in log.stderr, log
+        run.process.send_signal(signal.SIGTERM)
+        assert run.finish(60) == 75, run.output()
+
+
 def test_slow_is_not_late():
     """Within the bound nothing is said or ended."""
     with Run(["comm.init_timeout_s=60", "train.steps=20"], env={"FOOTPLATE_FAULT": "late_start:rank=1:ms=2000"}) as run:
@@ -96,4 +111,5 @@ def test_slow_is_not_late():
 
 if __name__ == "__main__":
     main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
-          test_dies_after_mpi, test_rank_0_dies, test_each_start_has_the_bound, test_stopped_while_starting, test_slow_is_not_late])
+          test_dies_after_mpi, test_rank_0_dies, test_each_start_has_the_bound, test_stopped_while_starting,
+          test_status_and_log_tell_whom_a_start_waits_for, test_slow_is_not_late])

@@ -3,7 +3,9 @@
 
 import os
 import pathlib
+import re
 import signal
+import subprocess
 import time
 
 from harness import Run, main, wait_until
@@ -70,5 +72,53 @@ def test_an_order_says_whom_it_waits_for():
         assert run.exec("log.every = 9").returncode == 0
 
 
+def test_a_stopped_rank_0_is_named_and_nothing_has_changed():
+    with Run(["model.step_ms=10", "train.steps=1000000"], ranks=2) as run:
+        client = run.wait_for_step(5)
+        os.kill(run.pids()[0], signal.SIGSTOP)
+        try:
+            result = run.exec("log.every = 9", "--timeout", "3")
+            assert result.returncode == 6, result
+            assert "waiting: rank 0 silent for" in result.stderr, result.stderr
+            assert "not agreed by all ranks within 3 s (rank 0 silent for" in result.stderr, result.stderr
+            assert "last seen at step" in result.stderr and "nothing has changed" in result.stderr, result.stderr
+        finally:
+            os.kill(run.pids()[0], signal.SIGCONT)
+        wait_until(lambda: not client.ask("status")["notes"], 10, "the note to go away")
+        wait_until(lambda: client.ask("orders")[0]["state"] == "withdrawn", 10, f"the withdrawal: {client.ask('orders')}")
+        assert client.ask("get", names=["log.every"])["log.every"]["value"] == 100
+        assert run.exec("log.every = 9").returncode == 0
+        wait_until(lambda: "rank 0 is back: it was silent for" in run.output(), 10, "the line of what happened")
+
+
+def test_an_order_for_a_step_that_is_over_is_warned_of():
+    with Run(["model.step_ms=10", "train.steps=1000000"], ranks=2) as run:
+        run.wait_for_step(20)
+        result = run.exec("at(3, { log = { every = 9 } })")
+        assert result.returncode == 0 and "warning: step 3 was over before all ranks could agree; it applies at step" in result.stderr, result
+        wait_until(lambda: "was for step 3, which was over" in run.output(), 10, "the warning in the batch lines")
+
+
+def test_an_evaluation_beside_training_is_in_the_status():
+    """Each evaluation takes two seconds and more, a step 10 ms."""
+    with Run(["model.step_ms=10", "train.steps=1000000", "eval.async=true", "eval.every=50"], ranks=2,
+             env={"FOOTPLATE_FAULT": "eval_stall:ms=2000"}) as run:
+        client = run.wait_for_step(5)
+        step = wait_until(lambda: client.ask("status")["evaluating_step"], 30, "an evaluation")
+        assert step % 50 == 0, step
+
+        def shown():
+            return subprocess.run([run.program, "status", str(run.directory)], capture_output=True, text=True, timeout=60, check=False,
+                                  env=run.environment).stdout
+        wait_until(lambda: re.search(r" · evaluating step \d+ beside", shown()), 30, f"it in footplate status: {shown()}")
+
+        def is_told_best():
+            evaluations = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "eval"]
+            return evaluations and client.ask("status")["best_eval_loss"] == evaluations[-1]["best"]
+        wait_until(is_told_best, 30, "the best one in the status")
+
+
 if __name__ == "__main__":
-    main([test_status_while_a_rank_is_stopped, test_nobody_is_called_silent_while_all_evaluate, test_an_order_says_whom_it_waits_for])
+    main([test_status_while_a_rank_is_stopped, test_nobody_is_called_silent_while_all_evaluate, test_an_order_says_whom_it_waits_for,
+          test_a_stopped_rank_0_is_named_and_nothing_has_changed, test_an_order_for_a_step_that_is_over_is_warned_of,
+          test_an_evaluation_beside_training_is_in_the_status])

@@ -76,6 +76,17 @@ std::string overview(const Schema& schema) {
   return text;
 }
 
+/// comm.report, of comm: what a schema doesn't describe. Those of Lua's own libraries aren't explained here.
+bool is_function_of(const Topic& topic, const std::string& group) {
+  return std::string_view(topic.name).starts_with(group + ".") &&
+         std::string_view(topic.help).starts_with(topic.name);
+}
+
+std::string topic_help(const Topic& topic) {
+  const std::string help = topic.help;
+  return help.starts_with(topic.name) ? help : topic.name + (": " + help);
+}
+
 std::string group_help(const Schema& schema, const std::string& group) {
   std::string text;
   for (const auto& spec : schema.settings)
@@ -84,6 +95,8 @@ std::string group_help(const Schema& schema, const std::string& group) {
   for (const auto& spec : schema.actions)
     if (spec.name.starts_with(group + "."))
       text += (text.empty() ? "" : "\n") + padded(spec.name + "()", 22) + spec.help;
+  for (const auto& topic : lua_topics())
+    if (is_function_of(topic, group)) text += (text.empty() ? "" : "\n") + std::string(topic.help);
   return text;
 }
 
@@ -96,6 +109,9 @@ std::string help_text(const Schema& schema, const Settings& settings, const std:
   std::string text = group_help(schema, name);
   for (const auto& topic : api_topics())
     if (name == topic.name) text += (text.empty() ? "" : "\n") + std::string(topic.help);
+  if (!text.empty()) return text;
+  for (const auto& topic : lua_topics())
+    if (name == topic.name) return topic_help(topic);
   return text.empty() ? schema.unknown_setting(name) : text;
 }
 

@@ -35,7 +35,7 @@ constexpr std::array kApi = {
     Topic{"help", "help(\"log.every\"): what a setting, an action, a group or a function does"},
     Topic{"metrics",
           "metrics[\"train/loss\"] or metrics.loss: the latest value of a metric; metrics() has all of them"},
-    Topic{"ranks", "ranks[0]: one rank; #ranks is their number"},
+    Topic{"ranks", "ranks[0]: one rank; #ranks is their number; for rank, it in pairs(ranks)"},
     Topic{"run",
           "run.wait{ step = 30000 } waits until then, also event = \"eval\", seconds = 60; "
           "run.stop_when(function(m) … end); "
@@ -45,7 +45,10 @@ constexpr std::array kApi = {
 
 constexpr const char* kLua = "of Lua 5.4";
 constexpr std::array kLuaNames = {
-    Topic{"run.wait", "run.wait{ step = 30000 }: until the run has come that far"},
+    Topic{"run.wait",
+          "run.wait{ step = 30000 }: until the run has come that far; also event = \"eval\", each with "
+          "timeout_s "
+          "= 60; seconds = 60"},
     Topic{"run.stop_when",
           "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end): a rule that ends the run"},
     Topic{

@@ -1,5 +1,7 @@
 #include "fake_console.h"
 
+#include <algorithm>
+
 #include "protocol/store.h"
 #include "test_schema.h"
 
@@ -71,10 +73,14 @@ Json FakeConsole::wait_order(const Json& fields, const Note& note) {
   } else if (never_agreed) {
     Json late = report;
     late["timed_out"] = true;
+    if (silent.empty()) return late;
+    late["silent"] = silent;
+    late["state"] = "sent";
+    late.erase("id");
     return late;
   } else if (until == "committed") {
     report["state"] = "committed";
-    report["step"] = *orders[id - 1].at_step;
+    report["step"] = std::max(first_step, *orders[id - 1].at_step);
   } else {
     apply(orders[id - 1], report);
   }
@@ -141,6 +147,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
     for (const Json& report : reports_) reports.push_back(report);
     return reports;
   }
+  if (op == "withdraw" && !silent.empty()) return Json::object();
   if (op == "withdraw") {
     reports_.at(fields.contains("order") ? fields["order"].get<std::size_t>() - 1
                                          : std::stoul(fields["ref"].get<std::string>()) - 1)["state"] =

@@ -27,6 +27,8 @@ class FakeConsole final : public lua::ConsoleLink {
   std::vector<std::string> waiting;  ///< texts of `waiting` reports before an order is applied
   std::string disagreement;          ///< not empty: applied orders carry this error
   bool never_agreed = false;         ///< orders wait until their time is over
+  std::string silent;                ///< not empty: by then rank 0 is, and hasn't taken them
+  std::int64_t first_step = 0;       ///< no order applies before it
   bool interrupt_waits = false;      ///< somebody presses Ctrl-C during the next wait
   Json call_result = {{"loss", 1.5}};
   std::string call_error;    ///< not empty: calls fail with this

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -153,6 +154,7 @@ void FakeRank0::serve() {
 
 void FakeRank0::answer(const Json& message) {
   const std::string type = message["type"];
+  if (deaf) return;
   if (type == "withdraw") {
     Json report = {{"type", "order"}, {"state", "withdrawn"}};
     for (const char* key : {"id", "ref"})
@@ -184,7 +186,7 @@ void FakeRank0::answer(const Json& message) {
   }
   if (order.at_step) {
     report["state"] = "committed";
-    report["step"] = *order.at_step;
+    report["step"] = std::max(first_step.load(), *order.at_step);
     return send(report);
   }
   apply(std::move(order), message["ref"]);

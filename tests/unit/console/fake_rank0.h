@@ -47,6 +47,8 @@ class FakeRank0 {
 
   std::atomic<bool> hold_orders{false};  ///< accept them and say `waiting`, nothing more
   std::atomic<bool> refuse_orders{false};
+  std::atomic<bool> deaf{false};            ///< hear nothing, as when stopped
+  std::atomic<std::int64_t> first_step{0};  ///< orders for an earlier step apply at this one
   std::vector<Order> orders() const;
   std::vector<Json> lines(
       const std::string& type) const;  ///< that the console has sent: publish, sync, release

@@ -170,6 +170,43 @@ TEST(Host, StatusNamesASilentRank0) {
   EXPECT_TRUE(eventually([&] { return client.ask({{"op", "status"}})["value"]["notes"].empty(); }));
 }
 
+TEST(Host, AnOrderThatASilentRank0NeverTookHasChangedNothing) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  client.run("return 1");
+  rank0.deaf = true;
+  const Json set = client.ask({{"op", "set"}, {"changes", {{"log.every", 10}}}, {"timeout_s", 1.5}})["error"];
+  EXPECT_EQ(set["kind"], "timed_out");
+  EXPECT_THAT(set["message"], testing::MatchesRegex(
+                                  "not agreed by all ranks within 1.5 s \\(rank 0 silent for [0-9.]+ s, last "
+                                  "seen at step 812 in reduce .*\\); nothing has changed, and it is "
+                                  "withdrawn once rank 0 goes on"));
+  const Json eval = client.ask({{"op", "eval"}, {"code", "log.every = 10"}, {"timeout_s", 1.5}})["error"];
+  EXPECT_EQ(eval["kind"], "timed_out");
+  EXPECT_THAT(eval["message"],
+              testing::AllOf(HasSubstr("rank 0 silent for"), HasSubstr("nothing has changed")));
+  EXPECT_THAT(client.others.back()["text"], HasSubstr("waiting: rank 0 silent for"));
+}
+
+TEST(Host, AnOrderForAStepThatIsOverIsWarnedOf) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  rank0.first_step = 812;
+  TestClient client(rank0.socket());
+  client.ask({{"op", "subscribe"}, {"topics", {"warn"}}});
+  client.ask({{"op", "set"}, {"at_step", 900}, {"changes", {{"log.every", 10}}}});
+  client.ask({{"op", "set"}, {"at_step", 100}, {"changes", {{"log.every", 10}}}});
+  ASSERT_TRUE(eventually([&] {
+    client.ask({{"op", "ping"}});
+    return !client.others.empty();
+  }));
+  ASSERT_EQ(client.others.size(), 1U);
+  EXPECT_THAT(
+      client.others[0]["data"]["text"],
+      testing::MatchesRegex("order 2 \\(.+\\) was for step 100, which was over: it applies at step 812"));
+}
+
 TEST(Host, OneShotLeavesNoProcess) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path());

@@ -82,6 +82,27 @@ TEST_F(LuaOrders, WaitingIsSaidAndTimeOutWithdraws) {
           "within 30 s (waiting for rank 3: step 812, all_reduce #4471, 42 s); withdrawn, nothing changed"));
 }
 
+TEST_F(LuaOrders, ASilentRank0IsNamedAndNothingHasChanged) {
+  console.never_agreed = true;
+  console.silent = "rank 0 silent for 30.1 s, last seen at step 812 in reduce";
+  const auto outcome = console.run("log.every = 20");
+  EXPECT_EQ(outcome.error->kind, ErrorKind::timed_out);
+  EXPECT_THAT(
+      outcome.error->message,
+      HasSubstr("not agreed by all ranks within 30 s (rank 0 silent for 30.1 s, last seen at step 812 "
+                "in reduce); nothing has changed, and it is withdrawn once rank 0 goes on"));
+}
+
+TEST_F(LuaOrders, AtSaysWhereItsStepIsOver) {
+  console.first_step = 812;
+  text_of("at(100, { log = { every = 10 } })");
+  EXPECT_THAT(console.talk,
+              HasSubstr("warning: step 100 was over before all ranks could agree; it applies at "
+                        "step 812\nlog.every -> 10: committed for step 812"));
+  text_of("at(812, { log = { every = 11 } })");
+  EXPECT_THAT(console.talk, testing::Not(HasSubstr("warning")));
+}
+
 TEST_F(LuaOrders, AnInterruptedWaitWithdrawsAndEndsTheChunk) {
   console.interrupt_waits = true;
   EXPECT_THAT(error_of("pcall(function() log.every = 10 run.wait{ step = 900 } end) while true do end"),
@@ -157,6 +178,21 @@ TEST_F(LuaOrders, AreWalkedByPairs) {
             "1applied 2applied");
 }
 
+TEST_F(LuaOrders, AreCountedWalkedAndAskedForByNumber) {
+  EXPECT_EQ(text_of("return #orders"), "0");
+  text_of("log.every = 10");
+  text_of("log.every = 20");
+  EXPECT_EQ(text_of("return #orders"), "2");
+  EXPECT_EQ(text_of("local t = {} for id, order in ipairs(orders) do t[#t + 1] = id .. order.state end "
+                    "return table.concat(t, ' ')"),
+            "1applied 2applied");
+  EXPECT_THAT(error_of("return orders[-1]"), HasSubstr("there is no order -1; orders() lists them"));
+  EXPECT_THAT(error_of("return orders['x']"),
+              HasSubstr("a whole number in brackets, as in orders[17], not x"));
+  EXPECT_THAT(error_of("return rules[1.5]"), HasSubstr("as in rules[3], not 1.5"));
+  EXPECT_EQ(text_of("return #rules, #jobs"), "0\n0");
+}
+
 TEST_F(LuaOrders, RulesAndJobsOrderInTheirUsersName) {
   EXPECT_EQ(given_by("ann", "rule 3"), "ann, rule 3");
   EXPECT_EQ(given_by("ann", "job:watch"), "ann, job watch");
@@ -166,6 +202,9 @@ TEST_F(LuaOrders, RulesAndJobsOrderInTheirUsersName) {
 TEST_F(LuaOrders, ASetOfNothingIsAnError) {
   EXPECT_THAT(error_of("set{}"), HasSubstr("changes nothing"));
   EXPECT_THAT(error_of("set{ force = true }"), HasSubstr("changes nothing"));
+  EXPECT_THAT(error_of("set{ log = {} }"), HasSubstr("log = {} names no setting"));
+  EXPECT_THAT(error_of("log.set{}"), HasSubstr("log.set{ NAME = VALUE }"));
+  EXPECT_THAT(error_of("at(9000, { log = {} })"), HasSubstr("log = {} names no setting"));
   EXPECT_TRUE(console.orders.empty());
 }
 
@@ -222,6 +261,8 @@ TEST_F(LuaOrders, RunWaitCommitsFirst) {
   EXPECT_EQ(console.asked, (std::vector<std::string>{"order", "wait_order", "wait_step"}));
   EXPECT_THAT(error_of("run.wait{ stp = 900 }"), HasSubstr("run.wait takes one of step"));
   EXPECT_THAT(error_of("run.wait{ seconds = -1 }"), HasSubstr("seconds = -1: 0 or more"));
+  EXPECT_THAT(error_of("run.wait{ seconds = 1, timeout_s = 2 }"),
+              HasSubstr("timeout_s is for step and event"));
 }
 
 TEST_F(LuaOrders, OutputIsBoundedAndSaidSo) {

@@ -138,6 +138,11 @@ TEST_F(LuaSettings, HelpIsMadeFromTheSchema) {
   EXPECT_THAT(text_of("help(optim)"), HasSubstr("optim.weight_decay"));
   EXPECT_THAT(text_of("help('eval.now')"), HasSubstr("batches"));
   EXPECT_THAT(text_of("help('log.evry')"), HasSubstr("did you mean log.every?"));
+  EXPECT_THAT(text_of("help('comm.report')"), HasSubstr("comm.report(): the collectives of each rank"));
+  EXPECT_THAT(text_of("help('run.wait')"), HasSubstr("run.wait{ step = 30000 }: until"));
+  EXPECT_EQ(text_of("help('run.name')"), "run.name: name of the run");
+  EXPECT_EQ(text_of("help('string.rep')"), "string.rep: of Lua 5.4");
+  EXPECT_THAT(text_of("help('run')"), HasSubstr("run.stop_when(function"));
   EXPECT_THAT(text_of("settings('lr')"), HasSubstr("sched.base_lr"));
   EXPECT_EQ(console.run("return settings('log')").value.at(0)["name"], "log.every");
   EXPECT_EQ(text_of("local n = {} for k in pairs(eval) do n[#n + 1] = k end return table.concat(n, ' ')"),
@@ -149,6 +154,13 @@ TEST_F(LuaSettings, ViewsReadTheLatest) {
   console.metrics = {{"train/loss", 2.5}, {"eval/loss", 2.25}, {"perf/step_ms", 40}};
   EXPECT_EQ(text_of("return ranks[1].step, #ranks"), "811\n2");
   EXPECT_THAT(error_of("return ranks[2]"), HasSubstr("there is no rank 2"));
+  EXPECT_THAT(error_of("return ranks.x"), HasSubstr("as in ranks[0], not x"));
+  for (const char* walk : {"pairs", "ipairs"})
+    EXPECT_EQ(text_of("local t = {} for rank, it in " + std::string(walk) +
+                      "(ranks) do t[#t + 1] = rank .. ' at ' .. it.step end return table.concat(t, ', ')"),
+              "0 at 812, 1 at 811");
+  EXPECT_EQ(text_of("local n = 0 for name, value in pairs(metrics) do n = n + value end return n"), "44.75");
+  EXPECT_EQ(text_of("local n = 0 for _, x in ipairs({ 3, 4 }) do n = n + x end return n"), "7");
   EXPECT_EQ(text_of("return metrics.loss, metrics['eval/loss'], metrics.step_ms"), "2.5\n2.25\n40");
   EXPECT_THAT(error_of("return metrics.lsos"), HasSubstr("unknown metric"));
   EXPECT_EQ(text_of("return run.step, run.state, run.name"), "812\nrunning\nkjv-3");

@@ -114,7 +114,7 @@ TEST_F(CollectiveWatchTest, WhoDoesNotEvenAnswerIsMissing) {
   EXPECT_EQ(watch_.next_tick(), now_ + times_.inquiry);
   now_ += times_.inquiry;
   watch_.tick(now_);
-  EXPECT_THAT(text(), HasSubstr("rank 1: step 5, evaluation"));
+  EXPECT_THAT(text(), HasSubstr("waits for rank 1: step 5, evaluation, last heard 1.0 s ago"));
 }
 
 TEST_F(CollectiveWatchTest, NamesWhoCameLastWhereAllAreInItAndSaysItsEnd) {
@@ -171,6 +171,21 @@ TEST_F(CollectiveWatchTest, FindsOutByTheHeartbeatsWhereNothingHangs) {
                         "gradients, 1000 float32, step 5 on rank 2"));
   beat(2);
   EXPECT_EQ(sent_.size(), 1U) << "said once";
+}
+
+TEST_F(CollectiveWatchTest, NamesWhatHangsAfterRanksThatDiffer) {
+  all_launch(gradients(1000), {0, 2});
+  all_launch(gradients(1001), {1});
+  beat(1);
+  answer_all();
+  ASSERT_EQ(reports_.back().second.at("verdict"), "different");
+  all_launch(gradients(1000, 6), {0, 2}, 1, false);
+  overdue(6);
+  answer_all();
+  ASSERT_EQ(reports_.size(), 2U);
+  EXPECT_EQ(reports_.back().second.at("verdict"), "missing");
+  EXPECT_EQ(reports_.back().second.at("ranks"), (Json{1}));
+  EXPECT_THAT(text(), HasSubstr("all_reduce #6 of gradients"));
 }
 
 TEST_F(CollectiveWatchTest, ReportsThePatternsOfThoseThatAnswer) {

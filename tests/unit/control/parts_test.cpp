@@ -380,20 +380,44 @@ TEST(RunStatusTest, NamesWhoIsMissingFromACollective) {
   EXPECT_EQ(json["ranks"].size(), 3U);
 }
 
-TEST(RunStatusTest, APartialEvaluationIsNotTheBest) {
+TEST(RunStatusTest, MarksWhereASilentRankWas) {
+  const Clock::time_point start{seconds(1000)};
+  RunStatus status(2, {}, start);
+  const Json beat = {{"step", 812}, {"phase", "data"}, {"phase_s", 40.0}, {"state", "running"}};
+  status.beat(1, beat, start);
+  EXPECT_EQ(status.whom({1}, start + milliseconds(500)), "rank 1: step 812, data, 40 s");
+  EXPECT_EQ(status.whom({1}, start + milliseconds(3200)), "rank 1: step 812, data, last heard 3.2 s ago");
+}
+
+TEST(RunStatusTest, TheBestEvaluationIsTheTrainersChoice) {
   const auto now = Clock::now();
   RunStatus status(1, {}, now);
-  status.metrics({{"eval/loss", 2.0}});
-  status.metrics({{"eval/loss", 1.0}, {"eval/partial", 1}});
+  status.metrics({{"eval/loss", 3.0}});
+  EXPECT_TRUE(status.to_json(10, now)["best_eval_loss"].is_null());
+  status.metrics({{"eval/loss", 2.0}, {"eval/best", 2.0}});
+  status.metrics({{"eval/loss", 1.0}, {"eval/best", 2.0}});  // partial, or on other batches
   EXPECT_EQ(status.to_json(10, now)["eval_loss"], 1.0);
   EXPECT_EQ(status.to_json(10, now)["best_eval_loss"], 2.0);
+}
+
+TEST(RunStatusTest, TellsOfAnEvaluationBesideTraining) {
+  const auto now = Clock::now();
+  RunStatus status(1, {}, now);
+  status.beat(0, {{"step", 9}}, now);
+  EXPECT_TRUE(status.to_json(10, now)["evaluating_step"].is_null());
+  status.beat(0, {{"step", 9}, {"evaluating_step", 5}}, now);
+  EXPECT_EQ(status.to_json(10, now)["evaluating_step"], 5);
 }
 
 TEST(RunStatusTest, BlamesNobodyAfterRankZeroItselfWasStopped) {
   Clock::time_point now{seconds(1000)};
   const ControlTimes times;
   RunStatus status(2, times, now);
-  EXPECT_TRUE(status.tick(now += seconds(10)).empty());
+  const auto own = status.tick(now += seconds(10));
+  ASSERT_EQ(own.size(), 1U) << "its own silence, which nobody else could tell of";
+  EXPECT_EQ(own[0]["rank"], 0);
+  EXPECT_EQ(own[0]["state"], "back");
+  EXPECT_THAT(own[0]["text"].get<std::string>(), HasSubstr("rank 0 is back: it was silent for 10 s"));
   status.heard(0, now);
   EXPECT_TRUE(status.tick(now += times.heartbeat / 2).empty());
   status.heard(0, now += times.heartbeat / 2);

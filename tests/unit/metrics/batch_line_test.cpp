@@ -30,6 +30,9 @@ TEST(BatchLine, Metrics) {
 TEST(BatchLine, Evaluation) {
   EXPECT_EQ(line("eval", {{"step", 200}, {"loss", 1.9312}, {"best", 1.9}, {"seconds", 4.21}, {"tokens", 5}}),
             kStamp + "eval at step 200 · loss 1.93 · best 1.9 · 4.21 s");
+  EXPECT_EQ(line("eval", {{"step", 200}, {"loss", 1.9}, {"best", "@inf"}, {"seconds", 4.21}}),
+            kStamp + "eval at step 200 · loss 1.9 · 4.21 s")
+      << "no best yet";
   EXPECT_EQ(line("eval", {{"step", 200}, {"failed", true}, {"reason", "rank 1: bad file"}}),
             kStamp + "eval at step 200 failed: rank 1: bad file");
   EXPECT_EQ(
@@ -79,6 +82,25 @@ TEST(BatchLine, Orders) {
   EXPECT_EQ(line("order", {{"id", 6}, {"state", "withdrawn"}}), kStamp + "order 6 withdrawn");
   for (const char* state : {"accepted", "committed", "waiting"})
     EXPECT_EQ(line("order", {{"id", 6}, {"state", state}}), "(none)");
+}
+
+TEST(BatchLine, ValuesOfOrdersAreAsPeopleWriteThem) {
+  const Json applied = {{"id", 4},
+                        {"state", "applied"},
+                        {"applied",
+                         {{"step", 3},
+                          {"ranks", 2},
+                          {"world_size", 2},
+                          {"moved",
+                           {{{"name", "log.every"}, {"before", 500}, {"after", 500}},
+                            {{"name", "optim.lr_scale"}, {"before", 1.0}, {"after", 0.9}},
+                            {{"name", "eval.async"}, {"before", false}, {"after", true}},
+                            {{"name", "optim.eps"}, {"before", 1e-8}, {"after", 1e-6}},
+                            {{"name", "optim.betas"}, {"before", {0.9, 0.99}}, {"after", {1.0, 0.95}}}}}}}};
+  EXPECT_EQ(line("order", applied),
+            kStamp +
+                "log.every stays 500, optim.lr_scale 1 -> 0.9, eval.async false -> true, optim.eps 1e-8 -> "
+                "1e-6, optim.betas {0.9, 0.99} -> {1, 0.95}, applied at step 3 on 2/2 ranks");
 }
 
 TEST(BatchLine, TheRest) {

@@ -86,6 +86,20 @@ TEST(AsyncEvaluation, WhatIsDueDuringOneIsLeftOutAndSaidSo) {
   EXPECT_FALSE(left.evaluations.empty());
 }
 
+/// Another choice of samples from then on; this one was made on what eval.batches was.
+TEST(AsyncEvaluation, CountsAsTheBestThoughEvalBatchesChangesMeanwhile) {
+  testing::train(
+      2, small_settings({"eval.async=true", "eval.every=5"}),
+      [](Rank& rank) { rank.gate.change_at(5, "eval.batches", std::int64_t{3}); },
+      [](Rank& rank) {
+        if (rank.communicator.rank() != 0) return;
+        ASSERT_FALSE(rank.gate.events["eval"].empty());
+        const Json& event = rank.gate.events["eval"].front();
+        EXPECT_EQ(event.at("step"), 5);
+        EXPECT_EQ(event.at("best"), event.at("loss"));
+      });
+}
+
 /// Its parameter is the loss of its one sample; the second rank's evaluation waits to be let go.
 class OneSample : public Task {
  public:
@@ -110,16 +124,19 @@ class OneSample : public Task {
 
 TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
   std::latch let_go(1);
-  testing::run_ranks(2, [&](int rank, Communicator& communicator, Progress&) {
-    AsyncEvaluation evaluation([&]() -> Result<std::unique_ptr<Task>> {
-      return std::make_unique<OneSample>(rank == 1 ? &let_go : nullptr);
-    });
+  testing::run_ranks(2, [&](int rank, Communicator& communicator, Progress& progress) {
+    AsyncEvaluation evaluation(
+        [&]() -> Result<std::unique_ptr<Task>> {
+          return std::make_unique<OneSample>(rank == 1 ? &let_go : nullptr);
+        },
+        &progress);
     OneSample training;
     at::Tensor parameter = training.parameters().front().tensor;
     parameter.fill_(3.0F);
     evaluation.start(5, training.parameters(), communicator, {0, 1, EvalMode::all});
     parameter.fill_(100.0F);  // training goes on
     EXPECT_TRUE(evaluation.under_way());
+    EXPECT_EQ(progress.evaluated_step(), 5);
     if (rank == 1) {
       EXPECT_FALSE(evaluation.ready());
       let_go.count_down();
@@ -130,6 +147,7 @@ TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
     EXPECT_EQ(result->batches, 2);
     EXPECT_EQ(evaluation.step(), 5);
     EXPECT_FALSE(evaluation.under_way());
+    EXPECT_FALSE(progress.evaluated_step());
   });
 }
 

@@ -156,6 +156,7 @@ TEST(Trainer, MetricsHaveTheirNames) {
   EXPECT_EQ(lines[3].at("step"), 4);
   EXPECT_TRUE(lines.back().contains("eval/loss"));
   EXPECT_TRUE(lines.back().contains("eval/seconds"));
+  EXPECT_EQ(lines.back().at("eval/best"), lines.back().at("eval/loss"));
 }
 
 TEST(Trainer, ResumeIsBitExact) {
