@@ -60,8 +60,8 @@ def steps_per_s(client, seconds=5):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=240, help="of following and not, in blocks")
-    parser.add_argument("--block", type=float, default=10, help="seconds of a block")
+    parser.add_argument("--seconds", type=float, default=480, help="of following and not, in blocks")
+    parser.add_argument("--block", type=float, default=3, help="seconds of a block")
     parser.add_argument("--quiet", type=float, default=30, help="seconds over which processor time is read")
     parser.add_argument("--clients", type=int, default=8)
     options = parser.parse_args()

@@ -14,7 +14,7 @@ import idle
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=160, help="of switching in blocks")
+    parser.add_argument("--seconds", type=float, default=320, help="of switching in blocks")
     parser.add_argument("--block", type=float, default=20, help="seconds of a block")
     options = parser.parse_args()
     assignments = ["train.steps=1000000", "run.threads=1", "eval.every=20", "eval.batches=20", "log.every=5", "ckpt.every=0"]

@@ -87,7 +87,7 @@ def pairs_of(times):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=480, help="of switching in blocks")
-    parser.add_argument("--block", type=float, default=5, help="seconds of a block")
+    parser.add_argument("--block", type=float, default=3, help="seconds of a block")
     parser.add_argument("--quiet", type=float, default=30, help="seconds over which processor time is read")
     options = parser.parse_args()
     assignments = ["train.steps=1000000", "run.threads=1", "eval.mode=off", "ckpt.every=0"]
@@ -103,7 +103,7 @@ def main():
               f"together {sum(shares):.3f}", flush=True)
         # Idle means metrics as rare as the config has them; telling blocks apart takes more.
         client = harness.Client(run.record()["socket"])
-        client.ask("set", changes={"log.every": 2})
+        client.ask("set", changes={"log.every": 1})
         client.close()
         threads = [freeze.Thread(tid) for _, tid in controls]
         blocks = switch_in_blocks(console, threads, options.seconds, options.block)
