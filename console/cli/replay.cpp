@@ -133,6 +133,10 @@ Result<int> replay(const ReplayOptions& options) {
   if (!schema) return tl::unexpected(schema.error());
   const auto original = find_run(options.run, Wanted::any);
   if (!original) return tl::unexpected(original.error());
+  if (const auto recoveries = integer_of(original->result, "recoveries", 0); recoveries > 0)
+    return fail(ErrorKind::usage, original->name() +
+                                      " lost ranks on its way and went on with fewer; a replay is exact " +
+                                      "only on one number of ranks");
   auto recording = read_recording(original->directory, *schema);
   if (!recording) return tl::unexpected(recording.error());
   auto plan = plan_of(*recording, *std::move(schema));

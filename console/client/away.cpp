@@ -72,6 +72,8 @@ class Happened {
         shown_.push_back(given_by(order_user(data), order_session(data)) + ": " + order_effect(data));
     }
     if (topic == "rank" && text_of(data, "state") == "stalled") ++counts_["stall"];
+    if (topic == "rank" && text_of(data, "state") == "lost")
+      counts_["lost rank"] += static_cast<int>(data.value("ranks", Json::array()).size());
     if (topic == "eval") ++counts_["evaluation"];
     if (topic == "ckpt") ++counts_["checkpoint"];
     if (topic == "warn") ++counts_["warning"];
