@@ -33,6 +33,7 @@ Deadlines deadlines_of(const Settings& settings) {
 void Control::Impl::follow_limits() {
   const Settings settings = gate_.settings_copy();
   on_loss_ = settings.string("comm.on_loss");
+  on_mismatch_ = settings.string("guard.on_mismatch");
   hard_limit_ = std::chrono::duration<double>(settings.number("comm.hard_limit_s"));
 }
 
@@ -109,8 +110,11 @@ void Control::Impl::start_rank_zero(std::uint64_t first_order_id) {
       Coordinator::Parts{options_.schema, *run_status_, options_.channel->world_size(),
                          [this](int to, const Json& message) { options_.channel->send(to, message); },
                          [this](const std::string& topic, Json data) {
+                           const std::string kind = topic == "warn" ? data.value("kind", "") : "";
+                           Json differing = kind == "state_hash" ? data : Json();
                            report(topic, std::move(data), std::chrono::system_clock::now());
                            if (topic == "rank") renew_status();  // now, not with the next heartbeat
+                           if (kind == "state_hash") differing_.push_back(std::move(differing));
                          },
                          options_.times, first_order_id});
   watch_collectives();
@@ -298,6 +302,7 @@ void Control::Impl::tick_rank_zero(Clock::time_point now) {
     coordinator_->stop("time limit", /*resumable=*/true, now);
   coordinator_->tick(now);
   enforce_hard_limit(now);
+  for (const Json& differing : std::exchange(differing_, {})) on_difference(differing, now);
   meetings_->tick(now);
   collectives_->tick(now);
   advice_->tick(now);

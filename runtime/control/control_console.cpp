@@ -27,6 +27,7 @@ void Control::Impl::report(const std::string& topic, Json data, WallTime time, s
     if (link_) link_->send({{"type", topic}, {"report", std::move(data)}});
     return;
   }
+  if (topic == "call" && repair_ != 0 && data.value("order", std::uint64_t{0}) == repair_) note_repair(data);
   if (options_.observer) options_.observer(topic, data);
   if (!link_) return;
   if (topic == "order" || topic == "call") {

@@ -84,6 +84,9 @@ class Control::Impl {
 
   void enforce_hard_limit(Clock::time_point now);
   void kill(const RunStatus::Stuck& stuck, const std::string& why);
+  /// The ranks' states differ: what guard.on_mismatch says.
+  void on_difference(const Json& differing, Clock::time_point now);
+  void note_repair(const Json& call);
   void note_lost(const Membership& before, const Membership& after);
   void tick_recovery();
   /// Rank 0.
@@ -146,6 +149,10 @@ class Control::Impl {
   std::optional<ConsoleLink> link_;
   std::chrono::duration<double> hard_limit_{0};
   std::set<int> killed_;  ///< process ids
+  std::string on_mismatch_ = "warn";
+  std::vector<Json> differing_;       ///< found since the last turn
+  std::uint64_t repair_ = 0;          ///< the order under way
+  std::int64_t repaired_before_ = 0;  ///< hashes of earlier steps are of before the repair
   // After a loss.
   std::string on_loss_ = "rebuild";
   bool recovering_ = false;     ///< until all have agreed how to go on

@@ -149,4 +149,28 @@ void Control::Impl::on_rejoin(const Json& verdict) {
   if (options_.channel->rank() != 0) lost_ranks_.clear();
 }
 
+void Control::Impl::on_difference(const Json& differing, Clock::time_point now) {
+  const std::int64_t step = differing.at("step");
+  const auto odd = differing.at("ranks").get<std::vector<int>>();
+  if (on_mismatch_ == "stop")
+    return coordinator_->stop(differing.at("text"), /*resumable=*/true, now, /*save=*/false);
+  if (on_mismatch_ != "repair" || repair_ != 0 || step < repaired_before_) return;
+  int source = 0;
+  while (std::find(odd.begin(), odd.end(), source) != odd.end()) ++source;
+  if (source >= options_.channel->world_size()) return;  // no majority: nobody knows which side is right
+  Order order;
+  order.source = fmt::format("-- guard.on_mismatch: {}", differing.at("text").get<std::string>());
+  order.calls = {{"guard.repair", {{"source", source}}}};
+  repair_ = coordinator_->submit_own(std::move(order), now);
+}
+
+void Control::Impl::note_repair(const Json& call) {
+  const std::string state = call.value("state", "");
+  if (state == "running") return;
+  repair_ = 0;
+  if (state != "done") return;
+  repaired_before_ = call.at("result").value("step", std::int64_t{0});
+  run_status_->note("state_hash", "");
+}
+
 }  // namespace footplate

@@ -107,9 +107,9 @@ void Coordinator::cancel(std::uint64_t order, std::size_t call) {
   send_all({{"t", message::kCancel}, {"order", order}, {"call", call}});
 }
 
-void Coordinator::stop(const std::string& reason, bool resumable, Clock::time_point now) {
+void Coordinator::stop(const std::string& reason, bool resumable, Clock::time_point now, bool save) {
   if (stop_) return;
-  stop_ = OwnStop{reason, resumable, 0, now};
+  stop_ = OwnStop{reason, resumable, save, 0, now};
   renew_stop(now);
 }
 
@@ -120,7 +120,7 @@ void Coordinator::renew_stop(Clock::time_point now) {
   entry.order.session = kOwnSession;
   entry.order.source = fmt::format("-- {}", stop_->reason);
   entry.order.calls = {
-      {"run.stop", {{"save", true}, {"resumable", stop_->resumable}, {"reason", stop_->reason}}}};
+      {"run.stop", {{"save", stop_->save}, {"resumable", stop_->resumable}, {"reason", stop_->reason}}}};
   entry.order.id = stop_->id = next_id_++;
   parts_.report("order", report_of(entry, "accepted"));
   queue_.push_front(std::move(entry));

@@ -48,7 +48,7 @@ class Coordinator {
   /// Gives up a call that runs, or is about to.
   void cancel(std::uint64_t order, std::size_t call);
   /// Stops the run by an order of its own, and again where that is aborted. The first call counts.
-  void stop(const std::string& reason, bool resumable, Clock::time_point now);
+  void stop(const std::string& reason, bool resumable, Clock::time_point now, bool save = true);
 
   /// An order that the run gives itself; it gets its number here, and nobody can withdraw it. The number; 0:
   /// not taken, as the run is ending or too many wait.
@@ -168,6 +168,7 @@ class Coordinator {
   struct OwnStop {
     std::string reason;
     bool resumable = false;
+    bool save = true;
     std::uint64_t id = 0;  ///< of the order on its way; 0: none
     Clock::time_point again;
   };

@@ -89,10 +89,11 @@ void Gate::rejoin(Lock& lock, std::int64_t& step) {
   look_ahead();
 }
 
-bool Gate::lost(bool saving) {
+bool Gate::lost(Interrupted what) {
   std::lock_guard lock(mutex_);
   if (!recoverable_) return false;
-  save_again_ = save_again_ || saving;
+  save_again_ = save_again_ || what == Interrupted::save;
+  whole_ = whole_ && what != Interrupted::state;
   lost_ = true;
   look_ahead();
   return true;

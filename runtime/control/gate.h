@@ -94,7 +94,7 @@ class Gate final : public StepGate {
   void report_state_hash(std::int64_t step, std::uint64_t hash) override;
   Result<void> meet(const std::string& what, std::chrono::milliseconds at_most) override;
   void pause() override;
-  bool lost(bool saving) override;
+  bool lost(Interrupted what) override;
   void publish(const std::string& topic, Json data) override;  ///< any thread
 
   // The control thread.

@@ -308,6 +308,11 @@ void add_machinery(std::vector<SettingSpec>& table) {
       also_called(every("guard.check_every", 100, "Compare a hash of the state across ranks this often",
                         "guard.check_every = 50"),
                   {"guard.every", "check_every"}));
+  table.push_back(choice("guard.on_mismatch", "warn", {"warn", "repair", "stop"},
+                         "What follows where that hash differs: warn; repair, the state of a rank of the "
+                         "majority is given to all; "
+                         "stop, the run ends resumable and without a save. Two ranks have no majority: warn",
+                         "guard.on_mismatch = \"repair\""));
   table.push_back(
       choice("guard.nonfinite", "skip", {"skip", "pause", "stop"},
              "What comes of a step whose gradients or loss aren't finite: nothing is written and training "
@@ -353,6 +358,12 @@ std::vector<ActionSpec> all_actions() {
                            "ckpt.save{ tag = \"before-spike\" }:wait()", "path, step, seconds, bytes"));
   actions.back().params = {param("tag", Type::string, std::nullopt,
                                  "a name of its own; tagged checkpoints are kept until deleted by hand")};
+  actions.push_back(action("guard.repair", Role::admin,
+                           "Give one rank's parameters and optimizer state to all, at the agreed step",
+                           "guard.repair{ source = 0 }", "step, source"));
+  actions.back().dangerous = true;
+  actions.back().params = {param("source", Type::integer, Value(std::int64_t{0}),
+                                 "the rank whose state counts", between(0, 1e6), "rank")};
   actions.push_back(action("run.pause", Role::operate,
                            "Hold all ranks at the agreed step; orders still apply",
                            "run.pause(\"looking at the spike\")", "the step"));

@@ -68,11 +68,17 @@ class StepGate {
   /// so every rank has to call it within the same step, for a reason that all have in common.
   virtual void pause() = 0;
 
+  /// What a lost rank interrupted.
+  enum class Interrupted {
+    work,  ///< a step or an evaluation: no state has changed
+    save,  ///< a checkpoint, which is made again
+    state  ///< this rank's state was being overwritten: it is nobody's now
+  };
+
   /// Training thread: an operation has failed because a rank is lost (ErrorKind::lost). Whether the run goes
   /// on with those who are left: the next enter() then waits until they have found together and brings this
-  /// rank level with them (Steerable::rejoin), which may move the step. `saving`: a checkpoint came to
-  /// nothing by it and is made again.
-  virtual bool lost(bool /*saving*/) { return false; }
+  /// rank level with them (Steerable::rejoin), which may move the step.
+  virtual bool lost(Interrupted /*what*/) { return false; }
 
   /// Rank 0, any thread: an event for the console and events.jsonl ("eval", "ckpt", "metrics", "run",
   /// "warn").

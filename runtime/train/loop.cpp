@@ -93,8 +93,8 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
 
 /// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
 /// The step, evaluation or save that came to nothing has changed no state.
-bool Trainer::Loop::is_lost(const Error& error, bool saving) {
-  if (error.kind != ErrorKind::lost || gate_ == nullptr || !gate_->lost(saving)) return false;
+bool Trainer::Loop::is_lost(const Error& error, StepGate::Interrupted what) {
+  if (error.kind != ErrorKind::lost || gate_ == nullptr || !gate_->lost(what)) return false;
   lost_ = true;
   return true;
 }
@@ -294,7 +294,7 @@ Result<Json> Trainer::Loop::save(const std::string& tag) {
   const auto agreed = agree(options_.communicator, saved ? Result<void>() : tl::unexpected(saved.error()));
   timer_.enter(Phase::boundary);
   if (!agreed) {
-    if (is_lost(agreed.error(), /*saving=*/true))
+    if (is_lost(agreed.error(), StepGate::Interrupted::save))
       return fail(ErrorKind::lost, "a rank was lost during the save; it is made again without that rank");
     return tl::unexpected(agreed.error());
   }
@@ -365,6 +365,16 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   if (now.save) save_and_record();
   timer_.enter(Phase::boundary);
   return {};
+}
+
+Result<Json> Trainer::Loop::repair(int source) {
+  if (auto levelled = level(source); !levelled) {
+    is_lost(levelled.error(), rank() == source ? StepGate::Interrupted::work : StepGate::Interrupted::state);
+    return tl::unexpected(levelled.error());
+  }
+  log(fmt::format("step {}: all ranks have the state of rank {}", step_, source));
+  gate_->report_state_hash(step_, state_.hash());
+  return Json{{"step", step_}, {"source", source}};
 }
 
 /// All take the state of `source`: every persistent tensor, and what a checkpoint keeps besides.

@@ -32,6 +32,9 @@ class Trainer::Loop {
   /// In a world of fewer ranks (Steerable::rejoin).
   Result<void> rejoin(const Rejoin& now);
 
+  /// guard.repair: all take the state of `source`.
+  Result<Json> repair(int source);
+
   /// eval.now; `batches`: none = eval.batches.
   Result<Json> evaluate_now(std::optional<std::int64_t> batches);
 
@@ -73,7 +76,7 @@ class Trainer::Loop {
   void save_and_record();
   Ending end();
   void save_and_evaluate(const Ending& ending);
-  bool is_lost(const Error& error, bool saving = false);
+  bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work);
   Result<void> level(int source);
   Json progress() const;
   void take_progress(const Json& progress);

@@ -80,6 +80,11 @@ Result<void> Trainer::prepare(const Order& order, const Settings& after) {
   for (const Call& call : order.calls) {
     if (call.action == "eval.now" && after.string("eval.mode") == "off")
       return fail(ErrorKind::refused, "eval.now: eval.mode is \"off\"; set it to \"all\" or \"one\" first");
+    if (call.action == "guard.repair")
+      if (const auto source = call.arguments.value("source", std::int64_t{0});
+          source >= loop_->options().communicator.world_size())
+        return fail(ErrorKind::usage, fmt::format("guard.repair: there is no rank {}; ranks are 0 to {}",
+                                                  source, loop_->options().communicator.world_size() - 1));
     if (call.action != "ckpt.save") continue;
     if (loop_->options().saver == nullptr)
       return fail(ErrorKind::refused, "ckpt.save: this run has nowhere to save checkpoints to");
@@ -104,6 +109,7 @@ std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t s
 Result<Json> Trainer::call(const Call& call, std::int64_t /*step*/) {
   return without_exceptions<Json>(loop_->rank(), [&]() -> Result<Json> {
     if (call.action == "ckpt.save") return loop_->save(tag_of(call));
+    if (call.action == "guard.repair") return loop_->repair(call.arguments.value("source", 0));
     if (call.action != "eval.now")
       return fail(ErrorKind::refused, call.action + " is not the trainer's to do");
     const auto batches = call.arguments.find("batches");

@@ -181,8 +181,29 @@ def test_the_odd_rank_is_named():
         assert events and "rank 1" in str(events), run.lines("events.jsonl")[-5:]
 
 
+def test_the_odd_rank_is_repaired_from_the_majority():
+    with Run([*SMALL, "train.steps=60", "eval.every=0", "guard.check_every=3", "guard.on_mismatch=repair"], ranks=3, config="kjv",
+             env={"FOOTPLATE_FAULT": "flip_bit:rank=1:step=15"}) as run:
+        assert run.finish(300) == 0, run.output()
+        warned = [event["data"]["step"] for event in run.lines("events.jsonl")
+                  if event["topic"] == "warn" and event["data"].get("kind") == "state_hash"]
+        repaired = [event["data"]["result"] for event in run.lines("events.jsonl")
+                    if event["topic"] == "call" and event["data"]["action"] == "guard.repair" and event["data"]["state"] == "done"]
+        assert len(repaired) == 1 and repaired[0]["source"] == 0, (repaired, run.output())
+        assert warned and all(15 <= step < repaired[0]["step"] for step in warned), (warned, repaired)
+        assert "guard.repair" in (run.directory / "journal.lua").read_text()
+
+
+def test_ranks_that_differ_can_end_the_run():
+    with Run([*SMALL, "train.steps=6000", "eval.every=0", "guard.check_every=3", "guard.on_mismatch=stop"], ranks=3, config="kjv",
+             env={"FOOTPLATE_FAULT": "flip_bit:rank=1:step=15"}) as run:
+        assert run.finish(300) == 75, run.output()
+        assert "rank 1 differs from the others" in run.result()["reason"] and not run.result()["checkpoint"], run.result()
+
+
 if __name__ == "__main__":
     main([test_evaluation_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
-          test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named])
+          test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named,
+          test_the_odd_rank_is_repaired_from_the_majority, test_ranks_that_differ_can_end_the_run])

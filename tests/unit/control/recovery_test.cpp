@@ -76,7 +76,7 @@ class AddingRank final : public Steerable {
     double one = 1;
     auto done = control_->gate().meet("a call", std::chrono::seconds(60));
     if (done) done = communicator_->all_reduce({&one, 1, DataType::float64}, ReduceOp::sum, "call")->wait();
-    if (!done && done.error().kind == ErrorKind::lost) control_->gate().lost(/*saving=*/true);
+    if (!done && done.error().kind == ErrorKind::lost) control_->gate().lost(StepGate::Interrupted::save);
     if (!done) return tl::unexpected(done.error());
     return Json{{"step", step}};
   }
@@ -114,7 +114,7 @@ class AddingRank final : public Steerable {
       const auto done =
           communicator_->all_reduce({&part, 1, DataType::float64}, ReduceOp::sum, "gradients")->wait();
       if (!done) {
-        if (done.error().kind != ErrorKind::lost || !gate.lost(false)) return;
+        if (done.error().kind != ErrorKind::lost || !gate.lost(StepGate::Interrupted::work)) return;
         continue;
       }
       ++step;
