@@ -13,7 +13,7 @@ namespace footplate {
 ///   cancel   order, call                   give up a running call
 ///   finish                                 all are at the end
 ///   met      ticket, error?                all have come to that meeting; with `error` nobody goes on from
-///   it inquire  what                          `ledger` or `patterns`: answered by a message of that name
+///   it inquire  what                          `ledger`, `patterns`, `stacks`: answered by one of that name
 /// to rank 0
 ///   prepared ticket, error?
 ///   fenced   ticket, step                  the first step not begun
@@ -26,6 +26,7 @@ namespace footplate {
 ///   overdue  sequence, limit_s, over?, …   the watchdog's finding; `over`: it has ended after all
 ///   ledger   newest, entries               the last collectives of this rank
 ///   patterns patterns                      what it has counted of them
+///   stacks   threads                       where its threads are (stacks.h)
 ///   stop     reason, resumable             a signal reached this rank
 ///   bye                                    sends no more
 namespace message {
@@ -49,6 +50,7 @@ inline constexpr auto kArrived = "arrived";
 inline constexpr auto kOverdue = "overdue";
 inline constexpr auto kLedger = "ledger";
 inline constexpr auto kPatterns = "patterns";
+inline constexpr auto kStacks = "stacks";
 inline constexpr auto kBye = "bye";
 }  // namespace message
 
