@@ -20,6 +20,7 @@
 #include "runtime/control/messages.h"
 #include "runtime/control/participant.h"
 #include "runtime/control/run_status.h"
+#include "runtime/control/stack_inquiries.h"
 
 namespace footplate {
 namespace {
@@ -158,6 +159,13 @@ class Control::Impl {
                                  report(topic, std::move(data), std::chrono::system_clock::now());
                                },
                                options_.times});
+    stacks_.emplace(
+        StackInquiries::Parts{*run_status_, options_.channel->world_size(),
+                              [this](int to, const Json& message) { options_.channel->send(to, message); },
+                              [this](const std::string& topic, Json data) {
+                                report(topic, std::move(data), std::chrono::system_clock::now());
+                              },
+                              options_.times});
     renew_status();
     if (options_.console_program.empty()) return;
     link_.emplace(ConsoleLink::Parts{
@@ -212,6 +220,7 @@ class Control::Impl {
         coordinator_->handle(message->source, message->body, now);
         meetings_->handle(message->source, message->body, now);
         collectives_->handle(message->source, message->body, now);
+        stacks_->handle(message->source, message->body, now);
       }
       if (message->source == 0) participant_->handle(message->body);
       if (coordinator_ && message->source == 0 && message->body["t"] == message::kBeat)
@@ -319,6 +328,7 @@ class Control::Impl {
     coordinator_->tick(now);
     meetings_->tick(now);
     collectives_->tick(now);
+    stacks_->tick(now);
   }
 
   milliseconds sleep() const {
@@ -326,12 +336,13 @@ class Control::Impl {
     auto next = participant_->next_tick();
     if (coordinator_)
       next = std::min({next, coordinator_->next_tick(), meetings_->next_tick(), collectives_->next_tick()});
+    if (stacks_) next = std::min(next, stacks_->next_tick());
     if (link_) next = std::min(next, link_->next_pump());
     auto most = options_.times.heartbeat;
     if (gate_.streaming()) most = std::min(most, kStreaming);
     const bool awaiting = participant_->awaiting_outcome() ||
                           (coordinator_ && (coordinator_->awaiting_outcome() || meetings_->awaiting_ranks() ||
-                                            collectives_->awaiting_answers()));
+                                            collectives_->awaiting_answers() || stacks_->awaiting_answers()));
     if (awaiting && !options_.channel->rings()) most = std::min(most, kImpatient);
     if (next <= now) return milliseconds(0);
     if (next - now >= most) return most;
@@ -352,7 +363,7 @@ class Control::Impl {
       if (link_) link_->send({{"type", "settings"}, {"settings", std::move(data)}});
       return;
     }
-    if (topic == "comm_report") {
+    if (topic == "comm_report" || topic == "stacks") {
       if (link_) link_->send({{"type", topic}, {"report", std::move(data)}});
       return;
     }
@@ -378,6 +389,7 @@ class Control::Impl {
       participant_->beat(now);
     }
     if (type == "comm_report") collectives_->ask_patterns(now);
+    if (type == "stacks") stacks_->ask(line.value("rank", StackInquiries::kAll), now);
     if (type == "follow") follow(line.value("on", false));
     if (type == "publish") publish(line);
     if (type == "sync") gate_.set_sync(line.value("topics", Json::object()));
@@ -460,6 +472,7 @@ class Control::Impl {
   std::optional<Coordinator> coordinator_;
   std::optional<Meetings> meetings_;
   std::optional<CollectiveWatch> collectives_;
+  std::optional<StackInquiries> stacks_;
   std::optional<ConsoleLink> link_;
   std::int64_t steps_ = 0;
   Clock::duration time_limit_{0};

@@ -133,6 +133,10 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
                    {"total_ms", 2.0},
                    {"longest_ms", 1.5},
                    {"overdue", 1}}}}};
+  if (op == "stacks") {
+    stacks_asked.push_back(fields);
+    return stacks;
+  }
   if (op == "metrics") return metrics;
   if (op == "journal") return Json("at(12041, { log = { every = 10 } })\n");
   if (op == "orders") return Json(reports_);
