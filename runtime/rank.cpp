@@ -28,6 +28,7 @@
 #include "runtime/control/control.h"
 #include "runtime/control/fault.h"
 #include "runtime/control/schema_table.h"
+#include "runtime/control/stacks.h"
 #include "runtime/control/step_file.h"
 #include "runtime/metrics/rank_records.h"
 #include "runtime/orders_ahead.h"
@@ -70,6 +71,7 @@ void install_signal_handlers() {
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR2, &action, nullptr);
+  prepare_stacks();
 }
 
 void let_signals_reach(Control& control) {

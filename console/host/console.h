@@ -62,6 +62,7 @@ class Console {
   // rank_messages.cpp: what rank 0 says
   void rank_message(const Json& message);
   void begin(const Json& hello);
+  void stacks(const Json& report);
   void listen();
   const OrderBook::Entry& record(const Json& report);
   void order_report(const Json& report);
@@ -96,6 +97,7 @@ class Console {
   void op_set(Request& request);
   void op_status(Request& request);
   void op_comm_report(Request& request);
+  void op_stacks(Request& request);
   Json status_now() const;
   void op_store(Request& request);
   void op_subscribe(Request& request);
@@ -169,6 +171,14 @@ class Console {
   bool silence_told_ = false;  ///< to those who wait for an order, since rank 0 was last heard
   bool running_ = true;
   int exit_code_ = 0;
+
+  /// Rank 0 has been asked for stacks, and has answered once `report` isn't null.
+  struct Stacks {
+    Json report;
+    Clock::time_point asked;
+  };
+  static constexpr int kAllRanks = -1;
+  std::map<int, std::shared_ptr<Stacks>> stacks_;  ///< unanswered, by the rank asked for, or kAllRanks
 };
 
 struct Console::Operation {

@@ -19,6 +19,8 @@ void Console::rank_message(const Json& message) {
     automation_.status(message.value("status", none));
   } else if (type == "comm_report") {
     view_.comm_report(message.value("report", none), now_);
+  } else if (type == "stacks") {
+    stacks(message.value("report", none));
   } else if (type == "settings") {
     view_.settings(message.value("settings", none));
     for (auto& client : clients_)
@@ -44,6 +46,14 @@ void Console::rank_message(const Json& message) {
     happened("stop", message.value("result", Json()));
     event("run", {{"state", "ended"}, {"result", message.value("result", Json())}});
   }
+}
+
+void Console::stacks(const Json& report) {
+  const Json rank = report.value("rank", Json());
+  const auto asked = stacks_.find(rank.is_null() ? kAllRanks : rank.get<int>());
+  if (asked == stacks_.end()) return;
+  asked->second->report = report;
+  stacks_.erase(asked);
 }
 
 void Console::begin(const Json& hello) {

@@ -51,6 +51,7 @@ Result<void> check_topic(const std::string& topic) {
 const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_ping},
                                                          {"status", &Console::op_status},
                                                          {"comm_report", &Console::op_comm_report},
+                                                         {"stacks", &Console::op_stacks},
                                                          {"schema", &Console::op_schema},
                                                          {"get", &Console::op_get},
                                                          {"set", &Console::op_set},
@@ -80,6 +81,7 @@ const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_ord
                                                       {"wait_step", &Console::op_wait_step},
                                                       {"status", &Console::op_status},
                                                       {"comm_report", &Console::op_comm_report},
+                                                      {"stacks", &Console::op_stacks},
                                                       {"settings", &Console::op_get},
                                                       {"metrics", &Console::op_metrics},
                                                       {"orders", &Console::op_orders},
@@ -169,6 +171,34 @@ void Console::op_comm_report(Request& request) {
   wait.deadline = now_ + kRanksAnswer;
   wait.late = []() -> Result<Json> {
     return fail(ErrorKind::timed_out, "rank 0 doesn't answer; status() says what is known of it");
+  };
+  wait.answer = request.answer;
+  waits_.add(std::move(wait), now_);
+}
+
+/// Several who ask for the same are answered together.
+void Console::op_stacks(Request& request) {
+  const int ranks = view_.run().value("world_size", 1);
+  const int rank = request.message.value("rank", kAllRanks);
+  if (request.message.contains("rank") && (rank < 0 || rank >= ranks))
+    return request.answer(fail(
+        ErrorKind::usage, "there is no rank " + std::to_string(rank) + "; there " +
+                              (ranks == 1 ? "is only rank 0" : "are 0 to " + std::to_string(ranks - 1))));
+  std::shared_ptr<Stacks>& asked = stacks_[rank];
+  if (!asked || now_ - asked->asked > kRanksAnswer) {
+    asked = std::make_shared<Stacks>(Stacks{Json(), now_});
+    to_rank(rank == kAllRanks ? Json{{"type", "stacks"}} : Json{{"type", "stacks"}, {"rank", rank}});
+  }
+  Waits::Wait wait;
+  wait.owner = request.client.id;
+  wait.ready = [asked]() -> std::optional<Result<Json>> {
+    if (asked->report.is_null()) return std::nullopt;
+    return Result<Json>(asked->report);
+  };
+  wait.deadline = now_ + kRanksAnswer;
+  wait.late = []() -> Result<Json> {
+    return fail(ErrorKind::timed_out,
+                "rank 0 doesn't answer, and all stacks come by way of it; status() says what is known of it");
   };
   wait.answer = request.answer;
   waits_.add(std::move(wait), now_);

@@ -15,6 +15,13 @@ Json all_ranks(lua_State* state) {
 }
 
 int ranks_index(lua_State* state) {
+  if (lua_type(state, 2) == LUA_TSTRING) {
+    const std::string name = string_argument(state, 2);
+    if (name != "stacks")
+      throw ScriptError("there is no ranks." + name + "; there are ranks[0], #ranks and ranks.stacks()");
+    lua_pushcfunction(state, bound<ranks_stacks>);
+    return 1;
+  }
   const Json ranks = all_ranks(state);
   const lua_Integer wanted = number_in_brackets(state, "ranks[0]");
   for (const auto& rank : ranks) {

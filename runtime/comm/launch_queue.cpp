@@ -1,6 +1,7 @@
 #include "runtime/comm/launch_queue.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <chrono>
 
@@ -83,6 +84,7 @@ struct LaunchQueue::Shared {
 LaunchQueue::LaunchQueue(Ledger& ledger, const Progress& progress)
     : ledger_(ledger), progress_(progress), shared_(std::make_shared<Shared>(ledger)) {
   thread_ = std::thread(serve, shared_);
+  pthread_setname_np(thread_.native_handle(), "comm");
 }
 
 LaunchQueue::~LaunchQueue() {

@@ -146,6 +146,12 @@ void Control::Impl::watch_collectives() {
                                                        std::chrono::system_clock::now());
                                               },
                                               options_.times, &*advice_});
+  stacks_.emplace(StackInquiries::Parts{
+      *run_status_, world_size, [this](int to, const Json& message) { options_.channel->send(to, message); },
+      [this](const std::string& topic, Json data) {
+        report(topic, std::move(data), std::chrono::system_clock::now());
+      },
+      options_.times});
 }
 
 void Control::Impl::send_all(const Json& message) {
@@ -195,6 +201,7 @@ void Control::Impl::handle_messages(Clock::time_point now, int most) {
       coordinator_->handle(message->source, message->body, now);
       meetings_->handle(message->source, message->body, now);
       collectives_->handle(message->source, message->body, now);
+      stacks_->handle(message->source, message->body, now);
     }
     if (message->source == 0) participant_->handle(message->body);
     if (coordinator_ && message->source == 0 && message->body["t"] == message::kBeat)
@@ -294,6 +301,7 @@ void Control::Impl::handle_stop_request() {
 }
 
 void Control::Impl::tick_rank_zero(Clock::time_point now) {
+  stacks_->tick(now);
   if (recovering_) {
     coordinator_->tick(now);
     return;
@@ -313,12 +321,13 @@ milliseconds Control::Impl::sleep() const {
   auto next = participant_->next_tick();
   if (coordinator_)
     next = std::min({next, coordinator_->next_tick(), meetings_->next_tick(), collectives_->next_tick()});
+  if (stacks_) next = std::min(next, stacks_->next_tick());
   if (link_) next = std::min(next, link_->next_pump());
   auto most = options_.times.heartbeat;
   if (gate_.streaming()) most = std::min(most, kStreaming);
   const bool awaiting = participant_->awaiting_outcome() ||
                         (coordinator_ && (coordinator_->awaiting_outcome() || meetings_->awaiting_ranks() ||
-                                          collectives_->awaiting_answers()));
+                                          collectives_->awaiting_answers() || stacks_->awaiting_answers()));
   if (awaiting && !options_.channel->rings()) most = std::min(most, kImpatient);
   if (next <= now) return milliseconds(0);
   if (next - now >= most) return most;

@@ -23,7 +23,7 @@ void Control::Impl::report(const std::string& topic, Json data, WallTime time, s
     if (link_) link_->send({{"type", "settings"}, {"settings", std::move(data)}});
     return;
   }
-  if (topic == "comm_report") {
+  if (topic == "comm_report" || topic == "stacks") {
     if (link_) link_->send({{"type", topic}, {"report", std::move(data)}});
     return;
   }
@@ -51,6 +51,7 @@ void Control::Impl::on_console(const Json& line) {
     participant_->beat(now);
   }
   if (type == "comm_report") collectives_->ask_patterns(now);
+  if (type == "stacks") stacks_->ask(line.value("rank", StackInquiries::kAll), now);
   if (type == "follow") follow(line.value("on", false));
   if (type == "publish") publish(line);
   if (type == "sync") gate_.set_sync(line.value("topics", Json::object()));

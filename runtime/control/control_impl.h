@@ -24,6 +24,7 @@
 #include "runtime/control/participant.h"
 #include "runtime/control/recovery.h"
 #include "runtime/control/run_status.h"
+#include "runtime/control/stack_inquiries.h"
 
 namespace footplate {
 
@@ -146,6 +147,7 @@ class Control::Impl {
   std::optional<Meetings> meetings_;
   std::optional<Advice> advice_;
   std::optional<CollectiveWatch> collectives_;
+  std::optional<StackInquiries> stacks_;
   std::optional<ConsoleLink> link_;
   std::chrono::duration<double> hard_limit_{0};
   std::set<int> killed_;  ///< process ids

@@ -14,10 +14,10 @@ namespace footplate {
 ///   abort    ticket
 ///   cancel   order, call                   give up a running call
 ///   finish                                 all are at the end
-///   die      rank, pid, host               that rank is stuck: it kills itself, or is killed by one beside
-///   it met      ticket, error?                all have come to that meeting; with `error` nobody goes on
-///   from it inquire  what                          `ledger` or `patterns`: answered by a message of that
-///   name
+///   die      rank, pid, host               that rank is stuck: it kills itself, or its neighbours kill it
+///   met      ticket, error?                all have come to that meeting; with `error` nobody goes on
+///   inquire  what                          `ledger`, `patterns`, `stacks`: answered by one of that name
+///   rejoin   generation, step, …           once all stand: how they go on; `impossible`: that they can't
 /// to rank 0
 ///   prepared ticket, error?
 ///   fenced   ticket, step                  the first step not begun
@@ -30,9 +30,9 @@ namespace footplate {
 ///   overdue  sequence, limit_s, over?, …   the watchdog's finding; `over`: it has ended after all
 ///   ledger   newest, entries               the last collectives of this rank
 ///   patterns patterns                      what it has counted of them
+///   stacks   threads                       where its threads are (stacks.h)
 ///   stop     reason, resumable             a signal reached this rank
-///   standing generation, step, …           after a loss: where this rank stands (recovery.h), answered by
-///   rejoin   generation, step, …           to all: how they go on; `impossible`: that they can't
+///   standing generation, step, …           after a loss: where this rank stands (recovery.h)
 ///   bye                                    sends no more
 namespace message {
 inline constexpr auto kPrepare = "prepare";
@@ -56,6 +56,7 @@ inline constexpr auto kArrived = "arrived";
 inline constexpr auto kOverdue = "overdue";
 inline constexpr auto kLedger = "ledger";
 inline constexpr auto kPatterns = "patterns";
+inline constexpr auto kStacks = "stacks";
 inline constexpr auto kStanding = "standing";
 inline constexpr auto kRejoin = "rejoin";
 inline constexpr auto kBye = "bye";

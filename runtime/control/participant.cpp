@@ -8,6 +8,7 @@
 
 #include "runtime/control/inquiry.h"
 #include "runtime/control/messages.h"
+#include "runtime/control/stacks.h"
 
 namespace footplate {
 namespace {
@@ -61,7 +62,7 @@ void Participant::handle(const Json& message) {
   if (type == message::kAbort) abort(message);
   if (type == message::kCancel) parts_.gate.cancel(message.at("order"), message.at("call"));
   if (type == message::kFinish) parts_.gate.finish();
-  if (type == message::kInquire && parts_.ledger != nullptr) inquire(message);
+  if (type == message::kInquire) inquire(message);
   if (type == message::kDie) kill_if_here(message);
   if (type == message::kMet) {
     meeting_ = false;
@@ -81,6 +82,9 @@ void Participant::kill_if_here(const Json& message) const {
 
 void Participant::inquire(const Json& message) {
   Json reply;
+  if (message.at("what") == message::kStacks)
+    return answer({{"t", message::kStacks}, {"threads", stacks_to_json(take_stacks())}});
+  if (parts_.ledger == nullptr) return;
   if (message.at("what") == "ledger") {
     reply = ledger_to_json(*parts_.ledger);
     reply["t"] = message::kLedger;

@@ -52,6 +52,9 @@ class RunStatus {
   /// is silent: "rank 3: step 812, all_reduce #4471, last heard 3.2 s ago".
   std::string whom(const std::vector<int>& ranks, Clock::time_point now) const;
 
+  /// How long ago this rank was last heard of.
+  double silent_s(int rank, Clock::time_point now) const;
+
   /// `status` without `run`, `started`, `steps` and `orders`, which the caller knows.
   Json to_json(std::int64_t steps, Clock::time_point now) const;
 
@@ -68,7 +71,6 @@ class RunStatus {
   std::optional<int> missing_rank(double age_s, std::uint64_t& sequence) const;
   std::string describe(int rank, Clock::time_point now) const;
   Clock::time_point sent(const Json& beat, Clock::time_point now) const;
-  double silent_s(int rank, Clock::time_point now) const;
   double step_ms() const;
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -69,6 +70,7 @@ std::uint64_t LinePrinter::dropped() const {
 }
 
 void LinePrinter::work() {
+  pthread_setname_np(pthread_self(), "printer");
   block_sigpipe();
   bool reader = descriptor_ >= 0;
   for (;;) {

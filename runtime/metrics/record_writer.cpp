@@ -1,5 +1,7 @@
 #include "runtime/metrics/record_writer.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -105,6 +107,7 @@ bool RecordWriter::due() const {
 }
 
 void RecordWriter::work() {
+  pthread_setname_np(pthread_self(), "records");
   std::unique_lock lock(mutex_);
   for (;;) {
     wanted_.wait(lock, [this] { return due() || !queued_.metrics.empty(); });

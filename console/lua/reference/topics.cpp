@@ -36,6 +36,9 @@ constexpr std::array kApi = {
     Topic{"metrics",
           "metrics[\"train/loss\"] or metrics.loss: the latest value of a metric; metrics() has all of them"},
     Topic{"ranks", "ranks[0]: one rank; #ranks is their number; for rank, it in pairs(ranks)"},
+    Topic{"ranks.stacks",
+          "ranks.stacks(): where every thread of every rank is, frame by frame, also while training hangs; "
+          "ranks.stacks(2) of one rank"},
     Topic{"run",
           "run.wait{ step = 30000 } waits until then, also event = \"eval\", seconds = 60; "
           "run.stop_when(function(m) … end); "

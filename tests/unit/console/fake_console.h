@@ -36,6 +36,8 @@ class FakeConsole final : public lua::ConsoleLink {
   std::vector<Json> others;  ///< reports of orders that others gave
   Json store = Json::object();
   Json metrics = Json::object();
+  Json stacks = {{"rank", nullptr}, {"ranks", Json::array()}};  ///< what ranks.stacks() gets
+  std::vector<Json> stacks_asked;
   Json status = {{"run", "kjv-3"}, {"state", "running"}, {"step", 812}, {"ranks", Json::array()}};
 
   Result<Json> ask(std::string_view op, Json fields, const Note& note) override;

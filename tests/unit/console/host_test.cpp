@@ -30,6 +30,35 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
+/// Rank 0 is asked once for all who ask for the same meanwhile, by whatever role.
+TEST(Host, StacksComeFromTheRanks) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path(), {"--role", "view"});
+  TestClient one(rank0.socket()), other(rank0.socket());
+  const int first = one.send({{"op", "stacks"}}), second = one.send({{"op", "stacks"}, {"rank", 7}});
+  ASSERT_TRUE(eventually([&] { return rank0.lines("stacks").size() == 2; }));
+  EXPECT_EQ(rank0.lines("stacks")[0], (Json{{"type", "stacks"}}));
+  EXPECT_EQ(rank0.lines("stacks")[1], (Json{{"type", "stacks"}, {"rank", 7}}));
+  const int third = other.send({{"op", "stacks"}, {"rank", 7}});
+  EXPECT_EQ(other.ask({{"op", "ping"}})["type"], "result") << "the console has read the one before, too";
+  const Json of_7 = {{"rank", 7}, {"ranks", {{{"rank", 7}, {"threads", Json::array()}}}}};
+  rank0.send({{"type", "stacks"}, {"report", of_7}});
+  EXPECT_EQ(one.answer(second)["value"], of_7);
+  EXPECT_EQ(other.answer(third)["value"], of_7);
+  EXPECT_EQ(one.answer(first)["error"]["kind"], "timed_out") << "nobody has answered for all";
+  EXPECT_EQ(rank0.lines("stacks").size(), 2U);
+  const Json all = {{"rank", nullptr}, {"ranks", Json::array()}};
+  rank0.send({{"type", "stacks"}, {"report", all}});  // too late, for nobody
+  const int again = one.send({{"op", "stacks"}});
+  ASSERT_TRUE(eventually([&] { return rank0.lines("stacks").size() == 3; }));
+  rank0.send({{"type", "stacks"}, {"report", all}});
+  EXPECT_EQ(one.answer(again)["value"], all);
+  for (const int rank : {-1, 8})
+    EXPECT_THAT(one.ask({{"op", "stacks"}, {"rank", rank}})["error"]["message"],
+                HasSubstr("there is no rank " + std::to_string(rank) + "; there are 0 to 7"));
+  EXPECT_EQ(one.ask({{"op", "stacks"}, {"rank", "all"}})["error"]["kind"], "usage");
+}
+
 TEST(Host, HelloAndOperations) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path());

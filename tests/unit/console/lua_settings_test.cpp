@@ -66,6 +66,31 @@ TEST_F(LuaSettings, CommReportIsATableThatPrints) {
   EXPECT_TRUE(console.orders.empty());
 }
 
+TEST_F(LuaSettings, RanksStacksIsDataThatPrints) {
+  const Json frames = {"poll (libc.so.6)", "footplate::Trainer::run(…)"};
+  const auto thread = [&](const char* name, int tid) {
+    return Json{{"name", name}, {"tid", tid}, {"state", "sleeping"}, {"frames", frames}};
+  };
+  Json deaf = {{"name", "deaf"}, {"tid", 9}, {"state", "disk sleep"}, {"frames", Json::array()}};
+  deaf["note"] = "doesn't answer, in the kernel at io_schedule";
+  console.stacks["ranks"] = {
+      {{"rank", 0}, {"threads", {thread("training", 5), thread("pool", 6), thread("pool", 7), deaf}}},
+      {{"rank", 1}, {"threads", Json::array()}, {"silent_s", 3.25}, {"text", "step 5, forward, 3.3 s"}}};
+  EXPECT_EQ(text_of("ranks.stacks()"),
+            "rank 0\n"
+            "  training (5, sleeping)\n    poll (libc.so.6)\n    footplate::Trainer::run(…)\n"
+            "  pool (6, sleeping), and 1 more there\n    poll (libc.so.6)\n    footplate::Trainer::run(…)\n"
+            "  deaf (9, disk sleep): doesn't answer, in the kernel at io_schedule\n"
+            "rank 1 doesn't answer, last heard of 3.2 s ago: step 5, forward, 3.3 s");
+  EXPECT_EQ(text_of("return ranks.stacks()[1].threads[3].frames[2]"), "footplate::Trainer::run(…)");
+  EXPECT_EQ(console.run("return ranks.stacks()").value, console.stacks["ranks"]);
+  text_of("ranks.stacks(1)");
+  EXPECT_EQ(console.stacks_asked.front(), Json::object());
+  EXPECT_EQ(console.stacks_asked.back(), (Json{{"rank", 1}}));
+  EXPECT_THAT(error_of("ranks.stack()"), HasSubstr("there are ranks[0], #ranks and ranks.stacks()"));
+  EXPECT_THAT(error_of("ranks.stacks('all')"), HasSubstr("number expected"));
+}
+
 TEST_F(LuaSettings, ComputedAndFixedSayWhatToDo) {
   EXPECT_THAT(error_of("optim.lr = 1e-4"), HasSubstr("set sched.base_lr or optim.lr_scale"));
   EXPECT_THAT(error_of("model.width = 1"), HasSubstr("fixed for the life of a run"));

@@ -46,6 +46,7 @@ TEST(Completion, ActionsFunctionsAndLua) {
   EXPECT_THAT(texts("ckpt.s"), ElementsAre("ckpt.save"));
   EXPECT_THAT(texts("und"), ElementsAre("undo"));
   EXPECT_THAT(texts("run.w"), ElementsAre("run.wait"));
+  EXPECT_THAT(texts("ranks.s"), ElementsAre("ranks.stacks"));
   EXPECT_THAT(texts("string.gm"), ElementsAre("string.gmatch"));
 }
 

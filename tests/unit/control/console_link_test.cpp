@@ -74,6 +74,27 @@ TEST_F(ConsoleLinkTest, StartsItAloneInASessionWithOneDescriptor) {
   EXPECT_EQ(log, "fake console 1");
 }
 
+TEST_F(ConsoleLinkTest, TellsTheStacksOfTheRanksItAsksFor) {
+  SimRun run(options_);
+  EXPECT_FALSE(wait_until_told(1, "hello").is_null());
+  run.send({{"type", "stacks"}});
+  const Json all = wait_until_told(1, "stacks")["report"];
+  EXPECT_TRUE(all["rank"].is_null());
+  ASSERT_EQ(all["ranks"].size(), 2U);
+  for (const Json& rank : all["ranks"]) {
+    std::string text;
+    for (const Json& thread : rank["threads"])
+      if (thread["name"] == "control") text += thread["frames"].dump();
+    EXPECT_THAT(text, HasSubstr("footplate::Control::Impl::loop()"));
+  }
+  run.send({{"type", "stacks"}, {"rank", 1}});
+  const auto of_one = [](const Json& line) { return line["report"]["rank"] == 1; };
+  const Json one = wait_until_told(1, "stacks", of_one)["report"];
+  ASSERT_EQ(one["ranks"].size(), 1U);
+  EXPECT_EQ(one["ranks"][0]["rank"], 1);
+  run.stop();
+}
+
 TEST_F(ConsoleLinkTest, TakesItsOrdersAndTellsTheirReports) {
   plan("order");
   SimRun run(options_);
