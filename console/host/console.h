@@ -98,6 +98,8 @@ class Console {
   void op_status(Request& request);
   void op_comm_report(Request& request);
   void op_stacks(Request& request);
+  void op_drop(Request& request);
+  bool knows_rank(Request& request, int rank);
   Json status_now() const;
   void op_store(Request& request);
   void op_subscribe(Request& request);

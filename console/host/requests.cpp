@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds kFresh{100};            ///< a younger statu
 constexpr std::chrono::milliseconds kRankAnswers{100};      ///< else rank 0 is silent, and so it is said
 constexpr std::chrono::milliseconds kBusyRankAnswers{300};  ///< where only other processes may hold it up
 
+constexpr std::chrono::seconds kDropTakes{30};
 constexpr std::chrono::seconds kRanksAnswer{3};  ///< more than rank 0 waits for the others
 
 std::optional<double> timeout_of(const Json& message) {
@@ -52,6 +53,7 @@ const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_p
                                                          {"status", &Console::op_status},
                                                          {"comm_report", &Console::op_comm_report},
                                                          {"stacks", &Console::op_stacks},
+                                                         {"drop", &Console::op_drop},
                                                          {"schema", &Console::op_schema},
                                                          {"get", &Console::op_get},
                                                          {"set", &Console::op_set},
@@ -82,6 +84,7 @@ const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_ord
                                                       {"status", &Console::op_status},
                                                       {"comm_report", &Console::op_comm_report},
                                                       {"stacks", &Console::op_stacks},
+                                                      {"drop", &Console::op_drop},
                                                       {"settings", &Console::op_get},
                                                       {"metrics", &Console::op_metrics},
                                                       {"orders", &Console::op_orders},
@@ -178,12 +181,8 @@ void Console::op_comm_report(Request& request) {
 
 /// Several who ask for the same are answered together.
 void Console::op_stacks(Request& request) {
-  const int ranks = view_.run().value("world_size", 1);
   const int rank = request.message.value("rank", kAllRanks);
-  if (request.message.contains("rank") && (rank < 0 || rank >= ranks))
-    return request.answer(fail(
-        ErrorKind::usage, "there is no rank " + std::to_string(rank) + "; there " +
-                              (ranks == 1 ? "is only rank 0" : "are 0 to " + std::to_string(ranks - 1))));
+  if (request.message.contains("rank") && !knows_rank(request, rank)) return;
   std::shared_ptr<Stacks>& asked = stacks_[rank];
   if (!asked || now_ - asked->asked > kRanksAnswer) {
     asked = std::make_shared<Stacks>(Stacks{Json(), now_});
@@ -199,6 +198,45 @@ void Console::op_stacks(Request& request) {
   wait.late = []() -> Result<Json> {
     return fail(ErrorKind::timed_out,
                 "rank 0 doesn't answer, and all stacks come by way of it; status() says what is known of it");
+  };
+  wait.answer = request.answer;
+  waits_.add(std::move(wait), now_);
+}
+
+/// Answers with an error where there is no such rank now.
+bool Console::knows_rank(Request& request, int rank) {
+  const int ranks = view_.status_at(now_).value("world_size", view_.run().value("world_size", 1));
+  if (rank >= 0 && rank < ranks) return true;
+  request.answer(
+      fail(ErrorKind::usage, "there is no rank " + std::to_string(rank) + "; there " +
+                                 (ranks == 1 ? "is only rank 0" : "are 0 to " + std::to_string(ranks - 1))));
+  return false;
+}
+
+/// Not an order: the rank that is meant couldn't agree to one. Answered once the world has become smaller.
+void Console::op_drop(Request& request) {
+  const int rank = request.message.value("rank", kAllRanks);
+  if (request.client.role < Role::admin)
+    return request.answer(fail(ErrorKind::refused, "dropping a rank needs the role admin"));
+  if (!knows_rank(request, rank)) return;
+  if (rank == 0)
+    return request.answer(
+        fail(ErrorKind::refused,
+             "rank 0 leads the run and isn't dropped from here; footplate stop --now ends all of it"));
+  to_rank({{"type", "drop"}, {"rank", rank}, {"user", request.client.user}});
+  const int before = view_.status_at(now_).value("world_size", 1);
+  Waits::Wait wait;
+  wait.owner = request.client.id;
+  wait.ready = [this, rank, before]() -> std::optional<Result<Json>> {
+    const int now = view_.status_at(now_).value("world_size", before);
+    if (now >= before) return std::nullopt;
+    return Result<Json>(Json{{"rank", rank}, {"world_size", now}});
+  };
+  wait.deadline = now_ + kDropTakes;
+  wait.late = [rank]() -> Result<Json> {
+    return fail(ErrorKind::timed_out,
+                "rank " + std::to_string(rank) +
+                    " was told to die, and the others haven't gone on yet; status() says more");
   };
   wait.answer = request.answer;
   waits_.add(std::move(wait), now_);

@@ -96,13 +96,18 @@ void Session::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders
       text += (text.empty() ? "" : "\n") + question;
   if (text.empty()) return;
   const Settings before = greeting_.settings;
-  const Waiting waiting(now_->clock);
-  if (!ask("wait_answer", {{"text", text}}).value("yes", false))
-    throw ScriptError("not confirmed, nothing changed", ErrorKind::refused);
+  confirm(text);
   // What was asked about is what is sent: not where somebody has changed it meanwhile.
   for (const auto& order : orders)
     for (Change& change : order->order.changes)
       if (!order->order.at_step && !change.expect) change.expect = before.value(change.name);
+}
+
+void Session::confirm(const std::string& text) {
+  if (!now_->asks) return;
+  const Waiting waiting(now_->clock);
+  if (!ask("wait_answer", {{"text", text}}).value("yes", false))
+    throw ScriptError("not confirmed, nothing changed", ErrorKind::refused);
 }
 
 void Session::send(StagedOrder& order) {

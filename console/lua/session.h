@@ -155,6 +155,9 @@ class Session {
   /// Brings order.report up to date.
   void refresh(StagedOrder& order);
 
+  /// Where a person sits at the client: asks, and throws ScriptError where the answer is no.
+  void confirm(const std::string& text);
+
   void remember_error(const std::string& message, ErrorKind kind) { now_->last_error = {kind, message}; }
 
  private:

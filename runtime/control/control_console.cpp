@@ -51,6 +51,7 @@ void Control::Impl::on_console(const Json& line) {
     participant_->beat(now);
   }
   if (type == "comm_report") collectives_->ask_patterns(now);
+  if (type == "drop") drop(line.value("rank", 0), line.value("user", ""), now);
   if (type == "stacks") stacks_->ask(line.value("rank", StackInquiries::kAll), now);
   if (type == "follow") follow(line.value("on", false));
   if (type == "publish") publish(line);

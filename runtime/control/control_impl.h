@@ -85,6 +85,7 @@ class Control::Impl {
 
   void enforce_hard_limit(Clock::time_point now);
   void kill(const RunStatus::Stuck& stuck, const std::string& why);
+  void drop(int rank, const std::string& user, Clock::time_point now);
   /// The ranks' states differ: what guard.on_mismatch says.
   void on_difference(const Json& differing, Clock::time_point now);
   void note_repair(const Json& call);

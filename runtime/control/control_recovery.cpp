@@ -149,6 +149,11 @@ void Control::Impl::on_rejoin(const Json& verdict) {
   if (options_.channel->rank() != 0) lost_ranks_.clear();
 }
 
+void Control::Impl::drop(int rank, const std::string& user, Clock::time_point now) {
+  if (rank <= 0 || rank >= options_.channel->world_size()) return;
+  kill(run_status_->who(rank, now), "by comm.drop() of " + user);
+}
+
 void Control::Impl::on_difference(const Json& differing, Clock::time_point now) {
   const std::int64_t step = differing.at("step");
   const auto odd = differing.at("ranks").get<std::vector<int>>();

@@ -205,8 +205,12 @@ std::optional<RunStatus::Stuck> RunStatus::stuck(std::chrono::duration<double> l
   if (!found) found = missing_rank(limit.count(), sequence);
   if (!found || *found == 0 || at(*found).beat.value("phase", "") == to_string(Phase::saving))
     return std::nullopt;
-  const Json& beat = at(*found).beat;
-  return Stuck{*found, beat.value("pid", 0), beat.value("host", ""), describe(*found, now)};
+  return who(*found, now);
+}
+
+RunStatus::Stuck RunStatus::who(int rank, Clock::time_point now) const {
+  const Json& beat = at(rank).beat;
+  return {rank, beat.value("pid", 0), beat.value("host", ""), describe(rank, now)};
 }
 
 double RunStatus::step_ms() const {

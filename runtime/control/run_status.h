@@ -41,6 +41,8 @@ class RunStatus {
     std::string host;
     std::string text;  ///< "rank 2: step 812, reduce after all_reduce #4471, 4.6 s"
   };
+  /// Any rank, so described.
+  Stuck who(int rank, Clock::time_point now) const;
   /// A rank that was silent, or that the others have waited for in a collective, for longer than `limit`. Not
   /// one that saves, nor rank 0 itself.
   std::optional<Stuck> stuck(std::chrono::duration<double> limit, Clock::time_point now) const;

@@ -150,6 +150,22 @@ def test_a_stopped_rank_is_killed_past_the_hard_limit():
         nothing_left(run)
 
 
+def test_a_rank_is_dropped_by_hand():
+    with Run([*QUICK, "train.steps=1000000"], ranks=3) as run:
+        run.wait_for_step(20).close()
+        os.kill(run.pids()[1], signal.SIGSTOP)
+        dropped = run.exec("comm.drop(1)")
+        assert dropped.returncode == 0 and "rank 1 is gone" in dropped.stdout + dropped.stderr, dropped
+        event = wait_for_loss(run, 1)
+        assert event["ranks"] == [1] and event["world_size"] == 2, event
+        assert "killed by comm.drop() of" in run.output(), run.output()
+        for code, said in (("comm.drop(2)", "there is no rank 2; there are 0 to 1"), ("comm.drop(0)", "rank 0 leads the run")):
+            refused = run.exec(code)
+            assert refused.returncode != 0 and said in refused.stderr, refused
+        stop(run)
+        assert run.finish() == 0, run.output()
+
+
 def test_on_loss_stop_ends_resumable():
     with Run([*QUICK, "train.steps=1000000", "comm.on_loss=stop"], ranks=3) as run:
         run.wait_for_step(20).close()
@@ -216,5 +232,5 @@ def test_rank_0_dies_at_random_moments():
 if __name__ == "__main__":
     main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
           test_later_steps_are_those_of_a_smaller_world, test_a_stopped_rank_is_named_and_waited_for,
-          test_a_stopped_rank_is_killed_past_the_hard_limit, test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
+          test_a_stopped_rank_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand, test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
           test_rank_0_dies_at_random_moments])

@@ -54,6 +54,10 @@ constexpr std::array kLuaNames = {
           "= 60; seconds = 60"},
     Topic{"run.stop_when",
           "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end): a rule that ends the run"},
+    Topic{"comm.drop",
+          "comm.drop(3): kills rank 3, which is stuck; the others go on with fewer (comm.on_loss). { force = "
+          "true } "
+          "as a second argument: without a question"},
     Topic{
         "comm.report",
         "comm.report(): the collectives of each rank so far, by operation and size: how many, how long, how "

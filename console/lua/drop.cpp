@@ -1,0 +1,24 @@
+#include "console/lua/api.h"
+#include "console/lua/bind.h"
+#include "console/lua/session.h"
+
+// comm.drop(rank): kills a rank that is stuck, at once; no order, which that rank would have to agree to.
+
+namespace footplate::lua {
+
+int comm_drop(lua_State* state) {
+  Session& session = session_of(state);
+  const lua_Integer rank = luaL_checkinteger(state, 1);
+  const bool forced =
+      lua_istable(state, 2) && lua_getfield(state, 2, "force") != LUA_TNIL && lua_toboolean(state, -1) != 0;
+  if (session.activity().mode == Activity::Mode::registering) return 0;
+  session.commit();
+  if (!forced)
+    session.confirm("comm.drop(" + std::to_string(rank) +
+                    ") kills that rank; the others go on with fewer, or end (comm.on_loss)");
+  session.ask("drop", {{"rank", rank}});
+  session.talk("rank " + std::to_string(rank) + " is gone");
+  return 0;
+}
+
+}  // namespace footplate::lua
