@@ -441,7 +441,9 @@ class Rank {
 
   /// An error before the first step, the same on all ranks: rank 0 says it once.
   int refuse(const Error& error) {
-    const int code = static_cast<int>(exit_code_for(error.kind));
+    // A rank that was lost before the first step leaves nothing to go on from.
+    const int code =
+        static_cast<int>(error.kind == ErrorKind::lost ? ExitCode::failed : exit_code_for(error.kind));
     if (!session_ || session_->rank() == 0) {
       std::fprintf(stderr, "footplate: %s\n", error.message.c_str());
       const Json result = {{"code", code},
