@@ -135,7 +135,7 @@ def test_apply_raises_the_deadline_by_an_order_of_its_own():
         journal = (run.directory / "journal.lua").read_text()
         assert f"-- order {applied['id']} · footplate · footplate · " in journal, journal
         assert "went past comm.timeout_s (0.5 s) at 3 steps" in journal and "comm = { timeout_s = " in journal, journal
-        assert f"comm.timeout_s 0.5 -> {moved['after']}, applied at step" in run.output(), run.output()
+        assert f"comm.timeout_s 0.5 -> {moved['after']:g}, applied at step" in run.output(), run.output()
         undone = run.exec("undo()")
         assert undone.returncode == 3 and "comm.timeout_s = 0.5" in undone.stderr, undone
         assert run.exec("comm.timeout_s = 0.7").returncode == 0

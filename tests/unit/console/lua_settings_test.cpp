@@ -174,12 +174,20 @@ TEST_F(LuaSettings, HelpIsMadeFromTheSchema) {
             "every batches");
 }
 
+TEST_F(LuaSettings, ARankIsDroppedAtOnce) {
+  EXPECT_FALSE(console.run("comm.drop(3)").error);
+  EXPECT_THAT(console.talk, HasSubstr("rank 3 is gone"));
+  ASSERT_EQ(console.dropped.size(), 1U);
+  EXPECT_EQ(console.dropped[0]["rank"], 3);
+  EXPECT_THAT(error_of("comm.drop('three')"), HasSubstr("number expected"));
+}
+
 TEST_F(LuaSettings, ViewsReadTheLatest) {
   console.status["ranks"] = {{{"rank", 0}, {"step", 812}}, {{"rank", 1}, {"step", 811}}};
   console.metrics = {{"train/loss", 2.5}, {"eval/loss", 2.25}, {"perf/step_ms", 40}};
   EXPECT_EQ(text_of("return ranks[1].step, #ranks"), "811\n2");
   EXPECT_THAT(error_of("return ranks[2]"), HasSubstr("there is no rank 2"));
-  EXPECT_THAT(error_of("return ranks.x"), HasSubstr("as in ranks[0], not x"));
+  EXPECT_THAT(error_of("return ranks.x"), HasSubstr("there is no ranks.x; there are ranks[0]"));
   for (const char* walk : {"pairs", "ipairs"})
     EXPECT_EQ(text_of("local t = {} for rank, it in " + std::string(walk) +
                       "(ranks) do t[#t + 1] = rank .. ' at ' .. it.step end return table.concat(t, ', ')"),
