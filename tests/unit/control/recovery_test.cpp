@@ -184,15 +184,17 @@ class RecoveryRun {
       std::this_thread::yield();
       if (std::chrono::steady_clock::now() < deadline) continue;
       for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-        std::cerr << "rank " << rank << (world.is_dead(static_cast<int>(rank)) ? " (dead)" : "") << " at step "
-                  << ranks[rank]->now() << " given up: " << ranks[rank]->given_up << "\n  "
+        std::cerr << "rank " << rank << (world.is_dead(static_cast<int>(rank)) ? " (dead)" : "")
+                  << " at step " << ranks[rank]->now() << " given up: " << ranks[rank]->given_up << "\n  "
                   << ranks[rank]->control().status() << "\n";
       for (const auto& [topic, data] : reports_) std::cerr << topic << " " << data << "\n";
       std::abort();
     }
   }
   void join() {
-    await([&] { return std::all_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank->ended(); }); });
+    await([&] {
+      return std::all_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank->ended(); });
+    });
     for (auto& rank : ranks) rank->join();
   }
   std::vector<Json> reports(const std::string& topic) {
@@ -331,7 +333,8 @@ void storm(std::uint64_t seed) {
   run.order(number, {{"calls", {{{"action", "eval.now"}, {"arguments", Json::object()}}}}});
   const auto called = [&] {
     const auto calls = run.reports("call");
-    return std::any_of(calls.begin() + before, calls.end(), [](const Json& call) { return call["state"] == "done"; });
+    return std::any_of(calls.begin() + before, calls.end(),
+                       [](const Json& call) { return call["state"] == "done"; });
   };
   run.await(called);
   run.order(number + 1, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
