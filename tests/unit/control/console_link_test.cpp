@@ -85,7 +85,7 @@ TEST_F(ConsoleLinkTest, TellsTheStacksOfTheRanksItAsksFor) {
     std::string text;
     for (const Json& thread : rank["threads"])
       if (thread["name"] == "control") text += thread["frames"].dump();
-    EXPECT_THAT(text, HasSubstr("footplate::Control::Impl::loop()"));
+    EXPECT_THAT(text, HasSubstr("footplate::Participant::handle("));
   }
   run.send({{"type", "stacks"}, {"rank", 1}});
   const auto of_one = [](const Json& line) { return line["report"]["rank"] == 1; };
