@@ -101,8 +101,12 @@ def test_later_steps_are_those_of_a_smaller_world():
         client = connect(run)
         client.ask("call", action="ckpt.save", arguments={"tag": "after"})
         client.close()
-        path = wait_until(lambda: next(iter((run.directory / "checkpoints" / "main").glob("*after*/manifest.json")), None), 20,
+        path = wait_until(lambda: next(iter((run.directory / "checkpoints" / "main").glob("step-*-after/manifest.json")), None), 20,
                           "the checkpoint").parent
+        saved = int(path.name.split("-")[1])
+        client = connect(run)
+        wait_until(lambda: client.ask("status")["step"] > saved + 30, 20, "steps after it")
+        client.close()
         stop(run)
         assert run.finish() == 0
         end = run.result()["step"]
