@@ -182,7 +182,7 @@ def test_the_odd_rank_is_named():
 
 
 def test_the_odd_rank_is_repaired_from_the_majority():
-    with Run([*SMALL, "train.steps=60", "eval.every=0", "guard.check_every=3", "guard.on_mismatch=repair"], ranks=3, config="kjv",
+    with Run([*SMALL, "train.steps=1500", "eval.every=0", "guard.check_every=3", "guard.on_mismatch=repair"], ranks=3, config="kjv",
              env={"FOOTPLATE_FAULT": "flip_bit:rank=1:step=15"}) as run:
         assert run.finish(300) == 0, run.output()
         warned = [event["data"]["step"] for event in run.lines("events.jsonl")
