@@ -94,8 +94,10 @@ def test_status_and_log_tell_whom_a_start_waits_for():
         def ask(*words):
             return subprocess.run([run.program, *words, str(run.directory)], capture_output=True, text=True, timeout=60, check=False,
                                   env=run.environment)
-        wait_until(lambda: "waiting for rank 1 of 3" in ask("status").stdout, 60, "the rank to be named")
-        shown = ask("status").stdout
+        def named():
+            shown = ask("status").stdout
+            return shown if "waiting for rank 1 of 3" in shown and "before MPI starts" in shown else ""
+        shown = wait_until(named, 60, "the rank to be named, and where it is")
         assert "· starting · step 0" in shown and host() in shown and "before MPI starts" in shown and "launcher.log" in shown, shown
         log = ask("log")
         assert log.returncode == 0 and "starting for" in log.stderr and "waiting for rank 1 of 3" in log.stderr, log
