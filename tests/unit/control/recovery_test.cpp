@@ -14,6 +14,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/sim/world.h"
@@ -138,7 +139,7 @@ class AddingRank final : public Steerable {
 /// A run of such ranks; rank 0 is whoever has become it.
 class RecoveryRun {
  public:
-  RecoveryRun(int ranks, SimOptions options, std::int64_t steps) : world(ranks, options) {
+  RecoveryRun(int ranks, SimOptions options, std::int64_t steps) : world(ranks, std::move(options)) {
     ControlOptions control;
     control.schema = runtime_schema();
     control.settings = Settings::defaults(control.schema);
@@ -356,7 +357,7 @@ TEST(RecoveryTest, OrdersAndDeathsAtRandomMoments) {
 
 // --- the decision alone ---
 
-Json standing(std::int64_t step, Json more = Json::object()) {
+Json standing(std::int64_t step, const Json& more = Json::object()) {
   Json json = {{"generation", 2},  {"step", step}, {"paused", false}, {"finished", false},
                {"save", false},    {"commits", 3}, {"begun", 0},      {"sequence", 40},
                {"commit", Json()}, {"ticket", 7},  {"order", 9}};
@@ -376,7 +377,7 @@ TEST(RecoveryDecision, GoesOnFromWhoeverIsAhead) {
   ASSERT_TRUE(verdict);
   EXPECT_EQ((*verdict)["step"], 12);
   EXPECT_EQ((*verdict)["source"], 1);
-  EXPECT_EQ((*verdict)["behind"], Json({0}));
+  EXPECT_EQ((*verdict)["behind"], Json::array({0}));
   EXPECT_EQ((*verdict)["sequence"], 44);
   EXPECT_EQ((*verdict)["paused"], true);
   EXPECT_EQ((*verdict)["save"], true);
