@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/sim/world.h"
@@ -18,7 +19,7 @@ using std::chrono::milliseconds;
 /// Runs `body` on one thread for each rank of a simulated world.
 void on_ranks(int world_size, const std::function<void(Communicator&, Ledger&, SimWorld&)>& body,
               SimOptions options = {}) {
-  SimWorld world(world_size, options);
+  SimWorld world(world_size, std::move(options));
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world_size; ++rank) {
     ranks.emplace_back([&, rank] {
