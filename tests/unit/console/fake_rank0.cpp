@@ -50,8 +50,8 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-FakeRank0::FakeRank0(const std::filesystem::path& directory, std::vector<std::string> arguments, Json reports,
-                     const Json& more)
+FakeRank0::FakeRank0(const std::filesystem::path& directory, const std::vector<std::string>& arguments,
+                     Json reports, const Json& more)
     : socket_(directory / "socket" / "run.sock"),
       first_id_(reports.size() + 1),
       settings_(Settings::defaults(small_schema())) {

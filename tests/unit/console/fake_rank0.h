@@ -32,7 +32,7 @@ class TemporaryFolder {
 class FakeRank0 {
  public:
   /// `arguments` come after --run-dir; `reports` go into the hello, and what `hello` has.
-  FakeRank0(const std::filesystem::path& directory, std::vector<std::string> arguments = {},
+  FakeRank0(const std::filesystem::path& directory, const std::vector<std::string>& arguments = {},
             Json reports = Json::array(), const Json& hello = Json::object());
   ~FakeRank0();  ///< closes the socketpair; the console ends by itself
 
