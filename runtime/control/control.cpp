@@ -110,11 +110,10 @@ void Control::Impl::start_rank_zero(std::uint64_t first_order_id) {
       Coordinator::Parts{options_.schema, *run_status_, options_.channel->world_size(),
                          [this](int to, const Json& message) { options_.channel->send(to, message); },
                          [this](const std::string& topic, Json data) {
-                           const std::string kind = topic == "warn" ? data.value("kind", "") : "";
-                           Json differing = kind == "state_hash" ? data : Json();
+                           if (topic == "warn" && data.value("kind", "") == "state_hash")
+                             differing_.push_back(data);
                            report(topic, std::move(data), std::chrono::system_clock::now());
                            if (topic == "rank") renew_status();  // now, not with the next heartbeat
-                           if (kind == "state_hash") differing_.push_back(std::move(differing));
                          },
                          options_.times, first_order_id});
   watch_collectives();

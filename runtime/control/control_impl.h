@@ -89,7 +89,6 @@ class Control::Impl {
   /// The ranks' states differ: what guard.on_mismatch says.
   void on_difference(const Json& differing, Clock::time_point now);
   void note_repair(const Json& call);
-  void note_lost(const Membership& before, const Membership& after);
   void tick_recovery();
   /// Rank 0.
   void on_standing(int source, const Json& message, Clock::time_point now);
@@ -161,7 +160,7 @@ class Control::Impl {
   bool recovering_ = false;     ///< until all have agreed how to go on
   bool told_standing_ = false;  ///< to the rank 0 of this generation
   Clock::time_point recovering_since_{};
-  std::vector<int> lost_ranks_;       ///< by their numbers before; since the last verdict
+  Membership whole_world_;            ///< before the loss
   std::optional<Recovery> recovery_;  ///< rank 0
   std::optional<std::uint64_t>
       first_unrecorded_;  ///< a new rank 0: orders from here on aren't in the journal

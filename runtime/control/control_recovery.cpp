@@ -20,25 +20,38 @@ std::vector<int> numbers_before(const Membership& before, const Membership& afte
   return numbers;
 }
 
+/// By their numbers before.
+std::vector<int> lost_between(const Membership& before, const Membership& after) {
+  std::vector<int> lost;
+  for (int rank = 0; rank < before.world_size(); ++rank) {
+    const int origin = before.origins[static_cast<std::size_t>(rank)];
+    if (std::find(after.origins.begin(), after.origins.end(), origin) == after.origins.end())
+      lost.push_back(rank);
+  }
+  return lost;
+}
+
 }  // namespace
 
 void Control::Impl::recover(Clock::time_point now) {
+  if (on_loss_ == "stop") return give_up("a rank was lost, and comm.on_loss is \"stop\"");
   // What has been said before counts (a commit that this rank has sent itself, an order applied here), and
   // is over with this world: no message to itself may reach the next one.
-  if (on_loss_ == "stop") return give_up("a rank was lost, and comm.on_loss is \"stop\"");
   gate_.hold_for_recovery();
   handle_messages(now);
   handle_gate();
   handle_messages(now);
   if (coordinator_) coordinator_->suspend();
-  if (!recovering_) recovering_since_ = now;
+  const Membership before = options_.world->members();
+  if (!recovering_) {
+    recovering_since_ = now;
+    whole_world_ = before;
+  }
   recovering_ = true;
   told_standing_ = false;
-  const Membership before = options_.world->members();
   if (auto rebuilt = rebuild_in_time(); !rebuilt)
     return give_up("recovery failed: " + rebuilt.error().message);
   const Membership& after = options_.world->members();
-  note_lost(before, after);
   const bool leads = after.rank == 0 && !coordinator_;
   const std::uint64_t first_order_id = options_.on_world ? options_.on_world(after, leads) : 0;
   if (after.rank != 0) return;
@@ -82,12 +95,6 @@ void Control::Impl::kill(const RunStatus::Stuck& stuck, const std::string& why) 
   send_all({{"t", message::kDie}, {"rank", stuck.rank}, {"pid", stuck.pid}, {"host", stuck.host}});
 }
 
-void Control::Impl::note_lost(const Membership& before, const Membership& after) {
-  for (std::size_t rank = 0; rank < before.origins.size(); ++rank)
-    if (std::find(after.origins.begin(), after.origins.end(), before.origins[rank]) == after.origins.end())
-      lost_ranks_.push_back(static_cast<int>(rank));
-}
-
 void Control::Impl::tick_recovery() {
   if (told_standing_) return;
   const auto standing = gate_.standing();
@@ -114,21 +121,20 @@ void Control::Impl::go_on(const Json& verdict, Clock::time_point now) {
   coordinator_->go_on(options_.channel->world_size(), verdict.at("commits"), now);
   const auto took = std::chrono::duration_cast<milliseconds>(now - recovering_since_).count();
   const int left = options_.channel->world_size();
+  const std::vector<int> lost = lost_between(whole_world_, options_.world->members());
   const std::int64_t step = verdict.at("step");
-  const std::string text =
-      fmt::format("rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)",
-                  lost_ranks_.size() == 1 ? "" : "s", fmt::join(lost_ranks_, ", "),
-                  left + static_cast<int>(lost_ranks_.size()), step, left, left == 1 ? "" : "s", took);
+  const std::string text = fmt::format(
+      "rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)", lost.size() == 1 ? "" : "s",
+      fmt::join(lost, ", "), whole_world_.world_size(), step, left, left == 1 ? "" : "s", took);
   report("rank",
          {{"state", "lost"},
-          {"ranks", lost_ranks_},
+          {"ranks", lost},
           {"world_size", left},
           {"step", step},
           {"level", !verdict.at("behind").empty()},
           {"ms", took},
           {"text", text}},
          std::chrono::system_clock::now());
-  lost_ranks_.clear();
   renew_status();
 }
 
@@ -146,7 +152,6 @@ void Control::Impl::on_rejoin(const Json& verdict) {
   recovering_ = false;
   stop_told_ = false;  // rank 0 may be another
   participant_->rejoin(verdict, options_.world->members().local_ranks);
-  if (options_.channel->rank() != 0) lost_ranks_.clear();
 }
 
 void Control::Impl::drop(int rank, const std::string& user, Clock::time_point now) {

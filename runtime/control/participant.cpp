@@ -127,10 +127,7 @@ void Participant::prepare(const Json& message) {
   if (open.withdraws != 0) {
     outcome = can_withdraw(open.withdraws);
   } else {
-    // Types again: what CBOR brings has none (a double that happens to be whole).
-    auto order = order_from_json(message.at("order")).and_then([&](Order given) {
-      return checked_order(parts_.schema, std::move(given));
-    });
+    auto order = read_order(message.at("order"));
     if (order) {
       order_ = std::max(order_, order->id);
       open.order = *std::move(order);
@@ -175,31 +172,37 @@ void Participant::fence(const Json& message) {
 
 void Participant::commit(const Json& message) {
   if (!open_ || open_->ticket != message.at("ticket").get<std::uint64_t>()) return;
-  Json commit = {{"ticket", open_->ticket}};
-  if (open_->withdraws != 0)
-    commit["withdraws"] = open_->withdraws;
-  else
-    commit.update({{"order", to_json(open_->order)},
-                   {"step", message.at("step")},
-                   {"targeted", message.at("targeted")}});
+  Commit commit{open_->ticket, open_->withdraws, {}};
+  if (commit.withdraws == 0)
+    commit.committed = {std::move(open_->order), message.at("step"), message.at("targeted")};
   open_.reset();
-  take_commit(commit);
+  take_commit(std::move(commit));
 }
 
-void Participant::take_commit(const Json& commit) {
-  commit_ = commit;
-  if (commit.contains("withdraws")) {
-    const std::uint64_t withdrawn = commit["withdraws"];
-    std::erase_if(committed_, [&](const Committed& one) { return one.order.id == withdrawn; });
-    parts_.gate.withdraw(withdrawn);
-    return;
+void Participant::take_commit(Commit commit) {
+  if (commit.withdraws != 0) {
+    std::erase_if(committed_, [&](const Committed& one) { return one.order.id == commit.withdraws; });
+    parts_.gate.withdraw(commit.withdraws);
+  } else {
+    keep(committed_, commit.committed);
+    parts_.gate.commit(commit.committed);
   }
-  auto order = order_from_json(commit.at("order")).and_then([&](Order given) {
-    return checked_order(parts_.schema, std::move(given));
-  });
-  if (!order) return;  // it was taken when it was prepared
-  keep(committed_, Committed{*order, commit.at("step"), commit.at("targeted")});
-  parts_.gate.commit({*std::move(order), commit.at("step"), commit.at("targeted")});
+  commit_ = std::move(commit);
+}
+
+/// As `standing` tells it, and `rejoin` brings it back.
+Json Participant::to_json(const Commit& commit) const {
+  if (commit.withdraws != 0) return {{"ticket", commit.ticket}, {"withdraws", commit.withdraws}};
+  return {{"ticket", commit.ticket},
+          {"order", footplate::to_json(commit.committed.order)},
+          {"step", commit.committed.step},
+          {"targeted", commit.committed.targeted}};
+}
+
+/// Types again: what CBOR brings has none (a double that happens to be whole).
+Result<Order> Participant::read_order(const Json& json) const {
+  return order_from_json(json).and_then(
+      [&](Order given) { return checked_order(parts_.schema, std::move(given)); });
 }
 
 void Participant::abort(const Json& message) {
@@ -307,7 +310,7 @@ void Participant::stand(const Standing& standing, std::uint32_t generation) {
           {"commits", standing.commits},
           {"begun", standing.begun},
           {"sequence", parts_.ledger != nullptr ? parts_.ledger->newest() : 0},
-          {"commit", commit_},
+          {"commit", commit_ ? to_json(*commit_) : Json()},
           {"ticket", ticket_},
           {"order", order_}});
 }
@@ -317,8 +320,16 @@ void Participant::rejoin(const Json& verdict, int local_ranks) {
   meeting_ = false;
   overdue_.clear();
   const Json& newest = verdict.at("commit");
-  if (!newest.is_null() && (commit_.is_null() || newest.at("ticket") > commit_.at("ticket")))
-    take_commit(newest);
+  if (!newest.is_null() && (!commit_ || newest.at("ticket") > commit_->ticket)) {
+    Commit commit{newest.at("ticket"), newest.value("withdraws", std::uint64_t{0}), {}};
+    auto order =
+        commit.withdraws == 0 ? read_order(newest.at("order")) : Order();  // was checked when prepared
+    if (order) {
+      if (commit.withdraws == 0)
+        commit.committed = {*std::move(order), newest.at("step"), newest.at("targeted")};
+      take_commit(std::move(commit));
+    }
+  }
   Rejoin rejoin;
   rejoin.step = verdict.at("step");
   rejoin.source = verdict.at("source");

@@ -78,7 +78,14 @@ class Participant {
   void abort(const Json& message);
   void inquire(const Json& message);
   void kill_if_here(const Json& message) const;
-  void take_commit(const Json& commit);
+  struct Commit {
+    std::uint64_t ticket = 0;
+    std::uint64_t withdraws = 0;  ///< an order's id; 0: none
+    Committed committed;          ///< where it withdraws none
+  };
+  Result<Order> read_order(const Json& json) const;
+  Json to_json(const Commit& commit) const;
+  void take_commit(Commit commit);
   std::string state() const;
   void answer(const Json& message) { parts_.channel.send(0, message); }
 
@@ -91,7 +98,7 @@ class Participant {
   std::chrono::milliseconds interval_ = std::chrono::milliseconds::max();
   std::string told_;  ///< the state in the last heartbeat
   // Of late, for a rank 0 that the others' messages haven't reached.
-  Json commit_;  ///< the newest one: ticket, step, targeted, order | withdraws; null: none
+  std::optional<Commit> commit_;          ///< the newest one
   std::deque<Committed> committed_;       ///< oldest first
   std::deque<Json> applied_;              ///< messages, oldest first
   std::uint64_t ticket_ = 0, order_ = 0;  ///< largest ones seen
