@@ -347,7 +347,8 @@ class Rank {
 
   // --- a rank was lost ---
 
-  /// Control thread, while training stands: this rank's number is another, and perhaps rank 0's work its own.
+  /// Control thread; training stands, or is about to: this rank's number is another, and perhaps rank 0's
+  /// work its own.
   std::uint64_t take_place(const Membership& members, bool leads) {
     ++recoveries_;
     records_->info(fmt::format("a rank was lost: this one is rank {} of {} now (log/rank-{}.log goes on)",
@@ -376,7 +377,7 @@ class Rank {
                                                 {"reason", reason},
                                                 {"step", progress_.step()},
                                                 {"restarts", options_.start - 1},
-                                                {"recoveries", recoveries_}});
+                                                {"recoveries", recoveries_.load()}});
     }
     std::_Exit(static_cast<int>(ExitCode::resumable));
   }
@@ -432,7 +433,7 @@ class Rank {
         {"step", trainer_->step()},
         {"checkpoint", trainer_->last_checkpoint().empty() ? Json() : Json(trainer_->last_checkpoint())},
         {"restarts", options_.start - 1},
-        {"recoveries", recoveries_},
+        {"recoveries", recoveries_.load()},
         {"state_hash", fmt::format("{:016x}", trainer_->state().hash())},
         {"eval_loss", records_->eval_loss()}};
     if (ending && !ending->note.empty()) result["note"] = ending->note;
@@ -485,7 +486,7 @@ class Rank {
   Json kept_orders_ = Json::array();  ///< that were agreed for later steps when it was written
 
   std::vector<std::int64_t> pids_;  ///< of every rank, as they were at the start
-  int recoveries_ = 0;              ///< control thread
+  std::atomic<int> recoveries_{0};  ///< written by the control thread
 
   ArrivalNote arrival_{doorbell_directory(), MpiSession::launched_rank()};
   Ledger ledger_;

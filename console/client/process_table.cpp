@@ -5,6 +5,9 @@
 #include <fstream>
 #include <functional>
 #include <sstream>
+#include <string_view>
+
+#include "protocol/console_mark.h"
 
 namespace footplate {
 
@@ -47,19 +50,24 @@ std::vector<ProcessEntry> processes_that(const std::function<bool(const ProcessE
   return found;
 }
 
+/// Whether its environment, as it was started with, has this line.
+bool has_variable(pid_t pid, std::string_view line) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  for (std::string entry; std::getline(file, entry, '\0');)
+    if (entry == line) return true;
+  return false;
+}
+
 }  // namespace
 
-std::vector<ProcessEntry> processes_of_session(pid_t session) {
-  return processes_that([=](const ProcessEntry& process) { return process.session == session; });
+std::vector<ProcessEntry> launched_processes(pid_t session) {
+  return processes_that([=](const ProcessEntry& process) {
+    return process.session == session && !has_variable(process.pid, kConsoleMark);
+  });
 }
 
 std::vector<ProcessEntry> processes_with_variable(const std::string& line) {
-  return processes_that([&](const ProcessEntry& process) {
-    std::ifstream file("/proc/" + std::to_string(process.pid) + "/environ", std::ios::binary);
-    for (std::string entry; std::getline(file, entry, '\0');)
-      if (entry == line) return true;
-    return false;
-  });
+  return processes_that([&](const ProcessEntry& process) { return has_variable(process.pid, line); });
 }
 
 bool is_footplate_process(pid_t pid, std::uint64_t started) {

@@ -20,8 +20,8 @@ struct ProcessEntry {
 /// The process, or one with pid 0 where there is none.
 ProcessEntry process_entry(pid_t pid);
 
-/// All processes of a session that haven't ended.
-std::vector<ProcessEntry> processes_of_session(pid_t session);
+/// All processes of a run's session that haven't ended: mpirun and the ranks, not the console (kConsoleMark).
+std::vector<ProcessEntry> launched_processes(pid_t session);
 
 /// All processes of this user whose environment has the line NAME=VALUE and that haven't ended.
 std::vector<ProcessEntry> processes_with_variable(const std::string& line);

@@ -157,7 +157,7 @@ Result<int> Trials::run_to_end(const Command& command, std::chrono::seconds at_m
     child->signal(SIGINT);
     say_goodbye(*child, kRunClearsUp);
   }
-  end_session(child->pid(), kKillGrace);
+  end_launched(child->pid(), kKillGrace);
   say_goodbye(*child, kRunClearsUp);
   if (interrupted_ != 0)
     return fail(ErrorKind::failed, std::string("interrupted by ") + signal_name(interrupted_));

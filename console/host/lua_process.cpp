@@ -35,13 +35,14 @@ class Actions {
   posix_spawn_file_actions_t actions_{};
 };
 
-/// A session of its own, so that signals for the rank's group pass it by; no blocked or ignored signals.
+/// A process group of its own, so that a job's children can be told from the console's; no blocked or ignored
+/// signals. Not a session of its own: see runtime/control/console_process.cpp.
 class Attributes {
  public:
   Attributes() {
     posix_spawnattr_init(&attributes_);
     posix_spawnattr_setflags(&attributes_,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     sigset_t none;
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes_, &none);
@@ -109,17 +110,14 @@ std::optional<std::chrono::nanoseconds> LuaProcess::cpu_time() const {
 }
 
 void LuaProcess::lower_priority() const {
-  schedule(SCHED_IDLE, "19");
+  schedule(SCHED_IDLE);
 }
 void LuaProcess::restore_priority() const {
-  schedule(SCHED_OTHER, "0");
+  schedule(SCHED_OTHER);
 }
 
-void LuaProcess::schedule(int policy, const char* group_nice) const {
+void LuaProcess::schedule(int policy) const {
   const std::filesystem::path process = "/proc/" + std::to_string(pid_);
-  // Where the kernel groups tasks by session, a policy counts only within this process: lower the group as
-  // well.
-  std::ofstream(process / "autogroup") << group_nice;
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator(process / "task", error)) {
     const pid_t thread = std::atoi(task.path().filename().c_str());

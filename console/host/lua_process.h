@@ -23,7 +23,7 @@ class Reaper {
   std::vector<pid_t> pids_;
 };
 
-/// One footplate-lua process in a session of its own, with its socketpair; killed when this goes.
+/// One footplate-lua process in a process group of its own, with its socketpair; killed when this goes.
 class LuaProcess {
  public:
   /// `program` is its path; `reaper` outlives it. Errors: the operating system's.
@@ -55,7 +55,7 @@ class LuaProcess {
   void restore_priority() const;
 
  private:
-  void schedule(int policy, const char* group_nice) const;
+  void schedule(int policy) const;
 
   pid_t pid_;
   Connection connection_;

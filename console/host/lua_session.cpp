@@ -29,7 +29,6 @@ constexpr const char* kStateLost =
 void LuaSession::take(std::unique_ptr<LuaProcess> process, const Json& hello) {
   process_ = std::move(process);
   ++generation_;
-  chunk_was_idle_ = false;
   send(hello);
 }
 
@@ -59,9 +58,6 @@ void LuaSession::handle(const Json& message, double limit_s) {
 }
 
 void LuaSession::begin(const Json& id, std::optional<Clock::duration> limit, Clock::time_point now) {
-  if (chunk_was_idle_ && !chunk_)
-    process_->restore_priority();  // the group's; a new thread is at normal priority anyway
-  if (!chunk_) chunk_was_idle_ = false;
   outer_ = std::move(chunk_);
   chunk_.emplace();
   chunk_->id = id;
@@ -192,7 +188,7 @@ void LuaSession::look_at_cpu(Clock::time_point now) {
   const Clock::duration limit = seconds(limits_.idle_cpu_s);
   if (used >= limit) {
     process_->lower_priority();
-    chunk_->idle = chunk_was_idle_ = true;
+    chunk_->idle = true;
   } else {
     chunk_->next_look = now + std::max<Clock::duration>(limit - used, std::chrono::milliseconds(1));
   }

@@ -97,7 +97,6 @@ class LuaSession {
   std::optional<Chunk> chunk_;      ///< what runs, or waits
   std::optional<Chunk> outer_;      ///< the script that waits while chunk_ is a handler
   std::optional<Handler> handler_;  ///< sent, or running
-  bool chunk_was_idle_ = false;     ///< the process has been given idle priority and not yet back
   std::uint64_t generation_ = 0;
 };
 

@@ -72,8 +72,8 @@ void signal_all(const Find& find, int number) {
 
 void end_all(const Find& find, milliseconds grace) {
   if (find().empty()) return;
-  signal_all(find, SIGCONT);
   signal_all(find, SIGTERM);
+  signal_all(find, SIGCONT);  // what is stopped wakes to its end, and does nothing before
   if (all_gone_by(find, steady_clock::now() + grace)) return;
   signal_all(find, SIGKILL);
   all_gone_by(find, steady_clock::now() + kKillTakes);
@@ -112,8 +112,8 @@ bool Child::ended() {
   return reaped_;
 }
 
-void end_session(pid_t session, milliseconds grace) {
-  end_all([=] { return processes_of_session(session); }, grace);
+void end_launched(pid_t session, milliseconds grace) {
+  end_all([=] { return launched_processes(session); }, grace);
 }
 
 void end_stragglers(const PrivateFolders& folders, milliseconds patience, milliseconds grace) {

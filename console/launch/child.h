@@ -36,10 +36,11 @@ class Child {
   int wait_status_ = 0;
 };
 
-/// Ends what is left of a session: TERM, `grace` later KILL, and returns once all are gone or 5 s after that.
-void end_session(pid_t session, std::chrono::milliseconds grace);
+/// Ends what is left of mpirun and the ranks: TERM, `grace` later KILL, and returns once all are gone or 5 s
+/// after that.
+void end_launched(pid_t session, std::chrono::milliseconds grace);
 
-/// The same for processes that left the session (rank 0's console and its children), told by the variable
+/// The same for whatever else belongs to the run (rank 0's console and its children), told by the variable
 /// that all processes of a run inherit. They end by themselves when rank 0 is gone, and get `patience` for
 /// that.
 void end_stragglers(const PrivateFolders& folders, std::chrono::milliseconds patience,

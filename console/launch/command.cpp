@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <map>
 
+#include "protocol/console_mark.h"
+
 #ifndef FOOTPLATE_MPI_PREFIX
 #define FOOTPLATE_MPI_PREFIX ""
 #endif
@@ -62,6 +64,7 @@ std::vector<std::string> environment_for_ranks(const PrivateFolders& folders) {
     const auto equals = text.find('=');
     if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
   }
+  variables.erase(kPartVariable);  // a job's script may start another run
   variables["TMPDIR"] = folders.temporary;
   variables[kDoorbells] = folders.temporary;
   if (variables["HOME"].empty()) variables["HOME"] = home_of_user();  // mpirun refuses to start without

@@ -50,7 +50,7 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   auto deadline = std::chrono::steady_clock::now();
   deadline += is_starting(directory) ? std::chrono::duration_cast<std::chrono::seconds>(kStartTakes)
                                      : std::chrono::duration_cast<std::chrono::seconds>(kSavingTakes);
-  for (bool has_result = false; session > 0 && !processes_of_session(session).empty();) {
+  for (bool has_result = false; session > 0 && !launched_processes(session).empty();) {
     const auto now = std::chrono::steady_clock::now();
     std::error_code ignored;
     if (!has_result && std::filesystem::exists(directory / "result.json", ignored)) {
@@ -60,7 +60,7 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
     if (now >= deadline) break;
     std::this_thread::sleep_for(kLook);
   }
-  if (session > 0) end_session(session, kKillGrace);
+  if (session > 0) end_launched(session, kKillGrace);
 }
 
 [[noreturn]] void keep_watch(const RunPlan& plan, const PrivateFolders& folders, int pipe) {

@@ -113,7 +113,7 @@ Json Supervisor::run_once(int start, const std::string& resume) {
   end_by_ = steady_clock::time_point::max();
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
   HowEnded how = watch(*child, watched);
-  end_session(child->pid(), kKillGrace);
+  end_launched(child->pid(), kKillGrace);
   how.step = last_step(folders_);
   return settle(directory_.path, how, restarts_);
 }
@@ -178,7 +178,7 @@ void Supervisor::end_what_lingers(Child& child) {
       std::filesystem::exists(directory_.path / "result.json", ignored))
     end_by_ = steady_clock::now() + kFarewell;
   if (steady_clock::now() < end_by_) return;
-  end_session(child.pid(), kKillGrace);
+  end_launched(child.pid(), kKillGrace);
   end_by_ = steady_clock::now() + kFarewell;
 }
 

@@ -12,6 +12,9 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <vector>
+
+#include "protocol/console_mark.h"
 
 extern char** environ;
 
@@ -40,7 +43,9 @@ struct SpawnOptions {
 };
 
 /// MPI's descriptors in a child would keep mpirun waiting for it, and a signal to the rank's process
-/// group would end it: hence closefrom and a session of its own.
+/// group would end it: hence closefrom and a process group of its own. Not a session: Linux may schedule by
+/// sessions (autogroups), and a small one beside ranks that keep every core busy has waited for seconds; in
+/// theirs, a thread that wakes is served at once, and the idle priority of a busy chunk counts against them.
 void describe_child(SpawnOptions& options, int socket, const std::string& log) {
   auto* actions = &options.actions;
   posix_spawn_file_actions_adddup2(actions, socket, kConsoleFd);
@@ -55,7 +60,16 @@ void describe_child(SpawnOptions& options, int socket, const std::string& log) {
   sigemptyset(&signals);
   posix_spawnattr_setsigmask(&options.attributes, &signals);
   posix_spawnattr_setflags(&options.attributes,
-                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+}
+
+/// This process's environment, and the mark.
+std::vector<char*> environment_with(std::string& mark) {
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  variables.push_back(mark.data());
+  variables.push_back(nullptr);
+  return variables;
 }
 
 }  // namespace
@@ -73,9 +87,10 @@ Result<std::unique_ptr<ConsoleProcess>> ConsoleProcess::start(const std::filesys
   describe_child(options, ends[1], log);
   std::string name = program, flag = "--run-dir", directory = run_directory;
   std::array<char*, 4> arguments{name.data(), flag.data(), directory.data(), nullptr};
+  std::string mark = kConsoleMark;
   pid_t pid = 0;
-  const int error =
-      ::posix_spawn(&pid, name.c_str(), &options.actions, &options.attributes, arguments.data(), environ);
+  const int error = ::posix_spawn(&pid, name.c_str(), &options.actions, &options.attributes, arguments.data(),
+                                  environment_with(mark).data());
   ::close(ends[1]);
   if (error != 0) {
     ::close(ends[0]);

@@ -10,7 +10,7 @@
 
 namespace footplate {
 
-/// footplate-console as a child of rank 0: in a session of its own, one end of a socketpair as its
+/// footplate-console as a child of rank 0: in a process group of its own, one end of a socketpair as its
 /// descriptor 3, standard streams on /dev/null and a log, nothing else open. Control thread.
 class ConsoleProcess {
  public:

@@ -39,11 +39,12 @@ class Progress {
   /// Sequentially consistent: pairs with the fence (docs/architecture.md, "One order, all ranks").
   void at_step(std::int64_t step) {
     step_.store(step, std::memory_order_seq_cst);
-    if (mirror_ != nullptr) mirror_->store(step, std::memory_order_relaxed);
+    if (auto* mirror = mirror_.load(std::memory_order_acquire))
+      mirror->store(step, std::memory_order_relaxed);
   }
-  /// Before training: every step is also stored there (step_file.h). It outlives this object's last
-  /// at_step().
-  void mirror(std::atomic<std::int64_t>* step) { mirror_ = step; }
+  /// From the next one on every step is also stored there (step_file.h). It outlives this object's last
+  /// at_step(). Any thread.
+  void mirror(std::atomic<std::int64_t>* step) { mirror_.store(step, std::memory_order_release); }
 
   /// Beside training, the parameters after this step are evaluated; nothing: none are.
   void evaluates(std::optional<std::int64_t> step) {
@@ -65,7 +66,7 @@ class Progress {
 
   std::atomic<std::int64_t> step_{0};
   std::atomic<std::int64_t> evaluated_{kNone};
-  std::atomic<std::int64_t>* mirror_ = nullptr;
+  std::atomic<std::atomic<std::int64_t>*> mirror_{nullptr};
   std::atomic<Phase> phase_{Phase::starting};
   std::atomic<Clock::rep> since_{Clock::now().time_since_epoch().count()};
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "runtime/train/agree.h"
@@ -265,8 +266,9 @@ void Trainer::Loop::record(std::int64_t step, const Result<EvalResult>& result) 
   write(eval_line(step, *result, best_eval_loss_));
   publish("eval", describe(step, *result));
   if (rank() != 0) return;
-  std::string text = fmt::format("step {}: held-out loss {:.4f}, best {:.4f}, {:.1f} s", step, result->loss,
-                                 best_eval_loss_, result->seconds);
+  std::string text = fmt::format("step {}: held-out loss {:.4f}", step, result->loss);
+  if (std::isfinite(best_eval_loss_)) text += fmt::format(", best {:.4f}", best_eval_loss_);
+  text += fmt::format(", {:.1f} s", result->seconds);
   if (result->partial())
     text += fmt::format("; partial, {} of {} batches", result->batches, result->batches_wanted);
   if (result->retries > 0) text += fmt::format("; retry {}, after {}", result->retries, result->reason);

@@ -16,6 +16,9 @@ def test_status_while_a_rank_is_stopped():
         client = run.wait_for_step(20)
         pids = run.pids()
         console = pathlib.Path(f"/proc/{run.record()['console_pid']}/exe").resolve()
+        # Linux may share the processor out by sessions: one of its own would make the console wait for seconds.
+        assert os.getsid(run.record()["console_pid"]) == os.getsid(run.pids()[0]) != os.getsid(0)
+        assert os.getpgid(run.record()["console_pid"]) == run.record()["console_pid"]
         assert console.name == "footplate-console", run.record()
         for rank, pid in enumerate(pids):
             os.kill(pid, signal.SIGSTOP)
