@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -40,8 +41,13 @@ int main(int, char** argv) {
   int number = 1;
   while (std::filesystem::exists(run / ("fake-" + std::to_string(number) + ".jsonl"))) ++number;
   std::ofstream told(run / ("fake-" + std::to_string(number) + ".jsonl"));
-  told << footplate::to_line(
-              {{"type", "started"}, {"fds", descriptors}, {"sid", ::getsid(0)}, {"pid", ::getpid()}})
+  const char* part = std::getenv("FOOTPLATE_PART");
+  told << footplate::to_line({{"type", "started"},
+                              {"fds", descriptors},
+                              {"session", ::getsid(0)},
+                              {"group", ::getpgid(0)},
+                              {"pid", ::getpid()},
+                              {"part", part != nullptr ? part : ""}})
        << std::flush;
   std::string plan;
   std::ifstream(run / "fake.plan") >> plan;
