@@ -13,11 +13,6 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(footplate_flags INTERFACE -Wthread-safety)
 endif()
 if(FOOTPLATE_SANITIZE)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Instrumentation makes GCC lose track of what is initialized (its manual says so), and out of precompiled headers it
-    # warns of the standard library's own text; release keeps the warnings.
-    target_compile_options(footplate_flags INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
-  endif()
   # Little optimization, lines only, and null left to the address sanitizer, which sees the access itself: compiles in
   # less than half the time of -O2 -g with everything.
   target_compile_options(footplate_flags INTERFACE -fsanitize=${FOOTPLATE_SANITIZE} -fno-omit-frame-pointer

@@ -7,12 +7,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "protocol/exit_codes.h"
@@ -23,10 +26,12 @@
 #include "runtime/checkpoint/saver.h"
 #include "runtime/comm/mpi/channel.h"
 #include "runtime/comm/mpi/communicator.h"
+#include "runtime/comm/mpi/invitation.h"
 #include "runtime/comm/mpi/session.h"
 #include "runtime/comm/mpi/world.h"
 #include "runtime/control/control.h"
 #include "runtime/control/fault.h"
+#include "runtime/control/fuse.h"
 #include "runtime/control/schema_table.h"
 #include "runtime/control/stacks.h"
 #include "runtime/control/step_file.h"
@@ -44,6 +49,8 @@ namespace fs = std::filesystem;
 /// How long a rank's end waits for its control thread to record what happened before; a disk may hold that
 /// up.
 constexpr std::chrono::milliseconds kSettle{1000};
+/// For a guest, from its welcome until all ranks have let it in; it takes milliseconds.
+constexpr std::chrono::milliseconds kJoinTakes{20000};
 
 /// What the handler of SIGUSR2 reaches. A signal that comes before there is a control is remembered.
 std::atomic<Control*> g_control{nullptr};
@@ -125,6 +132,7 @@ class Rank {
   explicit Rank(const RankOptions& options) : options_(options) {}
 
   int run() {
+    if (options_.joins >= 0) return run_as_guest();
     if (auto started = start(); !started) return refuse(started.error());
     if (auto built = build(); !built) return refuse(built.error());
     return train();
@@ -163,11 +171,14 @@ class Rank {
 
   Result<void> gather_pids() {
     std::int64_t mine = getpid();
-    pids_.resize(static_cast<std::size_t>(session_->world_size()));
-    return communicator_
-        ->all_gather({&mine, 1, DataType::int64},
-                     {pids_.data(), static_cast<std::int64_t>(pids_.size()), DataType::int64}, "process ids")
-        ->wait();
+    std::vector<std::int64_t> all(static_cast<std::size_t>(session_->world_size()));
+    auto gathered =
+        communicator_
+            ->all_gather({&mine, 1, DataType::int64},
+                         {all.data(), static_cast<std::int64_t>(all.size()), DataType::int64}, "process ids")
+            ->wait();
+    for (std::size_t rank = 0; rank < all.size(); ++rank) pids_[static_cast<int>(rank)] = all[rank];
+    return gathered;
   }
 
   Result<void> read_configuration() {
@@ -206,7 +217,7 @@ class Rank {
     if (!resume->empty())
       if (auto loaded = trainer_->load(*resume); !loaded) return loaded;
     if (auto read = read_orders(); !read) return read;
-    make_control();
+    start_control();
     if (session_->rank() == 0) records_->started(start_record(*resume), rank_table());
     return {};
   }
@@ -268,7 +279,7 @@ class Rank {
     saver.orders = [this] { return control_->gate().orders_ahead(); };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
     saver_ = std::make_unique<CheckpointSaver>(std::move(saver), disk_);
-    if (session_->rank() == 0)
+    if (session_->rank() == 0 && options_.joins < 0)
       for (const std::string& line : saver_->remove_leftovers()) records_->info(line);
 
     TrainerOptions trainer{.settings = settings_,
@@ -285,12 +296,31 @@ class Rank {
     return {};
   }
 
-  void make_control() {
+  void start_control() {
     if (const fs::path folder = doorbell_directory(); session_->rank() == 0 && !folder.empty())
       if ((step_file_ = StepFile::make(folder, trainer_->step()))) progress_.mirror(step_file_->step());
+    make_world();
+    make_control({});
+  }
+
+  void make_world() {
     channel_ = make_mpi_channel(*session_, doorbell_directory());
     world_ = std::make_unique<MpiWorld>(*session_, *communicator_, *channel_);
+    std::vector<std::string> guest = {program_beside("footplate-rank"), "--run-dir", options_.run_directory,
+                                      "--start", std::to_string(options_.start)};
+    if (!options_.console) guest.emplace_back("--no-console");
+    guest.emplace_back("--joins");
+    world_->set_invitation(std::move(guest), start_limit());
+  }
+
+  std::chrono::milliseconds start_limit() const {
+    return std::chrono::milliseconds(std::llround(settings_.number("comm.init_timeout_s") * 1000));
+  }
+
+  void make_control(const Json& welcome) {
+    world_size_ = session_->world_size();
     ControlOptions control;
+    control.welcome = welcome;
     control.schema = schema_;
     control.settings = settings_;
     control.channel = channel_.get();
@@ -336,23 +366,85 @@ class Rank {
   Json rank_table() const {
     Json ranks = Json::array();
     for (int rank = 0; rank < session_->world_size(); ++rank) {
-      const auto origin =
-          static_cast<std::size_t>(session_->members().origins[static_cast<std::size_t>(rank)]);
+      const auto at = static_cast<std::size_t>(rank);
       ranks.push_back({{"rank", rank},
-                       {"host", session_->hosts()[static_cast<std::size_t>(rank)]},
-                       {"pid", pids_[origin]}});
+                       {"host", session_->hosts()[at]},
+                       {"pid", pids_.at(session_->members().origins[at])}});
     }
     return ranks;
   }
 
-  // --- a rank was lost ---
+  // --- this process joins a run: rank 0 has spawned it (runtime/comm/mpi/invitation.h) ---
+
+  int run_as_guest() {
+    if (auto joined = join(); !joined) bow_out(joined.error().message);
+    return train();
+  }
+
+  /// Everything that takes time comes before the welcome: the ranks wait from then on.
+  Result<void> join() {
+    install_signal_handlers();
+    injure_start(options_.joins, /*has_mpi=*/false);
+    auto session = MpiSession::start(options_.joins);
+    if (!session) return tl::unexpected(session.error());
+    session_ = *std::move(session);
+    injure_start(options_.joins, /*has_mpi=*/true);
+    communicator_ = std::make_unique<MpiCommunicator>(*session_, ledger_, progress_);
+    if (auto read = read_configuration(); !read) return read;
+    const auto at_most = start_limit();
+    const auto settings = await_greeting(session_->host(), at_most).and_then([this](const std::string& text) {
+      return Settings::from_json(Json::parse(text), schema_);
+    });
+    if (!settings) return tl::unexpected(settings.error());
+    settings_ = *settings;
+    auto records = RankRecords::open(options_.run_directory, options_.joins, options_.start, settings_);
+    if (!records) return tl::unexpected(records.error());
+    records_ = *std::move(records);
+    if (auto made = make_trainer(); !made) return made;
+    make_world();
+    const auto welcome = await_welcome(session_->host(), at_most);
+    if (!welcome) return tl::unexpected(welcome.error());
+    return enter(Json::parse(*welcome));
+  }
+
+  Result<void> enter(const Json& welcome) {
+    const Fuse bound(kJoinTakes, [this] { bow_out("the ranks didn't let it in after all"); });
+    auto settings = Settings::from_json(welcome.at("settings"), schema_);
+    if (!settings) return tl::unexpected(settings.error());
+    settings_ = *std::move(settings);
+    store_ = welcome.at("store");
+    started_ = welcome.at("started");
+    process_start_ -= std::chrono::milliseconds(std::llround(welcome.at("ran_s").get<double>() * 1000));
+    if (auto joined = world_->join(); !joined) return joined;
+    trainer_->settings_changed(settings_, 0);
+    make_control(welcome);
+    return {};
+  }
+
+  /// Not one of the ranks, nobody waits for it: the run goes on as it is. Any thread.
+  [[noreturn]] void bow_out(const std::string& why) {
+    std::fprintf(stderr, "footplate: process %d, which was to join the run, ends: %s\n", options_.joins,
+                 why.c_str());
+    std::fflush(nullptr);
+    std::_Exit(0);
+  }
+
+  // --- a rank was lost, or joins ---
 
   /// Control thread; training stands, or is about to: this rank's number is another, and perhaps rank 0's
   /// work its own.
   std::uint64_t take_place(const Membership& members, bool leads) {
-    ++recoveries_;
-    records_->info(fmt::format("a rank was lost: this one is rank {} of {} now (log/rank-{}.log goes on)",
-                               members.rank, members.world_size(),
+    if (!is_member_.exchange(true)) {
+      records_->info(fmt::format("joins the run as rank {} of {}", members.rank, members.world_size()));
+      for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
+      return 0;
+    }
+    const bool grown = members.world_size() > std::exchange(world_size_, members.world_size());
+    if (!grown) ++recoveries_;
+    for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
+    records_->info(fmt::format("{}: this one is rank {} of {} now (log/rank-{}.log goes on)",
+                               grown ? "a rank has joined" : "a rank was lost", members.rank,
+                               members.world_size(),
                                members.origins[static_cast<std::size_t>(members.rank)]));
     if (members.rank != 0) return 0;
     std::uint64_t first_order = 0;
@@ -368,6 +460,7 @@ class Rank {
 
   /// Any thread; the others may hang. What is on the disk is whole: the newest checkpoint is what is left.
   [[noreturn]] void give_up_recovery(const std::string& reason) {
+    if (!is_member_) bow_out(reason);
     std::fprintf(stderr, "footplate: rank %d: %s\n", session_->rank(), reason.c_str());
     std::error_code ignored;
     if (!fs::exists(options_.run_directory / "result.json", ignored)) {
@@ -474,7 +567,7 @@ class Rank {
   }
 
   RankOptions options_;
-  const std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now();
   const Schema schema_ = runtime_schema();
   Settings settings_;
   Json record_;  ///< run.json as `footplate run` wrote it
@@ -485,10 +578,12 @@ class Rank {
   Json store_ = Json::object();       ///< of it, too
   Json kept_orders_ = Json::array();  ///< that were agreed for later steps when it was written
 
-  std::vector<std::int64_t> pids_;  ///< of every rank, as they were at the start
-  std::atomic<int> recoveries_{0};  ///< written by the control thread
+  std::map<int, std::int64_t> pids_;                 ///< by origin
+  int world_size_ = 1;                               ///< control thread: before the newest change
+  std::atomic<bool> is_member_{options_.joins < 0};  ///< of the ranks; a guest isn't before it is let in
+  std::atomic<int> recoveries_{0};                   ///< written by the control thread
 
-  ArrivalNote arrival_{doorbell_directory(), MpiSession::launched_rank()};
+  ArrivalNote arrival_{options_.joins >= 0 ? fs::path() : doorbell_directory(), MpiSession::launched_rank()};
   Ledger ledger_;
   Progress progress_;
   std::unique_ptr<StepFile> step_file_;

@@ -11,6 +11,9 @@ struct RankOptions {
   int start = 1;       ///< which start of the run this is: config-START.json
   std::string resume;  ///< empty: fresh; "auto", or the path of a checkpoint or run
   bool console = true;
+  /// Its number, where rank 0 of a run has spawned this process to join it (comm.replace); -1: mpirun started
+  /// it.
+  int joins = -1;
 };
 
 /// The whole life of a rank: MPI, records, control, training, the end. Returns the exit code, which is

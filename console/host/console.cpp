@@ -1,7 +1,10 @@
 #include "console/host/console.h"
 
+#include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +18,10 @@ constexpr std::chrono::seconds kLookEvery{1};
 constexpr std::chrono::seconds kLookLate{2};  ///< how long a look may wait for something else to wake it
 constexpr std::chrono::milliseconds kFarewell{500};  ///< for what clients still have to read at the end
 constexpr std::size_t kEventsAhead =
-    256U * 1024;                 ///< unsent bytes of a client beyond which events stay in the ring
+    256U * 1024;  ///< unsent bytes of a client beyond which events stay in the ring
+constexpr std::chrono::seconds kHeldUp{10};  ///< between two looks: this process was stopped, or swapped out
+/// Rank 0 may have nothing to say for two seconds.
+constexpr double kLeastPatience = 4;
 constexpr int kLinesATurn = 64;  ///< of one client
 
 Fd nonblocking(int fd) {
@@ -193,8 +199,28 @@ void Console::on_time() {
   next_look_ = now_ + kLookEvery;
   reaper_.reap();
   tell_silence();
+  end_stuck_rank();
   if (journal_) journal_->retry();
   if (view_.known() && (!listener_ || !listener_->in_place())) listen();
+}
+
+/// Rank 0 counts how long the others are silent, comm.hard_limit_s; nobody counts its own silence but this
+/// process, its child. Where it is the only rank nothing goes on without it.
+void Console::end_stuck_rank() {
+  const bool held_up = now_ - last_look_ > kHeldUp;
+  last_look_ = now_;
+  silent_since_ = std::max(silent_since_, held_up ? now_ : view_.heard());
+  if (!view_.known() || view_.result() || view_.status().value("world_size", 1) < 2) return;
+  const double limit =
+      view_.settings().has("comm.hard_limit_s") ? view_.settings().number("comm.hard_limit_s") : 0;
+  const double silent = std::chrono::duration<double>(now_ - silent_since_).count();
+  if (limit <= 0 || silent <= std::max(limit, kLeastPatience)) return;
+  if (::getppid() != rank_pid_) return;
+  const std::string text =
+      fmt::format("killed past comm.hard_limit_s ({:.3g} s): {}", limit, view_.silence(now_));
+  spdlog::warn("{}", text);
+  event("rank", {{"rank", 0}, {"state", "killed"}, {"text", text}});
+  ::kill(rank_pid_, SIGKILL);
 }
 
 void Console::deliver_events(Client& client) {

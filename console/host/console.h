@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -125,6 +127,7 @@ class Console {
   void wait_call(Client& client, std::uint64_t order, std::int64_t call, std::optional<double> timeout_s,
                  Answer answer);
   void tell_silence();
+  void end_stuck_rank();
   void answer_with_outcome(Request& request, const std::string& ref, Until until, double timeout_s,
                            const Answer& answer);
 
@@ -164,8 +167,11 @@ class Console {
       happened_;                       ///< by event: how often so far, and the last one
   std::unique_ptr<LuaProcess> spare_;  ///< started ahead, so that a one-shot chunk needn't wait for it
   Clock::time_point spare_due_{};
-  Clock::time_point now_{};        ///< of this turn
-  Clock::time_point next_look_{};  ///< at the socket's file, the journal's backlog and ended children
+  Clock::time_point now_{};  ///< of this turn
+  const pid_t rank_pid_ = ::getppid();
+  Clock::time_point last_look_{};     ///< a late one: this process was held up itself
+  Clock::time_point silent_since_{};  ///< rank 0, as far as this process could hear
+  Clock::time_point next_look_{};     ///< at the socket's file, the journal's backlog and ended children
   std::uint64_t last_client_ = 0;
   std::uint64_t last_ref_ = 0;
   std::string ref_prefix_;     ///< differs from that of an earlier console of this run

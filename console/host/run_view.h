@@ -29,6 +29,7 @@ class RunView {
   /// An applied order: what it put into store.
   void ordered(const Json& report);
   void heard(Clock::time_point now) { heard_ = now; }
+  Clock::time_point heard() const { return heard_; }
   void ended(const Json& result);
 
   bool known() const { return schema_.has_value(); }
@@ -38,6 +39,7 @@ class RunView {
   const Settings& settings() const { return settings_; }
   const Json& store() const { return store_; }
   const Json& metrics() const { return metrics_; }
+  const Json& status() const { return status_; }  ///< the last one, as it came
   const std::optional<Json>& result() const { return result_; }
   std::int64_t step() const;
   /// What comm.report() shows, and when it came.

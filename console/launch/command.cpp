@@ -95,7 +95,9 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
     auto mpirun = find_mpirun();
     if (!mpirun) return tl::unexpected(mpirun.error());
     // Fault tolerance: a lost rank doesn't end the others. No binding: a rank's threads would share one core.
-    // Yield: a rank that waits in MPI leaves the core to others. All measured; docs/dependencies.md.
+    // Yield: a rank that waits in MPI leaves the core to others. Not han: of a process that joined
+    // (comm.replace) only rank 0 knows that it is on this host, and han chooses by that, so that ranks run
+    // different algorithms. All measured; docs/dependencies.md.
     command.arguments = {*mpirun,
                          "--with-ft",
                          "ulfm",
@@ -105,6 +107,9 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
                          "--mca",
                          "mpi_yield_when_idle",
                          "1",
+                         "--mca",
+                         "coll",
+                         "^han",
                          "--mca",
                          "btl_sm_backing_directory",
                          folders.shared_memory.string(),

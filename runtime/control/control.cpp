@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "runtime/control/actions.h"
 #include "runtime/control/control_impl.h"
 #include "runtime/control/messages.h"
 
@@ -35,6 +36,7 @@ void Control::Impl::follow_limits() {
   on_loss_ = settings.string("comm.on_loss");
   on_mismatch_ = settings.string("guard.on_mismatch");
   hard_limit_ = std::chrono::duration<double>(settings.number("comm.hard_limit_s"));
+  replace_ = settings.boolean("comm.replace");
 }
 
 void Control::Impl::start() {
@@ -42,6 +44,8 @@ void Control::Impl::start() {
   participant_.emplace(Participant::Parts{options_.schema, gate_, *steerable_, *options_.channel,
                                           *options_.progress, options_.ledger, options_.run.host,
                                           options_.times});
+  wanted_ = next_number_ = options_.channel->world_size();
+  if (!options_.welcome.is_null()) join_run(options_.welcome);
   if (options_.channel->rank() == 0) start_rank_zero(options_.first_order_id);
   for (Committed& order : options_.ahead) {
     if (coordinator_) coordinator_->take_over(order);
@@ -178,6 +182,7 @@ void Control::Impl::turn(Clock::time_point now) {
   if (link_) link_->pump(now);
   handle_taken();
   handle_gate();
+  if (admission_due_) return admit(now);
   handle_settle();
   handle_findings();
   if (!recovering_) handle_stop_request();
@@ -269,6 +274,8 @@ void Control::Impl::handle(GateEvent& event) {
     return;
   }
   participant_->handle(event);
+  if (const auto* call = std::get_if<CallMoved>(&event); call && call->action == kAdmit)
+    admission_due_ = call->state == "done";
   if (const auto* applied = std::get_if<OrderApplied>(&event)) {
     record(*applied);
     follow_limits();
@@ -309,6 +316,7 @@ void Control::Impl::tick_rank_zero(Clock::time_point now) {
     coordinator_->stop("time limit", /*resumable=*/true, now);
   coordinator_->tick(now);
   enforce_hard_limit(now);
+  look_for_replacement(now);
   for (const Json& differing : std::exchange(differing_, {})) on_difference(differing, now);
   meetings_->tick(now);
   collectives_->tick(now);
@@ -328,7 +336,7 @@ milliseconds Control::Impl::sleep() const {
                         (coordinator_ && (coordinator_->awaiting_outcome() || meetings_->awaiting_ranks() ||
                                           collectives_->awaiting_answers() || stacks_->awaiting_answers()));
   if (awaiting && !options_.channel->rings()) most = std::min(most, kImpatient);
-  if (next <= now) return milliseconds(0);
+  if (next <= now || admission_due_) return milliseconds(0);
   if (next - now >= most) return most;
   return std::chrono::ceil<milliseconds>(next - now);
 }

@@ -57,6 +57,10 @@ struct ControlOptions {
   std::vector<Committed> ahead;      ///< all ranks the same: committed before the first step, by step
   std::uint64_t first_order_id = 1;  ///< rank 0: ids go on across restarts
   Json store = Json::object();       ///< of the checkpoint resumed from, equal on all ranks
+  /// In a process that joins a run: what its rank 0 gave to World::grow(). `settings` and `store` are those
+  /// in it. The first on_world says that it is one of the ranks; where the world breaks before, give_up is
+  /// called.
+  Json welcome;
   std::chrono::steady_clock::time_point process_start = std::chrono::steady_clock::now();  ///< run.time_limit
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -41,6 +42,7 @@ class Control::Impl {
             options_.schema, options_.settings, *options_.progress, [this] { options_.channel->wake(); },
             options_.store) {
     gate_.set_recoverable(options_.world != nullptr);
+    gate_.set_start(options_.run.started);
   }
 
   ~Impl() {
@@ -80,7 +82,9 @@ class Control::Impl {
   /// All who are left come here, each as it notices. Nothing in it waits for a training thread.
   void recover(Clock::time_point now);
   /// A rank that is stopped, or the MPI library, may hold it up for ever: this thread with it.
-  Result<void> rebuild_in_time();
+  Result<void> in_time(const std::function<Result<void>()>& change);
+  /// This rank's work in the world of now, until all stand.
+  void world_changed(const Membership& before, Clock::time_point now);
   void give_up(const std::string& why);
 
   void enforce_hard_limit(Clock::time_point now);
@@ -96,6 +100,20 @@ class Control::Impl {
   /// This rank leads since rank 0 was lost: what is agreed on and not confirmed by all, or not recorded.
   void inherit_orders(std::uint64_t first_unrecorded);
   void on_rejoin(const Json& verdict);
+
+  // --- somebody takes the place of a lost one (control_replacement.cpp) ---
+
+  /// Rank 0: as long as ranks are missing and comm.replace says so, one after the other.
+  void look_for_replacement(Clock::time_point now);
+  void order_admission(Clock::time_point now);
+  /// What became of the order that lets it in.
+  void note_admission(const std::string& state);
+  /// All ranks, once that order has brought their training threads to a halt at one step.
+  void admit(Clock::time_point now);
+  /// What the guest has to know, by rank 0.
+  Json welcome() const;
+  /// The guest's start.
+  void join_run(const Json& welcome);
 
   // --- the loop (control.cpp) ---
 
@@ -164,6 +182,15 @@ class Control::Impl {
   std::optional<Recovery> recovery_;  ///< rank 0
   std::optional<std::uint64_t>
       first_unrecorded_;  ///< a new rank 0: orders from here on aren't in the journal
+  // Growing again.
+  bool replace_ = false;
+  int wanted_ = 1;                ///< ranks, as the run was started with
+  int next_number_ = 1;           ///< among the origins
+  bool joining_ = false;          ///< this process, until it is level
+  bool admission_due_ = false;    ///< the order is applied here
+  std::uint64_t admission_ = 0;   ///< rank 0: the order under way
+  int failures_ = 0;              ///< rank 0: in a row
+  Clock::time_point next_try_{};  ///< rank 0
   std::int64_t steps_ = 0;
   Clock::duration time_limit_{0};
   bool stop_told_ = false;

@@ -34,6 +34,7 @@ std::vector<int> lost_between(const Membership& before, const Membership& after)
 }  // namespace
 
 void Control::Impl::recover(Clock::time_point now) {
+  if (joining_) return give_up("a rank was lost before this one was level");
   if (on_loss_ == "stop") return give_up("a rank was lost, and comm.on_loss is \"stop\"");
   // What has been said before counts (a commit that this rank has sent itself, an order applied here), and
   // is over with this world: no message to itself may reach the next one.
@@ -48,10 +49,16 @@ void Control::Impl::recover(Clock::time_point now) {
     whole_world_ = before;
   }
   recovering_ = true;
-  told_standing_ = false;
-  if (auto rebuilt = rebuild_in_time(); !rebuilt)
+  told_standing_ = admission_due_ = false;
+  admission_ = 0;
+  if (auto rebuilt = in_time([this] { return options_.world->rebuild(); }); !rebuilt)
     return give_up("recovery failed: " + rebuilt.error().message);
+  world_changed(before, now);
+}
+
+void Control::Impl::world_changed(const Membership& before, Clock::time_point now) {
   const Membership& after = options_.world->members();
+  next_number_ = std::max(next_number_, *std::max_element(after.origins.begin(), after.origins.end()) + 1);
   const bool leads = after.rank == 0 && !coordinator_;
   const std::uint64_t first_order_id = options_.on_world ? options_.on_world(after, leads) : 0;
   if (after.rank != 0) return;
@@ -66,12 +73,12 @@ void Control::Impl::recover(Clock::time_point now) {
   recovery_.emplace(after.world_size(), after.generation);
 }
 
-Result<void> Control::Impl::rebuild_in_time() {
+Result<void> Control::Impl::in_time(const std::function<Result<void>()>& change) {
   const Fuse fuse(options_.times.rebuild, [this] {
     if (options_.give_up)
       options_.give_up("recovery failed: the ranks that are left didn't find together in time");
   });
-  return options_.world->rebuild();
+  return change();
 }
 
 void Control::Impl::give_up(const std::string& why) {
@@ -121,14 +128,21 @@ void Control::Impl::go_on(const Json& verdict, Clock::time_point now) {
   coordinator_->go_on(options_.channel->world_size(), verdict.at("commits"), now);
   const auto took = std::chrono::duration_cast<milliseconds>(now - recovering_since_).count();
   const int left = options_.channel->world_size();
-  const std::vector<int> lost = lost_between(whole_world_, options_.world->members());
+  const Membership& members = options_.world->members();
+  const std::vector<int> lost = lost_between(whole_world_, members);
+  const std::vector<int> joined = lost_between(members, whole_world_);
   const std::int64_t step = verdict.at("step");
-  const std::string text = fmt::format(
-      "rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)", lost.size() == 1 ? "" : "s",
-      fmt::join(lost, ", "), whole_world_.world_size(), step, left, left == 1 ? "" : "s", took);
+  std::string text;
+  if (lost.empty())
+    text = fmt::format("rank {} joined at step {}; training goes on with {} ranks ({} ms)",
+                       fmt::join(joined, ", "), step, left, took);
+  else
+    text = fmt::format("rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)",
+                       lost.size() == 1 ? "" : "s", fmt::join(lost, ", "), whole_world_.world_size(), step,
+                       left, left == 1 ? "" : "s", took);
   report("rank",
-         {{"state", "lost"},
-          {"ranks", lost},
+         {{"state", lost.empty() ? "joined" : "lost"},
+          {"ranks", lost.empty() ? joined : lost},
           {"world_size", left},
           {"step", step},
           {"level", !verdict.at("behind").empty()},
@@ -150,6 +164,8 @@ void Control::Impl::on_rejoin(const Json& verdict) {
   if (verdict.contains("impossible"))
     return give_up("recovery failed: " + verdict["impossible"].get<std::string>());
   recovering_ = false;
+  if (std::exchange(joining_, false) && options_.on_world)
+    options_.on_world(options_.world->members(), /*leads=*/false);
   stop_told_ = false;  // rank 0 may be another
   participant_->rejoin(verdict, options_.world->members().local_ranks);
 }

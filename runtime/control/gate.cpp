@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "protocol/store.h"
+#include "runtime/control/actions.h"
 #include "runtime/control/messages.h"
 
 namespace footplate {
@@ -132,6 +133,20 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
   outcome_.notify_all();
 }
 
+void Gate::join(std::uint64_t applied, std::uint64_t last_applied) {
+  std::lock_guard lock(mutex_);
+  applied_ = applied;
+  last_applied_ = last_applied;
+  whole_ = false;
+  lost_ = true;
+  look_ahead();
+}
+
+std::pair<std::uint64_t, std::uint64_t> Gate::applied() const {
+  std::lock_guard lock(mutex_);
+  return {applied_, last_applied_};
+}
+
 void Gate::give_up(const std::string& why) {
   std::lock_guard lock(mutex_);
   given_up_ = why;
@@ -206,6 +221,8 @@ void Gate::run_calls(Lock& lock, std::int64_t step, const Order& order) {
     } else if (applied_ <= calls_over_) {
       moved.state = "failed";
       moved.error = "a rank was lost while others were at it; give it again";
+    } else if (moved.action == kAdmit) {
+      run_admit(order, moved, step);
     } else {
       run_foreign(lock, order, moved, step);
     }
@@ -238,6 +255,21 @@ void Gate::run_own(const Order& order, CallMoved& moved, std::int64_t step) {
     moved.state = "failed";
     moved.error = stored.error().message;
   }
+}
+
+/// All stand here, until the control threads have made a world with the guest in it. An order of an earlier
+/// start comes again by a resume or a replay.
+void Gate::run_admit(const Order& order, CallMoved& moved, std::int64_t step) {
+  if (!recoverable_ || order.calls[moved.call].arguments.value("start", "") != start_) {
+    moved.state = "failed";
+    moved.error = "it was for another start of this run: nobody waits to be let in";
+    return;
+  }
+  begun_ = applied_;
+  lost_ = true;
+  look_ahead();
+  moved.state = "done";
+  moved.result = {{"step", step}};
 }
 
 void Gate::run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::int64_t step) {

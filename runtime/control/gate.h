@@ -115,6 +115,14 @@ class Gate final : public StepGate {
   /// All ranks are at the end and no order is open: enter() returns `end`.
   void finish();
 
+  /// Before the first enter(): orders that let somebody in count where they name this start of the run.
+  void set_start(std::string start) { start_ = std::move(start); }
+  /// Before the first enter(), in a process that joins a run: the number of orders applied so far, and the id
+  /// of the last one. The training thread stands until resumed; its state is nobody's.
+  void join(std::uint64_t applied, std::uint64_t last_applied);
+  /// While the training thread stands: what join() wants.
+  std::pair<std::uint64_t, std::uint64_t> applied() const;
+
   // After a loss, in this order (recovery.h).
 
   /// A rank is lost: the training thread is held as soon as it comes here, and meetings end.
@@ -159,6 +167,7 @@ class Gate final : public StepGate {
   void change_settings(Lock& lock, const Order& order, std::int64_t step, OrderApplied& outcome);
   void run_calls(Lock& lock, std::int64_t step, const Order& order);
   void run_own(const Order& order, CallMoved& moved, std::int64_t step);
+  void run_admit(const Order& order, CallMoved& moved, std::int64_t step);
   void run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::int64_t step);
   void stand_still(Lock& lock, Held why, std::int64_t step);
   void announce_end(std::int64_t step);
@@ -184,6 +193,7 @@ class Gate final : public StepGate {
   std::uint64_t last_applied_ = 0;  ///< training thread
 
   std::atomic<bool> sync_{false};  ///< some topic has a budget
+  std::string start_;              ///< written before the first enter()
 
   mutable std::mutex mutex_;  ///< guards all below
   Json store_ = Json::object();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "runtime/control/actions.h"
 #include "runtime/control/inquiry.h"
 #include "runtime/control/messages.h"
 #include "runtime/control/stacks.h"
@@ -147,6 +148,10 @@ Result<void> Participant::prepared(const Order& order) {
   if (refuse_ && order.session != kOwnSession &&
       refuse_->matches("order", static_cast<std::int64_t>(order.id)))
     return fail(ErrorKind::refused, fmt::format("rank {} refused (FOOTPLATE_FAULT asks for it)", rank));
+  if (order.session != kOwnSession && calls_action(order, kAdmit))
+    return fail(
+        ErrorKind::refused,
+        "comm.admit: the run gives this order itself, once a replacement is ready; set comm.replace = true");
   auto after = foresee(parts_.schema, parts_.gate.forecast(), order);
   if (!after) return tl::unexpected(after.error());
   Result<void> can = fail(ErrorKind::failed, "");
@@ -191,12 +196,32 @@ void Participant::take_commit(Commit commit) {
 }
 
 /// As `standing` tells it, and `rejoin` brings it back.
-Json Participant::to_json(const Commit& commit) const {
+Json Participant::to_json(const Commit& commit) {
   if (commit.withdraws != 0) return {{"ticket", commit.ticket}, {"withdraws", commit.withdraws}};
-  return {{"ticket", commit.ticket},
-          {"order", footplate::to_json(commit.committed.order)},
-          {"step", commit.committed.step},
-          {"targeted", commit.committed.targeted}};
+  Json json = to_json(commit.committed);
+  json["ticket"] = commit.ticket;
+  return json;
+}
+
+Json Participant::to_json(const Committed& committed) {
+  return {{"order", footplate::to_json(committed.order)},
+          {"step", committed.step},
+          {"targeted", committed.targeted}};
+}
+
+Result<Committed> Participant::read_committed(const Json& json) const {
+  return read_order(json.at("order")).map([&](Order order) {
+    return Committed{std::move(order), json.at("step"), json.at("targeted")};
+  });
+}
+
+Result<Participant::Commit> Participant::read_commit(const Json& json) const {
+  Commit commit{json.at("ticket"), json.value("withdraws", std::uint64_t{0}), {}};
+  if (commit.withdraws != 0) return commit;
+  return read_committed(json).map([&](Committed committed) {
+    commit.committed = std::move(committed);
+    return commit;
+  });
 }
 
 /// Types again: what CBOR brings has none (a double that happens to be whole).
@@ -315,21 +340,33 @@ void Participant::stand(const Standing& standing, std::uint32_t generation) {
           {"order", order_}});
 }
 
+Json Participant::hand_over() const {
+  Json committed = Json::array();
+  for (const Committed& one : committed_) committed.push_back(to_json(one));
+  return {{"committed", std::move(committed)},
+          {"applied", applied_},
+          {"commit", commit_ ? to_json(*commit_) : Json()},
+          {"ticket", ticket_},
+          {"order", order_}};
+}
+
+void Participant::take_over(const Json& handed) {
+  for (const Json& one : handed.at("committed"))
+    if (auto committed = read_committed(one)) committed_.push_back(*std::move(committed));
+  for (const Json& one : handed.at("applied")) applied_.push_back(one);
+  if (const Json& newest = handed.at("commit"); !newest.is_null())
+    if (auto commit = read_commit(newest)) commit_ = *std::move(commit);
+  ticket_ = handed.at("ticket");
+  order_ = handed.at("order");
+}
+
 void Participant::rejoin(const Json& verdict, int local_ranks) {
   open_.reset();
   meeting_ = false;
   overdue_.clear();
   const Json& newest = verdict.at("commit");
-  if (!newest.is_null() && (!commit_ || newest.at("ticket") > commit_->ticket)) {
-    Commit commit{newest.at("ticket"), newest.value("withdraws", std::uint64_t{0}), {}};
-    auto order =
-        commit.withdraws == 0 ? read_order(newest.at("order")) : Order();  // was checked when prepared
-    if (order) {
-      if (commit.withdraws == 0)
-        commit.committed = {*std::move(order), newest.at("step"), newest.at("targeted")};
-      take_commit(std::move(commit));
-    }
-  }
+  if (!newest.is_null() && (!commit_ || newest.at("ticket") > commit_->ticket))
+    if (auto commit = read_commit(newest)) take_commit(*std::move(commit));  // was checked when prepared
   Rejoin rejoin;
   rejoin.step = verdict.at("step");
   rejoin.source = verdict.at("source");

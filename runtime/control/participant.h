@@ -57,6 +57,12 @@ class Participant {
   void stand(const Standing& standing, std::uint32_t generation);
   /// The training thread goes on as `verdict` says; what it has applied of late is confirmed again.
   void rejoin(const Json& verdict, int local_ranks);
+  /// What a rank that joins needs to go on as this one: take_over() of it.
+  Json hand_over() const;
+  void take_over(const Json& handed);
+  /// An agreed order as hand_over() has them. Error: as of order_from_json().
+  static Json to_json(const Committed& committed);
+  Result<Committed> read_committed(const Json& json) const;
   /// The orders of late that this rank knows to be agreed, with their steps.
   const std::deque<Committed>& committed() const { return committed_; }
 
@@ -84,7 +90,8 @@ class Participant {
     Committed committed;          ///< where it withdraws none
   };
   Result<Order> read_order(const Json& json) const;
-  Json to_json(const Commit& commit) const;
+  static Json to_json(const Commit& commit);
+  Result<Commit> read_commit(const Json& json) const;
   void take_commit(Commit commit);
   std::string state() const;
   void answer(const Json& message) { parts_.channel.send(0, message); }

@@ -355,7 +355,7 @@ void Trainer::Loop::take_progress(const Json& progress) {
 }
 
 Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
-  give_up_evaluation("a rank was lost");
+  give_up_evaluation("the ranks are others now");
   options_.communicator.rejoin(now.generation, now.sequence);
   options_.local_ranks = now.local_ranks;
   if (options_.saver != nullptr) options_.saver->moved_to(rank(), options_.communicator.world_size());

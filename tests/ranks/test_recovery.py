@@ -154,6 +154,26 @@ def test_a_stopped_rank_is_killed_past_the_hard_limit():
         nothing_left(run)
 
 
+def test_a_stopped_rank_0_is_killed_past_the_hard_limit():
+    """By its console, which is the only one to hear that it says nothing."""
+    with Run([*QUICK, "train.steps=1000000", "comm.hard_limit_s=4.5"], ranks=3) as run:
+        run.wait_for_step(20).close()
+        stopped = time.monotonic()
+        os.kill(run.pids()[0], signal.SIGSTOP)
+        event = wait_for_loss(run, 1)
+        took = time.monotonic() - stopped
+        assert event["ranks"] == [0] and event["world_size"] == 2, event
+        print(f"  killed after {took:.1f} s", flush=True)
+        assert took > 4, took
+        client = connect(run)
+        wait_until(lambda: client.ask("status")["step"] > event["step"] + 20, 20, "training to go on")
+        client.close()
+        assert "killed past comm.hard_limit_s (4.5 s): rank 0 silent" in (run.directory / "log" / "console.log").read_text()
+        stop(run)
+        assert run.finish() == 0, run.output()
+        nothing_left(run)
+
+
 def test_a_rank_is_dropped_by_hand():
     with Run([*QUICK, "train.steps=1000000"], ranks=3) as run:
         run.wait_for_step(20).close()
@@ -236,5 +256,6 @@ def test_rank_0_dies_at_random_moments():
 if __name__ == "__main__":
     main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
           test_later_steps_are_those_of_a_smaller_world, test_a_stopped_rank_is_named_and_waited_for,
-          test_a_stopped_rank_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand, test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
+          test_a_stopped_rank_is_killed_past_the_hard_limit,
+          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand, test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
           test_rank_0_dies_at_random_moments])

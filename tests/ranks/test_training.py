@@ -2,7 +2,10 @@
 """What never may change the parameters: evaluations, overlap, stopping and resuming."""
 
 import json
+import os
+import pathlib
 import random
+import re
 
 from harness import FULL, Run, main, wait_until
 
@@ -133,6 +136,40 @@ def test_a_failing_evaluation_never_ends_training():
             assert run.result()["state_hash"] == undisturbed, fault
 
 
+def held_by(pid):
+    """Resident memory in kB, and open descriptors."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]), len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_a_hundred_failures_change_nothing():
+    """Evaluations that throw (as out of memory does, with smaller batches as the remedy), find a NaN or come too late, on one
+    rank or on all: in each of them. Training ends with the same bits, and the ranks hold no more than after the first tenth."""
+    failures = 100 if FULL else 30
+    steps = failures * 10
+    undisturbed = trained(steps, "eval.every=0")[0]["state_hash"]
+    for fault in ("eval_throw", "eval_throw:rank=0", "eval_throw:above=2", "eval_nan", "eval_nan:rank=1",
+                  "eval_stall:rank=1:ms=150"):
+        with Run([*SMALL, f"train.steps={steps}", "eval.every=10", "eval.meet_timeout_s=0.1"], ranks=2, config="kjv",
+                 env={"FOOTPLATE_FAULT": fault}) as run:
+            client = run.wait_for_step(steps // 10)
+            pids, before = run.pids(), [held_by(pid) for pid in run.pids()]
+            wait_until(lambda: client.ask("status")["step"] >= steps * 9 // 10, 300, "most of the steps")
+            client.ask("call", action="run.pause", arguments={})
+            after = [held_by(pid) for pid in pids]
+            client.ask("call", action="run.resume", arguments={})
+            client.close()
+            assert run.finish(300) == 0, run.output()
+            recorded = [line for line in run.lines("metrics.jsonl") if "eval/loss" in line or "eval/evaluation_failed" in line]
+            disturbed = [line for line in recorded if line.get("eval/evaluation_failed") or line.get("eval/partial")
+                         or line.get("eval/retries")]
+            assert len(recorded) == failures and len(disturbed) == failures, (fault, len(recorded), len(disturbed))
+            assert run.result()["state_hash"] == undisturbed, fault
+            for (memory, open_files), (memory_then, open_then) in zip(before, after):
+                assert memory_then < memory * 1.01 and open_then <= open_files, (fault, before, after)
+            print(f"  {fault}: {failures} of {failures} failed, memory {before[0][0]} -> {after[0][0]} kB", flush=True)
+
+
 def test_a_step_that_is_not_finite_is_skipped_by_all():
     for clip in (1, 0):
         with Run([*SMALL, "train.steps=40", "eval.every=0", f"train.clip_norm={clip}"], ranks=2, config="kjv",
@@ -203,7 +240,7 @@ def test_ranks_that_differ_can_end_the_run():
 
 if __name__ == "__main__":
     main([test_evaluation_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
-          test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,
+          test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training, test_a_hundred_failures_change_nothing,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
           test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named,
           test_the_odd_rank_is_repaired_from_the_majority, test_ranks_that_differ_can_end_the_run])

@@ -32,7 +32,9 @@ class MpiChannel final : public MessageChannel {
  public:
   MpiChannel(MpiSession& session, const std::filesystem::path& directory) : session_(session) {
     if (!directory.empty())
-      if (auto bell = Doorbell::install(directory, session.rank())) bell_ = *std::move(bell);
+      if (auto bell = Doorbell::install(directory,
+                                        session.members().origins[static_cast<std::size_t>(session.rank())]))
+        bell_ = *std::move(bell);
     meet_peers();
   }
 

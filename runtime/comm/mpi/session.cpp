@@ -5,6 +5,8 @@
 #include <mpi-ext.h>
 #endif
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdlib>
 
@@ -43,6 +45,22 @@ Result<MPI_Comm> duplicate(MPI_Comm comm) {
   return copy;
 }
 
+/// Two groups that know each other by their leaders, who meet in `bridge`: one communicator, with the group
+/// that is `high` behind the other.
+[[maybe_unused]] Result<MPI_Comm> merge_with(MPI_Comm group, MPI_Comm bridge, int other_leader, int high) {
+  constexpr int kTag = 3;
+  MPI_Comm between = MPI_COMM_NULL, merged = MPI_COMM_NULL;
+  if (auto ok =
+          check(MPI_Intercomm_create(group, 0, bridge, other_leader, kTag, &between), "MPI_Intercomm_create");
+      !ok)
+    return tl::unexpected(ok.error());
+  MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
+  if (auto ok = check(MPI_Intercomm_merge(between, high, &merged), "MPI_Intercomm_merge"); !ok)
+    return tl::unexpected(ok.error());
+  MPI_Comm_set_errhandler(merged, MPI_ERRORS_RETURN);
+  return merged;
+}
+
 }  // namespace
 
 std::string mpi_error_text(int code) {
@@ -52,7 +70,7 @@ std::string mpi_error_text(int code) {
   return std::string(text.data(), static_cast<std::size_t>(length));
 }
 
-Result<std::unique_ptr<MpiSession>> MpiSession::start() {
+Result<std::unique_ptr<MpiSession>> MpiSession::start(int joins) {
   int provided = MPI_THREAD_SINGLE;
   if (auto ok = check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
       !ok)
@@ -63,6 +81,7 @@ Result<std::unique_ptr<MpiSession>> MpiSession::start() {
         "this MPI allows only one thread at a time (MPI_THREAD_MULTIPLE is missing); run scripts/deps, "
         "or build with -DFOOTPLATE_MPI=PREFIX of one that has it");
 
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);  // a spawn that fails is an error
   std::unique_ptr<MpiSession> session(new MpiSession);
   auto base = duplicate(MPI_COMM_WORLD);
   if (!base) return tl::unexpected(base.error());
@@ -70,32 +89,35 @@ Result<std::unique_ptr<MpiSession>> MpiSession::start() {
   int world_size = 0;
   MPI_Comm_rank(*base, &session->members_.rank);
   MPI_Comm_size(*base, &world_size);
-  for (int rank = 0; rank < world_size; ++rank) session->members_.origins.push_back(rank);
-  if (auto derived = session->derive(); !derived) return tl::unexpected(derived.error());
+  for (int rank = 0; rank < world_size; ++rank)
+    session->members_.origins.push_back(joins >= 0 ? joins : rank);
+  auto derived = derive(*base);
+  if (!derived) return tl::unexpected(derived.error());
+  session->control_ = derived->control;
+  session->data_ = derived->data;
 
   auto hosts = gather_hosts(*base, world_size);
   if (!hosts) return tl::unexpected(hosts.error());
-  session->hosts_at_start_ = std::move(*hosts);
+  for (std::size_t rank = 0; rank < hosts->size(); ++rank)
+    session->hosts_by_origin_[session->members_.origins[rank]] = (*hosts)[rank];
   session->look_around();
+  if (joins >= 0)
+    if (auto met = session->meet_host(); !met) return tl::unexpected(met.error());
   return session;
 }
 
-/// The communicators that are used, out of base_.
-Result<void> MpiSession::derive() {
-  auto control = duplicate(base_);
+Result<MpiSession::Comms> MpiSession::derive(MPI_Comm base) {
+  auto control = duplicate(base);
   if (!control) return tl::unexpected(control.error());
-  auto data = duplicate(base_);
+  auto data = duplicate(base);
   if (!data) return tl::unexpected(data.error());
-  control_ = *control;
-  data_ = *data;
-  return {};
+  return Comms{base, *control, *data};
 }
 
 /// Who of the members is where.
 void MpiSession::look_around() {
   hosts_.clear();
-  for (const int origin : members_.origins)
-    hosts_.push_back(hosts_at_start_[static_cast<std::size_t>(origin)]);
+  for (const int origin : members_.origins) hosts_.push_back(hosts_by_origin_.at(origin));
   local_rank_ = members_.local_ranks = 0;
   for (int other = 0; other < world_size(); ++other) {
     if (hosts_[static_cast<std::size_t>(other)] != hosts_[static_cast<std::size_t>(rank())]) continue;
@@ -155,7 +177,10 @@ Result<void> MpiSession::shrink() {
     MPI_Comm_rank(rest, &rank);
     const int mine = members_.origins[static_cast<std::size_t>(members_.rank)];
     std::vector<int> origins(static_cast<std::size_t>(size));
-    if (derive() && MPI_Allgather(&mine, 1, MPI_INT, origins.data(), 1, MPI_INT, base_) == MPI_SUCCESS) {
+    const auto derived = derive(base_);
+    if (derived && MPI_Allgather(&mine, 1, MPI_INT, origins.data(), 1, MPI_INT, base_) == MPI_SUCCESS) {
+      control_ = derived->control;
+      data_ = derived->data;
       members_.rank = rank;
       members_.origins = std::move(origins);
       ++members_.generation;
@@ -169,7 +194,109 @@ Result<void> MpiSession::shrink() {
               "no world could be made of the ranks that are left: more were lost meanwhile");
 }
 
+// --- one more ---
+
+Result<void> MpiSession::meet_host() {
+  MPI_Comm parent = MPI_COMM_NULL;
+  MPI_Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL)
+    return fail(ErrorKind::usage, "--joins is for processes that rank 0 of a run spawns");
+  if (auto ok = check(MPI_Intercomm_merge(parent, 1, &host_), "MPI_Intercomm_merge"); !ok) return ok;
+  return check(MPI_Comm_set_errhandler(host_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+/// Collective over a world that has just grown: who is who in it.
+Result<MpiSession::Crew> MpiSession::introduce(MPI_Comm base) const {
+  struct Entry {
+    std::int64_t pid;
+    std::uint32_t generation;
+    int origin;
+    std::array<char, MPI_MAX_PROCESSOR_NAME> host;
+  };
+  Entry mine{::getpid(), members_.generation, members_.origins[static_cast<std::size_t>(members_.rank)], {}};
+  int length = 0, size = 0;
+  MPI_Get_processor_name(mine.host.data(), &length);
+  MPI_Comm_size(base, &size);
+  std::vector<Entry> all(static_cast<std::size_t>(size));
+  const int bytes = static_cast<int>(sizeof(Entry));
+  if (auto ok = check(MPI_Allgather(&mine, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, base),
+                      "introducing who joins");
+      !ok)
+    return tl::unexpected(ok.error());
+  Crew crew;
+  MPI_Comm_rank(base, &crew.members.rank);
+  crew.members.generation = all.front().generation + 1;  // the guest doesn't know it
+  for (const Entry& one : all) {
+    crew.members.origins.push_back(one.origin);
+    crew.hosts[one.origin] = one.host.data();
+    crew.pids[one.origin] = one.pid;
+  }
+  return crew;
+}
+
+void MpiSession::take(const Comms& comms, Crew crew) {
+  base_ = comms.base;
+  control_ = comms.control;
+  data_ = comms.data;
+  members_ = std::move(crew.members);
+  hosts_by_origin_.merge(crew.hosts);
+  pids_ = std::move(crew.pids);
+  look_around();
+}
+
+/// The ranks that are there decide by an agreement, which no loss can keep from ending: either all have the
+/// new world, or none has.
+Result<void> MpiSession::grow(MPI_Comm guest) {
+  int wanted = guest != MPI_COMM_NULL ? 1 : 0;
+  Comms comms;
+  Crew crew;
+  const bool grown = MPI_Bcast(&wanted, 1, MPI_INT, 0, base_) == MPI_SUCCESS && wanted != 0 && [&] {
+    auto merged = merge_with(base_, guest, 1, /*high=*/0);
+    if (!merged) return false;
+    comms.base = *merged;
+    const auto derived = derive(comms.base);
+    if (derived) comms = *derived;
+    auto introduced = derived ? introduce(comms.base) : Result<Crew>(tl::unexpected(derived.error()));
+    if (introduced) crew = *std::move(introduced);
+    return introduced.has_value();
+  }();
+  if (!grown) MPIX_Comm_revoke(base_);  // whoever still waits for this rank
+  int all = grown ? 1 : 0;
+  MPIX_Comm_agree(base_, &all);  // its code tells of losses; the value is the same on all
+  if (grown && all != 0) {
+    take(comms, std::move(crew));
+    return {};
+  }
+  for (MPI_Comm comm : {comms.base, comms.control, comms.data})
+    if (comm != MPI_COMM_NULL) MPIX_Comm_revoke(comm);
+  lost_ = true;
+  return fail(ErrorKind::lost, "the replacement couldn't join");
+}
+
+Result<void> MpiSession::join() {
+  auto merged = merge_with(MPI_COMM_SELF, host_, 0, /*high=*/1);
+  if (!merged) return tl::unexpected(merged.error());
+  auto derived = derive(*merged);
+  if (!derived) return tl::unexpected(derived.error());
+  auto crew = introduce(*merged);
+  if (!crew) return tl::unexpected(crew.error());
+  take(*derived, *std::move(crew));
+  return {};
+}
+
 #else
+
+Result<void> MpiSession::meet_host() {
+  return fail(ErrorKind::failed, "this MPI was built without its fault-tolerance extension (ULFM)");
+}
+
+Result<void> MpiSession::grow(MPI_Comm /*guest*/) {
+  return meet_host();
+}
+
+Result<void> MpiSession::join() {
+  return meet_host();
+}
 
 bool MpiSession::tells_loss(int /*code*/) {
   return false;

@@ -3,7 +3,9 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +23,9 @@ class MpiSession {
  public:
   /// Starts MPI with MPI_THREAD_MULTIPLE. Collective over all ranks that mpirun started. Errors:
   /// MPI doesn't start, or gives fewer threads.
-  static Result<std::unique_ptr<MpiSession>> start();
+  /// `joins`: the number of one that rank 0 has spawned (invitation.h), which is a world of its own until
+  /// join(); -1: one of those that mpirun started.
+  static Result<std::unique_ptr<MpiSession>> start(int joins = -1);
 
   /// The rank that mpirun has given this process, known before MPI starts; 0 without mpirun.
   static int launched_rank();
@@ -37,6 +41,8 @@ class MpiSession {
   int local_rank() const { return local_rank_; }                    ///< among the ranks of this host, by rank
   int local_size() const { return members_.local_ranks; }           ///< ranks on this host
   const std::vector<std::string>& hosts() const { return hosts_; }  ///< of every rank, by rank
+  /// Process ids by origin, of all who were there when somebody joined last.
+  const std::map<int, std::int64_t>& pids() const { return pids_; }
 
   /// For the control thread's messages, and for the communication thread's collectives. Both are
   /// duplicates of one base communicator and return errors instead of ending the process. One thread
@@ -57,6 +63,14 @@ class MpiSession {
   /// Errors: this MPI can't do it, or failed.
   Result<void> shrink();
 
+  /// Every rank: a world with the guest as its last rank. `guest` is rank 0's alone: the communicator of the
+  /// two, where the guest has been welcomed; MPI_COMM_NULL: come to nothing. The same outcome on all ranks.
+  /// Error: lost; the session is lost() then.
+  Result<void> grow(MPI_Comm guest);
+  /// The same, for the guest. Its communicator with rank 0 is host().
+  Result<void> join();
+  MPI_Comm host() const { return host_; }
+
   /// Frees the communicators and finalises MPI; waits for the other ranks to do the same. Once, by
   /// the thread that started the session, after all threads using it have ended. Where ranks were lost
   /// MPI can't be finalised for certain: false, nothing was done, and the process has to _exit().
@@ -66,19 +80,37 @@ class MpiSession {
   [[noreturn]] static void abort(int code);
 
  private:
+  /// One base, and the two that are used, duplicates of it.
+  struct Comms {
+    MPI_Comm base = MPI_COMM_NULL;
+    MPI_Comm control = MPI_COMM_NULL;
+    MPI_Comm data = MPI_COMM_NULL;
+  };
+  /// Who is in a world that has grown.
+  struct Crew {
+    Membership members;
+    std::map<int, std::string> hosts;
+    std::map<int, std::int64_t> pids;
+  };
+
   MpiSession() = default;
-  Result<void> derive();
+  static Result<Comms> derive(MPI_Comm base);
+  Result<Crew> introduce(MPI_Comm base) const;
+  Result<void> meet_host();
+  void take(const Comms& comms, Crew crew);
   void look_around();
 
   Membership members_;
   int local_rank_ = 0;
   std::vector<std::string> hosts_;
-  std::vector<std::string> hosts_at_start_;
+  std::map<int, std::string> hosts_by_origin_;
+  std::map<int, std::int64_t> pids_;
   std::atomic<bool> lost_{false};
   std::function<void()> on_loss_;
   MPI_Comm base_ = MPI_COMM_NULL;
   MPI_Comm control_ = MPI_COMM_NULL;
   MPI_Comm data_ = MPI_COMM_NULL;
+  MPI_Comm host_ = MPI_COMM_NULL;
 };
 
 /// What MPI says about `code`, for messages.

@@ -22,8 +22,54 @@ Result<void> MpiWorld::rebuild() {
   if (!communicator_.wait_idle(kLeaveMpi))
     return fail(ErrorKind::failed, "a collective didn't end within 30 s although it was revoked");
   if (auto shrunk = session_.shrink(); !shrunk) return shrunk;
+  renew();
+  return {};
+}
+
+void MpiWorld::renew() {
   communicator_.offer();
   channel_.rebuilt();
+}
+
+void MpiWorld::set_invitation(std::vector<std::string> command, std::chrono::milliseconds at_most) {
+  guest_command_ = std::move(command);
+  guest_takes_ = at_most;
+}
+
+void MpiWorld::invite(int number, const std::string& greeting) {
+  if (guest_command_.empty() || guest() != Guest::none) return;
+  auto command = guest_command_;
+  command.push_back(std::to_string(number));
+  invitation_ =
+      std::make_unique<Invitation>(std::move(command), greeting, guest_takes_, [this] { channel_.wake(); });
+}
+
+Guest MpiWorld::guest() const {
+  return invitation_ ? invitation_->state() : Guest::none;
+}
+
+std::string MpiWorld::guest_failure() const {
+  return invitation_ ? invitation_->failure() : "";
+}
+
+void MpiWorld::dismiss() {
+  if (invitation_) invitation_->dismiss();
+}
+
+Result<void> MpiWorld::grow(const std::string& welcome) {
+  communicator_.close();
+  if (!communicator_.wait_idle(kLeaveMpi))
+    return fail(ErrorKind::failed, "a collective was under way as a replacement was to join");
+  const bool knows = session_.rank() == 0 && invitation_ != nullptr;
+  if (auto grown = session_.grow(knows ? invitation_->welcome(welcome) : MPI_COMM_NULL); !grown) return grown;
+  renew();
+  return {};
+}
+
+Result<void> MpiWorld::join() {
+  communicator_.close();
+  if (auto joined = session_.join(); !joined) return joined;
+  renew();
   return {};
 }
 

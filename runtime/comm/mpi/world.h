@@ -1,7 +1,13 @@
 #pragma once
 
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/mpi/communicator.h"
+#include "runtime/comm/mpi/invitation.h"
 #include "runtime/comm/mpi/session.h"
 #include "runtime/comm/world.h"
 
@@ -13,15 +19,34 @@ class MpiWorld final : public World {
   /// Both are of `session`.
   MpiWorld(MpiSession& session, MpiCommunicator& communicator, MessageChannel& channel);
 
+  /// Before invite(): what a guest is started with, program and arguments, to which its number is appended;
+  /// how long it may take to get ready.
+  void set_invitation(std::vector<std::string> command, std::chrono::milliseconds at_most);
+
   const Membership& members() const override { return session_.members(); }
   bool broken() const override { return session_.lost(); }
   /// Error: also where the communication thread doesn't come out of MPI in time.
   Result<void> rebuild() override;
 
+  void invite(int number, const std::string& greeting) override;
+  Guest guest() const override;
+  std::string guest_failure() const override;
+  void dismiss() override;
+  Result<void> grow(const std::string& welcome) override;
+
+  /// A guest, once it has been welcomed.
+  Result<void> join();
+
  private:
+  /// The communicator and the channel are the session's of now.
+  void renew();
+
   MpiSession& session_;
   MpiCommunicator& communicator_;
   MessageChannel& channel_;
+  std::vector<std::string> guest_command_;
+  std::chrono::milliseconds guest_takes_{0};
+  std::unique_ptr<Invitation> invitation_;  ///< rank 0
 };
 
 }  // namespace footplate
