@@ -281,10 +281,11 @@ void add_recovery(std::vector<SettingSpec>& table) {
                          "for longer, is killed; "
                          "comm.on_loss says what follows. Not while it saves. 0: never",
                          "comm.hard_limit_s = 600"));
-  table.push_back(live("comm.replace", Type::boolean, false, "", {},
-                       "After a rank was lost, start another process in its place beside training, and let it "
-                       "in at an agreed step once it is ready",
-                       "comm.replace = true"));
+  table.push_back(
+      live("comm.replace", Type::boolean, false, "", {},
+           "After a rank was lost, start another process in its place beside training, and let it "
+           "in at an agreed step once it is ready",
+           "comm.replace = true"));
 }
 
 void add_machinery(std::vector<SettingSpec>& table) {
@@ -362,9 +363,10 @@ std::vector<ActionSpec> all_actions() {
                            "ckpt.save{ tag = \"before-spike\" }:wait()", "path, step, seconds, bytes"));
   actions.back().params = {param("tag", Type::string, std::nullopt,
                                  "a name of its own; tagged checkpoints are kept until deleted by hand")};
-  actions.push_back(action("comm.admit", Role::admin,
-                           "Let the process that comm.replace has started join; the run gives this order itself",
-                           "comm.admit{}", "the step"));
+  actions.push_back(
+      action("comm.admit", Role::admin,
+             "Let the process that comm.replace has started join; the run gives this order itself",
+             "comm.admit{}", "the step"));
   actions.back().params = {
       param("start", Type::string, Value(std::string()), "when the run was started that it is for")};
   actions.push_back(action("guard.repair", Role::admin,
