@@ -417,6 +417,7 @@ class Rank {
     process_start_ -= std::chrono::milliseconds(std::llround(welcome.at("ran_s").get<double>() * 1000));
     if (auto joined = world_->join(); !joined) return joined;
     trainer_->settings_changed(settings_, 0);
+    ledger_.restart(0, 0);  // what it has done alone is compared with nobody's
     make_control(welcome);
     return {};
   }

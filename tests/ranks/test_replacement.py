@@ -62,7 +62,8 @@ def goes_on(run, client, ranks):
     wait_until(lambda: client.ask("status")["step"] > step + 30, 20, "training to go on")
     answer = client.ask("set", changes={"log.every": random.randrange(5, 100)})
     assert answer["applied"]["ranks"] == ranks == answer["applied"]["world_size"], answer
-    assert not warnings(run, "state_hash"), warnings(run, "state_hash")
+    for kind in ("state_hash", "collective"):
+        assert not warnings(run, kind), warnings(run, kind)
 
 
 def end(run, client):
