@@ -17,6 +17,7 @@
 #include "runtime/control/steerable.h"
 #include "runtime/control/step_gate.h"
 #include "runtime/control/times.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -57,7 +58,7 @@ struct ControlOptions {
   std::vector<Committed> ahead;      ///< all ranks the same: committed before the first step, by step
   std::uint64_t first_order_id = 1;  ///< rank 0: ids go on across restarts
   Json store = Json::object();       ///< of the checkpoint resumed from, equal on all ranks
-  std::chrono::steady_clock::time_point process_start = std::chrono::steady_clock::now();  ///< run.time_limit
+  SteadyClock::time_point process_start = SteadyClock::now();  ///< run.time_limit
 };
 
 /// A rank's part of control, and on rank 0 the coordinator and the link to the console: one thread
