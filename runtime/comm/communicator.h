@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "protocol/result.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -35,7 +36,7 @@ struct Buffer {
 /// One operation on its way. Any thread may look; one thread waits.
 class Work {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   virtual ~Work() = default;
   virtual bool done() const = 0;
   /// Blocks until done, failed, or `deadline`. Errors: failed (with the rank, where known), lost (a rank is

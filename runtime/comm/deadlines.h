@@ -3,13 +3,14 @@
 #include <chrono>
 
 #include "runtime/comm/ledger.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
 /// How long a collective may take before somebody asks why (comm.timeout_s and its kin). An operation has the
 /// longer one of its phase's and its size's.
 struct Deadlines {
-  using Duration = std::chrono::steady_clock::duration;
+  using Duration = SteadyClock::duration;
 
   Duration training = std::chrono::minutes(10);    ///< from data to optimizer
   Duration evaluation = std::chrono::minutes(30);  ///< phases besides these two have none of their own

@@ -1,11 +1,11 @@
 #include "runtime/comm/launch_queue.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <chrono>
 
 #include "runtime/control/progress.h"
+#include "runtime/threads/condition.h"
 
 namespace footplate {
 namespace {
@@ -25,14 +25,9 @@ class PendingWork : public Work {
 
   Result<void> wait(Clock::time_point deadline) override {
     std::unique_lock lock(mutex_);
-    // wait_until(max) overflows inside the standard library; "no deadline" is a wait of its own.
-    const auto is_done = [&] { return outcome_.has_value(); };
-    if (deadline == Clock::time_point::max()) {
-      changed_.wait(lock, is_done);
-    } else if (!changed_.wait_until(lock, deadline, is_done)) {
+    if (!changed_.wait_until(lock, deadline, [&] { return outcome_.has_value(); }))
       return fail(ErrorKind::timed_out,
                   fmt::format("{} of {} is not done at its deadline; it goes on", to_string(kind_), name_));
-    }
     return *outcome_;
   }
 
@@ -46,7 +41,7 @@ class PendingWork : public Work {
   Collective kind_;
   const char* name_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   std::optional<Result<void>> outcome_;
 };
 
@@ -74,7 +69,7 @@ struct LaunchQueue::Shared {
 
   Ledger& ledger;
   std::mutex mutex;
-  std::condition_variable changed;
+  Condition changed;
   std::deque<Item> waiting;  // guarded by mutex
   bool running = false;      // guarded by mutex: an operation is under way
   bool ended = false;        // guarded by mutex: the queue is being destroyed
@@ -83,8 +78,7 @@ struct LaunchQueue::Shared {
 
 LaunchQueue::LaunchQueue(Ledger& ledger, const Progress& progress)
     : ledger_(ledger), progress_(progress), shared_(std::make_shared<Shared>(ledger)) {
-  thread_ = std::thread(serve, shared_);
-  pthread_setname_np(thread_.native_handle(), "comm");
+  thread_ = Thread("comm", [shared = shared_] { serve(shared); });
 }
 
 LaunchQueue::~LaunchQueue() {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,10 +8,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/ledger.h"
+#include "runtime/threads/thread.h"
 
 namespace footplate {
 
@@ -59,7 +58,7 @@ class LaunchQueue {
   Ledger& ledger_;
   const Progress& progress_;
   std::shared_ptr<Shared> shared_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace footplate

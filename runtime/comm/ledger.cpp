@@ -1,7 +1,6 @@
 #include "runtime/comm/ledger.h"
 
 #include <algorithm>
-#include <ctime>
 
 namespace footplate {
 namespace {
@@ -14,14 +13,6 @@ constexpr auto kOwn = std::memory_order_relaxed;
 
 Clock::rep now() {
   return Clock::now().time_since_epoch().count();
-}
-
-/// The same clock as of the kernel's last tick, up to 4 ms ago, in a fifth of the time: for ages it will do.
-Clock::rep about_now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return std::chrono::nanoseconds(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec))
-      .count();
 }
 
 Clock::time_point time(Clock::rep ticks) {
@@ -107,7 +98,7 @@ std::uint64_t Ledger::enqueue(const LedgerEntry& entry) {
   slot.variant.store(entry.variant, kWrite);
   slot.name.store(entry.name, kWrite);
   slot.digest.store(digest_, kWrite);
-  slot.enqueued.store(about_now(), kWrite);
+  slot.enqueued.store(Clock::about_now().time_since_epoch().count(), kWrite);
   slot.started.store(0, kWrite);
   slot.finished.store(0, kWrite);
   slot.sequence.store(sequence, kWrite);

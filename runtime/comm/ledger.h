@@ -9,6 +9,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/control/progress.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -20,7 +21,7 @@ const char* to_string(DataType type);
 
 /// One collective operation, from its launch to its end.
 struct LedgerEntry {
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   std::uint64_t sequence = 0;    ///< 1, 2, 3, … the same on all ranks
   std::uint32_t generation = 0;  ///< of the communicator: how often the world has changed
   Phase phase = Phase::starting;

@@ -1,7 +1,5 @@
 #include "runtime/comm/watchdog.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -15,8 +13,7 @@ constexpr std::chrono::milliseconds kOverdueLook{50};
 
 Watchdog::Watchdog(const Ledger& ledger, Deadlines deadlines, Listener listener)
     : ledger_(ledger), listener_(std::move(listener)), deadlines_(deadlines) {
-  thread_ = std::thread([this] { watch(); });
-  pthread_setname_np(thread_.native_handle(), "watchdog");
+  thread_ = Thread("watchdog", [this] { watch(); });
 }
 
 Watchdog::~Watchdog() {

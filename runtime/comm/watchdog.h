@@ -1,12 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <thread>
 
 #include "runtime/comm/deadlines.h"
 #include "runtime/comm/ledger.h"
+#include "runtime/threads/condition.h"
+#include "runtime/threads/thread.h"
 
 namespace footplate {
 
@@ -43,11 +43,11 @@ class Watchdog {
   const Listener listener_;
   std::optional<Finding> overdue_;  ///< told, and not over; watchdog thread
   std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   Deadlines deadlines_;  ///< guarded by mutex_, as are those below
   bool renewed_ = false;
   bool quit_ = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace footplate

@@ -17,6 +17,7 @@
 #include "runtime/control/conclusions.h"
 #include "runtime/control/late_collectives.h"
 #include "runtime/control/run_status.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -26,7 +27,7 @@ namespace footplate {
 /// different collectives: no setting helps there. A state machine as Coordinator is; control thread.
 class Advice {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   struct Parts {
     const Schema& schema;
     const RunStatus& status;

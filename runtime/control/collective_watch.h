@@ -15,6 +15,7 @@
 #include "runtime/control/inquiry.h"
 #include "runtime/control/run_status.h"
 #include "runtime/control/times.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -23,7 +24,7 @@ namespace footplate {
 /// what comm.report() shows. A state machine as Coordinator is; control thread.
 class CollectiveWatch {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   struct Parts {
     RunStatus& status;
     const Ledger* ledger;  ///< rank 0's; may be null

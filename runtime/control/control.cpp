@@ -1,7 +1,5 @@
 #include "runtime/control/control.h"
 
-#include <pthread.h>
-
 #include <utility>
 
 #include "runtime/control/actions.h"
@@ -55,8 +53,7 @@ void Control::Impl::start() {
   if (options_.ledger != nullptr && options_.channel->world_size() > 1)
     watchdog_.emplace(*options_.ledger, deadlines_of(options_.settings),
                       [this](const Watchdog::Finding& finding) { found(finding); });
-  thread_ = std::thread([this] { loop(); });
-  pthread_setname_np(thread_.native_handle(), "control");  // for top, and scripts/bench idle
+  thread_ = Thread("control", [this] { loop(); });  // scripts/bench idle knows it by that name
 }
 
 void Control::Impl::finish(const Json& result) {

@@ -17,6 +17,7 @@
 #include "runtime/control/steerable.h"
 #include "runtime/control/step_gate.h"
 #include "runtime/control/times.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -61,7 +62,7 @@ struct ControlOptions {
   /// in it. The first on_world says that it is one of the ranks; where the world breaks before, give_up is
   /// called.
   Json welcome;
-  std::chrono::steady_clock::time_point process_start = std::chrono::steady_clock::now();  ///< run.time_limit
+  SteadyClock::time_point process_start = SteadyClock::now();  ///< run.time_limit
 };
 
 /// A rank's part of control, and on rank 0 the coordinator and the link to the console: one thread

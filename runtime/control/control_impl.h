@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,13 +24,16 @@
 #include "runtime/control/recovery.h"
 #include "runtime/control/run_status.h"
 #include "runtime/control/stack_inquiries.h"
+#include "runtime/threads/clock.h"
+#include "runtime/threads/condition.h"
+#include "runtime/threads/thread.h"
 
 namespace footplate {
 
 /// Everything of a rank's control, used by its thread alone but for what is marked.
 class Control::Impl {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   using milliseconds = std::chrono::milliseconds;
   using WallTime = std::chrono::system_clock::time_point;
 
@@ -204,14 +205,14 @@ class Control::Impl {
   std::atomic<const char*> stop_reason_{nullptr};
   std::atomic<bool> stop_resumable_{false};
   std::mutex settle_mutex_;
-  std::condition_variable settled_;
+  Condition settled_;
   bool settle_wanted_ = false;  ///< guarded by settle_mutex_
   std::mutex taken_mutex_;
   std::vector<Json> taken_;
   std::vector<Watchdog::Finding> findings_;  ///< guarded by taken_mutex_
   mutable std::mutex status_mutex_;
   Json status_;
-  std::thread thread_;
+  Thread thread_;
   std::optional<Watchdog> watchdog_;
 };
 

@@ -18,6 +18,7 @@
 #include "runtime/control/run_status.h"
 #include "runtime/control/state_hashes.h"
 #include "runtime/control/times.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -27,7 +28,7 @@ namespace footplate {
 /// and what time it is, so tests drive it without threads. Control thread.
 class Coordinator {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   struct Parts {
     const Schema& schema;
     RunStatus& status;

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <thread>
+
+#include "runtime/threads/condition.h"
+#include "runtime/threads/thread.h"
 
 namespace footplate {
 
@@ -12,7 +13,7 @@ namespace footplate {
 class Fuse {
  public:
   Fuse(std::chrono::milliseconds after, std::function<void()> burn)
-      : thread_([this, after, burn = std::move(burn)] {
+      : thread_("fuse", [this, after, burn = std::move(burn)] {
           std::unique_lock lock(mutex_);
           if (!changed_.wait_for(lock, after, [this] { return out_; })) burn();
         }) {}
@@ -29,9 +30,9 @@ class Fuse {
 
  private:
   std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   bool out_ = false;
-  std::thread thread_;  // last: it uses the members above
+  Thread thread_;  // last: it uses the members above
 };
 
 }  // namespace footplate

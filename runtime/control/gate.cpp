@@ -303,7 +303,7 @@ void Gate::run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::in
 
 /// Sleeps until the control thread has something new. The caller looks again at everything.
 void Gate::stand_still(Lock& lock, Held why, std::int64_t step) {
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   progress_.enter(why == Held::pause ? Phase::paused : why == Held::end ? Phase::ending : Phase::boundary);
   if (why != Held::fence) wake_();
   held_ = why;
@@ -496,9 +496,9 @@ void Gate::publish(const std::string& topic, Json data) {
 std::uint64_t Gate::begin_hold(const std::string& topic) {
   const double budget_ms = sync_budgets_.value(topic, 0.0);
   if (budget_ms <= 0) return 0;
-  const auto budget = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double, std::milli>(budget_ms));
-  hold_ = Hold{++last_hold_, topic, std::chrono::steady_clock::now() + budget};
+  const auto budget =
+      std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double, std::milli>(budget_ms));
+  hold_ = Hold{++last_hold_, topic, SteadyClock::now() + budget};
   look_ahead();
   return hold_->id;
 }
@@ -557,7 +557,7 @@ Json Gate::orders_ahead() const {
 
 std::vector<GateEvent> Gate::drain() {
   std::lock_guard lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = SteadyClock::now();
   streaming_.store(urgent_ > 0 && now - last_urgent_ < kStreamGap, std::memory_order_relaxed);
   if (urgent_ > 0) last_urgent_ = now;
   if (dropped_ > 0) {

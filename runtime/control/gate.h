@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <limits>
 #include <map>
@@ -17,6 +16,7 @@
 #include "runtime/control/progress.h"
 #include "runtime/control/steerable.h"
 #include "runtime/control/step_gate.h"
+#include "runtime/threads/condition.h"
 
 namespace footplate {
 
@@ -188,7 +188,7 @@ class Gate final : public StepGate {
   std::atomic<std::int64_t> interesting_{0};
   std::atomic<bool> abandon_{false};
   std::atomic<bool> streaming_{false};
-  std::chrono::steady_clock::time_point last_urgent_;  ///< guarded by mutex_: a drain that found such events
+  SteadyClock::time_point last_urgent_;  ///< guarded by mutex_: a drain that found such events
   std::atomic<bool> followed_{false};
   std::uint64_t last_applied_ = 0;  ///< training thread
 
@@ -201,12 +201,12 @@ class Gate final : public StepGate {
   struct Hold {
     std::uint64_t id = 0;
     std::string topic;
-    std::chrono::steady_clock::time_point until;
+    SteadyClock::time_point until;
   };
   std::optional<Hold> hold_;  ///< enter() waits for its release
   std::uint64_t last_hold_ = 0;
   bool said_late_ = false;
-  std::condition_variable outcome_;
+  Condition outcome_;
   Settings settings_;               ///< written by the training thread, which alone reads it without the lock
   std::vector<Committed> pending_;  ///< by step, then as committed
   std::int64_t fence_ = kNever;

@@ -13,7 +13,7 @@ namespace {
 /// Entries in an answer: ranks that called different collectives are compared this far back.
 constexpr std::uint64_t kTold = 256;
 
-double seconds(std::chrono::steady_clock::duration time) {
+double seconds(SteadyClock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 

@@ -9,6 +9,7 @@
 #include "protocol/json.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/control/run_status.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -20,7 +21,7 @@ Json ledger_to_json(const Ledger& ledger);
 /// long, or about ranks that called different ones.
 class Inquiry {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
 
   /// Asks why `sequence` is past `limit_s` (0: it isn't, but digests differ).
   Inquiry(std::uint64_t sequence, double limit_s, int world_size);

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "protocol/json.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
 /// A collective that went past its deadline and ended after all, as all ranks together saw it.
 struct LateCollective {
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   std::string setting;  ///< the deadline that applied: "comm.timeout_s"
   double limit_s = 0;   ///< what that was
   std::string kind;     ///< "all_reduce"

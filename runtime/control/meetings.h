@@ -10,6 +10,7 @@
 
 #include "protocol/json.h"
 #include "runtime/control/run_status.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -18,7 +19,7 @@ namespace footplate {
 /// decides, so that all hear the same. A state machine as Coordinator is; control thread.
 class Meetings {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   struct Parts {
     const RunStatus& status;
     int world_size = 1;

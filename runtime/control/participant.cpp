@@ -23,7 +23,7 @@ void keep(std::deque<T>& kept, T one) {
   if (kept.size() > kKept) kept.pop_front();
 }
 
-double seconds(std::chrono::steady_clock::duration time) {
+double seconds(SteadyClock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/control/fault.h"
 #include "runtime/control/gate.h"
 #include "runtime/control/times.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -21,7 +22,7 @@ namespace footplate {
 /// can, holds the fence, hands what was agreed to the gate, and tells rank 0 what the gate reports.
 class Participant {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   struct Parts {
     const Schema& schema;
     Gate& gate;

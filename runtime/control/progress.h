@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "runtime/threads/clock.h"
+
 namespace footplate {
 
 /// What the training thread is doing.
@@ -30,7 +32,7 @@ std::string_view to_string(Phase phase);
 /// without disturbing it. Each field is atomic; together they may be a moment apart.
 class Progress {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
 
   void enter(Phase phase) {
     phase_.store(phase, std::memory_order_relaxed);

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kPaceWindow{2};
 /// A heartbeat that seems older was sent by another clock after all (containers of one name).
 constexpr std::chrono::seconds kMostInTransit{10};
 
-double seconds(std::chrono::steady_clock::duration time) {
+double seconds(SteadyClock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 

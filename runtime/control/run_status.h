@@ -8,6 +8,7 @@
 
 #include "protocol/json.h"
 #include "runtime/control/times.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -15,7 +16,7 @@ namespace footplate {
 /// Needs no training thread, so it answers while training hangs.
 class RunStatus {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   RunStatus(int world_size, ControlTimes times, Clock::time_point now);
 
   /// The ranks are others now: `before` tells the number that each had, -1 for none.

@@ -9,6 +9,7 @@
 #include "protocol/json.h"
 #include "runtime/control/run_status.h"
 #include "runtime/control/times.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
@@ -16,7 +17,7 @@ namespace footplate {
 /// is; control thread.
 class StackInquiries {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   struct Parts {
     const RunStatus& status;
     int world_size = 1;

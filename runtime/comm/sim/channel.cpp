@@ -6,6 +6,19 @@
 namespace footplate {
 namespace {
 
+/// FNV-1a.
+std::uint32_t digest_of(const std::vector<std::uint8_t>& bytes) {
+  std::uint32_t digest = 2166136261U;
+  for (const std::uint8_t byte : bytes) digest = (digest ^ byte) * 16777619U;
+  return digest;
+}
+
+/// A message without what differs from process to process.
+Json repeatable(Json body) {
+  body.erase("pid");
+  return body;
+}
+
 class SimChannel final : public MessageChannel {
  public:
   SimChannel(std::shared_ptr<SimWorld::State> state, int origin)
@@ -21,10 +34,15 @@ class SimChannel final : public MessageChannel {
   void rebuilt() override { generation_ = state_->generation(); }
 
   void send(int to, const Json& body) override {
+    let_others_first();
+    state_->die_if_due(origin_, &SimOptions::Death::message, ++sent_);
     // Through CBOR, as between processes: what doesn't survive it shows in tests on sim already.
     const auto bytes = to_cbor(body);
     std::uniform_int_distribution<std::int64_t> delay(0, state_->options().max_delay.count());
     const int origin = generation_->origins[static_cast<std::size_t>(to)];
+    if (Scheduler::current() != nullptr)
+      trace("rank {} to {}: {} #{:08x}", origin_, origin, body.is_object() ? body.value("t", "") : "",
+            digest_of(body.contains("pid") ? to_cbor(repeatable(body)) : bytes));
     state_->deliver(*generation_, origin_, origin, from_cbor(bytes.data(), bytes.size()).value(),
                     std::chrono::microseconds(origin == origin_ ? 0 : delay(random_)));
   }
@@ -47,6 +65,7 @@ class SimChannel final : public MessageChannel {
     if (first == nullptr) return std::nullopt;
     Message message = std::move(first->front().message);
     first->pop_front();
+    trace("rank {} takes one of {}", origin_, message.source);
     return message;
   }
 
@@ -60,17 +79,18 @@ class SimChannel final : public MessageChannel {
           sleep = std::clamp<std::chrono::nanoseconds>(queue.front().due - now, std::chrono::nanoseconds(0),
                                                        sleep);
     }
-    inbox_.wake.wait(sleep, extra_fd, -1);
+    inbox_.alarm.sleep(sleep, extra_fd);
     state_->hold(origin_);
   }
 
-  void wake() override { inbox_.wake.wake(); }
+  void wake() override { inbox_.alarm.ring(); }
 
  private:
   std::shared_ptr<SimWorld::State> state_;
   int origin_;
   SimWorld::State::Inbox& inbox_;
   std::mt19937_64 random_;
+  std::uint64_t sent_ = 0;
   std::shared_ptr<SimGeneration> generation_;
 };
 
@@ -78,6 +98,20 @@ class SimChannel final : public MessageChannel {
 
 std::unique_ptr<MessageChannel> SimWorld::channel(int rank) {
   return std::make_unique<SimChannel>(state_, rank);
+}
+
+void SimAlarm::ring() {
+  if (Scheduler::current() == nullptr) return event_.wake();
+  const std::lock_guard lock(mutex_);
+  is_rung_ = true;
+  rung_.notify_all();
+}
+
+void SimAlarm::sleep(std::chrono::nanoseconds at_most, int fd) {
+  if (Scheduler::current() == nullptr) return static_cast<void>(event_.wait(at_most, fd, -1));
+  std::unique_lock lock(mutex_);
+  rung_.wait_for(lock, at_most, [this] { return is_rung_; });
+  is_rung_ = false;
 }
 
 void SimWorld::State::deliver(const SimGeneration& generation, int from, int to, Json body,
@@ -90,7 +124,7 @@ void SimWorld::State::deliver(const SimGeneration& generation, int from, int to,
     if (!queue.empty()) due = std::max(due, queue.back().due);
     queue.push_back({due, generation.number, {generation.rank_of(from), std::move(body)}});
   }
-  inbox(to).wake.wake();
+  inbox(to).alarm.ring();
 }
 
 }  // namespace footplate

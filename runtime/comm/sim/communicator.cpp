@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <random>
-#include <thread>
 
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/launch_queue.h"
@@ -50,8 +49,11 @@ class SimCommunicator final : public Communicator {
  private:
   std::unique_ptr<Work> launch(SimAttendance attendance, const char* name, std::int64_t chunk_elements) {
     const int variant = attendance.root + static_cast<int>(attendance.op);  // one of them is 0
+    let_others_first();
     return queue_.launch(entry(attendance.kind, attendance.send, name, variant), [=, this]() -> Result<void> {
       be_late();
+      state_->die_if_due(origin_, &SimOptions::Death::collective, ++operations_);
+      trace("rank {}: {} of {}", origin_, to_string(attendance.kind), name);
       auto outcome = attend(attendance, chunk_of(attendance.send.elements, chunk_elements));
       if (!outcome)
         outcome.error().message = fmt::format("rank {}: {} of {} failed: {}", rank(),
@@ -77,9 +79,7 @@ class SimCommunicator final : public Communicator {
 
   void be_late() {
     const auto most = state_->options().max_lateness.count();
-    if (most > 0)
-      std::this_thread::sleep_for(
-          std::chrono::microseconds(std::uniform_int_distribution<long>(0, most)(random_)));
+    if (most > 0) sleep_for(std::chrono::microseconds(std::uniform_int_distribution<long>(0, most)(random_)));
   }
 
   std::shared_ptr<SimWorld::State> state_;
@@ -87,6 +87,7 @@ class SimCommunicator final : public Communicator {
   std::shared_ptr<SimGeneration> generation_;    // changes while the queue is idle
   std::int64_t chunk_elements_ = kDefaultChunk;  // of the launching thread
   std::mt19937_64 random_;                       // communication thread
+  std::uint64_t operations_ = 0;                 // likewise
   LaunchQueue queue_;                            // last: its thread uses the members above
 };
 

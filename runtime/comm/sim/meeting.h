@@ -1,12 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <vector>
 
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/ledger.h"
+#include "runtime/threads/condition.h"
 
 namespace footplate {
 
@@ -32,7 +32,7 @@ class SimMeeting {
 
  private:
   std::mutex mutex_;
-  std::condition_variable met_;
+  Condition met_;
   std::vector<SimAttendance> ranks_;  // guarded by mutex_, like all below
   int arrived_ = 0;
   std::uint64_t round_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <condition_variable>
+#include <fmt/format.h>
+
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -10,8 +11,21 @@
 #include "runtime/comm/sim/meeting.h"
 #include "runtime/comm/sim/world.h"
 #include "runtime/comm/wake_event.h"
+#include "runtime/threads/condition.h"
 
 namespace footplate {
+
+/// A line of the scheduler's trace, where there is one.
+template <class... Arguments>
+void trace(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  if (Scheduler* scheduler = Scheduler::current())
+    scheduler->note(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+/// Where a thread of a rank may be overtaken by others. No mutex is locked.
+inline void let_others_first() {
+  if (Scheduler* scheduler = Scheduler::current()) scheduler->pass();
+}
 
 /// The ranks that are left, between two losses.
 struct SimGeneration {
@@ -23,6 +37,20 @@ struct SimGeneration {
   const std::uint32_t number;
   const std::vector<int> origins;  ///< by rank
   SimMeeting meeting;
+};
+
+/// What ends the sleep of a rank's control thread: a WakeEvent, or under a scheduler a condition.
+class SimAlarm {
+ public:
+  void ring();
+  /// Forgets the rings so far. Under a scheduler `fd` is not looked at.
+  void sleep(std::chrono::nanoseconds at_most, int fd);
+
+ private:
+  WakeEvent event_;
+  std::mutex mutex_;
+  Condition rung_;
+  bool is_rung_ = false;  ///< guarded by mutex_
 };
 
 /// What all parts of one simulated world share. Any thread. Ranks by their numbers at the start.
@@ -44,7 +72,7 @@ class SimWorld::State {
     std::mutex mutex;
     std::vector<std::deque<Letter>> from;  ///< by source, each in the order sent
     Clock::time_point paused_until{};
-    WakeEvent wake;
+    SimAlarm alarm;
   };
   Inbox& inbox(int rank) { return *inboxes_[static_cast<std::size_t>(rank)]; }
   void deliver(const SimGeneration& generation, int from, int to, Json body, std::chrono::microseconds delay);
@@ -54,6 +82,8 @@ class SimWorld::State {
 
   std::shared_ptr<SimGeneration> generation() const;
   void kill(int rank);
+  /// Where this is the moment for it by the options.
+  void die_if_due(int rank, std::uint64_t SimOptions::Death::*when, std::uint64_t number);
   bool is_dead(int rank) const;
   bool is_broken(int rank) const;
   /// Waits for everybody else who is left. Null: `rank` is dead.
@@ -66,7 +96,7 @@ class SimWorld::State {
   const Options options_;
   std::vector<std::unique_ptr<Inbox>> inboxes_;
   mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
+  Condition changed_;
   std::shared_ptr<SimGeneration> generation_;
   std::set<int> dead_, broken_, rebuilding_;
 };

@@ -1,7 +1,6 @@
 #include "runtime/comm/sim/world.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "runtime/comm/sim/state.h"
 
@@ -27,7 +26,8 @@ void SimWorld::State::hold(int rank) {
     std::lock_guard lock(inbox(rank).mutex);
     until = inbox(rank).paused_until;
   }
-  if (until > Clock::now()) std::this_thread::sleep_until(until);
+  let_others_first();
+  if (until > Clock::now()) sleep_until(until);
 }
 
 std::shared_ptr<SimGeneration> SimWorld::State::generation() const {
@@ -47,16 +47,22 @@ bool SimWorld::State::is_broken(int rank) const {
 
 void SimWorld::State::kill(int rank) {
   std::lock_guard lock(mutex_);
-  dead_.insert(rank);
+  if (!dead_.insert(rank).second) return;
+  trace("rank {} dies", rank);
   revoke(("rank " + std::to_string(rank) + " has died").c_str());
   renew_if_all();
+}
+
+void SimWorld::State::die_if_due(int rank, std::uint64_t SimOptions::Death::*when, std::uint64_t number) {
+  for (const auto& death : options_.deaths)
+    if (death.rank == rank && death.*when == number) kill(rank);
 }
 
 /// Everybody notices: what is under way fails.
 void SimWorld::State::revoke(const char* why) {
   broken_.insert(generation_->origins.begin(), generation_->origins.end());
   generation_->meeting.fail_all({ErrorKind::lost, why});
-  for (auto& inbox : inboxes_) inbox->wake.wake();
+  for (auto& inbox : inboxes_) inbox->alarm.ring();
 }
 
 void SimWorld::State::renew_if_all() {
@@ -68,6 +74,7 @@ void SimWorld::State::renew_if_all() {
   if (all && !left.empty()) {
     for (const int origin : left) broken_.erase(origin);
     rebuilding_.clear();
+    trace("generation {}: ranks {}", generation_->number + 1, fmt::join(left, " "));
     generation_ = std::make_shared<SimGeneration>(generation_->number + 1, std::move(left));
   }
   changed_.notify_all();
@@ -131,6 +138,7 @@ std::unique_ptr<World> SimWorld::world(int rank, MessageChannel& channel) {
 }
 
 void SimWorld::pause(int rank, Clock::time_point until) {
+  trace("rank {} pauses", rank);
   std::lock_guard lock(state_->inbox(rank).mutex);
   state_->inbox(rank).paused_until = until;
 }

@@ -4,26 +4,37 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/world.h"
 #include "runtime/control/progress.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
 /// How a simulated world misbehaves, by a seed.
 struct SimOptions {
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   std::uint64_t seed = 1;
   std::chrono::microseconds max_delay{0};               ///< a message takes a random time up to this
   std::chrono::microseconds max_lateness{0};            ///< a rank is late by up to this at each collective
   std::function<Clock::time_point()> now = Clock::now;  ///< for messages: a clock of its own where a test has
                                                         ///< all ranks on one thread
+  /// `rank` dies as it comes to its so-manieth collective, or is about to send its so-manieth message; 1 is
+  /// the first, 0: not by that.
+  struct Death {
+    int rank = 0;
+    std::uint64_t collective = 0;
+    std::uint64_t message = 0;
+  };
+  std::vector<Death> deaths{};
 };
 
-/// Ranks as threads of one process: what they talk by, what they reduce by, and how they die. For tests.
+/// Ranks as threads of one process: what they talk by, what they reduce by, and how they die. For tests:
+/// under a SimScheduler (scheduler.h) one seed is one run; without one the threads run freely, in real time.
 /// Between two ranks messages keep their order as in MPI; sums are formed in rank order; ranks that meet with
 /// different operations get an error that says which. Outlives what it hands out. Ranks are given by their
 /// numbers at the start.

@@ -5,30 +5,43 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <thread>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/comm/sim/scheduler.h"
 #include "runtime/comm/sim/world.h"
+#include "runtime/threads/thread.h"
 
 namespace footplate {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// Runs `body` on one thread for each rank of a simulated world.
-void on_ranks(int world_size, const std::function<void(Communicator&, Ledger&, SimWorld&)>& body,
-              SimOptions options = {}) {
-  SimWorld world(world_size, std::move(options));
-  std::vector<std::thread> ranks;
+using Body = std::function<void(Communicator&, Ledger&, SimWorld&)>;
+
+void on_threads(int world_size, const Body& body, const SimOptions& options) {
+  SimWorld world(world_size, options);
+  std::vector<Thread> ranks;
   for (int rank = 0; rank < world_size; ++rank) {
-    ranks.emplace_back([&, rank] {
+    ranks.emplace_back("rank", [&, rank] {
       Ledger ledger;
       Progress progress;
       body(*world.communicator(rank, ledger, progress), ledger, world);
     });
   }
   for (auto& rank : ranks) rank.join();
+}
+
+/// Runs `body` on one thread for each rank of a simulated world: at the same time, and by turns with some
+/// seeds.
+void on_ranks(int world_size, const Body& body, SimOptions options = {}) {
+  on_threads(world_size, body, options);
+  for (options.seed = 1; options.seed <= 20 && !testing::Test::HasFailure(); ++options.seed) {
+    SCOPED_TRACE("seed " + std::to_string(options.seed));
+    SimScheduler scheduler(options.seed);
+    on_threads(world_size, body, options);
+  }
 }
 
 Buffer buffer_of(std::vector<float>& values) {

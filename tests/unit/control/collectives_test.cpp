@@ -257,8 +257,8 @@ SimRun::Options meeting_ranks(int count, milliseconds bound, std::mutex& mutex, 
   options.ranks = count;
   options.call = [&mutex, &outcomes, bound, late](int rank, const Call&, std::int64_t step,
                                                   StepGate& gate) -> Result<Json> {
-    const auto until = std::chrono::steady_clock::now() + late(rank);
-    while (std::chrono::steady_clock::now() < until && !gate.abandon()) std::this_thread::yield();
+    const auto until = SteadyClock::now() + late(rank);
+    while (SteadyClock::now() < until && !gate.abandon()) look_again();
     const auto met = gate.meet("the reduction of an evaluation", bound);
     std::lock_guard lock(mutex);
     outcomes[rank].push_back(met ? "met" : met.error().message);

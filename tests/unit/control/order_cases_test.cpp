@@ -273,7 +273,7 @@ TEST(Calls, RunOnEveryRankAfterTheSettingsAndReportRankZerosResult) {
 Result<Json> until_abandoned(int, const Call& call, std::int64_t, StepGate& gate) {
   const auto deadline = SimWorld::Clock::now() + std::chrono::seconds(10);
   while (call.action == "eval.now" && !gate.abandon() && SimWorld::Clock::now() < deadline)
-    std::this_thread::sleep_for(microseconds(100));
+    sleep_for(microseconds(100));
   if (gate.abandon()) return fail(ErrorKind::failed, "given up");
   return Json{};
 }
@@ -370,7 +370,7 @@ TEST(End, IsABoundaryForOrdersOnTheirWay) {
     SimRun run(options);
     for (int i = 1; i <= 40; ++i) {
       run.order(std::to_string(i), {{"eval.batches", i}});
-      std::this_thread::sleep_for(microseconds(100));
+      sleep_for(microseconds(100));
     }
     run.join();
     std::size_t applied = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -40,18 +41,17 @@ struct Storm {
   int orders;
   microseconds max_delay;
   int pauses;  ///< of random ranks, 1-20 ms each
+  bool take_turns = kTakeTurns;
 };
 
-class OrderStorm : public ::testing::TestWithParam<Storm> {};
-
 /// Numbered orders at random moments, some with a target a little ahead.
-TEST_P(OrderStorm, AppliesEachOrderOnceAtOneStepEverywhere) {
-  const Storm storm = GetParam();
+void expect_each_order_once(const Storm& storm, std::uint64_t seed) {
   auto options = ranks(storm.ranks);
-  options.world.seed = 7;
+  options.world.seed = seed;
   options.world.max_delay = storm.max_delay;
+  options.take_turns = storm.take_turns;
   SimRun run(options);
-  std::mt19937_64 random(11);
+  std::mt19937_64 random(seed);
   for (int i = 1; i <= storm.orders; ++i) {
     Json more = Json::object();
     if (random() % 8 == 0) more["at_step"] = run.step(0) + static_cast<std::int64_t>(random() % 200);
@@ -63,7 +63,7 @@ TEST_P(OrderStorm, AppliesEachOrderOnceAtOneStepEverywhere) {
     if (i > 48) {
       ASSERT_FALSE(run.wait_for_order(std::to_string(i - 48), "committed").is_null()) << i;
     }
-    if (random() % 4 == 0) std::this_thread::sleep_for(microseconds(random() % 1000));
+    if (random() % 4 == 0) sleep_for(microseconds(random() % 1000));
   }
   for (int i = 1; i <= storm.orders; ++i) {
     const Json report = run.wait_for_order(std::to_string(i), "applied");
@@ -79,10 +79,30 @@ TEST_P(OrderStorm, AppliesEachOrderOnceAtOneStepEverywhere) {
   for (const auto& [order, count] : times) EXPECT_EQ(count, 1) << order;
 }
 
+class OrderStorm : public ::testing::TestWithParam<Storm> {};
+
+TEST_P(OrderStorm, AppliesEachOrderOnceAtOneStepEverywhere) {
+  expect_each_order_once(GetParam(), 7);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sim, OrderStorm,
                          ::testing::Values(Storm{2, 4000 / kShare, microseconds(0), 0},
                                            Storm{3, 3000 / kShare, microseconds(100), 20},
                                            Storm{4, 3000 / kShare, microseconds(300), 20}));
+
+/// Threads that run at the same time: the fence's store and load.
+INSTANTIATE_TEST_SUITE_P(SimInRealTime, OrderStorm,
+                         ::testing::Values(Storm{2, 2000 / kShare, microseconds(0), 0, false},
+                                           Storm{3, 1000 / kShare, microseconds(100), 20, false}));
+
+TEST(OrderStorms, WithAnySeed) {
+  const int seeds = std::getenv("FOOTPLATE_FULL") != nullptr ? 2000 : 200 / kShare;
+  for (int seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    expect_each_order_once({2 + seed % 3, 20, microseconds(seed * 7 % 400), 4},
+                           static_cast<std::uint64_t>(seed));
+  }
+}
 
 }  // namespace
 }  // namespace footplate::testing

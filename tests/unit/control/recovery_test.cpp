@@ -1,5 +1,5 @@
 // Ranks that die, on whole ranks over SimWorld: real control threads, gates and collectives, a training
-// thread that adds up what all ranks reduce.
+// thread that adds up what all ranks reduce. Most take turns under a SimScheduler, where a seed is a run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,20 +13,31 @@
 #include <mutex>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "runtime/comm/sim/scheduler.h"
 #include "runtime/comm/sim/world.h"
 #include "runtime/control/control.h"
 #include "runtime/control/recovery.h"
 #include "runtime/control/schema_table.h"
+#include "runtime/threads/thread.h"
 
 namespace footplate {
 namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+
+/// The end of the scheduler's trace, or all of it where FOOTPLATE_SEED asks for one seed.
+void show_trace() {
+  const SimScheduler* scheduler = SimScheduler::current();
+  if (scheduler == nullptr) return;
+  constexpr std::size_t kShown = 60;
+  const bool one = std::getenv("FOOTPLATE_SEED") != nullptr;
+  std::cerr << scheduler->trace(one ? SimScheduler::kKept : kShown);
+  if (!one) std::cerr << "FOOTPLATE_SEED with this seed repeats it, and shows all of it\n";
+}
 
 /// A rank that adds up. Its state is a chain over all steps: a step that is done twice, left out or done on
 /// another state shows at the end.
@@ -52,7 +63,7 @@ class AddingRank final : public Steerable {
 
   void start() {
     control_->start();
-    thread_ = std::thread([this] {
+    thread_ = Thread("training", [this] {
       try {
         train();
       } catch (const std::runtime_error& error) {
@@ -70,6 +81,9 @@ class AddingRank final : public Steerable {
 
   std::vector<Moved> settings_changed(const Settings& settings, std::int64_t step) override {
     applied.push_back({step, settings.integer("eval.batches")});
+    if (Scheduler* scheduler = Scheduler::current())
+      scheduler->note("rank " + std::to_string(origin_) + " applies " +
+                      std::to_string(applied.back().batches) + " at step " + std::to_string(step));
     return {};
   }
   Result<void> prepare(const Order&, const Settings&) override { return {}; }
@@ -133,7 +147,7 @@ class AddingRank final : public Steerable {
   std::unique_ptr<World> member_;
   std::unique_ptr<Control> control_;
   std::atomic<bool> ended_{false};
-  std::thread thread_;
+  Thread thread_;
 };
 
 /// A run of such ranks; rank 0 is whoever has become it.
@@ -180,15 +194,16 @@ class RecoveryRun {
   }
   /// Ends the whole test program where it never comes: ranks that hang can't be joined.
   void await(const std::function<bool()>& come) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = SteadyClock::now() + std::chrono::seconds(20);
     while (!come()) {
-      std::this_thread::yield();
-      if (std::chrono::steady_clock::now() < deadline) continue;
+      look_again();
+      if (SteadyClock::now() < deadline) continue;
       for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         std::cerr << "rank " << rank << (world.is_dead(static_cast<int>(rank)) ? " (dead)" : "")
                   << " at step " << ranks[rank]->now() << " given up: " << ranks[rank]->given_up << "\n  "
                   << ranks[rank]->control().status() << "\n";
       for (const auto& [topic, data] : reports_) std::cerr << topic << " " << data << "\n";
+      show_trace();
       std::abort();
     }
   }
@@ -246,6 +261,7 @@ void expect_whole(RecoveryRun& run, const std::set<int>& dead, std::int64_t step
 }
 
 TEST(RecoveryTest, TheOthersGoOnWhereOneDied) {
+  const SimScheduler scheduler(1);
   constexpr std::int64_t kSteps = 3000;
   RecoveryRun run(3, {.max_lateness = microseconds(30)}, kSteps);
   run.wait_for_step(0, 20);
@@ -262,6 +278,7 @@ TEST(RecoveryTest, TheOthersGoOnWhereOneDied) {
 }
 
 TEST(RecoveryTest, AnotherRankLeadsWhereRankZeroDied) {
+  const SimScheduler scheduler(1);
   constexpr std::int64_t kSteps = 3000;
   RecoveryRun run(3, {.max_lateness = microseconds(30)}, kSteps);
   run.wait_for_step(1, 20);
@@ -275,6 +292,7 @@ TEST(RecoveryTest, AnotherRankLeadsWhereRankZeroDied) {
 }
 
 TEST(RecoveryTest, APausedRunStaysPausedWithFewerRanks) {
+  const SimScheduler scheduler(1);
   RecoveryRun run(3, {}, 1000000000);
   run.order(5, {{"calls", {{{"action", "run.pause"}, {"arguments", Json::object()}}}}});
   run.await([&] { return !run.reports("run").empty(); });
@@ -288,6 +306,7 @@ TEST(RecoveryTest, APausedRunStaysPausedWithFewerRanks) {
 }
 
 TEST(RecoveryTest, OneRankIsLeftOfFour) {
+  const SimScheduler scheduler(1);
   constexpr std::int64_t kSteps = 4000;
   RecoveryRun run(4, {.max_lateness = microseconds(20)}, kSteps);
   for (const int rank : {2, 0, 3}) {
@@ -298,9 +317,8 @@ TEST(RecoveryTest, OneRankIsLeftOfFour) {
   expect_whole(run, {0, 2, 3}, kSteps);
 }
 
-/// Orders and deaths at random moments. `seed` chooses everything but what the machine's scheduler does.
+/// Orders, pauses and deaths at random moments. `seed` chooses everything, but where threads run freely.
 void storm(std::uint64_t seed) {
-  SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const int ranks = 2 + static_cast<int>(random() % 3);
   SimOptions options;
@@ -323,7 +341,9 @@ void storm(std::uint64_t seed) {
       if (random() % 2 == 0) more["calls"] = {{{"action", "eval.now"}, {"arguments", Json::object()}}};
       run.order(number++, more);
     }
-    std::this_thread::sleep_for(microseconds(random() % 600));
+    if (random() % 4 == 0)
+      run.world.pause(left[random() % left.size()], SteadyClock::now() + microseconds(random() % 3000));
+    sleep_for(microseconds(random() % 600));
     int victim = survivor;
     while (victim == survivor || dead.contains(victim)) victim = left[random() % left.size()];
     dead.insert(victim);
@@ -343,16 +363,79 @@ void storm(std::uint64_t seed) {
   expect_whole(run, dead, run.ranks[static_cast<std::size_t>(survivor)]->step);
 }
 
-TEST(RecoveryTest, OrdersAndDeathsAtRandomMoments) {
-  const char* full = std::getenv("FOOTPLATE_FULL");
-  const char* only = std::getenv("FOOTPLATE_SEED");
-  if (only != nullptr) return storm(std::strtoull(only, nullptr, 10));
+/// One run for each seed. The digest of its trace.
+std::uint64_t storm_by_turns(std::uint64_t seed) {
+  const SimScheduler scheduler(seed);
+  storm(seed);
+  if (testing::Test::HasFailure()) show_trace();
+  return scheduler.digest();
+}
+
+/// Repeated-fault tests: fewer under a sanitizer, more with scripts/test --full.
+std::uint64_t seeds(std::uint64_t usual) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  const std::uint64_t seeds = full != nullptr ? 2000 : 200;
-#else
-  const std::uint64_t seeds = full != nullptr ? 10000 : 2000;
+  usual /= 10;
 #endif
-  for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) storm(seed);
+  return std::getenv("FOOTPLATE_FULL") != nullptr ? 10 * usual : usual;
+}
+
+TEST(RecoveryTest, OrdersAndDeathsAtRandomMoments) {
+  if (const char* only = std::getenv("FOOTPLATE_SEED")) {
+    storm_by_turns(std::strtoull(only, nullptr, 10));
+    return;
+  }
+  for (std::uint64_t seed = 1; seed <= seeds(2000) && !testing::Test::HasFailure(); ++seed)
+    storm_by_turns(seed);
+}
+
+TEST(RecoveryTest, TheSameSeedIsTheSameRun) {
+  std::set<std::uint64_t> digests;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::uint64_t digest = storm_by_turns(seed);
+    EXPECT_EQ(storm_by_turns(seed), digest) << "seed " << seed;
+    EXPECT_TRUE(digests.insert(digest).second) << "seed " << seed << " is like another one";
+  }
+}
+
+/// What only threads that run at the same time can do to each other.
+TEST(RecoveryTest, OrdersAndDeathsAtRandomMomentsInRealTime) {
+#ifdef __SANITIZE_THREAD__
+  const std::uint64_t usual = 2000;
+#else
+  const std::uint64_t usual = 200;
+#endif
+  for (std::uint64_t seed = 1; seed <= seeds(usual) && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("in real time, seed " + std::to_string(seed));
+    storm(seed);
+  }
+}
+
+/// A rank that dies there, amid orders with calls; the others end as if it had never been.
+void die(const SimOptions::Death& death, std::uint64_t seed) {
+  constexpr std::int64_t kSteps = 150;
+  const SimScheduler scheduler(seed);
+  SimOptions options{.max_delay = microseconds(50), .max_lateness = microseconds(20)};
+  options.deaths = {death};
+  RecoveryRun run(3, options, kSteps);
+  for (std::int64_t i = 1; i <= 4; ++i) {
+    run.order(i, {{"calls", {{{"action", "eval.now"}, {"arguments", Json::object()}}}}});
+    run.wait_for_step(2, 20 * i);
+  }
+  run.join();
+  std::set<int> dead;
+  for (int rank = 0; rank < 3; ++rank)
+    if (run.world.is_dead(rank)) dead.insert(rank);
+  expect_whole(run, dead, kSteps);
+  if (testing::Test::HasFailure()) show_trace();
+}
+
+TEST(RecoveryTest, ARankDiesAtAnyOfItsMessagesOrCollectives) {
+  for (const int rank : {0, 1})
+    for (std::uint64_t number = 1; number <= seeds(60) && !testing::Test::HasFailure(); ++number) {
+      SCOPED_TRACE("rank " + std::to_string(rank) + ", number " + std::to_string(number));
+      die({.rank = rank, .message = number}, number);
+      die({.rank = rank, .collective = number}, number);
+    }
 }
 
 // --- the decision alone ---

@@ -38,6 +38,7 @@ class SimRun::Trainer final : public Steerable {
 
 SimRun::SimRun(Options options)
     : options_(std::move(options)), at_(static_cast<std::size_t>(options_.ranks)) {
+  if (options_.take_turns && options_.console_program.empty()) scheduler_.emplace(options_.world.seed);
   world_ = std::make_unique<SimWorld>(options_.ranks, options_.world);
   records_.resize(static_cast<std::size_t>(options_.ranks));
   ControlOptions control;
@@ -72,7 +73,8 @@ SimRun::SimRun(Options options)
     controls_.back()->set_steerable(*trainers_.back());
   }
   for (auto& one : controls_) one->start();
-  for (int rank = 0; rank < options_.ranks; ++rank) threads_.emplace_back([this, rank] { train(rank); });
+  for (int rank = 0; rank < options_.ranks; ++rank)
+    threads_.emplace_back("training", [this, rank] { train(rank); });
 }
 
 SimRun::~SimRun() {
@@ -88,7 +90,7 @@ void SimRun::train(int rank) {
     progress_[static_cast<std::size_t>(rank)]->enter(Phase::forward);
     world_->hold(rank);
     record.batches_used.push_back(gate.settings().integer("eval.batches"));
-    if (options_.step_time.count() > 0) std::this_thread::sleep_for(options_.step_time);
+    if (options_.step_time.count() > 0) sleep_for(options_.step_time);
     keep_together(rank, step);
   }
   at_[static_cast<std::size_t>(rank)] = std::numeric_limits<std::int64_t>::max();
@@ -100,7 +102,7 @@ void SimRun::train(int rank) {
 void SimRun::keep_together(int rank, std::int64_t step) {
   at_[static_cast<std::size_t>(rank)] = step;
   for (const auto& other : at_)
-    while (other < step - kLead) std::this_thread::yield();
+    while (other < step - kLead) look_again();
 }
 
 void SimRun::order(const std::string& ref, Json changes, Json calls, Json more) {
@@ -148,11 +150,11 @@ Json SimRun::wait_for_outcome(const std::string& ref) {
 }
 
 Json SimRun::wait_for_status(const std::function<bool(const Json&)>& fits) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (std::chrono::steady_clock::now() < deadline) {
+  const auto deadline = SteadyClock::now() + kPatience;
+  while (SteadyClock::now() < deadline) {
     const Json status = controls_[0]->status();
     if (!status.is_null() && fits(status)) return status;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    sleep_for(std::chrono::milliseconds(1));
   }
   return {};
 }
@@ -176,8 +178,8 @@ void SimRun::join() {
 }
 
 void SimRun::wait_for_step(std::int64_t step) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (this->step(0) < step && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  const auto deadline = SteadyClock::now() + kPatience;
+  while (this->step(0) < step && SteadyClock::now() < deadline) look_again();
 }
 
 }  // namespace footplate::testing

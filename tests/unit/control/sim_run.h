@@ -1,18 +1,20 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "runtime/comm/sim/scheduler.h"
 #include "runtime/comm/sim/world.h"
 #include "runtime/control/control.h"
 #include "runtime/control/schema_table.h"
+#include "runtime/threads/condition.h"
+#include "runtime/threads/thread.h"
 
 namespace footplate::testing {
 
@@ -31,13 +33,21 @@ struct Record {
   std::int64_t end_step = -1;
 };
 
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kTakeTurns = false;  // what it looks for needs threads that run at the same time
+#else
+inline constexpr bool kTakeTurns = true;
+#endif
+
 /// Ranks as threads: a training thread that does nothing but wait for the slowest rank, as a
-/// collective would, and the real Control of each, over SimWorld.
+/// collective would, and the real Control of each, over SimWorld. As long as it lives this thread and those
+/// of the ranks run under a SimScheduler with the world's seed.
 class SimRun {
  public:
   struct Options {
     int ranks = 2;
     SimWorld::Options world;
+    bool take_turns = kTakeTurns;  ///< not: threads run freely, in real time, as they do with a console
     ControlTimes times;
     std::vector<std::pair<std::string, Value>> settings;  ///< besides the defaults
     std::vector<Committed> ahead;                         ///< as ControlOptions
@@ -84,6 +94,7 @@ class SimRun {
   void train(int rank);
   void keep_together(int rank, std::int64_t step);
 
+  std::optional<SimScheduler> scheduler_;  // first: all threads end before it does
   Options options_;
   Schema schema_ = runtime_schema();
   std::unique_ptr<SimWorld> world_;
@@ -93,11 +104,11 @@ class SimRun {
   std::vector<std::unique_ptr<Trainer>> trainers_;
   std::vector<std::unique_ptr<Control>> controls_;
   std::vector<Record> records_;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
   std::vector<std::atomic<std::int64_t>> at_;
 
   std::mutex mutex_;
-  std::condition_variable reported_;
+  Condition reported_;
   std::vector<std::pair<std::string, Json>> reports_;
   std::map<std::pair<Json, std::string>, Json> orders_;  ///< first order report by ref and state
 };

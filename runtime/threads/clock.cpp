@@ -1,0 +1,31 @@
+#include "runtime/threads/clock.h"
+
+#include <ctime>
+#include <thread>
+
+namespace footplate {
+namespace {
+
+/// A scheduler's time doesn't pass by itself.
+constexpr std::chrono::microseconds kLook{40};
+
+}  // namespace
+
+SteadyClock::time_point SteadyClock::about_now() {
+  if (const Scheduler* scheduler = Scheduler::current()) return scheduler->now();
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+}
+
+void sleep_until(SteadyClock::time_point until) {
+  if (Scheduler* scheduler = Scheduler::current()) return scheduler->sleep_until(until);
+  std::this_thread::sleep_until(until);
+}
+
+void look_again() {
+  if (Scheduler* scheduler = Scheduler::current()) return scheduler->sleep_until(scheduler->now() + kLook);
+  std::this_thread::yield();
+}
+
+}  // namespace footplate
