@@ -76,6 +76,7 @@ void Gate::rejoin(Lock& lock, std::int64_t& step) {
   look_for_abandon();
   const Rejoin now = *std::exchange(rejoining_, std::nullopt);
   if (now.behind) whole_ = false;
+  progress_.at_step(now.step);  // as on the others, whose ledgers have the step of what follows
   lock.unlock();
   const auto level = steerable_->rejoin(now);
   lock.lock();

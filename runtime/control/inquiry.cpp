@@ -53,8 +53,10 @@ std::string ranks_text(const std::vector<int>& ranks) {
 Json ledger_to_json(const Ledger& ledger) {
   Json entries = Json::array();
   const std::uint64_t last = ledger.newest();
-  for (std::uint64_t sequence = last < kTold ? 1 : last - kTold + 1; sequence <= last; ++sequence)
-    if (const auto entry = ledger.find(sequence)) entries.push_back(entry_to_json(*entry));
+  const auto newest = ledger.find(last);
+  for (std::uint64_t sequence = last < kTold ? 1 : last - kTold + 1; newest && sequence <= last; ++sequence)
+    if (const auto entry = ledger.find(sequence); entry && entry->generation == newest->generation)
+      entries.push_back(entry_to_json(*entry));
   return {{"newest", last}, {"entries", std::move(entries)}};
 }
 
