@@ -257,8 +257,9 @@ Result<void> MpiSession::grow(MPI_Comm guest) {
     const auto derived = derive(comms.base);
     if (derived) comms = *derived;
     auto introduced = derived ? introduce(comms.base) : Result<Crew>(tl::unexpected(derived.error()));
-    if (introduced) crew = *std::move(introduced);
-    return introduced.has_value();
+    if (!introduced) return false;
+    crew = *std::move(introduced);
+    return true;
   }();
   if (!grown) MPIX_Comm_revoke(base_);  // whoever still waits for this rank
   int all = grown ? 1 : 0;

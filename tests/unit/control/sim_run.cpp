@@ -105,7 +105,7 @@ void SimRun::keep_together(int rank, std::int64_t step) {
     while (other < step - kLead) look_again();
 }
 
-void SimRun::order(const std::string& ref, Json changes, Json calls, Json more) {
+void SimRun::order(const std::string& ref, const Json& changes, const Json& calls, const Json& more) {
   Json order = {{"session", "s1"}, {"user", "ann"}, {"changes", Json::array()}, {"calls", Json::array()}};
   for (const auto& [name, value] : changes.items())
     order["changes"].push_back({{"name", name}, {"value", value}});

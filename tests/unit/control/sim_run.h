@@ -63,7 +63,8 @@ class SimRun {
 
   /// Sends a line to rank 0 as its console would.
   void send(const Json& line) { controls_[0]->take(line); }
-  void order(const std::string& ref, Json changes, Json calls = Json::array(), Json more = Json::object());
+  void order(const std::string& ref, const Json& changes, const Json& calls = Json::array(),
+             const Json& more = Json::object());
 
   /// The first report of `topic` that fits, waited for; null after ten seconds.
   Json wait_for(const std::string& topic, const std::function<bool(const Json&)>& fits);
