@@ -33,11 +33,11 @@
 #include "runtime/control/fault.h"
 #include "runtime/control/fuse.h"
 #include "runtime/control/schema_table.h"
-#include "runtime/control/stacks.h"
 #include "runtime/control/step_file.h"
 #include "runtime/metrics/rank_records.h"
 #include "runtime/orders_ahead.h"
 #include "runtime/start_up.h"
+#include "runtime/stop_signals.h"
 #include "runtime/train/agree.h"
 #include "runtime/train/trainer.h"
 
@@ -51,48 +51,6 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kSettle{1000};
 /// For a guest, from its welcome until all ranks have let it in; it takes milliseconds.
 constexpr std::chrono::milliseconds kJoinTakes{20000};
-
-/// What the handler of SIGUSR2 reaches. A signal that comes before there is a control is remembered.
-std::atomic<Control*> g_control{nullptr};
-std::atomic<bool> g_stop_wanted{false};
-/// Handlers at work, on any thread: the control they may have fetched has to live until none is.
-std::atomic<int> g_handlers{0};
-
-void ask_to_stop(Control& control) {
-  control.request_stop("signal", /*resumable=*/true);
-}
-
-/// mpirun hands SIGUSR2 on to every rank: save and stop (docs/guide.md, "Signals").
-void on_stop_signal(int /*signal*/) {
-  ++g_handlers;
-  g_stop_wanted = true;
-  if (Control* control = g_control) ask_to_stop(*control);
-  --g_handlers;
-}
-
-/// Before MPI starts: what a terminal sends, or a signal that is handed on early, must not kill a rank.
-void install_signal_handlers() {
-  // SIGXFSZ: a limit on the size of files is an error of the write, as a full disk is.
-  for (const int signal : {SIGINT, SIGHUP, SIGUSR1, SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
-  struct sigaction action {};
-  action.sa_handler = on_stop_signal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGUSR2, &action, nullptr);
-  prepare_stacks();
-}
-
-void let_signals_reach(Control& control) {
-  g_control = &control;
-  if (g_stop_wanted) ask_to_stop(control);
-}
-
-/// After this no handler uses the control. One that fetched it before was counted before it did (both are
-/// sequentially consistent), and takes microseconds.
-void let_no_signal_reach_control() {
-  std::signal(SIGUSR2, SIG_IGN);
-  g_control = nullptr;
-  while (g_handlers > 0) std::this_thread::yield();
-}
 
 Result<Json> read_json(const fs::path& path) {
   std::ifstream file(path);
