@@ -133,7 +133,10 @@ void Control::Impl::go_on(const Json& verdict, Clock::time_point now) {
   const std::vector<int> joined = lost_between(members, whole_world_);
   const std::int64_t step = verdict.at("step");
   std::string text;
-  if (lost.empty())
+  if (lost.empty() && joined.empty())  // somebody was to join, and didn't
+    text = fmt::format("communicators were rebuilt at step {}; training goes on with {} rank{} ({} ms)", step,
+                       left, left == 1 ? "" : "s", took);
+  else if (lost.empty())
     text = fmt::format("rank {} joined at step {}; training goes on with {} ranks ({} ms)",
                        fmt::join(joined, ", "), step, left, took);
   else
@@ -141,7 +144,9 @@ void Control::Impl::go_on(const Json& verdict, Clock::time_point now) {
                        lost.size() == 1 ? "" : "s", fmt::join(lost, ", "), whole_world_.world_size(), step,
                        left, left == 1 ? "" : "s", took);
   report("rank",
-         {{"state", lost.empty() ? "joined" : "lost"},
+         {{"state", !lost.empty()    ? "lost"
+                    : joined.empty() ? "rebuilt"
+                                     : "joined"},
           {"ranks", lost.empty() ? joined : lost},
           {"world_size", left},
           {"step", step},
