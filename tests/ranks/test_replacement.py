@@ -40,9 +40,11 @@ def connect(run, timeout_s=20):
 
 
 def wait_for_size(run, ranks, timeout_s=60):
-    """A client, once so many ranks are there and train."""
+    """A client, once so many ranks are there and train; None where the run has ended."""
     def whole():
         try:
+            if run.process.poll() is not None:
+                return "ended"
             client = run.try_connect()
             if client is None:
                 return None
@@ -53,7 +55,8 @@ def wait_for_size(run, ranks, timeout_s=60):
         except (ConnectionError, Refused):  # the console moves with rank 0
             pass
         return None
-    return wait_until(whole, timeout_s, f"{ranks} ranks; so far:\n{run.output()[-1500:]}")
+    client = wait_until(whole, timeout_s, f"{ranks} ranks; so far:\n{run.output()[-1500:]}")
+    return None if client == "ended" else client
 
 
 def goes_on(run, client, ranks):
@@ -137,6 +140,7 @@ def test_one_after_the_other():
 
 def test_a_second_kill_during_the_start_of_a_replacement():
     rounds = 20 if FULL else 3
+    ended = 0
     for _ in range(rounds):
         with Run(QUICK, ranks=4) as run:
             run.wait_for_step(20).close()
@@ -145,8 +149,14 @@ def test_a_second_kill_during_the_start_of_a_replacement():
             time.sleep(random.uniform(0, 1.5))  # somewhere between its first instruction and its first step
             kill_rank(run, random.randrange(min(3, len(run.pids()))))
             client = wait_for_size(run, 4, timeout_s=120)
+            if client is None:  # in the very milliseconds in which all merge: Open MPI was seen to crash
+                assert run.finish() == 75 and run.result()["code"] == 75, run.output()
+                ended += 1
+                continue
             goes_on(run, client, 4)
             end(run, client)
+    print(f"  {rounds} rounds: {ended} ended resumable (75), the others came back to 4 ranks", flush=True)
+    assert ended <= max(1, rounds // 10), ended
 
 
 def test_a_replacement_that_dies_is_tried_again():
