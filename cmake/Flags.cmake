@@ -16,7 +16,8 @@ if(FOOTPLATE_SANITIZE)
   # Little optimization, lines only, and null left to the address sanitizer, which sees the access itself: compiles in
   # less than half the time of -O2 -g with everything.
   target_compile_options(footplate_flags INTERFACE -fsanitize=${FOOTPLATE_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all -O1 -g1)
+                         -fno-sanitize-recover=all)
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
   if(FOOTPLATE_SANITIZE MATCHES "undefined")
     target_compile_options(footplate_flags INTERFACE -fno-sanitize=null)
   endif()

@@ -19,7 +19,7 @@ target_precompile_headers(footplate_precompiled PRIVATE ${FOOTPLATE_PRECOMPILED}
 
 add_library(footplate_precompiled_tests OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
 target_link_libraries(footplate_precompiled_tests PRIVATE footplate_flags GTest::gtest GTest::gmock)
-target_compile_options(footplate_precompiled_tests PRIVATE -O1)  # as in Testing.cmake
+target_compile_options(footplate_precompiled_tests PRIVATE -O0)  # as in Testing.cmake
 target_precompile_headers(footplate_precompiled_tests PRIVATE ${FOOTPLATE_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
 
 function(footplate_precompile_test name)
