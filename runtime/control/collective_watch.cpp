@@ -32,6 +32,7 @@ void CollectiveWatch::on_overdue(const Json& message, Clock::time_point now) {
     inquire(sequence, message.at("limit_s"), now);
     return;
   }
+  if (parts_.remedies != nullptr) parts_.remedies->over(sequence);
   if (sequence != unfinished_) return;
   unfinished_ = 0;
   parts_.status.note("collective", "");
@@ -42,7 +43,11 @@ void CollectiveWatch::on_overdue(const Json& message, Clock::time_point now) {
 }
 
 void CollectiveWatch::inquire(std::uint64_t sequence, double limit_s, Clock::time_point now) {
-  if (inquiry_ || (limit_s > 0 && sequence <= inquired_)) return;
+  if (limit_s > 0 && sequence <= inquired_) return;
+  if (inquiry_) {
+    if (limit_s > 0) next_ = {sequence, limit_s};
+    return;
+  }
   inquiry_.emplace(Open{Inquiry(sequence, limit_s, parts_.world_size), now + parts_.times.inquiry});
   if (limit_s > 0) inquired_ = sequence;
   parts_.send_all({{"t", message::kInquire}, {"what", "ledger"}});
@@ -51,8 +56,10 @@ void CollectiveWatch::inquire(std::uint64_t sequence, double limit_s, Clock::tim
 void CollectiveWatch::conclude(Clock::time_point now) {
   const auto verdict = inquiry_->inquiry.conclude(parts_.status, now, different_);
   inquiry_.reset();
+  if (const auto next = std::exchange(next_, std::nullopt)) inquire(next->first, next->second, now);
   if (!verdict) return;
   if (parts_.advice != nullptr) parts_.advice->found(verdict->kind, verdict->sequence, verdict->ranks);
+  if (parts_.remedies != nullptr) parts_.remedies->hangs(*verdict, now);
   if (verdict->kind == "different")
     different_ = true;
   else

@@ -13,6 +13,7 @@
 #include "runtime/comm/ledger.h"
 #include "runtime/control/advice.h"
 #include "runtime/control/inquiry.h"
+#include "runtime/control/remedies.h"
 #include "runtime/control/run_status.h"
 #include "runtime/control/times.h"
 #include "runtime/threads/clock.h"
@@ -33,7 +34,8 @@ class CollectiveWatch {
     /// `warn` with kind `collective`, and `comm_report` (docs/protocol.md).
     std::function<void(const std::string& topic, Json data)> report;
     ControlTimes times;
-    Advice* advice = nullptr;  ///< hears of what is late, and why; may be null
+    Advice* advice = nullptr;      ///< hears of what is late, and why; may be null
+    Remedies* remedies = nullptr;  ///< likewise, of what hangs
   };
 
   explicit CollectiveWatch(Parts parts) : parts_(std::move(parts)) {}
@@ -66,6 +68,7 @@ class CollectiveWatch {
 
   Parts parts_;
   std::optional<Open> inquiry_;
+  std::optional<std::pair<std::uint64_t, double>> next_;  ///< sequence and limit: after the one that is open
   std::optional<Patterns> patterns_;
   std::uint64_t inquired_ = 0;                                        ///< all up to this one are dealt with
   std::uint64_t unfinished_ = 0;                                      ///< was reported, and hasn't ended

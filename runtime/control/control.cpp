@@ -35,6 +35,7 @@ void Control::Impl::follow_limits() {
   on_mismatch_ = settings.string("guard.on_mismatch");
   hard_limit_ = std::chrono::duration<double>(settings.number("comm.hard_limit_s"));
   replace_ = settings.boolean("comm.replace");
+  if (remedies_) remedies_->follow(settings);
 }
 
 void Control::Impl::start() {
@@ -140,12 +141,22 @@ void Control::Impl::watch_collectives() {
       [this](Order order) { return coordinator_->submit_own(std::move(order), Clock::now()); },
       [this](Json data) { report("warn", std::move(data), std::chrono::system_clock::now()); }});
   advice_->follow(gate_.settings_copy().to_json());
+  remedies_.reset();
+  if (options_.world != nullptr) {
+    remedies_.emplace(Remedies::Parts{*run_status_, world_size, send_all,
+                                      [this](Json data) {
+                                        report("warn", std::move(data), std::chrono::system_clock::now());
+                                      },
+                                      options_.times},
+                      remedies_so_far_);
+    remedies_->follow(gate_.settings_copy());
+  }
   collectives_.emplace(CollectiveWatch::Parts{*run_status_, options_.ledger, world_size, send_all,
                                               [this](const std::string& topic, Json data) {
                                                 report(topic, std::move(data),
                                                        std::chrono::system_clock::now());
                                               },
-                                              options_.times, &*advice_});
+                                              options_.times, &*advice_, remedies_ ? &*remedies_ : nullptr});
   stacks_.emplace(StackInquiries::Parts{
       *run_status_, world_size, [this](int to, const Json& message) { options_.channel->send(to, message); },
       [this](const std::string& topic, Json data) {
@@ -172,7 +183,11 @@ void Control::Impl::loop() {
 }
 
 void Control::Impl::turn(Clock::time_point now) {
-  if (options_.world != nullptr && options_.world->broken() && !training_ended_) recover(now);
+  const bool broken = options_.world != nullptr && options_.world->broken();
+  if (training_ended_)
+    rebuild_due_ = false;
+  else if (broken || rebuild_due_)
+    recover(now);
   if (quit_) return;
   handle_messages(now);
   if (recovering_) tick_recovery();
@@ -198,10 +213,12 @@ void Control::Impl::handle_messages(Clock::time_point now, int most) {
     const std::string type = message->body.value("t", "");
     if (type == message::kStanding) on_standing(message->source, message->body, now);
     if (type == message::kRejoin) on_rejoin(message->body);
+    if (type == message::kRemedy) on_remedy(message->body);
     if (coordinator_) {
       coordinator_->handle(message->source, message->body, now);
       meetings_->handle(message->source, message->body, now);
       collectives_->handle(message->source, message->body, now);
+      if (remedies_) remedies_->handle(message->source, message->body);
       stacks_->handle(message->source, message->body, now);
     }
     if (message->source == 0) participant_->handle(message->body);
@@ -307,6 +324,7 @@ void Control::Impl::tick_rank_zero(Clock::time_point now) {
   stacks_->tick(now);
   if (recovering_) {
     coordinator_->tick(now);
+    watch_recovery(now);
     return;
   }
   if (time_limit_.count() > 0 && now >= options_.process_start + time_limit_)
@@ -318,6 +336,7 @@ void Control::Impl::tick_rank_zero(Clock::time_point now) {
   meetings_->tick(now);
   collectives_->tick(now);
   advice_->tick(now);
+  if (remedies_) tick_remedies(now);
 }
 
 milliseconds Control::Impl::sleep() const {
@@ -325,15 +344,17 @@ milliseconds Control::Impl::sleep() const {
   auto next = participant_->next_tick();
   if (coordinator_)
     next = std::min({next, coordinator_->next_tick(), meetings_->next_tick(), collectives_->next_tick()});
+  if (remedies_) next = std::min(next, remedies_->next_tick());
   if (stacks_) next = std::min(next, stacks_->next_tick());
   if (link_) next = std::min(next, link_->next_pump());
   auto most = options_.times.heartbeat;
   if (gate_.streaming()) most = std::min(most, kStreaming);
   const bool awaiting = participant_->awaiting_outcome() ||
                         (coordinator_ && (coordinator_->awaiting_outcome() || meetings_->awaiting_ranks() ||
-                                          collectives_->awaiting_answers() || stacks_->awaiting_answers()));
+                                          collectives_->awaiting_answers() || stacks_->awaiting_answers() ||
+                                          (remedies_ && remedies_->awaiting_ranks())));
   if (awaiting && !options_.channel->rings()) most = std::min(most, kImpatient);
-  if (next <= now || admission_due_) return milliseconds(0);
+  if (next <= now || admission_due_ || rebuild_due_) return milliseconds(0);
   if (next - now >= most) return most;
   return std::chrono::ceil<milliseconds>(next - now);
 }

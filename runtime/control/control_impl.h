@@ -22,6 +22,7 @@
 #include "runtime/control/messages.h"
 #include "runtime/control/participant.h"
 #include "runtime/control/recovery.h"
+#include "runtime/control/remedies.h"
 #include "runtime/control/run_status.h"
 #include "runtime/control/stack_inquiries.h"
 #include "runtime/threads/clock.h"
@@ -102,6 +103,12 @@ class Control::Impl {
   void inherit_orders(std::uint64_t first_unrecorded);
   void on_rejoin(const Json& verdict);
 
+  // --- a collective hangs, and all ranks live (control_timeouts.cpp) ---
+
+  void on_remedy(const Json& message);
+  void tick_remedies(Clock::time_point now);
+  void watch_recovery(Clock::time_point now);
+
   // --- somebody takes the place of a lost one (control_replacement.cpp) ---
 
   /// Rank 0: as long as ranks are missing and comm.replace says so, one after the other.
@@ -165,6 +172,8 @@ class Control::Impl {
   std::optional<Coordinator> coordinator_;
   std::optional<Meetings> meetings_;
   std::optional<Advice> advice_;
+  Remedies::Memory remedies_so_far_;
+  std::optional<Remedies> remedies_;
   std::optional<CollectiveWatch> collectives_;
   std::optional<StackInquiries> stacks_;
   std::optional<ConsoleLink> link_;
@@ -179,7 +188,13 @@ class Control::Impl {
   bool recovering_ = false;     ///< until all have agreed how to go on
   bool told_standing_ = false;  ///< to the rank 0 of this generation
   Clock::time_point recovering_since_{};
-  Membership whole_world_;            ///< before the loss
+  Clock::time_point standing_since_{};  ///< the training threads are awaited
+  bool recovery_told_ = false;          ///< whom it waits for
+  Membership whole_world_;              ///< before the loss
+  std::string remedy_;                  ///< why all are about to rebuild, or to end; empty: they aren't
+  std::string remedied_;                ///< why they have
+  bool ends_by_remedy_ = false;
+  bool rebuild_due_ = false;          ///< rank 0: all have been told
   std::optional<Recovery> recovery_;  ///< rank 0
   std::optional<std::uint64_t>
       first_unrecorded_;  ///< a new rank 0: orders from here on aren't in the journal

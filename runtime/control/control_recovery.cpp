@@ -10,6 +10,8 @@
 namespace footplate {
 namespace {
 
+constexpr auto kOnLossStop = "a rank was lost, and comm.on_loss is \"stop\"";
+
 /// By rank of now.
 std::vector<int> numbers_before(const Membership& before, const Membership& after) {
   std::vector<int> numbers;
@@ -34,14 +36,17 @@ std::vector<int> lost_between(const Membership& before, const Membership& after)
 }  // namespace
 
 void Control::Impl::recover(Clock::time_point now) {
+  rebuild_due_ = false;
   if (joining_) return give_up("a rank was lost before this one was level");
-  if (on_loss_ == "stop") return give_up("a rank was lost, and comm.on_loss is \"stop\"");
+  if (ends_by_remedy_) return give_up(remedy_);
+  if (on_loss_ == "stop" && remedy_.empty()) return give_up(kOnLossStop);
   // What has been said before counts (a commit that this rank has sent itself, an order applied here), and
   // is over with this world: no message to itself may reach the next one.
   gate_.hold_for_recovery();
   handle_messages(now);
   handle_gate();
   handle_messages(now);
+  if (quit_) return;
   if (coordinator_) coordinator_->suspend();
   const Membership before = options_.world->members();
   if (!recovering_) {
@@ -53,6 +58,10 @@ void Control::Impl::recover(Clock::time_point now) {
   admission_ = 0;
   if (auto rebuilt = in_time([this] { return options_.world->rebuild(); }); !rebuilt)
     return give_up("recovery failed: " + rebuilt.error().message);
+  if (on_loss_ == "stop" && !lost_between(before, options_.world->members()).empty())
+    return give_up(kOnLossStop);
+  standing_since_ = Clock::now();
+  recovery_told_ = false;
   world_changed(before, now);
 }
 
@@ -126,6 +135,7 @@ void Control::Impl::go_on(const Json& verdict, Clock::time_point now) {
   if (first_unrecorded_) inherit_orders(*std::exchange(first_unrecorded_, std::nullopt));
   coordinator_->continue_from(verdict.at("ticket"), verdict.at("order"));
   coordinator_->go_on(options_.channel->world_size(), verdict.at("commits"), now);
+  run_status_->note("recovery", "");
   const auto took = std::chrono::duration_cast<milliseconds>(now - recovering_since_).count();
   const int left = options_.channel->world_size();
   const Membership& members = options_.world->members();
@@ -133,9 +143,10 @@ void Control::Impl::go_on(const Json& verdict, Clock::time_point now) {
   const std::vector<int> joined = lost_between(members, whole_world_);
   const std::int64_t step = verdict.at("step");
   std::string text;
-  if (lost.empty() && joined.empty())  // somebody was to join, and didn't
-    text = fmt::format("communicators were rebuilt at step {}; training goes on with {} rank{} ({} ms)", step,
-                       left, left == 1 ? "" : "s", took);
+  if (lost.empty() && joined.empty())  // a collective hung, or somebody was to join and didn't
+    text =
+        fmt::format("communicators were rebuilt at step {}{}; training goes on with {} rank{} ({} ms)", step,
+                    remedied_.empty() ? "" : " (" + remedied_ + ")", left, left == 1 ? "" : "s", took);
   else if (lost.empty())
     text = fmt::format("rank {} joined at step {}; training goes on with {} ranks ({} ms)",
                        fmt::join(joined, ", "), step, left, took);
@@ -169,6 +180,7 @@ void Control::Impl::on_rejoin(const Json& verdict) {
   if (verdict.contains("impossible"))
     return give_up("recovery failed: " + verdict["impossible"].get<std::string>());
   recovering_ = false;
+  remedied_ = std::exchange(remedy_, "");
   if (std::exchange(joining_, false) && options_.on_world)
     options_.on_world(options_.world->members(), /*leads=*/false);
   stop_told_ = false;  // rank 0 may be another

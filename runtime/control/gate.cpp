@@ -101,6 +101,16 @@ bool Gate::lost(Interrupted what) {
   return true;
 }
 
+std::string Gate::interruption() const {
+  std::lock_guard lock(mutex_);
+  return interruption_;
+}
+
+void Gate::set_interruption(std::string why) {
+  std::lock_guard lock(mutex_);
+  interruption_ = std::move(why);
+}
+
 void Gate::hold_for_recovery() {
   std::lock_guard lock(mutex_);
   lost_ = true;
@@ -124,6 +134,7 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
   met_.clear();
   last_meeting_ = 0;
   announced_.reset();
+  interruption_.clear();
   commits_ = commits;
   save_again_ = false;
   if (rejoin.behind) paused_ = paused;

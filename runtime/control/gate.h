@@ -95,6 +95,7 @@ class Gate final : public StepGate {
   Result<void> meet(const std::string& what, std::chrono::milliseconds at_most) override;
   void pause() override;
   bool lost(Interrupted what) override;
+  std::string interruption() const override;
   void publish(const std::string& topic, Json data) override;  ///< any thread
 
   // The control thread.
@@ -125,6 +126,8 @@ class Gate final : public StepGate {
 
   // After a loss, in this order (recovery.h).
 
+  /// What interruption() says, until resumed.
+  void set_interruption(std::string why);
   /// A rank is lost: the training thread is held as soon as it comes here, and meetings end.
   void hold_for_recovery();
   /// Once it stands here.
@@ -223,6 +226,7 @@ class Gate final : public StepGate {
   bool lost_ = false;                ///< stand here until resumed
   bool save_again_ = false;          ///< a save was interrupted by the loss
   std::string given_up_;             ///< why; empty: not
+  std::string interruption_;         ///< likewise
   bool whole_ = true;                ///< this rank's state is that of one step
   std::optional<Rejoin> rejoining_;  ///< resumed, and not gone on yet
   Ending ending_;

@@ -33,8 +33,8 @@ Json entry_to_json(const LedgerEntry& entry) {
       {"age_s", seconds(LedgerEntry::Clock::now() - (entry.is_started() ? entry.started : entry.enqueued))}};
 }
 
-std::uint64_t newest(const Json& answer) {
-  return answer.is_null() ? 0 : answer.value("newest", std::uint64_t{0});
+std::uint32_t generation_of(const Json& entry) {
+  return entry.value("generation", std::uint32_t{0});
 }
 
 /// "all_reduce of gradients, 1000 float32, step 5"
@@ -73,6 +73,20 @@ bool Inquiry::complete() const {
 
 std::optional<Inquiry::Verdict> Inquiry::conclude(const RunStatus& status, Clock::time_point now,
                                                   bool different_known) const {
+  auto verdict = judge(status, now, different_known);
+  if (!verdict) return std::nullopt;
+  verdict->limit_s = limit_s_;
+  // What hangs may come after what differed.
+  const Json* one = limit_s_ > 0 ? entry(sequence_) : nullptr;
+  if (one == nullptr) one = entry(verdict->sequence);
+  if (one == nullptr) return verdict;
+  verdict->phase = one->value("phase", "");
+  verdict->step = one->value("step", std::int64_t{0});
+  return verdict;
+}
+
+std::optional<Inquiry::Verdict> Inquiry::judge(const RunStatus& status, Clock::time_point now,
+                                               bool different_known) const {
   if (!different_known)
     if (auto verdict = different()) return verdict;
   if (limit_s_ == 0) return std::nullopt;
@@ -83,9 +97,32 @@ std::optional<Inquiry::Verdict> Inquiry::conclude(const RunStatus& status, Clock
 const Json* Inquiry::entry(int rank, std::uint64_t sequence) const {
   const Json& answer = answers_[static_cast<std::size_t>(rank)];
   if (answer.is_null()) return nullptr;
+  const std::uint32_t now = generation();
   for (const Json& one : answer.at("entries"))
-    if (one.value("sequence", std::uint64_t{0}) == sequence) return &one;
+    if (one.value("sequence", std::uint64_t{0}) == sequence && generation_of(one) == now) return &one;
   return nullptr;
+}
+
+const Json* Inquiry::entry(std::uint64_t sequence) const {
+  for (int rank = 0; rank < world_size(); ++rank)
+    if (const Json* one = entry(rank, sequence)) return one;
+  return nullptr;
+}
+
+/// Of the newest communicator that anybody has used. What a rank did on the one before is over.
+std::uint32_t Inquiry::generation() const {
+  std::uint32_t newest = 0;
+  for (const Json& answer : answers_)
+    if (!answer.is_null())
+      for (const Json& one : answer.at("entries")) newest = std::max(newest, generation_of(one));
+  return newest;
+}
+
+std::uint64_t Inquiry::newest(int rank) const {
+  const Json& answer = answers_[static_cast<std::size_t>(rank)];
+  if (answer.is_null() || answer.at("entries").empty()) return 0;
+  return generation_of(answer["entries"].back()) == generation() ? answer.value("newest", std::uint64_t{0})
+                                                                 : 0;
 }
 
 /// The first collective that isn't the same on all ranks that have come to it. A digest covers what was
@@ -94,7 +131,7 @@ std::optional<Inquiry::Verdict> Inquiry::different() const {
   std::map<std::uint64_t, std::map<std::uint64_t, std::vector<int>>> by_digest;  // sequence, digest, ranks
   for (int rank = 0; rank < world_size(); ++rank) {
     const Json& answer = answers_[static_cast<std::size_t>(rank)];
-    if (answer.is_null()) continue;
+    if (answer.is_null() || newest(rank) == 0) continue;
     for (const Json& one : answer.at("entries"))
       by_digest[one.value("sequence", std::uint64_t{0})][one.value("digest", std::uint64_t{0})].push_back(
           rank);
@@ -109,7 +146,9 @@ std::optional<Inquiry::Verdict> Inquiry::different() const {
   std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
     return a.size() != b.size() ? a.size() > b.size() : a.front() < b.front();
   });
-  Verdict verdict{"different", {}, first->first, ""};
+  Verdict verdict;
+  verdict.kind = "different";
+  verdict.sequence = first->first;
   std::string each;
   for (const auto& ranks : groups) {
     if (&ranks != &groups.front()) verdict.ranks.insert(verdict.ranks.end(), ranks.begin(), ranks.end());
@@ -117,33 +156,31 @@ std::optional<Inquiry::Verdict> Inquiry::different() const {
                         ranks_text(ranks));
   }
   std::sort(verdict.ranks.begin(), verdict.ranks.end());
-  verdict.text = fmt::format(
-      "the ranks are in different collectives: #{} is {}. What they sum is wrong from there on: stop with "
-      "run.stop{{save=false}} and resume from a checkpoint before it",
-      first->first, each);
+  verdict.finding = fmt::format("the ranks are in different collectives: #{} is {}", first->first, each);
+  verdict.text = verdict.finding +
+                 ". What they sum is wrong from there on: stop with run.stop{save=false} and resume from a "
+                 "checkpoint before it";
   return verdict;
 }
 
 std::string Inquiry::name_of(std::uint64_t sequence) const {
-  for (int rank = 0; rank < world_size(); ++rank) {
-    const Json* one = entry(rank, sequence);
-    if (one == nullptr) continue;
-    return fmt::format("{} #{} of {} ({} {})", one->value("kind", ""), sequence, one->value("name", ""),
-                       one->value("elements", std::int64_t{0}), one->value("type", ""));
-  }
-  return fmt::format("collective #{}", sequence);
+  const Json* one = entry(sequence);
+  if (one == nullptr) return fmt::format("collective #{}", sequence);
+  return fmt::format("{} #{} of {} ({} {})", one->value("kind", ""), sequence, one->value("name", ""),
+                     one->value("elements", std::int64_t{0}), one->value("type", ""));
 }
 
 /// Who hasn't launched it, or doesn't even answer.
 std::optional<Inquiry::Verdict> Inquiry::missing(const RunStatus& status, Clock::time_point now) const {
-  Verdict verdict{"missing", {}, sequence_, ""};
+  Verdict verdict;
+  verdict.kind = "missing";
+  verdict.sequence = sequence_;
   for (int rank = 0; rank < world_size(); ++rank)
-    if (newest(answers_[static_cast<std::size_t>(rank)]) < sequence_) verdict.ranks.push_back(rank);
+    if (newest(rank) < sequence_) verdict.ranks.push_back(rank);
   if (verdict.ranks.empty()) return std::nullopt;
-  verdict.text = fmt::format(
-      "{} is past its deadline of {:.6g} s: it waits for {}. If that is normal, raise "
-      "comm.timeout_s (or comm.eval_timeout_s)",
-      name_of(sequence_), limit_s_, status.whom(verdict.ranks, now));
+  verdict.finding = fmt::format("{} is past its deadline of {:.6g} s: it waits for {}", name_of(sequence_),
+                                limit_s_, status.whom(verdict.ranks, now));
+  verdict.text = verdict.finding + ". If that is normal, raise comm.timeout_s (or comm.eval_timeout_s)";
   return verdict;
 }
 
@@ -162,12 +199,15 @@ std::optional<Inquiry::Verdict> Inquiry::slow() const {
     least = std::min(least, age_s);
   }
   if (!running) return std::nullopt;
-  Verdict verdict{"slow", {last}, sequence_, ""};
-  verdict.text = fmt::format(
+  Verdict verdict;
+  verdict.kind = "slow";
+  verdict.ranks = {last};
+  verdict.sequence = sequence_;
+  verdict.finding = fmt::format(
       "{} is past its deadline of {:.6g} s with all ranks in it: rank {} came last, {:.1f} s after the "
-      "first, "
-      "{:.1f} s ago. Look at its host and at the network, or raise comm.timeout_s",
+      "first, {:.1f} s ago",
       name_of(sequence_), limit_s_, last, most - least, least);
+  verdict.text = verdict.finding + ". Look at its host and at the network, or raise comm.timeout_s";
   return verdict;
 }
 

@@ -34,17 +34,25 @@ class Inquiry {
     std::string kind;        ///< "different", "missing" or "slow"
     std::vector<int> ranks;  ///< the odd, missing or last ones
     std::uint64_t sequence = 0;
-    std::string text;
+    std::string text;     ///< the finding, and what to do
+    std::string finding;  ///< alone
+    std::string phase;    ///< of the collective
+    std::int64_t step = 0;
+    double limit_s = 0;  ///< its deadline; 0: it doesn't hang
   };
   /// From the answers so far; who hasn't answered is missing. Nothing: the ranks called the same, and it has
   /// ended everywhere. `different_known`: that they differ has been said; what hangs is what is asked.
   std::optional<Verdict> conclude(const RunStatus& status, Clock::time_point now, bool different_known) const;
 
  private:
+  std::optional<Verdict> judge(const RunStatus& status, Clock::time_point now, bool different_known) const;
   std::optional<Verdict> different() const;
   std::optional<Verdict> missing(const RunStatus& status, Clock::time_point now) const;
   std::optional<Verdict> slow() const;
   const Json* entry(int rank, std::uint64_t sequence) const;
+  const Json* entry(std::uint64_t sequence) const;
+  std::uint64_t newest(int rank) const;
+  std::uint32_t generation() const;
   std::string name_of(std::uint64_t sequence) const;
   int world_size() const { return static_cast<int>(answers_.size()); }
 

@@ -14,6 +14,9 @@ namespace footplate {
 ///   abort    ticket
 ///   cancel   order, call                   give up a running call
 ///   finish                                 all are at the end
+///   remedy   ticket, stop, text            a collective hangs: rank 0 is about to rebuild, or all end; no
+///   text:
+///                                          it isn't. Answered by `ready`
 ///   die      rank, pid, host               that rank is stuck: it kills itself, or its neighbours kill it
 ///   met      ticket, error?                all have come to that meeting; with `error` nobody goes on
 ///   inquire  what                          `ledger`, `patterns`, `stacks`: answered by one of that name
@@ -27,6 +30,7 @@ namespace footplate {
 ///   hash     step, hash
 ///   beat     a rank of the status, `state`, and `launched`: [sequence of its newest collective, digest]
 ///   arrived  ticket, what, within_s        the training thread waits for the others there
+///   ready    ticket                        has heard of the remedy
 ///   overdue  sequence, limit_s, over?, …   the watchdog's finding; `over`: it has ended after all
 ///   ledger   newest, entries               the last collectives of this rank
 ///   patterns patterns                      what it has counted of them
@@ -43,6 +47,8 @@ inline constexpr auto kCancel = "cancel";
 inline constexpr auto kFinish = "finish";
 inline constexpr auto kMet = "met";
 inline constexpr auto kDie = "die";
+inline constexpr auto kRemedy = "remedy";
+inline constexpr auto kReady = "ready";
 inline constexpr auto kInquire = "inquire";
 inline constexpr auto kPrepared = "prepared";
 inline constexpr auto kFenced = "fenced";

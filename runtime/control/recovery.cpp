@@ -26,6 +26,13 @@ void Recovery::add(int source, const Json& standing) {
   if (standing.at("generation") == generation_) standing_[source] = standing;
 }
 
+std::vector<int> Recovery::awaited() const {
+  std::vector<int> awaited;
+  for (int rank = 0; rank < world_size_; ++rank)
+    if (!standing_.contains(rank)) awaited.push_back(rank);
+  return awaited;
+}
+
 std::optional<Json> Recovery::verdict() const {
   if (static_cast<int>(standing_.size()) < world_size_) return std::nullopt;
   std::int64_t step = kUndefined;

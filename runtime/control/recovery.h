@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "protocol/json.h"
 
@@ -21,6 +22,9 @@ class Recovery {
 
   /// A `standing` message (messages.h). One of another generation is ignored.
   void add(int source, const Json& standing);
+
+  /// Who hasn't said so yet.
+  std::vector<int> awaited() const;
 
   /// The `rejoin` message for all, once all stand. `impossible` in it: why nobody can go on.
   std::optional<Json> verdict() const;

@@ -203,9 +203,12 @@ std::optional<RunStatus::Stuck> RunStatus::stuck(std::chrono::duration<double> l
     if (at(rank).stalled && silent_s(rank, now) > limit.count()) found = rank;
   std::uint64_t sequence = 0;
   if (!found) found = missing_rank(limit.count(), sequence);
-  if (!found || *found == 0 || at(*found).beat.value("phase", "") == to_string(Phase::saving))
-    return std::nullopt;
+  if (!found || *found == 0 || is_saving(*found)) return std::nullopt;
   return who(*found, now);
+}
+
+bool RunStatus::is_saving(int rank) const {
+  return at(rank).beat.value("phase", "") == to_string(Phase::saving);
 }
 
 RunStatus::Stuck RunStatus::who(int rank, Clock::time_point now) const {

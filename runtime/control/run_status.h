@@ -48,6 +48,8 @@ class RunStatus {
   /// one that saves, nor rank 0 itself.
   std::optional<Stuck> stuck(std::chrono::duration<double> limit, Clock::time_point now) const;
 
+  bool is_saving(int rank) const;
+
   /// When a tick would next find somebody silent.
   Clock::time_point next_tick() const;
 

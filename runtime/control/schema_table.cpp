@@ -247,7 +247,8 @@ void add_deadlines(std::vector<SettingSpec>& table) {
       deadline(
           "comm.timeout_s", 600,
           "A collective of a training step that takes longer is looked into: who is missing, who is slow. "
-          "An operation has the longer one of its phase's and its size's deadline; nothing is ended by it",
+          "An operation has the longer one of its phase's and its size's deadline; comm.on_timeout says what "
+          "follows",
           "comm.timeout_s = 1200"),
       {"comm.timeout", "timeout", "nccl_timeout"}));
   table.push_back(also_called(
@@ -271,6 +272,17 @@ void add_deadlines(std::vector<SettingSpec>& table) {
 }
 
 void add_recovery(std::vector<SettingSpec>& table) {
+  table.push_back(choice("comm.on_timeout", "rebuild", {"wait", "rebuild", "stop"},
+                         "What follows where a collective of a training step goes past its deadline and all "
+                         "ranks answer: rebuild, all communicators are made anew and the step is done again, "
+                         "up to three times, each time with twice the patience; wait, it is named and waited "
+                         "for; stop, the run ends resumable (exit code 75). For evaluations: eval.on_timeout",
+                         "comm.on_timeout = \"wait\""));
+  table.push_back(
+      also_called(choice("eval.on_timeout", "skip", {"wait", "skip", "stop"},
+                         "The same of an evaluation: skip, it is recorded as failed and training goes on",
+                         "eval.on_timeout = \"wait\""),
+                  {"comm.eval_on_timeout"}));
   table.push_back(choice("comm.on_loss", "rebuild", {"rebuild", "stop"},
                          "What follows when a rank dies: rebuild, the others go on in place with fewer "
                          "ranks; stop, the run ends "

@@ -80,6 +80,10 @@ class StepGate {
   /// rank level with them (Steerable::rejoin), which may move the step.
   virtual bool lost(Interrupted /*what*/) { return false; }
 
+  /// Training thread, after an operation has failed so: why, where no rank died ("all_reduce #12 of
+  /// gradients … waits for rank 1 …"); else empty.
+  virtual std::string interruption() const { return ""; }
+
   /// Rank 0, any thread: an event for the console and events.jsonl ("eval", "ckpt", "metrics", "run",
   /// "warn").
   virtual void publish(const std::string& topic, Json data) = 0;

@@ -155,6 +155,8 @@ Result<void> meet_and_reduce(Communicator& communicator, const std::function<Res
                              Part& part) {
   if (meet)
     if (const auto met = meet(); !met) return skipped(met.error(), part.sums, communicator.rank());
+  if (const auto absent = fault("eval_absent", communicator.rank()))
+    std::this_thread::sleep_for(std::chrono::milliseconds(absent->get("ms").value_or(0)));
   if (auto done = part.reduce(communicator); !done) return done;
   if (part.verdict.abandoning_ranks > 0)
     return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");

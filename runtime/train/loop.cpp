@@ -173,11 +173,19 @@ Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
   timer_.enter(Phase::evaluation);
   if (now_.eval_mode == EvalMode::one && options_.communicator.world_size() > 1)
     log(rank() == 0 ? "rank 0 evaluates, the others wait" : "waiting for rank 0 to evaluate");
-  auto result = evaluate(*task_, options_.communicator, {batches, now_.eval_batch_size, now_.eval_mode},
-                         evaluation_ports());
+  auto result = explained(evaluate(*task_, options_.communicator,
+                                   {batches, now_.eval_batch_size, now_.eval_mode}, evaluation_ports()));
   timer_.enter(Phase::boundary);
   if (batches == now_.eval_batches) note_best(step_, result);
   return result;
+}
+
+/// What a loss of the communicator ended is told with its reason, where control knows one.
+Result<EvalResult> Trainer::Loop::explained(Result<EvalResult> result) {
+  if (result || !is_lost(result.error())) return result;
+  const std::string why = gate_->interruption();
+  if (why.empty()) return result;
+  return fail(ErrorKind::timed_out, "evaluation skipped: " + why);
 }
 
 /// Of evaluations on eval.batches alone, as it was when they began: another choice of samples has another
@@ -238,7 +246,7 @@ void Trainer::Loop::start_evaluation() {
 void Trainer::Loop::finish_evaluation() {
   if (!async_evaluation_.under_way()) return;
   timer_.enter(Phase::evaluation);
-  const auto result = async_evaluation_.finish(options_.communicator, evaluation_ports());
+  const auto result = explained(async_evaluation_.finish(options_.communicator, evaluation_ports()));
   timer_.enter(Phase::boundary);
   evaluated_at_ = async_evaluation_.step();
   note_best(evaluated_at_, result);
@@ -256,7 +264,6 @@ void Trainer::Loop::give_up_evaluation(const char* why) {
 
 void Trainer::Loop::record(std::int64_t step, const Result<EvalResult>& result) {
   if (!result) {
-    is_lost(result.error());
     if (rank() == 0) log(fmt::format("step {}: {}", step, result.error().message));
     if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
     write(eval_failed_line(step, result.error()));
@@ -355,7 +362,7 @@ void Trainer::Loop::take_progress(const Json& progress) {
 }
 
 Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
-  give_up_evaluation("the ranks are others now");
+  give_up_evaluation("communicators were made anew");
   options_.communicator.rejoin(now.generation, now.sequence);
   options_.local_ranks = now.local_ranks;
   if (options_.saver != nullptr) options_.saver->moved_to(rank(), options_.communicator.world_size());

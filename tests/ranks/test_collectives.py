@@ -29,7 +29,7 @@ def warnings(run, kind="collective"):
 def test_a_missing_rank_is_named_and_training_goes_on():
     """Rank 1 comes 4 s late to the gradients of step 20; the deadline is 1 s."""
     long = ["eval.every=0", "train.steps=400"]
-    with small_run(*long, "comm.timeout_s=1", "comm.small_timeout_s=1", fault="reduce_late:rank=1:step=20:ms=4000") as run:
+    with small_run(*long, "comm.timeout_s=1", "comm.small_timeout_s=1", "comm.on_timeout=wait", fault="reduce_late:rank=1:step=20:ms=4000") as run:
         assert run.finish(300) == 0, run.output()
         found = [warning for warning in warnings(run) if warning["verdict"] == "missing"]
         assert len(found) == 1 and found[0]["ranks"] == [1], warnings(run)
@@ -90,7 +90,7 @@ def advice(run):
     return warnings(run, "advice")
 
 
-LATE = ["model.step_ms=5", "train.steps=1000000", "comm.timeout_s=0.5", "comm.small_timeout_s=0.5"]
+LATE = ["model.step_ms=5", "train.steps=1000000", "comm.timeout_s=0.5", "comm.small_timeout_s=0.5", "comm.on_timeout=wait"]
 
 
 def test_advice_names_the_deadline_that_is_too_short():

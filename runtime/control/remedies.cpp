@@ -1,0 +1,124 @@
+#include "runtime/control/remedies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/control/messages.h"
+#include "runtime/control/progress.h"
+
+namespace footplate {
+namespace {
+
+/// Rebuilds for one and the same step, in a row; what hangs then isn't mended by another.
+constexpr int kMostAtStep = 3;
+/// Each rebuild doubles what the next one waits, so often at most, until so many steps went well.
+constexpr int kMostDoublings = 3;
+constexpr std::int64_t kCalm = 100;
+
+bool is_training(const std::string& phase) {
+  return phase == to_string(Phase::data) || phase == to_string(Phase::forward) ||
+         phase == to_string(Phase::backward) || phase == to_string(Phase::reduce) ||
+         phase == to_string(Phase::optimizer);
+}
+
+}  // namespace
+
+void Remedies::follow(const Settings& settings) {
+  on_timeout_ = settings.string("comm.on_timeout");
+  eval_on_timeout_ = settings.string("eval.on_timeout");
+}
+
+/// Collectives of other phases (a start, a save) have no policy: nothing is lost by waiting for a slow disk.
+void Remedies::hangs(const Inquiry::Verdict& verdict, Clock::time_point now) {
+  const bool evaluation = verdict.phase == to_string(Phase::evaluation);
+  if (open_ || verdict.limit_s <= 0 || (!evaluation && !is_training(verdict.phase))) return;
+  const std::string& policy = evaluation ? eval_on_timeout_ : on_timeout_;
+  if (policy == "wait") return;
+  const auto limit =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(verdict.limit_s));
+  if (verdict.step > memory_.step + kCalm) memory_.doublings = 0;
+  Open open;
+  open.sequence = verdict.sequence;
+  open.step = verdict.step;
+  open.evaluation = evaluation;
+  open.stop = policy == "stop";
+  open.limit = limit;
+  open.text = verdict.finding;
+  open.due = evaluation || open.stop ? now : now + limit * ((1 << memory_.doublings) - 1);
+  if (!evaluation && !open.stop && verdict.step == memory_.step && memory_.at_step >= kMostAtStep) {
+    open.stop = true;
+    open.text += fmt::format("; {} rebuilds at this step didn't help", memory_.at_step);
+  } else if (open.stop) {
+    open.text += fmt::format("; {} is \"stop\"", evaluation ? "eval.on_timeout" : "comm.on_timeout");
+  }
+  open_ = std::move(open);
+}
+
+void Remedies::over(std::uint64_t sequence) {
+  if (!open_ || open_->sequence != sequence) return;
+  take_back();
+  open_.reset();
+}
+
+void Remedies::handle(int source, const Json& message) {
+  if (message.at("t") != message::kReady || !open_ || !open_->asked) return;
+  if (message.at("ticket") == memory_.tickets) open_->ready.insert(source);
+}
+
+Remedies::Due Remedies::tick(Clock::time_point now) {
+  if (!open_) return Due::nothing;
+  const bool all_ready = static_cast<int>(open_->ready.size()) == parts_.world_size;
+  if (open_->asked && open_->stop && (all_ready || now >= open_->until)) {
+    open_.reset();
+    return Due::stop;
+  }
+  if (open_->asked && all_ready) {
+    note(*std::exchange(open_, std::nullopt));
+    return Due::rebuild;
+  }
+  // Whoever comes back has as long as anybody else.
+  if (!open_->stop && (parts_.status.anyone_silent() || (open_->asked && now >= open_->until))) {
+    take_back();
+    open_->due = std::max(open_->due, now + open_->limit);
+    return Due::nothing;
+  }
+  if (!open_->asked && now >= open_->due) ask(now);
+  return Due::nothing;
+}
+
+void Remedies::ask(Clock::time_point now) {
+  open_->asked = true;
+  open_->until = now + parts_.times.inquiry;
+  open_->ready.clear();
+  parts_.send_all(
+      {{"t", message::kRemedy}, {"ticket", ++memory_.tickets}, {"stop", open_->stop}, {"text", open_->text}});
+}
+
+void Remedies::take_back() {
+  if (!std::exchange(open_->asked, false)) return;
+  parts_.send_all({{"t", message::kRemedy}, {"ticket", ++memory_.tickets}, {"stop", false}, {"text", ""}});
+}
+
+void Remedies::note(const Open& done) {
+  if (!done.evaluation) {
+    memory_.at_step = done.step == memory_.step ? memory_.at_step + 1 : 1;
+    memory_.step = done.step;
+    memory_.doublings = std::min(memory_.doublings + 1, kMostDoublings);
+  }
+  parts_.report(
+      {{"kind", "timeout"},
+       {"action", done.evaluation ? "skip" : "rebuild"},
+       {"step", done.step},
+       {"text", fmt::format("{}: {}", done.text,
+                            done.evaluation ? "the evaluation is skipped"
+                                            : "communicators are rebuilt, the step is done again")}});
+}
+
+Remedies::Clock::time_point Remedies::next_tick() const {
+  if (!open_) return Clock::time_point::max();
+  return open_->asked ? open_->until : open_->due;
+}
+
+}  // namespace footplate
