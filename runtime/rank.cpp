@@ -398,12 +398,15 @@ class Rank {
       for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
       return 0;
     }
-    const bool grown = members.world_size() > std::exchange(world_size_, members.world_size());
+    const int before = std::exchange(world_size_, members.world_size());
+    const bool grown = members.world_size() > before;
     if (!grown) ++recoveries_;
     for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
     records_->info(fmt::format("{}: this one is rank {} of {} now (log/rank-{}.log goes on)",
-                               grown ? "a rank has joined" : "a rank was lost", members.rank,
-                               members.world_size(),
+                               grown                            ? "a rank has joined"
+                               : members.world_size() == before ? "communicators were rebuilt"
+                                                                : "a rank was lost",
+                               members.rank, members.world_size(),
                                members.origins[static_cast<std::size_t>(members.rank)]));
     if (members.rank != 0) return 0;
     std::uint64_t first_order = 0;

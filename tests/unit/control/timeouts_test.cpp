@@ -82,7 +82,8 @@ TEST(OnTimeoutTest, TheStepIsDoneAgain) {
 
 TEST(OnTimeoutTest, ACallIsSkippedAtOnceAndEveryTime) {
   const SimScheduler scheduler(1);
-  RecoveryRun run(3, {}, 1000000000, quick(), late_at(1, -1, milliseconds(1500), 5));
+  RecoveryRun run(3, {.max_lateness = microseconds(300)}, 1000000000, quick(),
+                  late_at(1, -1, milliseconds(1500), 5));
   for (std::int64_t i = 1; i <= 6; ++i) {
     run.order(i, {{"calls", {{{"action", "eval.now"}, {"arguments", Json::object()}}}}});
     const auto over = [&] {
@@ -108,7 +109,7 @@ TEST(OnTimeoutTest, ACallIsSkippedAtOnceAndEveryTime) {
 
 TEST(OnTimeoutTest, WaitWaits) {
   const SimScheduler scheduler(1);
-  RecoveryRun run(2, {}, 200, quick({{"comm.on_timeout", "wait"}}), late_at(1, 50, seconds(600), 1));
+  RecoveryRun run(2, {}, 200, quick({{"comm.on_timeout", "wait"}}), late_at(1, 50, seconds(60), 1));
   run.join();
   expect_whole(run, {}, 200);
   EXPECT_THAT(run.ranks[0]->worlds, IsEmpty());
@@ -118,7 +119,7 @@ TEST(OnTimeoutTest, WaitWaits) {
 
 TEST(OnTimeoutTest, StopEndsAllRanks) {
   const SimScheduler scheduler(1);
-  RecoveryRun run(3, {}, 200, quick({{"comm.on_timeout", "stop"}}), late_at(1, 50, seconds(600), 1));
+  RecoveryRun run(3, {}, 200, quick({{"comm.on_timeout", "stop"}}), late_at(1, 50, seconds(20), 1));
   run.join();
   for (const auto& rank : run.ranks)
     EXPECT_THAT(rank->given_up,
@@ -128,26 +129,25 @@ TEST(OnTimeoutTest, StopEndsAllRanks) {
 TEST(OnTimeoutTest, ADeadlineThatIsTooShortDoesNotRebuildForEver) {
   const SimScheduler scheduler(1);
   // Late at every step, and not stuck.
-  RecoveryRun run(2, {}, 300, quick(), [](int rank, std::int64_t step) {
-    if (rank == 1 && step >= 0) sleep_for(milliseconds(2500));
+  RecoveryRun run(2, {}, 110, quick(), [](int rank, std::int64_t step) {
+    if (rank == 1 && step >= 0) sleep_for(milliseconds(1500));
   });
   run.join();
-  expect_whole(run, {}, 300);
-  EXPECT_LE(run.ranks[0]->worlds.size(), 8U) << "the second one waits long enough, for a hundred steps";
-  EXPECT_GE(run.ranks[0]->worlds.size(), 2U);
+  expect_whole(run, {}, 110);
+  EXPECT_EQ(run.ranks[0]->worlds.size(), 2U) << "the second one waits long enough, for a hundred steps";
 }
 
 TEST(OnTimeoutTest, WhatHangsAgainAndAgainEndsTheRun) {
   const SimScheduler scheduler(1);
-  RecoveryRun run(2, {}, 300, quick({{"comm.hard_limit_s", 0.0}}), late_at(1, 50, seconds(100), 1000));
+  RecoveryRun run(2, {}, 300, quick({{"comm.hard_limit_s", 0.0}}), late_at(1, 50, seconds(20), 1000));
   run.join();
   EXPECT_EQ(run.ranks[0]->worlds.size(), 3U);
   for (const auto& rank : run.ranks)
     EXPECT_THAT(rank->given_up, HasSubstr("3 rebuilds at this step didn't help"));
 }
 
-/// Who is silent may come back; nothing that waits for it is begun.
-TEST(OnTimeoutTest, NothingIsRebuiltWhileARankIsSilent) {
+/// A rebuild waits for everybody: it isn't begun before all have answered.
+TEST(OnTimeoutTest, NothingIsRebuiltWhileARankDoesNotAnswer) {
   const SimScheduler scheduler(1);
   RecoveryRun run(2, {}, 400, quick({{"comm.hard_limit_s", 0.0}}), late_at(1, 50, seconds(30), 1));
   run.wait_for_step(0, 49);
@@ -155,7 +155,7 @@ TEST(OnTimeoutTest, NothingIsRebuiltWhileARankIsSilent) {
   run.world.pause(1, SteadyClock::now() + seconds(10));
   const auto paused = SteadyClock::now();
   run.await([&] { return !warnings(run, "timeout").empty(); });
-  EXPECT_GE(SteadyClock::now() - paused, seconds(11)) << "back for as long as a deadline is";
+  EXPECT_GE(SteadyClock::now() - paused, seconds(10));
   run.join();
   expect_whole(run, {}, 400);
 }
@@ -209,9 +209,9 @@ void storm(std::uint64_t seed) {
 TEST(OnTimeoutTest, HangsAndDeathsAtRandomMoments) {
   if (const char* only = std::getenv("FOOTPLATE_SEED")) return storm(std::strtoull(only, nullptr, 10));
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  constexpr std::uint64_t kSeeds = 30;
+  constexpr std::uint64_t kSeeds = 10;
 #else
-  constexpr std::uint64_t kSeeds = 300;
+  constexpr std::uint64_t kSeeds = 100;
 #endif
   for (std::uint64_t seed = 1; seed <= kSeeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
