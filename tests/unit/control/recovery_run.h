@@ -203,10 +203,13 @@ class RecoveryRun {
     await([&] { return ranks[static_cast<std::size_t>(rank)]->now() >= step; });
   }
   /// Ends the whole test program where it never comes: ranks that hang can't be joined.
-  void await(const std::function<bool()>& come) {
+  void await(const std::function<bool()>& come, SteadyClock::duration every = {}) {
     const auto deadline = SteadyClock::now() + std::chrono::seconds(Scheduler::current() ? 1000 : 20);
     while (!come()) {
-      look_again();
+      if (every.count() > 0)
+        sleep_for(every);
+      else
+        look_again();
       if (SteadyClock::now() < deadline) continue;
       for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         std::cerr << "rank " << rank << (world.is_dead(static_cast<int>(rank)) ? " (dead)" : "")
@@ -217,10 +220,12 @@ class RecoveryRun {
       std::abort();
     }
   }
-  void join() {
-    await([&] {
-      return std::all_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank->ended(); });
-    });
+  void join(SteadyClock::duration every = {}) {
+    await(
+        [&] {
+          return std::all_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank->ended(); });
+        },
+        every);
     for (auto& rank : ranks) rank->join();
   }
   std::vector<Json> reports(const std::string& topic) {

@@ -59,7 +59,7 @@ TEST(OnTimeoutTest, TheStepIsDoneAgain) {
   for (const int rank : {0, 1, 2}) {
     const SimScheduler scheduler(1);
     RecoveryRun run(3, {.max_lateness = microseconds(30)}, 200, quick(), late_at(rank, 50, seconds(20), 1));
-    run.join();
+    run.join(milliseconds(5));
     expect_whole(run, {}, 200);
     EXPECT_EQ(run.ranks[0]->worlds, (std::vector<std::pair<std::int64_t, int>>{{50, 3}}));
     const auto told = warnings(run, "timeout");
@@ -92,7 +92,7 @@ TEST(OnTimeoutTest, ACallIsSkippedAtOnceAndEveryTime) {
                return call["state"] == "failed" || call["state"] == "done";
              }) >= i;
     };
-    run.await(over);
+    run.await(over, milliseconds(5));
     run.wait_for_step(0, run.ranks[0]->now() + 3);
   }
   std::vector<std::string> errors;
@@ -103,14 +103,15 @@ TEST(OnTimeoutTest, ACallIsSkippedAtOnceAndEveryTime) {
     EXPECT_THAT(error, AllOf(HasSubstr("of call (1 float64)"), HasSubstr("waits for rank 1")));
   EXPECT_THAT(warnings(run, "timeout"), SizeIs(5));
   run.order(9, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
-  run.join();
+  run.join(milliseconds(5));
   expect_whole(run, {}, run.ranks[0]->step);
 }
 
 TEST(OnTimeoutTest, WaitWaits) {
   const SimScheduler scheduler(1);
-  RecoveryRun run(2, {}, 200, quick({{"comm.on_timeout", "wait"}}), late_at(1, 50, seconds(60), 1));
-  run.join();
+  RecoveryRun run(2, {.max_lateness = milliseconds(2)}, 200, quick({{"comm.on_timeout", "wait"}}),
+                  late_at(1, 50, seconds(60), 1));
+  run.join(milliseconds(5));
   expect_whole(run, {}, 200);
   EXPECT_THAT(run.ranks[0]->worlds, IsEmpty());
   EXPECT_THAT(warnings(run, "timeout"), IsEmpty());
@@ -120,7 +121,7 @@ TEST(OnTimeoutTest, WaitWaits) {
 TEST(OnTimeoutTest, StopEndsAllRanks) {
   const SimScheduler scheduler(1);
   RecoveryRun run(3, {}, 200, quick({{"comm.on_timeout", "stop"}}), late_at(1, 50, seconds(20), 1));
-  run.join();
+  run.join(milliseconds(5));
   for (const auto& rank : run.ranks)
     EXPECT_THAT(rank->given_up,
                 AllOf(HasSubstr("waits for rank 1"), HasSubstr("comm.on_timeout is \"stop\"")));
@@ -132,7 +133,7 @@ TEST(OnTimeoutTest, ADeadlineThatIsTooShortDoesNotRebuildForEver) {
   RecoveryRun run(2, {}, 110, quick(), [](int rank, std::int64_t step) {
     if (rank == 1 && step >= 0) sleep_for(milliseconds(1500));
   });
-  run.join();
+  run.join(milliseconds(5));
   expect_whole(run, {}, 110);
   EXPECT_EQ(run.ranks[0]->worlds.size(), 2U) << "the second one waits long enough, for a hundred steps";
 }
@@ -140,7 +141,7 @@ TEST(OnTimeoutTest, ADeadlineThatIsTooShortDoesNotRebuildForEver) {
 TEST(OnTimeoutTest, WhatHangsAgainAndAgainEndsTheRun) {
   const SimScheduler scheduler(1);
   RecoveryRun run(2, {}, 300, quick({{"comm.hard_limit_s", 0.0}}), late_at(1, 50, seconds(20), 1000));
-  run.join();
+  run.join(milliseconds(5));
   EXPECT_EQ(run.ranks[0]->worlds.size(), 3U);
   for (const auto& rank : run.ranks)
     EXPECT_THAT(rank->given_up, HasSubstr("3 rebuilds at this step didn't help"));
@@ -154,9 +155,9 @@ TEST(OnTimeoutTest, NothingIsRebuiltWhileARankDoesNotAnswer) {
   run.await([&] { return run.ranks[1]->now() >= 50; });
   run.world.pause(1, SteadyClock::now() + seconds(10));
   const auto paused = SteadyClock::now();
-  run.await([&] { return !warnings(run, "timeout").empty(); });
+  run.await([&] { return !warnings(run, "timeout").empty(); }, milliseconds(5));
   EXPECT_GE(SteadyClock::now() - paused, seconds(10));
-  run.join();
+  run.join(milliseconds(5));
   expect_whole(run, {}, 400);
 }
 
@@ -199,7 +200,7 @@ void storm(std::uint64_t seed) {
     if (victim == survivor || !dead.insert(victim).second) continue;
     run.world.kill(victim);
   }
-  run.join();
+  run.join(milliseconds(5));
   for (int rank = 0; rank < ranks; ++rank)  // one that was killed after its end
     if (!run.world.is_dead(rank)) dead.erase(rank);
   expect_whole(run, dead, kSteps);
