@@ -17,8 +17,8 @@ namespace footplate {
 ///   eval_throw:tries=2       … the first two times it is tried
 ///   eval_stall:rank=1:ms=900 rank 1 comes so late to the reduction of each evaluation's first try
 ///   eval_stall:rank=1:ms=900:try=1  … of each second one
-///   eval_absent:rank=1:ms=900 rank 1 comes to the meeting before that reduction, and so late to the
-///   reduction eval_nan:rank=1          the loss that rank 1 adds up in an evaluation is a NaN
+///   eval_absent:rank=1:ms=900 … to that reduction, after all have met for it
+///   eval_nan:rank=1          the loss that rank 1 adds up in an evaluation is a NaN
 ///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5
 ///   save_fail                every save fails as if the disk were full
 ///   nan_grad:rank=1:step=7   a NaN is among the gradients of rank 1 at step 7, before they are reduced
