@@ -38,12 +38,11 @@ Check Trials::host(const Host& host, const Json& here) {
   const LaunchFailure failure = explain_launch(read_text(err()), host.name, prefix_of(here));
   Check check{.name = "host " + host.name};
   check.values = {{"slots", host.slots}};
-  const bool late = answer.error().kind == ErrorKind::timed_out;
-  return to_mend(std::move(check),
-                 "starts no process" +
-                     (late ? " within " + std::to_string(kStartTakes.count()) + " s" : std::string()) + ": " +
-                     failure.why,
-                 failure.mend);
+  std::string found = "starts no process";
+  if (answer.error().kind == ErrorKind::timed_out)
+    found += " within " + std::to_string(kStartTakes.count()) + " s";
+  if (!failure.why.empty()) found += ": " + failure.why;
+  return to_mend(std::move(check), std::move(found), failure.mend);
 }
 
 Check Trials::hosts_together(const std::vector<Host>& hosts) {

@@ -105,9 +105,10 @@ std::string filled(std::string text, const std::string& what, const std::string&
   return text;
 }
 
-/// Of mpirun's boxes only the text; its own warnings ("[n1:17840] …") not.
+/// Of mpirun's boxes only the text; its own warnings ("[n1:17840] …") not, nor what it says when it is ended.
 bool is_said(const std::string& line) {
-  return line.find_first_not_of("- ") != std::string::npos && line.front() != '[';
+  return line.find_first_not_of("- ") != std::string::npos && line.front() != '[' &&
+         !line.starts_with("Abort is in progress");
 }
 
 }  // namespace
@@ -170,7 +171,7 @@ LaunchFailure explain_launch(std::string_view said, const std::string& host, con
       "(firewall); "
       "Open MPI has to be at the same path on HOST: PREFIX",
       "HOST", host);
-  return {lines.empty() ? "nothing was said" : lines.front(), filled(mend, "PREFIX", prefix)};
+  return {lines.empty() ? "" : lines.front(), filled(mend, "PREFIX", prefix)};
 }
 
 Check check_host(const Host& host, const Json& there, const Json& here) {

@@ -35,7 +35,7 @@ std::vector<std::pair<std::size_t, std::size_t>> pairs_to_measure(std::size_t ho
 
 /// Why a process on a host didn't start.
 struct LaunchFailure {
-  std::string why;   ///< what ssh or mpirun said, one line
+  std::string why;   ///< what ssh or mpirun said, one line; empty: nothing
   std::string mend;  ///< for this host
 };
 /// `said`: all that mpirun and ssh wrote; `prefix`: where Open MPI is here.
