@@ -88,6 +88,7 @@ def test_rank_0_is_killed_and_another_leads():
         assert numbers == list(range(1, len(numbers) + 1)), "events are numbered on"
         journal = (run.directory / "journal.lua").read_text()
         assert journal.count("every = 7") and journal.count("every = 9"), journal
+        assert journal.count("rank 0 of 3 lost at step") == 1, journal
         nothing_left(run)
 
 
@@ -190,6 +191,26 @@ def test_a_rank_is_dropped_by_hand():
         assert run.finish() == 0, run.output()
 
 
+def test_a_loss_that_no_console_heard_of_is_in_the_journal():
+    """The next one is told of it. One that dies at its start again and again is started after longer and longer pauses."""
+    with Run([*QUICK, "train.steps=1000000"], ranks=3) as run:
+        run.wait_for_step(20).close()
+        for _ in range(6):
+            pid = run.record()["console_pid"]
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: run.record().get("console_pid", pid) != pid, 20, "another console")
+        os.kill(run.record()["console_pid"], signal.SIGKILL)
+        kill_rank(run, 1)
+        wait_for_loss(run, 1)
+        client = connect(run)
+        client.ask("set", changes={"log.every": 7})
+        client.close()
+        stop(run)
+        assert run.finish() == 0, run.output()
+        journal = (run.directory / "journal.lua").read_text()
+        assert journal.count("rank 1 of 3 lost at step") == 1, journal
+
+
 def test_on_loss_stop_ends_resumable():
     with Run([*QUICK, "train.steps=1000000", "comm.on_loss=stop"], ranks=3) as run:
         run.wait_for_step(20).close()
@@ -257,5 +278,7 @@ if __name__ == "__main__":
     main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
           test_later_steps_are_those_of_a_smaller_world, test_a_stopped_rank_is_named_and_waited_for,
           test_a_stopped_rank_is_killed_past_the_hard_limit,
-          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand, test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
+          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand,
+          test_a_loss_that_no_console_heard_of_is_in_the_journal,
+          test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
           test_rank_0_dies_at_random_moments])
