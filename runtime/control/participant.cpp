@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include "runtime/control/actions.h"
@@ -289,6 +290,8 @@ void Participant::beat(Clock::time_point now) {
                   {"phase_s", seconds(parts_.progress.in_phase())},
                   {"state", told_}};
   if (const auto step = parts_.progress.evaluated_step()) message["evaluating_step"] = *step;
+  if (const double best = parts_.progress.best_eval_loss(); std::isfinite(best))
+    message["best_eval_loss"] = best;
   if (parts_.ledger != nullptr) {
     if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)
       message["collective"] = collective_to_json(entry);

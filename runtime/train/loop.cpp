@@ -192,8 +192,13 @@ Result<EvalResult> Trainer::Loop::explained(Result<EvalResult> result) {
 /// loss.
 void Trainer::Loop::note_best(std::int64_t step, const Result<EvalResult>& result) {
   if (!result || result->partial() || result->loss >= best_eval_loss_) return;
-  best_eval_loss_ = result->loss;
+  know_best(result->loss, step);
+}
+
+void Trainer::Loop::know_best(double loss, std::int64_t step) {
+  best_eval_loss_ = loss;
   best_eval_at_ = step;
+  options_.progress.evaluated_best(loss);
 }
 
 Json Trainer::Loop::describe(std::int64_t step, const EvalResult& result) const {
@@ -356,8 +361,8 @@ Json Trainer::Loop::progress() const {
 void Trainer::Loop::take_progress(const Json& progress) {
   step_ = progress.at("step").get<std::int64_t>();
   samples_drawn_ = progress.at("samples_drawn").get<std::int64_t>();
-  best_eval_loss_ = number_from_json(progress.at("best_eval_loss")).value_or(kNoEvaluation);
-  best_eval_at_ = progress.value("best_eval_at", std::int64_t{-1});
+  know_best(number_from_json(progress.at("best_eval_loss")).value_or(kNoEvaluation),
+            progress.value("best_eval_at", std::int64_t{-1}));
   evaluated_at_ = progress.at("evaluated_at").get<std::int64_t>();
 }
 

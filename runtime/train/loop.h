@@ -72,6 +72,7 @@ class Trainer::Loop {
   EvalPorts evaluation_ports() const;
   Result<EvalResult> evaluate_held_out(std::int64_t batches);
   Result<EvalResult> explained(Result<EvalResult> result);
+  void know_best(double loss, std::int64_t step);
   void note_best(std::int64_t step, const Result<EvalResult>& result);
   Json describe(std::int64_t step, const EvalResult& result) const;
   void save_and_record();

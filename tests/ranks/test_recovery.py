@@ -211,6 +211,32 @@ def test_a_loss_that_no_console_heard_of_is_in_the_journal():
         assert journal.count("rank 1 of 3 lost at step") == 1, journal
 
 
+def test_the_best_evaluation_is_known_to_a_new_rank_0():
+    """And after a resume: from the checkpoint, before anything is evaluated again."""
+    settings = [*QUICK, "train.steps=1000000", "eval.every=0"]
+    with Run(settings, ranks=2) as run:
+        client = run.wait_for_step(20)
+        client.ask("call", action="eval.now", arguments={})
+        client.close()
+        best = wait_until(lambda: [event["data"]["best"] for event in run.lines("events.jsonl") if event["topic"] == "eval"], 10,
+                          "the evaluation")[0]
+        kill_rank(run, 0)
+        wait_for_loss(run, 1)
+        client = connect(run)
+        wait_until(lambda: client.ask("status")["best_eval_loss"] == best, 5, f"{best} in the status: {client.ask('status')}")
+        assert "rank 0 of 2 lost at step" in (run.directory / "journal.lua").read_text()
+        client.ask("call", action="ckpt.save", arguments={})
+        client.ask("call", action="run.stop", arguments={"save": False})
+        client.close()
+        assert run.finish() == 0, run.output()
+        with Run(settings, ranks=1, folder=run.folder, options=["--resume", "auto"]) as again:
+            client = again.wait_for_step(21)
+            assert client.ask("status")["best_eval_loss"] == best, (best, client.ask("status"))
+            client.close()
+            stop(again)
+            assert again.finish() == 0, again.output()
+
+
 def test_on_loss_stop_ends_resumable():
     with Run([*QUICK, "train.steps=1000000", "comm.on_loss=stop"], ranks=3) as run:
         run.wait_for_step(20).close()
@@ -278,7 +304,7 @@ if __name__ == "__main__":
     main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
           test_later_steps_are_those_of_a_smaller_world, test_a_stopped_rank_is_named_and_waited_for,
           test_a_stopped_rank_is_killed_past_the_hard_limit,
-          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand,
+          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand, test_the_best_evaluation_is_known_to_a_new_rank_0,
           test_a_loss_that_no_console_heard_of_is_in_the_journal,
           test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
           test_rank_0_dies_at_random_moments])
