@@ -335,6 +335,7 @@ void Participant::stand(const Standing& standing, std::uint32_t generation) {
           {"paused", standing.paused},
           {"finished", standing.finished},
           {"save", standing.save},
+          {"tag", standing.tag},
           {"commits", standing.commits},
           {"begun", standing.begun},
           {"sequence", parts_.ledger != nullptr ? parts_.ledger->newest() : 0},
@@ -377,6 +378,7 @@ void Participant::rejoin(const Json& verdict, int local_ranks) {
   rejoin.level = !behind.empty();
   rejoin.behind = std::find(behind.begin(), behind.end(), Json(parts_.channel.rank())) != behind.end();
   rejoin.save = verdict.at("save");
+  rejoin.tag = verdict.at("tag");
   rejoin.generation = verdict.at("generation");
   rejoin.sequence = verdict.at("sequence");
   rejoin.local_ranks = local_ranks;

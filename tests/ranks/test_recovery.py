@@ -237,6 +237,23 @@ def test_the_best_evaluation_is_known_to_a_new_rank_0():
             assert again.finish() == 0, again.output()
 
 
+def test_a_save_that_a_loss_interrupts_keeps_its_tag():
+    """Rank 0 dies before it has written anything of it: the next one makes it."""
+    with Run([*QUICK, "train.steps=1000000"], ranks=3, env={"FOOTPLATE_FAULT": "save_die:rank=0"}) as run:
+        client = run.wait_for_step(20)
+        client.send("call", action="ckpt.save", arguments={"tag": "kept"})
+        event = wait_for_loss(run, 1)
+        client.close()
+        assert event["ranks"] == [0], event
+        saves = lambda: [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "ckpt"]
+        wait_until(saves, 20, "the save to be made again")
+        assert len(saves()) == 1 and saves()[0]["tag"] == "kept" and saves()[0]["step"] == event["step"], saves()
+        folders = [path.parent.name for path in (run.directory / "checkpoints" / "main").glob("*/manifest.json")]
+        assert len(folders) == 1 and folders[0].endswith("-kept"), folders
+        stop(run)
+        assert run.finish() == 0, run.output()
+
+
 def test_on_loss_stop_ends_resumable():
     with Run([*QUICK, "train.steps=1000000", "comm.on_loss=stop"], ranks=3) as run:
         run.wait_for_step(20).close()
@@ -304,7 +321,8 @@ if __name__ == "__main__":
     main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
           test_later_steps_are_those_of_a_smaller_world, test_a_stopped_rank_is_named_and_waited_for,
           test_a_stopped_rank_is_killed_past_the_hard_limit,
-          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand, test_the_best_evaluation_is_known_to_a_new_rank_0,
+          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand,
+          test_a_save_that_a_loss_interrupts_keeps_its_tag, test_the_best_evaluation_is_known_to_a_new_rank_0,
           test_a_loss_that_no_console_heard_of_is_in_the_journal,
           test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
           test_rank_0_dies_at_random_moments])
