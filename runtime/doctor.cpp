@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -41,8 +42,15 @@ int cores_of_this_process() {
   return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 0;
 }
 
+std::string hostname() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
 Json versions() {
-  return {{"footplate", kFootplateVersion},
+  return {{"host", hostname()},
+          {"cores", cores_of_this_process()},
+          {"footplate", kFootplateVersion},
           {"libtorch", libtorch_version()},
           {"libtorch_file", loaded_from("libtorch_cpu.so")},
           {"mpi", mpi_library()},
@@ -112,7 +120,8 @@ int run_doctor(const DoctorOptions& options) {
   if (!session) return report(tl::unexpected(session.error()), MpiSession::launched_rank());
   const int rank = (*session)->rank();
   if (options.what == "loss") ::_exit(report(lose_a_rank(**session), rank));
-  const int code = report(reduce(**session, options.elements), rank);
+  const int code =
+      report(options.what == "link" ? measure_link(**session) : reduce(**session, options.elements), rank);
   if (code != 0) MpiSession::abort(code);
   (*session)->finish();
   return code;

@@ -302,6 +302,7 @@ class Rank {
     control.ahead = std::move(ahead_.orders);
     control.process_start = process_start_;
     control.store = store_;
+    control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
     control_->set_steerable(*trainer_);
   }
@@ -372,6 +373,7 @@ class Rank {
     settings_ = *std::move(settings);
     store_ = welcome.at("store");
     started_ = welcome.at("started");
+    recoveries_ = welcome.at("recoveries");
     process_start_ -= std::chrono::milliseconds(std::llround(welcome.at("ran_s").get<double>() * 1000));
     if (auto joined = world_->join(); !joined) return joined;
     trainer_->settings_changed(settings_, 0);

@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 
 #include "console/cli/commands.h"
 #include "console/cli/programs.h"
 #include "console/client/render.h"
 #include "console/client/run_index.h"
+#include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
 #include "console/doctor/trial.h"
 #include "console/lua/config/version.h"
@@ -30,6 +33,7 @@ struct DoctorOptions {
   bool json = false;
   bool quick = false;
   std::int64_t elements = kLargeReduction;
+  std::optional<std::string> host, hostfile;
 };
 
 /// The lines so far: shown as they come, or kept for one JSON object.
@@ -46,19 +50,23 @@ class Report {
     std::fflush(stdout);
   }
 
-  int close() const {
+  /// `hosts`: how many others were looked at.
+  int close(std::size_t hosts) const {
     if (json_)
       std::fputs(
           to_line({{"good", to_mend_ == 0}, {"version", kFootplateVersion}, {"checks", checks_}}).c_str(),
           stdout);
     else
-      std::puts(summary().c_str());
+      std::puts(summary(hosts).c_str());
     return static_cast<int>(to_mend_ == 0 ? ExitCode::done : ExitCode::failed);
   }
 
  private:
-  std::string summary() const {
-    std::string text = to_mend_ == 0 ? "this machine is fit for runs" : std::to_string(to_mend_) + " to mend";
+  std::string summary(std::size_t hosts) const {
+    std::string text = std::to_string(to_mend_) + " to mend";
+    if (to_mend_ == 0)
+      text = hosts == 0 ? "this machine is fit for runs"
+                        : "this machine is fit for runs, and " + std::to_string(hosts) + " hosts start ranks";
     if (left_out_ > 0) text += ", " + std::to_string(left_out_) + " left out";
     return text;
   }
@@ -100,8 +108,8 @@ Check left_out(const std::string& name, const std::string& why) {
   return {.name = name, .verdict = Verdict::left_out, .found = why};
 }
 
-/// Whether footplate-rank can be started at all.
-bool look_at_libraries(Trials& trials, Report& report) {
+/// What footplate-rank says of itself; nothing where it can't be started at all.
+std::optional<Json> look_at_libraries(Trials& trials, Report& report) {
   const auto found = trials.libraries();
   if (!found) {
     Check check{.name = "versions", .verdict = Verdict::to_mend, .found = {}, .mend = {}};
@@ -110,13 +118,53 @@ bool look_at_libraries(Trials& trials, Report& report) {
         "scripts/run builds it and installs what it needs; scripts/deps --check says what is missing";
     report.add(check);
     report.add(left_out("environment", kNoRank));
-    return false;
+    return std::nullopt;
   }
   const Libraries libraries{*found,        kFootplateVersion, FOOTPLATE_PINNED_TORCH, FOOTPLATE_PINNED_MPI,
                             lua_version(), missing_programs()};
   report.add(check_versions(libraries));
   report.add(check_environment(libraries, "/"));
-  return true;
+  return *found;
+}
+
+Result<std::vector<Host>> hosts_of(const DoctorOptions& options) {
+  if (options.host) return parse_hosts(*options.host);
+  if (options.hostfile) return read_hostfile(*options.hostfile);
+  return std::vector<Host>{};
+}
+
+/// Each host by itself, then those that start all at once, then what is between them.
+void look_at_hosts(Trials& trials, Report& report, const std::vector<Host>& hosts,
+                   const std::optional<Json>& here) {
+  std::vector<Host> good;
+  std::set<std::string> bad;
+  for (const Host& host : hosts) {
+    const Check check = here ? trials.host(host, *here) : left_out("host " + host.name, kNoRank);
+    if (trials.was_interrupted() != 0) return;
+    report.add(check);
+    // One that starts a process of another version isn't asked to speak with ours.
+    if (check.verdict == Verdict::good)
+      good.push_back(host);
+    else
+      bad.insert(host.name);
+  }
+  if (hosts.size() < 2) return;
+  const Check together = good.size() > 1
+                             ? trials.hosts_together(good)
+                             : left_out("hosts together", "not checked: fewer than two hosts are good");
+  if (trials.was_interrupted() != 0) return;
+  report.add(together);
+  for (const auto& [a, b] : pairs_to_measure(hosts.size())) {
+    const bool possible = !bad.contains(hosts[a].name) && !bad.contains(hosts[b].name);
+    const Check link = possible ? trials.link(hosts[a], hosts[b])
+                                : left_out(link_name(hosts[a], hosts[b]), "not checked: see its hosts above");
+    if (trials.was_interrupted() != 0) return;
+    report.add(link);
+  }
+  if (hosts.size() > kAllPairs)
+    report.add(
+        left_out("other links", "of more than " + std::to_string(kAllPairs) +
+                                    " hosts, neighbours in a ring are measured; others: --host n1,n7"));
 }
 
 Check large_reduction(Trials& trials, const DoctorOptions& options, std::optional<std::int64_t> memory) {
@@ -130,7 +178,14 @@ Check large_reduction(Trials& trials, const DoctorOptions& options, std::optiona
   return trials.reduction(name, options.elements);
 }
 
+Result<int> interrupted(const Trials& trials) {
+  return fail(ErrorKind::failed, std::string("interrupted by ") + signal_name(trials.was_interrupted()) +
+                                     "; not all was looked at");
+}
+
 Result<int> doctor(const DoctorOptions& options) {
+  const auto hosts = hosts_of(options);
+  if (!hosts) return tl::unexpected(hosts.error());
   Signals signals;  // before anything is made that a signal would leave behind
   Report report(options.json);
   const auto memory = look_at_machine(report);
@@ -143,9 +198,10 @@ Result<int> doctor(const DoctorOptions& options) {
     for (const char* name :
          {"versions", "environment", "fault tolerance", "all-reduce", "large reduction", "evaluation"})
       report.add(left_out(name, kNoFolder));
-    return report.close();
+    for (const Host& host : *hosts) report.add(left_out("host " + host.name, kNoFolder));
+    return report.close(hosts->size());
   }
-  const bool starts = look_at_libraries(*trials, report);
+  const auto libraries = look_at_libraries(*trials, report);
   const std::vector<std::pair<const char*, std::function<Check()>>> tries{
       {"fault tolerance", [&] { return trials->fault_tolerance(); }},
       {"all-reduce", [&] { return trials->reduction("all-reduce", kSmallReduction); }},
@@ -153,13 +209,13 @@ Result<int> doctor(const DoctorOptions& options) {
       {"evaluation",
        [&] { return options.quick ? left_out("evaluation", "--quick") : trials->evaluation(); }}};
   for (const auto& [name, trial] : tries) {
-    const Check check = starts ? trial() : left_out(name, kNoRank);
-    if (const int signal = trials->was_interrupted(); signal != 0)
-      return fail(ErrorKind::failed,
-                  std::string("interrupted by ") + signal_name(signal) + "; not all was looked at");
+    const Check check = libraries ? trial() : left_out(name, kNoRank);
+    if (trials->was_interrupted() != 0) return interrupted(*trials);
     report.add(check);
   }
-  return report.close();
+  look_at_hosts(*trials, report, *hosts, libraries);
+  if (trials->was_interrupted() != 0) return interrupted(*trials);
+  return report.close(hosts->size());
 }
 
 }  // namespace
@@ -170,6 +226,11 @@ Handler declare_doctor(CLI::App& command) {
   command.add_flag("--json", options->json, "one JSON object instead of lines (docs/guide.md)");
   command.add_option("--elements", options->elements, "size of the large reduction, in float32 (500000000)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{2'000'000'000}));
+  auto* host = command.add_option("--host,--hosts", options->host,
+                                  "also: start a process on each of these hosts, and measure what is "
+                                  "between them: n1,n2:4, as for mpirun");
+  command.add_option("--hostfile", options->hostfile, "the same with the hosts of a file, as for mpirun")
+      ->excludes(host);
   return [options] { return doctor(*options); };
 }
 

@@ -174,9 +174,11 @@ std::string Trials::last_words() const {
 }
 
 Result<Json> Trials::ask_ranks(int ranks, const std::vector<std::string>& arguments,
-                               std::chrono::seconds at_most) {
+                               std::chrono::seconds at_most, const std::vector<Host>& hosts) {
   folders_.clear();
-  const auto command = launch_command(program_folder_, ranks, arguments, folders_);
+  std::vector<std::string> places;
+  for (const Host& host : hosts) places.push_back(host.name + ":1");
+  const auto command = launch_command(program_folder_, ranks, arguments, folders_, places);
   if (!command) return tl::unexpected(command.error());
   const auto code = run_to_end(*command, at_most);
   if (!code) return tl::unexpected(code.error());
@@ -214,18 +216,25 @@ Check Trials::reduction(const std::string& name, std::int64_t elements) {
   if (!answer)
     return to_mend(check, "no all-reduce between two ranks: " + answer.error().message,
                    "footplate run with -n 1 needs no MPI; scripts/deps installs the one that is tested");
-  const double seconds = number_of(*answer, "seconds");
-  const double gigabytes_per_s = static_cast<double>(elements) * sizeof(float) / 1e9 / seconds;
-  check.values = *answer;
-  check.values["gb_per_s"] = gigabytes_per_s;
-  check.found = elements_text(elements) + " between 2 ranks: " + rounded(gigabytes_per_s, 3) + " GB/s (" +
-                rounded(seconds * 1000, 3) + " ms)";
-  if (const auto wrong = integer_of(*answer, "wrong", 1); wrong != 0)
-    return to_mend(check, check.found + ", and " + std::to_string(wrong) + " sums are wrong",
-                   "don't train on this machine: test its memory (memtest86+), and another MPI");
-  if (elements >= kTelling && gigabytes_per_s < kLeastBandwidth)
+  check = judge_reduction(std::move(check), *answer, "2 ranks");
+  if (elements >= kTelling && number_of(check.values, "gb_per_s") < kLeastBandwidth &&
+      check.verdict == Verdict::good)
     return to_mend(check, check.found + ", which is very slow",
                    "end what else uses the cores (top), and see shared memory above");
+  return check;
+}
+
+Check Trials::judge_reduction(Check check, const Json& answer, const std::string& between) const {
+  const double seconds = number_of(answer, "seconds");
+  const auto elements = integer_of(answer, "elements", 0);
+  const double gigabytes_per_s = static_cast<double>(elements) * sizeof(float) / 1e9 / seconds;
+  check.values = answer;
+  check.values["gb_per_s"] = gigabytes_per_s;
+  check.found = elements_text(elements) + " between " + between + ": " + rounded(gigabytes_per_s, 3) +
+                " GB/s (" + rounded(seconds * 1000, 3) + " ms)";
+  if (const auto wrong = integer_of(answer, "wrong", 1); wrong != 0)
+    return to_mend(check, check.found + ", and " + std::to_string(wrong) + " sums are wrong",
+                   "don't train on this machine: test its memory (memtest86+), and another MPI");
   return check;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "console/doctor/check.h"
+#include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
 #include "console/launch/command.h"
 #include "console/launch/private_folders.h"
@@ -40,13 +41,26 @@ class Trials {
   /// same, and to have recorded the failures.
   Check evaluation();
 
+  /// A process on `host` alone. `here` is libraries()' answer, to compare with. An error of the check says
+  /// what ssh or mpirun said, and how to mend it.
+  Check host(const Host& host, const Json& here);
+
+  /// An all-reduce between one process on each of them, at least two.
+  Check hosts_together(const std::vector<Host>& hosts);
+
+  /// Bandwidth and latency between a process on each.
+  Check link(const Host& a, const Host& b);
+
   /// The number of a signal that came, or 0.
   int was_interrupted() const { return interrupted_; }
 
  private:
   Trials(std::filesystem::path program_folder, Signals& signals, PrivateFolders folders, int lock);
 
-  Result<Json> ask_ranks(int ranks, const std::vector<std::string>& arguments, std::chrono::seconds at_most);
+  /// `hosts`: one rank on each; none: all on this machine.
+  Result<Json> ask_ranks(int ranks, const std::vector<std::string>& arguments, std::chrono::seconds at_most,
+                         const std::vector<Host>& hosts = {});
+  Check judge_reduction(Check check, const Json& answer, const std::string& between) const;
   Result<int> run_to_end(const Command& command, std::chrono::seconds at_most);
   std::string last_words() const;
   std::filesystem::path out() const { return folders_.temporary / "doctor.out"; }

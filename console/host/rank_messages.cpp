@@ -74,6 +74,7 @@ void Console::begin(const Json& hello) {
     record(report);
   view_.metrics(latest_metrics(options_.run_directory / "metrics.jsonl"));
   automation_.begin(view_.run(), hello.value("status", Json::object()), book_.list());
+  for (const Json& event : hello.value("events", Json::array())) rank_message(event);
   listen();
 }
 

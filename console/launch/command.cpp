@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDoorbells = "FOOTPLATE_DOORBELL_DIR";
+constexpr const char* kSsh = "PRTE_MCA_plm_ssh_";  ///< mpirun's settings of how it reaches hosts
 
 bool is_program(const fs::path& path) {
   std::error_code ignored;
@@ -57,7 +58,22 @@ std::string home_of_user() {
   return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "/";
 }
 
-std::vector<std::string> environment_for_ranks(const PrivateFolders& folders) {
+/// ssh asks nothing, where nobody could answer, and doesn't wait for ever. Who has settings of his own for
+/// it keeps them.
+void bound_ssh(std::map<std::string, std::string>& variables) {
+  const auto own = variables.lower_bound(kSsh);
+  if (own == variables.end() || !own->first.starts_with(kSsh))
+    variables[std::string(kSsh) + "args"] = "-o BatchMode=yes -o ConnectTimeout=10";
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+/// `here`: all ranks are on this machine.
+std::vector<std::string> environment_for_ranks(const PrivateFolders& folders, bool here) {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -73,7 +89,8 @@ std::vector<std::string> environment_for_ranks(const PrivateFolders& folders) {
     variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   }
   // Without a launcher the shared-memory folder can't be an option, so it is a variable for both.
-  variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
+  if (here) variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
+  if (!here) bound_ssh(variables);
   std::vector<std::string> list;
   for (const auto& [name, value] : variables) list.push_back(name + "=" + value);
   return list;
@@ -86,39 +103,31 @@ std::string run_mark(const PrivateFolders& folders) {
 }
 
 Result<Command> launch_command(const fs::path& program_folder, int ranks,
-                               const std::vector<std::string>& arguments, const PrivateFolders& folders) {
+                               const std::vector<std::string>& arguments, const PrivateFolders& folders,
+                               const std::vector<std::string>& places) {
   const fs::path rank = program_folder / "footplate-rank";
   if (!is_program(rank))
     return fail(ErrorKind::usage, "no program " + rank.string() + "; build it with: scripts/run, or ninja");
   Command command;
-  if (ranks > 1) {
+  if (ranks > 1 || !places.empty()) {
     auto mpirun = find_mpirun();
     if (!mpirun) return tl::unexpected(mpirun.error());
     // Fault tolerance: a lost rank doesn't end the others. No binding: a rank's threads would share one core.
     // Yield: a rank that waits in MPI leaves the core to others. Not han: of a process that joined
     // (comm.replace) only rank 0 knows that it is on this host, and han chooses by that, so that ranks run
     // different algorithms. All measured; docs/dependencies.md.
-    command.arguments = {*mpirun,
-                         "--with-ft",
-                         "ulfm",
-                         "--bind-to",
-                         "none",
-                         "--oversubscribe",
-                         "--mca",
-                         "mpi_yield_when_idle",
-                         "1",
-                         "--mca",
-                         "coll",
-                         "^han",
-                         "--mca",
-                         "btl_sm_backing_directory",
-                         folders.shared_memory.string(),
-                         "-n",
-                         std::to_string(ranks)};
+    command.arguments = {*mpirun, "--with-ft",           "ulfm", "--bind-to", "none", "--oversubscribe",
+                         "--mca", "mpi_yield_when_idle", "1",    "--mca",     "coll", "^han"};
+    if (places.empty())
+      command.arguments.insert(command.arguments.end(),
+                               {"--mca", "btl_sm_backing_directory", folders.shared_memory.string()});
+    else  // the folder that this process is in may not be there
+      command.arguments.insert(command.arguments.end(), {"--wdir", "/", "--host", joined(places)});
+    command.arguments.insert(command.arguments.end(), {"-n", std::to_string(ranks)});
   }
   command.arguments.push_back(rank.string());
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
-  command.environment = environment_for_ranks(folders);
+  command.environment = environment_for_ranks(folders, places.empty());
   return command;
 }
 

@@ -17,9 +17,12 @@ struct Command {
 };
 
 /// How `ranks` processes footplate-rank of `program_folder` are started with these arguments: under mpirun,
-/// or one alone without it. Errors (usage): no mpirun, no footplate-rank, with where they were looked for.
+/// or one alone without it. `places`: hosts with their slots ("n2:1"), as of Open MPI's --host; none: where
+/// mpirun starts them by itself. There a process has no private folders. Errors (usage): no mpirun, no
+/// footplate-rank, with where they were looked for.
 Result<Command> launch_command(const std::filesystem::path& program_folder, int ranks,
-                               const std::vector<std::string>& arguments, const PrivateFolders& folders);
+                               const std::vector<std::string>& arguments, const PrivateFolders& folders,
+                               const std::vector<std::string>& places = {});
 
 /// How the ranks of `plan` are started for start number `start`. Errors: launch_command's.
 Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,

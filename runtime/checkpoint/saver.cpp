@@ -1,5 +1,6 @@
 #include "runtime/checkpoint/saver.h"
 
+#include <csignal>
 #include <cstring>
 
 #include "runtime/checkpoint/explain.h"
@@ -60,7 +61,9 @@ Json within_a_manifest(Json orders, const std::function<void(const std::string&)
 }
 
 CheckpointSaver::CheckpointSaver(SaverOptions options, Disk& disk)
-    : options_(std::move(options)), store_(branch_folder(options_.run_directory, options_.branch), disk) {}
+    : options_(std::move(options)),
+      store_(branch_folder(options_.run_directory, options_.branch), disk),
+      dies_(fault("save_die", options_.rank).has_value()) {}
 
 std::vector<std::string> CheckpointSaver::remove_leftovers() {
   return store_.remove_leftovers();
@@ -76,6 +79,7 @@ void CheckpointSaver::moved_to(int rank, int world_size) {
 Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   const std::filesystem::path folder = branch_folder(options_.run_directory, options_.branch);
   const std::string path = (folder / folder_name(snapshot.step, snapshot.tag)).string();
+  if (dies_) std::raise(SIGKILL);
   if (options_.rank != 0) return Saved{path, 0};
 
   const std::uint64_t order = options_.last_order ? options_.last_order() : 0;

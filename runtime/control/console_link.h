@@ -37,6 +37,9 @@ class ConsoleLink {
   /// To poll for reading; -1 while there is no console.
   int fd() const { return process_ ? process_->fd() : -1; }
 
+  /// Whether what is sent now reaches a console.
+  bool is_up() const { return process_ && !lost_; }
+
   /// Queues one line. Dropped where there is no console: the next one's hello tells what matters.
   void send(const Json& line);
   /// The same for what a slow console may lose.

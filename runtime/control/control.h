@@ -51,6 +51,8 @@ struct ControlOptions {
   /// Control thread, the world is a new one; before anything is reported in it. `leads`: this rank has become
   /// rank 0, and keeps the run's records from now on. Returns the first free order id by those records, or 0.
   std::function<std::uint64_t(const Membership&, bool leads)> on_world;
+  /// Control thread: how often ranks were lost in this start, for a process that joins; empty: never.
+  std::function<int()> recoveries;
   /// Any thread: those who are left can't go on. Ends the process, resumable; where it returns,
   /// StepGate::enter() throws.
   std::function<void(const std::string& reason)> give_up;

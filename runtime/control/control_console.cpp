@@ -14,6 +14,8 @@ constexpr milliseconds kFollowed{400};
 constexpr std::size_t kHelloReportBytes = 512 * 1024;
 /// And of what the open orders in it ask for.
 constexpr std::size_t kHelloOrderBytes = 128 * 1024;
+/// Events of lost ranks and the like that wait for a console.
+constexpr std::size_t kMostUntold = 100;
 
 }  // namespace
 
@@ -38,6 +40,7 @@ void Control::Impl::report(const std::string& topic, Json data, WallTime time, s
   } else {
     Json line = {{"type", "event"}, {"topic", topic}, {"time", iso_time(time)}, {"data", std::move(data)}};
     if (hold != 0) line["hold"] = hold;
+    if (topic == "rank" && !link_->is_up()) keep_for_next_console(line);
     link_->send_event(line);
   }
 }
@@ -105,7 +108,13 @@ Json Control::Impl::hello() {
           {"settings", gate_.settings_copy().to_json()},
           {"status", std::move(now)},
           {"store", gate_.store()},
-          {"reports", std::move(reports)}};
+          {"reports", std::move(reports)},
+          {"events", std::exchange(untold_, Json::array())}};
+}
+
+/// The loss that made this rank number 0, above all: it is told before the new console is there.
+void Control::Impl::keep_for_next_console(const Json& event) {
+  if (untold_.size() < kMostUntold) untold_.push_back(event);
 }
 
 void Control::Impl::follow_settings(const Json& changed) {

@@ -160,6 +160,7 @@ class Control::Impl {
   /// What rules and jobs have to say, for everyone who listens, and for the records.
   void publish(const Json& line);
   Json hello();
+  void keep_for_next_console(const Json& event);
   void follow_settings(const Json& changed);
   void renew_status();
 
@@ -177,6 +178,7 @@ class Control::Impl {
   std::optional<CollectiveWatch> collectives_;
   std::optional<StackInquiries> stacks_;
   std::optional<ConsoleLink> link_;
+  Json untold_ = Json::array();  ///< `rank` events that came while there was no console
   std::chrono::duration<double> hard_limit_{0};
   std::set<int> killed_;  ///< process ids
   std::string on_mismatch_ = "warn";

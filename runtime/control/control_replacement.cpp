@@ -94,6 +94,7 @@ Json Control::Impl::welcome() const {
           {"last_applied", last_applied},
           {"participant", participant_->hand_over()},
           {"wanted", wanted_},
+          {"recoveries", options_.recoveries ? options_.recoveries() : 0},
           {"started", options_.run.started},
           {"ran_s", ran.count()}};
 }

@@ -21,6 +21,7 @@ namespace footplate {
 ///   eval_nan:rank=1          the loss that rank 1 adds up in an evaluation is a NaN
 ///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5
 ///   save_fail                every save fails as if the disk were full
+///   save_die:rank=2          rank 2 is killed (SIGKILL) in its first save, before anything is written
 ///   nan_grad:rank=1:step=7   a NaN is among the gradients of rank 1 at step 7, before they are reduced
 ///   nan_grad:step=7:times=3  … of every rank, at steps 7, 8 and 9
 ///   nan_loss:rank=1:step=7   the same in place of the loss alone; the gradients are finite

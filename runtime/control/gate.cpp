@@ -91,10 +91,11 @@ void Gate::rejoin(Lock& lock, std::int64_t& step) {
   look_ahead();
 }
 
-bool Gate::lost(Interrupted what) {
+bool Gate::lost(Interrupted what, const std::string& tag) {
   std::lock_guard lock(mutex_);
   if (!recoverable_) return false;
   save_again_ = save_again_ || what == Interrupted::save;
+  if (what == Interrupted::save) tag_ = tag;
   whole_ = whole_ && what != Interrupted::state;
   lost_ = true;
   look_ahead();
@@ -123,7 +124,7 @@ void Gate::hold_for_recovery() {
 std::optional<Standing> Gate::standing() const {
   std::lock_guard lock(mutex_);
   if (held_ != Held::lost || rejoining_) return std::nullopt;
-  return Standing{whole_ ? held_at_ : -1, paused_, finished_, save_again_, commits_, begun_};
+  return Standing{whole_ ? held_at_ : -1, paused_, finished_, save_again_, tag_, commits_, begun_};
 }
 
 void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t begun, bool paused,
@@ -137,6 +138,7 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
   interruption_.clear();
   commits_ = commits;
   save_again_ = false;
+  tag_.clear();
   if (rejoin.behind) paused_ = paused;
   if (finished) conclude();
   rejoining_ = rejoin;

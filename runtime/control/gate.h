@@ -66,6 +66,7 @@ struct Standing {
   bool paused = false;
   bool finished = false;
   bool save = false;  ///< one was interrupted
+  std::string tag;    ///< of that one
   std::uint64_t commits = 0;
   std::uint64_t begun = 0;  ///< of the orders applied, the number of the last one whose calls were begun
 };
@@ -94,7 +95,7 @@ class Gate final : public StepGate {
   void report_state_hash(std::int64_t step, std::uint64_t hash) override;
   Result<void> meet(const std::string& what, std::chrono::milliseconds at_most) override;
   void pause() override;
-  bool lost(Interrupted what) override;
+  bool lost(Interrupted what, const std::string& tag) override;
   std::string interruption() const override;
   void publish(const std::string& topic, Json data) override;  ///< any thread
 
@@ -225,6 +226,7 @@ class Gate final : public StepGate {
   bool recoverable_ = false;
   bool lost_ = false;                ///< stand here until resumed
   bool save_again_ = false;          ///< a save was interrupted by the loss
+  std::string tag_;                  ///< of that save
   std::string given_up_;             ///< why; empty: not
   std::string interruption_;         ///< likewise
   bool whole_ = true;                ///< this rank's state is that of one step

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include "runtime/control/actions.h"
@@ -289,6 +290,8 @@ void Participant::beat(Clock::time_point now) {
                   {"phase_s", seconds(parts_.progress.in_phase())},
                   {"state", told_}};
   if (const auto step = parts_.progress.evaluated_step()) message["evaluating_step"] = *step;
+  if (const double best = parts_.progress.best_eval_loss(); std::isfinite(best))
+    message["best_eval_loss"] = best;
   if (parts_.ledger != nullptr) {
     if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)
       message["collective"] = collective_to_json(entry);
@@ -332,6 +335,7 @@ void Participant::stand(const Standing& standing, std::uint32_t generation) {
           {"paused", standing.paused},
           {"finished", standing.finished},
           {"save", standing.save},
+          {"tag", standing.tag},
           {"commits", standing.commits},
           {"begun", standing.begun},
           {"sequence", parts_.ledger != nullptr ? parts_.ledger->newest() : 0},
@@ -374,6 +378,7 @@ void Participant::rejoin(const Json& verdict, int local_ranks) {
   rejoin.level = !behind.empty();
   rejoin.behind = std::find(behind.begin(), behind.end(), Json(parts_.channel.rank())) != behind.end();
   rejoin.save = verdict.at("save");
+  rejoin.tag = verdict.at("tag");
   rejoin.generation = verdict.at("generation");
   rejoin.sequence = verdict.at("sequence");
   rejoin.local_ranks = local_ranks;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -53,6 +54,10 @@ class Progress {
     evaluated_.store(step.value_or(kNone), std::memory_order_relaxed);
   }
 
+  /// The best evaluation so far, this start's or an earlier one's; infinity: none.
+  void evaluated_best(double loss) { best_.store(loss, std::memory_order_relaxed); }
+  double best_eval_loss() const { return best_.load(std::memory_order_relaxed); }
+
   Phase phase() const { return phase_.load(std::memory_order_relaxed); }
   std::int64_t step() const { return step_.load(std::memory_order_seq_cst); }
   std::optional<std::int64_t> evaluated_step() const {
@@ -68,6 +73,7 @@ class Progress {
 
   std::atomic<std::int64_t> step_{0};
   std::atomic<std::int64_t> evaluated_{kNone};
+  std::atomic<double> best_{std::numeric_limits<double>::infinity()};
   std::atomic<std::atomic<std::int64_t>*> mirror_{nullptr};
   std::atomic<Phase> phase_{Phase::starting};
   std::atomic<Clock::rep> since_{Clock::now().time_since_epoch().count()};

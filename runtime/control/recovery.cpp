@@ -20,6 +20,14 @@ bool any(const std::map<int, Json>& standing, const char* field) {
                      [&](const auto& entry) { return entry.second.at(field) == true; });
 }
 
+/// A periodic save has none: where some ranks are at that one, others already at an order's at the same step,
+/// the order's is made.
+std::string tag_of_save(const std::map<int, Json>& standing) {
+  for (const auto& [rank, said] : standing)
+    if (const std::string tag = said.at("tag"); said.at("save") == true && !tag.empty()) return tag;
+  return "";
+}
+
 }  // namespace
 
 void Recovery::add(int source, const Json& standing) {
@@ -62,6 +70,7 @@ std::optional<Json> Recovery::verdict() const {
                   {"paused", leader.at("paused")},
                   {"finished", any(standing_, "finished")},
                   {"save", any(standing_, "save")},
+                  {"tag", tag_of_save(standing_)},
                   {"sequence", largest(standing_, "sequence")},
                   {"commits", largest(standing_, "commits")},
                   {"begun", largest(standing_, "begun")},

@@ -11,10 +11,9 @@ namespace footplate {
 namespace {
 
 /// What `status` shows of the metrics, by its name there.
-constexpr std::array<std::pair<const char*, const char*>, 6> kShown{{{"loss", "train/loss"},
+constexpr std::array<std::pair<const char*, const char*>, 5> kShown{{{"loss", "train/loss"},
                                                                      {"lr", "train/lr"},
                                                                      {"eval_loss", "eval/loss"},
-                                                                     {"best_eval_loss", "eval/best"},
                                                                      {"tokens_per_s", "perf/tokens_per_s"},
                                                                      {"step_ms", "perf/step_ms"}}};
 
@@ -252,6 +251,7 @@ Json RunStatus::to_json(std::int64_t steps, Clock::time_point now) const {
     json[shown] = found == metrics_.end() ? Json() : number_to_json(found->second);
   }
   if (json["step_ms"].is_null() && pace_ms_ > 0) json["step_ms"] = pace_ms_;
+  json["best_eval_loss"] = ranks_[0].beat.value("best_eval_loss", Json());
   json["evaluating_step"] = ranks_[0].beat.value("evaluating_step", Json());
   json["eta_s"] = step_ms() > 0
                       ? Json(static_cast<double>(std::max<std::int64_t>(0, steps - step)) * step_ms() / 1e3)

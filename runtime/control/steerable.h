@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "protocol/order.h"
@@ -16,6 +17,7 @@ struct Rejoin {
   bool level = false;            ///< somebody is behind: all take the state of `source`
   bool behind = false;           ///< this rank is
   bool save = false;             ///< a save was interrupted: save again
+  std::string tag = {};          ///< of that save
   std::uint32_t generation = 0;  ///< Communicator::rejoin
   std::uint64_t sequence = 0;    ///< likewise
   int local_ranks = 1;           ///< on this host, now

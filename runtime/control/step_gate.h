@@ -77,8 +77,8 @@ class StepGate {
 
   /// Training thread: an operation has failed because a rank is lost (ErrorKind::lost). Whether the run goes
   /// on with those who are left: the next enter() then waits until they have found together and brings this
-  /// rank level with them (Steerable::rejoin), which may move the step.
-  virtual bool lost(Interrupted /*what*/) { return false; }
+  /// rank level with them (Steerable::rejoin), which may move the step. `tag`: of a save.
+  virtual bool lost(Interrupted /*what*/, const std::string& /*tag*/) { return false; }
 
   /// Training thread, after an operation has failed so: why, where no rank died ("all_reduce #12 of
   /// gradients … waits for rank 1 …"); else empty.

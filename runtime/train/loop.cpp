@@ -94,8 +94,8 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
 
 /// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
 /// The step, evaluation or save that came to nothing has changed no state.
-bool Trainer::Loop::is_lost(const Error& error, StepGate::Interrupted what) {
-  if (error.kind != ErrorKind::lost || gate_ == nullptr || !gate_->lost(what)) return false;
+bool Trainer::Loop::is_lost(const Error& error, StepGate::Interrupted what, const std::string& tag) {
+  if (error.kind != ErrorKind::lost || gate_ == nullptr || !gate_->lost(what, tag)) return false;
   lost_ = true;
   return true;
 }
@@ -192,8 +192,13 @@ Result<EvalResult> Trainer::Loop::explained(Result<EvalResult> result) {
 /// loss.
 void Trainer::Loop::note_best(std::int64_t step, const Result<EvalResult>& result) {
   if (!result || result->partial() || result->loss >= best_eval_loss_) return;
-  best_eval_loss_ = result->loss;
+  know_best(result->loss, step);
+}
+
+void Trainer::Loop::know_best(double loss, std::int64_t step) {
+  best_eval_loss_ = loss;
   best_eval_at_ = step;
+  options_.progress.evaluated_best(loss);
 }
 
 Json Trainer::Loop::describe(std::int64_t step, const EvalResult& result) const {
@@ -303,7 +308,7 @@ Result<Json> Trainer::Loop::save(const std::string& tag) {
   const auto agreed = agree(options_.communicator, saved ? Result<void>() : tl::unexpected(saved.error()));
   timer_.enter(Phase::boundary);
   if (!agreed) {
-    if (is_lost(agreed.error(), StepGate::Interrupted::save))
+    if (is_lost(agreed.error(), StepGate::Interrupted::save, tag))
       return fail(ErrorKind::lost, "a rank was lost during the save; it is made again without that rank");
     return tl::unexpected(agreed.error());
   }
@@ -318,9 +323,9 @@ Result<Json> Trainer::Loop::save(const std::string& tag) {
   return result;
 }
 
-void Trainer::Loop::save_and_record() {
+void Trainer::Loop::save_and_record(const std::string& tag) {
   if (options_.saver == nullptr) return;
-  const auto saved = save("");
+  const auto saved = save(tag);
   if (saved || rank() != 0) return;
   // The run goes on: the checkpoints before this one are still there.
   const std::string text = fmt::format("step {}: no checkpoint: {}", step_, saved.error().message);
@@ -356,8 +361,8 @@ Json Trainer::Loop::progress() const {
 void Trainer::Loop::take_progress(const Json& progress) {
   step_ = progress.at("step").get<std::int64_t>();
   samples_drawn_ = progress.at("samples_drawn").get<std::int64_t>();
-  best_eval_loss_ = number_from_json(progress.at("best_eval_loss")).value_or(kNoEvaluation);
-  best_eval_at_ = progress.value("best_eval_at", std::int64_t{-1});
+  know_best(number_from_json(progress.at("best_eval_loss")).value_or(kNoEvaluation),
+            progress.value("best_eval_at", std::int64_t{-1}));
   evaluated_at_ = progress.at("evaluated_at").get<std::int64_t>();
 }
 
@@ -371,7 +376,7 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   configure();
   log(fmt::format("step {}: going on as rank {} of {}", step_, rank(), options_.communicator.world_size()));
   gate_->report_state_hash(step_, state_.hash());
-  if (now.save) save_and_record();
+  if (now.save) save_and_record(now.tag);
   timer_.enter(Phase::boundary);
   return {};
 }

@@ -72,12 +72,14 @@ class Trainer::Loop {
   EvalPorts evaluation_ports() const;
   Result<EvalResult> evaluate_held_out(std::int64_t batches);
   Result<EvalResult> explained(Result<EvalResult> result);
+  void know_best(double loss, std::int64_t step);
   void note_best(std::int64_t step, const Result<EvalResult>& result);
   Json describe(std::int64_t step, const EvalResult& result) const;
-  void save_and_record();
+  void save_and_record(const std::string& tag = "");
   Ending end();
   void save_and_evaluate(const Ending& ending);
-  bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work);
+  bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work,
+               const std::string& tag = "");
   Result<void> level(int source);
   Json progress() const;
   void take_progress(const Json& progress);

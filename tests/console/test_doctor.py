@@ -20,6 +20,7 @@ here = pathlib.Path(__file__).resolve().parents[1]
 what = sys.argv[sys.argv.index("--doctor") + 1] if "--doctor" in sys.argv else "run"
 with open(here / "asked", "a") as file:
     print(what, os.environ["FOOTPLATE_DOORBELL_DIR"], *sys.argv[1:], file=file)
+hosts = os.environ.get("FAKE_HOSTS", "")
 if what in fake.get("hang", []):
     time.sleep(600)
 if what in fake.get("fail", []):
@@ -27,13 +28,16 @@ if what in fake.get("fail", []):
     sys.exit(1)
 if what == "versions":
     print(json.dumps({"footplate": "0.1.0", "libtorch": "2.11.0", "libtorch_file": "/opt/libtorch_cpu.so", "mpi": "Open MPI v5.0.11",
-                      **fake.get("versions", {})}))
+                      "host": hosts.split(":")[0], "cores": 4, **fake.get("versions", {}), **fake.get("there", {}).get(hosts, {})}))
+if what == "link":
+    print(json.dumps({"hosts": hosts.replace(":1", "").split(","), "gb_per_s": 1.25, "latency_us": 20, **fake.get("link", {})}))
 if what == "loss":
     print("noise from mpirun")
     print(json.dumps({"survivors": 1, "noticed_ms": 1.5, "recovered_ms": 2, **fake.get("loss", {})}))
 if what == "reduce":
     elements = int(sys.argv[sys.argv.index("--elements") + 1])
-    print(json.dumps({"ranks": 2, "elements": elements, "wrong": 0, "seconds": 0.01, **fake.get("reduce", {})}))
+    given = fake.get("reduce", {}) if not hosts else fake.get("together", {})
+    print(json.dumps({"ranks": 2, "elements": elements, "wrong": 0, "seconds": 0.01, **given}))
 if what == "run":
     folder = pathlib.Path(sys.argv[sys.argv.index("--run-dir") + 1])
     assert os.environ["FOOTPLATE_FAULT"] == "eval_throw"
@@ -41,7 +45,17 @@ if what == "run":
     (folder / "metrics.jsonl").write_text("".join(lines))
     (folder / "result.json").write_text(json.dumps({"code": 0, "reason": "done", "step": fake.get("step", 20), "checkpoint": None}))
 """
-MPIRUN = '#!/bin/sh\nwhile [ "${1##*/}" != footplate-rank ]; do shift; done\nexec "$@"\n'
+MPIRUN = """#!/bin/sh
+while [ "${1##*/}" != footplate-rank ]; do
+  [ "$1" != --host ] || export FAKE_HOSTS="$2"
+  shift
+done
+case "$FAKE_HOSTS" in
+  gone:*) echo "ssh: connect to host gone port 22: Connection refused" >&2; echo "A daemon failed to report back" >&2; exit 1;;
+  bare:*) echo "$PRTE_MCA_plm_ssh_args" >&2; exit 1;;
+esac
+exec "$@"
+"""
 TRIED = ("versions", "environment", "fault tolerance", "all-reduce", "large reduction", "evaluation")
 LOOKED_AT = ("memory", "cores", "devices", "network", "shared memory", "limits", "logout", "disk")
 
@@ -180,6 +194,90 @@ class Doctor(Case):
         self.check(self.footplate("doctor", "--elements", "many"), 2, "--elements")
         self.check(self.footplate("doctor", "everything"), 2, "unexpected argument 'everything'")
         self.assertEqual(self.asked(), [])
+
+    def test_hosts(self):
+        checks = self.examine("--quick", "--host", "n1,n2:4,n3")
+        names = ["host n1", "host n2", "host n3", "hosts together", "link n1 - n2", "link n1 - n3", "link n2 - n3"]
+        self.assertEqual(list(checks), [*LOOKED_AT, *TRIED, *names])
+        for name in names:
+            self.assertEqual(checks[name]["verdict"], "good", checks[name])
+        self.assertEqual(checks["host n2"]["values"]["slots"], 4)
+        self.assertIn("4 cores, 4 slots; programs and libraries are those of this machine", checks["host n2"]["found"])
+        self.assertAlmostEqual(checks["hosts together"]["values"]["gb_per_s"], 1.6)
+        self.assertIn("between 3 hosts", checks["hosts together"]["found"])
+        self.assertIn("1.25 GB/s, 20 µs one way", checks["link n1 - n3"]["found"])
+        self.assertIn("3 hosts start ranks" if all(check["verdict"] != "to mend" for check in checks.values()) else "to mend",
+                      self.doctor("--quick", "--host", "n1,n2:4,n3").stdout)
+
+    def test_hostfile(self):
+        (self.folder / "hosts").write_text("# ours\nn1 slots=2\n\nn2   slots=1 max-slots=8  # old\nn1\n")
+        checks = self.examine("--quick", "--hostfile", "hosts")
+        self.assertEqual(checks["host n1"]["values"]["slots"], 3)
+        self.assertEqual([name for name in checks if name.startswith("link")], ["link n1 - n2"])
+
+    def test_one_host(self):
+        checks = self.examine("--quick", "--host", "n1")
+        self.assertEqual(list(checks)[-1], "host n1")
+
+    def test_a_host_that_cannot_be_reached(self):
+        checks = self.examine("--quick", "--host", "n1,gone,n3")
+        self.check_to_mend(checks, "host gone", "Connection refused", "no ssh server listens on gone")
+        self.assertEqual([checks[f"host {name}"]["verdict"] for name in ("n1", "n3")], ["good", "good"])
+        self.assertIn("between 2 hosts", checks["hosts together"]["found"])
+        self.assertEqual(checks["link n1 - n3"]["verdict"], "good")
+        for name in ("link n1 - gone", "link gone - n3"):
+            self.assertEqual((checks[name]["verdict"], checks[name]["found"]), ("left out", "not checked: see its hosts above"))
+        checks = self.examine("--quick", "--host", "gone,n3")
+        self.assertEqual(checks["hosts together"]["verdict"], "left out")
+
+    def test_ssh_is_bounded_and_asks_nothing(self):
+        self.check_to_mend(self.examine("--quick", "--host", "bare"), "host bare", "-o BatchMode=yes -o ConnectTimeout=10")
+        checks = self.examine("--quick", "--host", "bare", env={"PRTE_MCA_plm_ssh_args": "-p 2222"})
+        self.check_to_mend(checks, "host bare", "starts no process: -p 2222", "ssh -o BatchMode=yes bare true")
+
+    def test_a_host_with_another_version(self):
+        checks = self.examine("--quick", "--host", "n1,n2,n3", fake={"there": {"n2:1": {"mpi": "Open MPI v4.1.4"}}})
+        self.check_to_mend(checks, "host n2", "mpi: Open MPI v4.1.4 there, Open MPI v5.0.11 here", "one version on all hosts")
+        self.assertEqual(checks["link n1 - n2"]["verdict"], "left out")
+        self.assertEqual(checks["link n1 - n3"]["verdict"], "good")
+
+    def test_links(self):
+        self.check_to_mend(self.examine("--quick", "--host", "n1,n2", fake={"link": {"gb_per_s": 0.001}}), "link n1 - n2", "very slow",
+                           "btl_tcp_if_include")
+        checks = self.examine("--quick", "--host", "n1,n2", fake={"fail": ["link"]})
+        self.check_to_mend(checks, "link n1 - n2", "nothing gets through: ended with code 1: no link with this one", "firewall")
+        self.check_to_mend(self.examine("--quick", "--host", "n1,n2", fake={"together": {"wrong": 3}}), "hosts together", "3 sums are wrong")
+        inside = self.examine("--quick", "--host", "n1,localhost", fake={"link": {"hosts": ["n1", "n1"]}})
+        self.assertIn("both names are n1: measured inside one host", inside["link n1 - localhost"]["found"])
+
+    def test_many_hosts(self):
+        checks = self.examine("--quick", "--host", ",".join(f"n{i}" for i in range(9)))
+        links = [name for name in checks if name.startswith("link")]
+        self.assertEqual(links, [*(f"link n{i} - n{i + 1}" for i in range(8)), "link n8 - n0"])
+        self.assertIn("neighbours in a ring", checks["other links"]["found"])
+
+    def test_bad_hosts(self):
+        (self.folder / "hosts").write_text("n1\nn2 slots=many\n")
+        (self.folder / "empty").write_text("# none\n")
+        for option, value, text in (("--host", "n1,,n2", "a host without a name"), ("--host", "n1:x", "slots of n1 can't be 'x'"),
+                                    ("--host", "n1:0", "from 1 to 4096"), ("--host", "-oProxyCommand=x", "begins with '-'"),
+                                    ("--host", "n1 n2", "it has ' '"), ("--host", "n1;id", "it has ';'"),
+                                    ("--hostfile", "hosts", "hosts:2: slots of n2 can't be 'many'"),
+                                    ("--hostfile", "empty", "no host in empty"), ("--hostfile", "/nowhere", "can't read the hostfile")):
+            self.check(self.footplate("doctor", f"{option}={value}"), 2, text)
+        self.check(self.footplate("doctor", "--host", "n1", "--hostfile", "hosts"), 2, "--hostfile")
+        self.assertEqual(self.asked(), [])
+
+    def test_interrupted_at_a_link(self):
+        process = subprocess.Popen([FOOTPLATE, "doctor", "--quick", "--host", "n1,n2"], cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=self.environment_with(FAKE_DOCTOR=json.dumps({"hang": ["link"]})))
+        wait_until(lambda: any(words[0] == "link" for words in self.asked()), "the link")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn("interrupted by SIGTERM", err)
+        self.assertNotIn("link n1", out)
+        self.check_private_folders_are_gone()
 
     def test_bare_surroundings(self):
         for env in ({"HOME": None}, {"NO_COLOR": "1"}, {"TERM": "dumb", "LC_ALL": "C"}):

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import tempfile
 
@@ -88,6 +89,45 @@ def test_an_mpirun_that_fails():
     check_verdicts(checks, code, fault_tolerance="to mend", all_reduce="to mend")
 
 
+def test_hosts():
+    """One host under two names, and one that doesn't exist: the way of an error, without any ssh server."""
+    hosts = f"localhost,{socket.gethostname()},nowhere.invalid"
+    checks, code = examine("--quick", "--host", hosts)
+    check_verdicts(checks, code, host_localhost="good", hosts_together="good")
+    link = checks[f"link localhost - {socket.gethostname()}"]
+    assert link["verdict"] == "good" and "measured inside one host" in link["found"], link
+    assert link["values"]["gb_per_s"] > 0.02 and link["values"]["latency_us"] > 0, link
+    nowhere = checks["host nowhere.invalid"]
+    assert nowhere["verdict"] == "to mend" and "nowhere.invalid" in nowhere["mend"] + nowhere["found"], nowhere
+
+
+AGENT = """#!/bin/sh
+host=$1
+shift
+[ "$host" != silent ] || { echo "$$" > "$0.silent"; exec sleep 600; }
+exec unshare --map-root-user --uts sh -c "hostname $host && $*"
+"""
+
+
+def test_hosts_of_their_own_names():
+    """Stands in for ssh with a namespace for each host's name: Open MPI takes them for several hosts and goes over TCP."""
+    if subprocess.run(["unshare", "--map-root-user", "--uts", "hostname", "n1"], capture_output=True, check=False).returncode != 0:
+        return print("  left out: no namespaces here", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        agent = pathlib.Path(folder) / "agent"
+        agent.write_text(AGENT)
+        agent.chmod(0o755)
+        checks, code = examine("--quick", "--host", "n1,n2:2,n3", PRTE_MCA_plm_ssh_agent=str(agent))
+        check_verdicts(checks, code, host_n1="good", host_n2="good", host_n3="good", hosts_together="good")
+        assert checks["hosts together"]["values"]["hosts"] == ["n1", "n2", "n3"], checks["hosts together"]
+        for pair in (("n1", "n2"), ("n1", "n3"), ("n2", "n3")):
+            link = checks[" - ".join(pair).join(["link ", ""])]
+            assert link["values"]["hosts"] == list(pair) and link["values"]["gb_per_s"] > 0, link
+        if FULL:  # a host that never answers: a minute
+            checks, code = examine("--quick", "--host", "silent", PRTE_MCA_plm_ssh_agent=str(agent))
+            assert "starts no process within 60 s" in checks["host silent"]["found"], checks["host silent"]
+
+
 def test_interrupted():
     before = places()
     process = start("--elements", "3000000")
@@ -101,4 +141,4 @@ def test_interrupted():
 
 
 if __name__ == "__main__":
-    main([test_all_of_it, test_bare_surroundings, test_an_mpirun_that_fails, test_interrupted])
+    main([test_all_of_it, test_bare_surroundings, test_an_mpirun_that_fails, test_hosts, test_hosts_of_their_own_names, test_interrupted])

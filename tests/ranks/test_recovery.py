@@ -88,6 +88,7 @@ def test_rank_0_is_killed_and_another_leads():
         assert numbers == list(range(1, len(numbers) + 1)), "events are numbered on"
         journal = (run.directory / "journal.lua").read_text()
         assert journal.count("every = 7") and journal.count("every = 9"), journal
+        assert journal.count("rank 0 of 3 lost at step") == 1, journal
         nothing_left(run)
 
 
@@ -190,6 +191,69 @@ def test_a_rank_is_dropped_by_hand():
         assert run.finish() == 0, run.output()
 
 
+def test_a_loss_that_no_console_heard_of_is_in_the_journal():
+    """The next one is told of it. One that dies at its start again and again is started after longer and longer pauses."""
+    with Run([*QUICK, "train.steps=1000000"], ranks=3) as run:
+        run.wait_for_step(20).close()
+        for _ in range(6):
+            pid = run.record()["console_pid"]
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: run.record().get("console_pid", pid) != pid, 20, "another console")
+        os.kill(run.record()["console_pid"], signal.SIGKILL)
+        kill_rank(run, 1)
+        wait_for_loss(run, 1)
+        client = connect(run)
+        client.ask("set", changes={"log.every": 7})
+        client.close()
+        stop(run)
+        assert run.finish() == 0, run.output()
+        journal = (run.directory / "journal.lua").read_text()
+        assert journal.count("rank 1 of 3 lost at step") == 1, journal
+
+
+def test_the_best_evaluation_is_known_to_a_new_rank_0():
+    """And after a resume: from the checkpoint, before anything is evaluated again."""
+    settings = [*QUICK, "train.steps=1000000", "eval.every=0"]
+    with Run(settings, ranks=2) as run:
+        client = run.wait_for_step(20)
+        client.ask("call", action="eval.now", arguments={})
+        client.close()
+        best = wait_until(lambda: [event["data"]["best"] for event in run.lines("events.jsonl") if event["topic"] == "eval"], 10,
+                          "the evaluation")[0]
+        kill_rank(run, 0)
+        wait_for_loss(run, 1)
+        client = connect(run)
+        wait_until(lambda: client.ask("status")["best_eval_loss"] == best, 5, f"{best} in the status: {client.ask('status')}")
+        assert "rank 0 of 2 lost at step" in (run.directory / "journal.lua").read_text()
+        client.ask("call", action="ckpt.save", arguments={})
+        client.ask("call", action="run.stop", arguments={"save": False})
+        client.close()
+        assert run.finish() == 0, run.output()
+        with Run(settings, ranks=1, folder=run.folder, options=["--resume", "auto"]) as again:
+            client = again.wait_for_step(21)
+            assert client.ask("status")["best_eval_loss"] == best, (best, client.ask("status"))
+            client.close()
+            stop(again)
+            assert again.finish() == 0, again.output()
+
+
+def test_a_save_that_a_loss_interrupts_keeps_its_tag():
+    """Rank 0 dies before it has written anything of it: the next one makes it."""
+    with Run([*QUICK, "train.steps=1000000"], ranks=3, env={"FOOTPLATE_FAULT": "save_die:rank=0"}) as run:
+        client = run.wait_for_step(20)
+        client.send("call", action="ckpt.save", arguments={"tag": "kept"})
+        event = wait_for_loss(run, 1)
+        client.close()
+        assert event["ranks"] == [0], event
+        saves = lambda: [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "ckpt"]
+        wait_until(saves, 20, "the save to be made again")
+        assert len(saves()) == 1 and saves()[0]["tag"] == "kept" and saves()[0]["step"] == event["step"], saves()
+        folders = [path.parent.name for path in (run.directory / "checkpoints" / "main").glob("*/manifest.json")]
+        assert len(folders) == 1 and folders[0].endswith("-kept"), folders
+        stop(run)
+        assert run.finish() == 0, run.output()
+
+
 def test_on_loss_stop_ends_resumable():
     with Run([*QUICK, "train.steps=1000000", "comm.on_loss=stop"], ranks=3) as run:
         run.wait_for_step(20).close()
@@ -257,5 +321,8 @@ if __name__ == "__main__":
     main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
           test_later_steps_are_those_of_a_smaller_world, test_a_stopped_rank_is_named_and_waited_for,
           test_a_stopped_rank_is_killed_past_the_hard_limit,
-          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand, test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
+          test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand,
+          test_a_save_that_a_loss_interrupts_keeps_its_tag, test_the_best_evaluation_is_known_to_a_new_rank_0,
+          test_a_loss_that_no_console_heard_of_is_in_the_journal,
+          test_on_loss_stop_ends_resumable, test_ranks_die_at_random_moments,
           test_rank_0_dies_at_random_moments])

@@ -115,6 +115,23 @@ def test_rank_0_is_replaced():
         end(run, client)
 
 
+def test_a_replacement_becomes_rank_0():
+    """What rank 0 alone tells of the whole start has come with the welcome."""
+    with Run(QUICK, ranks=2) as run:
+        run.wait_for_step(20).close()
+        for number in (1, 2):  # whoever joined is the last rank: then the first one
+            kill_rank(run, 0)
+            wait_for(run, "joined", number)
+            wait_for_size(run, 2).close()
+        assert "joins the run as rank" in (run.directory / "log" / "rank-2.log").read_text()
+        client = connect(run)
+        goes_on(run, client, 2)
+        end(run, client)
+        assert run.result()["recoveries"] == 2, run.result()
+        journal = (run.directory / "journal.lua").read_text()
+        assert journal.count("rank 0 of 2 lost at step") == 2, journal
+
+
 def test_one_after_the_other():
     """Whoever is there is killed, those who joined and rank 0 included."""
     kills = 20 if FULL else 4
@@ -173,5 +190,5 @@ def test_a_replacement_that_dies_is_tried_again():
 
 
 if __name__ == "__main__":
-    main([test_a_lost_rank_is_replaced, test_rank_0_is_replaced, test_one_after_the_other,
+    main([test_a_lost_rank_is_replaced, test_rank_0_is_replaced, test_a_replacement_becomes_rank_0, test_one_after_the_other,
           test_a_second_kill_during_the_start_of_a_replacement, test_a_replacement_that_dies_is_tried_again])

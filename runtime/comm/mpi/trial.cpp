@@ -6,9 +6,12 @@
 #include <mpi-ext.h>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <limits>
+#include <vector>
 
 namespace footplate {
 namespace {
@@ -19,7 +22,51 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+constexpr int kSmall = 8;           ///< bytes
+constexpr int kLarge = 16'000'000;  ///< bytes: as large as a bucket of gradients gets
+constexpr int kSmallRounds = 500;
+constexpr int kMostRounds = 5;
+constexpr double kLargeTakes_ms = 2000;  ///< of rounds with large messages, after the first
+
+/// Time of one message there and back, of the best of `rounds`, in milliseconds.
+Result<double> best_round(MpiSession& session, std::vector<char>& buffer, int bytes, int rounds) {
+  const int other = 1 - session.rank();
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < rounds; ++round) {
+    const auto start = Clock::now();
+    for (const bool sends : {session.rank() == 0, session.rank() != 0}) {
+      const int code =
+          sends ? MPI_Send(buffer.data(), bytes, MPI_CHAR, other, 0, session.data())
+                : MPI_Recv(buffer.data(), bytes, MPI_CHAR, other, 0, session.data(), MPI_STATUS_IGNORE);
+      if (code != MPI_SUCCESS) return fail(ErrorKind::failed, mpi_error_text(code));
+    }
+    best = std::min(best, milliseconds_since(start));
+  }
+  return best;
+}
+
 }  // namespace
+
+Result<Json> measure_link(MpiSession& session) {
+  if (session.world_size() != 2) return fail(ErrorKind::usage, "a link is between two ranks");
+  std::vector<char> buffer(kLarge);
+  const auto small = best_round(session, buffer, kSmall, kSmallRounds);
+  if (!small) return tl::unexpected(small.error());
+  auto large = best_round(session, buffer, kLarge, 1);
+  if (!large) return tl::unexpected(large.error());
+  int rounds = std::clamp(static_cast<int>(kLargeTakes_ms / *large), 0, kMostRounds);
+  if (const int code = MPI_Bcast(&rounds, 1, MPI_INT, 0, session.data()); code != MPI_SUCCESS)
+    return fail(ErrorKind::failed, mpi_error_text(code));
+  if (rounds > 0) {
+    const auto more = best_round(session, buffer, kLarge, rounds);
+    if (!more) return tl::unexpected(more.error());
+    large = std::min(*large, *more);
+  }
+  constexpr double kUsPerMs = 1000, kBytesPerMsOfGb = 1e6;
+  return Json{{"hosts", session.hosts()},
+              {"gb_per_s", kLarge / (*large / 2) / kBytesPerMsOfGb},
+              {"latency_us", *small / 2 * kUsPerMs}};
+}
 
 std::string mpi_library() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};

@@ -19,4 +19,9 @@ bool has_fault_tolerance();
 /// "recovered_ms"}. Errors: this MPI lacks the extension, or a call of it fails.
 Result<Json> lose_a_rank(MpiSession& session);
 
+/// Collective, in a world of two ranks: messages there and back between them. {"hosts", "gb_per_s",
+/// "latency_us"}: bandwidth of 16 MB one way, and half the time that 8 bytes take there and back, each the
+/// best of some. Errors: MPI's.
+Result<Json> measure_link(MpiSession& session);
+
 }  // namespace footplate

@@ -480,15 +480,13 @@ TEST(Status, CarriesTheLastMetrics) {
   auto options = ranks(1);
   options.times.heartbeat = milliseconds(10);
   SimRun run(options);
-  run.control(0).gate().publish(
-      "metrics", {{"train/loss", 2.5}, {"perf/step_ms", 4.0}, {"eval/loss", 2.0}, {"eval/best", 2.0}});
-  run.control(0).gate().publish("metrics", {{"train/loss", "@nan"}, {"eval/loss", 3.0}, {"eval/best", 2.0}});
+  run.control(0).gate().publish("metrics", {{"train/loss", 2.5}, {"perf/step_ms", 4.0}, {"eval/loss", 2.0}});
+  run.control(0).gate().publish("metrics", {{"train/loss", "@nan"}, {"eval/loss", 3.0}});
   EXPECT_FALSE(run.wait_for("metrics", [](const Json& data) { return data["eval/loss"] == 3.0; }).is_null());
   const auto diverged = [](const Json& status) { return status["loss"] == "@nan" && status["eta_s"] > 0; };
   const Json status = run.wait_for_status(diverged);
   ASSERT_FALSE(status.is_null());
   EXPECT_EQ(status["eval_loss"], 3.0);
-  EXPECT_EQ(status["best_eval_loss"], 2.0);
   run.stop();
 }
 

@@ -394,7 +394,8 @@ TEST(RunStatusTest, TheBestEvaluationIsTheTrainersChoice) {
   RunStatus status(1, {}, now);
   status.metrics({{"eval/loss", 3.0}});
   EXPECT_TRUE(status.to_json(10, now)["best_eval_loss"].is_null());
-  status.metrics({{"eval/loss", 2.0}, {"eval/best", 2.0}});
+  status.beat(0, {{"best_eval_loss", 2.0}}, now);  // of the checkpoint, before any evaluation of this start
+  EXPECT_EQ(status.to_json(10, now)["best_eval_loss"], 2.0);
   status.metrics({{"eval/loss", 1.0}, {"eval/best", 2.0}});  // partial, or on other batches
   EXPECT_EQ(status.to_json(10, now)["eval_loss"], 1.0);
   EXPECT_EQ(status.to_json(10, now)["best_eval_loss"], 2.0);

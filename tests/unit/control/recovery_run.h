@@ -92,7 +92,8 @@ class AddingRank final : public Steerable {
     auto done = control_->gate().meet("a call", std::chrono::seconds(60));
     if (late_) late_(origin_, -1);
     if (done) done = communicator_->all_reduce({&one, 1, DataType::float64}, ReduceOp::sum, "call")->wait();
-    if (!done && done.error().kind == ErrorKind::lost) control_->gate().lost(StepGate::Interrupted::save);
+    if (!done && done.error().kind == ErrorKind::lost)
+      control_->gate().lost(StepGate::Interrupted::save, "kept");
     if (const std::string why = control_->gate().interruption(); !done && !why.empty())
       return fail(ErrorKind::timed_out, why);
     if (!done) return tl::unexpected(done.error());
@@ -111,6 +112,7 @@ class AddingRank final : public Steerable {
     }
     EXPECT_EQ(step, rejoin.step);
     saved_again += rejoin.save ? 1 : 0;
+    EXPECT_EQ(rejoin.tag, rejoin.save ? "kept" : "");
     return {};
   }
 
@@ -134,7 +136,7 @@ class AddingRank final : public Steerable {
       const auto done =
           communicator_->all_reduce({&part, 1, DataType::float64}, ReduceOp::sum, "gradients")->wait();
       if (!done) {
-        if (done.error().kind != ErrorKind::lost || !gate.lost(StepGate::Interrupted::work)) return;
+        if (done.error().kind != ErrorKind::lost || !gate.lost(StepGate::Interrupted::work, "")) return;
         continue;
       }
       ++step;

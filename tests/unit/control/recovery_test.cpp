@@ -206,9 +206,9 @@ TEST(RecoveryTest, ARankDiesAtAnyOfItsMessagesOrCollectives) {
 // --- the decision alone ---
 
 Json standing(std::int64_t step, const Json& more = Json::object()) {
-  Json json = {{"generation", 2},  {"step", step}, {"paused", false}, {"finished", false},
-               {"save", false},    {"commits", 3}, {"begun", 0},      {"sequence", 40},
-               {"commit", Json()}, {"ticket", 7},  {"order", 9}};
+  Json json = {{"generation", 2}, {"step", step},     {"paused", false}, {"finished", false},
+               {"save", false},   {"tag", ""},        {"commits", 3},    {"begun", 0},
+               {"sequence", 40},  {"commit", Json()}, {"ticket", 7},     {"order", 9}};
   json.update(more);
   return json;
 }
@@ -216,11 +216,11 @@ Json standing(std::int64_t step, const Json& more = Json::object()) {
 TEST(RecoveryDecision, GoesOnFromWhoeverIsAhead) {
   Recovery recovery(3, 2);
   recovery.add(0, standing(11));
-  recovery.add(1, standing(12, {{"sequence", 44}, {"paused", true}, {"save", true}}));
+  recovery.add(1, standing(12, {{"sequence", 44}, {"paused", true}, {"save", true}}));  // a periodic one
   EXPECT_FALSE(recovery.verdict());
   recovery.add(2, standing(99, {{"generation", 1}}));
   EXPECT_FALSE(recovery.verdict()) << "of the world before";
-  recovery.add(2, standing(12));
+  recovery.add(2, standing(12, {{"save", true}, {"tag", "kept"}}));
   const auto verdict = recovery.verdict();
   ASSERT_TRUE(verdict);
   EXPECT_EQ((*verdict)["step"], 12);
@@ -229,6 +229,7 @@ TEST(RecoveryDecision, GoesOnFromWhoeverIsAhead) {
   EXPECT_EQ((*verdict)["sequence"], 44);
   EXPECT_EQ((*verdict)["paused"], true);
   EXPECT_EQ((*verdict)["save"], true);
+  EXPECT_EQ((*verdict)["tag"], "kept");
 }
 
 TEST(RecoveryDecision, WhatAnybodySawCommittedIsCommitted) {

@@ -1,0 +1,68 @@
+// What `footplate doctor --host` tries: processes on other hosts, started by mpirun as a run's would be.
+#include "console/client/run_record.h"
+#include "console/doctor/readings.h"
+#include "console/doctor/trial.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Far more than a host takes that answers at all; a program that is read over a network for the first time
+// takes seconds.
+constexpr auto kStartTakes = 60s;
+constexpr auto kTogetherTakes = 180s;
+constexpr std::int64_t kElements = 4'000'000;  ///< as between the ranks of one machine
+
+constexpr const char* kReachEachOther =
+    "hosts have to reach each other on any TCP port (firewall); where they have several networks, name the "
+    "one that all share: OMPI_MCA_btl_tcp_if_include=eth1";
+
+/// "/opt/mpi" of "/opt/mpi/lib/libmpi.so.40".
+std::string prefix_of(const Json& libraries) {
+  return std::filesystem::path(libraries.value("mpi_file", "")).parent_path().parent_path().string();
+}
+
+Check to_mend(Check check, std::string found, std::string how) {
+  check.verdict = Verdict::to_mend;
+  check.found = std::move(found);
+  check.mend = std::move(how);
+  return check;
+}
+
+}  // namespace
+
+Check Trials::host(const Host& host, const Json& here) {
+  const auto answer = ask_ranks(1, {"--doctor", "versions"}, kStartTakes, {host});
+  if (answer) return check_host(host, *answer, here);
+  const LaunchFailure failure = explain_launch(read_text(err()), host.name, prefix_of(here));
+  Check check{.name = "host " + host.name};
+  check.values = {{"slots", host.slots}};
+  std::string found = "starts no process";
+  if (answer.error().kind == ErrorKind::timed_out)
+    found += " within " + std::to_string(kStartTakes.count()) + " s";
+  if (!failure.why.empty()) found += ": " + failure.why;
+  return to_mend(std::move(check), std::move(found), failure.mend);
+}
+
+Check Trials::hosts_together(const std::vector<Host>& hosts) {
+  Check check{.name = "hosts together"};
+  const std::string between = std::to_string(hosts.size()) + " hosts";
+  const auto answer =
+      ask_ranks(static_cast<int>(hosts.size()),
+                {"--doctor", "reduce", "--elements", std::to_string(kElements)}, kTogetherTakes, hosts);
+  if (!answer)
+    return to_mend(std::move(check), "no all-reduce between " + between + ": " + answer.error().message,
+                   std::string(kReachEachOther) + "; the links below tell which pair it is");
+  return judge_reduction(std::move(check), *answer, between);
+}
+
+Check Trials::link(const Host& a, const Host& b) {
+  const auto answer = ask_ranks(2, {"--doctor", "link"}, kStartTakes, {a, b});
+  if (!answer)
+    return to_mend(Check{.name = link_name(a, b)}, "nothing gets through: " + answer.error().message,
+                   kReachEachOther);
+  return check_link(link_name(a, b), *answer);
+}
+
+}  // namespace footplate
