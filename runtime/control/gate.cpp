@@ -62,8 +62,7 @@ StepGate::Verdict Gate::enter_slowly(std::int64_t step) {
   }
 }
 
-/// Until control has made a new world; then with the others there. Where another rank is lost meanwhile:
-/// again.
+/// Until control has made a new world; then with the others there. Where another is lost meanwhile: again.
 void Gate::rejoin(Lock& lock, std::int64_t& step) {
   progress_.enter(Phase::boundary);
   held_ = Held::lost;
@@ -94,8 +93,7 @@ void Gate::rejoin(Lock& lock, std::int64_t& step) {
 bool Gate::lost(Interrupted what, const std::string& tag) {
   std::lock_guard lock(mutex_);
   if (!recoverable_) return false;
-  save_again_ = save_again_ || what == Interrupted::save;
-  if (what == Interrupted::save) tag_ = tag;
+  if (what == Interrupted::save) save_again_ = tag;
   whole_ = whole_ && what != Interrupted::state;
   lost_ = true;
   look_ahead();
@@ -124,7 +122,7 @@ void Gate::hold_for_recovery() {
 std::optional<Standing> Gate::standing() const {
   std::lock_guard lock(mutex_);
   if (held_ != Held::lost || rejoining_) return std::nullopt;
-  return Standing{whole_ ? held_at_ : -1, paused_, finished_, save_again_, tag_, commits_, begun_};
+  return Standing{whole_ ? held_at_ : -1, paused_, finished_, save_again_, commits_, begun_};
 }
 
 void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t begun, bool paused,
@@ -137,8 +135,7 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
   announced_.reset();
   interruption_.clear();
   commits_ = commits;
-  save_again_ = false;
-  tag_.clear();
+  save_again_.reset();
   if (rejoin.behind) paused_ = paused;
   if (finished) conclude();
   rejoining_ = rejoin;
@@ -271,8 +268,7 @@ void Gate::run_own(const Order& order, CallMoved& moved, std::int64_t step) {
   }
 }
 
-/// All stand here, until the control threads have made a world with the guest in it. An order of an earlier
-/// start comes again by a resume or a replay.
+/// All stand here until the guest is in. An order of an earlier start comes again by a resume or a replay.
 void Gate::run_admit(const Order& order, CallMoved& moved, std::int64_t step) {
   if (!recoverable_ || order.calls[moved.call].arguments.value("start", "") != start_) {
     moved.state = "failed";
@@ -505,8 +501,7 @@ void Gate::publish(const std::string& topic, Json data) {
   if (first) wake_();
 }
 
-/// Training thread: the event that is published now is waited for at the next step's top, where a rule wants
-/// that.
+/// Training thread: the next step's top waits for the event that is published now, where a rule wants that.
 std::uint64_t Gate::begin_hold(const std::string& topic) {
   const double budget_ms = sync_budgets_.value(topic, 0.0);
   if (budget_ms <= 0) return 0;

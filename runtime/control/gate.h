@@ -65,8 +65,7 @@ struct Standing {
   std::int64_t step = 0;  ///< completed; -1: this rank's state is undefined
   bool paused = false;
   bool finished = false;
-  bool save = false;  ///< one was interrupted
-  std::string tag;    ///< of that one
+  std::optional<std::string> save;  ///< the tag of one that was interrupted
   std::uint64_t commits = 0;
   std::uint64_t begun = 0;  ///< of the orders applied, the number of the last one whose calls were begun
 };
@@ -224,13 +223,12 @@ class Gate final : public StepGate {
   std::uint64_t begun_ = 0;       ///< number among those of the last one whose calls were begun here
   std::uint64_t calls_over_ = 0;  ///< calls of those up to this number aren't begun any more
   bool recoverable_ = false;
-  bool lost_ = false;                ///< stand here until resumed
-  bool save_again_ = false;          ///< a save was interrupted by the loss
-  std::string tag_;                  ///< of that save
-  std::string given_up_;             ///< why; empty: not
-  std::string interruption_;         ///< likewise
-  bool whole_ = true;                ///< this rank's state is that of one step
-  std::optional<Rejoin> rejoining_;  ///< resumed, and not gone on yet
+  bool lost_ = false;                      ///< stand here until resumed
+  std::optional<std::string> save_again_;  ///< the tag of a save that the loss interrupted
+  std::string given_up_;                   ///< why; empty: not
+  std::string interruption_;               ///< likewise
+  bool whole_ = true;                      ///< this rank's state is that of one step
+  std::optional<Rejoin> rejoining_;        ///< resumed, and not gone on yet
   Ending ending_;
   std::optional<std::uint64_t> announced_;  ///< number of commits with which the end was announced
   std::optional<CallKey> running_;
