@@ -17,7 +17,6 @@ namespace footplate {
 namespace {
 
 using std::chrono::microseconds;
-using testing::AddingRank;
 using testing::expect_whole;
 using testing::RecoveryRun;
 using testing::show_trace;
