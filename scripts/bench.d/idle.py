@@ -87,7 +87,7 @@ def pairs_of(times):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=480, help="of switching in blocks")
-    parser.add_argument("--block", type=float, default=3, help="seconds of a block")
+    parser.add_argument("--block", type=float, default=1, help="seconds of a block: one or two heartbeats")
     parser.add_argument("--quiet", type=float, default=30, help="seconds over which processor time is read")
     options = parser.parse_args()
     assignments = ["train.steps=1000000", "run.threads=1", "eval.mode=off", "ckpt.every=0"]
