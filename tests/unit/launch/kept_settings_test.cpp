@@ -81,6 +81,7 @@ TEST_F(KeptSettingsTest, WhatALaterStartWasGivenEndsWhatWasChangedBefore) {
   start(2, 1, {{"nccl.ib_timeout", 19}});
   configured_.set("nccl.ib_timeout", std::int64_t{19}, "command line of start 2");
   EXPECT_EQ(kept(3).integer("nccl.ib_timeout"), 19);
+  EXPECT_EQ(kept(3).source("nccl.ib_timeout"), "command line of start 2");
 }
 
 TEST_F(KeptSettingsTest, OfTheCheckpointThatARunBeginsFrom) {
