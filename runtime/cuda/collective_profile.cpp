@@ -248,7 +248,7 @@ std::atomic<CollectiveProfile*> bound_profile = nullptr;
 Status init(void** context, std::uint64_t /*communicator*/, int* mask, const char* /*name*/, int /*nodes*/,
             int ranks, int /*rank*/, nccl_abi::Logger /*logger*/) noexcept {
   // Of a communicator only its size is needed later.
-  *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(ranks));
+  *context = std::bit_cast<void*>(static_cast<std::uintptr_t>(ranks));
   if (CollectiveProfile* profile = bound_profile; profile != nullptr) profile->set_mask(mask);
   return nccl_abi::kSuccess;
 }
@@ -258,7 +258,7 @@ Status start(void* context, void** event, nccl_abi::Description* description) no
   const auto ranks = static_cast<int>(reinterpret_cast<std::uintptr_t>(context));
   const std::uintptr_t number =
       profile == nullptr || description == nullptr ? 0 : profile->start(*description, ranks);
-  *event = reinterpret_cast<void*>(number);
+  *event = std::bit_cast<void*>(number);
   return nccl_abi::kSuccess;
 }
 

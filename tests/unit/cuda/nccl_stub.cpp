@@ -170,7 +170,8 @@ Status ncclGroupStart() {
 Status ncclGroupEnd() {
   --depth;
   const Status status = enter("ncclGroupEnd");
-  for (Comm comm : freed_in_group) release(comm);
+  if (!let_go)
+    for (Comm comm : freed_in_group) release(comm);
   freed_in_group.clear();
   return status;
 }

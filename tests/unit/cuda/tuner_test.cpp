@@ -14,7 +14,6 @@ namespace {
 using nccl_abi::Tuner;
 using nccl_abi::TunerV6;
 using test::Costs;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 

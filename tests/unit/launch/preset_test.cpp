@@ -16,7 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
-using testing::UnorderedElementsAre;
 
 constexpr std::array kAll = {"infiniband", "ethernet", "pcie", "nvlink", "conservative"};
 
