@@ -33,7 +33,7 @@ target_precompile_headers(footplate_precompiled_cli PRIVATE ${FOOTPLATE_PRECOMPI
 
 # Every target of the project that doesn't include LibTorch.
 function(footplate_precompile)
-  foreach(name protocol lua_config lua_api reference client attach host launch doctor metrics schema_table threads control state checkpoint saver comm
+  foreach(name protocol network lua_config lua_api reference client attach host launch doctor metrics schema_table threads control nccl state checkpoint saver comm
           comm_mpi sim_run)
     if(TARGET footplate_${name})
       target_precompile_headers(footplate_${name} REUSE_FROM footplate_precompiled)

@@ -31,6 +31,30 @@ std::string join(const std::vector<std::string>& items, std::string_view between
   return text;
 }
 
+/// NCCL_BUFFSIZE, nccl.NCCL_BUFFSIZE and nccl.buffsize: the variable that may be meant, and the same with the
+/// group before it.
+std::vector<std::string> variables_meant(std::string_view name) {
+  constexpr std::size_t kLongest = 128;
+  if (name.size() > kLongest) return {};
+  const auto dot = name.find('.');
+  const auto upper = [](std::string_view text) {
+    std::string result(text);
+    for (char& c : result)
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    return result;
+  };
+  if (dot == std::string_view::npos) return {std::string(name)};
+  const std::string own = upper(name.substr(dot + 1));
+  return {own, upper(name.substr(0, dot)) + "_" + own};
+}
+
+/// What a variable may hold: it reaches a library as text, and people as a line.
+constexpr std::size_t kLongestVariable = 256;
+bool fits_variable(std::string_view text) {
+  return text.size() <= kLongestVariable &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
 /// Type, unit, range and choices of one value; `name` opens the message.
 template <class Spec>
 Result<Value> checked(const std::string& name, const Spec& spec, const Json& json) {
@@ -52,6 +76,12 @@ Result<Value> checked(const std::string& name, const Spec& spec, const Json& jso
                                         (near.empty() ? "" : "; did you mean '" + near + "'?"));
     }
   }
+  if constexpr (std::is_same_v<Spec, SettingSpec>)
+    if (spec.type == Type::string && !spec.variable.empty() && !fits_variable(std::get<std::string>(*value)))
+      return fail(ErrorKind::usage, name + " can't be '" + excerpt(std::get<std::string>(*value)) +
+                                        "'; allowed: up to " + std::to_string(kLongestVariable) +
+                                        " letters, digits and signs without blanks, as " + spec.variable +
+                                        " has them");
   std::vector<double> numbers;
   if (const auto* integer = std::get_if<std::int64_t>(&*value)) numbers = {static_cast<double>(*integer)};
   if (const auto* number = std::get_if<double>(&*value)) numbers = {*number};
@@ -126,6 +156,9 @@ SettingSpec setting_from_json(const Json& json) {
   spec.scope = from_name(kScopes, json.value("scope", "run")).value();
   spec.applies = from_name(kApplies, json.value("applies", "step")).value();
   spec.knobs = json.value("knobs", std::vector<std::string>{});
+  spec.variable = json.value("variable", "");
+  for (const auto& pair : json.value("variable_values", Json::array()))
+    spec.variable_values.emplace_back(pair.at(0), pair.at(1));
   return spec;
 }
 
@@ -222,6 +255,29 @@ const ActionSpec* Schema::action(std::string_view name) const {
   return found == actions.end() ? nullptr : &*found;
 }
 
+bool Hint::matches(std::string_view other) const {
+  const auto star = name.find('*');
+  if (star == std::string::npos) return other == name;
+  const std::string_view head = std::string_view(name).substr(0, star);
+  const std::string_view tail = std::string_view(name).substr(star + 1);
+  return other.size() > head.size() + tail.size() && other.starts_with(head) && other.ends_with(tail);
+}
+
+const SettingSpec* Schema::setting_of_variable(std::string_view name) const {
+  for (const std::string& variable : variables_meant(name))
+    for (const auto& spec : settings)
+      if (!spec.variable.empty() && spec.variable == variable) return &spec;
+  return nullptr;
+}
+
+bool Schema::knows_variable(std::string_view name) const {
+  if (setting_of_variable(name) != nullptr) return true;
+  for (const std::string& variable : variables_meant(name))
+    for (const Hint& hint : hints)
+      if (hint.matches(variable)) return true;
+  return false;
+}
+
 std::string Schema::unknown_setting(std::string_view name) const {
   const std::string start = "unknown setting '" + excerpt(name) + "'";
   std::vector<std::string> meant;
@@ -231,6 +287,24 @@ std::string Schema::unknown_setting(std::string_view name) const {
   if (!meant.empty()) return start + "; it is called " + join(meant, " or ");
   if (action(name) != nullptr)
     return "'" + std::string(name) + "' is an action, not a setting: call it, " + std::string(name) + "()";
+  if (const SettingSpec* spec = setting_of_variable(name)) return start + "; it is called " + spec->name;
+  // "NCCL_*" knows less than the nearest variable does.
+  const auto hinted = [&](bool open) -> std::string {
+    for (const std::string& variable : variables_meant(name))
+      for (const Hint& hint : hints)
+        if (hint.name.ends_with('*') == open && hint.matches(variable))
+          return start + ": " + variable + " " + hint.text;
+    return {};
+  };
+  if (const std::string text = hinted(false); !text.empty()) return text;
+  if (name.find('.') == std::string_view::npos && name.find('_') != std::string_view::npos) {
+    std::vector<std::string> variables;
+    for (const auto& spec : settings)
+      if (!spec.variable.empty()) variables.push_back(spec.variable);
+    if (const std::string near = nearest(name, variables); !near.empty())
+      return start + "; did you mean " + near + "? It is called " + setting_of_variable(near)->name;
+    if (const std::string text = hinted(true); !text.empty()) return text;
+  }
   if (const std::string near = nearest(name, names_of(settings)); !near.empty())
     return start + "; did you mean " + near + "?";
   const auto group = name.substr(0, name.find('.'));
@@ -345,7 +419,8 @@ Json Schema::to_json() const {
   Json json = {{"protocol", kProtocolVersion},
                {"settings", Json::array()},
                {"actions", Json::array()},
-               {"constraints", Json::array()}};
+               {"constraints", Json::array()},
+               {"hints", Json::array()}};
   for (const auto& spec : settings) {
     Json item = {{"name", spec.name},
                  {"type", to_string(spec.type)},
@@ -361,6 +436,8 @@ Json Schema::to_json() const {
                  {"scope", to_string(spec.scope)},
                  {"applies", to_string(spec.applies)},
                  {"knobs", spec.knobs}};
+    if (!spec.variable.empty()) item["variable"] = spec.variable;
+    for (const auto& [value, text] : spec.variable_values) item["variable_values"].push_back({value, text});
     json["settings"].push_back(std::move(item));
   }
   for (const auto& spec : actions) {
@@ -381,6 +458,8 @@ Json Schema::to_json() const {
                                    {"a", rule.a},
                                    {"b", rule.b},
                                    {"help", rule.help}});
+  for (const auto& hint : hints)
+    json["hints"].push_back({{"name", hint.name}, {"text", hint.text}, {"foreign", hint.foreign}});
   return json;
 }
 
@@ -393,6 +472,8 @@ Result<Schema> Schema::from_json(const Json& json) {
       schema.constraints.push_back(
           {item.at("kind") == "divides" ? Constraint::Kind::divides : Constraint::Kind::at_most, item.at("a"),
            item.at("b"), item.value("help", "")});
+    for (const auto& item : json.value("hints", Json::array()))
+      schema.hints.push_back({item.at("name"), item.value("text", ""), item.value("foreign", false)});
     return schema;
   } catch (const std::exception& error) {  // Json's exceptions and bad_expected_access
     return fail(ErrorKind::failed, std::string("malformed schema: ") + error.what());

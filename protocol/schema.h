@@ -61,6 +61,20 @@ struct SettingSpec {
   Applies applies = Applies::step;
   /// Not empty: the value is computed (optim.lr); read-only, and these are the settings that move it.
   std::vector<std::string> knobs;
+  /// Not empty: the environment variable by which a library reads it ("NCCL_BUFFSIZE"), set for the ranks at
+  /// their start (protocol/variables.h). The default leaves the variable, and so the choice, to the library.
+  std::string variable;
+  /// Of a choice: what each value is in the variable, {"off", "1"}.
+  std::vector<std::pair<std::string, std::string>> variable_values;
+};
+
+/// A name of somebody else's that people will type, and that no setting stands for.
+struct Hint {
+  std::string name;      ///< "NCCL_TIMEOUT"; with '*' at its end or in it for any text: "TORCH_NCCL_*"
+  std::string text;      ///< what to do instead, as the rest of a sentence that begins with the name
+  bool foreign = false;  ///< nobody here reads it, so that it does nothing in the environment either
+
+  bool matches(std::string_view other) const;
 };
 
 /// A parameter of an action.
@@ -107,11 +121,18 @@ class Schema {
   std::vector<SettingSpec> settings;
   std::vector<ActionSpec> actions;
   std::vector<Constraint> constraints;
+  std::vector<Hint> hints;
 
   const SettingSpec* setting(std::string_view name) const;
   const ActionSpec* action(std::string_view name) const;
 
-  /// "unknown setting 'log.evry'; did you mean log.every?", or what an alias stands for.
+  /// The setting of a variable as its library spells it, NCCL_BUFFSIZE; also as nccl.NCCL_BUFFSIZE and
+  /// nccl.buffsize. Null: none.
+  const SettingSpec* setting_of_variable(std::string_view name) const;
+  /// Whether `name` is a library's: a setting's variable, or something that a hint tells of.
+  bool knows_variable(std::string_view name) const;
+
+  /// "unknown setting 'log.evry'; did you mean log.every?", or what an alias or a variable stands for.
   std::string unknown_setting(std::string_view name) const;
   std::string unknown_action(std::string_view name) const;
 

@@ -32,8 +32,10 @@
 #include "runtime/control/control.h"
 #include "runtime/control/fault.h"
 #include "runtime/control/fuse.h"
+#include "runtime/control/nccl_guard.h"
 #include "runtime/control/schema_table.h"
 #include "runtime/control/step_file.h"
+#include "runtime/library_variables.h"
 #include "runtime/metrics/rank_records.h"
 #include "runtime/orders_ahead.h"
 #include "runtime/start_up.h"
@@ -87,7 +89,8 @@ void injure_start(int rank, bool has_mpi) {
 /// One rank, put together in the order in which its parts need each other.
 class Rank {
  public:
-  explicit Rank(const RankOptions& options) : options_(options) {}
+  Rank(const RankOptions& options, std::vector<std::string> variables)
+      : options_(options), variables_(std::move(variables)) {}
 
   int run() {
     if (options_.joins >= 0) return run_as_guest();
@@ -166,6 +169,7 @@ class Rank {
     if (auto opened = meet(records ? Result<void>() : tl::unexpected(records.error())); !opened)
       return opened;
     records_ = *std::move(records);
+    log_variables();
     const auto resume = choose_checkpoint();
     if (!resume) return tl::unexpected(resume.error());
     if (!resume->empty())
@@ -178,6 +182,10 @@ class Rank {
     start_control();
     if (session_->rank() == 0) records_->started(start_record(*resume), rank_table());
     return {};
+  }
+
+  void log_variables() {
+    for (const std::string& line : variables_) records_->info(line);
   }
 
   /// Rank 0 looks and verifies, the others follow: all go on from the same one. Empty: start fresh.
@@ -304,7 +312,8 @@ class Rank {
     control.store = store_;
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
-    control_->set_steerable(*trainer_);
+    guard_ = std::make_unique<NcclGuard>(*trainer_, settings_, /*has_communicator=*/false);
+    control_->set_steerable(*guard_);
   }
 
   std::string hostname() const { return session_->hosts()[static_cast<std::size_t>(session_->rank())]; }
@@ -359,6 +368,7 @@ class Rank {
     auto records = RankRecords::open(options_.run_directory, options_.joins, options_.start, settings_);
     if (!records) return tl::unexpected(records.error());
     records_ = *std::move(records);
+    log_variables();
     if (auto made = make_trainer(); !made) return made;
     make_world();
     const auto welcome = await_welcome(session_->host(), at_most);
@@ -520,6 +530,7 @@ class Rank {
   void leave(int code) {
     let_no_signal_reach_control();
     control_.reset();
+    guard_.reset();
     trainer_.reset();
     communicator_.reset();
     world_.reset();
@@ -531,6 +542,7 @@ class Rank {
   }
 
   RankOptions options_;
+  const std::vector<std::string> variables_;  ///< lines for the log
   std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now();
   const Schema schema_ = runtime_schema();
   Settings settings_;
@@ -559,6 +571,7 @@ class Rank {
   std::unique_ptr<MpiWorld> world_;
   std::unique_ptr<CheckpointSaver> saver_;
   std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<NcclGuard> guard_;
   std::unique_ptr<Control> control_;
 };
 
@@ -566,7 +579,8 @@ class Rank {
 
 int run_rank(const RankOptions& options) {
   try {
-    return Rank(options).run();
+    // First of all: there are no other threads yet.
+    return Rank(options, set_library_variables(options.run_directory, options.start)).run();
   } catch (const std::exception& error) {
     // Nothing is known of the other ranks here, so nothing collective is left to do.
     std::fprintf(stderr, "footplate: rank ended by an unexpected error: %s\n", error.what());

@@ -50,7 +50,9 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
     const Value& now = configured.value(spec.name);
     if (before == now) continue;
     const std::string& given_by = configured.source(spec.name);
-    const bool keep_saved = set_live(saved.source(spec.name)) && given_by != "command line";
+    // What applies at a start is in force already: `footplate run` has put live changes into `configured`.
+    const bool keep_saved =
+        set_live(saved.source(spec.name)) && given_by != "command line" && spec.applies != Applies::restart;
     const std::string from = keep_saved ? to_text(now) : to_text(before);
     const std::string to = keep_saved ? to_text(before) : to_text(now);
     if (keep_saved)

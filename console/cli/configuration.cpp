@@ -1,10 +1,12 @@
 #include "console/cli/configuration.h"
 
 #include <cctype>
+#include <cstdio>
 
 #include "console/cli/programs.h"
 #include "console/lua/config/config.h"
 #include "console/lua/config/find_config.h"
+#include "protocol/variables.h"
 
 namespace footplate {
 namespace {
@@ -48,6 +50,11 @@ Result<Settings> configure(const ConfigurationWords& words, const Schema& schema
   }
   if (auto good = schema.check_combination(settings); !good) return tl::unexpected(good.error());
   return settings;
+}
+
+void take_process_environment(const Schema& schema, Settings& settings) {
+  for (const auto& line : take_environment(schema, environment_of_process(), settings))
+    std::fprintf(stderr, "footplate: %s\n", line.c_str());
 }
 
 }  // namespace footplate

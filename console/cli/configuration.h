@@ -21,4 +21,8 @@ ConfigurationWords split_words(const std::vector<std::string>& words);
 /// rules between settings. Errors (usage) say file and line, or that it was the command line.
 Result<Settings> configure(const ConfigurationWords& words, const Schema& schema, Settings start);
 
+/// Gives `settings` what the environment of this process says (protocol/variables.h), and prints what is
+/// overridden by it, or does nothing there.
+void take_process_environment(const Schema& schema, Settings& settings);
+
 }  // namespace footplate

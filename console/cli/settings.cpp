@@ -20,7 +20,8 @@ std::string lower(std::string text) {
 /// `pattern` occurs in the name, an alias or the help.
 bool matches(const SettingSpec& spec, const std::string& pattern) {
   const auto has = [&](const std::string& text) { return lower(text).find(pattern) != std::string::npos; };
-  return has(spec.name) || has(spec.help) || std::any_of(spec.aliases.begin(), spec.aliases.end(), has);
+  return has(spec.name) || has(spec.help) || has(spec.variable) ||
+         std::any_of(spec.aliases.begin(), spec.aliases.end(), has);
 }
 
 std::string range_of(const SettingSpec& spec) {

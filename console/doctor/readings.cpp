@@ -11,31 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestFile = 1 << 20;
 constexpr std::int64_t kKibibyte = 1024;
 /// Version 1 of control groups writes "no limit" as the largest number of pages.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  std::istringstream stream{std::string(text)};
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream stream(line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
-std::optional<std::int64_t> number_of(std::string_view text, int base = 10) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  return number;
-}
 
 /// The number behind `name` in lines "name 12" or "name: 12 kB".
 std::optional<std::int64_t> named_number(std::string_view text, const std::string& name) {
@@ -44,20 +22,6 @@ std::optional<std::int64_t> named_number(std::string_view text, const std::strin
     if (words.size() >= 2 && (words[0] == name || words[0] == name + ":")) return number_of(words[1]);
   }
   return std::nullopt;
-}
-
-std::optional<std::int64_t> number_in(const fs::path& file) {
-  return number_of(read_text(file));
-}
-
-/// Names in a folder, sorted; none where there is no such folder.
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    names.push_back(entry->path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 template <class Number>
@@ -125,16 +89,6 @@ void read_version_1(const fs::path& base, const std::string& controllers, const 
   }
 }
 
-Interface read_interface(const fs::path& root, const std::string& name) {
-  const fs::path folder = root / "sys/class/net" / name;
-  Interface interface { .name = name, .state = "unknown" };
-  if (const auto words = words_of(read_text(folder / "operstate")); !words.empty())
-    interface.state = words[0];
-  interface.mtu = static_cast<int>(number_in(folder / "mtu").value_or(0));
-  interface.mbit_per_s = std::max<std::int64_t>(0, number_in(folder / "speed").value_or(0));
-  return interface;
-}
-
 bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
@@ -148,16 +102,6 @@ std::string library_version(const std::string& name) {
 }
 
 }  // namespace
-
-std::string read_text(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return {};
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kLongestFile, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
-  return text;
-}
 
 MemoryReading parse_meminfo(std::string_view text) {
   MemoryReading memory{named_number(text, "MemTotal"), named_number(text, "MemAvailable")};
@@ -182,48 +126,6 @@ GroupLimits read_group_limits(const fs::path& root) {
       read_version_1(base, controllers, path, limits);
   }
   return limits;
-}
-
-std::vector<Route> parse_routes(std::string_view text) {
-  constexpr std::size_t kFields = 8;  // Iface Destination Gateway Flags RefCnt Use Metric Mask
-  constexpr std::int64_t kUp = 1;
-  std::vector<Route> routes;
-  for (const auto& line : lines_of(text)) {
-    const auto words = words_of(line);
-    if (words.size() < kFields || words[0] == "Iface" || words[0] == "lo") continue;
-    if ((number_of(words[3], 16).value_or(0) & kUp) == 0) continue;
-    routes.push_back({words[0], words[1] == "00000000" && words[7] == "00000000",
-                      static_cast<int>(number_of(words[6]).value_or(0))});
-  }
-  return routes;
-}
-
-std::vector<Route> parse_ipv6_routes(std::string_view text) {
-  constexpr std::size_t kFields =
-      10;  // destination, length, source, length, next, metric, …, flags, interface
-  constexpr std::int64_t kUp = 1;
-  std::vector<Route> routes;
-  for (const auto& line : lines_of(text)) {
-    const auto words = words_of(line);
-    if (words.size() < kFields || words[9] == "lo" || (number_of(words[8], 16).value_or(0) & kUp) == 0)
-      continue;
-    const bool is_default = words[1] == "00" && words[0].find_first_not_of('0') == std::string::npos;
-    routes.push_back({words[9], is_default, static_cast<int>(number_of(words[5], 16).value_or(0))});
-  }
-  return routes;
-}
-
-NetworkReading read_network(const fs::path& root) {
-  NetworkReading network;
-  network.infiniband = names_in(root / "sys/class/infiniband");
-  auto routes = parse_routes(read_text(root / "proc/net/route"));
-  if (routes.empty()) routes = parse_ipv6_routes(read_text(root / "proc/net/ipv6_route"));
-  if (routes.empty()) return network;
-  const auto best = std::min_element(routes.begin(), routes.end(), [](const Route& a, const Route& b) {
-    return std::pair(!a.is_default, a.metric) < std::pair(!b.is_default, b.metric);
-  });
-  network.interface = read_interface(root, best->interface);
-  return network;
 }
 
 std::string parse_driver_version(std::string_view text) {

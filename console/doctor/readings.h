@@ -7,6 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "console/network/network.h"
+#include "console/network/system_text.h"
+
 namespace footplate {
 
 // What the system says about itself, as text, and what it means. The functions that take a `root` read below
@@ -29,29 +32,6 @@ struct GroupLimits {
 /// Of the groups that /proc/self/cgroup names below `root`, of either version, and of all above them.
 GroupLimits read_group_limits(const std::filesystem::path& root);
 
-/// A line of the routing table.
-struct Route {
-  std::string interface;
-  bool is_default = false;  ///< to everywhere
-  int metric = 0;           ///< the lowest one is taken
-};
-std::vector<Route> parse_routes(std::string_view text);       ///< /proc/net/route
-std::vector<Route> parse_ipv6_routes(std::string_view text);  ///< /proc/net/ipv6_route
-
-/// The interface that leads to other hosts.
-struct Interface {
-  std::string name;
-  std::string state;            ///< "up", "down", "unknown": as the driver says
-  int mtu = 0;                  ///< bytes
-  std::int64_t mbit_per_s = 0;  ///< 0: the driver doesn't say
-};
-struct NetworkReading {
-  std::optional<Interface> interface;   ///< of the default route, else of the first one; nothing: no route
-  std::vector<std::string> infiniband;  ///< adapters: "mlx5_0"
-};
-/// From the routing table alone: no packet is sent, no name is looked up.
-NetworkReading read_network(const std::filesystem::path& root);
-
 /// NVIDIA devices and the two halves of the driver, which have to be of one version.
 struct DeviceReading {
   std::vector<std::string> models;  ///< one for each device
@@ -70,8 +50,5 @@ struct LogoutReading {
 LogoutReading read_logout(const std::filesystem::path& root, const std::string& user);
 /// The last KillUserProcesses= of a logind.conf, or what its comment names as the default; nothing: neither.
 std::optional<bool> parse_kill_user_processes(std::string_view text);
-
-/// A file of at most 1 MiB, as it is; empty where it can't be read.
-std::string read_text(const std::filesystem::path& path);
 
 }  // namespace footplate

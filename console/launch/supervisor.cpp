@@ -14,6 +14,7 @@
 #include "console/client/run_record.h"
 #include "console/client/text.h"
 #include "console/launch/history.h"
+#include "console/launch/kept_settings.h"
 #include "console/launch/settle.h"
 #include "protocol/exit_codes.h"
 
@@ -92,14 +93,16 @@ Json Supervisor::run_starts() {
 }
 
 Json Supervisor::run_once(int start, const std::string& resume) {
-  const Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
+  Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
+  // A journal that can't be read keeps nobody from going on; what it would have told is said to be missing.
+  if (auto kept = with_kept_settings(settings, plan_.schema, directory_.path, start, resume))
+    settings = *std::move(kept);
   const auto not_started = [&](const Error& error) {
     return settle(directory_.path, {.not_started = error.message}, restarts_);
   };
   if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
     return not_started(kept.error());
   if (start > 1) {
-    // A journal that can't be read keeps nobody from going on; what it would have told is said to be missing.
     if (auto again = schedule_again(directory_.path, start, plan_.schema); !again)
       say("changes made past the checkpoint are not applied again: " + again.error().message);
   }

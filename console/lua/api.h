@@ -32,6 +32,10 @@ int comm_report(lua_State* state);
 /// comm.drop(rank): kills a rank that is stuck.
 int comm_drop(lua_State* state);
 
+/// nccl.preset("ethernet") and nccl.show().
+int nccl_preset(lua_State* state);
+int nccl_show(lua_State* state);
+
 /// ranks.stacks(rank): where the threads of one rank are, or of all.
 int ranks_stacks(lua_State* state);
 

@@ -43,7 +43,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 bool matches(const SettingSpec& spec, const std::string& pattern) {
-  return contains(spec.name, pattern) || contains(spec.help, pattern) ||
+  return contains(spec.name, pattern) || contains(spec.help, pattern) || contains(spec.variable, pattern) ||
          std::any_of(spec.aliases.begin(), spec.aliases.end(),
                      [&](const auto& alias) { return contains(alias, pattern); });
 }

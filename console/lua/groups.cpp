@@ -147,6 +147,8 @@ int group_index(lua_State* state) {
     lua_pushcfunction(state, bound<comm_drop>);
   } else if (name == "comm.report") {
     lua_pushcfunction(state, bound<comm_report>);
+  } else if (name == "nccl.preset" || name == "nccl.show") {
+    lua_pushcfunction(state, name == "nccl.preset" ? bound<nccl_preset> : bound<nccl_show>);
   } else if (group != "run" || !push_run_fact(state, session, key)) {
     throw ScriptError(unknown_member(session.schema(), name));
   }

@@ -1,5 +1,7 @@
 #include "runtime/control/schema_table.h"
 
+#include "runtime/control/schema_nccl.h"
+
 namespace footplate {
 namespace {
 
@@ -418,6 +420,8 @@ Schema runtime_schema() {
   add_data_and_evaluation(schema.settings);
   add_recovery(schema.settings);
   add_machinery(schema.settings);
+  for (auto& spec : nccl_settings()) schema.settings.push_back(std::move(spec));
+  schema.hints = nccl_hints();
   schema.actions = all_actions();
   schema.constraints = {
       {Constraint::Kind::divides, "model.width", "model.heads", "every head gets an equal part of the width"},

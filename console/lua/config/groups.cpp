@@ -5,6 +5,7 @@
 #include "console/lua/config/binding.h"
 #include "console/lua/config/config.h"
 #include "console/lua/config/values.h"
+#include "console/network/preset.h"
 
 namespace footplate {
 namespace {
@@ -43,7 +44,7 @@ std::string unknown_name(const Schema& schema, const std::string& name) {
   if (schema.action(name) != nullptr)
     return name +
            " is an action; a config only assigns settings, actions belong at the prompt or in a job script";
-  if (name.find('.') != std::string::npos) return schema.unknown_setting(name);
+  if (name.find('.') != std::string::npos || schema.knows_variable(name)) return schema.unknown_setting(name);
   std::vector<std::string> groups;
   for (const auto& spec : schema.settings) groups.push_back(spec.name.substr(0, spec.name.find('.')));
   if (const std::string near = nearest(name, groups); !near.empty())
@@ -117,6 +118,23 @@ void push_set(lua_State* lua, const std::string& prefix) {
   lua_pushcclosure(lua, &guarded<set_fields>, 2);
 }
 
+/// nccl.preset("ethernet"): assigns what nothing has assigned before.
+int set_preset(lua_State* lua) {
+  ConfigTarget& target = target_of(lua);
+  if (lua_type(lua, 1) != LUA_TSTRING) throw Refused("nccl.preset takes a name: nccl.preset(\"ethernet\")");
+  const auto preset = nccl_preset(lua_tostring(lua, 1), read_network("/"), [&](const std::string& setting) {
+    return target.settings.source(setting) != "default";
+  });
+  if (!preset) throw Refused(preset.error().message);
+  for (const auto& change : preset->changes) {
+    auto value = check_config_value(target.schema, change.name, change.value);
+    if (!value) throw Refused(value.error().message);
+    target.settings.set(change.name, *std::move(value),
+                        target.shown_as + ":" + std::to_string(current_line(lua)));
+  }
+  return 0;
+}
+
 int read_name(lua_State* lua, const std::string& prefix) {
   ConfigTarget& target = target_of(lua);
   const std::string name = key_at(lua, 2, prefix);
@@ -124,6 +142,8 @@ int read_name(lua_State* lua, const std::string& prefix) {
     push_value(lua, target.settings.value(name));
   else if (name == prefix + "set")
     push_set(lua, prefix);
+  else if (name == "nccl.preset" && is_group(target.schema, "nccl"))
+    lua_pushlightuserdata(lua, &target), lua_pushcclosure(lua, &guarded<set_preset>, 1);
   else if (is_group(target.schema, name))
     push_group(lua, name + ".");
   else

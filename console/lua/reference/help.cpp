@@ -45,6 +45,7 @@ std::string setting_help(const Settings& settings, const SettingSpec& spec) {
       text += "\napplies at once";
       break;
   }
+  if (!spec.variable.empty()) text += " · NCCL's " + spec.variable + ": the ranks set it at their start";
   return text + " · role " + std::string(to_string(spec.role)) +
          (spec.example.empty() ? "" : "\nexample: " + spec.example);
 }
@@ -112,7 +113,8 @@ std::string help_text(const Schema& schema, const Settings& settings, const std:
   if (!text.empty()) return text;
   for (const auto& topic : lua_topics())
     if (name == topic.name) return topic_help(topic);
-  return text.empty() ? schema.unknown_setting(name) : text;
+  if (const SettingSpec* spec = schema.setting_of_variable(name)) return setting_help(settings, *spec);
+  return schema.unknown_setting(name);
 }
 
 }  // namespace footplate

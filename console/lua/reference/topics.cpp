@@ -62,6 +62,11 @@ constexpr std::array kLuaNames = {
         "comm.report",
         "comm.report(): the collectives of each rank so far, by operation and size: how many, how long, how "
         "fast, how many past their deadline"},
+    Topic{"nccl.preset",
+          "nccl.preset(\"ethernet\"): sets what is usual there and nobody has set; infiniband ethernet pcie "
+          "nvlink conservative"},
+    Topic{"nccl.show",
+          "nccl.show(): NCCL's settings, where each comes from, its variable and when it applies"},
     Topic{"run.resumed", "in a job script: whether it is run again, after a resume"},
     Topic{"run.name", "name of the run"},
     Topic{"run.id", "id of this start"},

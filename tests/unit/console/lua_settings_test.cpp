@@ -56,6 +56,25 @@ TEST_F(LuaSettings, ValuesAreCheckedWithWhatIsAllowed) {
   EXPECT_EQ(text_of("run.time_limit = '30m' return run.time_limit"), "1800");
 }
 
+TEST_F(LuaSettings, PresetsOfNcclLeaveWhatIsSet) {
+  const std::string text = text_of("return nccl.preset('ethernet')");
+  EXPECT_THAT(text, HasSubstr("nccl.buffer_bytes = 8388608"));
+  EXPECT_THAT(console.talk, HasSubstr("nccl.buffer_bytes 0 -> 8388608 from the next start"));
+  EXPECT_THAT(text_of("nccl.preset('ethernet')"), HasSubstr("nccl.buffer_bytes stays: it is set already"));
+  EXPECT_THAT(text_of("nccl.socket_interface = 'eth7'; return nccl.preset('ethernet')"),
+              HasSubstr("nccl.socket_interface stays"));
+  EXPECT_THAT(error_of("nccl.preset('infinband')"), HasSubstr("did you mean 'infiniband'?"));
+  EXPECT_THAT(text_of("nccl.show()"), HasSubstr("NCCL_BUFFSIZE=8388608"));
+}
+
+TEST_F(LuaSettings, VariablesOfNcclAreNoVariablesOfTheSession) {
+  EXPECT_THAT(error_of("NCCL_BUFFSIZE = 4096"), HasSubstr("it is called nccl.buffer_bytes"));
+  EXPECT_THAT(error_of("return NCCL_BUFFSIZE"), HasSubstr("it is called nccl.buffer_bytes"));
+  EXPECT_THAT(error_of("nccl.NCCL_BUFFSIZE = 4096"), HasSubstr("it is called nccl.buffer_bytes"));
+  EXPECT_THAT(error_of("NCCL_TIMEOUT = 1800"), HasSubstr("see comm.timeout_s"));
+  EXPECT_EQ(text_of("MY_OWN = 3 return MY_OWN"), "3");
+}
+
 TEST_F(LuaSettings, CommReportIsATableThatPrints) {
   EXPECT_EQ(text_of("return comm.report()[1].mean_ms"), "0.5");
   EXPECT_THAT(text_of("comm.report()"),

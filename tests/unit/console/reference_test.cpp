@@ -81,6 +81,11 @@ TEST(Help, KnowsEveryTopic) {
     EXPECT_THAT(help_text(schema, settings, topic.name), HasSubstr(topic.help));
   }
   EXPECT_THAT(help_text(schema, settings, "log.every"), HasSubstr("log.every = 50 steps"));
+  for (const char* name : {"NCCL_BUFFSIZE", "nccl.buffsize"})
+    EXPECT_THAT(help_text(schema, settings, name),
+                AllOf(HasSubstr("nccl.buffer_bytes = 0 bytes"),
+                      HasSubstr("applies at the next start · NCCL's NCCL_BUFFSIZE")));
+  EXPECT_THAT(help_text(schema, settings, "NCCL_TIMEOUT"), HasSubstr("comm.timeout_s"));
   EXPECT_THAT(help_text(schema, settings, "log.evry"), HasSubstr("did you mean log.every?"));
 }
 

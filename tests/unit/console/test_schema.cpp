@@ -44,25 +44,31 @@ Schema small_schema() {
   const Range steps{0, 1e6, false};
   const Range positive{0, kInfinity, true};
   Schema schema;
-  schema.settings = {setting("run.time_limit", Type::number, 0.0, "s", {0, kInfinity, false}),
-                     setting("model.width", Type::integer, std::int64_t{128}, "", positive),
-                     setting("train.steps", Type::integer, std::int64_t{2000}, "steps", positive),
-                     setting("train.clip_norm", Type::number, 1.0, "", {0, kInfinity, false}),
-                     setting("sched.kind", Type::choice, std::string("cosine"), "", any),
-                     setting("sched.base_lr", Type::number, 3e-4, "", positive),
-                     setting("optim.lr_scale", Type::number, 1.0, "", positive),
-                     setting("optim.weight_decay", Type::number, 0.1, "", {0, 1, false}),
-                     setting("optim.betas", Type::numbers, std::vector<double>{0.9, 0.95}, "", {0, 1, false}),
-                     setting("optim.lr", Type::number, 3e-4, "", positive),
-                     setting("eval.every", Type::integer, std::int64_t{200}, "steps", steps),
-                     setting("eval.batches", Type::integer, std::int64_t{0}, "", steps),
-                     setting("ckpt.every", Type::integer, std::int64_t{500}, "steps", steps),
-                     setting("log.every", Type::integer, std::int64_t{50}, "steps", steps)};
+  schema.settings = {
+      setting("run.time_limit", Type::number, 0.0, "s", {0, kInfinity, false}),
+      setting("model.width", Type::integer, std::int64_t{128}, "", positive),
+      setting("train.steps", Type::integer, std::int64_t{2000}, "steps", positive),
+      setting("train.clip_norm", Type::number, 1.0, "", {0, kInfinity, false}),
+      setting("sched.kind", Type::choice, std::string("cosine"), "", any),
+      setting("sched.base_lr", Type::number, 3e-4, "", positive),
+      setting("optim.lr_scale", Type::number, 1.0, "", positive),
+      setting("optim.weight_decay", Type::number, 0.1, "", {0, 1, false}),
+      setting("optim.betas", Type::numbers, std::vector<double>{0.9, 0.95}, "", {0, 1, false}),
+      setting("optim.lr", Type::number, 3e-4, "", positive),
+      setting("eval.every", Type::integer, std::int64_t{200}, "steps", steps),
+      setting("eval.batches", Type::integer, std::int64_t{0}, "", steps),
+      setting("ckpt.every", Type::integer, std::int64_t{500}, "steps", steps),
+      setting("nccl.buffer_bytes", Type::integer, std::int64_t{0}, "bytes", {0, 1 << 30, false}),
+      setting("nccl.socket_interface", Type::string, std::string(), "", any),
+      setting("log.every", Type::integer, std::int64_t{50}, "steps", steps)};
   for (auto& spec : schema.settings) {
     if (spec.name == "model.width") spec.applies = Applies::fixed;
     if (spec.name == "optim.lr") spec.knobs = {"sched.base_lr", "optim.lr_scale"};
     if (spec.name == "sched.kind") spec.choices = {"cosine", "linear", "constant"};
     if (spec.name == "sched.base_lr") spec.aliases = {"train.lr"};
+    if (spec.name == "nccl.buffer_bytes") spec.variable = "NCCL_BUFFSIZE";
+    if (spec.name == "nccl.socket_interface") spec.variable = "NCCL_SOCKET_IFNAME";
+    if (spec.name.starts_with("nccl.")) spec.applies = Applies::restart;
     if (spec.name == "log.every") spec.role = Role::operate;
   }
   ParamSpec batches = param("batches", Type::integer);
@@ -75,6 +81,7 @@ Schema small_schema() {
       action("run.store", {param("name", Type::string), param("value", Type::string)}, Role::operate),
       action("run.stop", {param("reason", Type::string), param("error", Type::string)}, Role::admin)};
   schema.constraints = {{Constraint::Kind::at_most, "eval.batches", "train.steps", "there are no more"}};
+  schema.hints = {{"NCCL_TIMEOUT", "is no variable that NCCL reads; see comm.timeout_s", true}};
   return schema;
 }
 

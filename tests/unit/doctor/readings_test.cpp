@@ -99,13 +99,21 @@ TEST_F(ReadingsTest, TheDefaultRouteWithTheLowestMetric) {
   write("sys/class/net/eth0/speed", "100000\n");
   write("sys/class/infiniband/mlx5_1/node_type", "1: CA\n");
   write("sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
+  for (const auto& [port, link, state] : {std::tuple("mlx5_0/ports/1", "Ethernet\n", "4: ACTIVE\n"),
+                                          {"mlx5_1/ports/1", "InfiniBand\n", "1: DOWN\n"},
+                                          {"mlx5_1/ports/2", "InfiniBand\n", "4: ACTIVE\n"},
+                                          {"mlx5_2/ports/1", "InfiniBand\n", "1: DOWN\n"}}) {
+    write(std::string("sys/class/infiniband/") + port + "/link_layer", link);
+    write(std::string("sys/class/infiniband/") + port + "/state", state);
+  }
   const auto network = read_network(root());
   ASSERT_TRUE(network.interface);
   EXPECT_EQ(network.interface->name, "eth0");
   EXPECT_EQ(network.interface->state, "up");
   EXPECT_EQ(network.interface->mtu, 9000);
   EXPECT_EQ(network.interface->mbit_per_s, 100000);
-  EXPECT_THAT(network.infiniband, ElementsAre("mlx5_0", "mlx5_1"));
+  EXPECT_THAT(network.infiniband, ElementsAre("mlx5_0", "mlx5_1", "mlx5_2"));
+  EXPECT_THAT(network.active_infiniband, ElementsAre("mlx5_1"));
 }
 
 TEST_F(ReadingsTest, WithoutADefaultRouteTheFirstOtherOne) {

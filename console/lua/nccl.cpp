@@ -1,0 +1,79 @@
+#include "console/client/render.h"
+#include "console/lua/api.h"
+#include "console/lua/bind.h"
+#include "console/lua/convert.h"
+#include "console/lua/listing.h"
+#include "console/lua/session.h"
+#include "console/network/preset.h"
+#include "protocol/variables.h"
+
+// nccl.preset("ethernet"), nccl.show(): what NCCL's settings have besides fields.
+
+namespace footplate::lua {
+namespace {
+
+/// Somebody has set it: in this chunk, or anywhere before.
+bool is_set(Session& session, const std::string& name) {
+  return session.settings().source(name) != "default" ||
+         session.stage().value(name) != session.settings().value(name);
+}
+
+std::string when_text(Applies applies) {
+  switch (applies) {
+    case Applies::restart:
+      return "next start";
+    case Applies::comm:
+      return "new communicators";
+    case Applies::step:
+      return "next step";
+    case Applies::fixed:
+    case Applies::now:
+      break;
+  }
+  return std::string(to_string(applies));
+}
+
+}  // namespace
+
+int nccl_preset(lua_State* state) {
+  Session& session = session_of(state);
+  auto preset = footplate::nccl_preset(string_argument(state, 1), read_network("/"),
+                                       [&](const std::string& name) { return is_set(session, name); });
+  if (!preset) throw ScriptError(preset.error());
+  Json changes = Json::object();
+  std::string text;
+  for (const auto& change : preset->changes) {
+    if (auto staged = session.stage().assign(change.name, change.value); !staged)
+      throw ScriptError(staged.error());
+    changes[change.name] = change.value;
+    text += change.name + " = " + to_text(session.stage().value(change.name)) + "\n";
+  }
+  for (const auto& line : preset->said) text += line + "\n";
+  push_listing(state, changes, without_newline(std::move(text)));
+  return 1;
+}
+
+int nccl_show(lua_State* state) {
+  Session& session = session_of(state);
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines{
+      {"setting", "value", "from", "takes effect", "NCCL's variable"}};
+  for (const auto& spec : session.schema().settings) {
+    if (!spec.name.starts_with("nccl.")) continue;
+    const Value& value = session.stage().value(spec.name);
+    const std::string& source = session.settings().source(spec.name);
+    const std::string when = when_text(spec.applies);
+    const std::string text = variable_text(spec, value).value_or("");
+    const std::string variable = text.empty() ? spec.variable : spec.variable + "=" + text;
+    rows.push_back({{"name", spec.name},
+                    {"value", to_json(value)},
+                    {"source", source},
+                    {"applies", to_string(spec.applies)},
+                    {"variable", variable}});
+    lines.push_back({spec.name, to_text(value), source, when, variable});
+  }
+  push_listing(state, rows, without_newline(table(lines)));
+  return 1;
+}
+
+}  // namespace footplate::lua

@@ -1,0 +1,58 @@
+#include "runtime/cuda/bounded_thread.h"
+
+#include <mutex>
+#include <utility>
+
+#include "runtime/threads/condition.h"
+
+namespace footplate {
+
+struct BoundedThread::Shared {
+  std::mutex mutex;
+  Condition changed;
+  std::function<void()> call;  ///< what is to run; empty: nothing
+  bool running = false;
+  bool ended = false;
+};
+
+BoundedThread::BoundedThread(const char* name)
+    : shared_(std::make_shared<Shared>()), thread_(name, [shared = shared_] { serve(shared); }) {}
+
+BoundedThread::~BoundedThread() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->ended = true;
+  }
+  shared_->changed.notify_all();
+  if (stuck_)
+    thread_.detach();  // all it touches is shared
+  else
+    thread_.join();
+}
+
+void BoundedThread::serve(const std::shared_ptr<Shared>& shared) {
+  std::unique_lock lock(shared->mutex);
+  for (;;) {
+    shared->changed.wait(lock, [&] { return shared->ended || shared->call; });
+    if (!shared->call) return;
+    auto call = std::exchange(shared->call, nullptr);
+    lock.unlock();
+    call();
+    call = nullptr;  // what it holds goes before anybody is told
+    lock.lock();
+    shared->running = false;
+    shared->changed.notify_all();
+  }
+}
+
+bool BoundedThread::run(std::function<void()> call, SteadyClock::time_point until) {
+  if (stuck_) return false;
+  std::unique_lock lock(shared_->mutex);
+  shared_->call = std::move(call);
+  shared_->running = true;
+  shared_->changed.notify_all();
+  stuck_ = !shared_->changed.wait_until(lock, until, [&] { return !shared_->running; });
+  return !stuck_;
+}
+
+}  // namespace footplate

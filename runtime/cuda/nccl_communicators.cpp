@@ -1,0 +1,237 @@
+#include "runtime/cuda/nccl_communicators.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace footplate {
+namespace {
+
+using nccl_abi::kInProgress;
+using nccl_abi::kSuccess;
+
+/// How long between two looks at a call that isn't done; NCCL has nothing to wait for.
+constexpr std::chrono::milliseconds kPatience{1};
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return shortest(static_cast<double>(time.count()) / 1000) + " s";
+}
+
+}  // namespace
+
+nccl_abi::Config nccl_config(const Settings& settings) {
+  nccl_abi::Config config;
+  config.blocking = 0;
+  config.name = "footplate";
+  const auto set = [&](int& field, const char* name, std::int64_t automatic) {
+    if (const std::int64_t value = settings.integer(name); value != automatic)
+      field = static_cast<int>(value);
+  };
+  set(config.min_ctas, "nccl.min_ctas", 0);
+  set(config.max_ctas, "nccl.max_ctas", 0);
+  set(config.cga_cluster_size, "nccl.cga_cluster_size", -1);
+  set(config.traffic_class, "nccl.ib_traffic_class", -1);
+  return config;
+}
+
+NcclCommunicators::NcclCommunicators(const NcclLibrary& library, Bounds bounds)
+    : library_(library), bounds_(bounds), helper_("nccl"), watcher_("nccl-errors", [this] { watch(); }) {}
+
+NcclCommunicators::~NcclCommunicators() {
+  static_cast<void>(abort());
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  watcher_.join();
+}
+
+/// Runs on the helper. What it writes to is shared with it: it may end when nobody waits any more.
+Result<NcclCommunicators::Status> NcclCommunicators::bounded(const char* what,
+                                                             std::chrono::milliseconds bound,
+                                                             std::function<Status()> call) {
+  if (helper_.stuck())
+    return fail(ErrorKind::failed,
+                std::string("NCCL: ") + what +
+                    " isn't tried: an earlier call has never returned, this rank has to end");
+  const auto status = std::make_shared<Status>(nccl_abi::kInternalError);
+  const bool returned =
+      helper_.run([status, call = std::move(call)] { *status = call(); }, SteadyClock::now() + bound);
+  if (!returned)
+    return fail(ErrorKind::timed_out, std::string("NCCL: ") + what + " hasn't returned within " +
+                                          seconds_text(bound) + "; this rank has to end");
+  return *status;
+}
+
+Error NcclCommunicators::nccl_error(const std::string& what, Status status, Comm comm) const {
+  const char* kind = library_.get_error_string(status);
+  const char* last = library_.get_last_error(comm);
+  std::string text = "NCCL: " + what + " failed: " + (kind != nullptr ? kind : std::to_string(status));
+  if (last != nullptr && *last != '\0') text += " (" + excerpt(last) + ")";
+  return {ErrorKind::failed, text + "; nccl.debug = \"info\" logs more at the next start"};
+}
+
+Result<nccl_abi::UniqueId> NcclCommunicators::new_id() const {
+  nccl_abi::UniqueId id{};
+  if (const Status status = library_.get_unique_id(&id); status != kSuccess)
+    return tl::unexpected(nccl_error("a new id", status, nullptr));
+  return id;
+}
+
+Result<void> NcclCommunicators::connect(const std::vector<Group>& groups, const nccl_abi::Config& config) {
+  if (connected()) return fail(ErrorKind::failed, "NCCL: connect() while connected: abort() comes first");
+  const auto until = SteadyClock::now() + bounds_.connect;
+  struct Making {
+    std::vector<Group> groups;
+    std::vector<Comm> comms;
+    nccl_abi::Config config;
+  };
+  const auto making = std::make_shared<Making>(Making{groups, std::vector<Comm>(groups.size()), config});
+  making->config.blocking = 0;  // else it couldn't be given up
+  auto status = bounded("making communicators", bounds_.connect, [making, library = library_] {
+    Status result = library.group_start();
+    for (std::size_t i = 0; i < making->groups.size() && (result == kSuccess || result == kInProgress); ++i) {
+      const Group& group = making->groups[i];
+      result =
+          library.init_rank_config(&making->comms[i], group.ranks, group.id, group.rank, &making->config);
+    }
+    const Status closed = library.group_end();  // also after a failure: the group is the thread's
+    return result == kSuccess || result == kInProgress ? closed : result;
+  });
+  if (!status) return tl::unexpected(status.error());
+  names_.clear();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (making->comms[i] == nullptr) continue;  // it was never begun
+    comms_.push_back(making->comms[i]);
+    names_.push_back(groups[i].name);
+  }
+  Result<void> made;
+  if (*status != kSuccess && *status != kInProgress)
+    made = tl::unexpected(nccl_error("making communicators", *status, nullptr));
+  else
+    made = await(comms_, "making communicators", until);
+  if (!made) {
+    static_cast<void>(abort());  // the first error counts
+    return made;
+  }
+  ++generation_;
+  {
+    const std::lock_guard lock(mutex_);
+    watched_ = comms_;
+    error_ = std::nullopt;
+  }
+  changed_.notify_all();
+  return {};
+}
+
+/// Until none of them has anything in progress. Asking returns at once, so that no helper is needed.
+Result<void> NcclCommunicators::await(const std::vector<Comm>& comms, const char* what,
+                                      SteadyClock::time_point until) {
+  for (std::size_t i = 0; i < comms.size(); ++i)
+    for (;;) {
+      Status state = kInProgress;
+      const Status asked = library_.get_async_error(comms[i], &state);
+      if (asked != kSuccess) state = asked;
+      if (state == kSuccess) break;
+      if (state != kInProgress)
+        return tl::unexpected(nccl_error(std::string(what) + " (" + names_[i] + ")", state, comms[i]));
+      if (SteadyClock::now() >= until)
+        return fail(ErrorKind::timed_out,
+                    std::string("NCCL: ") + what + " (" + names_[i] +
+                        ") took too long: another rank hasn't come, or the network between them fails; "
+                        "footplate status tells where each rank is");
+      sleep_for(kPatience);
+    }
+  return {};
+}
+
+Result<void> NcclCommunicators::abort() {
+  return end("abort", /*in_order=*/false);
+}
+
+Result<void> NcclCommunicators::finish() {
+  if (!connected()) return {};
+  auto finalized = bounded("finalize", bounds_.abort, [comms = comms_, library = library_] {
+    for (const Comm comm : comms)
+      if (const Status status = library.finalize(comm); status != kSuccess && status != kInProgress)
+        return status;
+    return kSuccess;
+  });
+  if (!finalized) return tl::unexpected(finalized.error());
+  if (*finalized != kSuccess || !await(comms_, "finalize", SteadyClock::now() + bounds_.abort))
+    return abort();
+  return end("destroy", /*in_order=*/true);
+}
+
+Result<void> NcclCommunicators::end(const char* what, bool in_order) {
+  const auto comms = std::exchange(comms_, {});
+  {
+    const std::lock_guard lock(mutex_);  // nobody asks a communicator that is being freed
+    watched_.clear();
+  }
+  if (comms.empty()) return {};
+  const auto status = bounded(what, bounds_.abort, [comms, in_order, library = library_] {
+    Status first = library.group_start();
+    for (const Comm comm : comms) {
+      const Status status = in_order ? library.destroy(comm) : library.abort(comm);
+      if (first == kSuccess && status != kInProgress) first = status;
+    }
+    const Status closed = library.group_end();
+    return first == kSuccess ? closed : first;
+  });
+  if (!status) return tl::unexpected(status.error());
+  if (*status != kSuccess && *status != kInProgress)
+    return tl::unexpected(nccl_error(what, *status, nullptr));
+  return {};
+}
+
+Result<void> NcclCommunicators::rebuild(const std::vector<Group>& groups, const nccl_abi::Config& config) {
+  if (auto aborted = abort(); !aborted) return aborted;
+  return connect(groups, config);
+}
+
+Result<void> NcclCommunicators::all_reduce(std::span<const Reduction> reductions, nccl_abi::Stream stream) {
+  for (const Reduction& one : reductions)
+    if (one.group >= comms_.size())
+      return fail(ErrorKind::failed, "NCCL: all_reduce in group " + std::to_string(one.group) + " of " +
+                                         std::to_string(comms_.size()) + " that are connected");
+  if (reductions.empty()) return {};
+  Status status = library_.group_start();
+  for (const Reduction& one : reductions) {
+    if (status != kSuccess && status != kInProgress) break;
+    status =
+        library_.all_reduce(one.data, one.data, one.elements, one.type, one.op, comms_.at(one.group), stream);
+  }
+  const Status closed = library_.group_end();
+  if (status == kSuccess || status == kInProgress) status = closed;
+  if (status != kSuccess && status != kInProgress)
+    return tl::unexpected(nccl_error("all_reduce", status, comms_.front()));
+  if (status == kSuccess) return {};
+  return await(comms_, "all_reduce", SteadyClock::now() + bounds_.launch);
+}
+
+std::optional<Error> NcclCommunicators::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+/// The lock is held while NCCL is asked, which returns at once: abort() waits for it before it frees
+/// anything.
+void NcclCommunicators::watch() {
+  std::unique_lock lock(mutex_);
+  while (!ended_) {
+    for (std::size_t i = 0; i < watched_.size() && !error_; ++i) {
+      Status state = kSuccess;
+      const Status asked = library_.get_async_error(watched_[i], &state);
+      if (asked != kSuccess) state = asked;
+      if (state != kSuccess && state != kInProgress)
+        error_ = nccl_error("a communicator", state, watched_[i]);
+    }
+    if (watched_.empty())
+      changed_.wait(lock, [&] { return ended_ || !watched_.empty(); });
+    else
+      changed_.wait_for(lock, bounds_.look_every, [&] { return ended_; });
+  }
+}
+
+}  // namespace footplate

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "protocol/settings.h"
+#include "runtime/cuda/bounded_thread.h"
+#include "runtime/cuda/nccl_library.h"
+#include "runtime/threads/condition.h"
+
+namespace footplate {
+
+/// What a communicator is made with, from nccl.*: never blocking, so that making it can be given up. What
+/// isn't set is NCCL's choice. Names in it are of this program and live as long.
+nccl_abi::Config nccl_config(const Settings& settings);
+
+/// The NCCL communicators of one rank, of one generation at a time: made together, given up together. Needs
+/// no device itself; what is enqueued goes to the caller's streams.
+///
+/// One thread connects, launches, aborts and finishes; error() is for any thread. Calls of NCCL that may
+/// never return (it has no time limit inside) run on a helper thread with a bound. Where one is passed
+/// nothing can be done here any more: the helper is left behind, every later call fails, and the rank has to
+/// end.
+class NcclCommunicators {
+ public:
+  struct Bounds {
+    std::chrono::milliseconds connect{300'000};  ///< comm.init_timeout_s
+    std::chrono::milliseconds abort{30'000};
+    std::chrono::milliseconds launch{300'000};  ///< connections of an algorithm are made at its first use
+    std::chrono::milliseconds look_every{50};   ///< for errors
+  };
+  /// One communicator: its ranks have got `id` from one of them (new_id), by MPI.
+  struct Group {
+    std::string name;  ///< "data parallel", for messages
+    nccl_abi::UniqueId id;
+    int rank = 0;
+    int ranks = 1;
+  };
+  /// A sum, a maximum or a minimum over the ranks of a group, in place, in device memory.
+  struct Reduction {
+    std::size_t group = 0;  ///< which of the groups given to connect()
+    void* data = nullptr;
+    std::size_t elements = 0;
+    nccl_abi::DataTypeNumber type = nccl_abi::kFloat32;
+    nccl_abi::OperatorNumber op = nccl_abi::kSum;
+  };
+
+  NcclCommunicators(const NcclLibrary& library, Bounds bounds);
+  /// Aborts what is still connected, within the bound.
+  ~NcclCommunicators();
+  NcclCommunicators(const NcclCommunicators&) = delete;
+  NcclCommunicators& operator=(const NcclCommunicators&) = delete;
+
+  /// A new id, on the one rank that gives it to the others. Errors: failed, with NCCL's words.
+  Result<nccl_abi::UniqueId> new_id() const;
+
+  /// Makes a communicator for each group, all together; every rank of the groups calls it. Not while
+  /// connected. Errors: timed_out, after Bounds::connect, failed; what was made so far is aborted.
+  Result<void> connect(const std::vector<Group>& groups, const nccl_abi::Config& config);
+
+  /// Ends what is under way on every communicator and frees them, in one group: one after the other they
+  /// would wait for each other's streams. Graphs that hold them have to be destroyed before: NCCL waits for
+  /// that without a limit. Nothing connected: does nothing. Errors: timed_out, after Bounds::abort; end the
+  /// rank.
+  Result<void> abort();
+
+  /// abort(), then connect() with new ids.
+  Result<void> rebuild(const std::vector<Group>& groups, const nccl_abi::Config& config);
+
+  /// The orderly end, of all ranks, with nothing under way. Errors as of abort(), which it falls back on.
+  Result<void> finish();
+
+  /// Enqueues all of them on `stream` as one group: NCCL fuses what is alike. Returns once they are enqueued,
+  /// not done. Errors: failed, timed_out; then abort().
+  Result<void> all_reduce(std::span<const Reduction> reductions, nccl_abi::Stream stream);
+
+  /// The first error that NCCL has told of this generation; looked for on a thread of its own. It doesn't see
+  /// a peer that hangs: that is the watchdog's. Any thread.
+  std::optional<Error> error() const;
+
+  bool connected() const { return !comms_.empty(); }
+  std::uint32_t generation() const { return generation_; }  ///< one more with each connect()
+  /// Whether a call has never come back.
+  bool stuck() const { return helper_.stuck(); }
+
+ private:
+  using Comm = NcclLibrary::Comm;
+  using Status = nccl_abi::Status;
+  struct Call;
+
+  Result<Status> bounded(const char* what, std::chrono::milliseconds bound, std::function<Status()> call);
+  Result<void> await(const std::vector<Comm>& comms, const char* what, SteadyClock::time_point until);
+  Error nccl_error(const std::string& what, Status status, Comm comm) const;
+  Result<void> end(const char* what, bool in_order);
+  void watch();
+
+  const NcclLibrary library_;
+  const Bounds bounds_;
+  std::vector<std::string> names_;  ///< of comms_
+  std::vector<Comm> comms_;
+  std::uint32_t generation_ = 0;
+  BoundedThread helper_;
+
+  mutable std::mutex mutex_;
+  Condition changed_;
+  std::vector<Comm> watched_;  ///< guarded by mutex_; so is what follows
+  std::optional<Error> error_;
+  bool ended_ = false;
+  Thread watcher_;  ///< last: it uses the members above
+};
+
+}  // namespace footplate

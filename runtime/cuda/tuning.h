@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/result.h"
+#include "runtime/cuda/plugin_abi.h"
+
+namespace footplate {
+
+/// A collective that NCCL asks about; its numbers are NCCL's.
+enum class Collective { broadcast, reduce, all_gather, reduce_scatter, all_reduce };
+enum class Algorithm { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
+enum class WireProtocol { ll, ll128, simple };
+
+std::string_view to_string(Collective collective);
+std::string_view to_string(Algorithm algorithm);
+std::string_view to_string(WireProtocol protocol);
+/// Errors (usage): no such one, with those there are and the nearest.
+Result<Collective> collective_from_string(std::string_view text);
+Result<Algorithm> algorithm_from_string(std::string_view text);
+Result<WireProtocol> protocol_from_string(std::string_view text);
+
+/// How collectives of one kind and of `min_bytes` to `max_bytes` are done. NCCL counts what it does together:
+/// of operations in one group that are alike, the sum.
+struct TuningRule {
+  Collective collective = Collective::all_reduce;
+  std::size_t min_bytes = 0;
+  std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< inclusive
+  std::optional<Algorithm> algorithm;                               ///< none: the best one
+  std::optional<WireProtocol> protocol;                             ///< none: the best one
+  int channels = 0;  ///< at most so many, fewer than the communicator has; 0: NCCL's choice
+};
+
+/// "all_reduce 0 to 1048576 bytes: tree, ll128, 4 channels".
+std::string to_string(const TuningRule& rule);
+
+/// Rules of a run as one of its ranks knows them, and what came of them. The first rule that fits counts.
+///
+/// All ranks have to decide alike, or they hang: NCCL doesn't compare. So a table is prepared beside training
+/// (propose), switched at a step that all have agreed on, while no group is open and none is being launched
+/// (switch_to), and what was decided is summed up (TunerDigest) for comparing.
+class Tuning {
+ public:
+  static constexpr std::size_t kMostRules = 32;
+  static constexpr int kMostChannels = 64;  ///< of NCCL
+
+  /// Checks `rules` and keeps them beside those in force, as `version`. Errors (usage): too many, a range
+  /// upside down, channels without an algorithm that goes with them, more than `most_channels`; (refused)
+  /// the rules that were in force before are still being read: try again. Control thread.
+  Result<void> propose(std::uint32_t version, const std::vector<TuningRule>& rules);
+
+  /// From here on the proposed rules count. False: `version` isn't what is proposed. The thread that launches
+  /// collectives, between two of them.
+  bool switch_to(std::uint32_t version);
+
+  /// How many channels (blocks) the communicators of this run have at least: NCCL takes more than a
+  /// communicator has without a check. 0, the default: unknown, no rule may name channels.
+  void set_most_channels(int channels) { most_channels_ = channels; }
+
+  std::uint32_t version() const;
+  std::vector<TuningRule> rules() const;  ///< in force. Control thread.
+
+  /// What NCCL is told.
+  struct Decision {
+    int algorithm = -1;  ///< the cell that has the least cost then; -1: none can be had
+    int protocol = -1;
+    int channels = 0;  ///< 0: NCCL's choice
+    bool by_rule = false;
+    std::uint32_t version = 0;
+  };
+  /// Changes `costs` (algorithms x protocols, -1 where NCCL can't) so that the cell of the rule that fits is
+  /// the cheapest. Where none of the wanted cells can be had nothing is changed. Any thread; never waits.
+  Decision decide(int function, std::size_t bytes, float* costs, int algorithms, int protocols);
+
+ private:
+  struct Table {
+    std::uint32_t version = 0;
+    std::size_t count = 0;
+    std::array<TuningRule, kMostRules> rules;
+    std::atomic<int> readers = 0;
+  };
+  Table& enter();  ///< the table in force, held against propose()
+  static const TuningRule* fitting(const Table& table, int function, std::size_t bytes);
+
+  std::array<Table, 2> tables_;
+  std::atomic<int> active_ = 0;
+  std::atomic<bool> proposed_ = false;
+  int most_channels_ = 0;
+};
+
+/// What the tuner of one communicator has decided so far. Equal on all ranks that have launched the same
+/// collectives with the same rules; compare it while none is being launched.
+struct TunerDigest {
+  std::uint32_t version = 0;      ///< of the rules, at the last decision
+  std::uint64_t collectives = 0;  ///< decided
+  std::uint64_t hash = 0;
+  bool operator==(const TunerDigest&) const = default;
+};
+
+}  // namespace footplate

@@ -1,0 +1,99 @@
+// Settings for the next start that were changed live: the next start has them.
+#include "console/launch/kept_settings.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "console/client/json_file.h"
+#include "runtime/control/schema_table.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KeptSettingsTest : public testing::Test {
+ protected:
+  KeptSettingsTest() {
+    std::string name = (fs::temp_directory_path() / "fp-kept-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    configured_.set("nccl.ib_timeout", std::int64_t{18}, "configs/x.lua:3");
+  }
+  ~KeptSettingsTest() override { fs::remove_all(folder_); }
+
+  void start(int number, std::uint64_t journal, const Json& given = Json::object()) {
+    const std::string time = "T" + std::to_string(number);
+    append("starts.jsonl",
+           Json({{"start", number}, {"time", time}, {"step", 0}, {"journal", journal}, {"given", given}})
+               .dump());
+    append("journal.lua", "-- start \"" + time + "\" of run t");
+  }
+  void order(std::uint64_t id, const std::string& body) {
+    append("journal.lua", "-- order " + std::to_string(id) + " · ann · s1 · now\nat(" +
+                              std::to_string(10 * id) + ", " + body + ")");
+  }
+  void append(const std::string& name, const std::string& line) {
+    std::ofstream(folder_ / name, std::ios::app) << line << "\n";
+  }
+  Settings kept(int start, const std::string& resume = "auto") {
+    const auto settings = with_kept_settings(configured_, schema_, folder_, start, resume);
+    EXPECT_TRUE(settings) << settings.error().message;
+    return *settings;
+  }
+
+  fs::path folder_;
+  const Schema schema_ = runtime_schema();
+  Settings configured_ = Settings::defaults(schema_);
+};
+
+TEST_F(KeptSettingsTest, TheLastChangeOfTheJournal) {
+  start(1, 0);
+  order(1, "{ nccl = { ib_timeout = 20 }, log = { every = 5 } }");
+  order(2, "{ nccl = { ib_timeout = 22 } }");
+  EXPECT_EQ(kept(2).integer("nccl.ib_timeout"), 22);
+  EXPECT_EQ(kept(2).source("nccl.ib_timeout"), "order 2");
+  EXPECT_EQ(kept(2).integer("log.every"), 10) << "that one the ranks apply at its step";
+  EXPECT_EQ(kept(1).integer("nccl.ib_timeout"), 18) << "a first start has no journal";
+}
+
+TEST_F(KeptSettingsTest, AlsoOneThatACrashUndid) {
+  start(1, 0);
+  order(1, "{ nccl = { ib_timeout = 20 } }");
+  order(2, "{ nccl = { ib_timeout = 22 } }");
+  start(2, 1);  // its checkpoint holds order 1
+  EXPECT_EQ(kept(3).integer("nccl.ib_timeout"), 22);
+}
+
+TEST_F(KeptSettingsTest, NotWhereThisStartOrTheEnvironmentSaysOtherwise) {
+  start(1, 0);
+  order(1, "{ nccl = { ib_timeout = 20, ib_retries = 3 } }");
+  configured_.set("nccl.ib_timeout", std::int64_t{18}, "command line");
+  configured_.set("nccl.ib_retries", std::int64_t{6}, "environment");
+  EXPECT_EQ(kept(2).integer("nccl.ib_timeout"), 18);
+  EXPECT_EQ(kept(2).integer("nccl.ib_retries"), 6);
+}
+
+TEST_F(KeptSettingsTest, WhatALaterStartWasGivenEndsWhatWasChangedBefore) {
+  start(1, 0);
+  order(1, "{ nccl = { ib_timeout = 20 } }");
+  start(2, 1, {{"nccl.ib_timeout", 19}});
+  configured_.set("nccl.ib_timeout", std::int64_t{19}, "command line of start 2");
+  EXPECT_EQ(kept(3).integer("nccl.ib_timeout"), 19);
+  EXPECT_EQ(kept(3).source("nccl.ib_timeout"), "command line of start 2");
+}
+
+TEST_F(KeptSettingsTest, OfTheCheckpointThatARunBeginsFrom) {
+  Settings saved = Settings::defaults(schema_);
+  saved.set("nccl.ib_timeout", std::int64_t{21}, "order 7 (ann)");
+  saved.set("nccl.ib_retries", std::int64_t{3}, "configs/old.lua:1");
+  ASSERT_TRUE(write_json_file(folder_ / "manifest.json", {{"settings", saved.to_json()}}));
+  const Settings settings = kept(1, folder_);
+  EXPECT_EQ(settings.integer("nccl.ib_timeout"), 21);
+  EXPECT_EQ(settings.source("nccl.ib_timeout"), "order 7 (ann)");
+  EXPECT_EQ(settings.integer("nccl.ib_retries"), 0) << "an old config's";
+}
+
+}  // namespace
+}  // namespace footplate

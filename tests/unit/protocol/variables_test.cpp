@@ -1,0 +1,168 @@
+// Settings that stand for environment variables of a library, with the real ones: NCCL's.
+#include "protocol/variables.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "fixture.h"
+#include "runtime/control/schema_table.h"
+
+namespace footplate {
+namespace {
+
+using test::message;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class VariablesTest : public testing::Test {
+ protected:
+  std::vector<std::string> take(const Environment& environment) {
+    return take_environment(schema_, environment, settings_);
+  }
+  void set(const char* name, const Json& value, const char* source = "configs/x.lua:3") {
+    const auto checked = schema_.check(name, value);
+    ASSERT_TRUE(checked) << message(checked);
+    settings_.set(name, *checked, source);
+  }
+  /// NAME=VALUE of what a rank sets.
+  std::vector<std::string> to_set(const Environment& environment = {}) {
+    std::vector<std::string> list;
+    for (const auto& variable : variables_to_set(schema_, settings_, environment))
+      list.push_back(variable.name + "=" + variable.text);
+    return list;
+  }
+
+  const Schema schema_ = runtime_schema();
+  Settings settings_ = Settings::defaults(schema_);
+};
+
+TEST_F(VariablesTest, DefaultsSetNothing) {
+  EXPECT_THAT(to_set(), IsEmpty());
+}
+
+TEST_F(VariablesTest, EverySettingOfNcclHasAVariableOfItsOwnThatReadsBack) {
+  std::set<std::string> variables;
+  int count = 0;
+  for (const auto& spec : schema_.settings) {
+    EXPECT_EQ(spec.variable.empty(), !spec.name.starts_with("nccl.")) << spec.name;
+    if (spec.variable.empty()) continue;
+    ++count;
+    EXPECT_TRUE(spec.variable.starts_with("NCCL_")) << spec.name;
+    EXPECT_TRUE(variables.insert(spec.variable).second) << spec.variable << " twice";
+    EXPECT_EQ(spec.applies, Applies::restart) << spec.name;
+    EXPECT_EQ(schema_.setting_of_variable(spec.variable), &spec);
+    std::vector<Value> values;
+    for (const auto& choice : spec.choices) values.emplace_back(choice);
+    if (spec.type == Type::integer) values.emplace_back(static_cast<std::int64_t>(spec.range.max));
+    if (spec.type == Type::string) values.emplace_back(std::string("=eth0,eth1"));
+    for (const Value& value : values) {
+      const auto text = variable_text(spec, value);
+      EXPECT_EQ(text.has_value(), value != spec.default_value) << spec.name;
+      if (!text) continue;
+      const auto back = value_of_variable(schema_, spec, *text);
+      EXPECT_TRUE(back && *back == value) << spec.name << " " << *text << " " << message(back);
+    }
+  }
+  EXPECT_GE(count, 20);
+}
+
+TEST_F(VariablesTest, ValuesAreWrittenAsNcclReadsThem) {
+  set("nccl.buffer_bytes", "8MiB");
+  set("nccl.p2p", "off");
+  set("nccl.p2p_level", "phb");
+  set("nccl.nvls", "off");
+  set("nccl.cga_cluster_size", 0);
+  set("nccl.socket_interface", "=eth0");
+  set("nccl.proto", "no_ll128");
+  EXPECT_THAT(to_set(), ElementsAre("NCCL_PROTO=^LL128", "NCCL_CGA_CLUSTER_SIZE=0", "NCCL_BUFFSIZE=8388608",
+                                    "NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=PHB", "NCCL_NVLS_ENABLE=0",
+                                    "NCCL_SOCKET_IFNAME==eth0"));
+}
+
+TEST_F(VariablesTest, AnAlgorithmForAllReducesLeavesTheOthersTheirs) {
+  set("nccl.algo", "tree");
+  EXPECT_THAT(to_set(), ElementsAre("NCCL_ALGO=Tree,Ring,CollNetDirect,CollNetChain,NVLS,NVLSTree,PAT;"
+                                    "allreduce:Tree"));
+}
+
+TEST_F(VariablesTest, TheEnvironmentCountsForMoreAndSaysSo) {
+  set("nccl.buffer_bytes", 1 << 20);
+  EXPECT_THAT(take({{"NCCL_BUFFSIZE", "4194304"}, {"NCCL_IB_TIMEOUT", "22"}, {"NCCL_DEBUG", "info"}}),
+              ElementsAre("NCCL_BUFFSIZE=4194304 in the environment overrides nccl.buffer_bytes = 1048576 "
+                          "(configs/x.lua:3); unset it to let the setting count"));
+  EXPECT_EQ(settings_.integer("nccl.buffer_bytes"), 4194304);
+  EXPECT_EQ(settings_.source("nccl.buffer_bytes"), "environment");
+  EXPECT_EQ(settings_.integer("nccl.ib_timeout"), 22);
+  EXPECT_EQ(settings_.string("nccl.debug"), "info") << "as NCCL, whatever its case";
+  EXPECT_EQ(settings_.source("nccl.p2p"), "default");
+  EXPECT_THAT(take({{"NCCL_IB_TIMEOUT", "22"}}), IsEmpty());
+  EXPECT_EQ(settings_.source("nccl.buffer_bytes"), "default") << "of an earlier start's environment";
+}
+
+TEST_F(VariablesTest, TheSameValueOverridesNothing) {
+  set("nccl.ib_timeout", 22);
+  EXPECT_THAT(take({{"NCCL_IB_TIMEOUT", "22"}}), IsEmpty());
+}
+
+TEST_F(VariablesTest, WhatASettingCantSayStaysWithNccl) {
+  set("nccl.algo", "ring");
+  EXPECT_THAT(
+      take({{"NCCL_ALGO", "Ring,Tree"}, {"NCCL_IB_TIMEOUT", "many"}}),
+      ElementsAre(HasSubstr("NCCL_ALGO=Ring,Tree in the environment overrides nccl.algo = \"ring\"")));
+  EXPECT_EQ(settings_.source("nccl.algo"), "environment, NCCL_ALGO=Ring,Tree");
+  EXPECT_EQ(settings_.string("nccl.algo"), "auto");
+  EXPECT_EQ(settings_.source("nccl.ib_timeout"), "environment, NCCL_IB_TIMEOUT=many");
+  EXPECT_THAT(to_set({{"NCCL_ALGO", "Ring,Tree"}}), IsEmpty());
+}
+
+TEST_F(VariablesTest, ARankLeavesWhatItsEnvironmentHas) {
+  set("nccl.ib_timeout", 22);
+  set("nccl.ib_retries", 5);
+  EXPECT_THAT(to_set({{"NCCL_IB_TIMEOUT", "18"}}), ElementsAre("NCCL_IB_RETRY_CNT=5"));
+  EXPECT_THAT(to_set({{"NCCL_IB_TIMEOUT", ""}}), ElementsAre("NCCL_IB_TIMEOUT=22", "NCCL_IB_RETRY_CNT=5"))
+      << "empty is as good as not there";
+}
+
+TEST_F(VariablesTest, ForeignVariablesAreSaidToDoNothing) {
+  const auto said = take({{"NCCL_TIMEOUT", "1800"}, {"TORCH_NCCL_TRACE_BUFFER_SIZE", "1"}, {"HOME", "/"}});
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_THAT(said[0], HasSubstr("NCCL_TIMEOUT=1800 in the environment does nothing here"));
+  EXPECT_THAT(said[0], HasSubstr("comm.timeout_s"));
+  EXPECT_THAT(said[1], HasSubstr("PyTorch"));
+  EXPECT_THAT(take({{"NCCL_NET_PLUGIN", "libnccl-net-x.so"}}), IsEmpty()) << "that one NCCL reads";
+}
+
+TEST_F(VariablesTest, OtherPeoplesNamesAreAnsweredWithOurs) {
+  const auto answer = [&](const char* name) { return schema_.unknown_setting(name); };
+  EXPECT_EQ(answer("NCCL_BUFFSIZE"), "unknown setting 'NCCL_BUFFSIZE'; it is called nccl.buffer_bytes");
+  EXPECT_THAT(answer("nccl.NCCL_BUFFSIZE"), HasSubstr("it is called nccl.buffer_bytes"));
+  EXPECT_THAT(answer("nccl.buffsize"), HasSubstr("it is called nccl.buffer_bytes"));
+  EXPECT_THAT(answer("NCCL_BUFSIZE"),
+              HasSubstr("did you mean NCCL_BUFFSIZE? It is called nccl.buffer_bytes"));
+  EXPECT_THAT(answer("NCCL_TIMEOUT"), HasSubstr("comm.timeout_s"));
+  EXPECT_THAT(answer("nccl.timeout"), HasSubstr("comm.timeout_s"));
+  EXPECT_THAT(answer("NCCL_BLOCKING_WAIT"), HasSubstr("not NCCL's but of PyTorch's"));
+  EXPECT_THAT(answer("TORCH_NCCL_ASYNC_ERROR_HANDLING"), HasSubstr("comm.on_loss"));
+  EXPECT_THAT(answer("TORCH_NCCL_DUMP_ON_TIMEOUT"), HasSubstr("PyTorch"));
+  for (const char* name :
+       {"NCCL_TUNER_PLUGIN", "nccl.net_plugin", "NCCL_CONF_FILE", "NCCL_TOPO_FILE", "nccl.debug_file"})
+    EXPECT_THAT(answer(name), HasSubstr("a console can't")) << name;
+  EXPECT_THAT(answer("NCCL_WORK_FIFO_BYTES"), HasSubstr("reaches NCCL as it is"));
+  EXPECT_THAT(answer("nccl.algorithm"), HasSubstr("it is called nccl.algo"));
+  EXPECT_THAT(answer("NCCL_MAX_NCHANNELS"), HasSubstr("it is called nccl.max_ctas"));
+}
+
+TEST_F(VariablesTest, ValuesAreRefusedWithWhatIsAllowed) {
+  const auto check = [&](const char* name, const Json& value) { return message(schema_.check(name, value)); };
+  EXPECT_EQ(check("nccl.ib_timeout", 23), "nccl.ib_timeout can't be 23; allowed: 0 to 22");
+  EXPECT_THAT(check("nccl.algo", "rign"), HasSubstr("did you mean 'ring'?"));
+  EXPECT_THAT(check("nccl.socket_interface", "eth0 --x"), HasSubstr("without blanks"));
+  EXPECT_THAT(check("nccl.socket_interface", "eth0\nX=1"), HasSubstr("without blanks"));
+  EXPECT_THAT(check("nccl.socket_interface", std::string(300, 'e')), HasSubstr("up to 256"));
+  EXPECT_EQ(check("nccl.socket_interface", "^docker0,lo"), "accepted");
+}
+
+}  // namespace
+}  // namespace footplate
