@@ -29,6 +29,21 @@ def test_evaluation_changes_nothing():
     assert len(set(hashes.values())) == 1, hashes
 
 
+def test_evaluation_at_random_steps_changes_nothing():
+    steps = 400
+    whole = trained(steps, "eval.every=0")[0]["state_hash"]
+    rng = random.Random(3)
+    with Run([*SMALL, f"train.steps={steps}", "eval.every=0"], ranks=2, config="kjv") as run:
+        client = run.wait_for_step(2)
+        for step in sorted(rng.sample(range(10, steps - 100), 6)):
+            wait_until(lambda: client.ask("status")["step"] >= step, 60, f"step {step}")
+            client.ask("call", action="eval.now")
+        assert run.finish(300) == 0, run.output()
+        evaluated = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "eval"]
+        assert len(evaluated) == 6 and not any(data.get("failed") for data in evaluated), evaluated
+        assert run.result()["state_hash"] == whole
+
+
 def test_overlap_changes_nothing():
     hashes = {kind: trained(30, f"comm.overlap={kind}", "comm.bucket_mb=0.02")[0]["state_hash"] for kind in ("on", "off", "auto")}
     assert len(set(hashes.values())) == 1, hashes
@@ -246,7 +261,7 @@ def test_ranks_that_differ_can_end_the_run():
 
 
 if __name__ == "__main__":
-    main([test_evaluation_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
+    main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training, test_a_hundred_failures_change_nothing,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
           test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named,

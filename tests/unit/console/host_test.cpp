@@ -12,6 +12,7 @@
 
 #include "fake_rank0.h"
 #include "test_client.h"
+#include "test_schema.h"
 
 namespace footplate::test {
 namespace {
@@ -68,7 +69,8 @@ TEST(Host, HelloAndOperations) {
   EXPECT_EQ(client.hello()["run"]["name"], "kjv-3");
   EXPECT_EQ(client.ask({{"op", "ping"}})["value"], Json::object());
   EXPECT_EQ(client.ask({{"op", "status"}})["value"]["step"], 812);
-  EXPECT_EQ(client.ask({{"op", "schema"}})["value"]["settings"].size(), 14U);
+  EXPECT_EQ(client.ask({{"op", "schema"}})["value"]["settings"].size(),
+            test::small_schema().settings.size());
   EXPECT_EQ(client.ask({{"op", "get"}, {"names", {"log.every"}}})["value"]["log.every"]["value"], 50);
   EXPECT_THAT(client.ask({{"op", "get"}, {"names", {"log.evry"}}})["error"]["message"],
               HasSubstr("did you mean log.every?"));
