@@ -69,8 +69,7 @@ TEST(Host, HelloAndOperations) {
   EXPECT_EQ(client.hello()["run"]["name"], "kjv-3");
   EXPECT_EQ(client.ask({{"op", "ping"}})["value"], Json::object());
   EXPECT_EQ(client.ask({{"op", "status"}})["value"]["step"], 812);
-  EXPECT_EQ(client.ask({{"op", "schema"}})["value"]["settings"].size(),
-            test::small_schema().settings.size());
+  EXPECT_EQ(client.ask({{"op", "schema"}})["value"]["settings"].size(), test::small_schema().settings.size());
   EXPECT_EQ(client.ask({{"op", "get"}, {"names", {"log.every"}}})["value"]["log.every"]["value"], 50);
   EXPECT_THAT(client.ask({{"op", "get"}, {"names", {"log.evry"}}})["error"]["message"],
               HasSubstr("did you mean log.every?"));
