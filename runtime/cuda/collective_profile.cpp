@@ -123,15 +123,15 @@ std::uintptr_t CollectiveProfile::start(const nccl_abi::Description& description
 std::uintptr_t CollectiveProfile::start_collective(const nccl_abi::Description& description, int ranks) {
   const auto& event = description.collective;
   Row key;
-  key.function = number_of_name<Collective>(event.function, 5);
+  key.function = number_of_name<NcclCollective>(event.function, 5);
   if (key.function < 0 || event.channels == 0) return 0;  // of another kind: send, receive
   key.algorithm = number_of_name<Algorithm>(event.algorithm, nccl_abi::kAlgorithms);
   key.protocol = number_of_name<WireProtocol>(event.protocol, nccl_abi::kProtocols);
   key.channels = event.channels;
   key.ranks = ranks;
-  const auto function = static_cast<Collective>(key.function);
+  const auto function = static_cast<NcclCollective>(key.function);
   std::uint64_t bytes = event.count * size_of_type(event.data_type);
-  if (function == Collective::all_gather || function == Collective::reduce_scatter)
+  if (function == NcclCollective::all_gather || function == NcclCollective::reduce_scatter)
     bytes *= static_cast<std::uint64_t>(ranks);  // counted by the part of one rank
   key.size_class = bytes == 0 ? 0 : static_cast<int>(std::bit_width(bytes)) - 1;
 
@@ -222,7 +222,7 @@ std::vector<CollectiveRow> CollectiveProfile::rows() const {
   });
   std::vector<CollectiveRow> result;
   for (const Row& row : copied)
-    result.push_back({name_of_number<Collective>(row.function), name_of_number<Algorithm>(row.algorithm),
+    result.push_back({name_of_number<NcclCollective>(row.function), name_of_number<Algorithm>(row.algorithm),
                       name_of_number<WireProtocol>(row.protocol), row.channels, row.ranks,
                       std::uint64_t{1} << row.size_class, row.count, row.bytes, row.total_ns, row.least_ns,
                       row.most_ns});

@@ -71,7 +71,7 @@ Tuning::Decision cheapest(const float* costs, int algorithms, int protocols, con
 
 }  // namespace
 
-std::string_view to_string(Collective collective) {
+std::string_view to_string(NcclCollective collective) {
   return kCollectives.at(static_cast<std::size_t>(collective));
 }
 std::string_view to_string(Algorithm algorithm) {
@@ -81,8 +81,8 @@ std::string_view to_string(WireProtocol protocol) {
   return kProtocolNames.at(static_cast<std::size_t>(protocol));
 }
 
-Result<Collective> collective_from_string(std::string_view text) {
-  return from<Collective>(kCollectives, "collective", text);
+Result<NcclCollective> collective_from_string(std::string_view text) {
+  return from<NcclCollective>(kCollectives, "collective", text);
 }
 Result<Algorithm> algorithm_from_string(std::string_view text) {
   return from<Algorithm>(kAlgorithmNames, "algo", text);

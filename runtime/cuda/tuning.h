@@ -15,22 +15,22 @@
 namespace footplate {
 
 /// A collective that NCCL asks about; its numbers are NCCL's.
-enum class Collective { broadcast, reduce, all_gather, reduce_scatter, all_reduce };
+enum class NcclCollective { broadcast, reduce, all_gather, reduce_scatter, all_reduce };
 enum class Algorithm { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
 enum class WireProtocol { ll, ll128, simple };
 
-std::string_view to_string(Collective collective);
+std::string_view to_string(NcclCollective collective);
 std::string_view to_string(Algorithm algorithm);
 std::string_view to_string(WireProtocol protocol);
 /// Errors (usage): no such one, with those there are and the nearest.
-Result<Collective> collective_from_string(std::string_view text);
+Result<NcclCollective> collective_from_string(std::string_view text);
 Result<Algorithm> algorithm_from_string(std::string_view text);
 Result<WireProtocol> protocol_from_string(std::string_view text);
 
 /// How collectives of one kind and of `min_bytes` to `max_bytes` are done. NCCL counts what it does together:
 /// of operations in one group that are alike, the sum.
 struct TuningRule {
-  Collective collective = Collective::all_reduce;
+  NcclCollective collective = NcclCollective::all_reduce;
   std::size_t min_bytes = 0;
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< inclusive
   std::optional<Algorithm> algorithm;                               ///< none: the best one

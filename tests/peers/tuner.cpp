@@ -57,8 +57,8 @@ std::vector<double> measure(const std::vector<TuningRule>& rules) {
 
 int run() {
   std::vector<TuningRule> rules(Tuning::kMostRules);
-  for (auto& rule : rules) rule = {Collective::all_reduce, 0, 1000, Algorithm::tree, WireProtocol::ll, 2};
-  rules.back() = {Collective::all_reduce, 0, 1 << 30, Algorithm::ring, WireProtocol::simple, 8};
+  for (auto& rule : rules) rule = {NcclCollective::all_reduce, 0, 1000, Algorithm::tree, WireProtocol::ll, 2};
+  rules.back() = {NcclCollective::all_reduce, 0, 1 << 30, Algorithm::ring, WireProtocol::simple, 8};
   auto with = measure(rules);
   auto without = measure({});
   if (with.empty() || without.empty()) return 1;

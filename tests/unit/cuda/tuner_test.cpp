@@ -60,8 +60,9 @@ class Rank {
   void* context_ = nullptr;
 };
 
-TuningRule rule(Collective collective, std::size_t min, std::size_t max, std::optional<Algorithm> algorithm,
-                std::optional<WireProtocol> protocol = {}, int channels = 0) {
+TuningRule rule(NcclCollective collective, std::size_t min, std::size_t max,
+                std::optional<Algorithm> algorithm, std::optional<WireProtocol> protocol = {},
+                int channels = 0) {
   return {collective, min, max, algorithm, protocol, channels};
 }
 
@@ -89,9 +90,9 @@ TEST(TunerTables, LeaveChunkSizesToNccl) {
 
 TEST_P(TunerTest, TheFirstRuleThatFitsIsTheCheapest) {
   Rank rank(table());
-  rank.rules(1, {rule(Collective::all_reduce, 0, 1 << 20, Algorithm::tree, WireProtocol::ll128, 4),
-                 rule(Collective::all_reduce, 0, 1 << 24, Algorithm::nvls),
-                 rule(Collective::all_gather, 0, 1 << 20, {}, WireProtocol::simple)});
+  rank.rules(1, {rule(NcclCollective::all_reduce, 0, 1 << 20, Algorithm::tree, WireProtocol::ll128, 4),
+                 rule(NcclCollective::all_reduce, 0, 1 << 24, Algorithm::nvls),
+                 rule(NcclCollective::all_gather, 0, 1 << 20, {}, WireProtocol::simple)});
   Costs costs;
   const auto ask = [&](int function, std::size_t bytes) {
     costs.cells.fill(5);
@@ -113,7 +114,7 @@ TEST_P(TunerTest, TheFirstRuleThatFitsIsTheCheapest) {
 
 TEST_P(TunerTest, WhatCantBeHadStaysSo) {
   Rank rank(table());
-  rank.rules(1, {rule(Collective::all_reduce, 0, 1000, Algorithm::tree, WireProtocol::ll128, 4)});
+  rank.rules(1, {rule(NcclCollective::all_reduce, 0, 1000, Algorithm::tree, WireProtocol::ll128, 4)});
   Costs costs;
   costs.cells.fill(5);
   costs.at(0, 1) = -1;
@@ -127,7 +128,7 @@ TEST_P(TunerTest, WithAnyRulesAndCostsNoCellIsRaisedAndOneAtMostLowered) {
     Rank rank(table(), 16);
     std::vector<TuningRule> rules(random_() % 8);
     for (TuningRule& one : rules) {
-      one.collective = static_cast<Collective>(random_() % 5);
+      one.collective = static_cast<NcclCollective>(random_() % 5);
       one.max_bytes = random_() % 2000;
       one.min_bytes = one.max_bytes / 2;
       if (random_() % 2 == 0) one.algorithm = static_cast<Algorithm>(random_() % 7);
@@ -160,7 +161,7 @@ std::vector<TuningRule> rules_of(std::uint32_t version) {
   std::mt19937_64 random(version);
   std::vector<TuningRule> rules;
   for (int i = 0; i < 6; ++i)
-    rules.push_back(rule(static_cast<Collective>(random() % 5), 0, random() % (1 << 20),
+    rules.push_back(rule(static_cast<NcclCollective>(random() % 5), 0, random() % (1 << 20),
                          random() % 2 == 0 ? Algorithm::ring : Algorithm::tree, {},
                          static_cast<int>(random() % 8)));
   return rules;
@@ -271,7 +272,7 @@ TEST(Tuning, RulesThatCouldHangAJobAreRefused) {
     const auto proposed = tuning.propose(1, {one});
     return proposed ? std::string("accepted") : proposed.error().message;
   };
-  using C = Collective;
+  using C = NcclCollective;
   EXPECT_THAT(refusal(rule(C::all_reduce, 0, 9, Algorithm::ring, {}, 1)),
               HasSubstr("before the communicators"));
   tuning.set_most_channels(8);
@@ -288,7 +289,7 @@ TEST(Tuning, RulesThatCouldHangAJobAreRefused) {
 TEST(Tuning, NamesAreThoseOfTheField) {
   EXPECT_EQ(*algorithm_from_string("nvls_tree"), Algorithm::nvls_tree);
   EXPECT_EQ(*protocol_from_string("ll128"), WireProtocol::ll128);
-  EXPECT_EQ(*collective_from_string("reduce_scatter"), Collective::reduce_scatter);
+  EXPECT_EQ(*collective_from_string("reduce_scatter"), NcclCollective::reduce_scatter);
   EXPECT_EQ(algorithm_from_string("rign").error().message,
             "algo can't be 'rign'; it is one of tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, "
             "pat; did you mean 'ring'?");
@@ -317,8 +318,8 @@ TEST(Tuning, ATableIsNeverSeenHalfWritten) {
   std::uint32_t version = 0;
   while (version < 2000 || looks < 1000) {
     ++version;
-    const std::vector<TuningRule> rules(
-        1 + version % 7, rule(Collective::all_reduce, 0, 1000, Algorithm::ring, {}, channels_of(version)));
+    const std::vector<TuningRule> rules(1 + version % 7, rule(NcclCollective::all_reduce, 0, 1000,
+                                                              Algorithm::ring, {}, channels_of(version)));
     const bool switched = !tuning.propose(version, rules) || tuning.switch_to(version);
     EXPECT_TRUE(switched);
   }
