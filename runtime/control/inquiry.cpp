@@ -17,20 +17,19 @@ double seconds(SteadyClock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-Json entry_to_json(const LedgerEntry& entry) {
-  return {
-      {"sequence", entry.sequence},
-      {"generation", entry.generation},
-      {"phase", to_string(entry.phase)},
-      {"kind", to_string(entry.kind)},
-      {"type", to_string(entry.type)},
-      {"elements", entry.elements},
-      {"variant", entry.variant},
-      {"step", entry.step},
-      {"name", entry.name},
-      {"digest", entry.digest},
-      {"running", !entry.is_finished()},
-      {"age_s", seconds(LedgerEntry::Clock::now() - (entry.is_started() ? entry.started : entry.enqueued))}};
+Json entry_to_json(const LedgerEntry& entry, LedgerEntry::Clock::time_point now) {
+  return {{"sequence", entry.sequence},
+          {"generation", entry.generation},
+          {"phase", to_string(entry.phase)},
+          {"kind", to_string(entry.kind)},
+          {"type", to_string(entry.type)},
+          {"elements", entry.elements},
+          {"variant", entry.variant},
+          {"step", entry.step},
+          {"name", entry.name},
+          {"digest", entry.digest},
+          {"running", !entry.is_finished()},
+          {"age_s", seconds(now - (entry.is_started() ? entry.started : entry.enqueued))}};
 }
 
 std::uint32_t generation_of(const Json& entry) {
@@ -50,13 +49,13 @@ std::string ranks_text(const std::vector<int>& ranks) {
 
 }  // namespace
 
-Json ledger_to_json(const Ledger& ledger) {
+Json ledger_to_json(const Ledger& ledger, LedgerEntry::Clock::time_point now) {
   Json entries = Json::array();
   const std::uint64_t last = ledger.newest();
   const auto newest = ledger.find(last);
   for (std::uint64_t sequence = last < kTold ? 1 : last - kTold + 1; newest && sequence <= last; ++sequence)
     if (const auto entry = ledger.find(sequence); entry && entry->generation == newest->generation)
-      entries.push_back(entry_to_json(*entry));
+      entries.push_back(entry_to_json(*entry, now));
   return {{"newest", last}, {"entries", std::move(entries)}};
 }
 

@@ -14,8 +14,8 @@
 namespace footplate {
 
 /// What a rank answers when it is asked for its collectives: `newest`, the last sequence launched, and
-/// `entries`, the last ones up to that, oldest first.
-Json ledger_to_json(const Ledger& ledger);
+/// `entries`, the last ones up to that, oldest first, each with its age at `now`.
+Json ledger_to_json(const Ledger& ledger, LedgerEntry::Clock::time_point now = LedgerEntry::Clock::now());
 
 /// Rank 0: the ledgers of all ranks, as they come in, and what they say about one collective that takes too
 /// long, or about ranks that called different ones.

@@ -167,7 +167,10 @@ while step < fake["steps"] and not stop["reason"]:
         print(f"step {step}" + "." * fake["pad"], flush=True)
         replace("run.json", {**json.loads((options.run_dir / "run.json").read_text()), "step": step})
         if fake["ahead"] is not None:
-            pathlib.Path(os.environ["FOOTPLATE_DOORBELL_DIR"], "step").write_bytes(struct.pack("q", step + fake["ahead"]))
+            # In place, as a rank does it: a reader never finds an empty file.
+            place = os.open(pathlib.Path(os.environ["FOOTPLATE_DOORBELL_DIR"], "step"), os.O_WRONLY | os.O_CREAT)
+            os.pwrite(place, struct.pack("q", step + fake["ahead"]), 0)
+            os.close(place)
     if fake["checkpoint_at"] is not None and step == fake["checkpoint_at"]:
         checkpoint()
     if (fake["die"] or fake["fail"]) and step == fake["die_at"] and options.start <= fake["die_starts"]:

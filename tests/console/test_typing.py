@@ -85,7 +85,8 @@ class SeveralLines(Typing):
         screen.type("  print(")
         screen.wait(lambda s: s.line() == "  print(")
         self.command(event="warn", data={"text": "something odd"})
-        screen.wait("warning: something odd")
+        # The row of the cursor is drawn last.
+        screen.wait(lambda s: "warning: something odd" in s.rows and s.line() == "  print(")
         rows = screen.rows
         at = rows.index("warning: something odd")
         self.assertRegex(rows[at + 1], r"> for i = 1, 3 do$")

@@ -56,13 +56,14 @@ class CollectiveWatchTest : public ::testing::Test {
   void overdue(std::uint64_t sequence) {
     watch_.handle(0, {{"t", "overdue"}, {"sequence", sequence}, {"limit_s", 2.0}}, now_);
   }
-  void answer(int rank) {
-    Json reply = ledger_to_json(ledgers_[static_cast<std::size_t>(rank)]);
+  void answer(int rank, LedgerEntry::Clock::time_point asked = LedgerEntry::Clock::now()) {
+    Json reply = ledger_to_json(ledgers_[static_cast<std::size_t>(rank)], asked);
     reply["t"] = "ledger";
     watch_.handle(rank, reply, now_);
   }
   void answer_all() {
-    for (int rank = 0; rank < kRanks; ++rank) answer(rank);
+    const auto asked = LedgerEntry::Clock::now();  // the same for all, however long an answer takes here
+    for (int rank = 0; rank < kRanks; ++rank) answer(rank, asked);
   }
   void beat(int rank) {
     const Ledger& ledger = ledgers_[static_cast<std::size_t>(rank)];
