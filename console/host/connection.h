@@ -1,6 +1,6 @@
 #pragma once
 
-#include "console/host/fd.h"
+#include "protocol/fd.h"
 #include "protocol/frame.h"
 
 namespace footplate::host {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "console/host/fd.h"
+#include "protocol/fd.h"
 #include "protocol/json.h"
 #include "protocol/result.h"
 

@@ -28,14 +28,17 @@ bool is_program(const fs::path& path) {
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// The mpirun that the programs were built for first: another version's would not understand them.
-Result<std::string> find_mpirun() {
+/// The mpirun that the programs were built for first, in a bundle (scripts/bundle) beside them: another
+/// version's would not understand them.
+Result<std::string> find_mpirun(const fs::path& program_folder) {
   std::string looked;
   const std::string prefix = FOOTPLATE_MPI_PREFIX;
+  const fs::path bundled = (program_folder / ".." / "mpi" / "bin" / "mpirun").lexically_normal();
   if (const char* chosen = std::getenv("FOOTPLATE_MPIRUN"); chosen != nullptr && *chosen != '\0') {
     if (is_program(chosen)) return std::string(chosen);
     return fail(ErrorKind::usage, "FOOTPLATE_MPIRUN names " + std::string(chosen) + ", which is no program");
   }
+  if (is_program(bundled)) return bundled.string();
   if (!prefix.empty()) {
     if (is_program(prefix + "/bin/mpirun")) return prefix + "/bin/mpirun";
     looked = prefix + "/bin and ";
@@ -110,7 +113,7 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
     return fail(ErrorKind::usage, "no program " + rank.string() + "; build it with: scripts/run, or ninja");
   Command command;
   if (ranks > 1 || !places.empty()) {
-    auto mpirun = find_mpirun();
+    auto mpirun = find_mpirun(program_folder);
     if (!mpirun) return tl::unexpected(mpirun.error());
     // Fault tolerance: a lost rank doesn't end the others. No binding: a rank's threads would share one core.
     // Yield: a rank that waits in MPI leaves the core to others. Not han: of a process that joined

@@ -1,5 +1,6 @@
 #include "runtime/control/console_link.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -25,7 +26,13 @@ constexpr std::chrono::milliseconds kFlushAgain{10};
 
 }  // namespace
 
-ConsoleLink::ConsoleLink(Parts parts) : parts_(std::move(parts)) {}
+ConsoleLink::ConsoleLink(Parts parts) : parts_(std::move(parts)) {
+  std::error_code error;
+  const std::filesystem::path path = parts_.run_directory / "log" / "console.log";
+  std::filesystem::create_directories(path.parent_path(), error);
+  log_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!log_) parts_.warn("the console has no log: can't open " + path.string() + ": " + std::strerror(errno));
+}
 
 void ConsoleLink::pump(Clock::time_point now) {
   if (lost_) {
@@ -50,7 +57,7 @@ ConsoleLink::Clock::time_point ConsoleLink::next_pump() const {
 void ConsoleLink::start(Clock::time_point now) {
   starts_.push_back(now);
   started_ = now;
-  auto process = ConsoleProcess::start(parts_.program, parts_.run_directory);
+  auto process = ConsoleProcess::start(parts_.program, parts_.run_directory, log_.get());
   if (!process) {
     lost_ = true;
     parts_.warn(process.error().message);

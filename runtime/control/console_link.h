@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "protocol/fd.h"
 #include "protocol/frame.h"
 #include "runtime/control/console_process.h"
 
@@ -28,6 +29,7 @@ class ConsoleLink {
     std::function<void(const std::string&)> warn;  ///< the console died, couldn't be started, …
   };
 
+  /// Opens RUN/log/console.log, for all consoles to come: later the disk may hang, or be gone.
   explicit ConsoleLink(Parts parts);
 
   /// Reads, writes, and starts a console where there is none and one is due.
@@ -55,6 +57,7 @@ class ConsoleLink {
   void lose(const std::string& why);
 
   Parts parts_;
+  Fd log_;
   std::unique_ptr<ConsoleProcess> process_;
   std::optional<LineReader> reader_;
   std::optional<LineWriter> writer_;

@@ -46,12 +46,15 @@ struct SpawnOptions {
 /// group would end it: hence closefrom and a process group of its own. Not a session: Linux may schedule by
 /// sessions (autogroups), and a small one beside ranks that keep every core busy has waited for seconds; in
 /// theirs, a thread that wakes is served at once, and the idle priority of a busy chunk counts against them.
-void describe_child(SpawnOptions& options, int socket, const std::string& log) {
+void describe_child(SpawnOptions& options, int socket, int log) {
   auto* actions = &options.actions;
+  if (log >= 0)  // first: it may have the number that the socket gets
+    posix_spawn_file_actions_adddup2(actions, log, STDERR_FILENO);
+  else
+    posix_spawn_file_actions_addopen(actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(actions, socket, kConsoleFd);
   posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_addclosefrom_np(actions, kConsoleFd + 1);
 
   sigset_t signals;
@@ -75,10 +78,8 @@ std::vector<char*> environment_with(std::string& mark) {
 }  // namespace
 
 Result<std::unique_ptr<ConsoleProcess>> ConsoleProcess::start(const std::filesystem::path& program,
-                                                              const std::filesystem::path& run_directory) {
-  std::error_code ignored;  // a missing log folder shows as an error of posix_spawn
-  std::filesystem::create_directories(run_directory / "log", ignored);
-  const std::string log = run_directory / "log" / "console.log";
+                                                              const std::filesystem::path& run_directory,
+                                                              int log) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return fail(ErrorKind::failed, std::string("socketpair for the console: ") + std::strerror(errno));
@@ -95,7 +96,7 @@ Result<std::unique_ptr<ConsoleProcess>> ConsoleProcess::start(const std::filesys
   if (error != 0) {
     ::close(ends[0]);
     return fail(ErrorKind::failed, "can't start the console, " + name + ": " + std::strerror(error) +
-                                       " (is it installed beside footplate-rank, and " + log + " writable?)");
+                                       " (is it installed beside footplate-rank?)");
   }
   return std::unique_ptr<ConsoleProcess>(new ConsoleProcess(pid, ends[0]));
 }

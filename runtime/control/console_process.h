@@ -14,9 +14,10 @@ namespace footplate {
 /// descriptor 3, standard streams on /dev/null and a log, nothing else open. Control thread.
 class ConsoleProcess {
  public:
-  /// `program --run-dir RUN`, logging to RUN/log/console.log.
+  /// `program --run-dir RUN`, its standard error going to the descriptor `log` (-1: nowhere). Nothing of the
+  /// run directory is touched: this waits until the child runs the program, and the disk may hang.
   static Result<std::unique_ptr<ConsoleProcess>> start(const std::filesystem::path& program,
-                                                       const std::filesystem::path& run_directory);
+                                                       const std::filesystem::path& run_directory, int log);
   /// Closes the socket, at which the console ends itself. Reaps it if it has.
   ~ConsoleProcess();
   ConsoleProcess(const ConsoleProcess&) = delete;

@@ -11,8 +11,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// While events stream, the control thread looks for them this often instead of being woken by each.
-constexpr milliseconds kStreaming{20};
+/// While events stream, the control thread looks for them this often instead of being woken by each: people
+/// see no difference, and most of what an event costs is the waking.
+constexpr milliseconds kStreaming{200};
 /// While an outcome is awaited from ranks whose messages don't ring.
 constexpr milliseconds kImpatient{1};
 /// Own heartbeats that a console nobody looks at isn't told of.

@@ -15,7 +15,7 @@ namespace {
 /// Published events that the control thread hasn't fetched; more are dropped and counted.
 constexpr std::uint64_t kMostPublished = 4096;
 /// Events that come closer to each other than this are a stream.
-constexpr std::chrono::milliseconds kStreamGap{50};
+constexpr std::chrono::milliseconds kStreamGap{250};
 
 bool is_own(const std::string& action) {
   return action == "run.pause" || action == "run.resume" || action == "run.stop" || action == "run.store";

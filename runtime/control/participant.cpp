@@ -15,6 +15,9 @@
 namespace footplate {
 namespace {
 
+/// Of the interval between heartbeats, what rank 0's come after the others': 50 ms.
+constexpr int kLag = 12;
+
 /// Commits and confirmations kept for a new rank 0. Only what was on its way when a rank was lost is needed.
 constexpr std::size_t kKept = 64;
 
@@ -278,8 +281,15 @@ bool Participant::tick(Clock::time_point now) {
   return due;
 }
 
+Participant::Clock::time_point Participant::beat_after(Clock::time_point now) const {
+  const Clock::duration every = std::min(interval_, parts_.times.heartbeat);
+  const Clock::duration lag = parts_.channel.rank() == 0 ? every / kLag : Clock::duration(0);
+  const auto beats = (now.time_since_epoch() - lag) / every;
+  return Clock::time_point(beats * every + every + lag);
+}
+
 void Participant::beat(Clock::time_point now) {
-  next_beat_ = now + std::min(interval_, parts_.times.heartbeat);
+  next_beat_ = beat_after(now);
   told_ = state();
   Json message = {{"t", message::kBeat},
                   {"at_ns", std::chrono::nanoseconds(now.time_since_epoch()).count()},

@@ -94,6 +94,9 @@ class Participant {
   static Json to_json(const Commit& commit);
   Result<Commit> read_commit(const Json& json) const;
   void take_commit(Commit commit);
+  /// Ranks of one host beat at the same moments of its clock, rank 0 a part of the interval later: so it
+  /// hears them all in one turn, and wakes for none of them alone.
+  Clock::time_point beat_after(Clock::time_point now) const;
   std::string state() const;
   void answer(const Json& message) { parts_.channel.send(0, message); }
 

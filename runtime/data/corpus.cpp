@@ -20,6 +20,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKnown = "known are kjv, python, and the path of any file or folder";
 
+/// Where a bundle (scripts/bundle) has the text, which needs no program then.
+fs::path bundled_kjv() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return program.parent_path().parent_path() / "share" / "footplate" / "kjv.txt";
+}
+
 Result<void> write_kjv(std::ostream& out) {
   const std::unique_ptr<FILE, int (*)(FILE*)> bible(
       popen("bible -f gen1:1-rev22:21 2>/dev/null </dev/null", "re"), pclose);
@@ -96,9 +103,10 @@ Result<fs::path> python_sources() {
 }
 
 Result<fs::path> locate(const std::string& name) {
-  if (name == "kjv") return cached_corpus("kjv.txt", write_kjv);
-  if (name == "python") return python_sources();
   std::error_code error;
+  if (name == "kjv")
+    return fs::is_regular_file(bundled_kjv(), error) ? bundled_kjv() : cached_corpus("kjv.txt", write_kjv);
+  if (name == "python") return python_sources();
   if (fs::is_regular_file(name, error)) return fs::path(name);
   if (!fs::is_directory(name, error))
     return fail(ErrorKind::usage, fmt::format("data.corpus = \"{}\": no such file or folder (from {}); {}",

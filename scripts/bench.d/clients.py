@@ -1,8 +1,8 @@
 """What eight clients that follow ten events a second cost a run that trains (configs/kjv.lua, two ranks).
 
 Processor time of the console's process and of every rank's control thread, in per cent of one core, while the clients follow;
-and the step time with and without them, in blocks within one run. The clients themselves are a process of their own at idle
-priority; its processor time doesn't count.
+and the step time with and without them, in blocks within one run. The clients themselves are one process at idle priority that
+reads once a second: what it costs itself, on cores that the ranks keep busy, isn't the question.
 """
 
 import argparse
@@ -21,35 +21,55 @@ import json, os, select, socket, sys
 path, count = sys.argv[1], int(sys.argv[2])
 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 connections, events = [], 0
-for _ in range(count):
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(path)
-    connection.sendall(b'{"id": 1, "op": "subscribe", "topics": ["*"]}\\n')
-    connections.append(connection)
-print("follow", flush=True)
+def read():
+    global events
+    for connection in connections:
+        try:
+            events += connection.recv(1 << 20, socket.MSG_DONTWAIT).count(b'"type":"event"')
+        except BlockingIOError:
+            pass
+
 while True:
-    for connection in select.select([sys.stdin, *connections], [], [])[0]:
-        if connection is sys.stdin:
-            print(events, flush=True)
-            sys.exit()
-        events += connection.recv(1 << 16).count(b'"type":"event"')
+    wished = select.select([0], [], [], 1)[0]
+    read()
+    if not wished:
+        continue
+    wish = os.read(0, 1)
+    if not wish:
+        sys.exit()
+    for connection in connections:
+        connection.close()
+    connections = [socket.socket(socket.AF_UNIX) for _ in range(count if wish == b"+" else 0)]
+    for connection in connections:
+        connection.connect(path)
+        connection.sendall(b'{"id": 1, "op": "subscribe", "topics": ["*"]}\\n')
+    print(events, flush=True)
+    events = 0
 """
 
 
 class Followers:
+    """One process for all the time: starting one would disturb the steps that are compared."""
+
     def __init__(self, path, count):
-        self.path, self.count, self.process, self.events = path, count, None, 0
+        self.on, self.events = False, 0
+        self.process = subprocess.Popen([sys.executable, "-c", FOLLOWER, path, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def turn(self, on):
+        if self.on != on:
+            self.on = on
+            self.process.stdin.write(b"+" if on else b"-")
+            self.process.stdin.flush()
+            self.events = int(self.process.stdout.readline())
 
     def start(self):
-        if self.process is None:
-            self.process = subprocess.Popen([sys.executable, "-c", FOLLOWER, self.path, str(self.count)], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, text=True)
-            self.process.stdout.readline()
+        self.turn(True)
 
     def stop(self):
-        if self.process is not None:
-            self.events = int(self.process.communicate("\n")[0])
-            self.process = None
+        self.turn(False)
+
+    def end(self):
+        self.process.communicate()
 
 
 def steps_per_s(client, seconds=5):
@@ -61,12 +81,12 @@ def steps_per_s(client, seconds=5):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=480, help="of following and not, in blocks")
-    parser.add_argument("--block", type=float, default=3, help="seconds of a block")
+    parser.add_argument("--block", type=float, default=0.5, help="seconds of a block")
     parser.add_argument("--quiet", type=float, default=30, help="seconds over which processor time is read")
     parser.add_argument("--clients", type=int, default=8)
     options = parser.parse_args()
-    # Steps short enough for ten events a second on two cores.
-    assignments = ["train.steps=1000000", "train.batch_size=14", "run.threads=1", "eval.mode=off", "ckpt.every=0"]
+    # Steps short enough for ten events a second, and for short blocks (idle.py).
+    assignments = ["train.steps=1000000", "train.batch_size=4", "run.threads=1", "eval.mode=off", "ckpt.every=0"]
     with harness.Run(assignments, config="kjv", name="bench") as run:
         client = run.wait_for_step(10)
         pids = run.pids()
@@ -86,6 +106,7 @@ def main():
               f"(without clients {sum(shares_without):.3f})", flush=True)
         times = blocks.alternate(options.seconds, options.block, followers.start, followers.stop)
         rows = blocks.metric_rows(run, times[-1][1])
+        followers.end()
         blocks.stop(run)
     pairs = list(idle.pairs_of(idle.step_times(times, rows)))
     ratio, low, high = ratio_with_interval(pairs)

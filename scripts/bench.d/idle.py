@@ -67,30 +67,38 @@ def switch_in_blocks(console, threads, seconds, block_s):
 
 
 def step_times(blocks, rows):
-    """Mean step time of each block, from the metric rows that lie wholly in it."""
+    """(on, mean step time) of each block, from the metric rows that lie wholly in it; None where there are too few, as
+    where the machine stood still for a moment."""
     result = []
     for begin, end, on in blocks:
         inside = [row for row in rows if begin <= row["time"] <= end]
         if len(inside) < 2:
-            raise SystemExit("a block holds too few steps: make --block longer")
+            result.append((on, None))
+            continue
         took, steps = inside[-1]["time"] - inside[0]["time"], inside[-1]["step"] - inside[0]["step"]
         result.append((on, took / steps))
+    if sum(time is None for _, time in result) > len(result) / 20:
+        raise SystemExit("too many blocks hold too few steps: make --block longer")
     return result
 
 
 def pairs_of(times):
-    """(on, off) for each two neighbouring blocks."""
+    """(on, off) for each two neighbouring blocks that have a time."""
     for first, second in zip(times[::2], times[1::2]):
-        yield (first[1], second[1]) if first[0] else (second[1], first[1])
+        if None not in (first[1], second[1]):
+            yield (first[1], second[1]) if first[0] else (second[1], first[1])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=480, help="of switching in blocks")
-    parser.add_argument("--block", type=float, default=1, help="seconds of a block: one or two heartbeats")
+    parser.add_argument("--block", type=float, default=0.5, help="seconds of a block")
     parser.add_argument("--quiet", type=float, default=30, help="seconds over which processor time is read")
     options = parser.parse_args()
-    assignments = ["train.steps=1000000", "run.threads=1", "eval.mode=off", "ckpt.every=0"]
+    # Steps a quarter as long as the config's: the machine's own speed drifts within seconds, and short blocks follow it.
+    # Metrics and comparisons come as rarely as with the config's.
+    assignments = ["train.steps=1000000", "train.batch_size=4", "log.every=80", "guard.check_every=400", "run.threads=1", "eval.mode=off",
+                   "ckpt.every=0"]
     with harness.Run(assignments, config="kjv", name="bench") as run:
         run.wait_for_step(10).close()
         pids = run.pids()
@@ -101,7 +109,7 @@ def main():
         shares = measure_processor_time(console, controls, options.quiet)
         print(f"processor time, % of a core: console {shares[0]:.3f}, control {' '.join(f'{s:.3f}' for s in shares[1:])}, "
               f"together {sum(shares):.3f}", flush=True)
-        # Idle means metrics as rare as the config has them; telling blocks apart takes more.
+        # Telling blocks apart takes more metrics than idle ones.
         client = harness.Client(run.record()["socket"])
         client.ask("set", changes={"log.every": 1})
         client.close()

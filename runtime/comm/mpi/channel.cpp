@@ -1,6 +1,7 @@
 #include "runtime/comm/mpi/channel.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <list>
 #include <new>
@@ -15,6 +16,7 @@ namespace footplate {
 namespace {
 
 using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr int kTag = 1;
@@ -22,9 +24,9 @@ constexpr int kTag = 1;
 constexpr milliseconds kLook{20};
 /// While a message of ours is on its way, or one that has rung isn't visible yet.
 constexpr milliseconds kSoon{1};
-/// Looks at kSoon after a ring. While another thread is inside MPI's progress, a probe sees nothing of what
-/// is there, so that one message found says nothing about a second one that rang at the same time.
-constexpr int kLooksAfterRing = 10;
+/// When to look after a ring. While another thread is inside MPI's progress, a probe sees nothing of what is
+/// there, so that one message found says nothing about a second one that rang at the same time.
+constexpr std::array<milliseconds, 6> kLooksAfterRing{8ms, 4ms, 2ms, kSoon, kSoon, kSoon};  // the last first
 /// How long the last messages get to leave when the channel ends.
 constexpr milliseconds kLinger{1000};
 
@@ -71,6 +73,7 @@ class MpiChannel final : public MessageChannel {
   }
 
   void rebuilt() override {
+    look_due_ = true;
     abandon();
     meet_peers();
   }
@@ -83,17 +86,16 @@ class MpiChannel final : public MessageChannel {
     }
     if (session_.lost()) return std::nullopt;
     release_sent();
-    accept_one();
+    if (look_due_) accept_one();
     return take_received();
   }
 
   void wait(milliseconds at_most, int extra_fd) override {
     if (!own_.empty()) return;
-    if (!sending_.empty() || !receiving_.empty()) at_most = std::min(at_most, kSoon);
-    if (looks_ > 0) {
-      --looks_;
-      at_most = std::min(at_most, kSoon);
-    }
+    const bool under_way = !sending_.empty() || !receiving_.empty();
+    look_due_ = under_way || looks_ > 0;
+    if (under_way) at_most = std::min(at_most, kSoon);
+    if (looks_ > 0) at_most = std::min(at_most, kLooksAfterRing[--looks_]);
     sleep(at_most, extra_fd);
   }
 
@@ -150,8 +152,9 @@ class MpiChannel final : public MessageChannel {
       at_most -= slice;
       if (woken.fd0) {
         bell_->silence();
-        looks_ = kLooksAfterRing;
+        looks_ = kLooksAfterRing.size();
       }
+      if (woken.fd0 || !woken.at_all() || !rings_) look_due_ = true;
       if (woken.at_all() || at_most.count() <= 0 || session_.lost()) return;
       int found = 0;
       const int code = MPI_Iprobe(MPI_ANY_SOURCE, kTag, comm_, &found, MPI_STATUS_IGNORE);
@@ -237,7 +240,10 @@ class MpiChannel final : public MessageChannel {
   std::deque<Message> own_;
   std::list<Transfer> sending_;
   std::list<Transfer> receiving_;
-  int looks_ = 0;
+  std::size_t looks_ = 0;  ///< left of kLooksAfterRing
+  /// Not where the control thread was woken by its own rank or its console: a look costs more than what it
+  /// was woken for, and those who have something to say ring, or have time.
+  bool look_due_ = true;
 };
 
 }  // namespace

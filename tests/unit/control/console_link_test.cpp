@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -127,6 +128,19 @@ TEST_F(ConsoleLinkTest, ReplacesADeadOneAndTellsItTheReports) {
   EXPECT_EQ(hello["reports"][0]["ref"], "a");
   EXPECT_EQ(hello["settings"]["log.every"]["value"], 4);
   EXPECT_FALSE(run.wait_for("warn", [](const Json& data) { return data["kind"] == "console"; }).is_null());
+}
+
+TEST_F(ConsoleLinkTest, StartsTheNextOneWhileTheDiskHangs) {
+  SimRun run(options_);
+  const Json first = wait_until_told(1, "started");
+  // Opening a pipe that nobody reads never comes back either.
+  const std::filesystem::path log = directory_ / "log" / "console.log";
+  std::filesystem::remove(log);
+  ASSERT_EQ(::mkfifo(log.c_str(), 0600), 0);
+  ::kill(first["pid"].get<pid_t>(), SIGKILL);
+  EXPECT_FALSE(wait_until_told(2, "hello").is_null());
+  run.order("a", {{"log.every", 4}});
+  EXPECT_EQ(run.wait_for_outcome("a")["state"], "applied");
 }
 
 TEST_F(ConsoleLinkTest, ReplacesOneThatSendsNonsense) {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace footplate::host {
+namespace footplate {
 
 /// Owns a descriptor.
 class Fd {
@@ -27,4 +27,4 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace footplate::host
+}  // namespace footplate
