@@ -31,7 +31,7 @@ void expect_same_on_all_ranks(const SimRun& run, int count) {
 }
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kShare = 4;  ///< of the 10,000, a part of them under a sanitizer
+constexpr int kShare = 12;  ///< of the 10,000, a part of them under a sanitizer
 #else
 constexpr int kShare = 1;
 #endif
