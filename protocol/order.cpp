@@ -124,6 +124,7 @@ Json to_json(const Applied& applied) {
   for (const auto& moved : applied.moved)
     json["moved"].push_back(
         {{"name", moved.name}, {"before", to_json(moved.before)}, {"after", to_json(moved.after)}});
+  if (applied.renewed_s) json["renewed_s"] = *applied.renewed_s;
   return json;
 }
 
@@ -144,7 +145,12 @@ Result<Applied> applied_from_json(const Json& json) {
   const auto digest = field<std::string>(json, "digest", "");
   if (!id || !step || !ranks || !world_size || !digest)
     return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
-  Applied applied{*id, *step, *ranks, *world_size, *digest, {}};
+  Applied applied{*id, *step, *ranks, *world_size, *digest, {}, std::nullopt};
+  if (json.contains("renewed_s")) {
+    if (!json["renewed_s"].is_number())
+      return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
+    applied.renewed_s = json["renewed_s"].get<double>();
+  }
   for (const auto& item : json.value("moved", Json::array())) {
     if (!item.is_object() || !item.contains("name") || !item["name"].is_string())
       return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");

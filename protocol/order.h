@@ -49,6 +49,7 @@ struct Applied {
   int world_size = 0;
   std::string digest;  ///< of all run-wide settings afterwards, equal on all ranks
   std::vector<Moved> moved;
+  std::optional<double> renewed_s = {};  ///< communicators were made anew for it, in so many seconds
 };
 
 /// Who gave an order, for people: "ann", or "ann, rule 3" and "ann, job early_stop" where it was given in

@@ -46,7 +46,8 @@ struct Variable {
 };
 
 /// What `settings` ask of the environment that `environment` doesn't have yet; a variable that is set there,
-/// and not to nothing, stays as it is.
+/// and not to nothing, stays as it is. None of those that new communicators are given (Applies::comm): as
+/// variables they could not be changed any more.
 std::vector<Variable> variables_to_set(const Schema& schema, const Settings& settings,
                                        const Environment& environment);
 

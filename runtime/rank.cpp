@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <thread>
@@ -24,6 +22,7 @@
 #include "runtime/checkpoint/load.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/checkpoint/saver.h"
+#include "runtime/comm/agree.h"
 #include "runtime/comm/mpi/channel.h"
 #include "runtime/comm/mpi/communicator.h"
 #include "runtime/comm/mpi/invitation.h"
@@ -35,12 +34,12 @@
 #include "runtime/control/nccl_guard.h"
 #include "runtime/control/schema_table.h"
 #include "runtime/control/step_file.h"
+#include "runtime/data_plane.h"
 #include "runtime/library_variables.h"
 #include "runtime/metrics/rank_records.h"
 #include "runtime/orders_ahead.h"
 #include "runtime/start_up.h"
 #include "runtime/stop_signals.h"
-#include "runtime/train/agree.h"
 #include "runtime/train/trainer.h"
 
 namespace footplate {
@@ -53,23 +52,6 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kSettle{1000};
 /// For a guest, from its welcome until all ranks have let it in; it takes milliseconds.
 constexpr std::chrono::milliseconds kJoinTakes{20000};
-
-Result<Json> read_json(const fs::path& path) {
-  std::ifstream file(path);
-  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!file || json.is_discarded())
-    return fail(ErrorKind::usage, "can't read " + path.string() + ": it is missing or not JSON");
-  return json;
-}
-
-fs::path program_beside(const char* name) {
-  return fs::read_symlink("/proc/self/exe").parent_path() / name;
-}
-
-std::string user_name() {
-  const passwd* entry = getpwuid(geteuid());
-  return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
-}
 
 /// Private to the run; `footplate run` makes and removes it. Alone, a rank has nobody to ring.
 fs::path doorbell_directory() {
@@ -231,7 +213,21 @@ class Rank {
     return {};
   }
 
+  /// Before the trainer. A guest connects with the others, once it is let in.
+  Result<void> open_data_plane() {
+    arrival_.is_at("opening NCCL's library");
+    auto opened = DataPlane::open(settings_, *session_, *communicator_);
+    if (opened) data_plane_ = *std::move(opened);
+    const auto mine = opened ? Result<void>() : tl::unexpected(opened.error());
+    if (options_.joins >= 0) return mine;
+    if (auto agreed = meet(mine); !agreed || data_plane_ == nullptr) return agreed;
+    records_->info(data_plane_->description());
+    arrival_.waits_in("the making of NCCL's communicators");
+    return data_plane_->connect();
+  }
+
   Result<void> make_trainer() {
+    if (auto opened = open_data_plane(); !opened) return opened;
     SaverOptions saver;
     saver.run_directory = options_.run_directory;
     saver.run_id = record_.value("id", "");
@@ -254,7 +250,8 @@ class Rank {
                            .local_ranks = session_->local_size(),
                            .saver = saver_.get(),
                            .sink = records_.get(),
-                           .log = [this](const std::string& text) { records_->info(text); }};
+                           .log = [this](const std::string& text) { records_->info(text); },
+                           .gradients = data_plane_ ? &data_plane_->communicator() : nullptr};
     arrival_.is_at("building the model");
     auto made = Trainer::create(std::move(trainer));
     if (auto agreed = meet(made ? Result<void>() : tl::unexpected(made.error())); !agreed) return agreed;
@@ -312,7 +309,7 @@ class Rank {
     control.store = store_;
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
-    guard_ = std::make_unique<NcclGuard>(*trainer_, settings_, /*has_communicator=*/false);
+    guard_ = std::make_unique<NcclGuard>(*trainer_, settings_, data_plane_.get());
     control_->set_steerable(*guard_);
   }
 
@@ -532,6 +529,7 @@ class Rank {
     control_.reset();
     guard_.reset();
     trainer_.reset();
+    data_plane_.reset();
     communicator_.reset();
     world_.reset();
     channel_.reset();
@@ -569,6 +567,7 @@ class Rank {
   std::unique_ptr<MpiCommunicator> communicator_;
   std::unique_ptr<MessageChannel> channel_;
   std::unique_ptr<MpiWorld> world_;
+  std::unique_ptr<DataPlane> data_plane_;
   std::unique_ptr<CheckpointSaver> saver_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<NcclGuard> guard_;

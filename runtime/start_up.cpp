@@ -1,5 +1,8 @@
 #include "runtime/start_up.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -20,6 +23,23 @@ bool set_live(const std::string& source) {
 }
 
 }  // namespace
+
+Result<Json> read_json(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!file || json.is_discarded())
+    return fail(ErrorKind::usage, "can't read " + path.string() + ": it is missing or not JSON");
+  return json;
+}
+
+std::filesystem::path program_beside(const char* name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+}
+
+std::string user_name() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
+}
 
 Result<std::string> from_rank_0(Communicator& communicator, const std::string& text) {
   std::vector<char> bytes(kAgreedTextBytes, '\0');

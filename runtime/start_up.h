@@ -13,6 +13,15 @@ namespace footplate {
 /// The longest text that ranks exchange here.
 inline constexpr std::size_t kAgreedTextBytes = 1024;
 
+/// Errors (usage): it isn't there, or not JSON.
+Result<Json> read_json(const std::filesystem::path& path);
+
+/// In the folder of the program that runs.
+std::filesystem::path program_beside(const char* name);
+
+/// Of whoever runs this; the number where there is no name.
+std::string user_name();
+
 /// Collective: rank 0's text on all ranks, cut to kAgreedTextBytes.
 Result<std::string> from_rank_0(Communicator& communicator, const std::string& text);
 

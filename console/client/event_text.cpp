@@ -82,8 +82,11 @@ std::string order_text(const Json& report) {
   const std::string error = error_message(report);
   if (state == "applied") {
     const Json applied = member(report, "applied");
-    return who + order_effect(report) + ", applied at step " + whole(applied, "step") + " on " +
-           whole(applied, "ranks") + "/" + whole(applied, "world_size") + " ranks" +
+    const Json renewed = member(applied, "renewed_s");
+    return who + order_effect(report) +
+           (renewed.is_number() ? ", new communicators at step " : ", applied at step ") +
+           whole(applied, "step") + " on " + whole(applied, "ranks") + "/" + whole(applied, "world_size") +
+           " ranks" + (renewed.is_number() ? ", " + rounded(renewed.get<double>()) + " s" : "") +
            (error.empty() ? "" : " · ALARM: " + error);
   }
   if (state != "refused" && state != "aborted" && state != "withdrawn") return {};

@@ -68,7 +68,8 @@ class Communicator {
   /// After World::rebuild(), on every rank that is left: from here on rank, world size and operations are
   /// those of the world with this generation; until then operations fail (ErrorKind::lost), and they go on to
   /// fail where that world is broken already. They are numbered on from `sequence`, the same on all ranks.
-  virtual void rejoin(std::uint32_t /*generation*/, std::uint64_t /*sequence*/) {}
+  /// Errors: of a backend that has to find its ranks anew, as of an operation.
+  virtual Result<void> rejoin(std::uint32_t /*generation*/, std::uint64_t /*sequence*/) { return {}; }
 };
 
 }  // namespace footplate

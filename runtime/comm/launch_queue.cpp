@@ -113,6 +113,11 @@ void LaunchQueue::close(Error error) {
   shared_->outcome = tl::unexpected(std::move(error));
 }
 
+bool LaunchQueue::closed() const {
+  std::lock_guard lock(shared_->mutex);
+  return !shared_->outcome;
+}
+
 bool LaunchQueue::wait_idle(std::chrono::milliseconds at_most) {
   std::unique_lock lock(shared_->mutex);
   return shared_->changed.wait_for(lock, at_most,

@@ -41,6 +41,8 @@ class LaunchQueue {
 
   /// What waits and what comes fails with `error`; what runs is the backend's to end. Any thread.
   void close(Error error);
+  /// Whether an error is what comes of everything: operations that run long look at it. Any thread.
+  bool closed() const;
   /// Whether nothing runs or waits any more, within `at_most`. Any thread.
   bool wait_idle(std::chrono::milliseconds at_most);
   /// Operations are run again, numbered on from `sequence`, in a world of this generation. The launching

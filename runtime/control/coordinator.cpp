@@ -316,7 +316,10 @@ void Coordinator::on_applied(int source, const Json& message, Clock::time_point 
   Agreed& agreed = found->second;
   agreed.confirmations[static_cast<std::size_t>(source)] =
       Confirmation{message.at("step"), message.at("digest"), message.value("error", "")};
-  if (source == 0) agreed.moved = message.value("moved", Json::array());
+  if (source == 0) {
+    agreed.moved = message.value("moved", Json::array());
+    agreed.renewed_s = message.value("renewed_s", Json());
+  }
   if (!agreed.patience) agreed.patience = patience_from(now);
   if (!unconfirmed(agreed).empty()) return;
   Agreed complete = std::move(agreed);
@@ -348,6 +351,7 @@ void Coordinator::conclude(Agreed agreed) {
                        {"world_size", parts_.world_size},
                        {"digest", agreed.confirmations[0]->digest},
                        {"moved", agreed.moved}};
+  if (!agreed.renewed_s.is_null()) report["applied"]["renewed_s"] = agreed.renewed_s;
   report["calls"] = Json::array();
   for (std::size_t call = 0; call < order.calls.size(); ++call)
     report["calls"].push_back({{"call", call}, {"action", order.calls[call].action}});

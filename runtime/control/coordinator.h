@@ -115,6 +115,7 @@ class Coordinator {
     bool taken_over = false;
     std::vector<std::optional<Confirmation>> confirmations;  ///< by rank
     Json moved = Json::array();                              ///< rank 0's
+    Json renewed_s;                                          ///< likewise; null: no communicators were made
     std::optional<Patience> patience;                        ///< none while the step is far
   };
 

@@ -26,7 +26,8 @@ struct OrderApplied {
   std::int64_t step = 0;
   std::string digest;
   std::vector<Moved> moved;
-  std::optional<Error> error;  ///< it had become impossible; nothing changed, on any rank
+  std::optional<Error> error;       ///< it had become impossible; nothing changed, on any rank
+  std::optional<double> renewed_s;  ///< communicators were made anew for it, in so many seconds
 };
 struct CallMoved {
   std::uint64_t order = 0;
@@ -67,7 +68,9 @@ struct Standing {
   bool finished = false;
   std::optional<std::string> save;  ///< the tag of one that was interrupted
   std::uint64_t commits = 0;
-  std::uint64_t begun = 0;  ///< of the orders applied, the number of the last one whose calls were begun
+  std::uint64_t begun = 0;    ///< of the orders applied, the number of the last one whose calls were begun
+  std::uint64_t refused = 0;  ///< and of the last one that was refused as it was applied; 0: none
+  std::string refusal = {};
 };
 
 /// The two threads of a rank meet here: the training thread at the top of every step, the control
@@ -167,7 +170,9 @@ class Gate final : public StepGate {
   bool at_end(std::int64_t step) const;
   std::optional<Committed> take_due(std::int64_t step);
   void apply(Lock& lock, std::int64_t step, const Committed& due);
-  void change_settings(Lock& lock, const Order& order, std::int64_t step, OrderApplied& outcome);
+  bool change_settings(Lock& lock, const Order& order, std::int64_t step, OrderApplied& outcome);
+  bool renew(Lock& lock, const Settings& after, std::int64_t step, OrderApplied& outcome);
+  void put_back(const Committed& order);
   void run_calls(Lock& lock, std::int64_t step, const Order& order);
   void run_own(const Order& order, CallMoved& moved, std::int64_t step);
   void run_admit(const Order& order, CallMoved& moved, std::int64_t step);
@@ -222,6 +227,9 @@ class Gate final : public StepGate {
   std::uint64_t applied_ = 0;     ///< orders so far: the same ones in the same order on all ranks
   std::uint64_t begun_ = 0;       ///< number among those of the last one whose calls were begun here
   std::uint64_t calls_over_ = 0;  ///< calls of those up to this number aren't begun any more
+  std::uint64_t refused_ =
+      0;                 ///< number of the last one that was refused as it was applied, here or elsewhere
+  std::string refusal_;  ///< why
   bool recoverable_ = false;
   bool lost_ = false;                      ///< stand here until resumed
   std::optional<std::string> save_again_;  ///< the tag of a save that the loss interrupted

@@ -247,6 +247,7 @@ void Participant::handle(const GateEvent& event) {
                     {"step", applied->step},
                     {"digest", applied->digest}};
     if (applied->error) message["error"] = applied->error->message;
+    if (applied->renewed_s) message["renewed_s"] = *applied->renewed_s;
     Json kept = message;
     kept["moved"] = moved_to_json(applied->moved);
     answer(parts_.channel.rank() == 0 ? kept : message);
@@ -348,6 +349,8 @@ void Participant::stand(const Standing& standing, std::uint32_t generation) {
           {"tag", standing.save.value_or("")},
           {"commits", standing.commits},
           {"begun", standing.begun},
+          {"refused", standing.refused},
+          {"refusal", standing.refusal},
           {"sequence", parts_.ledger != nullptr ? parts_.ledger->newest() : 0},
           {"commit", commit_ ? to_json(*commit_) : Json()},
           {"ticket", ticket_},
@@ -392,6 +395,8 @@ void Participant::rejoin(const Json& verdict, int local_ranks) {
   rejoin.generation = verdict.at("generation");
   rejoin.sequence = verdict.at("sequence");
   rejoin.local_ranks = local_ranks;
+  rejoin.refused = verdict.value("refused", std::uint64_t{0});
+  rejoin.refusal = verdict.value("refusal", "");
   parts_.gate.resume(rejoin, verdict.at("commits"), verdict.at("begun"), verdict.at("paused"),
                      verdict.at("finished"));
   for (Json message : applied_) {

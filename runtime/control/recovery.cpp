@@ -28,6 +28,15 @@ std::string tag_of_save(const std::map<int, Json>& standing) {
   return "";
 }
 
+/// The last order that was refused as it was applied, and why, as whoever knows it has it.
+Json last_refused(const std::map<int, Json>& standing) {
+  Json last = {{"refused", 0}, {"refusal", ""}};
+  for (const auto& [rank, said] : standing)
+    if (const auto refused = said.value("refused", std::uint64_t{0}); refused > last["refused"])
+      last = {{"refused", refused}, {"refusal", said.value("refusal", "")}};
+  return last;
+}
+
 }  // namespace
 
 void Recovery::add(int source, const Json& standing) {
@@ -76,6 +85,7 @@ std::optional<Json> Recovery::verdict() const {
                   {"begun", largest(standing_, "begun")},
                   {"ticket", largest(standing_, "ticket")},
                   {"order", largest(standing_, "order")}});
+  verdict.update(last_refused(standing_));
   return verdict;
 }
 

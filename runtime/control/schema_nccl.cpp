@@ -45,6 +45,12 @@ SettingSpec integer(std::string name, const char* variable, std::int64_t automat
   return spec;
 }
 
+/// What a communicator is made with (ncclConfig_t), and so can be changed with new ones.
+SettingSpec of_communicator(SettingSpec spec) {
+  spec.applies = Applies::comm;
+  return spec;
+}
+
 SettingSpec text(std::string name, const char* variable, std::string help, std::string example) {
   return of_variable(std::move(name), variable, Type::string, std::string(),
                      std::move(help) + "; empty = NCCL's choice", std::move(example));
@@ -73,16 +79,17 @@ void add_choice_of_algorithm(std::vector<SettingSpec>& table) {
                          "Protocol of all collectives. LL128 can't be forced: where NCCL doesn't take it by "
                          "itself it may corrupt data",
                          "nccl.proto = \"simple\""));
-  table.push_back(integer("nccl.min_ctas", "NCCL_MIN_CTAS", 0, 64,
-                          "Least blocks of a device (channels) that a collective takes",
-                          "nccl.min_ctas = 4"));
-  table.push_back(integer("nccl.max_ctas", "NCCL_MAX_CTAS", 0, 64,
-                          "Most blocks of a device (channels) that a collective takes; fewer leave more to "
-                          "computing",
-                          "nccl.max_ctas = 8"));
-  table.push_back(integer("nccl.cga_cluster_size", "NCCL_CGA_CLUSTER_SIZE", -1, 8,
-                          "Blocks of a cluster on devices that have clusters (Hopper and later)",
-                          "nccl.cga_cluster_size = 2"));
+  table.push_back(of_communicator(integer("nccl.min_ctas", "NCCL_MIN_CTAS", 0, 64,
+                                          "Least blocks of a device (channels) that a collective takes",
+                                          "nccl.min_ctas = 4")));
+  table.push_back(of_communicator(
+      integer("nccl.max_ctas", "NCCL_MAX_CTAS", 0, 64,
+              "Most blocks of a device (channels) that a collective takes; fewer leave more to "
+              "computing",
+              "nccl.max_ctas = 8")));
+  table.push_back(of_communicator(integer(
+      "nccl.cga_cluster_size", "NCCL_CGA_CLUSTER_SIZE", -1, 8,
+      "Blocks of a cluster on devices that have clusters (Hopper and later)", "nccl.cga_cluster_size = 2")));
   table.push_back(integer("nccl.buffer_bytes", "NCCL_BUFFSIZE", 0, 1 << 30,
                           "Buffer between two ranks, for each channel; larger ones cost device memory",
                           "nccl.buffer_bytes = \"8MiB\"", "bytes"));
@@ -153,8 +160,9 @@ void add_network(std::vector<SettingSpec>& table) {
                           "Which of an adapter's addresses RoCE uses", "nccl.ib_gid_index = 3"));
   table.push_back(integer("nccl.ib_service_level", "NCCL_IB_SL", -1, 15, "Service level of InfiniBand",
                           "nccl.ib_service_level = 1"));
-  table.push_back(integer("nccl.ib_traffic_class", "NCCL_IB_TC", -1, 255,
-                          "Traffic class of InfiniBand and RoCE", "nccl.ib_traffic_class = 106"));
+  table.push_back(
+      of_communicator(integer("nccl.ib_traffic_class", "NCCL_IB_TC", -1, 255,
+                              "Traffic class of InfiniBand and RoCE", "nccl.ib_traffic_class = 106")));
   table.push_back(integer("nccl.ib_queue_pairs", "NCCL_IB_QPS_PER_CONNECTION", 0, 128,
                           "Queue pairs for each connection of two ranks", "nccl.ib_queue_pairs = 4"));
 }

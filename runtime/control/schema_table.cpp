@@ -389,6 +389,9 @@ std::vector<ActionSpec> all_actions() {
   actions.back().dangerous = true;
   actions.back().params = {param("source", Type::integer, Value(std::int64_t{0}),
                                  "the rank whose state counts", between(0, 1e6), "rank")};
+  actions.push_back(action("nccl.rebuild", Role::admin,
+                           "Make NCCL's communicators anew at the agreed step, as they are", "nccl.rebuild()",
+                           "step, seconds"));
   actions.push_back(action("run.pause", Role::operate,
                            "Hold all ranks at the agreed step; orders still apply",
                            "run.pause(\"looking at the spike\")", "the step"));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct Rejoin {
   std::uint32_t generation = 0;  ///< Communicator::rejoin
   std::uint64_t sequence = 0;    ///< likewise
   int local_ranks = 1;           ///< on this host, now
+  std::uint64_t refused = 0;     ///< number of the last order that some rank has seen refused; 0: none
+  std::string refusal = {};      ///< why
 };
 
 /// What orders act on: the trainer, as control sees it.
@@ -33,6 +36,15 @@ class Steerable {
   /// the order's refusal, on all ranks: say what is missing, on which rank, what would help.
   virtual Result<void> prepare(const Order& order, const Settings& after) = 0;
 
+  /// Training thread, at the top of `step`, before settings_changed(): among the settings of an order are
+  /// some that count with new communicators (Applies::comm), and `after` is what all will be. Collective.
+  /// Seconds that it took; nothing: there are none to make. Errors, the same on all ranks: lost (it is done
+  /// again once those who are left have found together); else the order's refusal, and communicators are as
+  /// before.
+  virtual Result<std::optional<double>> renew(const Settings& /*after*/, std::int64_t /*step*/) {
+    return std::optional<double>();
+  }
+
   /// Training thread, at the top of `step`, before anything of the step is enqueued: the settings of
   /// one order are in force from here on. Returns what else moved (optim.lr follows train.steps).
   /// Can't fail: what may fail belongs into prepare.
@@ -40,7 +52,7 @@ class Steerable {
 
   /// Training thread, at the top of `step`: runs an action that isn't control's own (run.pause,
   /// run.resume and run.stop are). Collective: all ranks call it at the same step. The result goes
-  /// to whoever asked; rank 0's counts.
+  /// to whoever asked; rank 0's counts. Error (lost): a rank is, the next enter() waits for the others.
   virtual Result<Json> call(const Call& call, std::int64_t step) = 0;
 
   /// Training thread, inside StepGate::enter(), on every rank that is left: takes part in the new world, and

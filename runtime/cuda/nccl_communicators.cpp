@@ -33,8 +33,13 @@ nccl_abi::Config nccl_config(const Settings& settings) {
   return config;
 }
 
-NcclCommunicators::NcclCommunicators(const NcclLibrary& library, Bounds bounds)
-    : library_(library), bounds_(bounds), helper_("nccl"), watcher_("nccl-errors", [this] { watch(); }) {}
+NcclCommunicators::NcclCommunicators(const NcclLibrary& library, Bounds bounds,
+                                     std::function<bool()> given_up)
+    : library_(library),
+      bounds_(bounds),
+      given_up_(std::move(given_up)),
+      helper_("nccl"),
+      watcher_("nccl-errors", [this] { watch(); }) {}
 
 NcclCommunicators::~NcclCommunicators() {
   static_cast<void>(abort());
@@ -135,6 +140,9 @@ Result<void> NcclCommunicators::await(const std::vector<Comm>& comms, const char
       if (state == kSuccess) break;
       if (state != kInProgress)
         return tl::unexpected(nccl_error(std::string(what) + " (" + names_[i] + ")", state, comms[i]));
+      if (given_up_ && given_up_())
+        return fail(ErrorKind::lost, std::string("NCCL: ") + what + " (" + names_[i] +
+                                         ") was given up: the ranks find together anew");
       if (SteadyClock::now() >= until)
         return fail(ErrorKind::timed_out,
                     std::string("NCCL: ") + what + " (" + names_[i] +

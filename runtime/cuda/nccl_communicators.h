@@ -52,7 +52,8 @@ class NcclCommunicators {
     nccl_abi::OperatorNumber op = nccl_abi::kSum;
   };
 
-  NcclCommunicators(const NcclLibrary& library, Bounds bounds);
+  /// `given_up`: asked while something is waited for; true ends that with an error (lost). Any thread.
+  NcclCommunicators(const NcclLibrary& library, Bounds bounds, std::function<bool()> given_up = {});
   /// Aborts what is still connected, within the bound.
   ~NcclCommunicators();
   NcclCommunicators(const NcclCommunicators&) = delete;
@@ -62,7 +63,7 @@ class NcclCommunicators {
   Result<nccl_abi::UniqueId> new_id() const;
 
   /// Makes a communicator for each group, all together; every rank of the groups calls it. Not while
-  /// connected. Errors: timed_out, after Bounds::connect, failed; what was made so far is aborted.
+  /// connected. Errors: timed_out, after Bounds::connect, lost, failed; what was made so far is aborted.
   Result<void> connect(const std::vector<Group>& groups, const nccl_abi::Config& config);
 
   /// Ends what is under way on every communicator and frees them, in one group: one after the other they
@@ -103,6 +104,7 @@ class NcclCommunicators {
 
   const NcclLibrary library_;
   const Bounds bounds_;
+  const std::function<bool()> given_up_;
   std::vector<std::string> names_;  ///< of comms_
   std::vector<Comm> comms_;
   std::uint32_t generation_ = 0;

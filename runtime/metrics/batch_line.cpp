@@ -129,8 +129,10 @@ std::optional<std::string> order_text(const Json& report) {
     const Json applied = report.value("applied", Json::object());
     const Json order = report.value("order", Json::object());
     const std::string user = given_by(text(order, "user"), text(order, "session"));
-    return order_effect(report) + ", applied at step " + whole(applied, "step") + " on " +
-           whole(applied, "ranks") + "/" + whole(applied, "world_size") + " ranks" +
+    const auto renewed = number(applied, "renewed_s");
+    return order_effect(report) + (renewed ? ", new communicators at step " : ", applied at step ") +
+           whole(applied, "step") + " on " + whole(applied, "ranks") + "/" + whole(applied, "world_size") +
+           " ranks" + (renewed ? ", " + short_number(*renewed) + " s" : "") +
            (user.empty() ? "" : " (" + user + ")") + (error.empty() ? "" : std::string(kBetween) + error);
   }
   if (state != "refused" && state != "aborted" && state != "withdrawn") return std::nullopt;

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/comm/agree.h"
 #include "runtime/comm/batch_all_reduce.h"
 #include "runtime/control/fault.h"
-#include "runtime/train/agree.h"
 
 namespace footplate {
 namespace {

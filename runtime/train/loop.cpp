@@ -7,7 +7,7 @@
 #include <cmath>
 #include <thread>
 
-#include "runtime/train/agree.h"
+#include "runtime/comm/agree.h"
 #include "runtime/train/metrics_line.h"
 
 namespace footplate {
@@ -47,7 +47,7 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
     : options_(std::move(options)),
       task_(std::move(task)),
       gradients_(task_->parameters()),
-      reducer_(task_->parameters(), gradients_, options_.communicator),
+      reducer_(task_->parameters(), gradients_, reduces_gradients()),
       optimizer_(task_->parameters()),
       async_evaluation_([settings = options_.settings,
                          ranks = options_.communicator.world_size()] { return make_task(settings, ranks); },
@@ -75,6 +75,7 @@ void Trainer::Loop::configure() {
                         has_spare_cores(options_.local_ranks, threads));
   reducer_.configure(now_.bucket_mb, overlap);
   options_.communicator.set_chunk_elements(now_.chunk_elements);
+  reduces_gradients().set_chunk_elements(now_.chunk_elements);
 }
 
 Result<Ending> Trainer::Loop::run(StepGate& gate) {
@@ -368,7 +369,9 @@ void Trainer::Loop::take_progress(const Json& progress) {
 
 Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   give_up_evaluation("communicators were made anew");
-  options_.communicator.rejoin(now.generation, now.sequence);
+  if (auto there = options_.communicator.rejoin(now.generation, now.sequence); !there) return there;
+  if (options_.gradients != nullptr)
+    if (auto there = options_.gradients->rejoin(now.generation, now.sequence); !there) return there;
   options_.local_ranks = now.local_ranks;
   if (options_.saver != nullptr) options_.saver->moved_to(rank(), options_.communicator.world_size());
   if (now.level)

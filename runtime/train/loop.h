@@ -87,6 +87,9 @@ class Trainer::Loop {
   void write(const Json& line);
   void publish(const char* topic, const Json& data);
   void log(const std::string& text) const;
+  Communicator& reduces_gradients() const {
+    return options_.gradients != nullptr ? *options_.gradients : options_.communicator;
+  }
   double current_learning_rate() const { return learning_rate(now_.schedule, step_); }
 
   TrainerOptions options_;

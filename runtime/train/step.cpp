@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/train/agree.h"
+#include "runtime/comm/agree.h"
 #include "runtime/train/loop.h"
 
 namespace footplate {

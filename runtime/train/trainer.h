@@ -23,6 +23,7 @@ struct TrainerOptions {
   Saver* saver = nullptr;                            ///< none: saving is an error that says so
   Sink* sink = nullptr;                              ///< used on rank 0
   std::function<void(const std::string& text)> log;  ///< a line for people; any rank; may be empty
+  Communicator* gradients = nullptr;                 ///< reduces the gradients; null: `communicator` does
 };
 
 /// One rank's training: model, data, optimizer, and the step loop. All methods belong to the training

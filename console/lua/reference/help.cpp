@@ -45,7 +45,10 @@ std::string setting_help(const Settings& settings, const SettingSpec& spec) {
       text += "\napplies at once";
       break;
   }
-  if (!spec.variable.empty()) text += " · NCCL's " + spec.variable + ": the ranks set it at their start";
+  if (!spec.variable.empty())
+    text += " · NCCL's " + spec.variable +
+            (spec.applies == Applies::comm ? ", which counts for more where the environment has it"
+                                           : ": the ranks set it at their start");
   return text + " · role " + std::string(to_string(spec.role)) +
          (spec.example.empty() ? "" : "\nexample: " + spec.example);
 }

@@ -71,13 +71,14 @@ void MpiCommunicator::offer() {
 }
 
 /// The lock: close() comes either before, and there is nothing to rejoin, or after, and ends that.
-void MpiCommunicator::rejoin(std::uint32_t generation, std::uint64_t sequence) {
+Result<void> MpiCommunicator::rejoin(std::uint32_t generation, std::uint64_t sequence) {
   std::lock_guard lock(mutex_);
-  if (offer_.generation != generation) return;
+  if (offer_.generation != generation) return {};
   comm_ = offer_.comm;
   rank_ = offer_.rank;
   world_size_ = offer_.world_size;
   queue_.reopen(sequence, generation);
+  return {};
 }
 
 Result<void> MpiCommunicator::check(int code, const char* kind, const char* name) const {

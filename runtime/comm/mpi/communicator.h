@@ -30,7 +30,10 @@ class MpiCommunicator : public Communicator {
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override;
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override;
   std::unique_ptr<Work> barrier(const char* name) override;
-  void rejoin(std::uint32_t generation, std::uint64_t sequence) override;
+  Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override;
+
+  /// For operations of another backend among these: the same thread, order, ledger and end.
+  LaunchQueue& queue() { return queue_; }
 
   /// Operations fail (lost) until there is a new world, and rejoin(). Control thread.
   void close();

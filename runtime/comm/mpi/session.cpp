@@ -146,6 +146,10 @@ void MpiSession::abort(int code) {
 
 // --- after a loss: the extension for fault tolerance (ULFM) ---
 
+void MpiSession::give_up() {
+  if (!lost_.exchange(true) && on_loss_) on_loss_();
+}
+
 #ifdef OMPI_HAVE_MPI_EXT_FTMPI
 
 bool MpiSession::tells_loss(int code) {
@@ -154,7 +158,7 @@ bool MpiSession::tells_loss(int code) {
   MPI_Error_class(code, &kind);
   if (kind != MPIX_ERR_PROC_FAILED && kind != MPIX_ERR_PROC_FAILED_PENDING && kind != MPIX_ERR_REVOKED)
     return false;
-  if (!lost_.exchange(true) && on_loss_) on_loss_();
+  give_up();
   return true;
 }
 

@@ -53,6 +53,9 @@ class MpiSession {
   /// What an operation on a communicator of this session has returned. Whether it says that a rank is lost,
   /// or that another rank has revoked the communicator; lost() from then on. Any thread.
   bool tells_loss(int code);
+  /// Something that isn't MPI's has failed for good, and the ranks have to find together anew as after a
+  /// loss: lost() from then on. Any thread.
+  void give_up();
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   /// Called once a loss is noticed, by whichever thread does. Before other threads use the session.
   void on_loss(std::function<void()> call) { on_loss_ = std::move(call); }

@@ -24,12 +24,13 @@ class SimCommunicator final : public Communicator {
   int world_size() const override { return static_cast<int>(generation_->origins.size()); }
   void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
 
-  void rejoin(std::uint32_t generation, std::uint64_t sequence) override {
+  Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override {
     const auto current = state_->generation();
-    if (current->number != generation) return;
+    if (current->number != generation) return {};
     queue_.wait_idle(std::chrono::hours(1));
     generation_ = current;
     queue_.reopen(sequence, generation);
+    return {};
   }
 
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override {

@@ -43,7 +43,7 @@ Json FakeConsole::take_order(const Json& json) {
 }
 
 void FakeConsole::apply(Order& order, Json& report) {
-  Applied applied{order.id, order.at_step.value_or(12041), 8, 8, "digest", {}};
+  Applied applied{order.id, order.at_step.value_or(12041), 8, 8, "digest", {}, renewed_s};
   Json changed = Json::object();
   for (const Change& change : order.changes) {
     applied.moved.push_back({change.name, session_->settings().value(change.name), change.value});

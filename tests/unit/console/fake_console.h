@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ class FakeConsole final : public lua::ConsoleLink {
   std::vector<std::string> asked;    ///< operations, in order
   std::string refuse_with;           ///< not empty: every order is refused with this
   std::vector<std::string> waiting;  ///< texts of `waiting` reports before an order is applied
+  std::optional<double> renewed_s;   ///< applied orders have new communicators, made in so many seconds
   std::string disagreement;          ///< not empty: applied orders carry this error
   bool never_agreed = false;         ///< orders wait until their time is over
   std::string silent;                ///< not empty: by then rank 0 is, and hasn't taken them

@@ -68,6 +68,12 @@ TEST_F(LuaOrders, RanksThatDisagreeAreAnAlarm) {
             "rank 1 has digest 17, the others 23\n");
 }
 
+TEST_F(LuaOrders, NewCommunicatorsAreSaid) {
+  console.renewed_s = 1.94;
+  text_of("log.every = 10");
+  EXPECT_EQ(console.talk, "log.every 50 -> 10, new communicators at step 12041 on 8/8 ranks, 1.9 s\n");
+}
+
 TEST_F(LuaOrders, WaitingIsSaidAndTimeOutWithdraws) {
   console.waiting = {"waiting for rank 3: step 812, all_reduce #4471, 42 s"};
   text_of("log.every = 10");

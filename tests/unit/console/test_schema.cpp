@@ -76,6 +76,7 @@ Schema small_schema() {
   schema.actions = {
       action("eval.now", {batches}, Role::operate),
       action("ckpt.save", {param("tag", Type::string)}, Role::operate),
+      action("nccl.rebuild", {}, Role::admin),
       action("run.pause", {param("reason", Type::string)}, Role::operate),
       action("run.resume", {}, Role::operate),
       action("run.store", {param("name", Type::string), param("value", Type::string)}, Role::operate),

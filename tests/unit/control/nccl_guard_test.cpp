@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class NcclGuardTest : public ::testing::Test, public Steerable {
+class NcclGuardTest : public ::testing::Test, public Steerable, public NcclRenewal {
  protected:
   Result<void> prepare(const Order&, const Settings&) override {
     ++prepared_;
@@ -21,9 +21,12 @@ class NcclGuardTest : public ::testing::Test, public Steerable {
   }
   Result<Json> call(const Call&, std::int64_t step) override { return Json(step); }
   Result<void> rejoin(const Rejoin&) override { return fail(ErrorKind::lost, "handed on"); }
+  Result<double> renew(const Settings& after) override {
+    return static_cast<double>(after.integer("nccl.max_ctas"));
+  }
 
   std::string prepare(bool has_communicator, const char* name) {
-    NcclGuard guard(*this, settings_, has_communicator);
+    NcclGuard guard(*this, settings_, has_communicator ? this : nullptr);
     Order order;
     order.changes = {{"log.every", std::int64_t{5}, std::nullopt}, {name, std::int64_t{20}, std::nullopt}};
     const auto result = guard.prepare(order, settings_);
@@ -49,10 +52,35 @@ TEST_F(NcclGuardTest, NorWhatTheEnvironmentOverrides) {
 }
 
 TEST_F(NcclGuardTest, EverythingElseIsHandedOn) {
-  NcclGuard guard(*this, settings_, false);
+  NcclGuard guard(*this, settings_, nullptr);
   EXPECT_EQ(guard.settings_changed(settings_, 3).size(), 1u);
   EXPECT_EQ(*guard.call({}, 3), Json(3));
   EXPECT_FALSE(guard.rejoin({}));
+}
+
+TEST_F(NcclGuardTest, LimitsThatAreUpsideDownAreRefused) {
+  settings_.set("nccl.min_ctas", std::int64_t{8}, "test");
+  settings_.set("nccl.max_ctas", std::int64_t{4}, "test");
+  EXPECT_THAT(prepare(true, "nccl.max_ctas"), HasSubstr("nccl.min_ctas = 8 is above nccl.max_ctas = 4"));
+  EXPECT_EQ(prepare(true, "eval.every"), "accepted") << "it asks for nothing of NCCL's";
+}
+
+TEST_F(NcclGuardTest, CommunicatorsAreMadeAnewAsTheSettingsOfNowSay) {
+  NcclGuard guard(*this, settings_, this);
+  settings_.set("nccl.max_ctas", std::int64_t{4}, "test");
+  EXPECT_EQ(*guard.renew(settings_, 7), 4.0);
+  EXPECT_EQ(guard.call({"nccl.rebuild", {}}, 7)->at("seconds"), 0.0) << "the order isn't in force yet";
+  guard.settings_changed(settings_, 7);
+  EXPECT_EQ(*guard.call({"nccl.rebuild", {}}, 8), (Json{{"step", 8}, {"seconds", 4.0}}));
+}
+
+TEST_F(NcclGuardTest, WhereThereAreNoneThereIsNothingToMakeAnew) {
+  NcclGuard guard(*this, settings_, nullptr);
+  EXPECT_EQ(*guard.renew(settings_, 7), std::nullopt) << "an order of another run, that is replayed";
+  EXPECT_FALSE(guard.call({"nccl.rebuild", {}}, 7));
+  Order order;
+  order.calls = {{"nccl.rebuild", {}}};
+  EXPECT_THAT(guard.prepare(order, settings_).error().message, HasSubstr("trains on the processors"));
 }
 
 }  // namespace

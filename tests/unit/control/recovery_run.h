@@ -86,6 +86,17 @@ class AddingRank final : public Steerable {
     return {};
   }
   Result<void> prepare(const Order&, const Settings&) override { return {}; }
+  /// Every third number can't be had, as one rank finds out; then all go back, together.
+  Result<std::optional<double>> renew(const Settings& after, std::int64_t) override {
+    double failed = after.integer("nccl.max_ctas") % 3 == 0 && communicator_->rank() == 0 ? 1 : 0;
+    const auto agreed = [&] {
+      return communicator_->all_reduce({&failed, 1, DataType::float64}, ReduceOp::max, "renewal")->wait();
+    };
+    if (auto made = agreed(); !made) return tl::unexpected(made.error());
+    if (failed == 0) return std::optional<double>(0.5);
+    if (auto back = agreed(); !back) return tl::unexpected(back.error());
+    return fail(ErrorKind::refused, "rank 0: it can't be had");
+  }
   Result<Json> call(const Call&, std::int64_t step) override {
     double one = 1;
     progress_.enter(Phase::evaluation);
@@ -100,7 +111,7 @@ class AddingRank final : public Steerable {
     return Json{{"step", step}};
   }
   Result<void> rejoin(const Rejoin& rejoin) override {
-    communicator_->rejoin(rejoin.generation, rejoin.sequence);
+    if (auto there = communicator_->rejoin(rejoin.generation, rejoin.sequence); !there) return there;
     worlds.emplace_back(rejoin.step, communicator_->world_size());
     if (rejoin.level) {
       double state[2] = {static_cast<double>(step), value};

@@ -66,6 +66,34 @@ TEST(RecoveryTest, APausedRunStaysPausedWithFewerRanks) {
   EXPECT_EQ(run.ranks[0]->ending.reason, "asked");
 }
 
+TEST(RecoveryTest, NewCommunicatorsThatFailAreRefusedOnAll) {
+  const SimScheduler scheduler(1);
+  RecoveryRun run(3, {}, 1000000000);
+  const auto settled = [&](std::size_t count) {
+    run.await([&] {
+      const auto told = run.reports("order");
+      return std::count_if(told.begin(), told.end(), [](const Json& report) {
+               return report["state"] == "applied" || report["state"] == "refused";
+             }) == static_cast<std::ptrdiff_t>(count);
+    });
+    return run.reports("order").back();
+  };
+  run.order(5, {{"changes", {{{"name", "nccl.max_ctas"}, {"value", 8}}}}});
+  const Json applied = settled(1);
+  EXPECT_EQ(applied["applied"]["renewed_s"], 0.5) << applied;
+  run.order(6, {{"changes",
+                 {{{"name", "nccl.max_ctas"}, {"value", 9}}, {{"name", "eval.batches"}, {"value", 6}}}}});
+  const Json refused = settled(2);
+  EXPECT_EQ(refused["state"], "refused") << refused;
+  EXPECT_NE(refused["error"].get<std::string>().find("rank 0: it can't be had"), std::string::npos)
+      << refused;
+  run.order(7, {{"changes", {{{"name", "nccl.max_ctas"}, {"value", 8}}}}});
+  EXPECT_FALSE(settled(3)["applied"].contains("renewed_s")) << "it had that already";
+  run.order(8, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
+  run.join();
+  for (const auto& rank : run.ranks) EXPECT_EQ(rank->applied.size(), 3U) << "without the refused one";
+}
+
 TEST(RecoveryTest, OneRankIsLeftOfFour) {
   const SimScheduler scheduler(1);
   constexpr std::int64_t kSteps = 4000;
@@ -100,6 +128,9 @@ void storm(std::uint64_t seed) {
       Json more = Json::object();
       if (random() % 4 == 0) more["at_step"] = run.ranks[static_cast<std::size_t>(survivor)]->now() + 10;
       if (random() % 2 == 0) more["calls"] = {{{"action", "eval.now"}, {"arguments", Json::object()}}};
+      if (random() % 3 == 0)
+        more["changes"] = {{{"name", "eval.batches"}, {"value", number}},
+                           {{"name", "nccl.max_ctas"}, {"value", random() % 64}}};
       run.order(number++, more);
     }
     if (random() % 4 == 0)
@@ -122,6 +153,7 @@ void storm(std::uint64_t seed) {
   run.order(number + 1, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
   run.join();
   expect_whole(run, dead, run.ranks[static_cast<std::size_t>(survivor)]->step);
+  for (const Json& warning : run.reports("warn")) EXPECT_NE(warning.value("kind", ""), "disagree") << warning;
 }
 
 /// One run for each seed. The digest of its trace.
@@ -229,6 +261,14 @@ TEST(RecoveryDecision, GoesOnFromWhoeverIsAhead) {
   EXPECT_EQ((*verdict)["paused"], true);
   EXPECT_EQ((*verdict)["save"], true);
   EXPECT_EQ((*verdict)["tag"], "kept");
+}
+
+TEST(RecoveryDecision, WhatAnybodySawRefusedIsRefused) {
+  Recovery recovery(2, 2);
+  recovery.add(0, standing(12, {{"refused", 4}, {"refusal", "no"}}));
+  recovery.add(1, standing(12, {{"refused", 3}, {"refusal", "before"}}));
+  EXPECT_EQ((*recovery.verdict())["refused"], 4);
+  EXPECT_EQ((*recovery.verdict())["refusal"], "no");
 }
 
 TEST(RecoveryDecision, WhatAnybodySawCommittedIsCommitted) {

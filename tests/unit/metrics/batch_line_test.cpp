@@ -77,6 +77,11 @@ TEST(BatchLine, Orders) {
                            {"calls", {{{"call", 0}, {"action", "ckpt.save"}}}},
                            {"applied", {{"step", 3}, {"ranks", 2}, {"world_size", 2}}}}),
             kStamp + "ckpt.save, applied at step 3 on 2/2 ranks");
+  EXPECT_EQ(line("order", {{"id", 5},
+                           {"state", "applied"},
+                           {"calls", {{{"call", 0}, {"action", "x"}}}},
+                           {"applied", {{"step", 3}, {"ranks", 2}, {"world_size", 2}, {"renewed_s", 1.9}}}}),
+            kStamp + "x, new communicators at step 3 on 2/2 ranks, 1.9 s");
   EXPECT_EQ(line("order", {{"id", 6}, {"state", "refused"}, {"error", "rank 1: no memory"}}),
             kStamp + "order 6 refused: rank 1: no memory");
   EXPECT_EQ(line("order", {{"id", 6}, {"state", "withdrawn"}}), kStamp + "order 6 withdrawn");

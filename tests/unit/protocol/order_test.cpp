@@ -91,17 +91,19 @@ TEST(AppliedJson, RoundTrip) {
                         8,
                         8,
                         "00ff00ff00ff00ff",
-                        {{"log.every", std::int64_t{50}, std::int64_t{10}}, {"optim.lr", 0.1, 0.2}}};
+                        {{"log.every", std::int64_t{50}, std::int64_t{10}}, {"optim.lr", 0.1, 0.2}},
+                        1.9};
   const auto again = applied_from_json(*parse_line(to_line(to_json(applied))));
   ASSERT_TRUE(again) << message(again);
   EXPECT_EQ(to_json(*again), to_json(applied));
   EXPECT_EQ(again->moved[1].after, Value(0.2));
+  EXPECT_EQ(again->renewed_s, 1.9);
 }
 
 TEST(AppliedJson, WrongTypesAreRefused) {
-  for (const char* text :
-       {"1", R"({"step":"x"})", R"({"ranks":[]})", R"({"digest":1})", R"({"moved":[1]})",
-        R"({"moved":[{"name":"a","before":1}]})", R"({"moved":[{"name":"a","before":{},"after":1}]})"})
+  for (const char* text : {"1", R"({"step":"x"})", R"({"ranks":[]})", R"({"digest":1})", R"({"moved":[1]})",
+                           R"({"renewed_s":"x"})", R"({"moved":[{"name":"a","before":1}]})",
+                           R"({"moved":[{"name":"a","before":{},"after":1}]})"})
     EXPECT_FALSE(applied_from_json(Json::parse(text))) << text;
 }
 

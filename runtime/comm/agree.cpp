@@ -1,4 +1,4 @@
-#include "runtime/train/agree.h"
+#include "runtime/comm/agree.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,79 @@
+#include "runtime/cuda/host_stream.h"
+
+#include <deque>
+#include <mutex>
+
+#include "runtime/threads/condition.h"
+
+namespace footplate {
+namespace {
+
+/// For what is still enqueued when a stream ends.
+constexpr std::chrono::seconds kEnd{1};
+
+}  // namespace
+
+struct HostStream::Shared : HostStreamHandle {
+  struct Item {
+    void (*run)(void* argument);
+    void* argument;
+  };
+  std::mutex mutex;
+  Condition changed;
+  std::deque<Item> waiting;  ///< guarded by mutex; so is what follows
+  bool running = false;
+  bool ended = false;
+
+  bool idle() const { return waiting.empty() && !running; }
+};
+
+HostStream::HostStream() : shared_(std::make_shared<Shared>()) {
+  shared_->enqueue = [](HostStreamHandle* stream, void (*run)(void*), void* argument) {
+    auto& shared = *static_cast<Shared*>(stream);
+    const std::lock_guard lock(shared.mutex);
+    shared.waiting.push_back({run, argument});
+    shared.changed.notify_all();
+  };
+  thread_ = Thread("nccl-stream", [shared = shared_] { serve(shared); });
+}
+
+HostStream::~HostStream() {
+  bool idle = false;
+  {
+    std::unique_lock lock(shared_->mutex);
+    idle = shared_->changed.wait_for(lock, kEnd, [&] { return shared_->idle(); });
+    shared_->ended = true;
+    shared_->changed.notify_all();
+  }
+  if (idle)
+    thread_.join();
+  else
+    thread_.detach();  // all it touches is shared
+}
+
+nccl_abi::Stream HostStream::handle() {
+  return static_cast<HostStreamHandle*>(shared_.get());
+}
+
+Result<bool> HostStream::drain(std::chrono::microseconds at_most) {
+  std::unique_lock lock(shared_->mutex);
+  return shared_->changed.wait_for(lock, at_most, [&] { return shared_->idle(); });
+}
+
+void HostStream::serve(const std::shared_ptr<Shared>& shared) {
+  std::unique_lock lock(shared->mutex);
+  for (;;) {
+    shared->changed.wait(lock, [&] { return shared->ended || !shared->waiting.empty(); });
+    if (shared->waiting.empty()) return;
+    const Shared::Item item = shared->waiting.front();
+    shared->waiting.pop_front();
+    shared->running = true;
+    lock.unlock();
+    item.run(item.argument);
+    lock.lock();
+    shared->running = false;
+    shared->changed.notify_all();
+  }
+}
+
+}  // namespace footplate

@@ -1,0 +1,232 @@
+#include "runtime/cuda/nccl_communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/comm/agree.h"
+
+namespace footplate {
+namespace {
+
+/// Between two looks at whether an operation is to be given up.
+constexpr std::chrono::milliseconds kLook{2};
+
+/// In the ledger.
+constexpr auto kNewCommunicators = "new communicators";
+
+nccl_abi::DataTypeNumber nccl_type(DataType type) {
+  switch (type) {
+    case DataType::float32:
+      return nccl_abi::kFloat32;
+    case DataType::float64:
+      return nccl_abi::kFloat64;
+    case DataType::int64:
+      return nccl_abi::kInt64;
+    case DataType::uint8:
+      return nccl_abi::kUint8;
+  }
+  return nccl_abi::kUint8;
+}
+
+nccl_abi::OperatorNumber nccl_operator(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return nccl_abi::kSum;
+    case ReduceOp::min:
+      return nccl_abi::kMin;
+    case ReduceOp::max:
+      return nccl_abi::kMax;
+  }
+  return nccl_abi::kSum;
+}
+
+double seconds_since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+}  // namespace
+
+/// What one rank gives to the others, as bytes: all programs of a run are the same.
+struct NcclCommunicator::Invitation {
+  nccl_abi::UniqueId id{};
+  nccl_abi::Config config{};  ///< its pointers mean nothing elsewhere
+  bool valid = false;         ///< there is an id
+};
+
+NcclCommunicator::NcclCommunicator(Parts parts, const nccl_abi::Config& config)
+    : parts_(std::move(parts)),
+      communicators_(parts_.library, parts_.bounds, [this] { return parts_.queue.closed(); }),
+      config_(config) {}
+
+NcclCommunicator::~NcclCommunicator() = default;
+
+std::unique_ptr<Work> NcclCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
+  const std::int64_t chunk = chunk_of(buffer.elements, chunk_elements_);
+  return parts_.queue.launch(entry(Collective::all_reduce, buffer, name, static_cast<int>(op)),
+                             [=, this] { return reduce(buffer, op, chunk, name); });
+}
+
+Result<void> NcclCommunicator::reduce(Buffer buffer, ReduceOp op, std::int64_t chunk, const char* name) {
+  if (!communicators_.connected())
+    return tl::unexpected(absent_.value_or(Error{ErrorKind::failed, "NCCL: no communicators were made"}));
+  Result<void> outcome;
+  in_chunks(buffer.elements, chunk, [&](std::int64_t first, std::int64_t count) {
+    auto* data =
+        static_cast<std::byte*>(buffer.data) + static_cast<std::size_t>(first) * size_of(buffer.type);
+    const NcclCommunicators::Reduction piece{.group = 0,
+                                             .data = data,
+                                             .elements = static_cast<std::size_t>(count),
+                                             .type = nccl_type(buffer.type),
+                                             .op = nccl_operator(op)};
+    outcome = communicators_.all_reduce({&piece, 1}, parts_.stream.handle());
+    return outcome.has_value();
+  });
+  if (outcome) outcome = drain(std::nullopt);
+  if (!outcome) return tl::unexpected(give_up(std::move(outcome.error()), name));
+  failures_ = 0;
+  return {};
+}
+
+/// What the stream does is done, or has come to nothing: an error of NCCL's, the end of this world, or
+/// `until`.
+Result<void> NcclCommunicator::drain(std::optional<SteadyClock::time_point> until) {
+  for (;;) {
+    const auto done = parts_.stream.drain(kLook);
+    if (!done) return tl::unexpected(done.error());
+    if (auto error = communicators_.error()) return tl::unexpected(*std::move(error));
+    if (*done) return {};
+    if (parts_.queue.closed())
+      return fail(ErrorKind::lost, "NCCL: given up, since a rank was lost or communicators are made anew");
+    if (until && SteadyClock::now() >= *until)
+      return fail(ErrorKind::timed_out, "NCCL: what was enqueued isn't done in time");
+  }
+}
+
+/// The buffer is free again once this returns, unless the abort hangs. The others hear of it by way of MPI:
+/// an abort here is a hang there.
+Error NcclCommunicator::give_up(Error error, const char* name) {
+  error.message = fmt::format("rank {}: all_reduce of {} failed: {}", rank(), name, error.message);
+  absent_ = error;
+  const auto aborted = communicators_.abort();
+  if (!aborted) {
+    error.message += "; " + aborted.error().message;
+    error.kind = ErrorKind::failed;
+    return error;
+  }
+  static_cast<void>(parts_.stream.drain(parts_.bounds.abort));
+  if (error.kind == ErrorKind::lost || ++failures_ > kMostFailures || !parts_.find_together) return error;
+  error.kind = ErrorKind::lost;
+  parts_.find_together();
+  return error;
+}
+
+Result<void> NcclCommunicator::connect() {
+  renewals_ = 0;
+  return meet(0);
+}
+
+Result<void> NcclCommunicator::rejoin(std::uint32_t /*generation*/, std::uint64_t /*sequence*/) {
+  // A rank that was lost may have kept some from hearing that new communicators were agreed on.
+  std::vector<std::int64_t> renewals(static_cast<std::size_t>(world_size()));
+  if (auto told = all_gather({&renewals_, 1, DataType::int64},
+                             {renewals.data(), static_cast<std::int64_t>(renewals.size()), DataType::int64},
+                             "renewals of communicators")
+                      ->wait();
+      !told)
+    return told;
+  const auto most = std::max_element(renewals.begin(), renewals.end());
+  renewals_ = *most;
+  return meet(static_cast<int>(most - renewals.begin()));
+}
+
+Result<double> NcclCommunicator::renew(const nccl_abi::Config& config) {
+  const auto start = SteadyClock::now();
+  const nccl_abi::Config before = std::exchange(config_, config);
+  auto made = meet(0);
+  if (made) {
+    ++renewals_;
+    return seconds_since(start);
+  }
+  config_ = before;
+  if (made.error().kind == ErrorKind::lost) return tl::unexpected(made.error());
+  if (auto back = meet(0); !back) {
+    back.error().message =
+        made.error().message + "; and those of before can't be made again: " + back.error().message;
+    return tl::unexpected(back.error());
+  }
+  return fail(ErrorKind::refused, "no new communicators, those of before are back after " +
+                                      fmt::format("{:.1f} s: ", seconds_since(start)) + made.error().message);
+}
+
+/// Rank `root` gives an id and its configuration to all, and all enter, or none does.
+Result<void> NcclCommunicator::meet(int root) {
+  static_assert(std::is_trivially_copyable_v<Invitation>);
+  Invitation invitation;
+  Result<void> mine;
+  if (rank() == root) {
+    const auto id = communicators_.new_id();
+    invitation.valid = id.has_value();
+    if (id)
+      invitation.id = *id;
+    else
+      mine = tl::unexpected(id.error());
+    invitation.config = config_;
+  }
+  if (auto told = broadcast({&invitation, sizeof(invitation), DataType::uint8}, root, "NCCL's id")->wait();
+      !told)
+    return told;
+  invitation.config.name = config_.name;
+  invitation.config.net_name = config_.net_name;
+  config_ = invitation.config;
+  if (invitation.valid) mine = enter(invitation);
+  return agree(parts_.host, mine);
+}
+
+/// On the communication thread, as every call of NCCL. A failure isn't the queue's: all can be as before.
+Result<void> NcclCommunicator::enter(const Invitation& invitation) {
+  const NcclCommunicators::Group group{"gradients", invitation.id, rank(), world_size()};
+  const auto outcome = std::make_shared<Result<void>>();
+  const auto done = parts_.queue
+                        .launch(entry(Collective::barrier, {}, kNewCommunicators),
+                                [this, outcome, group, config = invitation.config]() -> Result<void> {
+                                  *outcome = communicators_.rebuild({group}, config);
+                                  if (*outcome) *outcome = probe();
+                                  if (*outcome) return {};
+                                  absent_ = outcome->error();
+                                  return {};
+                                })
+                        ->wait();
+  return done ? *outcome : done;
+}
+
+/// Connections are made by the first operation, so that what doesn't work shows only then.
+Result<void> NcclCommunicator::probe() {
+  const std::span<float> numbers = parts_.stream.scratch();
+  std::iota(numbers.begin(), numbers.end(), static_cast<float>(rank()));
+  const NcclCommunicators::Reduction sum{.group = 0, .data = numbers.data(), .elements = numbers.size()};
+  auto outcome = communicators_.all_reduce({&sum, 1}, parts_.stream.handle());
+  if (outcome) outcome = drain(SteadyClock::now() + parts_.bounds.connect);
+  const int ranks = world_size();
+  for (std::size_t i = 0; i < numbers.size() && outcome; ++i)
+    if (const auto expected = static_cast<float>(ranks * (ranks - 1) / 2 + ranks * static_cast<int>(i));
+        numbers[i] != expected)
+      outcome = fail(ErrorKind::failed,
+                     fmt::format("NCCL: a sum over all ranks is {} and has to be {}", numbers[i], expected));
+  if (outcome) return {};
+  if (const auto aborted = communicators_.abort(); !aborted) return aborted;
+  static_cast<void>(parts_.stream.drain(parts_.bounds.abort));
+  return outcome;
+}
+
+bool NcclCommunicator::finish() {
+  if (!parts_.queue.wait_idle(parts_.bounds.abort)) return false;
+  static_cast<void>(communicators_.finish());
+  return !communicators_.stuck();
+}
+
+}  // namespace footplate

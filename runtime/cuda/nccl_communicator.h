@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "runtime/comm/chunks.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/launch_queue.h"
+#include "runtime/cuda/nccl_communicators.h"
+#include "runtime/cuda/nccl_stream.h"
+
+namespace footplate {
+
+/// Reductions over NCCL, in the memory that NCCL works on; everything else goes to the communicator of the
+/// hosts, metadata too. Its operations run among that one's, on its communication thread: one order, one
+/// ledger, one watchdog. An operation is enqueued piece by piece, and waited for on that thread.
+///
+/// What NCCL tells of as an error ends the operation, and the ranks find together anew: NCCL's communicators
+/// can't be mended, only aborted and made again, by all ranks. Where that doesn't help a few times in a row,
+/// the error is the run's (failed).
+class NcclCommunicator final : public Communicator {
+ public:
+  struct Parts {
+    const NcclLibrary& library;
+    NcclStream& stream;
+    Communicator& host;  ///< tells rank and world, and carries ids
+    LaunchQueue& queue;  ///< that one's
+    NcclCommunicators::Bounds bounds;
+    std::function<void()> find_together;  ///< has all ranks make the world anew (World). Any thread
+  };
+  /// How often in a row an operation may fail before the run ends.
+  static constexpr int kMostFailures = 3;
+
+  /// Everything in `parts` outlives it. Nothing is connected yet.
+  NcclCommunicator(Parts parts, const nccl_abi::Config& config);
+  ~NcclCommunicator() override;
+
+  int rank() const override { return parts_.host.rank(); }
+  int world_size() const override { return parts_.host.world_size(); }
+  void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
+  std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override;
+  std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
+    return parts_.host.broadcast(buffer, root, name);
+  }
+  std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override {
+    return parts_.host.all_gather(send, receive, name);
+  }
+  std::unique_ptr<Work> barrier(const char* name) override { return parts_.host.barrier(name); }
+
+  /// After the same of the host's: aborts what there was and connects the ranks that are there now, with the
+  /// configuration that was renewed last on any of them. Errors, the same on all ranks: lost, timed_out,
+  /// failed.
+  Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override;
+
+  // Launching thread, every rank at once, with nothing under way.
+
+  /// The first time; a rank that joins later comes in by rejoin(). Errors as of that.
+  Result<void> connect();
+
+  /// New communicators with `config`, tried with a small reduction. Seconds that it took. Errors, the same on
+  /// all ranks: refused, with the reason, and those of before are made again; lost, and the next rejoin()
+  /// makes some; failed: there are none any more, and every later operation says so.
+  Result<double> renew(const nccl_abi::Config& config);
+
+  /// The orderly end, of all ranks. False: an operation hangs; nothing of this may be freed.
+  bool finish();
+
+ private:
+  struct Invitation;
+  Result<void> meet(int root);
+  Result<void> enter(const Invitation& invitation);
+  Result<void> probe();
+  Result<void> reduce(Buffer buffer, ReduceOp op, std::int64_t chunk, const char* name);
+  Result<void> drain(std::optional<SteadyClock::time_point> until);
+  Error give_up(Error error, const char* name);
+
+  const Parts parts_;
+  NcclCommunicators communicators_;
+  nccl_abi::Config config_;     ///< what they are made with
+  std::int64_t renewals_ = -1;  ///< how often config_ was agreed on; -1: not a rank yet
+  std::int64_t chunk_elements_ = kDefaultChunk;
+  int failures_ = 0;             ///< in a row; communication thread
+  std::optional<Error> absent_;  ///< why there are no communicators; communication thread
+};
+
+}  // namespace footplate

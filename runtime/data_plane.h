@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/comm/mpi/communicator.h"
+#include "runtime/comm/mpi/session.h"
+#include "runtime/control/nccl_guard.h"
+#include "runtime/cuda/host_stream.h"
+#include "runtime/cuda/nccl_communicator.h"
+
+namespace footplate {
+
+/// Where the gradients of this rank are reduced, if not over MPI: NCCL's library, the stream it works on, and
+/// the communicator over both.
+///
+/// So far with a library that works in host memory, which FOOTPLATE_NCCL names: the tests' stand-in. On a
+/// device it is the library that LibTorch is linked with, and the stream is the device's.
+class DataPlane final : public NcclRenewal {
+ public:
+  /// Null without FOOTPLATE_NCCL. `settings` tell the bounds, and what communicators are made with; the
+  /// others outlive it. Errors (usage): the library isn't there, or can't be used.
+  static Result<std::unique_ptr<DataPlane>> open(const Settings& settings, MpiSession& session,
+                                                 MpiCommunicator& host);
+  /// Ends in order with the other ranks, within a bound. What hangs is left as it is.
+  ~DataPlane() override;
+
+  /// Collective: communicators among the ranks of now. Errors, the same on all: NcclCommunicator::connect.
+  Result<void> connect() { return communicator_->connect(); }
+  Communicator& communicator() { return *communicator_; }
+  Result<double> renew(const Settings& after) override { return communicator_->renew(nccl_config(after)); }
+
+  /// "gradients go over NCCL 2.28.9 (/path/to/libnccl.so)".
+  std::string description() const;
+
+ private:
+  DataPlane(std::string path, const NcclLibrary& library);
+
+  const std::string path_;
+  const NcclLibrary library_;
+  std::unique_ptr<NcclStream> stream_;
+  std::unique_ptr<NcclCommunicator> communicator_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,280 @@
+// Reductions over a libnccl that really reduces: two ranks as threads, with a simulated world for what goes
+// between hosts.
+#include "runtime/cuda/nccl_communicator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "runtime/comm/sim/world.h"
+#include "runtime/cuda/host_stream.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+/// For what has to come, and mustn't be waited for for ever.
+constexpr auto kLong = 60s;
+constexpr int kRanks = 2;
+
+/// Work that came to nothing for whoever waits.
+struct Lost : Work {
+  bool done() const override { return true; }
+  Result<void> wait(Clock::time_point /*deadline*/) override {
+    return fail(ErrorKind::lost, "a rank was lost");
+  }
+};
+
+/// Takes part in everything; deaf, it doesn't hear what comes of a reduction.
+struct Host final : Communicator {
+  explicit Host(std::unique_ptr<Communicator> the_inner) : inner(std::move(the_inner)) {}
+  int rank() const override { return inner->rank(); }
+  int world_size() const override { return inner->world_size(); }
+  void set_chunk_elements(std::int64_t elements) override { inner->set_chunk_elements(elements); }
+  std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override {
+    auto work = inner->all_reduce(buffer, op, name);
+    if (!deaf) return work;
+    static_cast<void>(work->wait());
+    return std::make_unique<Lost>();
+  }
+  std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
+    return inner->broadcast(buffer, root, name);
+  }
+  std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override {
+    return inner->all_gather(send, receive, name);
+  }
+  std::unique_ptr<Work> barrier(const char* name) override { return inner->barrier(name); }
+
+  std::unique_ptr<Communicator> inner;
+  bool deaf = false;
+};
+
+/// What one rank has. Its NCCL operations have a queue of their own here.
+struct TestRank {
+  TestRank(SimWorld& world, const NcclLibrary& library, int rank, std::chrono::milliseconds connect)
+      : host(world.communicator(rank, host_ledger, progress)),
+        queue(ledger, progress),
+        communicator({.library = library,
+                      .stream = stream,
+                      .host = host,
+                      .queue = queue,
+                      .bounds = {connect, kLong, kLong, 1ms},
+                      .find_together = [this] { ++asked_for_others; }},
+                     {}) {}
+
+  Result<void> sum(std::vector<float>& numbers) {
+    return communicator
+        .all_reduce({numbers.data(), static_cast<std::int64_t>(numbers.size())}, ReduceOp::sum, "gradients")
+        ->wait();
+  }
+
+  Progress progress;
+  Ledger host_ledger, ledger;
+  Host host;
+  HostStream stream;
+  LaunchQueue queue;
+  std::atomic<int> asked_for_others{0};
+  NcclCommunicator communicator;
+};
+
+std::string said(const Result<void>& result) {
+  return result ? "fine" : result.error().message;
+}
+std::string said(const Result<double>& result) {
+  return result ? "fine" : result.error().message;
+}
+
+class CommunicatorTest : public testing::Test {
+ protected:
+  CommunicatorTest() : world_(kRanks) {
+    std::string pattern = testing::TempDir() + "nccl-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    ::setenv("FOOTPLATE_STAND_IN_DIR", folder_.c_str(), 1);
+    fault("");
+    library_ = *NcclLibrary::open(FOOTPLATE_NCCL_STAND_IN);
+  }
+  ~CommunicatorTest() override {
+    fault("");
+    ranks_.clear();
+    std::filesystem::remove_all(folder_);
+  }
+
+  static void fault(const std::string& text) { ::setenv("FOOTPLATE_STAND_IN_FAULT", text.c_str(), 1); }
+
+  void make(std::chrono::milliseconds connect = kLong) {
+    for (int rank = 0; rank < kRanks; ++rank)
+      ranks_.push_back(std::make_unique<TestRank>(world_, library_, rank, connect));
+  }
+  /// On all ranks at once.
+  void on_all(const std::function<void(TestRank&, int)>& body) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back([&, rank] { body(*ranks_[static_cast<std::size_t>(rank)], rank); });
+    for (auto& thread : threads) thread.join();
+  }
+  void connect() {
+    on_all([](TestRank& rank, int) { EXPECT_EQ(said(rank.communicator.connect()), "fine"); });
+  }
+  void expect_sums() {
+    on_all([](TestRank& rank, int number) {
+      std::vector<float> numbers(100'000, static_cast<float>(number + 1));
+      EXPECT_EQ(said(rank.sum(numbers)), "fine");
+      EXPECT_THAT(numbers, testing::Each(3.0F));
+    });
+  }
+  std::string calls() const {
+    std::stringstream text;
+    text << std::ifstream(folder_ / ("calls-" + std::to_string(::getpid()) + ".txt")).rdbuf();
+    return text.str();
+  }
+
+  SimWorld world_;
+  std::filesystem::path folder_;
+  NcclLibrary library_;
+  std::vector<std::unique_ptr<TestRank>> ranks_;
+};
+
+TEST_F(CommunicatorTest, SumsInPiecesAndKeepsTheLedger) {
+  make();
+  connect();
+  const auto before = ranks_[1]->ledger.newest();
+  for (auto& rank : ranks_) rank->communicator.set_chunk_elements(30'000);
+  expect_sums();
+  const auto entry = ranks_[1]->ledger.find(before + 1);
+  ASSERT_TRUE(entry);
+  EXPECT_STREQ(entry->name, "gradients");
+  EXPECT_EQ(entry->elements, 100'000);
+  EXPECT_TRUE(entry->is_finished());
+  on_all([](TestRank& rank, int) { EXPECT_TRUE(rank.communicator.finish()); });
+  EXPECT_THAT(calls(), HasSubstr("destroy init=1 reductions=5")) << "the probe, and four pieces";
+}
+
+TEST_F(CommunicatorTest, WhatIsntAReductionStaysWithTheHost) {
+  make();
+  on_all([](TestRank& rank, int number) {
+    std::int64_t value = number + 5;
+    EXPECT_EQ(said(rank.communicator.broadcast({&value, 1, DataType::int64}, 1, "x")->wait()), "fine");
+    EXPECT_EQ(value, 6);
+    EXPECT_EQ(rank.host_ledger.newest(), 1u);
+    EXPECT_EQ(rank.ledger.newest(), 0u);
+  });
+}
+
+TEST_F(CommunicatorTest, ANewConfigurationIsTakenByAll) {
+  make();
+  connect();
+  nccl_abi::Config config;
+  config.max_ctas = 8;
+  on_all([&](TestRank& rank, int) { EXPECT_EQ(said(rank.communicator.renew(config)), "fine"); });
+  expect_sums();
+  EXPECT_THAT(calls(), HasSubstr("rank=0/2 id=segment-"));
+  EXPECT_THAT(calls(), testing::ContainsRegex("rank=1/2 id=[^ ]* max_ctas=8 "));
+}
+
+TEST_F(CommunicatorTest, OneThatFailsOnOneRankIsTakenBackByAll) {
+  make();
+  connect();
+  fault("fail_init:rank=1:max_ctas=7");
+  nccl_abi::Config config;
+  config.max_ctas = 7;
+  on_all([&](TestRank& rank, int) {
+    const auto renewed = rank.communicator.renew(config);
+    ASSERT_FALSE(renewed);
+    EXPECT_EQ(renewed.error().kind, ErrorKind::refused);
+    EXPECT_THAT(renewed.error().message,
+                testing::AllOf(HasSubstr("those of before are back"), HasSubstr("rank 1: NCCL: making"),
+                               HasSubstr("asked to fail")));
+    EXPECT_LT(std::stod(renewed.error().message.substr(renewed.error().message.find("after ") + 6)), 30)
+        << "the other one hears of it by NCCL";
+  });
+  expect_sums();
+}
+
+TEST_F(CommunicatorTest, OneThatIsNeverReadyIsTakenBackInTime) {
+  make(500ms);
+  connect();
+  fault("never_ready:rank=0:max_ctas=7");
+  nccl_abi::Config config;
+  config.max_ctas = 7;
+  on_all([&](TestRank& rank, int) {
+    EXPECT_THAT(said(rank.communicator.renew(config)), HasSubstr("took too long"));
+  });
+  expect_sums();
+}
+
+TEST_F(CommunicatorTest, AnErrorOfNcclEndsTheOperationAndAsksForTheOthers) {
+  make();
+  connect();
+  fault("error:rank=1");
+  on_all([](TestRank& rank, int number) {
+    std::vector<float> numbers(10, 1.0F);
+    if (number == 0) return;  // it would hang until it is told
+    const auto outcome = rank.sum(numbers);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().kind, ErrorKind::lost);
+    EXPECT_THAT(outcome.error().message,
+                HasSubstr("rank 1: all_reduce of gradients failed: NCCL: a communicator"));
+    EXPECT_EQ(rank.asked_for_others, 1);
+  });
+}
+
+TEST_F(CommunicatorTest, AWorldThatEndsFreesAHangingReduction) {
+  make();
+  connect();
+  fault("hang");
+  on_all([](TestRank& rank, int number) {
+    std::vector<float> numbers(10, 1.0F);
+    auto work = rank.communicator.all_reduce({numbers.data(), 10}, ReduceOp::sum, "gradients");
+    EXPECT_EQ(work->wait(std::chrono::steady_clock::now() + 50ms).error().kind, ErrorKind::timed_out);
+    rank.queue.close({ErrorKind::lost, "a rank was lost"});
+    const auto outcome = work->wait();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().kind, ErrorKind::lost);
+    EXPECT_TRUE(rank.queue.wait_idle(kLong));
+    EXPECT_EQ(rank.asked_for_others, 0) << number;
+  });
+  fault("");
+  on_all([](TestRank& rank, int) {
+    rank.queue.reopen(100, 2);
+    EXPECT_EQ(said(rank.communicator.rejoin(2, 100)), "fine");
+  });
+  expect_sums();
+}
+
+/// A rank was lost as some had heard that all agree, and others hadn't.
+TEST_F(CommunicatorTest, AfterALossTheNewestConfigurationCounts) {
+  make();
+  connect();
+  ranks_[0]->host.deaf = true;
+  nccl_abi::Config config;
+  config.max_ctas = 8;
+  on_all([&](TestRank& rank, int number) {
+    EXPECT_EQ(rank.communicator.renew(config).has_value(), number == 1);
+    rank.host.deaf = false;
+    rank.queue.close({ErrorKind::lost, "a rank was lost"});
+    rank.queue.reopen(100, 2);
+    EXPECT_EQ(said(rank.communicator.rejoin(2, 100)), "fine");
+  });
+  expect_sums();
+  const std::string last = calls().substr(calls().rfind("id="));
+  EXPECT_THAT(last, HasSubstr("max_ctas=8 ")) << calls();
+}
+
+TEST_F(CommunicatorTest, AnInitThatNeverReturnsIsBounded) {
+  make(300ms);
+  fault("hang_init:rank=1");
+  on_all([](TestRank& rank, int) {
+    EXPECT_THAT(said(rank.communicator.connect()),
+                HasSubstr("rank 1: NCCL: making communicators hasn't returned within 0.3 s"));
+  });
+  for (auto& rank : ranks_) static_cast<void>(rank.release());  // a call hangs in it
+}
+
+}  // namespace
+}  // namespace footplate

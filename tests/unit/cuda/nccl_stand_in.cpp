@@ -1,0 +1,334 @@
+// A libnccl for tests that really reduces, in host memory, between processes: the ranks of a communicator
+// meet in a file that all have mapped, named by the unique id. Streams are HostStreams. Sums are made in the
+// order of the ranks, so that all have the same bits.
+//
+//   FOOTPLATE_STAND_IN_DIR    a folder of the test's own: the segments, and calls-PID.txt, a line for each
+//   call
+//                             that makes or ends a communicator
+//   FOOTPLATE_STAND_IN_FAULT  any number of KIND[:key=value…], separated by commas:
+//       fail_init             ncclCommInitRankConfig returns an error
+//       hang_init             it never returns
+//       never_ready           it returns, and the communicator is never ready, on any rank
+//       hang                  reductions never end, until they are aborted
+//       error                 they don't, and ncclCommGetAsyncError tells of a remote error
+//     where rank is R, max_ctas M, for the N-th init of the process, from its K-th reduction on
+//     (rank=R:max_ctas=M:init=N:reduction=K, each where given).
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/cuda/host_stream.h"
+#include "runtime/cuda/nccl_library.h"
+
+using footplate::HostStreamHandle;
+using footplate::nccl_abi::Config;
+using footplate::nccl_abi::Status;
+using footplate::nccl_abi::UniqueId;
+namespace abi = footplate::nccl_abi;
+
+namespace {
+
+constexpr std::size_t kMostRanks = 64;
+constexpr std::size_t kPieceBytes = 1 << 18;  ///< of each rank, in the segment
+
+/// What all ranks have mapped; zeros at first. Behind it a piece for each rank.
+struct Segment {
+  struct alignas(64) Rank {
+    std::atomic<std::uint64_t> round;  ///< how often it has come to a meeting
+  };
+  std::array<Rank, kMostRanks> ranks;
+  std::atomic<bool> gone;  ///< a rank has left before all were there: its connections are closed
+};
+
+std::string folder() {
+  const char* given = std::getenv("FOOTPLATE_STAND_IN_DIR");
+  return given != nullptr ? given : "/tmp";
+}
+
+void record(const std::string& line) {
+  const std::string path = folder() + "/calls-" + std::to_string(::getpid()) + ".txt";
+  if (std::FILE* file = std::fopen(path.c_str(), "a")) {
+    std::fputs((line + "\n").c_str(), file);
+    std::fclose(file);
+  }
+}
+
+std::atomic<std::int64_t> inits{0};
+
+struct Fault {
+  std::string kind;
+  std::map<std::string, std::int64_t> where;
+
+  bool fits(const std::string& name, std::int64_t value) const {
+    const auto found = where.find(name);
+    return found == where.end() || found->second == value;
+  }
+};
+
+std::vector<Fault> faults() {
+  const char* given = std::getenv("FOOTPLATE_STAND_IN_FAULT");
+  std::vector<Fault> list;
+  std::istringstream all(given != nullptr ? given : "");
+  for (std::string one; std::getline(all, one, ',');) {
+    std::istringstream parts(one);
+    Fault fault;
+    std::getline(parts, fault.kind, ':');
+    for (std::string part; std::getline(parts, part, ':');)
+      if (const auto equals = part.find('='); equals != std::string::npos)
+        fault.where[part.substr(0, equals)] = std::stoll(part.substr(equals + 1));
+    list.push_back(std::move(fault));
+  }
+  return list;
+}
+
+/// A communicator; what is enqueued on it holds it, too.
+struct State {
+  std::string path;
+  int rank = 0;
+  int ranks = 1;
+  std::int64_t init = 0;
+  std::int64_t max_ctas = 0;
+  Segment* segment = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t round = 0;  ///< the stream's
+  std::atomic<bool> aborted{false};
+  std::atomic<bool> broken{false};
+  std::atomic<std::int64_t> reductions{0};
+  bool never_ready = false;
+
+  ~State() {
+    if (segment != nullptr) ::munmap(segment, bytes);
+  }
+  bool has(const char* kind) const {
+    for (const Fault& fault : faults()) {
+      const auto from = fault.where.find("reduction");
+      if (fault.kind == kind && fault.fits("rank", rank) && fault.fits("init", init) &&
+          fault.fits("max_ctas", max_ctas) && (from == fault.where.end() || reductions >= from->second))
+        return true;
+    }
+    return false;
+  }
+  bool all_at(std::uint64_t wanted) const {
+    for (int other = 0; other < ranks; ++other)
+      if (segment->ranks[static_cast<std::size_t>(other)].round.load(std::memory_order_acquire) < wanted)
+        return false;
+    return true;
+  }
+  void arrive() {
+    segment->ranks[static_cast<std::size_t>(rank)].round.store(++round, std::memory_order_release);
+  }
+  /// Whether all came; not, where it was aborted.
+  bool meet() {
+    constexpr int kYields = 200;
+    constexpr std::chrono::microseconds kSleep{50};
+    arrive();
+    for (int looks = 0; !all_at(round); ++looks) {
+      if (aborted) return false;
+      if (looks < kYields)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(kSleep);
+    }
+    return true;
+  }
+  std::byte* piece(int of) const {
+    return reinterpret_cast<std::byte*>(segment) + sizeof(Segment) +
+           kPieceBytes * static_cast<std::size_t>(of);
+  }
+};
+
+template <class Number>
+Number combined(Number a, Number b, int op) {
+  if (op == abi::kMax) return a > b ? a : b;
+  if (op == abi::kMin) return a < b ? a : b;
+  return a + b;
+}
+
+template <class Number>
+void reduce(State& state, Number* data, std::size_t count, int op) {
+  constexpr std::size_t kAtOnce = kPieceBytes / sizeof(Number);
+  for (std::size_t first = 0; first < count; first += kAtOnce) {
+    const std::size_t here = std::min(kAtOnce, count - first);
+    std::memcpy(state.piece(state.rank), data + first, here * sizeof(Number));
+    if (!state.meet()) return;
+    for (std::size_t i = 0; i < here; ++i) {
+      Number sum = reinterpret_cast<const Number*>(state.piece(0))[i];
+      for (int rank = 1; rank < state.ranks; ++rank)
+        sum = combined(sum, reinterpret_cast<const Number*>(state.piece(rank))[i], op);
+      data[first + i] = sum;
+    }
+    if (!state.meet()) return;  // nobody overwrites a piece that is being read
+  }
+}
+
+struct Job {
+  std::shared_ptr<State> state;
+  void* data;
+  std::size_t count;
+  int type;
+  int op;
+  HostStreamHandle* stream;
+};
+
+void run(void* argument) {
+  const std::unique_ptr<Job> job(static_cast<Job*>(argument));
+  State& state = *job->state;
+  ++state.reductions;
+  const bool breaks = state.has("error");
+  if (breaks) state.broken = true;
+  if (breaks || state.has("hang"))
+    while (!state.aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (state.aborted) return;
+  if (job->type == abi::kFloat32) reduce(state, static_cast<float*>(job->data), job->count, job->op);
+  if (job->type == abi::kFloat64) reduce(state, static_cast<double*>(job->data), job->count, job->op);
+  if (job->type == abi::kInt64) reduce(state, static_cast<std::int64_t*>(job->data), job->count, job->op);
+}
+
+thread_local int depth = 0;
+thread_local std::vector<Job> grouped;
+const char* last_error = "";
+
+void enqueue_group() {
+  for (Job& job : grouped) {
+    HostStreamHandle* stream = job.stream;
+    stream->enqueue(stream, run, new Job(std::move(job)));
+  }
+  grouped.clear();
+}
+
+std::string number(const char* name, int value) {
+  return std::string(" ") + name + "=" + (value == abi::kUnset ? "unset" : std::to_string(value));
+}
+
+bool map_segment(State& state) {
+  state.bytes = sizeof(Segment) + kPieceBytes * static_cast<std::size_t>(state.ranks);
+  const int file = ::open(state.path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) return false;
+  void* mapped = MAP_FAILED;
+  if (::ftruncate(file, static_cast<off_t>(state.bytes)) == 0)
+    mapped = ::mmap(nullptr, state.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ::close(file);
+  if (mapped == MAP_FAILED) return false;
+  state.segment = static_cast<Segment*>(mapped);
+  return true;
+}
+
+}  // namespace
+
+struct footplate::nccl_abi::Communicator {
+  std::shared_ptr<State> state;
+};
+using Comm = footplate::nccl_abi::Communicator*;
+
+namespace {
+
+Status release(Comm comm, const char* call) {
+  State& state = *comm->state;
+  record(std::string(call) + " init=" + std::to_string(state.init) +
+         " reductions=" + std::to_string(state.reductions));
+  state.aborted = true;
+  if (state.all_at(1)) ::unlink(state.path.c_str());  // else somebody may still come
+  delete comm;
+  return abi::kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+Status ncclGetVersion(int* version) {
+  *version = abi::kOldest;
+  return abi::kSuccess;
+}
+Status ncclGetUniqueId(UniqueId* id) {
+  static std::atomic<int> ids{0};
+  std::memset(id, 0, sizeof(*id));
+  std::snprintf(id->bytes, sizeof(id->bytes), "segment-%d-%d", static_cast<int>(::getpid()), ++ids);
+  return abi::kSuccess;
+}
+Status ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, int rank, Config* config) {
+  auto state = std::make_shared<State>();
+  state->path = folder() + "/" + id.bytes;
+  state->rank = rank;
+  state->ranks = ranks;
+  state->init = ++inits;
+  const char* variable = std::getenv("NCCL_MAX_CTAS");  // the environment counts for more
+  state->max_ctas = variable != nullptr ? std::atoi(variable) : config->max_ctas;
+  record("init=" + std::to_string(state->init) + " rank=" + std::to_string(rank) + "/" +
+         std::to_string(ranks) + " id=" + id.bytes + number("max_ctas", static_cast<int>(state->max_ctas)) +
+         number("min_ctas", config->min_ctas) + number("cga_cluster_size", config->cga_cluster_size) +
+         number("traffic_class", config->traffic_class) + number("blocking", config->blocking));
+  if (ranks > static_cast<int>(kMostRanks) || !map_segment(*state)) return abi::kSystemError;
+  while (state->has("hang_init")) ::pause();
+  if (state->has("fail_init")) {
+    last_error = "the stand-in was asked to fail";
+    state->segment->gone = true;
+    return abi::kSystemError;
+  }
+  state->never_ready = state->has("never_ready");
+  if (!state->never_ready) state->arrive();
+  *comm = new footplate::nccl_abi::Communicator{std::move(state)};
+  return abi::kInProgress;
+}
+Status ncclCommGetAsyncError(Comm comm, Status* error) {
+  const State& state = *comm->state;
+  const bool ready = !state.never_ready && state.all_at(1);
+  *error = state.broken || (!ready && state.segment->gone) ? abi::kRemoteError
+           : ready                                         ? abi::kSuccess
+                                                           : abi::kInProgress;
+  return abi::kSuccess;
+}
+Status ncclCommFinalize(Comm /*comm*/) {
+  return abi::kSuccess;
+}
+Status ncclCommDestroy(Comm comm) {
+  return release(comm, "destroy");
+}
+Status ncclCommAbort(Comm comm) {
+  return release(comm, "abort");
+}
+Status ncclGroupStart() {
+  ++depth;
+  return abi::kSuccess;
+}
+Status ncclGroupEnd() {
+  if (--depth == 0) enqueue_group();
+  return abi::kSuccess;
+}
+Status ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int op, Comm comm,
+                     void* stream) {
+  if (send != receive || (type != abi::kFloat32 && type != abi::kFloat64 && type != abi::kInt64))
+    return abi::kInvalidArgument;
+  grouped.push_back({comm->state, receive, count, type, op, static_cast<HostStreamHandle*>(stream)});
+  if (depth == 0) enqueue_group();
+  return abi::kSuccess;
+}
+Status ncclBroadcast(const void*, void*, std::size_t, int, int, Comm, void*) {
+  return abi::kInvalidUsage;
+}
+Status ncclAllGather(const void*, void*, std::size_t, int, Comm, void*) {
+  return abi::kInvalidUsage;
+}
+const char* ncclGetErrorString(Status status) {
+  return status == abi::kRemoteError ? "remote process exited or there was a network error"
+                                     : "unhandled system error";
+}
+const char* ncclGetLastError(Comm) {
+  return last_error;
+}
+}
