@@ -76,9 +76,8 @@ TEST_F(VariablesTest, ValuesAreWrittenAsNcclReadsThem) {
   set("nccl.max_ctas", 8);  // its communicators are given it: as a variable it would count for more
   set("nccl.socket_interface", "=eth0");
   set("nccl.proto", "no_ll128");
-  EXPECT_THAT(to_set(), ElementsAre("NCCL_PROTO=^LL128", "NCCL_BUFFSIZE=8388608",
-                                    "NCCL_P2P_DISABLE=1", "NCCL_P2P_LEVEL=PHB", "NCCL_NVLS_ENABLE=0",
-                                    "NCCL_SOCKET_IFNAME==eth0"));
+  EXPECT_THAT(to_set(), ElementsAre("NCCL_PROTO=^LL128", "NCCL_BUFFSIZE=8388608", "NCCL_P2P_DISABLE=1",
+                                    "NCCL_P2P_LEVEL=PHB", "NCCL_NVLS_ENABLE=0", "NCCL_SOCKET_IFNAME==eth0"));
 }
 
 TEST_F(VariablesTest, AnAlgorithmForAllReducesLeavesTheOthersTheirs) {
