@@ -93,8 +93,13 @@ class AddingRank final : public Steerable {
       return communicator_->all_reduce({&failed, 1, DataType::float64}, ReduceOp::max, "renewal")->wait();
     };
     if (auto made = agreed(); !made) return tl::unexpected(made.error());
+    if (failed != 0)
+      if (auto back = agreed(); !back) return tl::unexpected(back.error());
+    if (deaf) {
+      std::exchange(deaf, nullptr)();
+      return fail(ErrorKind::lost, "it didn't hear what became of it");
+    }
     if (failed == 0) return std::optional<double>(0.5);
-    if (auto back = agreed(); !back) return tl::unexpected(back.error());
     return fail(ErrorKind::refused, "rank 0: it can't be had");
   }
   Result<Json> call(const Call&, std::int64_t step) override {
@@ -127,6 +132,7 @@ class AddingRank final : public Steerable {
     return {};
   }
 
+  std::function<void()> deaf;  ///< at the next renew(), which this rank doesn't hear the end of
   std::int64_t step = 0;
   double value = 1;
   std::vector<Applied> applied;

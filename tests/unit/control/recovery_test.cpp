@@ -94,6 +94,32 @@ TEST(RecoveryTest, NewCommunicatorsThatFailAreRefusedOnAll) {
   for (const auto& rank : run.ranks) EXPECT_EQ(rank->applied.size(), 3U) << "without the refused one";
 }
 
+/// Of the two that are left one has heard that all agreed, and the other hasn't.
+TEST(RecoveryTest, WhatOneHasHeardOfNewCommunicatorsCountsForAll) {
+  for (const std::int64_t ctas : {8, 9})
+    for (const int deaf : {0, 1}) {
+      SCOPED_TRACE("max_ctas " + std::to_string(ctas) + ", rank " + std::to_string(deaf) + " is deaf");
+      const SimScheduler scheduler(1);
+      RecoveryRun run(3, {}, 1000000000);
+      run.wait_for_step(1, 5);
+      run.ranks[static_cast<std::size_t>(deaf)]->deaf = [&] { run.world.kill(2); };
+      run.order(6,
+                {{"changes",
+                  {{{"name", "nccl.max_ctas"}, {"value", ctas}}, {{"name", "eval.batches"}, {"value", 6}}}}});
+      run.await([&] { return !run.reports("rank").empty(); });
+      run.order(7);
+      run.await([&] { return run.ranks[1]->applied.size() == (ctas == 8 ? 2U : 1U); });
+      run.order(8, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
+      run.join();
+      EXPECT_EQ(run.ranks[0]->applied, run.ranks[1]->applied);
+      EXPECT_EQ(run.ranks[0]->applied.size(), ctas == 8 ? 3U : 2U) << "9 can't be had";
+      EXPECT_EQ(run.ranks[0]->step, run.ranks[1]->step);
+      for (const Json& warning : run.reports("warn"))
+        EXPECT_NE(warning.value("kind", ""), "disagree") << warning;
+      if (::testing::Test::HasFailure()) return show_trace();
+    }
+}
+
 TEST(RecoveryTest, OneRankIsLeftOfFour) {
   const SimScheduler scheduler(1);
   constexpr std::int64_t kSteps = 4000;
