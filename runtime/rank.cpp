@@ -300,6 +300,7 @@ class Rank {
                    user_name(),
                    started_};
     control.observer = [this](const std::string& topic, const Json& data) { records_->observe(topic, data); };
+    control.last_words = [this] { records_->settle(); };
     if (options_.console) control.console_program = program_beside("footplate-console");
     control.first_order_id = std::max({last_order_, ahead_.last_id,
                                        last_journaled_order(options_.run_directory / "journal.lua")}) +

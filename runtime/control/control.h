@@ -46,7 +46,10 @@ struct ControlOptions {
   Progress* progress = nullptr;       ///< has to outlive Control
   const Ledger* ledger = nullptr;     ///< may be null
   RunInfo run;
-  Observer observer;                      ///< may be empty
+  Observer observer;  ///< may be empty
+  /// Control thread, before this rank, as rank 0, has itself killed: what the observer was told is to outlive
+  /// it. Bounded; may be empty.
+  std::function<void()> last_words;
   std::filesystem::path console_program;  ///< empty: no console. The one that rank 0 starts, whoever that is
   /// Control thread, the world is a new one; before anything is reported in it. `leads`: this rank has become
   /// rank 0, and keeps the run's records from now on. Returns the first free order id by those records, or 0.

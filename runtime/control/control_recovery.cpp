@@ -108,6 +108,7 @@ void Control::Impl::kill(const RunStatus::Stuck& stuck, const std::string& why) 
   const std::string text = fmt::format("killed {}: {}", why, stuck.text);
   report("rank", {{"rank", stuck.rank}, {"state", "killed"}, {"text", text}},
          std::chrono::system_clock::now());
+  if (stuck.rank == options_.channel->rank() && options_.last_words) options_.last_words();
   send_all({{"t", message::kDie}, {"rank", stuck.rank}, {"pid", stuck.pid}, {"host", stuck.host}});
 }
 

@@ -7,6 +7,12 @@
 #include "runtime/metrics/json_file.h"
 
 namespace footplate {
+namespace {
+
+/// A disk that is slow has written by then, one that hangs hasn't.
+constexpr std::chrono::milliseconds kSettle{1000};
+
+}  // namespace
 
 Result<void> write_result(const std::filesystem::path& directory, const Json& result) {
   return replace_json_file(directory / "result.json", result, /*durable=*/true);
@@ -115,6 +121,10 @@ void RankRecords::write(const Json& metrics) {
 Json RankRecords::eval_loss() const {
   std::lock_guard lock(mutex_);
   return eval_loss_;
+}
+
+void RankRecords::settle() {
+  if (writer_) writer_->flush(kSettle);
 }
 
 void RankRecords::info(const std::string& text) {

@@ -37,6 +37,8 @@ class RankRecords final : public Sink {
 
   /// Reports and events as control's observer gets them.
   void observe(const std::string& topic, const Json& data);
+  /// Rank 0: waits until they are written, a second at most: the disk may hang.
+  void settle();
 
   /// Rank 0: a line of metrics.jsonl.
   void write(const Json& metrics) override;

@@ -89,11 +89,11 @@ void RecordWriter::set_flush_every(int lines) {
   flush_every_ = static_cast<std::size_t>(std::max(1, lines));
 }
 
-void RecordWriter::flush() {
+bool RecordWriter::flush(std::chrono::milliseconds at_most) {
   std::unique_lock lock(mutex_);
   const std::uint64_t mine = ++flushes_wanted_;
   wanted_.notify_one();
-  written_.wait(lock, [&] { return flushes_done_ >= mine; });
+  return written_.wait_for(lock, at_most, [&] { return flushes_done_ >= mine; });
 }
 
 RecordWriter::Lost RecordWriter::lost() const {

@@ -50,8 +50,8 @@ class RecordWriter {
   void run(const Json& fields);
   void set_flush_every(int lines);
 
-  /// Returns once everything queued before has been handed to the disk.
-  void flush();
+  /// Returns once everything queued before has been handed to the disk; false where `at_most` has passed.
+  bool flush(std::chrono::milliseconds at_most = std::chrono::hours(24));
   Lost lost() const;
 
  private:
