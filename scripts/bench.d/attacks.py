@@ -84,10 +84,10 @@ def median_step_times(times, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=480, help="of attacks and quiet, in blocks")
-    parser.add_argument("--block", type=float, default=4, help="seconds of a block: no attack lives longer")
+    parser.add_argument("--block", type=float, default=15, help="seconds of a block")
+    parser.add_argument("--batch", type=int, default=16, help="train.batch_size: 4 makes steps a quarter as long")
     options = parser.parse_args()
-    # Short steps: many in a block, so that blocks can be short, too (idle.py).
-    assignments = ["train.steps=1000000", "train.batch_size=4", "run.threads=1", "eval.mode=off", "ckpt.every=0", "log.every=1"]
+    assignments = ["train.steps=1000000", f"train.batch_size={options.batch}", "run.threads=1", "eval.mode=off", "ckpt.every=0", "log.every=1"]
     with harness.Run(assignments, config="kjv", name="bench") as run:
         run.wait_for_step(10).close()
         attackers = Attackers(run.record()["socket"])
