@@ -201,7 +201,7 @@ void run(void* argument) {
 
 thread_local int depth = 0;
 thread_local std::vector<Job> grouped;
-const char* last_error = "";
+std::atomic<const char*> last_error{""};
 
 void enqueue_group() {
   for (Job& job : grouped) {
