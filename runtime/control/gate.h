@@ -227,9 +227,8 @@ class Gate final : public StepGate {
   std::uint64_t applied_ = 0;     ///< orders so far: the same ones in the same order on all ranks
   std::uint64_t begun_ = 0;       ///< number among those of the last one whose calls were begun here
   std::uint64_t calls_over_ = 0;  ///< calls of those up to this number aren't begun any more
-  std::uint64_t refused_ =
-      0;                 ///< number of the last one that was refused as it was applied, here or elsewhere
-  std::string refusal_;  ///< why
+  std::uint64_t refused_ = 0;     ///< number of the last one refused as it was applied, here or elsewhere
+  std::string refusal_;           ///< why
   bool recoverable_ = false;
   bool lost_ = false;                      ///< stand here until resumed
   std::optional<std::string> save_again_;  ///< the tag of a save that the loss interrupted
