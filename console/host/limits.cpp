@@ -56,6 +56,7 @@ Json Limits::to_json() const {
   const auto whole = [](double value) { return static_cast<std::uint64_t>(value); };
   return {{"frame_bytes", kMaxFrameBytes},
           {"chunk_s", chunk_s},
+          {"idle_cpu_s", idle_cpu_s},
           {"chunk_bytes", whole(chunk_bytes)},
           {"output_bytes", whole(output_bytes)},
           {"memory_bytes", whole(memory_bytes)}};

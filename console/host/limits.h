@@ -14,7 +14,7 @@ namespace footplate::host {
 struct Limits {
   double chunk_s = 10;      ///< running time of a chunk of Lua; waiting isn't counted
   double kill_s = 0.25;     ///< from a chunk's end of time, or an interrupt, to SIGKILL
-  double idle_cpu_s = 0.1;  ///< processor time after which a chunk runs at idle priority
+  double idle_cpu_s = 0.05; ///< processor time after which a session's chunks run at idle priority
   double silent_s = 0.9;    ///< rank 0 unheard of for longer is named as stalled
   double clients = 16;
   double requests = 64;                  ///< unanswered ones of a client

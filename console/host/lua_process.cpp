@@ -109,21 +109,4 @@ std::optional<std::chrono::nanoseconds> LuaProcess::cpu_time() const {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-void LuaProcess::lower_priority() const {
-  schedule(SCHED_IDLE);
-}
-void LuaProcess::restore_priority() const {
-  schedule(SCHED_OTHER);
-}
-
-void LuaProcess::schedule(int policy) const {
-  const std::filesystem::path process = "/proc/" + std::to_string(pid_);
-  std::error_code error;
-  for (const auto& task : std::filesystem::directory_iterator(process / "task", error)) {
-    const pid_t thread = std::atoi(task.path().filename().c_str());
-    const sched_param none{};
-    if (thread != pid_) ::sched_setscheduler(thread, policy, &none);
-  }
-}
-
 }  // namespace footplate::host

@@ -47,16 +47,7 @@ class LuaProcess {
   /// Processor time of all its threads so far; nothing where the process is gone.
   std::optional<std::chrono::nanoseconds> cpu_time() const;
 
-  /// Gives the chunk that is running idle priority: every thread but the first, which only waits. The
-  /// next chunk gets a new thread, and with it normal priority, without needing privileges.
-  void lower_priority() const;
-
-  /// Takes that back, where the system lets us: a chunk that has to end needs a moment of processor time.
-  void restore_priority() const;
-
  private:
-  void schedule(int policy) const;
-
   pid_t pid_;
   Connection connection_;
   Reaper& reaper_;

@@ -63,9 +63,6 @@ void LuaSession::begin(const Json& id, std::optional<Clock::duration> limit, Clo
   chunk_->id = id;
   chunk_->limit = limit;
   chunk_->since = now;
-  chunk_->idle = outer_ && outer_->idle;
-  chunk_->cpu_start = process_->cpu_time().value_or(std::chrono::nanoseconds{0});
-  chunk_->next_look = now + seconds(limits_.idle_cpu_s);
 }
 
 void LuaSession::interrupt(Clock::time_point now) {
@@ -119,11 +116,7 @@ void LuaSession::finish(Json message) {
   message["id"] = chunk_->id;
   if (handler_ && handler_->begun) handler_.reset();
   chunk_ = std::exchange(outer_, std::nullopt);
-  if (chunk_) {
-    chunk_->since = Clock::now();
-    chunk_->cpu_start = process_->cpu_time().value_or(std::chrono::nanoseconds{0});
-    chunk_->next_look = chunk_->since + seconds(limits_.idle_cpu_s);
-  }
+  if (chunk_) chunk_->since = Clock::now();
   events_.ended(std::move(message));
 }
 
@@ -133,24 +126,17 @@ void LuaSession::set_waiting(bool waiting, Clock::time_point now) {
   chunk_->waiting = waiting;
   chunk_->since = now;
   if (waiting) chunk_->stop_since.reset();
-  if (waiting || chunk_->limit || chunk_->idle) return;
-  // What may run for ever is measured from wait to wait: only a long stretch makes it busy.
-  chunk_->cpu_start = process_->cpu_time().value_or(std::chrono::nanoseconds{0});
-  chunk_->next_look = now + seconds(limits_.idle_cpu_s);
 }
 
 std::optional<Clock::time_point> LuaSession::deadline() const {
   if (!chunk_ || chunk_->waiting) return std::nullopt;
   if (chunk_->stop_since) return chunk_->kill_look;
-  std::optional<Clock::time_point> next;
-  if (chunk_->limit) next = chunk_->since + *chunk_->limit - chunk_->used;
-  if (!chunk_->idle) next = next ? std::min(*next, chunk_->next_look) : chunk_->next_look;
-  return next;
+  if (!chunk_->limit) return std::nullopt;
+  return chunk_->since + *chunk_->limit - chunk_->used;
 }
 
 void LuaSession::on_time(Clock::time_point now) {
   if (!chunk_ || chunk_->waiting || !process_) return;
-  if (!chunk_->idle && now >= chunk_->next_look) look_at_cpu(now);
   const bool out_of_time = chunk_->limit && chunk_->used + (now - chunk_->since) >= *chunk_->limit;
   if (out_of_time && !chunk_->stop_since) stop(now);
   if (!chunk_->stop_since || now < chunk_->kill_look) return;
@@ -171,7 +157,6 @@ void LuaSession::stop(Clock::time_point now) {
   chunk_->stop_since = now;
   chunk_->stop_cpu = process_->cpu_time().value_or(std::chrono::nanoseconds{0});
   chunk_->kill_look = now + seconds(limits_.kill_s);
-  if (chunk_->idle) process_->restore_priority();
 }
 
 /// On a machine that is full of other work a chunk at idle priority may not have run at all since it was
@@ -181,17 +166,6 @@ bool LuaSession::starved(Clock::time_point now) const {
   constexpr std::chrono::seconds kLongest{2};
   const auto cpu = process_->cpu_time();
   return cpu && *cpu - chunk_->stop_cpu < kEnough && now < *chunk_->stop_since + kLongest;
-}
-
-void LuaSession::look_at_cpu(Clock::time_point now) {
-  const auto used = process_->cpu_time().value_or(std::chrono::nanoseconds::max()) - chunk_->cpu_start;
-  const Clock::duration limit = seconds(limits_.idle_cpu_s);
-  if (used >= limit) {
-    process_->lower_priority();
-    chunk_->idle = true;
-  } else {
-    chunk_->next_look = now + std::max<Clock::duration>(limit - used, std::chrono::milliseconds(1));
-  }
 }
 
 void LuaSession::lost(const std::string& why) {

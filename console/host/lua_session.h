@@ -67,9 +67,6 @@ class LuaSession {
     Clock::time_point since{};             ///< running, or waiting, since
     bool waiting = false;
     bool interrupted = false;
-    bool idle = false;  ///< has been given idle priority
-    std::chrono::nanoseconds cpu_start{};
-    Clock::time_point next_look{};                ///< at its processor time
     std::optional<Clock::time_point> stop_since;  ///< it should have ended by itself since
     std::chrono::nanoseconds stop_cpu{};          ///< its processor time then
     Clock::time_point kill_look{};                ///< when to look whether it has to be killed
@@ -86,7 +83,6 @@ class LuaSession {
   void finish(Json message);
   void answered(std::uint64_t id, Clock::time_point now);
   void set_waiting(bool waiting, Clock::time_point now);
-  void look_at_cpu(Clock::time_point now);
   void stop(Clock::time_point now);
   bool starved(Clock::time_point now) const;
   void lost(const std::string& why);

@@ -8,6 +8,7 @@ namespace footplate::lua {
 /// What one chunk of a session may use. The console sends them in its hello; these are the defaults.
 struct Limits {
   std::chrono::duration<double> chunk{10};       ///< running time; waiting for the run isn't counted
+  std::chrono::duration<double> burst{0.05};     ///< processor time at normal priority (idle_priority.h)
   std::size_t memory_bytes = 64U * 1024 * 1024;  ///< of the whole Lua state
   std::size_t output_bytes = 1024U * 1024;       ///< printed by one chunk; the rest is dropped and said so
 };

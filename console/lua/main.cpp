@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "console/lua/check.h"
+#include "console/lua/idle_priority.h"
 #include "console/lua/session.h"
 #include "console/lua/wire.h"
 
@@ -75,8 +76,7 @@ void answer(const Json& request, Session& session, Wire& wire) {
   wire.send(answer_for(session.evaluate(code, name, timeout, request.value("asks", false)), id));
 }
 
-/// The session loop: read, evaluate, print. A thread for each chunk, because the console lowers the priority
-/// of a busy chunk's thread, and only a new thread gets back to normal without privileges.
+/// The session loop: read, evaluate, print.
 int run() {
   Wire wire(kConsole);
   auto greeting = Greeting::from_json(wire.next());
@@ -85,13 +85,17 @@ int run() {
     return 1;
   }
   limit_process(greeting->limits);
+  Allowance allowance(greeting->limits.burst);
   Session session(*std::move(greeting), wire);
   wire.on_settings = [&](const Json& settings) { session.settings_changed(settings); };
   wire.on_handle = [&](const Json& request) { handle(request, session, wire); };
   for (;;) {
     const Json request = wire.next();
     wire.set_eval(request.value("id", Json()));
-    std::thread([&] { answer(request, session, wire); }).join();
+    std::thread([&] {
+      const Allowance::Watch watch(allowance);
+      answer(request, session, wire);
+    }).join();
   }
 }
 

@@ -1,5 +1,7 @@
 #include "console/lua/session.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -108,6 +110,7 @@ Result<Greeting> Greeting::from_json(const Json& hello) {
     const Json given = hello.value("limits", Json::object());
     Limits limits;
     limits.chunk = std::chrono::duration<double>(given.value("chunk_s", limits.chunk.count()));
+    limits.burst = std::chrono::duration<double>(given.value("idle_cpu_s", limits.burst.count()));
     limits.memory_bytes = given.value("memory_bytes", limits.memory_bytes);
     limits.output_bytes = given.value("output_bytes", limits.output_bytes);
     const auto kind = kind_from_string(hello.value("kind", "session"));
@@ -179,6 +182,7 @@ bool Session::out_of_time() {
 void Session::hook(lua_State* state, lua_Debug*) {
   Session& session = session_of(state);
   if (!session.out_of_time()) {
+    ::sched_yield();  // at idle priority a tick's worth of time would pass before a rank that yielded is back
     if (lua_gethookcount(state) != kHookEvery) lua_sethook(state, hook, LUA_MASKCOUNT, kHookEvery);
     return;
   }

@@ -10,6 +10,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "runtime/comm/mpi/patience.h"
+
 namespace footplate {
 namespace {
 
@@ -81,6 +83,7 @@ Result<std::unique_ptr<MpiSession>> MpiSession::start(int joins) {
         "this MPI allows only one thread at a time (MPI_THREAD_MULTIPLE is missing); run scripts/deps, "
         "or build with -DFOOTPLATE_MPI=PREFIX of one that has it");
 
+  nap_where_yields_take_long();
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);  // a spawn that fails is an error
   std::unique_ptr<MpiSession> session(new MpiSession);
   auto base = duplicate(MPI_COMM_WORLD);

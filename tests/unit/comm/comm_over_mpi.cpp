@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/comm/mpi/communicator.h"
+#include "runtime/comm/mpi/patience.h"
 #include "runtime/comm/mpi/session.h"
 #include "tests/unit/comm/batch_all_reduce_cases.h"
 
@@ -38,6 +39,10 @@ TEST_F(CommOverMpi, PiecesOfAnySizeGiveTheSameSums) {
       EXPECT_THAT(values, ::testing::Each(ranks())) << elements << " in pieces of " << chunk;
     }
   }
+}
+
+TEST_F(CommOverMpi, OfThisOpenMpiWhatAWaitDoesCanBeReplaced) {
+  EXPECT_TRUE(nap_where_yields_take_long());
 }
 
 TEST_F(CommOverMpi, BatchesAreSummedByOneReductionForEachType) {

@@ -1,0 +1,45 @@
+#include "runtime/comm/mpi/patience.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <ctime>
+
+namespace footplate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Our own threads and console take less.
+constexpr std::chrono::microseconds kLongYield{500};
+/// Then a yield shows whether the other is still there.
+constexpr std::chrono::seconds kNaps{3};
+constexpr timespec kNap{0, 20'000};
+/// How much later than asked the kernel may wake a thread; 50 us unless told.
+constexpr unsigned long kSlack_ns = 1'000;
+
+void wait_a_moment() {
+  thread_local Clock::time_point naps_until{};
+  const auto now = Clock::now();
+  if (now < naps_until) {
+    nanosleep(&kNap, nullptr);
+    return;
+  }
+  sched_yield();
+  if (Clock::now() - now < kLongYield) return;
+  naps_until = now + kNaps;
+  prctl(PR_SET_TIMERSLACK, kSlack_ns);
+}
+
+}  // namespace
+
+bool nap_where_yields_take_long() {
+  using Function = void (*)();
+  void* function = dlsym(RTLD_DEFAULT, "opal_threads_pthreads_yield_fn");
+  if (function != nullptr) *static_cast<Function*>(function) = wait_a_moment;
+  return function != nullptr;
+}
+
+}  // namespace footplate
