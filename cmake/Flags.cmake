@@ -18,6 +18,9 @@ if(FOOTPLATE_SANITIZE)
   target_compile_options(footplate_flags INTERFACE -fsanitize=${FOOTPLATE_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
+  if(FOOTPLATE_CONSOLE_ONLY)
+    set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O0 -g1")  # its tests mostly wait
+  endif()
   if(FOOTPLATE_SANITIZE MATCHES "undefined")
     target_compile_options(footplate_flags INTERFACE -fno-sanitize=null,vptr,alignment,object-size)
   endif()

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+template class nlohmann::basic_json<>;
+
 namespace footplate {
 namespace {
 

@@ -1,5 +1,7 @@
 #include "protocol/order.h"
 
+#include <array>
+#include <cstdio>
 #include <limits>
 #include <type_traits>
 
@@ -126,6 +128,17 @@ Json to_json(const Applied& applied) {
         {{"name", moved.name}, {"before", to_json(moved.before)}, {"after", to_json(moved.after)}});
   if (applied.renewed_s) json["renewed_s"] = *applied.renewed_s;
   return json;
+}
+
+std::string effect_text(const Applied& applied) {
+  std::string text = applied.renewed_s ? "new communicators at step " : "applied at step ";
+  text += std::to_string(applied.step) + " on " + std::to_string(applied.ranks) + "/" +
+          std::to_string(applied.world_size) + " ranks";
+  if (!applied.renewed_s) return text;
+  std::array<char, 32> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), *applied.renewed_s < 1 ? ", %.2g s" : ", %.1f s",
+                *applied.renewed_s);
+  return text + seconds.data();
 }
 
 std::string given_by(const std::string& user, const std::string& session) {

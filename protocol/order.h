@@ -56,6 +56,10 @@ struct Applied {
 /// ann's name. "" where nobody is named.
 std::string given_by(const std::string& user, const std::string& session);
 
+/// Where it took effect, for people: "applied at step 812 on 8/8 ranks", or "new communicators at step 812 on
+/// 8/8 ranks, 1.9 s".
+std::string effect_text(const Applied& applied);
+
 /// A call as Lua source: ckpt.save{ tag = "x" }.
 std::string to_text(const Call& call);
 

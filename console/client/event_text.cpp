@@ -81,12 +81,8 @@ std::string order_text(const Json& report) {
   const std::string who = giver.empty() ? "" : giver + ": ";
   const std::string error = error_message(report);
   if (state == "applied") {
-    const Json applied = member(report, "applied");
-    const Json renewed = member(applied, "renewed_s");
-    return who + order_effect(report) +
-           (renewed.is_number() ? ", new communicators at step " : ", applied at step ") +
-           whole(applied, "step") + " on " + whole(applied, "ranks") + "/" + whole(applied, "world_size") +
-           " ranks" + (renewed.is_number() ? ", " + rounded(renewed.get<double>()) + " s" : "") +
+    const Applied applied = applied_from_json(member(report, "applied")).value_or(Applied{});
+    return who + order_effect(report) + ", " + effect_text(applied) +
            (error.empty() ? "" : " · ALARM: " + error);
   }
   if (state != "refused" && state != "aborted" && state != "withdrawn") return {};

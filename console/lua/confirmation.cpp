@@ -16,13 +16,6 @@ std::string rounded(const Value& value) {
   return text.data();
 }
 
-/// "1.9 s".
-std::string seconds_text(double seconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f s", seconds);
-  return text.data();
-}
-
 void append(std::string& list, const std::string& item) {
   list += (list.empty() ? "" : ", ") + item;
 }
@@ -51,10 +44,7 @@ std::string confirmation(const Order& order, const Json& report, const Schema& s
   }
   if (!computed.empty()) asked += (asked.empty() ? "(" : " (") + computed + ")";
   for (const Call& call : order.calls) append(asked, to_text(call));
-  std::string line = asked + (applied->renewed_s ? ", new communicators at step " : ", applied at step ") +
-                     std::to_string(applied->step) + " on " + std::to_string(applied->ranks) + "/" +
-                     std::to_string(applied->world_size) + " ranks";
-  if (applied->renewed_s) line += ", " + seconds_text(*applied->renewed_s);
+  const std::string line = asked + ", " + effect_text(*applied);
   if (!report.contains("error")) return line;
   return line + "\nALARM: the ranks disagree about it: " + error_from_json(report["error"]).message;
 }

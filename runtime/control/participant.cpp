@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <utility>
 
 #include "runtime/control/actions.h"
 #include "runtime/control/inquiry.h"
@@ -309,7 +310,11 @@ void Participant::beat(Clock::time_point now) {
     if (const auto newest = parts_.ledger->find(parts_.ledger->newest()))
       message["launched"] = {newest->sequence, newest->digest};
   }
-  parts_.channel.send_quietly(0, message);
+  // The first is heard at once: who is stuck can be killed only by the pid that it tells.
+  if (std::exchange(introduced_, true))
+    parts_.channel.send_quietly(0, message);
+  else
+    parts_.channel.send(0, message);
 }
 
 std::string Participant::state() const {
@@ -380,6 +385,7 @@ void Participant::take_over(const Json& handed) {
 void Participant::rejoin(const Json& verdict, int local_ranks) {
   open_.reset();
   meeting_ = false;
+  introduced_ = false;
   overdue_.clear();
   const Json& newest = verdict.at("commit");
   if (!newest.is_null() && (!commit_ || newest.at("ticket") > commit_->ticket))

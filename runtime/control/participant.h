@@ -106,6 +106,7 @@ class Participant {
   bool meeting_ = false;  ///< the training thread waits for the other ranks
   std::map<std::pair<Collective, std::int64_t>, int> overdue_;  ///< how often, by kind and size
   Clock::time_point next_beat_{};
+  bool introduced_ = false;  ///< rank 0 of this world was sent a heartbeat
   std::chrono::milliseconds interval_ = std::chrono::milliseconds::max();
   std::string told_;  ///< the state in the last heartbeat
   // Of late, for a rank 0 that the others' messages haven't reached.

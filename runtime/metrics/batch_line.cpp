@@ -126,14 +126,11 @@ std::optional<std::string> order_text(const Json& report) {
   const std::string state = text(report, "state");
   const std::string error = text(report, "error");
   if (state == "applied") {
-    const Json applied = report.value("applied", Json::object());
+    const Applied applied = applied_from_json(report.value("applied", Json::object())).value_or(Applied{});
     const Json order = report.value("order", Json::object());
     const std::string user = given_by(text(order, "user"), text(order, "session"));
-    const auto renewed = number(applied, "renewed_s");
-    return order_effect(report) + (renewed ? ", new communicators at step " : ", applied at step ") +
-           whole(applied, "step") + " on " + whole(applied, "ranks") + "/" + whole(applied, "world_size") +
-           " ranks" + (renewed ? ", " + short_number(*renewed) + " s" : "") +
-           (user.empty() ? "" : " (" + user + ")") + (error.empty() ? "" : std::string(kBetween) + error);
+    return order_effect(report) + ", " + effect_text(applied) + (user.empty() ? "" : " (" + user + ")") +
+           (error.empty() ? "" : std::string(kBetween) + error);
   }
   if (state != "refused" && state != "aborted" && state != "withdrawn") return std::nullopt;
   return "order " + whole(report, "id") + " " + state + (error.empty() ? "" : ": " + error);

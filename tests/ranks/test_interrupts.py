@@ -10,7 +10,7 @@ import time
 from harness import FULL, Run, main
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-TIMES = 50 if FULL else 5
+TIMES = 50 if FULL else 3
 MAYBE_s = 4.5  # a start takes about two seconds: some signals come before the first step
 ASSIGNMENTS = ["model.step_ms=2", f"train.steps={600 * TIMES}", "ckpt.every=150", "guard.check_every=50", "sched.kind=cosine",
                "sched.warmup_steps=20"]

@@ -156,7 +156,7 @@ def test_one_after_the_other():
 
 
 def test_a_second_kill_during_the_start_of_a_replacement():
-    rounds = 20 if FULL else 3
+    rounds = 20 if FULL else 2
     ended = 0
     for _ in range(rounds):
         with Run(QUICK, ranks=4) as run:

@@ -10,7 +10,7 @@ from harness import FULL, Refused, Run, main, wait_until
 
 SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.every=0",
          "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1"]
-ASKED = 50 if FULL else 15
+ASKED = 50 if FULL else 8
 
 
 def small_run(*assignments, fault=""):
@@ -98,7 +98,7 @@ def test_a_stopped_rank_is_named_and_the_others_answer():
 
 def test_asking_often_changes_nothing():
     """The same parameters to the last bit, and no rank loses its way in a system call that a signal ended."""
-    steps = "train.steps=20000" if FULL else "train.steps=6000"
+    steps = "train.steps=20000" if FULL else "train.steps=2500"
     with small_run(steps) as run:
         client = run.wait_for_step(5)
         answered = 0

@@ -115,7 +115,7 @@ def test_interrupted_run_resumes_bit_exact():
     import shutil
     import signal
     import tempfile
-    steps = 4000
+    steps = 1500
     straight, _ = trained(steps, "eval.every=0")
     folder = tempfile.mkdtemp(prefix="fp-resume-")
     with Run([*SMALL, f"train.steps={steps}", "eval.every=0"], ranks=2, config="kjv", folder=folder) as run:
@@ -167,7 +167,7 @@ def held_by(pid):
 def test_a_hundred_failures_change_nothing():
     """Evaluations that throw (as out of memory does, with smaller batches as the remedy), find a NaN or come too late, on one
     rank or on all: in each of them. Training ends with the same bits, and the ranks hold no more than after the first fifth."""
-    failures = 100 if FULL else 30
+    failures = 100 if FULL else 20
     steps = failures * 10
     undisturbed = trained(steps, "eval.every=0")[0]["state_hash"]
     for fault in ("eval_throw", "eval_throw:rank=0", "eval_throw:above=2", "eval_nan", "eval_nan:rank=1",
