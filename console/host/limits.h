@@ -12,10 +12,10 @@ namespace footplate::host {
 /// What clients and scripts may use. Each can be changed by `--limit NAME=NUMBER` (for tests, and for
 /// people who know why); the name is the field's. Sizes are in bytes, times in seconds.
 struct Limits {
-  double chunk_s = 10;      ///< running time of a chunk of Lua; waiting isn't counted
-  double kill_s = 0.25;     ///< from a chunk's end of time, or an interrupt, to SIGKILL
-  double idle_cpu_s = 0.05; ///< processor time after which a session's chunks run at idle priority
-  double silent_s = 0.9;    ///< rank 0 unheard of for longer is named as stalled
+  double chunk_s = 10;       ///< running time of a chunk of Lua; waiting isn't counted
+  double kill_s = 0.25;      ///< from a chunk's end of time, or an interrupt, to SIGKILL
+  double idle_cpu_s = 0.05;  ///< processor time after which a session's chunks run at idle priority
+  double silent_s = 0.9;     ///< rank 0 unheard of for longer is named as stalled
   double clients = 16;
   double requests = 64;                  ///< unanswered ones of a client
   double chunk_bytes = 256.0 * 1024;     ///< of Lua source
