@@ -136,8 +136,7 @@ std::string effect_text(const Applied& applied) {
           std::to_string(applied.world_size) + " ranks";
   if (!applied.renewed_s) return text;
   std::array<char, 32> seconds{};
-  std::snprintf(seconds.data(), seconds.size(), *applied.renewed_s < 1 ? ", %.2g s" : ", %.1f s",
-                *applied.renewed_s);
+  std::snprintf(seconds.data(), seconds.size(), ", %.1f s", *applied.renewed_s);
   return text + seconds.data();
 }
 

@@ -1,7 +1,6 @@
 #include "console/host/lua_process.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
