@@ -7,6 +7,7 @@ function(footplate_test_flags name)
   target_link_libraries(${name} PUBLIC GTest::gtest GTest::gmock PRIVATE footplate_flags)
   # What a test says, not what it tests: compiled in half of the time.
   target_compile_options(${name} PRIVATE -O0)
+  footplate_unity(${name})
   footplate_precompile_test(${name})
 endfunction()
 

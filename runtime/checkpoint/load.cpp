@@ -7,6 +7,7 @@
 
 #include "runtime/checkpoint/folder_name.h"
 #include "runtime/checkpoint/open_file.h"
+#include "runtime/checkpoint/refused.h"
 #include "runtime/checkpoint/sha256.h"
 
 namespace footplate {
@@ -14,10 +15,6 @@ namespace {
 
 constexpr std::size_t kHashPiece = 1 << 20;
 constexpr std::size_t kNamesInMessage = 5;
-
-tl::unexpected<Error> refused(const std::filesystem::path& path, const std::string& reason) {
-  return fail(ErrorKind::failed, path.string() + " is refused: " + reason);
-}
 
 /// Whether the folder holds the manifest's files and nothing else.
 Result<void> check_listing(const std::filesystem::path& folder, const Manifest& manifest) {

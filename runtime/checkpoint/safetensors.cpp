@@ -5,6 +5,7 @@
 #include <new>
 
 #include "runtime/checkpoint/open_file.h"
+#include "runtime/checkpoint/refused.h"
 
 namespace footplate {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::size_t kLengthBytes = 8;  ///< the header's length, before the header
-
-tl::unexpected<Error> refused(const std::filesystem::path& path, const std::string& reason) {
-  return fail(ErrorKind::failed, path.string() + " is refused: " + reason);
-}
 
 /// The header's length, checked against the file's.
 Result<std::uint64_t> header_length(const OpenFile& file, const std::filesystem::path& path) {

@@ -13,10 +13,6 @@ namespace {
 /// Entries in an answer: ranks that called different collectives are compared this far back.
 constexpr std::uint64_t kTold = 256;
 
-double seconds(SteadyClock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 Json entry_to_json(const LedgerEntry& entry, LedgerEntry::Clock::time_point now) {
   return {{"sequence", entry.sequence},
           {"generation", entry.generation},
@@ -29,7 +25,7 @@ Json entry_to_json(const LedgerEntry& entry, LedgerEntry::Clock::time_point now)
           {"name", entry.name},
           {"digest", entry.digest},
           {"running", !entry.is_finished()},
-          {"age_s", seconds(now - (entry.is_started() ? entry.started : entry.enqueued))}};
+          {"age_s", in_seconds(now - (entry.is_started() ? entry.started : entry.enqueued))}};
 }
 
 std::uint32_t generation_of(const Json& entry) {

@@ -28,10 +28,6 @@ void keep(std::deque<T>& kept, T one) {
   if (kept.size() > kKept) kept.pop_front();
 }
 
-double seconds(SteadyClock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 Json moved_to_json(const std::vector<Moved>& moved) {
   Json list = Json::array();
   for (const auto& one : moved)
@@ -46,7 +42,7 @@ Json collective_to_json(const LedgerEntry& entry) {
           {"kind", to_string(entry.kind)},
           {"elements", entry.elements},
           {"running", running},
-          {"age_s", seconds(LedgerEntry::Clock::now() - since)}};
+          {"age_s", in_seconds(LedgerEntry::Clock::now() - since)}};
 }
 
 Json pattern_to_json(const CollectivePattern& pattern) {
@@ -116,10 +112,10 @@ void Participant::tell(const Watchdog::Finding& finding) {
                   {"elements", entry.elements},
                   {"bytes", entry.elements * static_cast<std::int64_t>(size_of(entry.type))},
                   {"setting", finding.setting},
-                  {"limit_s", seconds(finding.limit)}};
+                  {"limit_s", in_seconds(finding.limit)}};
   if (finding.over) {
     message["over"] = true;
-    message["took_s"] = seconds(entry.finished - entry.started);
+    message["took_s"] = in_seconds(entry.finished - entry.started);
   }
   answer(message);
 }
@@ -272,7 +268,7 @@ void Participant::handle(const GateEvent& event) {
     answer({{"t", message::kArrived},
             {"ticket", arrived->ticket},
             {"what", arrived->what},
-            {"within_s", seconds(arrived->within)}});
+            {"within_s", in_seconds(arrived->within)}});
   }
 }
 
@@ -299,7 +295,7 @@ void Participant::beat(Clock::time_point now) {
                   {"pid", ::getpid()},
                   {"step", parts_.progress.step()},
                   {"phase", to_string(parts_.progress.phase())},
-                  {"phase_s", seconds(parts_.progress.in_phase())},
+                  {"phase_s", in_seconds(parts_.progress.in_phase())},
                   {"state", told_}};
   if (const auto step = parts_.progress.evaluated_step()) message["evaluating_step"] = *step;
   if (const double best = parts_.progress.best_eval_loss(); std::isfinite(best))

@@ -23,10 +23,6 @@ constexpr std::chrono::seconds kPaceWindow{2};
 /// A heartbeat that seems older was sent by another clock after all (containers of one name).
 constexpr std::chrono::seconds kMostInTransit{10};
 
-double seconds(SteadyClock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 std::string duration(double seconds) {
   return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
@@ -66,7 +62,7 @@ void RunStatus::beat(int rank, const Json& beat, Clock::time_point now) {
   if (rank != 0 || now - pace_since_ < kPaceWindow) return;
   const std::int64_t step = step_of(beat);
   if (pace_since_ != Clock::time_point{} && step > pace_step_)
-    pace_ms_ = seconds(now - pace_since_) * 1e3 / static_cast<double>(step - pace_step_);
+    pace_ms_ = in_seconds(now - pace_since_) * 1e3 / static_cast<double>(step - pace_step_);
   pace_step_ = step;
   pace_since_ = now;
 }
@@ -120,7 +116,7 @@ std::vector<Json> RunStatus::tick(Clock::time_point now) {
                        {"state", "back"},
                        {"text", fmt::format("rank 0 is back: it was silent for {} (stopped, or without a "
                                             "core to run on)",
-                                            duration(seconds(held_up)))}});
+                                            duration(in_seconds(held_up)))}});
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     auto& one = ranks_[static_cast<std::size_t>(rank)];
     const bool silent = !one.gone && now - one.heard > times_.stalled;
@@ -137,7 +133,7 @@ bool RunStatus::anyone_silent() const {
 }
 
 double RunStatus::silent_s(int rank, Clock::time_point now) const {
-  return std::max(0.0, seconds(now - at(rank).heard));
+  return std::max(0.0, in_seconds(now - at(rank).heard));
 }
 
 std::string RunStatus::describe(int rank, Clock::time_point now) const {
@@ -191,7 +187,7 @@ std::optional<int> RunStatus::missing_rank(double age_s, std::uint64_t& sequence
 
 std::string RunStatus::missing(Clock::time_point now) const {
   std::uint64_t sequence = 0;
-  const auto rank = missing_rank(seconds(times_.missing), sequence);
+  const auto rank = missing_rank(in_seconds(times_.missing), sequence);
   return rank ? fmt::format("collective #{} waits for {}", sequence, describe(*rank, now)) : "";
 }
 

@@ -5,6 +5,12 @@
 
 namespace footplate {
 
+/// A duration as the number of seconds that JSON carries.
+template <typename Rep, typename Period>
+double in_seconds(std::chrono::duration<Rep, Period> time) {
+  return std::chrono::duration<double>(time).count();
+}
+
 /// Every duration and bound of the order protocol, so that tests can shorten them.
 struct ControlTimes {
   using ms = std::chrono::milliseconds;

@@ -13,7 +13,7 @@
 namespace footplate {
 namespace {
 
-constexpr std::size_t kQueuedLines = 4096;
+constexpr std::size_t kQueuedOutput = 4096;
 /// What a pipe that poll() calls writable takes without blocking (PIPE_BUF).
 constexpr std::size_t kPieceBytes = 4096;
 constexpr int kLookMs = 100;  ///< how often a stuck reader is given up or not
@@ -55,7 +55,7 @@ LinePrinter::~LinePrinter() {
 void LinePrinter::print(std::string line) {
   {
     std::lock_guard lock(mutex_);
-    if (queue_.size() == kQueuedLines) {
+    if (queue_.size() == kQueuedOutput) {
       ++dropped_;
       return;
     }

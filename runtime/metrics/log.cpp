@@ -11,7 +11,7 @@
 namespace footplate {
 namespace {
 
-constexpr std::size_t kQueuedLines = 8192;
+constexpr std::size_t kQueuedMessages = 8192;
 
 constexpr std::array<std::pair<std::string_view, spdlog::level::level_enum>, 5> kLevels{
     {{"trace", spdlog::level::trace},
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Log>> Log::open(const std::filesystem::path& file, std::s
     sink->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
                                                                     spdlog::pattern_time_type::utc));
     // A pool and a logger of its own: spdlog's global ones outlive main and know nothing of the run.
-    state->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
+    state->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedMessages, 1);
     state->logger = std::make_shared<spdlog::async_logger>("rank", std::move(sink), state->pool,
                                                            spdlog::async_overflow_policy::overrun_oldest);
   } catch (const spdlog::spdlog_ex& error) {

@@ -11,7 +11,7 @@
 namespace footplate {
 namespace {
 
-constexpr std::size_t kQueuedLines = 8192;
+constexpr std::size_t kQueuedRecords = 8192;
 
 std::uint64_t sequence_of(const std::string& line) {
   const auto json = parse_line(line);
@@ -56,7 +56,7 @@ RecordWriter::~RecordWriter() {
 void RecordWriter::metrics(Json line) {
   line["start"] = options_.start;
   std::lock_guard lock(mutex_);
-  if (queued_.metrics.size() == kQueuedLines) {
+  if (queued_.metrics.size() == kQueuedRecords) {
     ++lost_.queue_full;
     return;
   }
@@ -70,7 +70,7 @@ void RecordWriter::event(std::string topic, Json data) {
                {"topic", std::move(topic)},
                {"data", std::move(data)}};
   std::lock_guard lock(mutex_);
-  if (queued_.events.size() == kQueuedLines) {
+  if (queued_.events.size() == kQueuedRecords) {
     ++lost_.queue_full;
     return;
   }

@@ -17,7 +17,7 @@ constexpr std::uint64_t kTurn_ns = 2000;
 constexpr std::size_t kShown = 60;
 
 /// splitmix64's step.
-std::uint64_t mix(std::uint64_t digest, std::uint64_t value) {
+std::uint64_t digest_with(std::uint64_t digest, std::uint64_t value) {
   digest = (digest ^ value) * 0xbf58476d1ce4e5b9U;
   return digest ^ (digest >> 31U);
 }
@@ -140,7 +140,8 @@ Scheduler::Task* SimScheduler::choose() {
       if (task->state == State::ready) ready_.push_back(task.get());
   } while (ready_.empty());
   Task* const chosen = ready_[random_() % ready_.size()];
-  digest_ = mix(mix(digest_, static_cast<std::uint64_t>(now_.time_since_epoch().count())), chosen->number);
+  digest_ = digest_with(digest_with(digest_, static_cast<std::uint64_t>(now_.time_since_epoch().count())),
+                        chosen->number);
   ++turns_;
   return chosen;
 }
@@ -168,7 +169,7 @@ void SimScheduler::stuck() const {
 }
 
 void SimScheduler::note(std::string_view text) {
-  for (const char letter : text) digest_ = mix(digest_, static_cast<unsigned char>(letter));
+  for (const char letter : text) digest_ = digest_with(digest_, static_cast<unsigned char>(letter));
   lines_.push_back({turns_, now_, running_, std::string(text)});
   if (lines_.size() > kKept) lines_.pop_front();
 }

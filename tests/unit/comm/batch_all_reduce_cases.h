@@ -9,7 +9,7 @@
 #include "runtime/comm/batch_all_reduce.h"
 #include "runtime/comm/ledger.h"
 
-namespace footplate::testing {
+namespace footplate::cases {
 
 /// Sums of an evaluation as they come: mixed sizes and types.
 struct Metrics {
@@ -55,4 +55,4 @@ inline void expect_batches_are_summed(Communicator& communicator, const Ledger& 
   EXPECT_TRUE(batch_all_reduce(communicator, {}, ReduceOp::sum, "test")->wait());
 }
 
-}  // namespace footplate::testing
+}  // namespace footplate::cases

@@ -8,7 +8,7 @@
 namespace footplate {
 namespace {
 
-using testing::Metrics;
+using cases::Metrics;
 
 TEST(BatchAllReduce, SumsBuffersOfMixedSizesAndTypesByOneReductionForEachType) {
   SimWorld world(3);
@@ -18,7 +18,7 @@ TEST(BatchAllReduce, SumsBuffersOfMixedSizesAndTypesByOneReductionForEachType) {
       Ledger ledger;
       Progress progress;
       const auto communicator = world.communicator(rank, ledger, progress);
-      testing::expect_batches_are_summed(*communicator, ledger);
+      cases::expect_batches_are_summed(*communicator, ledger);
     });
   }
   for (auto& rank : ranks) rank.join();

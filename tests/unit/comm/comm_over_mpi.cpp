@@ -46,7 +46,7 @@ TEST_F(CommOverMpi, OfThisOpenMpiWhatAWaitDoesCanBeReplaced) {
 }
 
 TEST_F(CommOverMpi, BatchesAreSummedByOneReductionForEachType) {
-  testing::expect_batches_are_summed(comm_, ledger_);
+  cases::expect_batches_are_summed(comm_, ledger_);
 }
 
 TEST_F(CommOverMpi, AGatherPastTheRangeOfAnIntIsRefused) {

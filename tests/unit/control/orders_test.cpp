@@ -14,12 +14,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-SimRun::Options ranks(int count) {
-  SimRun::Options options;
-  options.ranks = count;
-  return options;
-}
-
 /// Every rank applied the same changes at the same steps, and trained each step with the same values.
 void expect_same_on_all_ranks(const SimRun& run, int count) {
   for (int rank = 1; rank < count; ++rank) {
@@ -46,7 +40,8 @@ struct Storm {
 
 /// Numbered orders at random moments, some with a target a little ahead.
 void expect_each_order_once(const Storm& storm, std::uint64_t seed) {
-  auto options = ranks(storm.ranks);
+  SimRun::Options options;
+  options.ranks = storm.ranks;
   options.world.seed = seed;
   options.world.max_delay = storm.max_delay;
   options.take_turns = storm.take_turns;

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 /// For what has to come, and mustn't be waited for for ever.
-constexpr auto kLong = 60s;
+constexpr auto kPatience = 60s;
 constexpr int kRanks = 2;
 
 /// Work that came to nothing for whoever waits.
@@ -64,7 +64,7 @@ struct TestRank {
                       .stream = stream,
                       .host = host,
                       .queue = queue,
-                      .bounds = {connect, kLong, kLong, 1ms},
+                      .bounds = {connect, kPatience, kPatience, 1ms},
                       .find_together = [this] { ++asked_for_others; }},
                      {}) {}
 
@@ -107,7 +107,7 @@ class CommunicatorTest : public testing::Test {
 
   static void fault(const std::string& text) { ::setenv("FOOTPLATE_STAND_IN_FAULT", text.c_str(), 1); }
 
-  void make(std::chrono::milliseconds connect = kLong) {
+  void make(std::chrono::milliseconds connect = kPatience) {
     for (int rank = 0; rank < kRanks; ++rank)
       ranks_.push_back(std::make_unique<TestRank>(world_, library_, rank, connect));
   }
@@ -236,7 +236,7 @@ TEST_F(CommunicatorTest, AWorldThatEndsFreesAHangingReduction) {
     const auto outcome = work->wait();
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().kind, ErrorKind::lost);
-    EXPECT_TRUE(rank.queue.wait_idle(kLong));
+    EXPECT_TRUE(rank.queue.wait_idle(kPatience));
     EXPECT_EQ(rank.asked_for_others, 0) << number;
   });
   fault("");

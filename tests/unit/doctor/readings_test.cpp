@@ -9,15 +9,15 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 class ReadingsTest : public test::FileMachine {};
 
 TEST_F(ReadingsTest, Memory) {
   const auto memory = parse_meminfo(
       "MemTotal:        4194304 kB\nMemFree:  12 kB\nMemAvailable:    1048576 kB\nSwapTotal: 0 kB\n");
-  EXPECT_EQ(memory.total, 4 * kGibibyte);
-  EXPECT_EQ(memory.available, kGibibyte);
+  EXPECT_EQ(memory.total, 4 * kGiB);
+  EXPECT_EQ(memory.available, kGiB);
   EXPECT_FALSE(parse_meminfo("").total);
   EXPECT_FALSE(parse_meminfo("MemTotal:\nMemAvailable: many kB\n").available);
 }
@@ -36,8 +36,8 @@ TEST_F(ReadingsTest, GroupsOfVersion2) {
   write("sys/fs/cgroup/user.slice/memory.stat", "anon 1\ninactive_file 1073741824\n");
   write("sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n");
   const auto limits = read_group_limits(root());
-  EXPECT_EQ(limits.memory, 4 * kGibibyte);
-  EXPECT_EQ(limits.memory_left, 2 * kGibibyte);  // what is cached is given back
+  EXPECT_EQ(limits.memory, 4 * kGiB);
+  EXPECT_EQ(limits.memory_left, 2 * kGiB);  // what is cached is given back
   EXPECT_EQ(limits.cores, 1.5);
 }
 
@@ -47,8 +47,8 @@ TEST_F(ReadingsTest, TheTightestGroupCounts) {
   write("sys/fs/cgroup/a/memory.max", "2147483648\n");
   write("sys/fs/cgroup/a/memory.current", "1073741824\n");
   const auto limits = read_group_limits(root());
-  EXPECT_EQ(limits.memory, 2 * kGibibyte);
-  EXPECT_EQ(limits.memory_left, kGibibyte);
+  EXPECT_EQ(limits.memory, 2 * kGiB);
+  EXPECT_EQ(limits.memory_left, kGiB);
 }
 
 TEST_F(ReadingsTest, GroupsOfVersion1) {
@@ -61,8 +61,8 @@ TEST_F(ReadingsTest, GroupsOfVersion1) {
   write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
   write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
   const auto limits = read_group_limits(root());
-  EXPECT_EQ(limits.memory, 8 * kGibibyte);
-  EXPECT_EQ(limits.memory_left, 7 * kGibibyte);
+  EXPECT_EQ(limits.memory, 8 * kGiB);
+  EXPECT_EQ(limits.memory_left, 7 * kGiB);
   EXPECT_EQ(limits.cores, 2.0);
 }
 
@@ -75,7 +75,7 @@ TEST_F(ReadingsTest, NoLimitInVersion1) {
 TEST_F(ReadingsTest, AContainerSeesItsOwnGroupAtTheTop) {
   write("proc/self/cgroup", "0::/../../docker/1234\n");
   write("sys/fs/cgroup/memory.max", "1073741824\n");
-  EXPECT_EQ(read_group_limits(root()).memory, kGibibyte);
+  EXPECT_EQ(read_group_limits(root()).memory, kGiB);
 }
 
 TEST_F(ReadingsTest, RubbishInGroups) {
