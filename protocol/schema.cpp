@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "protocol/settings.h"
+#include "protocol/tuning_rules.h"
 
 namespace footplate {
 namespace {
@@ -76,6 +77,10 @@ Result<Value> checked(const std::string& name, const Spec& spec, const Json& jso
                                         (near.empty() ? "" : "; did you mean '" + near + "'?"));
     }
   }
+  if constexpr (std::is_same_v<Spec, SettingSpec>)
+    if (spec.syntax == kTuningRules)
+      if (const auto rules = tuning_rules_from_string(std::get<std::string>(*value)); !rules)
+        return fail(ErrorKind::usage, name + ", " + rules.error().message);
   if constexpr (std::is_same_v<Spec, SettingSpec>)
     if (spec.type == Type::string && !spec.variable.empty() && !fits_variable(std::get<std::string>(*value)))
       return fail(ErrorKind::usage, name + " can't be '" + excerpt(std::get<std::string>(*value)) +
@@ -159,6 +164,7 @@ SettingSpec setting_from_json(const Json& json) {
   spec.variable = json.value("variable", "");
   for (const auto& pair : json.value("variable_values", Json::array()))
     spec.variable_values.emplace_back(pair.at(0), pair.at(1));
+  spec.syntax = json.value("syntax", "");
   return spec;
 }
 
@@ -437,6 +443,7 @@ Json Schema::to_json() const {
                  {"applies", to_string(spec.applies)},
                  {"knobs", spec.knobs}};
     if (!spec.variable.empty()) item["variable"] = spec.variable;
+    if (!spec.syntax.empty()) item["syntax"] = spec.syntax;
     for (const auto& [value, text] : spec.variable_values) item["variable_values"].push_back({value, text});
     json["settings"].push_back(std::move(item));
   }

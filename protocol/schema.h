@@ -66,6 +66,8 @@ struct SettingSpec {
   std::string variable;
   /// Of a choice: what each value is in the variable, {"off", "1"}.
   std::vector<std::pair<std::string, std::string>> variable_values;
+  /// Of a string that is more than text: how it is read (kTuningRules); checked with the value.
+  std::string syntax;
 };
 
 /// A name of somebody else's that people will type, and that no setting stands for.

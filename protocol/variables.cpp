@@ -103,7 +103,7 @@ std::vector<Variable> variables_to_set(const Schema& schema, const Settings& set
                                        const Environment& environment) {
   std::vector<Variable> variables;
   for (const auto& spec : schema.settings) {
-    if (spec.applies == Applies::comm) continue;  // counts for more than what a communicator is made with
+    if (spec.applies != Applies::restart) continue;  // counts for more than what is said while the run runs
     const auto text = variable_text(spec, settings.value(spec.name));
     if (!text || set_in(environment, spec.variable) != nullptr) continue;
     variables.push_back({spec.variable, *text, spec.name, settings.source(spec.name)});

@@ -1,7 +1,14 @@
 #include "runtime/data_plane.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <thread>
+
+#include "runtime/cuda/tuner_plugin.h"
+#include "runtime/library_variables.h"
 
 namespace footplate {
 namespace {
@@ -19,10 +26,39 @@ NcclCommunicators::Bounds bounds_of(const Settings& settings) {
   return bounds;
 }
 
+/// Another tuner than footplate's own (set_library_variables), as the user wants it; empty: ours.
+std::string other_tuner() {
+  const char* named = std::getenv(kTunerPlugin);
+  return named == nullptr || std::string_view(named) == kOwnPlugin ? "" : named;
+}
+
+Json to_json(const CollectiveRow& row) {
+  return {{"collective", row.collective},
+          {"algorithm", row.algorithm},
+          {"protocol", row.protocol},
+          {"channels", row.channels},
+          {"ranks", row.ranks},
+          {"at_least", row.at_least},
+          {"count", row.count},
+          {"bytes", row.bytes},
+          {"mean_us", row.mean_us()},
+          {"least_us", static_cast<double>(row.least_ns) / 1e3},
+          {"most_us", static_cast<double>(row.most_ns) / 1e3},
+          {"bus_gb_per_s", row.bus_gb_per_s()}};
+}
+
 }  // namespace
 
-DataPlane::DataPlane(std::string path, const NcclLibrary& library)
-    : path_(std::move(path)), library_(library), stream_(std::make_unique<HostStream>()) {}
+DataPlane::DataPlane(std::string path, const NcclLibrary& library, Communicator& host)
+    : path_(std::move(path)),
+      library_(library),
+      host_(host),
+      tuning_(std::make_unique<Tuning>()),
+      profile_(std::make_unique<CollectiveProfile>()),
+      stream_(std::make_unique<HostStream>()) {
+  bind_tuner(tuning_.get());
+  bind_profiler(profile_.get());
+}
 
 Result<std::unique_ptr<DataPlane>> DataPlane::open(const Settings& settings, MpiSession& session,
                                                    MpiCommunicator& host) {
@@ -30,7 +66,9 @@ Result<std::unique_ptr<DataPlane>> DataPlane::open(const Settings& settings, Mpi
   if (path == nullptr || *path == '\0') return nullptr;
   const auto library = NcclLibrary::open(path);
   if (!library) return tl::unexpected(library.error());
-  std::unique_ptr<DataPlane> plane(new DataPlane(path, *library));
+  std::unique_ptr<DataPlane> plane(new DataPlane(path, *library, host));
+  if (auto can = plane->check(settings); !can)
+    return tl::unexpected(Error{ErrorKind::usage, can.error().message});
   plane->communicator_ = std::make_unique<NcclCommunicator>(
       NcclCommunicator::Parts{.library = plane->library_,
                               .stream = *plane->stream_,
@@ -43,10 +81,102 @@ Result<std::unique_ptr<DataPlane>> DataPlane::open(const Settings& settings, Mpi
 }
 
 DataPlane::~DataPlane() {
-  if (communicator_ == nullptr || communicator_->finish()) return;
+  if (communicator_ == nullptr || communicator_->finish()) {
+    communicator_.reset();
+    bind_tuner(nullptr);
+    bind_profiler(nullptr);
+    return;
+  }
   // Something of it is in a call that hasn't returned; the process is about to end.
   static_cast<void>(communicator_.release());
   static_cast<void>(stream_.release());
+  static_cast<void>(tuning_.release());
+  static_cast<void>(profile_.release());
+}
+
+Result<void> DataPlane::check(const Settings& after) const {
+  const auto rules = tuning_rules(after);
+  if (rules.empty()) return {};
+  if (const std::string other = other_tuner(); !other.empty())
+    return fail(ErrorKind::refused,
+                fmt::format("nccl.rules, nccl.algo and nccl.proto would change nothing: {}={} in the "
+                            "environment of footplate run names another tuner than footplate's; unset it",
+                            kTunerPlugin, other));
+  if (rules.size() > Tuning::kMostRules)
+    return fail(
+        ErrorKind::refused,
+        fmt::format("nccl.rules: {} rules, with those of nccl.algo and nccl.proto; allowed: at most {}",
+                    rules.size(), Tuning::kMostRules));
+  const auto has = after.integer("nccl.min_ctas");
+  for (const TuningRule& rule : rules)
+    if (rule.channels > has)
+      return fail(
+          ErrorKind::refused,
+          fmt::format(
+              "nccl.rules, {}: at most as many channels as every communicator has, nccl.min_ctas = {}; "
+              "set that first, or in the same order",
+              to_string(rule), has));
+  return {};
+}
+
+bool DataPlane::tune(const Settings& now) {
+  const auto rules = tuning_rules(now);
+  const std::uint32_t version = version_of(rules);
+  tuning_->set_most_channels(static_cast<int>(now.integer("nccl.min_ctas")));
+  if (std::exchange(asked_, version) == version) return false;
+  // Refused only while a collective is being launched by the rules before last: for less than a microsecond.
+  while (!tuning_->propose(version, rules)) std::this_thread::yield();
+  restart_digests(*tuning_);
+  difference_told_ = false;
+  return tuning_->switch_to(version);
+}
+
+/// On all ranks at once, after a difference.
+void DataPlane::leave_to_nccl() {
+  restart_digests(*tuning_);
+  while (!tuning_->propose(0, {})) std::this_thread::yield();
+  tuning_->switch_to(0);
+}
+
+Result<std::string> DataPlane::compare() {
+  constexpr std::size_t kWords = 4;
+  std::array<std::int64_t, kWords> mine{};
+  if (const auto digests = tuner_digests(*tuning_); !digests.empty()) {
+    const TunerDigest& newest = digests.back().digest;
+    mine = {static_cast<std::int64_t>(newest.version), static_cast<std::int64_t>(newest.collectives),
+            static_cast<std::int64_t>(newest.hash)};
+  }
+  const auto unmet = tuning_->take_unmet();
+  mine[3] = unmet ? 1 : 0;
+  std::vector<std::int64_t> all(kWords * static_cast<std::size_t>(host_.world_size()));
+  auto gathered = host_
+                      .all_gather({mine.data(), kWords, DataType::int64},
+                                  {all.data(), static_cast<std::int64_t>(all.size()), DataType::int64},
+                                  "digests of NCCL's tuner")
+                      ->wait();
+  if (!gathered) return tl::unexpected(gathered.error());
+  std::vector<TunerDigest> digests;
+  for (std::size_t at = 0; at < all.size(); at += kWords)
+    digests.push_back({static_cast<std::uint32_t>(all[at]), static_cast<std::uint64_t>(all[at + 1]),
+                       static_cast<std::uint64_t>(all[at + 2])});
+  if (auto alike = compare_digests(digests); !alike) {
+    if (std::exchange(difference_told_, true)) return std::string();
+    if (tuning_->version() == 0)
+      return alike.error().message + "; that is NCCL's own choice there, and may hang";
+    leave_to_nccl();
+    return alike.error().message +
+           "; NCCL chooses by itself from here on, until nccl.rules, nccl.algo or nccl.proto change";
+  }
+  if (!unmet) return std::string();
+  return fmt::format(
+      "NCCL can't do {}s of {} bytes here as nccl.rules, nccl.algo or nccl.proto ask: it took {}, {}",
+      to_string(unmet->collective), unmet->bytes, to_string(unmet->algorithm), to_string(unmet->protocol));
+}
+
+Json DataPlane::measured() const {
+  Json rows = Json::array();
+  for (const CollectiveRow& row : profile_->rows()) rows.push_back(to_json(row));
+  return {{"collectives", rows}, {"unfinished", profile_->unfinished()}, {"left_out", profile_->left_out()}};
 }
 
 std::string DataPlane::description() const {

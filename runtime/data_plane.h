@@ -6,8 +6,10 @@
 #include "runtime/comm/mpi/communicator.h"
 #include "runtime/comm/mpi/session.h"
 #include "runtime/control/nccl_guard.h"
+#include "runtime/cuda/collective_profile.h"
 #include "runtime/cuda/host_stream.h"
 #include "runtime/cuda/nccl_communicator.h"
+#include "runtime/cuda/tuning.h"
 
 namespace footplate {
 
@@ -16,10 +18,11 @@ namespace footplate {
 ///
 /// So far with a library that works in host memory, which FOOTPLATE_NCCL names: the tests' stand-in. On a
 /// device it is the library that LibTorch is linked with, and the stream is the device's.
-class DataPlane final : public NcclRenewal {
+class DataPlane final : public NcclSteering {
  public:
   /// Null without FOOTPLATE_NCCL. `settings` tell the bounds, and what communicators are made with; the
-  /// others outlive it. Errors (usage): the library isn't there, or can't be used.
+  /// others outlive it. Errors (usage): the library isn't there, or can't be used; what the settings ask of
+  /// it can't be.
   static Result<std::unique_ptr<DataPlane>> open(const Settings& settings, MpiSession& session,
                                                  MpiCommunicator& host);
   /// Ends in order with the other ranks, within a bound. What hangs is left as it is.
@@ -28,16 +31,30 @@ class DataPlane final : public NcclRenewal {
   /// Collective: communicators among the ranks of now. Errors, the same on all: NcclCommunicator::connect.
   Result<void> connect() { return communicator_->connect(); }
   Communicator& communicator() { return *communicator_; }
+
+  Result<void> check(const Settings& after) const override;
   Result<double> renew(const Settings& after) override { return communicator_->renew(nccl_config(after)); }
+  bool tune(const Settings& now) override;
+  Result<std::string> compare() override;
+  void measure(std::int64_t first, std::int64_t steps) override { profile_->measure(first, steps); }
+  void at_step(std::int64_t step) override { profile_->at_step(step); }
+  Json measured() const override;
 
   /// "gradients go over NCCL 2.28.9 (/path/to/libnccl.so)".
   std::string description() const;
 
  private:
-  DataPlane(std::string path, const NcclLibrary& library);
+  DataPlane(std::string path, const NcclLibrary& library, Communicator& host);
+  void leave_to_nccl();
 
   const std::string path_;
   const NcclLibrary library_;
+  Communicator& host_;
+  bool difference_told_ = false;  ///< of the rules in force
+  std::uint32_t asked_ = 0;       ///< the version of the rules that the settings ask for; training thread
+  /// What NCCL calls: as long-lived as its communicators.
+  std::unique_ptr<Tuning> tuning_;
+  std::unique_ptr<CollectiveProfile> profile_;
   std::unique_ptr<NcclStream> stream_;
   std::unique_ptr<NcclCommunicator> communicator_;
 };

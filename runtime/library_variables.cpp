@@ -44,6 +44,7 @@ std::vector<std::string> set_library_variables(const std::filesystem::path& run_
   }
   if (const std::string list = others(environment); !list.empty())
     said.push_back("NCCL's variables in the environment: " + list);
+  for (const char* plugin : {kTunerPlugin, kProfilerPlugin}) ::setenv(plugin, kOwnPlugin, /*overwrite=*/0);
   if (is_set(kLog) && !is_set(kLogFile)) {  // by itself it writes to stdout, among the run's own lines
     const std::string path = (run_directory / "log" / "nccl-%h-%p.log").string();
     ::setenv(kLogFile, path.c_str(), /*overwrite=*/1);

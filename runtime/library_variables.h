@@ -6,6 +6,11 @@
 
 namespace footplate {
 
+/// Where NCCL looks for its tuner and its profiler, and the word for the program itself.
+inline constexpr auto kTunerPlugin = "NCCL_TUNER_PLUGIN";
+inline constexpr auto kProfilerPlugin = "NCCL_PROFILER_PLUGIN";
+inline constexpr auto kOwnPlugin = "STATIC_PLUGIN";
+
 /// Sets the environment variables that the settings of start number `start` stand for
 /// (protocol/variables.h), for the libraries of this process: NCCL reads each of them once. What the
 /// environment has already stays. Call it before any thread is started: who reads the environment meanwhile

@@ -251,7 +251,8 @@ class Rank {
                            .saver = saver_.get(),
                            .sink = records_.get(),
                            .log = [this](const std::string& text) { records_->info(text); },
-                           .gradients = data_plane_ ? &data_plane_->communicator() : nullptr};
+                           .gradients = data_plane_ ? &data_plane_->communicator() : nullptr,
+                           .before_step = [this](std::int64_t step) { return guard_->before_step(step); }};
     arrival_.is_at("building the model");
     auto made = Trainer::create(std::move(trainer));
     if (auto agreed = meet(made ? Result<void>() : tl::unexpected(made.error())); !agreed) return agreed;
@@ -310,8 +311,15 @@ class Rank {
     control.store = store_;
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
-    guard_ = std::make_unique<NcclGuard>(*trainer_, settings_, data_plane_.get());
+    guard_ = std::make_unique<NcclGuard>(
+        *trainer_, settings_, data_plane_.get(),
+        [this](const std::string& topic, Json data) { publish(topic, std::move(data)); });
     control_->set_steerable(*guard_);
+  }
+
+  void publish(const std::string& topic, Json data) {
+    if (topic == "warn") records_->warn(data.value("text", ""));
+    if (session_->rank() == 0) control_->gate().publish(topic, std::move(data));
   }
 
   std::string hostname() const { return session_->hosts()[static_cast<std::size_t>(session_->rank())]; }

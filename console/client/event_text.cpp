@@ -124,6 +124,24 @@ std::string rule_text(const Json& data) {
   return text_of(data, "text");
 }
 
+/// What nccl.measure has found: a table of a line for each way and size.
+std::string nccl_text(const Json& data) {
+  if (data.contains("text")) return "nccl: " + text_of(data, "text");
+  const std::string head = "nccl: " + whole(data, "steps") + " steps before step " + whole(data, "step") +
+                           part(data, "step_ms", "", " ms a step");
+  std::vector<std::vector<std::string>> rows{{"collective", "from bytes", "count", "algorithm", "protocol",
+                                              "channels", "mean us", "longest", "bus GB/s"}};
+  for (const auto& row : list(data, "collectives"))
+    rows.push_back({text_of(row, "collective"), whole(row, "at_least"), whole(row, "count"),
+                    text_of(row, "algorithm"), text_of(row, "protocol"), whole(row, "channels"),
+                    rounded(number_of(row, "mean_us")), rounded(number_of(row, "most_us")),
+                    rounded(number_of(row, "bus_gb_per_s"), 3)});
+  if (rows.size() == 1) return head + ", no collective was told of";
+  std::string text = head + "\n" + table(rows);
+  text.pop_back();  // the newline
+  return text;
+}
+
 struct Topic {
   const char* name;
   std::string (*text)(const Json& data);
@@ -132,7 +150,7 @@ constexpr std::array kTopics{
     Topic{"metrics", metrics_text}, Topic{"eval", eval_text}, Topic{"ckpt", ckpt_text},
     Topic{"order", order_text},     Topic{"call", call_text}, Topic{"run", run_text},
     Topic{"rank", rank_text},       Topic{"warn", warn_text}, Topic{"client", client_text},
-    Topic{"job", job_text},         Topic{"rule", rule_text}};
+    Topic{"job", job_text},         Topic{"rule", rule_text}, Topic{"nccl", nccl_text}};
 
 }  // namespace
 

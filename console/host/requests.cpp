@@ -36,8 +36,8 @@ bool is_held(pid_t pid) {
 }
 
 Result<void> check_topic(const std::string& topic) {
-  static const std::vector<std::string> kTopics{"*",   "metrics", "order", "call",   "eval", "ckpt",
-                                                "run", "rank",    "warn",  "client", "job",  "rule"};
+  static const std::vector<std::string> kTopics{"*",    "metrics", "order",  "call", "eval", "ckpt", "run",
+                                                "rank", "warn",    "client", "job",  "rule", "nccl"};
   if (std::ranges::find(kTopics, topic) != kTopics.end()) return {};
   std::string all;
   for (const auto& one : kTopics) all += (all.empty() ? "" : " ") + one;

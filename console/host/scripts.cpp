@@ -54,10 +54,11 @@ void Console::finish_scripts() {
 
 void Console::op_wait_event(Request& request) {
   const std::string event = request.message.value("event", "");
-  constexpr std::array kEvents = {"log", "eval", "ckpt", "warn", "order", "stop"};
+  constexpr std::array kEvents = {"log", "eval", "ckpt", "warn", "order", "nccl", "stop"};
   if (std::find(kEvents.begin(), kEvents.end(), event) == kEvents.end())
-    return request.answer(fail(ErrorKind::script, "run.wait knows no event '" + event +
-                                                      "'; there are log, eval, ckpt, warn, order, stop"));
+    return request.answer(
+        fail(ErrorKind::script,
+             "run.wait knows no event '" + event + "'; there are log, eval, ckpt, warn, order, nccl, stop"));
   const std::uint64_t before = happened_[event].first;
   const auto at = [this](const char* key, Json value) {
     return Json{{"step", view_.step()}, {key, std::move(value)}};

@@ -35,6 +35,9 @@ int comm_drop(lua_State* state);
 /// nccl.preset("ethernet") and nccl.show().
 int nccl_preset(lua_State* state);
 int nccl_show(lua_State* state);
+/// nccl.try{ set = …, steps = …, keep_if = … } and nccl.tune{ budget_steps = … }.
+int nccl_try(lua_State* state);
+int nccl_tune(lua_State* state);
 
 /// ranks.stacks(rank): where the threads of one rank are, or of all.
 int ranks_stacks(lua_State* state);

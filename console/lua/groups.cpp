@@ -130,6 +130,15 @@ bool push_run_fact(lua_State* state, Session& session, const std::string& key) {
   return true;
 }
 
+/// What nccl has besides settings and actions; null: no such function.
+lua_CFunction nccl_function(const std::string& name) {
+  if (name == "nccl.preset") return bound<nccl_preset>;
+  if (name == "nccl.show") return bound<nccl_show>;
+  if (name == "nccl.try") return bound<nccl_try>;
+  if (name == "nccl.tune") return bound<nccl_tune>;
+  return nullptr;
+}
+
 int group_index(lua_State* state) {
   Session& session = session_of(state);
   const std::string group = group_of(state);
@@ -147,8 +156,8 @@ int group_index(lua_State* state) {
     lua_pushcfunction(state, bound<comm_drop>);
   } else if (name == "comm.report") {
     lua_pushcfunction(state, bound<comm_report>);
-  } else if (name == "nccl.preset" || name == "nccl.show") {
-    lua_pushcfunction(state, name == "nccl.preset" ? bound<nccl_preset> : bound<nccl_show>);
+  } else if (const auto function = nccl_function(name)) {
+    lua_pushcfunction(state, function);
   } else if (group != "run" || !push_run_fact(state, session, key)) {
     throw ScriptError(unknown_member(session.schema(), name));
   }

@@ -25,7 +25,7 @@ std::string when_text(Applies applies) {
     case Applies::comm:
       return "new communicators";
     case Applies::step:
-      return "next step";
+      return "next collective";
     case Applies::fixed:
     case Applies::now:
       break;
@@ -63,7 +63,9 @@ int nccl_show(lua_State* state) {
     const Value& value = session.stage().value(spec.name);
     const std::string& source = session.settings().source(spec.name);
     const std::string when = when_text(spec.applies);
-    const std::string text = variable_text(spec, value).value_or("");
+    // What is told NCCL otherwise isn't in its environment.
+    const std::string text =
+        spec.applies == Applies::restart ? variable_text(spec, value).value_or("") : std::string();
     const std::string variable = text.empty() ? spec.variable : spec.variable + "=" + text;
     rows.push_back({{"name", spec.name},
                     {"value", to_json(value)},

@@ -8,4 +8,11 @@ inline constexpr auto kAdmit = "comm.admit";
 /// The action by which NCCL's communicators are made anew as they are.
 inline constexpr auto kRebuild = "nccl.rebuild";
 
+/// Measures NCCL's collectives for some steps, and what the last measurement has found.
+inline constexpr auto kMeasure = "nccl.measure";
+inline constexpr auto kProfile = "nccl.profile";
+
+/// A line about NCCL's settings, for the journal and everybody who is attached: what a trial came to.
+inline constexpr auto kNote = "nccl.note";
+
 }  // namespace footplate

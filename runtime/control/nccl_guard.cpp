@@ -1,13 +1,19 @@
 #include "runtime/control/nccl_guard.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "protocol/variables.h"
 #include "runtime/control/actions.h"
+#include "runtime/control/times.h"
 
 namespace footplate {
 namespace {
 
 constexpr auto kMin = "nccl.min_ctas";
 constexpr auto kMax = "nccl.max_ctas";
+constexpr std::array kOwn{kRebuild, kMeasure, kProfile, kNote};
 
 /// 0 is NCCL's choice.
 bool is_upside_down(const Settings& settings) {
@@ -15,19 +21,34 @@ bool is_upside_down(const Settings& settings) {
          settings.integer(kMin) > settings.integer(kMax);
 }
 
+bool is_nccls(const std::string& action) {
+  return std::find(kOwn.begin(), kOwn.end(), action) != kOwn.end();
+}
+
+tl::unexpected<Error> no_communicator(const std::string& action) {
+  return fail(ErrorKind::refused,
+              action + ": this run trains on the processors (run.device) and has no NCCL communicator");
+}
+
 }  // namespace
+
+NcclGuard::NcclGuard(Steerable& inner, Settings at_start, NcclSteering* nccl, Publish publish)
+    : inner_(inner),
+      at_start_(std::move(at_start)),
+      nccl_(nccl),
+      publish_(std::move(publish)),
+      now_(at_start_) {
+  if (nccl_ != nullptr) nccl_->tune(now_);
+}
 
 Result<void> NcclGuard::prepare(const Order& order, const Settings& after) {
   for (const Call& call : order.calls)
-    if (call.action == kRebuild && communicators_ == nullptr)
-      return fail(ErrorKind::refused,
-                  std::string(kRebuild) +
-                      ": this run trains on the processors (run.device) and has no NCCL communicator");
+    if (is_nccls(call.action) && nccl_ == nullptr) return no_communicator(call.action);
   bool asked = false;
   for (const Change& change : order.changes) {
     if (!change.name.starts_with("nccl.")) continue;
     asked = true;
-    if (communicators_ == nullptr)
+    if (nccl_ == nullptr)
       return fail(ErrorKind::refused,
                   change.name +
                       " would change nothing: this run trains on the processors (run.device) and "
@@ -41,23 +62,96 @@ Result<void> NcclGuard::prepare(const Order& order, const Settings& after) {
   if (asked && is_upside_down(after))
     return fail(ErrorKind::refused, std::string(kMin) + " = " + to_text(after.value(kMin)) + " is above " +
                                         kMax + " = " + to_text(after.value(kMax)));
+  if (asked)
+    if (auto can = nccl_->check(after); !can) return can;
   return inner_.prepare(order, after);
 }
 
 Result<std::optional<double>> NcclGuard::renew(const Settings& after, std::int64_t /*step*/) {
-  if (communicators_ == nullptr) return std::optional<double>();  // an order of another run, that is replayed
-  const auto seconds = communicators_->renew(after);
+  if (nccl_ == nullptr) return std::optional<double>();  // an order of another run, that is replayed
+  const auto seconds = nccl_->renew(after);
   if (!seconds) return tl::unexpected(seconds.error());
   return std::optional<double>(*seconds);
 }
 
+std::vector<Moved> NcclGuard::settings_changed(const Settings& now, std::int64_t step) {
+  now_ = now;
+  // What came of it shows once a step is done so: a rank that decides otherwise, a rule that can't be met.
+  if (nccl_ != nullptr && nccl_->tune(now_)) compare_at_ = step + 1;
+  return inner_.settings_changed(now, step);
+}
+
 Result<Json> NcclGuard::call(const Call& call, std::int64_t step) {
-  if (call.action != kRebuild) return inner_.call(call, step);
+  if (!is_nccls(call.action)) return inner_.call(call, step);
+  if (nccl_ == nullptr) return no_communicator(call.action);
+  if (call.action == kMeasure) return measure(step, call.arguments.value("steps", std::int64_t{1}));
+  if (call.action == kProfile) {
+    if (!measurement_)
+      return fail(ErrorKind::refused,
+                  std::string(kProfile) + ": nothing was measured; nccl.measure{ steps = 50 } does");
+    if (!measurement_->told)
+      return fail(ErrorKind::refused, std::string(kProfile) + ": measuring until step " +
+                                          std::to_string(measurement_->end) +
+                                          "; run.wait{ event = \"nccl\" } waits for it");
+    return report();
+  }
+  if (call.action == kNote) {
+    publish_("nccl", {{"step", step}, {"text", call.arguments.value("text", "")}});
+    return Json{{"step", step}};
+  }
   const auto renewed = renew(now_, step);
   if (!renewed) return tl::unexpected(renewed.error());
-  if (!*renewed)
-    return fail(ErrorKind::refused, std::string(kRebuild) + ": this run has no NCCL communicator");
-  return Json{{"step", step}, {"seconds", **renewed}};
+  return Json{{"step", step}, {"seconds", renewed->value_or(0)}};
+}
+
+Result<void> NcclGuard::rejoin(const Rejoin& rejoin) {
+  compare_at_.reset();  // a rank that joins knows nothing of it
+  return inner_.rejoin(rejoin);
+}
+
+Result<void> NcclGuard::before_step(std::int64_t step) {
+  if (nccl_ == nullptr) return {};
+  if (measurement_) follow_measurement(step);
+  return compare_if_due(step);
+}
+
+Result<Json> NcclGuard::measure(std::int64_t step, std::int64_t steps) {
+  measurement_ = Measurement{.first = step, .end = step + steps, .start = SteadyClock::now()};
+  nccl_->measure(step, steps);
+  return Json{{"first", step}, {"steps", steps}, {"last", step + steps - 1}};
+}
+
+/// What ends on a device is told a moment after it: the report comes a step later.
+void NcclGuard::follow_measurement(std::int64_t step) {
+  Measurement& it = *measurement_;
+  if (it.told) return;
+  nccl_->at_step(step);
+  if (step <= it.first)
+    it.start = SteadyClock::now();  // a step that others were waited for at isn't measured
+  if (it.is_over(step) && it.seconds == 0) it.seconds = in_seconds(SteadyClock::now() - it.start);
+  if (step <= it.end) return;
+  it.told = true;
+  publish_("nccl", report());
+}
+
+Json NcclGuard::report() const {
+  Json data = nccl_->measured();
+  const auto steps = measurement_->end - measurement_->first;
+  data["step"] = measurement_->end;
+  data["steps"] = steps;
+  data["step_ms"] = measurement_->seconds * 1e3 / static_cast<double>(steps);
+  return data;
+}
+
+Result<void> NcclGuard::compare_if_due(std::int64_t step) {
+  const auto every = now_.integer("guard.check_every");
+  const bool due = (compare_at_ && step >= *compare_at_) || (every > 0 && step % every == 0);
+  if (!due) return {};
+  compare_at_.reset();
+  auto said = nccl_->compare();
+  if (!said) return tl::unexpected(said.error());
+  if (!said->empty()) publish_("warn", {{"kind", "nccl"}, {"step", step}, {"text", *said}});
+  return {};
 }
 
 }  // namespace footplate

@@ -1,41 +1,83 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "runtime/control/steerable.h"
+#include "runtime/threads/clock.h"
 
 namespace footplate {
 
-/// NCCL's communicators of this rank, as orders act on them.
-class NcclRenewal {
+/// NCCL of this rank, as orders act on it.
+class NcclSteering {
  public:
-  virtual ~NcclRenewal() = default;
+  virtual ~NcclSteering() = default;
+
+  /// Control thread. Whether the settings can be, as far as they can count at once (Applies::step). Errors
+  /// (refused): why not.
+  virtual Result<void> check(const Settings& after) const = 0;
   /// Steerable::renew.
   virtual Result<double> renew(const Settings& after) = 0;
+
+  // Training thread, at the top of a step, before anything of it is enqueued.
+
+  /// From the next collective on: what `now` says of how NCCL does them. False: that is as before.
+  virtual bool tune(const Settings& now) = 0;
+  /// Whether all ranks' tuners have decided alike so far, and could do what they were told to; a line for
+  /// people where not, and from then on NCCL chooses by itself, on all of them. Collective. Errors: lost.
+  virtual Result<std::string> compare() = 0;
+  /// Measures the collectives of `steps` steps from `first` on, beginning anew; at_step() is called for each.
+  virtual void measure(std::int64_t first, std::int64_t steps) = 0;
+  virtual void at_step(std::int64_t step) = 0;
+  /// What the last measurement has found: {"collectives": [{"collective", "algorithm", …}], …}.
+  virtual Json measured() const = 0;
 };
 
 /// Stands between control and the trainer: answers for orders on nccl.* what the trainer knows nothing of,
 /// and hands everything on. A setting that could change nothing, now or at a later start of this run, is
-/// refused with the reason, because what is confirmed people take for done. nccl.rebuild is done here.
+/// refused with the reason, because what is confirmed people take for done. nccl.rebuild, nccl.measure and
+/// nccl.profile are done here.
 class NcclGuard final : public Steerable {
  public:
+  using Publish = std::function<void(const std::string& topic, Json data)>;
+
   /// `at_start`: what this start began with; sources tell which settings the environment overrides.
-  /// `communicators`: null where gradients of this start aren't reduced by NCCL. Both outlive this.
-  NcclGuard(Steerable& inner, Settings at_start, NcclRenewal* communicators)
-      : inner_(inner), at_start_(std::move(at_start)), now_(at_start_), communicators_(communicators) {}
+  /// `nccl`: null where gradients of this start aren't reduced by NCCL. Both outlive this. `publish`: to the
+  /// console, on rank 0; does nothing elsewhere.
+  NcclGuard(Steerable& inner, Settings at_start, NcclSteering* nccl, Publish publish);
 
   Result<void> prepare(const Order& order, const Settings& after) override;
   Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
-  std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override {
-    now_ = now;
-    return inner_.settings_changed(now, step);
-  }
+  std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<Json> call(const Call& call, std::int64_t step) override;
-  Result<void> rejoin(const Rejoin& rejoin) override { return inner_.rejoin(rejoin); }
+  Result<void> rejoin(const Rejoin& rejoin) override;
+
+  /// Training thread, on every rank, once orders of `step` are in force. Collective where tuners are
+  /// compared: after the first step by new rules, and at every guard.check_every. Errors: lost.
+  Result<void> before_step(std::int64_t step);
 
  private:
+  struct Measurement {
+    std::int64_t first = 0, end = 0;
+    SteadyClock::time_point start = {};
+    double seconds = 0;
+    bool told = false;
+    bool is_over(std::int64_t step) const { return step >= end; }
+  };
+  Result<Json> measure(std::int64_t step, std::int64_t steps);
+  Json report() const;
+  void follow_measurement(std::int64_t step);
+  Result<void> compare_if_due(std::int64_t step);
+
   Steerable& inner_;
   const Settings at_start_;
-  Settings now_;  ///< training thread
-  NcclRenewal* const communicators_;
+  NcclSteering* const nccl_;
+  const Publish publish_;
+  // Training thread.
+  Settings now_;
+  std::optional<std::int64_t> compare_at_;  ///< the same on all ranks
+  std::optional<Measurement> measurement_;
 };
 
 }  // namespace footplate

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "protocol/tuning_rules.h"
+
 namespace footplate {
 namespace {
 
@@ -45,6 +47,12 @@ SettingSpec integer(std::string name, const char* variable, std::int64_t automat
   return spec;
 }
 
+/// What NCCL is told at each collective (runtime/cuda/tuning.h).
+SettingSpec of_collective(SettingSpec spec) {
+  spec.applies = Applies::step;
+  return spec;
+}
+
 /// What a communicator is made with (ncclConfig_t), and so can be changed with new ones.
 SettingSpec of_communicator(SettingSpec spec) {
   spec.applies = Applies::comm;
@@ -63,22 +71,37 @@ std::string for_all_reduce(const std::string& algorithm) {
 }
 
 void add_choice_of_algorithm(std::vector<SettingSpec>& table) {
-  table.push_back(choice("nccl.algo", "NCCL_ALGO",
-                         {{kAuto, ""},
-                          {"ring", for_all_reduce("Ring")},
-                          {"tree", for_all_reduce("Tree")},
-                          {"collnet_direct", for_all_reduce("CollNetDirect")},
-                          {"collnet_chain", for_all_reduce("CollNetChain")},
-                          {"nvls", for_all_reduce("NVLS")},
-                          {"nvls_tree", for_all_reduce("NVLSTree")}},
-                         "Algorithm of all-reduces. NCCL chooses by size; what this machine can't do makes "
-                         "the start fail",
-                         "nccl.algo = \"ring\""));
-  table.push_back(choice("nccl.proto", "NCCL_PROTO",
-                         {{kAuto, ""}, {"simple", "Simple"}, {"ll", "LL"}, {"no_ll128", "^LL128"}},
-                         "Protocol of all collectives. LL128 can't be forced: where NCCL doesn't take it by "
-                         "itself it may corrupt data",
-                         "nccl.proto = \"simple\""));
+  table.push_back(of_collective(
+      choice("nccl.algo", "NCCL_ALGO",
+             {{kAuto, ""},
+              {"ring", for_all_reduce("Ring")},
+              {"tree", for_all_reduce("Tree")},
+              {"collnet_direct", for_all_reduce("CollNetDirect")},
+              {"collnet_chain", for_all_reduce("CollNetChain")},
+              {"nvls", for_all_reduce("NVLS")},
+              {"nvls_tree", for_all_reduce("NVLSTree")}},
+             "Algorithm of all-reduces of any size; nccl.rules tells sizes apart. Where NCCL can't do one "
+             "so here it does as it would have, and a warning says so",
+             "nccl.algo = \"ring\"")));
+  table.push_back(of_collective(choice(
+      "nccl.proto", "NCCL_PROTO", {{kAuto, ""}, {"simple", "Simple"}, {"ll", "LL"}, {"no_ll128", "^LL128"}},
+      "Protocol of all collectives. LL128 can't be forced: where NCCL doesn't take it by "
+      "itself it may corrupt data",
+      "nccl.proto = \"simple\"")));
+  SettingSpec rules;
+  rules.name = "nccl.rules";
+  rules.type = Type::string;
+  rules.default_value = std::string();
+  rules.syntax = kTuningRules;
+  rules.help =
+      "How NCCL does collectives of which size: rules with ; between them, the first that fits counts. Words "
+      "of a "
+      "rule: sizes (..1MiB, 1MiB..64MiB, 64MiB..), an algorithm, a protocol, 4 channels, a collective other "
+      "than "
+      "all_reduce";
+  rules.example = "nccl.rules = \"..1MiB tree ll; 64MiB.. ring simple\"";
+  rules.applies = Applies::step;
+  table.push_back(std::move(rules));
   table.push_back(of_communicator(integer("nccl.min_ctas", "NCCL_MIN_CTAS", 0, 64,
                                           "Least blocks of a device (channels) that a collective takes",
                                           "nccl.min_ctas = 4")));
@@ -185,6 +208,7 @@ void add_log(std::vector<SettingSpec>& table) {
 std::vector<std::pair<std::string, std::vector<std::string>>> other_names() {
   return {{"nccl.algo", {"nccl.algorithm"}},
           {"nccl.proto", {"nccl.protocol"}},
+          {"nccl.rules", {"nccl.rule", "nccl.tuning", "nccl.tuner"}},
           {"nccl.min_ctas", {"NCCL_MIN_NCHANNELS", "nccl.min_channels"}},
           {"nccl.max_ctas", {"NCCL_MAX_NCHANNELS", "nccl.max_channels", "nccl.channels"}},
           {"nccl.buffer_bytes", {"nccl.buffer_size", "nccl.buffer"}},

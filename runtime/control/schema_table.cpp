@@ -392,6 +392,20 @@ std::vector<ActionSpec> all_actions() {
   actions.push_back(action("nccl.rebuild", Role::admin,
                            "Make NCCL's communicators anew at the agreed step, as they are", "nccl.rebuild()",
                            "step, seconds"));
+  actions.push_back(action(
+      "nccl.measure", Role::operate,
+      "Measure what NCCL does for some steps: algorithm, protocol, channels and time of each size; the "
+      "event nccl has what was found",
+      "nccl.measure{ steps = 50 }", "first, last, steps"));
+  actions.back().params = {
+      param("steps", Type::integer, Value(std::int64_t{50}), "how many steps", between(1, 1e6), "steps")};
+  actions.push_back(action("nccl.profile", Role::operate, "What the last nccl.measure has found",
+                           "return nccl.profile():wait().step_ms", "step, steps, step_ms, collectives"));
+  actions.push_back(action(
+      "nccl.note", Role::operate,
+      "A line about NCCL for the journal and everybody who is attached: nccl.try tells so what it found",
+      "nccl.note(\"quiet links\")", "the step"));
+  actions.back().params = {param("text", Type::string, Value(std::string()), "the line")};
   actions.push_back(action("run.pause", Role::operate,
                            "Hold all ranks at the agreed step; orders still apply",
                            "run.pause(\"looking at the spike\")", "the step"));

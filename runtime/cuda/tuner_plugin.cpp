@@ -112,6 +112,15 @@ std::vector<CommunicatorDigest> tuner_digests(const Tuning& tuning) {
   return digests;
 }
 
+void restart_digests(const Tuning& tuning) {
+  const std::lock_guard lock(shared().mutex);
+  for (const auto& own : shared().contexts)
+    if (own->tuning == &tuning) {
+      own->collectives = 0;
+      own->hash = 0;
+    }
+}
+
 Result<void> compare_digests(const std::vector<TunerDigest>& digests) {
   for (std::size_t rank = 1; rank < digests.size(); ++rank) {
     const TunerDigest& first = digests.front();

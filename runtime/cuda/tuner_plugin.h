@@ -23,6 +23,10 @@ struct CommunicatorDigest {
 };
 std::vector<CommunicatorDigest> tuner_digests(const Tuning& tuning);
 
+/// Begins the digests of `tuning`'s communicators anew: after a difference, on all ranks at once. While none
+/// is launching.
+void restart_digests(const Tuning& tuning);
+
 /// Whether the ranks of one communicator have decided alike so far; if not, a line that names the first rank
 /// that differs from rank 0 and in what. `digests` by rank.
 Result<void> compare_digests(const std::vector<TunerDigest>& digests);

@@ -3,29 +3,13 @@
 #include <algorithm>
 #include <string_view>
 
-#include "protocol/schema.h"
+#include "protocol/variables.h"
 
 namespace footplate {
 namespace {
 
-constexpr std::array<std::string_view, 5> kCollectives{"broadcast", "reduce", "all_gather", "reduce_scatter",
-                                                       "all_reduce"};
-constexpr std::array<std::string_view, 7> kAlgorithmNames{
-    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
-constexpr std::array<std::string_view, 3> kProtocolNames{"ll", "ll128", "simple"};
-static_assert(kAlgorithmNames.size() == nccl_abi::kAlgorithms);
-static_assert(kProtocolNames.size() == nccl_abi::kProtocols);
-
-template <class Enum, std::size_t N>
-Result<Enum> from(const std::array<std::string_view, N>& names, const char* what, std::string_view text) {
-  const auto found = std::find(names.begin(), names.end(), text);
-  if (found != names.end()) return static_cast<Enum>(found - names.begin());
-  std::string list;
-  for (const auto name : names) list += (list.empty() ? "" : ", ") + std::string(name);
-  const std::string near = nearest(text, {names.begin(), names.end()});
-  return fail(ErrorKind::usage, std::string(what) + " can't be '" + excerpt(text) + "'; it is one of " +
-                                    list + (near.empty() ? "" : "; did you mean '" + near + "'?"));
-}
+static_assert(static_cast<int>(Algorithm::pat) + 1 == nccl_abi::kAlgorithms);
+static_assert(static_cast<int>(WireProtocol::simple) + 1 == nccl_abi::kProtocols);
 
 /// The number of channels is taken as it is said, and only rings and trees have as many as the communicator.
 bool has_all_channels(const std::optional<Algorithm>& algorithm) {
@@ -49,7 +33,8 @@ Result<void> check(const TuningRule& rule, int most_channels) {
 
 bool wanted(const TuningRule& rule, int algorithm, int protocol) {
   return (!rule.algorithm || static_cast<int>(*rule.algorithm) == algorithm) &&
-         (!rule.protocol || static_cast<int>(*rule.protocol) == protocol);
+         (!rule.protocol || static_cast<int>(*rule.protocol) == protocol) &&
+         !(rule.no_ll128 && protocol == static_cast<int>(WireProtocol::ll128));
 }
 
 /// As NCCL looks: the first cell with the least cost of those that can be had and `take` takes.
@@ -71,35 +56,34 @@ Tuning::Decision cheapest(const float* costs, int algorithms, int protocols, con
 
 }  // namespace
 
-std::string_view to_string(NcclCollective collective) {
-  return kCollectives.at(static_cast<std::size_t>(collective));
-}
-std::string_view to_string(Algorithm algorithm) {
-  return kAlgorithmNames.at(static_cast<std::size_t>(algorithm));
-}
-std::string_view to_string(WireProtocol protocol) {
-  return kProtocolNames.at(static_cast<std::size_t>(protocol));
+std::vector<TuningRule> tuning_rules(const Settings& settings) {
+  constexpr auto kRules = "nccl.rules", kAlgo = "nccl.algo", kProto = "nccl.proto";
+  const auto asked = [&](const char* name) -> std::string {
+    return is_from_environment(settings.source(name)) ? "auto" : settings.string(name);
+  };
+  const std::string algorithm = asked(kAlgo), protocol = asked(kProto);
+  // The words of these settings are those of rules.
+  const auto everywhere = [](const std::string& words) {
+    return tuning_rules_from_string(words).value_or(std::vector<TuningRule>());
+  };
+  auto rules = everywhere(settings.string(kRules));
+  const auto add = [&](const std::string& words) {
+    for (const TuningRule& rule : everywhere(words)) rules.push_back(rule);
+  };
+  const std::string wire = protocol == "auto" ? "" : " " + protocol;
+  if (algorithm != "auto") add("all_reduce " + algorithm + wire);
+  if (protocol != "auto")
+    for (const char* collective : {"all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter"})
+      add(collective + wire);
+  return rules;
 }
 
-Result<NcclCollective> collective_from_string(std::string_view text) {
-  return from<NcclCollective>(kCollectives, "collective", text);
-}
-Result<Algorithm> algorithm_from_string(std::string_view text) {
-  return from<Algorithm>(kAlgorithmNames, "algo", text);
-}
-Result<WireProtocol> protocol_from_string(std::string_view text) {
-  return from<WireProtocol>(kProtocolNames, "proto", text);
-}
-
-std::string to_string(const TuningRule& rule) {
-  std::string text = std::string(to_string(rule.collective)) + " " + std::to_string(rule.min_bytes);
-  text += rule.max_bytes == std::numeric_limits<std::size_t>::max()
-              ? " bytes and more: "
-              : " to " + std::to_string(rule.max_bytes) + " bytes: ";
-  text += rule.algorithm ? to_string(*rule.algorithm) : "best algorithm";
-  text += ", " + (rule.protocol ? std::string(to_string(*rule.protocol)) : "best protocol");
-  if (rule.channels != 0) text += ", " + std::to_string(rule.channels) + " channels";
-  return text;
+std::uint32_t version_of(const std::vector<TuningRule>& rules) {
+  if (rules.empty()) return 0;
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (const TuningRule& rule : rules)
+    for (const char c : to_string(rule) + ";") hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash == 0 ? 1 : hash;
 }
 
 Result<void> Tuning::propose(std::uint32_t version, const std::vector<TuningRule>& rules) {
@@ -124,7 +108,14 @@ bool Tuning::switch_to(std::uint32_t version) {
   if (!proposed_.load() || tables_[static_cast<std::size_t>(other)].version != version) return false;
   proposed_ = false;
   active_ = other;
+  unmet_state_ = 0;
   return true;
+}
+
+std::optional<Tuning::Unmet> Tuning::take_unmet() {
+  int there = 2;
+  if (!unmet_state_.compare_exchange_strong(there, 3)) return std::nullopt;
+  return unmet_;
 }
 
 /// Announces itself first and looks again then: propose() looks at the readers after active_ was changed, so
@@ -152,7 +143,8 @@ Tuning::Decision Tuning::decide(int function, std::size_t bytes, float* costs, i
                                 int protocols) {
   Table& table = enter();
   Decision decision;
-  if (const TuningRule* rule = fitting(table, function, bytes)) {
+  const TuningRule* rule = fitting(table, function, bytes);
+  if (rule != nullptr) {
     decision = cheapest(costs, algorithms, protocols, [&](int a, int p) { return wanted(*rule, a, p); });
     if (decision.algorithm >= 0) {
       costs[decision.algorithm * protocols + decision.protocol] = 0;
@@ -162,6 +154,13 @@ Tuning::Decision Tuning::decide(int function, std::size_t bytes, float* costs, i
   }
   // What NCCL is going to choose by itself belongs to what has to be the same on all ranks.
   if (!decision.by_rule) decision = cheapest(costs, algorithms, protocols, [](int, int) { return true; });
+  int first = 0;
+  if (rule != nullptr && !decision.by_rule && decision.algorithm >= 0 &&
+      unmet_state_.compare_exchange_strong(first, 1)) {
+    unmet_ = {rule->collective, bytes, static_cast<Algorithm>(decision.algorithm),
+              static_cast<WireProtocol>(decision.protocol)};
+    unmet_state_ = 2;
+  }
   decision.version = table.version;
   --table.readers;
   return decision;

@@ -4,42 +4,23 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "protocol/result.h"
+#include "protocol/settings.h"
+#include "protocol/tuning_rules.h"
 #include "runtime/cuda/plugin_abi.h"
 
 namespace footplate {
 
-/// A collective that NCCL asks about; its numbers are NCCL's.
-enum class NcclCollective { broadcast, reduce, all_gather, reduce_scatter, all_reduce };
-enum class Algorithm { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
-enum class WireProtocol { ll, ll128, simple };
+/// What the settings nccl.rules, nccl.algo and nccl.proto ask of the tuner: the rules, and behind them what
+/// is for all sizes. What the environment gives NCCL itself is left to it. `settings` have been checked.
+std::vector<TuningRule> tuning_rules(const Settings& settings);
 
-std::string_view to_string(NcclCollective collective);
-std::string_view to_string(Algorithm algorithm);
-std::string_view to_string(WireProtocol protocol);
-/// Errors (usage): no such one, with those there are and the nearest.
-Result<NcclCollective> collective_from_string(std::string_view text);
-Result<Algorithm> algorithm_from_string(std::string_view text);
-Result<WireProtocol> protocol_from_string(std::string_view text);
-
-/// How collectives of one kind and of `min_bytes` to `max_bytes` are done. NCCL counts what it does together:
-/// of operations in one group that are alike, the sum.
-struct TuningRule {
-  NcclCollective collective = NcclCollective::all_reduce;
-  std::size_t min_bytes = 0;
-  std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< inclusive
-  std::optional<Algorithm> algorithm;                               ///< none: the best one
-  std::optional<WireProtocol> protocol;                             ///< none: the best one
-  int channels = 0;  ///< at most so many, fewer than the communicator has; 0: NCCL's choice
-};
-
-/// "all_reduce 0 to 1048576 bytes: tree, ll128, 4 channels".
-std::string to_string(const TuningRule& rule);
+/// The same number for the same rules, in every process; 0: none.
+std::uint32_t version_of(const std::vector<TuningRule>& rules);
 
 /// Rules of a run as one of its ranks knows them, and what came of them. The first rule that fits counts.
 ///
@@ -63,6 +44,16 @@ class Tuning {
   /// How many channels (blocks) the communicators of this run have at least: NCCL takes more than a
   /// communicator has without a check. 0, the default: unknown, no rule may name channels.
   void set_most_channels(int channels) { most_channels_ = channels; }
+
+  /// A collective that a rule was meant for, and that NCCL can't do so here: it did it as it would have.
+  struct Unmet {
+    NcclCollective collective = NcclCollective::all_reduce;
+    std::size_t bytes = 0;
+    Algorithm algorithm = Algorithm::ring;  ///< what it took
+    WireProtocol protocol = WireProtocol::simple;
+  };
+  /// The first one since the last switch, once. Any thread.
+  std::optional<Unmet> take_unmet();
 
   std::uint32_t version() const;
   std::vector<TuningRule> rules() const;  ///< in force. Control thread.
@@ -92,6 +83,9 @@ class Tuning {
   std::array<Table, 2> tables_;
   std::atomic<int> active_ = 0;
   std::atomic<bool> proposed_ = false;
+  /// 0: none since the switch; 1: being written; 2: there; 3: taken.
+  std::atomic<int> unmet_state_ = 0;
+  Unmet unmet_;
   int most_channels_ = 0;
 };
 

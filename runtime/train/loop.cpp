@@ -83,7 +83,9 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   configure();
   timer_.enter(Phase::boundary);
   while (gate.enter(step_) == StepGate::Verdict::train) {
-    if (auto trained = train_step(); trained) {
+    auto trained = options_.before_step ? options_.before_step(step_) : Result<void>();
+    if (trained) trained = train_step();
+    if (trained) {
       after_step();
     } else if (!is_lost(trained.error())) {
       return tl::unexpected(trained.error());

@@ -24,6 +24,9 @@ struct TrainerOptions {
   Sink* sink = nullptr;                              ///< used on rank 0
   std::function<void(const std::string& text)> log;  ///< a line for people; any rank; may be empty
   Communicator* gradients = nullptr;                 ///< reduces the gradients; null: `communicator` does
+  /// Training thread, at the top of each step once its orders are in force; collective where it has to be.
+  /// An error is as one of the step. May be empty.
+  std::function<Result<void>(std::int64_t step)> before_step = {};
 };
 
 /// One rank's training: model, data, optimizer, and the step loop. All methods belong to the training

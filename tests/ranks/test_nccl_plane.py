@@ -2,6 +2,7 @@
 """Gradients over NCCL's functions, with a library in NCCL's place that reduces host memory between the ranks
 (tests/unit/cuda/nccl_stand_in.cpp): what a run trains, what can be changed live, and what follows where it fails."""
 
+import json
 import os
 import pathlib
 import re
@@ -33,6 +34,16 @@ class NcclRun(Run):
             fields = dict(re.findall(r"(\w+)=(\S+)", line))
             lines.append({"call": "init" if line.startswith("init=") else line.split()[0], **fields})
         return lines
+
+
+def events(run, topic):
+    """What events.jsonl has of a topic so far."""
+    found = []
+    for line in (pathlib.Path(run.directory) / "events.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        if event.get("topic") == topic:
+            found.append(event["data"])
+    return found
 
 
 def log_of(run, rank):
@@ -177,9 +188,112 @@ def test_a_start_that_hangs_is_bounded():
         assert "NCCL: making communicators hasn't returned within 3 s" in run.output(), run.output()
 
 
+MEASURE = """
+local begun = nccl.measure{ steps = 20 }:wait()
+run.wait{ step = begun.last + 3 }
+local found = nccl.profile():wait()
+local row = found.collectives[1]
+assert(#found.collectives == 1 and found.unfinished == 0 and found.step_ms > 0 and row.count >= 20, found)
+return row.algorithm .. " " .. row.protocol .. " " .. row.channels
+"""
+
+
+def test_rules_count_from_the_next_collective_on():
+    with NcclRun([*LONG, "guard.check_every=20"]) as run:
+        run.wait_for_step(5).close()
+        assert run.exec(MEASURE).stdout.strip() == "ring simple 2", run.exec(MEASURE)
+        answer = run.exec("nccl.rules = 'tree rign'")
+        assert answer.returncode == 3 and "did you mean 'ring'?" in answer.stderr, answer
+        answer = run.exec("nccl.rules = '..64MiB tree ll 4 channels'")
+        assert answer.returncode == 5 and "nccl.min_ctas = 0; set that first" in answer.stderr, answer
+        answer = run.exec("nccl.rules = '..64MiB tree ll'")
+        assert re.search(r"applied at step \d+ on 2/2 ranks", answer.stderr), answer
+        assert run.exec(MEASURE).stdout.strip() == "tree ll 2"
+        answer = run.exec("nccl.set{ min_ctas = 4, rules = '..64MiB tree ll 4 channels' }")
+        assert "new communicators" in answer.stderr, answer
+        assert run.exec(MEASURE).stdout.strip() == "tree ll 4"
+        answer = run.exec("nccl.rules = ''; nccl.algo = 'tree'; nccl.proto = 'no_ll128'")
+        assert answer.returncode == 0, answer
+        assert run.exec(MEASURE).stdout.strip() == "tree ll 2", "the cheapest but LL128"
+        inits = [call for call in run.calls(run.pids()[0]) if call["call"] == "init"]
+        assert len(inits) == 2, inits  # of the start, and for min_ctas
+        table = run.exec("nccl.show()").stdout
+        assert re.search(r'nccl.algo +"tree" .*next collective +NCCL_ALGO\n', table), table
+        assert not events(run, "warn"), events(run, "warn")  # the ranks were compared: they decided alike
+        run.exec("run.stop()")
+        assert run.finish() == 0, run.output()
+        both = [run.calls(pid)[-1]["tuned"] for pid in run.pids()]
+        assert both[0] == both[1] and "Tree/LL/4" not in both[0] and "Tree/LL/2" in both[0], both
+        assert "NCCL_ALGO" not in log_of(run, 0)
+
+
+def test_what_nccl_cant_do_is_said_and_done_otherwise():
+    with NcclRun([*LONG, "nccl.algo=nvls"]) as run:
+        run.wait_for_step(5).close()
+        run.exec("nccl.rules = 'nvls_tree'")
+        warned = wait_until(lambda: events(run, "warn"), 20, "a warning")[0]["text"]
+        assert re.match(r"NCCL can't do all_reduces of \d+ bytes here as nccl.rules, nccl.algo or nccl.proto ask: it took ring, simple",
+                        warned), warned
+        assert run.exec(MEASURE).stdout.strip() == "ring simple 2"
+
+
+def test_a_rank_that_decides_otherwise_is_named():
+    with NcclRun([*LONG, "guard.check_every=0"], fault="odd_costs:rank=1") as run:
+        run.wait_for_step(5).close()
+        run.exec("nccl.rules = 'no_ll128'")  # the best one: by other costs another one
+        warned = wait_until(lambda: events(run, "warn"), 20, "a warning")[0]["text"]
+        assert warned.startswith("rank 1 tunes NCCL otherwise than rank 0: "), warned
+        assert "NCCL chooses by itself from here on" in warned, warned
+        step = run.exec("return run.step").stdout
+        run.wait_for_step(int(step) + 20).close()
+        assert run.exec("nccl.rules = 'tree simple'").returncode == 0
+        assert run.exec(MEASURE).stdout.strip() == "tree simple 2"
+        assert len(events(run, "warn")) == 1, events(run, "warn")  # by rules that leave no choice they decide alike
+
+
+def test_another_tuner_of_the_users_stays():
+    with NcclRun(LONG, env={"NCCL_TUNER_PLUGIN": "libnccl-tuner-own.so"}) as run:
+        run.wait_for_step(5).close()
+        answer = run.exec("nccl.algo = 'tree'")
+        assert answer.returncode == 5 and "names another tuner than footplate's" in answer.stderr, answer
+    with NcclRun([*LONG, "nccl.algo=tree"], env={"NCCL_TUNER_PLUGIN": "libnccl-tuner-own.so"}) as run:
+        assert run.finish() == 2 and "names another tuner" in run.output(), run.output()
+
+
+def test_a_trial_is_kept_or_put_back():
+    with NcclRun(LONG) as run:
+        run.wait_for_step(5).close()
+        answer = run.exec("return nccl.try{ set = { algo = 'tree', max_size = '64MiB' }, steps = 20, "
+                          "keep_if = function(before, after) return after.collectives[1].algorithm == 'tree' end }.kept")
+        assert answer.stdout.strip() == "true", answer
+        assert run.exec("return nccl.rules").stdout.strip() == "..64MiB tree"
+        answer = run.exec("return nccl.try{ set = { proto = 'll', rules = '' }, steps = 20, keep_if = function() return false end }.text")
+        assert re.match(r"trial of nccl.proto = ll, nccl.rules = : [\d.]+ -> [\d.]+ ms a step \(\+?-?[\d.]+ %\), put back", answer.stdout), answer
+        assert run.exec("return nccl.rules .. ' ' .. nccl.proto").stdout.strip() == "..64MiB tree auto"
+        answer = run.exec("nccl.try{ set = { algo = 'ring' }, steps = 5, keep_if = function() error('no idea') end }")
+        assert answer.returncode == 3 and "what was before is back" in answer.stderr and "no idea" in answer.stderr, answer
+        assert run.exec("return nccl.algo").stdout.strip() == "auto"
+        for wrong, said in (("nccl.try{ set = {} }", "needs what to set"),
+                            ("nccl.try{ set = { algo = 'ring' }, stesp = 5 }", "did you mean steps?"),
+                            ("nccl.try{ set = { algo = 'ring' }, steps = 0 }", "1 or more"),
+                            ("nccl.try{ set = { algo = 'rign', max_size = 5 } }", "did you mean 'ring'?"),
+                            ("nccl.tune{ budget_steps = 3 }", "too few")):
+            answer = run.exec(wrong)
+            assert answer.returncode in (2, 3) and said in answer.stderr, (wrong, answer)
+        assert run.exec("return nccl.rules").stdout.strip() == "..64MiB tree"
+        tuned = run.exec("return nccl.tune{ budget_steps = 60, steps = 10 }")
+        assert re.search(r"nccl.tune: 5 trials, [\d.]+ -> [\d.]+ ms a step, nccl.rules = ", tuned.stdout), tuned
+        journal = (pathlib.Path(run.directory) / "journal.lua").read_text()
+        assert journal.count("trial of") == 7, journal
+        said = [event["text"] for event in events(run, "nccl") if "text" in event]
+        assert len(said) == 8, said
+
+
 if __name__ == "__main__":
     main([test_a_run_trains_the_same_as_over_mpi, test_a_setting_applies_with_new_communicators,
           test_what_fails_on_one_rank_is_taken_back_on_all, test_the_environment_counts_for_more,
           test_a_killed_rank_is_lost_and_the_others_go_on, test_an_error_of_nccl_has_all_find_together,
           test_a_reduction_that_hangs_is_done_again, test_a_rank_dies_while_communicators_are_made,
-          test_a_replacement_joins_in, test_a_start_that_hangs_is_bounded])
+          test_a_replacement_joins_in, test_a_start_that_hangs_is_bounded, test_rules_count_from_the_next_collective_on,
+          test_what_nccl_cant_do_is_said_and_done_otherwise, test_a_rank_that_decides_otherwise_is_named,
+          test_another_tuner_of_the_users_stays, test_a_trial_is_kept_or_put_back])

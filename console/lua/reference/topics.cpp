@@ -67,6 +67,16 @@ constexpr std::array kLuaNames = {
           "nvlink conservative"},
     Topic{"nccl.show",
           "nccl.show(): NCCL's settings, where each comes from, its variable and when it applies"},
+    Topic{"nccl.try",
+          "nccl.try{ set = { algo = \"tree\", max_size = \"1MiB\" }, steps = 50, keep_if = function(before, "
+          "after) "
+          "… end }: measures, changes, measures again, and keeps the change or puts back what was; without "
+          "keep_if "
+          "it keeps what is faster by better_by (0.02: 2 %)"},
+    Topic{"nccl.tune",
+          "nccl.tune{ budget_steps = 1000 }: tries algorithms and protocols for the sizes that take longest, "
+          "and "
+          "keeps what is faster"},
     Topic{"run.resumed", "in a job script: whether it is run again, after a resume"},
     Topic{"run.name", "name of the run"},
     Topic{"run.id", "id of this start"},

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "protocol/tuning_rules.h"
+
 namespace footplate::test {
 namespace {
 
@@ -59,6 +61,8 @@ Schema small_schema() {
       setting("eval.batches", Type::integer, std::int64_t{0}, "", steps),
       setting("ckpt.every", Type::integer, std::int64_t{500}, "steps", steps),
       setting("nccl.buffer_bytes", Type::integer, std::int64_t{0}, "bytes", {0, 1 << 30, false}),
+      setting("nccl.max_ctas", Type::integer, std::int64_t{0}, "", {0, 64, false}),
+      setting("nccl.rules", Type::string, std::string(), "", any),
       setting("nccl.socket_interface", Type::string, std::string(), "", any),
       setting("log.every", Type::integer, std::int64_t{50}, "steps", steps)};
   for (auto& spec : schema.settings) {
@@ -68,7 +72,8 @@ Schema small_schema() {
     if (spec.name == "sched.base_lr") spec.aliases = {"train.lr"};
     if (spec.name == "nccl.buffer_bytes") spec.variable = "NCCL_BUFFSIZE";
     if (spec.name == "nccl.socket_interface") spec.variable = "NCCL_SOCKET_IFNAME";
-    if (spec.name.starts_with("nccl.")) spec.applies = Applies::restart;
+    if (!spec.variable.empty()) spec.applies = Applies::restart;
+    if (spec.name == "nccl.rules") spec.syntax = kTuningRules;
     if (spec.name == "log.every") spec.role = Role::operate;
   }
   ParamSpec batches = param("batches", Type::integer);
@@ -76,6 +81,9 @@ Schema small_schema() {
   schema.actions = {
       action("eval.now", {batches}, Role::operate),
       action("ckpt.save", {param("tag", Type::string)}, Role::operate),
+      action("nccl.measure", {param("steps", Type::integer)}, Role::operate),
+      action("nccl.note", {param("text", Type::string)}, Role::operate),
+      action("nccl.profile", {}, Role::operate),
       action("nccl.rebuild", {}, Role::admin),
       action("run.pause", {param("reason", Type::string)}, Role::operate),
       action("run.resume", {}, Role::operate),

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class NcclGuardTest : public ::testing::Test, public Steerable, public NcclRenewal {
+class NcclGuardTest : public ::testing::Test, public Steerable, public NcclSteering {
  protected:
   Result<void> prepare(const Order&, const Settings&) override {
     ++prepared_;
@@ -24,9 +24,29 @@ class NcclGuardTest : public ::testing::Test, public Steerable, public NcclRenew
   Result<double> renew(const Settings& after) override {
     return static_cast<double>(after.integer("nccl.max_ctas"));
   }
+  Result<void> check(const Settings& after) const override {
+    if (after.string("nccl.rules") == "ring") return fail(ErrorKind::refused, "no rings here");
+    return {};
+  }
+  bool tune(const Settings& now) override {
+    return std::exchange(rules_, now.string("nccl.rules")) != rules_;
+  }
+  Result<std::string> compare() override {
+    ++compared_;
+    return said_;
+  }
+  void measure(std::int64_t first, std::int64_t steps) override { measured_ = {first, steps}; }
+  void at_step(std::int64_t step) override { looked_at_ = step; }
+  Json measured() const override { return {{"collectives", Json::array()}}; }
+
+  NcclGuard guard(bool has_communicator) {
+    return NcclGuard(
+        *this, settings_, has_communicator ? this : nullptr,
+        [this](const std::string& topic, Json data) { published_.emplace_back(topic, std::move(data)); });
+  }
 
   std::string prepare(bool has_communicator, const char* name) {
-    NcclGuard guard(*this, settings_, has_communicator ? this : nullptr);
+    NcclGuard guard = this->guard(has_communicator);
     Order order;
     order.changes = {{"log.every", std::int64_t{5}, std::nullopt}, {name, std::int64_t{20}, std::nullopt}};
     const auto result = guard.prepare(order, settings_);
@@ -36,6 +56,12 @@ class NcclGuardTest : public ::testing::Test, public Steerable, public NcclRenew
   const Schema schema_ = runtime_schema();
   Settings settings_ = Settings::defaults(schema_);
   int prepared_ = 0;
+  std::string rules_;
+  std::string said_;
+  int compared_ = 0;
+  std::pair<std::int64_t, std::int64_t> measured_ = {-1, -1};
+  std::int64_t looked_at_ = -1;
+  std::vector<std::pair<std::string, Json>> published_;
 };
 
 TEST_F(NcclGuardTest, WithoutACommunicatorNothingOfNcclsCanChange) {
@@ -52,7 +78,7 @@ TEST_F(NcclGuardTest, NorWhatTheEnvironmentOverrides) {
 }
 
 TEST_F(NcclGuardTest, EverythingElseIsHandedOn) {
-  NcclGuard guard(*this, settings_, nullptr);
+  NcclGuard guard = this->guard(false);
   EXPECT_EQ(guard.settings_changed(settings_, 3).size(), 1u);
   EXPECT_EQ(*guard.call({}, 3), Json(3));
   EXPECT_FALSE(guard.rejoin({}));
@@ -66,7 +92,7 @@ TEST_F(NcclGuardTest, LimitsThatAreUpsideDownAreRefused) {
 }
 
 TEST_F(NcclGuardTest, CommunicatorsAreMadeAnewAsTheSettingsOfNowSay) {
-  NcclGuard guard(*this, settings_, this);
+  NcclGuard guard = this->guard(true);
   settings_.set("nccl.max_ctas", std::int64_t{4}, "test");
   EXPECT_EQ(*guard.renew(settings_, 7), 4.0);
   EXPECT_EQ(guard.call({"nccl.rebuild", {}}, 7)->at("seconds"), 0.0) << "the order isn't in force yet";
@@ -75,12 +101,68 @@ TEST_F(NcclGuardTest, CommunicatorsAreMadeAnewAsTheSettingsOfNowSay) {
 }
 
 TEST_F(NcclGuardTest, WhereThereAreNoneThereIsNothingToMakeAnew) {
-  NcclGuard guard(*this, settings_, nullptr);
+  NcclGuard guard = this->guard(false);
   EXPECT_EQ(*guard.renew(settings_, 7), std::nullopt) << "an order of another run, that is replayed";
   EXPECT_FALSE(guard.call({"nccl.rebuild", {}}, 7));
   Order order;
   order.calls = {{"nccl.rebuild", {}}};
   EXPECT_THAT(guard.prepare(order, settings_).error().message, HasSubstr("trains on the processors"));
+}
+
+TEST_F(NcclGuardTest, RulesThatCantBeAreRefusedBeforeAnythingChanges) {
+  settings_.set("nccl.rules", std::string("ring"), "test");
+  EXPECT_EQ(prepare(true, "nccl.ib_retries"), "no rings here");
+  EXPECT_EQ(prepare(true, "eval.every"), "accepted") << "it asks for nothing of NCCL's";
+}
+
+TEST_F(NcclGuardTest, TunersAreComparedAfterTheFirstStepByNewRulesAndNowAndThen) {
+  settings_.set("guard.check_every", std::int64_t{10}, "test");
+  NcclGuard guard = this->guard(true);
+  for (std::int64_t step = 1; step < 10; ++step) EXPECT_TRUE(guard.before_step(step));
+  EXPECT_EQ(compared_, 0);
+  EXPECT_TRUE(guard.before_step(10));
+  EXPECT_EQ(compared_, 1);
+  settings_.set("nccl.rules", std::string("tree"), "test");
+  guard.settings_changed(settings_, 13);
+  EXPECT_TRUE(guard.before_step(13));
+  EXPECT_EQ(compared_, 1) << "nothing was done by them yet";
+  said_ = "rank 1 tunes NCCL otherwise";
+  EXPECT_TRUE(guard.before_step(14));
+  EXPECT_EQ(compared_, 2);
+  ASSERT_EQ(published_.size(), 1u);
+  EXPECT_EQ(published_[0].first, "warn");
+  EXPECT_EQ(published_[0].second.at("text"), said_);
+  settings_.set("log.every", std::int64_t{3}, "test");
+  guard.settings_changed(settings_, 15);
+  EXPECT_TRUE(guard.before_step(16));
+  EXPECT_EQ(compared_, 2);
+  settings_.set("nccl.rules", std::string("..5 tree"), "test");
+  guard.settings_changed(settings_, 17);
+  EXPECT_FALSE(guard.rejoin({})) << "handed on";
+  EXPECT_TRUE(guard.before_step(18));
+  EXPECT_EQ(compared_, 2) << "who has joined there doesn't know of it: all wait for the next one";
+}
+
+TEST_F(NcclGuardTest, AMeasurementIsToldAStepAfterItsEnd) {
+  NcclGuard guard = this->guard(true);
+  EXPECT_THAT(guard.call({"nccl.profile", {}}, 4).error().message,
+              HasSubstr("nccl.measure{ steps = 50 } does"));
+  EXPECT_EQ(*guard.call({"nccl.measure", {{"steps", 3}}}, 5),
+            (Json{{"first", 5}, {"last", 7}, {"steps", 3}}));
+  EXPECT_EQ(measured_, (std::pair<std::int64_t, std::int64_t>(5, 3)));
+  for (std::int64_t step = 5; step <= 8; ++step) {
+    EXPECT_TRUE(guard.before_step(step));
+    EXPECT_EQ(looked_at_, step);
+  }
+  EXPECT_TRUE(published_.empty());
+  EXPECT_THAT(guard.call({"nccl.profile", {}}, 8).error().message, HasSubstr("measuring until step 8"));
+  EXPECT_TRUE(guard.before_step(9));
+  EXPECT_TRUE(guard.before_step(10));
+  ASSERT_EQ(published_.size(), 1u);
+  EXPECT_EQ(published_[0].first, "nccl");
+  EXPECT_EQ(published_[0].second.at("steps"), 3);
+  EXPECT_GT(published_[0].second.at("step_ms").get<double>(), 0);
+  EXPECT_EQ(guard.call({"nccl.profile", {}}, 11)->at("step"), 8);
 }
 
 }  // namespace

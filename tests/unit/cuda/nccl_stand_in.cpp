@@ -11,8 +11,14 @@
 //       never_ready           it returns, and the communicator is never ready, on any rank
 //       hang                  reductions never end, until they are aborted
 //       error                 they don't, and ncclCommGetAsyncError tells of a remote error
+//       odd_costs             the tuner is shown other costs than on other ranks
+//
+// With NCCL_TUNER_PLUGIN=STATIC_PLUGIN it asks the program's tuner about each reduction, as NCCL does, of
+// which rings and trees can be had; NCCL_PROFILER_PLUGIN likewise. calls-PID.txt tells of each communicator
+// how its reductions were done: "tuned=ring/simple/2:17,tree/ll/4:300".
 //     where rank is R, max_ctas M, for the N-th init of the process, from its K-th reduction on
 //     (rank=R:max_ctas=M:init=N:reduction=K, each where given).
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -34,6 +40,7 @@
 
 #include "runtime/cuda/host_stream.h"
 #include "runtime/cuda/nccl_library.h"
+#include "runtime/cuda/plugin_abi.h"
 
 using footplate::HostStreamHandle;
 using footplate::nccl_abi::Config;
@@ -96,6 +103,29 @@ std::vector<Fault> faults() {
   return list;
 }
 
+/// A table that the program exports, found as NCCL does; null: it isn't asked for.
+template <class Table>
+const Table* plugin(const char* variable, const char* name) {
+  const char* named = std::getenv(variable);
+  if (named == nullptr || std::strcmp(named, "STATIC_PLUGIN") != 0) return nullptr;
+  return static_cast<const Table*>(::dlsym(::dlopen(nullptr, RTLD_NOW), name));
+}
+
+/// What NCCL gives plugins to write to, for as long as the process lives.
+int profiler_mask = 0;
+
+/// How a reduction is done.
+struct Choice {
+  int algorithm = 1, protocol = 2, channels = 2;
+  static constexpr std::array kAlgorithms{"Tree", "Ring"};
+  static constexpr std::array kProtocols{"LL", "LL128", "Simple"};
+  const char* algorithm_name() const { return kAlgorithms.at(static_cast<std::size_t>(algorithm)); }
+  const char* protocol_name() const { return kProtocols.at(static_cast<std::size_t>(protocol)); }
+  std::string text() const {
+    return std::string(algorithm_name()) + "/" + protocol_name() + "/" + std::to_string(channels);
+  }
+};
+
 /// A communicator; what is enqueued on it holds it, too.
 struct State {
   std::string path;
@@ -110,6 +140,11 @@ struct State {
   std::atomic<bool> broken{false};
   std::atomic<std::int64_t> reductions{0};
   bool never_ready = false;
+  const abi::Tuner* tuner = nullptr;
+  const abi::Profiler* profiler = nullptr;
+  void* tuner_context = nullptr;
+  void* profiler_context = nullptr;
+  std::map<std::string, int> choices;  ///< launching thread; read at the end
 
   ~State() {
     if (segment != nullptr) ::munmap(segment, bytes);
@@ -152,6 +187,47 @@ struct State {
   }
 };
 
+void open_plugins(State& state, const char* id) {
+  const auto communicator = std::hash<std::string>()(id);
+  state.tuner = plugin<abi::Tuner>("NCCL_TUNER_PLUGIN", "ncclTunerPlugin_v5");
+  state.profiler = plugin<abi::Profiler>("NCCL_PROFILER_PLUGIN", "ncclProfiler_v5");
+  if (state.tuner != nullptr)
+    state.tuner->init(&state.tuner_context, communicator, static_cast<std::size_t>(state.ranks), 1, nullptr,
+                      nullptr, nullptr);
+  if (state.profiler != nullptr)
+    state.profiler->init(&state.profiler_context, communicator, &profiler_mask, "", 1, state.ranks,
+                         state.rank, nullptr);
+}
+
+void close_plugins(State& state) {
+  if (state.tuner != nullptr) state.tuner->finalize(state.tuner_context);
+  if (state.profiler != nullptr) state.profiler->finalize(state.profiler_context);
+}
+
+/// Rings and trees can be had by every protocol but LL128 by rings; the rest not at all.
+Choice choose(State& state, std::size_t bytes) {
+  Choice choice;
+  if (state.tuner == nullptr) return choice;
+  std::array<float, abi::kAlgorithms * abi::kProtocols> costs{};
+  costs.fill(-1);
+  const std::array<float, 6> had{8, 7, 9, 5, -1, 2};
+  std::copy(had.begin(), had.end(), costs.begin());
+  if (state.has("odd_costs")) costs[3] = 1;
+  int channels = 0;
+  state.tuner->collective(state.tuner_context, abi::kAllReduce, bytes, 1,
+                          reinterpret_cast<float**>(costs.data()), abi::kAlgorithms, abi::kProtocols, 0,
+                          &channels);
+  int best = -1;
+  for (int cell = 0; cell < static_cast<int>(costs.size()); ++cell) {
+    const float cost = costs[static_cast<std::size_t>(cell)];
+    if (cost >= 0 && (best < 0 || cost < costs[static_cast<std::size_t>(best)])) best = cell;
+  }
+  choice.algorithm = best / abi::kProtocols;
+  choice.protocol = best % abi::kProtocols;
+  if (channels > 0) choice.channels = channels;
+  return choice;
+}
+
 template <class Number>
 Number combined(Number a, Number b, int op) {
   if (op == abi::kMax) return a > b ? a : b;
@@ -183,7 +259,57 @@ struct Job {
   int type;
   int op;
   HostStreamHandle* stream;
+  Choice choice = {};
+  void* event = nullptr;  ///< the profiler's
 };
+
+std::size_t bytes_of(const Job& job) {
+  return job.count * (job.type == abi::kFloat32 ? sizeof(float) : sizeof(double));
+}
+
+/// As the host tells a profiler of a collective, when it is enqueued.
+void* begin_event(const Job& job) {
+  State& state = *job.state;
+  if (state.profiler == nullptr || (profiler_mask & static_cast<int>(abi::kCollective)) == 0) return nullptr;
+  abi::Description description{};
+  description.type = abi::kCollective;
+  description.rank = state.rank;
+  description.collective = {};
+  description.collective.function = "AllReduce";
+  description.collective.count = job.count;
+  description.collective.data_type = job.type == abi::kFloat32 ? "ncclFloat32" : "ncclFloat64";
+  description.collective.channels = static_cast<std::uint8_t>(job.choice.channels);
+  description.collective.algorithm = job.choice.algorithm_name();
+  description.collective.protocol = job.choice.protocol_name();
+  void* event = nullptr;
+  state.profiler->start(state.profiler_context, &event, &description);
+  if (event != nullptr) state.profiler->stop(event);
+  return event;
+}
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+/// And as the device's blocks do, of which all began and ended together.
+void tell_channels(const Job& job, std::uint64_t began_ns) {
+  State& state = *job.state;
+  if (job.event == nullptr) return;
+  for (int channel = 0; channel < job.choice.channels; ++channel) {
+    abi::Description description{};
+    description.type = abi::kKernelChannel;
+    description.parent = job.event;
+    description.rank = state.rank;
+    description.kernel_channel = {static_cast<std::uint8_t>(channel), began_ns};
+    void* event = nullptr;
+    state.profiler->start(state.profiler_context, &event, &description);
+    if (event == nullptr) continue;
+    abi::StateArguments arguments{};
+    arguments.kernel_channel.timer_ns = now_ns();
+    state.profiler->record(event, abi::kKernelChannelStop, &arguments);
+    state.profiler->stop(event);
+  }
+}
 
 void run(void* argument) {
   const std::unique_ptr<Job> job(static_cast<Job*>(argument));
@@ -194,9 +320,11 @@ void run(void* argument) {
   if (breaks || state.has("hang"))
     while (!state.aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (state.aborted) return;
+  const std::uint64_t began = now_ns();
   if (job->type == abi::kFloat32) reduce(state, static_cast<float*>(job->data), job->count, job->op);
   if (job->type == abi::kFloat64) reduce(state, static_cast<double*>(job->data), job->count, job->op);
   if (job->type == abi::kInt64) reduce(state, static_cast<std::int64_t*>(job->data), job->count, job->op);
+  if (!state.aborted) tell_channels(*job, began);
 }
 
 thread_local int depth = 0;
@@ -206,6 +334,9 @@ std::atomic<const char*> last_error{""};
 void enqueue_group() {
   for (Job& job : grouped) {
     HostStreamHandle* stream = job.stream;
+    job.choice = choose(*job.state, bytes_of(job));
+    ++job.state->choices[job.choice.text()];
+    job.event = begin_event(job);
     stream->enqueue(stream, run, new Job(std::move(job)));
   }
   grouped.clear();
@@ -239,8 +370,12 @@ namespace {
 
 Status release(Comm comm, const char* call) {
   State& state = *comm->state;
+  std::string tuned;
+  for (const auto& [how, count] : state.choices)
+    tuned += (tuned.empty() ? "" : ",") + how + ":" + std::to_string(count);
   record(std::string(call) + " init=" + std::to_string(state.init) +
-         " reductions=" + std::to_string(state.reductions));
+         " reductions=" + std::to_string(state.reductions) + " tuned=" + (tuned.empty() ? "none" : tuned));
+  close_plugins(state);
   state.aborted = true;
   if (state.all_at(1)) ::unlink(state.path.c_str());  // else somebody may still come
   delete comm;
@@ -280,6 +415,7 @@ Status ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, int rank, Conf
     state->segment->gone = true;
     return abi::kSystemError;
   }
+  open_plugins(*state, id.bytes);
   state->never_ready = state->has("never_ready");
   if (!state->never_ready) state->arrive();
   *comm = new footplate::nccl_abi::Communicator{std::move(state)};

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "plugin_host.h"
+#include "runtime/control/schema_table.h"
 
 namespace footplate {
 namespace {
@@ -278,7 +279,7 @@ TEST(Tuning, RulesThatCouldHangAJobAreRefused) {
   tuning.set_most_channels(8);
   EXPECT_EQ(refusal(rule(C::all_reduce, 0, 9, Algorithm::ring, {}, 8)), "accepted");
   EXPECT_EQ(refusal(rule(C::all_reduce, 0, 1 << 20, Algorithm::tree, WireProtocol::ll128, 9)),
-            "all_reduce 0 to 1048576 bytes: tree, ll128, 9 channels: channels can be 0 (NCCL's choice) to 8, "
+            "all_reduce ..1MiB tree ll128 9 channels: channels can be 0 (NCCL's choice) to 8, "
             "which is what the communicators have");
   EXPECT_THAT(refusal(rule(C::all_reduce, 0, 9, Algorithm::nvls, {}, 4)), HasSubstr("ring or tree"));
   EXPECT_THAT(refusal(rule(C::all_reduce, 0, 9, {}, WireProtocol::ll, 4)), HasSubstr("ring or tree"));
@@ -286,13 +287,58 @@ TEST(Tuning, RulesThatCouldHangAJobAreRefused) {
   EXPECT_THAT(tuning.propose(1, std::vector<TuningRule>(33)).error().message, HasSubstr("at most 32"));
 }
 
-TEST(Tuning, NamesAreThoseOfTheField) {
-  EXPECT_EQ(*algorithm_from_string("nvls_tree"), Algorithm::nvls_tree);
-  EXPECT_EQ(*protocol_from_string("ll128"), WireProtocol::ll128);
-  EXPECT_EQ(*collective_from_string("reduce_scatter"), NcclCollective::reduce_scatter);
-  EXPECT_EQ(algorithm_from_string("rign").error().message,
-            "algo can't be 'rign'; it is one of tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, "
-            "pat; did you mean 'ring'?");
+TEST(Tuning, RulesComeOutOfTheSettings) {
+  Settings settings = Settings::defaults(runtime_schema());
+  const auto rules = [&] {
+    std::string text;
+    for (const TuningRule& one : tuning_rules(settings)) text += (text.empty() ? "" : "; ") + to_string(one);
+    return text;
+  };
+  EXPECT_EQ(rules(), "");
+  EXPECT_EQ(version_of(tuning_rules(settings)), 0u);
+  settings.set("nccl.rules", std::string("..1MiB tree"), "x");
+  EXPECT_EQ(rules(), "all_reduce ..1MiB tree");
+  const auto version = version_of(tuning_rules(settings));
+  settings.set("nccl.algo", std::string("ring"), "x");
+  EXPECT_EQ(rules(), "all_reduce ..1MiB tree; all_reduce ring") << "behind the rules: for what they leave";
+  EXPECT_NE(version_of(tuning_rules(settings)), version);
+  settings.set("nccl.proto", std::string("no_ll128"), "x");
+  EXPECT_EQ(rules(),
+            "all_reduce ..1MiB tree; all_reduce ring no_ll128; all_reduce no_ll128; broadcast no_ll128; "
+            "reduce no_ll128; "
+            "all_gather no_ll128; reduce_scatter no_ll128");
+  settings.set("nccl.algo", std::string("ring"), "environment");
+  settings.set("nccl.proto", std::string("simple"), "environment, NCCL_PROTO=Simple");
+  EXPECT_EQ(rules(), "all_reduce ..1MiB tree") << "NCCL reads the environment itself";
+}
+
+TEST(Tuning, WhatCantBeDoneIsToldOnce) {
+  Tuning tuning;
+  ASSERT_TRUE(tuning.propose(1, tuning_rules_from_string("..1MiB nvls; no_ll128").value()));
+  ASSERT_TRUE(tuning.switch_to(1));
+  Costs costs;
+  const auto decide = [&](std::size_t bytes) {
+    costs.cells.fill(5);
+    costs.at(1, 1) = 1;  // ring, ll128
+    for (int protocol = 0; protocol < 3; ++protocol) costs.at(4, protocol) = -1;
+    tuning.decide(nccl_abi::kAllReduce, bytes, costs.cells.data(), 7, 3);
+    return costs.choice();
+  };
+  decide(2 << 20);
+  EXPECT_NE(costs.choice(), cell(Algorithm::ring, WireProtocol::ll128));
+  EXPECT_FALSE(tuning.take_unmet());
+  EXPECT_EQ(decide(100), cell(Algorithm::ring, WireProtocol::ll128)) << "as it would have";
+  decide(200);
+  const auto unmet = tuning.take_unmet();
+  ASSERT_TRUE(unmet);
+  EXPECT_EQ(unmet->bytes, 100u);
+  EXPECT_EQ(unmet->protocol, WireProtocol::ll128);
+  decide(300);
+  EXPECT_FALSE(tuning.take_unmet());
+  ASSERT_TRUE(tuning.propose(2, tuning_rules_from_string("nvls").value()));
+  ASSERT_TRUE(tuning.switch_to(2));
+  decide(400);
+  EXPECT_EQ(tuning.take_unmet().value().bytes, 400u) << "other rules";
 }
 
 /// Readers see whole tables, while another thread swaps them as fast as it can.
