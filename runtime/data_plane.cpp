@@ -120,6 +120,7 @@ Result<void> DataPlane::check(const Settings& after) const {
 }
 
 bool DataPlane::tune(const Settings& now) {
+  if (set_log_variables(now) && library_.reset_debug != nullptr) library_.reset_debug();
   const auto rules = tuning_rules(now);
   const std::uint32_t version = version_of(rules);
   tuning_->set_most_channels(static_cast<int>(now.integer("nccl.min_ctas")));

@@ -1,7 +1,12 @@
 #include "runtime/library_variables.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <map>
+#include <memory>
 
 #include "protocol/variables.h"
 #include "runtime/control/schema_table.h"
@@ -9,12 +14,62 @@
 namespace footplate {
 namespace {
 
-constexpr const char* kLog = "NCCL_DEBUG";
 constexpr const char* kLogFile = "NCCL_DEBUG_FILE";
 
 bool is_set(const char* name) {
   const char* text = std::getenv(name);
   return text != nullptr && *text != '\0';
+}
+
+/// A variable that can be set and unset while other threads read the environment: its place is taken before
+/// there are any, under a name that nobody asks for, and from then on only its bytes change.
+class LateVariable {
+ public:
+  /// Keeps its place for as long as the process lives.
+  explicit LateVariable(std::string name) : name_(std::move(name)) {
+    text_.fill('\0');
+    std::copy(name_.begin(), name_.end(), text_.begin());
+    text_[0] = kNobodys;
+    text_[name_.size()] = '=';
+    ::putenv(text_.data());
+  }
+  LateVariable(const LateVariable&) = delete;
+  LateVariable& operator=(const LateVariable&) = delete;
+
+  /// Empty: unset. Whether it is another text than before.
+  bool set(const std::string& text) {
+    char* value = text_.data() + name_.size() + 1;
+    if (text == value) return false;
+    text_[0] = kNobodys;
+    const std::size_t size = std::min(text.size(), text_.size() - name_.size() - 2);
+    std::memcpy(value, text.data(), size);
+    std::memset(value + size, 0, static_cast<std::size_t>(text_.data() + text_.size() - value) - size);
+    if (!text.empty()) text_[0] = name_[0];
+    return true;
+  }
+
+ private:
+  static constexpr char kNobodys = '~';
+  const std::string name_;
+  std::array<char, 512> text_{};
+};
+
+/// By setting; empty where the environment of footplate run has the variable.
+using LogVariables = std::map<std::string, std::unique_ptr<LateVariable>>;
+LogVariables& log_variables() {
+  static auto* variables = new LogVariables();
+  return *variables;
+}
+
+constexpr std::array kLogSettings{"nccl.debug", "nccl.debug_subsystems"};
+
+/// The same in all processes of a run, and hardly that of another run on the host: NCCL's RAS listens there.
+std::string ras_address(const std::filesystem::path& run_directory, int start) {
+  constexpr unsigned kFirst = 20'000, kPorts = 12'000;  // below those that the system hands out
+  std::uint32_t hash = 2166136261U;                     // FNV-1a
+  for (const char c : run_directory.string() + "#" + std::to_string(start))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return "localhost:" + std::to_string(kFirst + hash % kPorts);
 }
 
 /// What is in the environment of the library and no setting of this run has put there.
@@ -45,11 +100,30 @@ std::vector<std::string> set_library_variables(const std::filesystem::path& run_
   if (const std::string list = others(environment); !list.empty())
     said.push_back("NCCL's variables in the environment: " + list);
   for (const char* plugin : {kTunerPlugin, kProfilerPlugin}) ::setenv(plugin, kOwnPlugin, /*overwrite=*/0);
-  if (is_set(kLog) && !is_set(kLogFile)) {  // by itself it writes to stdout, among the run's own lines
+  ::setenv(kRasAddress, ras_address(run_directory, start).c_str(), /*overwrite=*/0);
+  if (!is_set(kLogFile)) {  // by itself it writes to stdout, among the run's own lines
     const std::string path = (run_directory / "log" / "nccl-%h-%p.log").string();
     ::setenv(kLogFile, path.c_str(), /*overwrite=*/1);
   }
+  for (const char* name : kLogSettings) {
+    const SettingSpec& spec = *schema.setting(name);
+    if (is_set(spec.variable.c_str())) continue;
+    log_variables()[name] = std::make_unique<LateVariable>(spec.variable);
+    if (const auto text = variable_text(spec, settings->value(name)))
+      said.push_back("NCCL's " + spec.variable + "=" + *text + " (" + name + ", " + settings->source(name) +
+                     ")");
+  }
+  set_log_variables(*settings);
   return said;
+}
+
+bool set_log_variables(const Settings& settings) {
+  static const Schema schema = runtime_schema();
+  bool changed = false;
+  for (const auto& [name, variable] : log_variables())
+    if (variable->set(variable_text(*schema.setting(name), settings.value(name)).value_or("")))
+      changed = true;
+  return changed;
 }
 
 }  // namespace footplate

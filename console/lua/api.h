@@ -35,6 +35,8 @@ int comm_drop(lua_State* state);
 /// nccl.preset("ethernet") and nccl.show().
 int nccl_preset(lua_State* state);
 int nccl_show(lua_State* state);
+/// nccl.ras(): what NCCL itself says of the run's communicators.
+int nccl_ras(lua_State* state);
 /// nccl.try{ set = …, steps = …, keep_if = … } and nccl.tune{ budget_steps = … }.
 int nccl_try(lua_State* state);
 int nccl_tune(lua_State* state);

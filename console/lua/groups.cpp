@@ -134,6 +134,7 @@ bool push_run_fact(lua_State* state, Session& session, const std::string& key) {
 lua_CFunction nccl_function(const std::string& name) {
   if (name == "nccl.preset") return bound<nccl_preset>;
   if (name == "nccl.show") return bound<nccl_show>;
+  if (name == "nccl.ras") return bound<nccl_ras>;
   if (name == "nccl.try") return bound<nccl_try>;
   if (name == "nccl.tune") return bound<nccl_tune>;
   return nullptr;

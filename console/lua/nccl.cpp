@@ -5,9 +5,10 @@
 #include "console/lua/listing.h"
 #include "console/lua/session.h"
 #include "console/network/preset.h"
+#include "console/network/ras.h"
 #include "protocol/variables.h"
 
-// nccl.preset("ethernet"), nccl.show(): what NCCL's settings have besides fields.
+// nccl.preset("ethernet"), nccl.show(), nccl.ras(): what NCCL's settings have besides fields.
 
 namespace footplate::lua {
 namespace {
@@ -75,6 +76,30 @@ int nccl_show(lua_State* state) {
     lines.push_back({spec.name, to_text(value), source, when, variable});
   }
   push_listing(state, rows, without_newline(table(lines)));
+  return 1;
+}
+
+/// Asked from this process, which is on rank 0's host and may wait: neither the console nor a rank does.
+int nccl_ras(lua_State* state) {
+  constexpr std::chrono::seconds kAtMost{5};
+  constexpr const char* kAddress = "NCCL_RAS_ADDR";  // the ranks have it set for the run
+  Session& session = session_of(state);
+  const Json arguments = lua_isnoneornil(state, 1) ? Json::object() : json_at(state, 1);
+  for (const auto& [key, value] : arguments.items())
+    if (key != "verbose" || !value.is_boolean()) {
+      const std::string near = nearest(key, {"verbose"});
+      throw ScriptError("nccl.ras takes verbose, true or false" +
+                        (near.empty() || key == near ? std::string() : "; did you mean " + near + "?"));
+    }
+  session.begin_wait("nccl.ras");
+  const char* address = std::getenv(kAddress);
+  const Waiting waiting(session.activity().clock);
+  auto said = ask_nccl_ras(address != nullptr ? address : "localhost:28028",
+                           arguments.is_object() && arguments.value("verbose", false), kAtMost);
+  if (!said) throw ScriptError(Error{said.error().kind, "nccl.ras: " + said.error().message});
+  std::string text = without_newline(*std::move(said));
+  std::erase_if(text, [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f; });
+  push_listing(state, text, text);
   return 1;
 }
 

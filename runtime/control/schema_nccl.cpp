@@ -47,7 +47,7 @@ SettingSpec integer(std::string name, const char* variable, std::int64_t automat
   return spec;
 }
 
-/// What NCCL is told at each collective (runtime/cuda/tuning.h).
+/// What NCCL is told at each collective (runtime/cuda/tuning.h), or reads again when it is asked to.
 SettingSpec of_collective(SettingSpec spec) {
   spec.applies = Applies::step;
   return spec;
@@ -191,17 +191,17 @@ void add_network(std::vector<SettingSpec>& table) {
 }
 
 void add_log(std::vector<SettingSpec>& table) {
-  table.push_back(choice(
+  table.push_back(of_collective(choice(
       "nccl.debug", "NCCL_DEBUG",
       {{kAuto, ""}, {"version", "VERSION"}, {"warn", "WARN"}, {"info", "INFO"}, {"trace", "TRACE"}},
       "What NCCL logs itself, to log/nccl-HOST-PID.log of the run directory, unless NCCL_DEBUG_FILE in the "
       "environment names another file",
-      "nccl.debug = \"info\""));
-  table.push_back(
+      "nccl.debug = \"info\"")));
+  table.push_back(of_collective(
       text("nccl.debug_subsystems", "NCCL_DEBUG_SUBSYS",
            "Parts of NCCL that log: INIT COLL P2P SHM NET GRAPH TUNING ENV ALLOC and others, with "
            "commas; ^ before them: all but these",
-           "nccl.debug_subsystems = \"INIT,TUNING\""));
+           "nccl.debug_subsystems = \"INIT,TUNING\"")));
 }
 
 /// Besides the variables, which are found by themselves.

@@ -311,12 +311,14 @@ void add_machinery(std::vector<SettingSpec>& table) {
   table.push_back(number("comm.bucket_mb", 4.0, "MiB", above_to(0, 4096),
                          "Gradients are reduced in buckets of about this size", "comm.bucket_mb = 8"));
   table.push_back(also_called(
-      integer("comm.chunk_elements", 1000000, "elements", between(0, 2147483647.0),
-              "Reductions and broadcasts run in pieces of so many elements, and need as much extra memory; 0 "
-              "goes "
-              "by size: one piece below 100 million elements, 2 to 5 up to 500 million, 10 to 20 beyond. "
-              "With more than two ranks the last bits of a sum may depend on it",
-              "comm.chunk_elements = 4000000"),
+      integer(
+          "comm.chunk_elements", 1000000, "elements", between(0, 2147483647.0),
+          "Reductions and broadcasts run in pieces of so many elements, and need as much extra memory; 0 "
+          "goes "
+          "by size: one piece below 100 million elements, 2 to 5 up to 500 million, 10 to 20 beyond, as NCCL "
+          "does until it is set. "
+          "With more than two ranks the last bits of a sum may depend on it",
+          "comm.chunk_elements = 4000000"),
       {"chunk_elements", "comm.chunk_size", "chunk_size"}));
   table.push_back(
       choice("comm.overlap", "auto", {"auto", "on", "off"},

@@ -75,7 +75,10 @@ void Trainer::Loop::configure() {
                         has_spare_cores(options_.local_ranks, threads));
   reducer_.configure(now_.bucket_mb, overlap);
   options_.communicator.set_chunk_elements(now_.chunk_elements);
-  reduces_gradients().set_chunk_elements(now_.chunk_elements);
+  // A million elements are good for MPI; over NCCL each piece is a launch on the device.
+  const bool goes_by_size =
+      options_.gradients != nullptr && options_.settings.source("comm.chunk_elements") == "default";
+  reduces_gradients().set_chunk_elements(goes_by_size ? 0 : now_.chunk_elements);
 }
 
 Result<Ending> Trainer::Loop::run(StepGate& gate) {

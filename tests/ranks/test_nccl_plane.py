@@ -7,7 +7,9 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import tempfile
+import threading
 
 from harness import BIN, Run, main, wait_until
 
@@ -63,6 +65,17 @@ def test_a_run_trains_the_same_as_over_mpi():
             calls = run.calls(pid)
             assert [call["call"] for call in calls] == ["init", "destroy"], calls
             assert calls[0]["blocking"] == "0" and int(calls[1]["reductions"]) > 40 * 34, calls
+
+
+def test_nccl_reduces_in_one_piece_until_somebody_says_otherwise():
+    """MPI's pieces of a million elements would be a launch on the device each."""
+    with NcclRun(["train.steps=10", "model.elements=2500000", "run.threads=1", "eval.at_end=false"]) as run:
+        assert run.finish() == 0, run.output()
+        few = int(run.calls(run.pids()[0])[-1]["reductions"])
+    with NcclRun(["train.steps=10", "model.elements=2500000", "run.threads=1", "eval.at_end=false",
+                  "comm.chunk_elements=1000000"]) as run:
+        assert run.finish() == 0, run.output()
+        assert int(run.calls(run.pids()[0])[-1]["reductions"]) == few + 20, few  # three pieces instead of one
 
 
 def test_a_setting_applies_with_new_communicators():
@@ -188,6 +201,70 @@ def test_a_start_that_hangs_is_bounded():
         assert "NCCL: making communicators hasn't returned within 3 s" in run.output(), run.output()
 
 
+def test_nccls_log_level_counts_at_once():
+    with NcclRun([*LONG, "nccl.debug=warn"]) as run:
+        run.wait_for_step(5).close()
+        assert "NCCL's NCCL_DEBUG=WARN (nccl.debug, command line)" in log_of(run, 1)
+        assert "applied at step" in run.exec("nccl.set{ debug = 'info', debug_subsystems = 'INIT,TUNING' }").stderr
+        assert "applied at step" in run.exec("log.every = 7").stderr
+        assert "applied at step" in run.exec("nccl.set{ debug = 'auto', debug_subsystems = '' }").stderr
+        for pid in run.pids():
+            told = [(call["level"], call["subsystems"]) for call in run.calls(pid) if call["call"] == "log"]
+            assert told == [("INFO", "INIT,TUNING"), ("unset", "unset")], told
+    with NcclRun(LONG, env={"NCCL_DEBUG": "VERSION"}) as run:
+        run.wait_for_step(5).close()
+        answer = run.exec("nccl.debug = 'info'")
+        assert answer.returncode == 5 and "environment of footplate run" in answer.stderr, answer
+
+
+class Ras:
+    """Stands for NCCL's RAS: a line protocol over TCP."""
+
+    def __init__(self, answer):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"localhost:{self.listener.getsockname()[1]}"
+        self.heard = []
+        self.thread = threading.Thread(target=self.serve, args=(answer,), daemon=True)
+        self.thread.start()
+
+    def serve(self, answer):
+        while True:
+            client, _ = self.listener.accept()
+            with client, client.makefile("rb") as lines:
+                for line in lines:
+                    self.heard.append(line.decode().strip())
+                    if b"PROTOCOL" in line:
+                        client.sendall(b"SERVER PROTOCOL 2\n")
+                    elif b"STATUS" in line:
+                        for part in answer:
+                            client.sendall(part)
+                        break
+                    else:
+                        client.sendall(b"OK\n")
+
+
+def test_nccls_own_view_can_be_asked_for():
+    ras = Ras([b"NCCL version 2.28.9\n", b"Job summary\n\x1b[2J" + b"x" * 70000])
+    with NcclRun(LONG, env={"NCCL_RAS_ADDR": ras.address}) as run:
+        run.wait_for_step(5).close()
+        answer = run.exec("return nccl.ras()")
+        assert answer.stdout.startswith("NCCL version 2.28.9\nJob summary\n"), answer
+        assert "\x1b" not in answer.stdout and answer.stdout.count("x") >= 70000, answer.stdout[:200]
+        assert ras.heard == ["CLIENT PROTOCOL 2", "TIMEOUT 5", "STATUS"], ras.heard
+        run.exec("return nccl.ras{ verbose = true }")
+        assert ras.heard[-1] == "VERBOSE STATUS", ras.heard
+        answer = run.exec("nccl.ras{ verbos = true }")
+        assert answer.returncode == 3 and "did you mean verbose?" in answer.stderr, answer
+    with NcclRun(LONG) as run, NcclRun(LONG, name="u") as other:  # each has a port of its own
+        ports = set()
+        for one in (run, other):
+            one.wait_for_step(5).close()
+            answer = one.exec("nccl.ras()")
+            assert answer.returncode == 1 and "nobody answers at localhost:" in answer.stderr, answer
+            ports.add(re.search(r"localhost:(\d+)", answer.stderr).group(1))
+        assert len(ports) == 2, ports
+
+
 MEASURE = """
 local begun = nccl.measure{ steps = 20 }:wait()
 run.wait{ step = begun.last + 3 }
@@ -290,10 +367,12 @@ def test_a_trial_is_kept_or_put_back():
 
 
 if __name__ == "__main__":
-    main([test_a_run_trains_the_same_as_over_mpi, test_a_setting_applies_with_new_communicators,
+    main([test_a_run_trains_the_same_as_over_mpi, test_nccl_reduces_in_one_piece_until_somebody_says_otherwise,
+          test_a_setting_applies_with_new_communicators,
           test_what_fails_on_one_rank_is_taken_back_on_all, test_the_environment_counts_for_more,
           test_a_killed_rank_is_lost_and_the_others_go_on, test_an_error_of_nccl_has_all_find_together,
           test_a_reduction_that_hangs_is_done_again, test_a_rank_dies_while_communicators_are_made,
-          test_a_replacement_joins_in, test_a_start_that_hangs_is_bounded, test_rules_count_from_the_next_collective_on,
+          test_a_replacement_joins_in, test_a_start_that_hangs_is_bounded, test_nccls_log_level_counts_at_once,
+          test_nccls_own_view_can_be_asked_for, test_rules_count_from_the_next_collective_on,
           test_what_nccl_cant_do_is_said_and_done_otherwise, test_a_rank_that_decides_otherwise_is_named,
           test_another_tuner_of_the_users_stays, test_a_trial_is_kept_or_put_back])

@@ -67,6 +67,10 @@ constexpr std::array kLuaNames = {
           "nvlink conservative"},
     Topic{"nccl.show",
           "nccl.show(): NCCL's settings, where each comes from, its variable and when it applies"},
+    Topic{"nccl.ras",
+          "nccl.ras(): what NCCL's own service says of the run's communicators, such as ranks that are "
+          "missing or "
+          "behind; { verbose = true } says more. By hand only: asked often it has crashed jobs"},
     Topic{"nccl.try",
           "nccl.try{ set = { algo = \"tree\", max_size = \"1MiB\" }, steps = 50, keep_if = function(before, "
           "after) "

@@ -429,6 +429,12 @@ Status ncclCommGetAsyncError(Comm comm, Status* error) {
                                                            : abi::kInProgress;
   return abi::kSuccess;
 }
+void ncclResetDebugInit() {
+  const char* level = std::getenv("NCCL_DEBUG");
+  const char* subsystems = std::getenv("NCCL_DEBUG_SUBSYS");
+  record(std::string("log level=") + (level != nullptr ? level : "unset") +
+         " subsystems=" + (subsystems != nullptr ? subsystems : "unset"));
+}
 Status ncclCommFinalize(Comm /*comm*/) {
   return abi::kSuccess;
 }
