@@ -71,6 +71,18 @@ std::string text_of(const Changes& changes) {
   return text;
 }
 
+/// Puts back what was before a trial that has ended by an error. An interrupted chunk can't give orders any
+/// more.
+void put_back(Session& session, const Changes& was, const ScriptError& why) {
+  try {
+    change(session, was);
+  } catch (const std::exception&) {
+    throw ScriptError(
+        std::string(why.what()) + "; what was tried is still in force: undo() puts back what was before",
+        why.kind);
+  }
+}
+
 /// {"kept", "before", "after"}: both measurements. `keep` is asked once both are there; where it throws, what
 /// was before comes back first.
 Json try_out(Session& session, const Trial& trial, const Json& before,
@@ -81,8 +93,8 @@ Json try_out(Session& session, const Trial& trial, const Json& before,
   try {
     result["after"] = measure(session, trial.steps);
     result["kept"] = keep(before, result["after"]);
-  } catch (...) {
-    change(session, was);
+  } catch (const ScriptError& why) {
+    put_back(session, was, why);
     throw;
   }
   if (!result["kept"].get<bool>()) change(session, was);

@@ -8,6 +8,7 @@ import pathlib
 import re
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 
@@ -366,6 +367,19 @@ def test_a_trial_is_kept_or_put_back():
         assert len(said) == 8, said
 
 
+def test_an_interrupted_trial_says_what_is_in_force():
+    with NcclRun(LONG) as run:
+        run.wait_for_step(5).close()
+        trial = subprocess.Popen([str(run.program), "exec", "-r", str(run.directory), "nccl.try{ set = { algo = 'tree' }, steps = 100 }"],
+                                 env=run.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: run.exec("return nccl.algo").stdout.strip() == "tree", 20, "the change")
+        trial.send_signal(signal.SIGINT)
+        _, said = trial.communicate(timeout=20)
+        assert trial.returncode != 0 and "what was tried is still in force: undo() puts back" in said, said
+        assert run.exec("return nccl.algo").stdout.strip() == "tree"
+        assert "nccl.algo tree -> auto" in run.exec("undo()").stderr
+
+
 if __name__ == "__main__":
     main([test_a_run_trains_the_same_as_over_mpi, test_nccl_reduces_in_one_piece_until_somebody_says_otherwise,
           test_a_setting_applies_with_new_communicators,
@@ -375,4 +389,5 @@ if __name__ == "__main__":
           test_a_replacement_joins_in, test_a_start_that_hangs_is_bounded, test_nccls_log_level_counts_at_once,
           test_nccls_own_view_can_be_asked_for, test_rules_count_from_the_next_collective_on,
           test_what_nccl_cant_do_is_said_and_done_otherwise, test_a_rank_that_decides_otherwise_is_named,
-          test_another_tuner_of_the_users_stays, test_a_trial_is_kept_or_put_back])
+          test_another_tuner_of_the_users_stays, test_a_trial_is_kept_or_put_back,
+          test_an_interrupted_trial_says_what_is_in_force])
