@@ -86,6 +86,12 @@ void Session::commit() {
   }
 }
 
+void Session::commit_at_last() {
+  if (link_.interrupted()) now_->stop = "interrupted";
+  link_.clear_interrupt();
+  commit();
+}
+
 /// Once for all that the chunk has ordered so far. Throws ScriptError where the answer is no.
 void Session::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders) {
   if (!now_->asks) return;

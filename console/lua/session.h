@@ -127,6 +127,9 @@ class Session {
   /// Throws ScriptError: refused, timed out (and withdrawn), interrupted (and withdrawn).
   void commit();
 
+  /// The same for what has to be put back although the chunk is being ended by Ctrl-C; a second one counts.
+  void commit_at_last();
+
   /// footplate check: rules, the first order and the first wait of a script, {"rules", "order", "waits"}.
   Outcome check(const std::string& code, const std::string& name);
 

@@ -50,9 +50,13 @@ Json measure(Session& session, std::int64_t steps) {
   return run_call(session, "nccl.profile", Json::object());
 }
 
-void change(Session& session, const Changes& changes) {
+void stage(Session& session, const Changes& changes) {
   for (const auto& [name, value] : changes)
     if (auto staged = session.stage().assign(name, value); !staged) throw ScriptError(staged.error());
+}
+
+void change(Session& session, const Changes& changes) {
+  stage(session, changes);
   session.commit();
 }
 
@@ -71,16 +75,16 @@ std::string text_of(const Changes& changes) {
   return text;
 }
 
-/// Puts back what was before a trial that has ended by an error. An interrupted chunk can't give orders any
-/// more.
-void put_back(Session& session, const Changes& was, const ScriptError& why) {
+/// Ends a trial by an error: what was before comes back first, also where the error is Ctrl-C.
+[[noreturn]] void give_up(Session& session, const Changes& was, const ScriptError& why) {
+  std::string end = "; what was before is back";
   try {
-    change(session, was);
-  } catch (const std::exception&) {
-    throw ScriptError(
-        std::string(why.what()) + "; what was tried is still in force: undo() puts back what was before",
-        why.kind);
+    stage(session, was);
+    session.commit_at_last();
+  } catch (const std::exception& error) {
+    end = "; what was tried may still be in force (" + std::string(error.what()) + "), undo() puts it back";
   }
+  throw ScriptError(why.what() + end, why.kind);
 }
 
 /// {"kept", "before", "after"}: both measurements. `keep` is asked once both are there; where it throws, what
@@ -94,8 +98,7 @@ Json try_out(Session& session, const Trial& trial, const Json& before,
     result["after"] = measure(session, trial.steps);
     result["kept"] = keep(before, result["after"]);
   } catch (const ScriptError& why) {
-    put_back(session, was, why);
-    throw;
+    give_up(session, was, why);
   }
   if (!result["kept"].get<bool>()) change(session, was);
   return result;
@@ -182,8 +185,7 @@ bool asked_keep_if(lua_State* state, const Json& before, const Json& after) {
   push_json(state, after);
   if (lua_pcall(state, 2, 1, 0) != LUA_OK) {
     const char* message = lua_tostring(state, -1);
-    throw ScriptError(std::string("keep_if failed, what was before is back: ") +
-                      (message != nullptr ? message : "?"));
+    throw ScriptError(std::string("keep_if failed: ") + (message != nullptr ? message : "?"));
   }
   const bool keep = lua_toboolean(state, -1) != 0;
   lua_pop(state, 1);

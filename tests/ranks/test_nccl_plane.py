@@ -367,7 +367,7 @@ def test_a_trial_is_kept_or_put_back():
         assert len(said) == 8, said
 
 
-def test_an_interrupted_trial_says_what_is_in_force():
+def test_an_interrupted_trial_puts_back_what_was():
     with NcclRun(LONG) as run:
         run.wait_for_step(5).close()
         trial = subprocess.Popen([str(run.program), "exec", "-r", str(run.directory), "nccl.try{ set = { algo = 'tree' }, steps = 100 }"],
@@ -375,9 +375,9 @@ def test_an_interrupted_trial_says_what_is_in_force():
         wait_until(lambda: run.exec("return nccl.algo").stdout.strip() == "tree", 20, "the change")
         trial.send_signal(signal.SIGINT)
         _, said = trial.communicate(timeout=20)
-        assert trial.returncode != 0 and "what was tried is still in force: undo() puts back" in said, said
-        assert run.exec("return nccl.algo").stdout.strip() == "tree"
-        assert "nccl.algo tree -> auto" in run.exec("undo()").stderr
+        assert trial.returncode == 3 and "interrupted; what was before is back" in said, said
+        assert "nccl.algo tree -> auto, applied at step" in said, said
+        assert run.exec("return nccl.algo").stdout.strip() == "auto"
 
 
 if __name__ == "__main__":
@@ -390,4 +390,4 @@ if __name__ == "__main__":
           test_nccls_own_view_can_be_asked_for, test_rules_count_from_the_next_collective_on,
           test_what_nccl_cant_do_is_said_and_done_otherwise, test_a_rank_that_decides_otherwise_is_named,
           test_another_tuner_of_the_users_stays, test_a_trial_is_kept_or_put_back,
-          test_an_interrupted_trial_says_what_is_in_force])
+          test_an_interrupted_trial_puts_back_what_was])
