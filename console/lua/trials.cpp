@@ -77,6 +77,7 @@ std::string text_of(const Changes& changes) {
 
 /// Ends a trial by an error: what was before comes back first, also where the error is Ctrl-C.
 [[noreturn]] void give_up(Session& session, const Changes& was, const ScriptError& why) {
+  if (now(session, was) == was) throw why;  // refused
   std::string end = "; what was before is back";
   try {
     stage(session, was);
@@ -92,9 +93,9 @@ std::string text_of(const Changes& changes) {
 Json try_out(Session& session, const Trial& trial, const Json& before,
              const std::function<bool(const Json& before, const Json& after)>& keep) {
   const Changes was = now(session, trial.changes);
-  change(session, trial.changes);
   Json result = {{"before", before}};
   try {
+    change(session, trial.changes);
     result["after"] = measure(session, trial.steps);
     result["kept"] = keep(before, result["after"]);
   } catch (const ScriptError& why) {
