@@ -185,7 +185,8 @@ Result<std::vector<TuningRule>> tuning_rules_from_string(std::string_view text) 
   int number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(';'), text.size());
-    const std::string_view one = text.substr(0, end);
+    std::string_view one = text.substr(0, end);
+    one.remove_prefix(std::min(one.find_first_not_of(' '), one.size()));
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     auto words = words_of(one);

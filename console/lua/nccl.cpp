@@ -19,19 +19,19 @@ bool is_set(Session& session, const std::string& name) {
          session.stage().value(name) != session.settings().value(name);
 }
 
-std::string when_text(Applies applies) {
-  switch (applies) {
+std::string when_text(const SettingSpec& spec) {
+  switch (spec.applies) {
     case Applies::restart:
       return "next start";
     case Applies::comm:
       return "new communicators";
     case Applies::step:
-      return "next collective";
+      return spec.name.starts_with("nccl.debug") ? "at once" : "next collective";
     case Applies::fixed:
     case Applies::now:
       break;
   }
-  return std::string(to_string(applies));
+  return std::string(to_string(spec.applies));
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ int nccl_show(lua_State* state) {
     if (!spec.name.starts_with("nccl.")) continue;
     const Value& value = session.stage().value(spec.name);
     const std::string& source = session.settings().source(spec.name);
-    const std::string when = when_text(spec.applies);
+    const std::string when = when_text(spec);
     // What is told NCCL otherwise isn't in its environment.
     const std::string text =
         spec.applies == Applies::restart ? variable_text(spec, value).value_or("") : std::string();

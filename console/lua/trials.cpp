@@ -1,4 +1,5 @@
 #include <cmath>
+#include <set>
 
 #include "console/lua/api.h"
 #include "console/lua/bind.h"
@@ -105,12 +106,26 @@ Json try_out(Session& session, const Trial& trial, const Json& before,
   return result;
 }
 
+/// What a measurement has read back: by which ways which sizes were done.
+std::set<std::string> ways(const Json& measured) {
+  std::set<std::string> found;
+  for (Json row : measured.value("collectives", Json::array())) {
+    for (const char* time : {"count", "bytes", "mean_us", "least_us", "most_us", "bus_gb_per_s"})
+      row.erase(time);
+    found.insert(row.dump());
+  }
+  return found;
+}
+
 /// As one line: what, from and to how many milliseconds a step, and what came of it.
 std::string verdict(const Changes& changes, const Json& result) {
   const double before = step_ms(result["before"]), after = step_ms(result["after"]);
   return "trial of " + text_of(changes) + ": " + number_text(before) + " -> " + number_text(after) +
          " ms a step (" + (after > before ? "+" : "") + number_text((after / before - 1) * 100) + " %), " +
-         (result["kept"].get<bool>() ? "kept" : "put back");
+         (result["kept"].get<bool>() ? "kept" : "put back") +
+         (ways(result["before"]) == ways(result["after"])
+              ? "; algorithms, protocols and channels were the same as before"
+              : "");
 }
 
 /// In the journal and for everybody who is attached.

@@ -346,7 +346,9 @@ def test_a_trial_is_kept_or_put_back():
         assert answer.stdout.strip() == "true", answer
         assert run.exec("return nccl.rules").stdout.strip() == "..64MiB tree"
         answer = run.exec("return nccl.try{ set = { proto = 'll', rules = '' }, steps = 20, keep_if = function() return false end }.text")
-        assert re.match(r"trial of nccl.proto = ll, nccl.rules = : [\d.]+ -> [\d.]+ ms a step \(\+?-?[\d.]+ %\), put back", answer.stdout), answer
+        assert re.match(r"trial of nccl.proto = ll, nccl.rules = : [\d.]+ -> [\d.]+ ms a step \(\+?-?[\d.]+ %\), put back\n", answer.stdout), answer
+        answer = run.exec("return nccl.try{ set = { algo = 'ring' }, steps = 10, keep_if = function() return false end }.text")  # a rule counts first
+        assert "put back; algorithms, protocols and channels were the same as before" in answer.stdout, answer
         assert run.exec("return nccl.rules .. ' ' .. nccl.proto").stdout.strip() == "..64MiB tree auto"
         answer = run.exec("nccl.try{ set = { algo = 'ring' }, steps = 5, keep_if = function() error('no idea') end }")
         assert answer.returncode == 3 and "what was before is back" in answer.stderr and "no idea" in answer.stderr, answer
@@ -362,9 +364,9 @@ def test_a_trial_is_kept_or_put_back():
         tuned = run.exec("return nccl.tune{ budget_steps = 60, steps = 10 }")
         assert re.search(r"nccl.tune: 5 trials, [\d.]+ -> [\d.]+ ms a step, nccl.rules = ", tuned.stdout), tuned
         journal = (pathlib.Path(run.directory) / "journal.lua").read_text()
-        assert journal.count("trial of") == 7, journal
+        assert journal.count("trial of") == 8, journal
         said = [event["text"] for event in events(run, "nccl") if "text" in event]
-        assert len(said) == 8, said
+        assert len(said) == 9, said
 
 
 def test_an_interrupted_trial_puts_back_what_was():

@@ -39,7 +39,7 @@ TEST(TuningRules, ReadBackAsTheyAreSaid) {
 
 TEST(TuningRules, SayWhatIsWrongAndWhere) {
   EXPECT_THAT(read("ring; ..1MiB rign"),
-              HasSubstr("rule 2 ( ..1MiB rign): 'rign' is no size (..1MiB), algorithm (tree, "));
+              HasSubstr("rule 2 (..1MiB rign): 'rign' is no size (..1MiB), algorithm (tree, "));
   EXPECT_THAT(read("rign"), HasSubstr("did you mean 'ring'?"));
   EXPECT_THAT(read("..1MiB"), HasSubstr("says nothing to do"));
   EXPECT_THAT(read("all_reduce"), HasSubstr("says nothing to do"));
