@@ -42,7 +42,7 @@ class LateVariable {
     if (text == value) return false;
     text_[0] = kNobodys;
     const std::size_t size = std::min(text.size(), text_.size() - name_.size() - 2);
-    std::memcpy(value, text.data(), size);
+    text.copy(value, size);
     std::memset(value + size, 0, static_cast<std::size_t>(text_.data() + text_.size() - value) - size);
     if (!text.empty()) text_[0] = name_[0];
     return true;

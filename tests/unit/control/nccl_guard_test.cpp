@@ -21,6 +21,7 @@ class NcclGuardTest : public ::testing::Test, public Steerable, public NcclSteer
   }
   Result<Json> call(const Call&, std::int64_t step) override { return Json(step); }
   Result<void> rejoin(const Rejoin&) override { return fail(ErrorKind::lost, "handed on"); }
+  using Steerable::renew;
   Result<double> renew(const Settings& after) override {
     return static_cast<double>(after.integer("nccl.max_ctas"));
   }
