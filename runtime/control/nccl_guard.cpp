@@ -116,7 +116,7 @@ Result<void> NcclGuard::before_step(std::int64_t step) {
 }
 
 Result<Json> NcclGuard::measure(std::int64_t step, std::int64_t steps) {
-  measurement_ = Measurement{.first = step, .end = step + steps, .start = SteadyClock::now()};
+  measurement_ = Measurement{.first = step, .end = step + steps};
   nccl_->measure(step, steps);
   return Json{{"first", step}, {"steps", steps}, {"last", step + steps - 1}};
 }
