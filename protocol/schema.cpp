@@ -77,16 +77,16 @@ Result<Value> checked(const std::string& name, const Spec& spec, const Json& jso
                                         (near.empty() ? "" : "; did you mean '" + near + "'?"));
     }
   }
-  if constexpr (std::is_same_v<Spec, SettingSpec>)
+  if constexpr (std::is_same_v<Spec, SettingSpec>) {
     if (spec.syntax == kTuningRules)
       if (const auto rules = tuning_rules_from_string(std::get<std::string>(*value)); !rules)
         return fail(ErrorKind::usage, name + ", " + rules.error().message);
-  if constexpr (std::is_same_v<Spec, SettingSpec>)
     if (spec.type == Type::string && !spec.variable.empty() && !fits_variable(std::get<std::string>(*value)))
       return fail(ErrorKind::usage, name + " can't be '" + excerpt(std::get<std::string>(*value)) +
                                         "'; allowed: up to " + std::to_string(kLongestVariable) +
                                         " letters, digits and signs without blanks, as " + spec.variable +
                                         " has them");
+  }
   std::vector<double> numbers;
   if (const auto* integer = std::get_if<std::int64_t>(&*value)) numbers = {static_cast<double>(*integer)};
   if (const auto* number = std::get_if<double>(&*value)) numbers = {*number};
