@@ -12,6 +12,8 @@ endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(footplate_flags INTERFACE -Wthread-safety)
 endif()
+# What waits for people, files and sockets: a quarter less time to compile.
+set(FOOTPLATE_COLD $<$<CONFIG:Release>:-O1>)
 if(FOOTPLATE_SANITIZE)
   # Little optimization, lines only, and what the address sanitizer sees at the access itself left to it: compiles in a
   # third of the time of -O2 -g with everything.

@@ -1,9 +1,7 @@
 # What nearly every file includes, compiled once: a third of a file's time. Headers that are in there are included where
 # they are used all the same; clang-tidy, which can't read GCC's, sees to that (scripts/lint).
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  function(footplate_precompile)
-  endfunction()
-  function(footplate_precompile_test name)
+  function(footplate_precompile from)
   endfunction()
   return()
 endif()
@@ -13,40 +11,28 @@ target_compile_options(footplate_flags INTERFACE -Wno-array-bounds -Wno-stringop
 
 set(FOOTPLATE_PRECOMPILED <algorithm> <chrono> <filesystem> <functional> <map> <memory> <nlohmann/json.hpp> <optional> <set>
     <string> <string_view> <tl/expected.hpp> <vector>)
-add_library(footplate_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
-target_link_libraries(footplate_precompiled PRIVATE footplate_flags)
-target_precompile_headers(footplate_precompiled PRIVATE ${FOOTPLATE_PRECOMPILED})
 
-add_library(footplate_precompiled_tests OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
-target_link_libraries(footplate_precompiled_tests PRIVATE footplate_flags GTest::gtest GTest::gmock)
-target_compile_options(footplate_precompiled_tests PRIVATE -O0)  # as in Testing.cmake
-target_precompile_headers(footplate_precompiled_tests PRIVATE ${FOOTPLATE_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
-
-function(footplate_precompile_test name)
-  target_precompile_headers(${name} REUSE_FROM footplate_precompiled_tests)
+# footplate_precompiled_NAME: options of the compiler, then, after HEADERS, headers beside those.
+function(footplate_precompiled name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "OPTIONS;HEADERS;LIBRARIES")
+  set(target footplate_precompiled_${name})
+  add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+  target_link_libraries(${target} PRIVATE footplate_flags ${ARG_LIBRARIES})
+  target_compile_options(${target} PRIVATE ${ARG_OPTIONS})
+  target_precompile_headers(${target} PRIVATE ${FOOTPLATE_PRECOMPILED} ${ARG_HEADERS})
 endfunction()
+footplate_precompiled(runtime)
+footplate_precompiled(console OPTIONS ${FOOTPLATE_COLD})
+# CLI11 is as large as all of the above.
+footplate_precompiled(cli OPTIONS ${FOOTPLATE_COLD} HEADERS <CLI/CLI.hpp>)
+# As in Testing.cmake.
+footplate_precompiled(tests OPTIONS -O0 HEADERS <gmock/gmock.h> <gtest/gtest.h> LIBRARIES GTest::gtest GTest::gmock)
 
-# The command line's: CLI11 is as large as all of the above.
-add_library(footplate_precompiled_cli OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
-target_link_libraries(footplate_precompiled_cli PRIVATE footplate_flags)
-target_precompile_headers(footplate_precompiled_cli PRIVATE ${FOOTPLATE_PRECOMPILED} <CLI/CLI.hpp>)
-
-# Every target of the project that doesn't include LibTorch.
-function(footplate_precompile)
-  foreach(name protocol network lua_config lua_api reference client attach host launch doctor metrics schema_table threads control nccl state checkpoint saver comm
-          comm_mpi sim_run)
-    if(TARGET footplate_${name})
-      target_precompile_headers(footplate_${name} REUSE_FROM footplate_precompiled)
-    endif()
-  endforeach()
-  foreach(program footplate-lua footplate-fake-console)
-    if(TARGET ${program})
-      target_precompile_headers(${program} REUSE_FROM footplate_precompiled)
-    endif()
-  endforeach()
-  foreach(program footplate footplate-console)
-    if(TARGET ${program})
-      target_precompile_headers(${program} REUSE_FROM footplate_precompiled_cli)
+# footplate_precompile(FROM targets…): those that are there, with the precompiled headers of FROM.
+function(footplate_precompile from)
+  foreach(name ${ARGN})
+    if(TARGET ${name})
+      target_precompile_headers(${name} REUSE_FROM ${from})
     endif()
   endforeach()
 endfunction()

@@ -8,7 +8,7 @@ function(footplate_test_flags name)
   # What a test says, not what it tests: compiled in half of the time.
   target_compile_options(${name} PRIVATE -O0)
   footplate_unity(${name})
-  footplate_precompile_test(${name})
+  footplate_precompile(footplate_precompiled_tests ${name})
 endfunction()
 
 function(footplate_test_library name)

@@ -8,6 +8,7 @@
 
 #include "console/client/away.h"
 #include "console/client/event_text.h"
+#include "console/client/find_run.h"
 #include "console/client/process_table.h"
 #include "console/client/prompt.h"
 #include "console/client/render.h"
@@ -18,7 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kConsoleStarts = 10s;  ///< longest wait for the console of a run that is starting
 constexpr auto kStatusEvery = 1s;
 constexpr auto kKeepEvery = 60s;  ///< of the record of where this user left, for a client that is killed
 constexpr auto kPatientFor = 2s;  ///< with a console that is gone, before saying so

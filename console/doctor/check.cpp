@@ -1,6 +1,7 @@
 #include "console/doctor/check.h"
 
 #include <array>
+#include <utility>
 
 #include "console/client/render.h"
 
@@ -27,6 +28,17 @@ std::string_view to_string(Verdict verdict) {
       return "left out";
   }
   return "";
+}
+
+Check to_mend(Check check, std::string how) {
+  check.verdict = Verdict::to_mend;
+  check.mend = std::move(how);
+  return check;
+}
+
+Check to_mend(Check check, std::string found, std::string how) {
+  check.found = std::move(found);
+  return to_mend(std::move(check), std::move(how));
 }
 
 Json to_json(const Check& check) {

@@ -26,6 +26,10 @@ struct Check {
   Json values = Json::object();  ///< what was measured, for programs
 };
 
+/// The same check with something to mend, and how; with what was found in place of what it says.
+Check to_mend(Check check, std::string how);
+Check to_mend(Check check, std::string found, std::string how);
+
 Json to_json(const Check& check);
 
 /// The lines of a check for people, each with a newline: the verdict, the name, what was found; beneath, the

@@ -23,13 +23,6 @@ std::string prefix_of(const Json& libraries) {
   return std::filesystem::path(libraries.value("mpi_file", "")).parent_path().parent_path().string();
 }
 
-Check to_mend(Check check, std::string found, std::string how) {
-  check.verdict = Verdict::to_mend;
-  check.found = std::move(found);
-  check.mend = std::move(how);
-  return check;
-}
-
 }  // namespace
 
 Check Trials::host(const Host& host, const Json& here) {

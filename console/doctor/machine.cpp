@@ -44,12 +44,6 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-Check to_mend(Check check, std::string how) {
-  check.verdict = Verdict::to_mend;
-  check.mend = std::move(how);
-  return check;
-}
-
 }  // namespace
 
 std::optional<std::int64_t> usable_memory(const MemoryReading& memory, const GroupLimits& limits) {

@@ -39,8 +39,8 @@ constexpr auto kStragglersTake = 3s;
 constexpr auto kRunClearsUp = 20s;
 constexpr std::int64_t kLarge = 50'000'000;  ///< elements from which on a reduction may take its time
 constexpr std::int64_t kTelling =
-    1'000'000;                            ///< elements from which on a rate says something: below it is delay
-constexpr double kLeastBandwidth = 0.02;  ///< GB/s; two ranks of one machine do a hundred times that
+    1'000'000;  ///< elements from which on a rate says something: below it is delay
+constexpr double kLeastLocalBandwidth = 0.02;  ///< GB/s; two ranks of one machine do a hundred times that
 constexpr int kSteps = 20;
 constexpr std::size_t kShownLines = 3;
 
@@ -56,13 +56,6 @@ ckpt.every = 0
 log.every = 5
 comm.init_timeout_s = 60
 )";
-
-Check to_mend(Check check, std::string found, std::string how) {
-  check.verdict = Verdict::to_mend;
-  check.found = std::move(found);
-  check.mend = std::move(how);
-  return check;
-}
 
 /// One line of what may be several.
 std::string in_one_line(const std::string& text) {
@@ -217,7 +210,7 @@ Check Trials::reduction(const std::string& name, std::int64_t elements) {
     return to_mend(check, "no all-reduce between two ranks: " + answer.error().message,
                    "footplate run with -n 1 needs no MPI; scripts/deps installs the one that is tested");
   check = judge_reduction(std::move(check), *answer, "2 ranks");
-  if (elements >= kTelling && number_of(check.values, "gb_per_s") < kLeastBandwidth &&
+  if (elements >= kTelling && number_of(check.values, "gb_per_s") < kLeastLocalBandwidth &&
       check.verdict == Verdict::good)
     return to_mend(check, check.found + ", which is very slow",
                    "end what else uses the cores (top), and see shared memory above");

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kLook{10};          ///< between two looks at the process table
+constexpr milliseconds kProcessLook{10};   ///< between two looks at the process table
 constexpr milliseconds kKillTakes{5'000};  ///< SIGKILL has worked by then, or the kernel is stuck
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -61,7 +61,7 @@ using Find = std::function<std::vector<ProcessEntry>()>;
 bool all_gone_by(const Find& find, steady_clock::time_point deadline) {
   while (!find().empty()) {
     if (steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kProcessLook);
   }
   return true;
 }

@@ -25,9 +25,9 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr auto kLook = 20ms;
+constexpr auto kStartLook = 20ms;
 constexpr auto kAnswerTakes = 500ms;
-constexpr auto kConsoleStarts = 2s;  ///< after the first step; a run without a console is one all the same
+constexpr auto kConsoleFollows = 2s;  ///< after the first step; a run without a console is one all the same
 
 /// The step that this start goes on from.
 std::int64_t first_step(const RunPlan& plan) {
@@ -63,7 +63,7 @@ class FirstStep {
     if (const auto step = step_of_console(*record)) return *step > first;
     if (integer_of(*record, "step", 0) <= first) return false;
     const auto now = steady_clock::now();
-    patient_until_ = std::min(patient_until_, now + kConsoleStarts);
+    patient_until_ = std::min(patient_until_, now + kConsoleFollows);
     return now >= patient_until_;
   }
 
@@ -91,7 +91,7 @@ Result<pid_t> detach(const std::filesystem::path& log) {
 
 int wait_for_first_step(const RunPlan& plan, pid_t supervisor, Signals& signals) {
   FirstStep first(plan, supervisor);
-  for (int status = 0;; std::this_thread::sleep_for(kLook)) {
+  for (int status = 0;; std::this_thread::sleep_for(kStartLook)) {
     const bool ended = ::waitpid(supervisor, &status, WNOHANG) != 0;
     if (!ended && !signals.take().empty()) {
       std::fprintf(stderr, "footplate: no longer waiting; %s goes on: footplate status %s\n",

@@ -30,7 +30,7 @@ constexpr auto kSavingTakes = 30min;  ///< ranks that are not gone by then are k
 constexpr auto kStartTakes = 10s;  ///< the same for ranks that weren't ready: one may have died of the signal
 constexpr auto kFarewell = 15s;    ///< between the result and the end of the last rank
 constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
-constexpr auto kLook = 100ms;
+constexpr auto kEndLook = 100ms;
 constexpr auto kKillGrace = 1s;
 
 /// Keeps a pipe of this process from looking open to whoever waits for its end.
@@ -58,7 +58,7 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
       deadline = std::min(deadline, now + kFarewell);
     }
     if (now >= deadline) break;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kEndLook);
   }
   if (session > 0) end_launched(session, kKillGrace);
 }

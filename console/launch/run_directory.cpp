@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestName = 64;
 constexpr std::chrono::seconds kLastWords{5};  ///< of a supervisor after its run's end
-constexpr std::chrono::milliseconds kLook{20};
+constexpr std::chrono::milliseconds kLockLook{20};
 constexpr int kMostNumbers = 100'000;  ///< tried for a free name
 
 Result<void> check_name(const std::string& name) {
@@ -90,7 +90,7 @@ Result<int> lock_directory(const fs::path& directory) {
       ::close(fd);
       return tl::unexpected(live_run(directory));
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kLockLook);
   }
   return fd;
 }

@@ -24,7 +24,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr auto kLook = 200ms;    ///< longest sleep of the loop: what no descriptor tells is seen by then
+constexpr auto kLongestSleep =
+    200ms;                       ///< longest sleep of the loop: what no descriptor tells is seen by then
 constexpr auto kFarewell = 15s;  ///< between the result and the end of mpirun; it has been seen to hang there
 constexpr auto kKillGrace = 2s;  ///< between TERM and KILL
 constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
@@ -148,7 +149,7 @@ void Supervisor::look_at_start(StartWatch& start, std::string& failed) {
 void Supervisor::wait_for_something() {
   std::array<pollfd, 3> ready{
       {{signals_.fd(), POLLIN, 0}, {lines_.fd(), POLLIN, 0}, {out_.pending() ? out_.fd() : -1, POLLOUT, 0}}};
-  ::poll(ready.data(), ready.size(), static_cast<int>(std::chrono::milliseconds(kLook).count()));
+  ::poll(ready.data(), ready.size(), static_cast<int>(std::chrono::milliseconds(kLongestSleep).count()));
 }
 
 void Supervisor::on_signal(Child& child, int number) {

@@ -12,7 +12,7 @@ namespace {
 
 /// After a failure, doubled with each further one.
 constexpr std::chrono::seconds kFirstPause{1};
-constexpr int kDoublings = 6;
+constexpr int kPauseDoublings = 6;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void Control::Impl::look_for_replacement(Clock::time_point now) {
       world->dismiss();
       return;
     case Guest::failed:
-      const auto pause = kFirstPause * (1 << std::min(failures_++, kDoublings));
+      const auto pause = kFirstPause * (1 << std::min(failures_++, kPauseDoublings));
       next_try_ = now + pause;
       report("warn",
              {{"kind", "replacement"},

@@ -82,14 +82,14 @@ Status collective(void* context, int function, std::size_t bytes, int operations
   return nccl_abi::kSuccess;
 }
 
-Status finalize(void* context) noexcept {
+Status finalize_tuner(void* context) noexcept {
   Shared& all = shared();
   const std::lock_guard lock(all.mutex);
   std::erase_if(all.contexts, [&](const auto& own) { return own.get() == context; });
   return nccl_abi::kSuccess;
 }
 
-constexpr nccl_abi::Tuner kTuner{"footplate", init, collective, finalize};
+constexpr nccl_abi::Tuner kTuner{"footplate", init, collective, finalize_tuner};
 
 }  // namespace
 

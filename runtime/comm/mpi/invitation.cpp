@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kHost = 0, kGuest = 1;  // in the communicator of the two
 constexpr int kGreeting = 1, kReady = 2, kWelcome = 3, kNotWanted = 4;
 /// Between looks for a message: a blocking receive would keep a core busy.
-constexpr milliseconds kLook{10};
+constexpr milliseconds kInvitationLook{10};
 /// For a guest that is ready to take its welcome.
 constexpr milliseconds kTakesWelcome{5000};
 
@@ -52,7 +52,7 @@ Result<std::string> await_text(MPI_Comm host, int tag, milliseconds at_most) {
         return fail(ErrorKind::lost, "rank 0, which had called it, is gone");
       return text;
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kInvitationLook);
   }
   return fail(ErrorKind::timed_out, "nobody let it in in time");
 }
@@ -138,7 +138,7 @@ void Invitation::serve(const std::shared_ptr<Shared>& shared) {
                             fmt::format("it wasn't ready after {:.3g} s (comm.init_timeout_s)",
                                         std::chrono::duration<double>(shared->at_most).count()));
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kInvitationLook);
   }
   MPI_Recv(nullptr, 0, MPI_BYTE, kGuest, kReady, pair, MPI_STATUS_IGNORE);
   shared->pair = pair;
