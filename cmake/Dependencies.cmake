@@ -32,6 +32,15 @@ if(FOOTPLATE_LIBTORCH)
                       "LINKER:-rpath,${FOOTPLATE_TORCH}/lib:${FOOTPLATE_CUDA_LIB}" "LINKER:--disable-new-dtags")
   target_link_libraries(footplate_torch INTERFACE ${FOOTPLATE_TORCH}/lib/libtorch_cpu.so ${FOOTPLATE_TORCH}/lib/libc10.so)
 
+  # LibTorch's CUDA part, for libfootplate_cuda.so alone. What it needs of cuBLAS, cuDNN and others is there where it runs
+  # (scripts/deps --cuda), not where it is linked.
+  add_library(footplate_torch_cuda INTERFACE)
+  target_include_directories(footplate_torch_cuda SYSTEM INTERFACE ${FOOTPLATE_SITE_PACKAGES}/nvidia/cu13/include)
+  file(GLOB FOOTPLATE_CUDART "${FOOTPLATE_CUDA_LIB}/libcudart.so.*")
+  target_link_options(footplate_torch_cuda INTERFACE "LINKER:--allow-shlib-undefined" "LINKER:--no-as-needed")
+  target_link_libraries(footplate_torch_cuda INTERFACE footplate_torch ${FOOTPLATE_TORCH}/lib/libtorch_cuda.so
+                        ${FOOTPLATE_TORCH}/lib/libc10_cuda.so ${FOOTPLATE_CUDART})
+
   set(FOOTPLATE_MPI "${FOOTPLATE_ENV}" CACHE PATH "Open MPI's prefix (include/, lib/, bin/mpirun)")
   if(NOT EXISTS "${FOOTPLATE_MPI}/include/mpi.h")
     message(FATAL_ERROR "no MPI in ${FOOTPLATE_MPI}: run scripts/deps, or pass -DFOOTPLATE_MPI=PREFIX")

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +15,9 @@ namespace footplate {
 namespace {
 
 constexpr const char* kLibrary = "FOOTPLATE_NCCL";
+
+/// Found among what LibTorch has loaded: exactly one may be in a process.
+constexpr const char* kLibraryOfTorch = "libnccl.so.2";
 
 /// Less than what a new world waits for the communication thread (MpiWorld::rebuild).
 constexpr std::chrono::milliseconds kAbort{20'000};
@@ -49,33 +53,37 @@ Json to_json(const CollectiveRow& row) {
 
 }  // namespace
 
-DataPlane::DataPlane(std::string path, const NcclLibrary& library, Communicator& host)
+DataPlane::DataPlane(std::string path, const NcclLibrary& library, Communicator& host, CudaDevice* device)
     : path_(std::move(path)),
       library_(library),
       host_(host),
       tuning_(std::make_unique<Tuning>()),
       profile_(std::make_unique<CollectiveProfile>()),
-      stream_(std::make_unique<HostStream>()) {
+      host_stream_(device == nullptr ? std::make_unique<HostStream>() : nullptr),
+      stream_(device == nullptr ? static_cast<NcclStream&>(*host_stream_) : device->nccl_stream()) {
   bind_tuner(tuning_.get());
   bind_profiler(profile_.get());
 }
 
 Result<std::unique_ptr<DataPlane>> DataPlane::open(const Settings& settings, MpiSession& session,
-                                                   MpiCommunicator& host) {
-  const char* path = std::getenv(kLibrary);
+                                                   MpiCommunicator& host, CudaDevice* device) {
+  const char* path = device != nullptr ? kLibraryOfTorch : std::getenv(kLibrary);
   if (path == nullptr || *path == '\0') return nullptr;
   const auto library = NcclLibrary::open(path);
   if (!library) return tl::unexpected(library.error());
-  std::unique_ptr<DataPlane> plane(new DataPlane(path, *library, host));
+  std::unique_ptr<DataPlane> plane(new DataPlane(path, *library, host, device));
   if (auto can = plane->check(settings); !can)
     return tl::unexpected(Error{ErrorKind::usage, can.error().message});
   plane->communicator_ = std::make_unique<NcclCommunicator>(
-      NcclCommunicator::Parts{.library = plane->library_,
-                              .stream = *plane->stream_,
-                              .host = host,
-                              .queue = host.queue(),
-                              .bounds = bounds_of(settings),
-                              .find_together = [&session] { session.give_up(); }},
+      NcclCommunicator::Parts{
+          .library = plane->library_,
+          .stream = plane->stream_,
+          .host = host,
+          .queue = host.queue(),
+          .bounds = bounds_of(settings),
+          .enter_thread =
+              device != nullptr ? std::function<void()>([device] { device->enter_thread(); }) : nullptr,
+          .find_together = [&session] { session.give_up(); }},
       nccl_config(settings));
   return plane;
 }
@@ -89,7 +97,7 @@ DataPlane::~DataPlane() {
   }
   // Something of it is in a call that hasn't returned; the process is about to end.
   static_cast<void>(communicator_.release());
-  static_cast<void>(stream_.release());
+  static_cast<void>(host_stream_.release());
   static_cast<void>(tuning_.release());
   static_cast<void>(profile_.release());
 }
@@ -182,6 +190,44 @@ Json DataPlane::measured() const {
 
 std::string DataPlane::description() const {
   return "gradients go over NCCL " + nccl_version_text(library_.version) + " (" + path_ + ")";
+}
+
+Result<Compute> Compute::open(const Settings& settings, MpiSession& session, MpiCommunicator& host) {
+  Compute compute;
+  const std::string& wanted = settings.string("run.device");
+  if (wanted == "cuda" || (wanted == "auto" && visible_cuda_devices() > 0)) {
+    auto device = open_cuda(
+        {session.host() != MPI_COMM_NULL ? -1 : session.local_rank(), settings.boolean("run.deterministic")});
+    if (!device) return tl::unexpected(device.error());
+    compute.device = *std::move(device);
+  }
+  auto plane = DataPlane::open(settings, session, host, compute.device.get());
+  if (!plane) return tl::unexpected(plane.error());
+  compute.plane = *std::move(plane);
+  return compute;
+}
+
+Result<void> Compute::is_alike(Communicator& host) const {
+  const std::int64_t mine = device != nullptr ? 1 : 0;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(host.world_size()));
+  auto told = host.all_gather({const_cast<std::int64_t*>(&mine), 1, DataType::int64},
+                              {all.data(), static_cast<std::int64_t>(all.size()), DataType::int64}, "devices")
+                  ->wait();
+  if (!told) return told;
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](std::int64_t one) { return one != all.front(); });
+  if (other == all.end()) return {};
+  const auto what = [](std::int64_t has) { return has != 0 ? "a device" : "the processors"; };
+  return fail(
+      ErrorKind::usage,
+      fmt::format("rank 0 has {} to train on and rank {} {}: set run.device = \"cpu\" or \"cuda\" for all",
+                  what(all.front()), other - all.begin(), what(*other)));
+}
+
+/// The device last: the communicators are its.
+void Compute::reset() {
+  plane.reset();
+  device.reset();
 }
 
 }  // namespace footplate

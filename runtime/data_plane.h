@@ -7,6 +7,7 @@
 #include "runtime/comm/mpi/session.h"
 #include "runtime/control/nccl_guard.h"
 #include "runtime/cuda/collective_profile.h"
+#include "runtime/cuda/device.h"
 #include "runtime/cuda/host_stream.h"
 #include "runtime/cuda/nccl_communicator.h"
 #include "runtime/cuda/tuning.h"
@@ -16,15 +17,15 @@ namespace footplate {
 /// Where the gradients of this rank are reduced, if not over MPI: NCCL's library, the stream it works on, and
 /// the communicator over both.
 ///
-/// So far with a library that works in host memory, which FOOTPLATE_NCCL names: the tests' stand-in. On a
-/// device it is the library that LibTorch is linked with, and the stream is the device's.
+/// On a device it is the library that LibTorch is linked with, and the stream is the device's. Without one it
+/// is a library that works in host memory, which FOOTPLATE_NCCL names: the tests' stand-in.
 class DataPlane final : public NcclSteering {
  public:
-  /// Null without FOOTPLATE_NCCL. `settings` tell the bounds, and what communicators are made with; the
-  /// others outlive it. Errors (usage): the library isn't there, or can't be used; what the settings ask of
-  /// it can't be.
+  /// Null without `device` and FOOTPLATE_NCCL. `settings` tell the bounds, and what communicators are made
+  /// with; the others outlive it. Errors (usage): the library isn't there, or can't be used; what the
+  /// settings ask of it can't be.
   static Result<std::unique_ptr<DataPlane>> open(const Settings& settings, MpiSession& session,
-                                                 MpiCommunicator& host);
+                                                 MpiCommunicator& host, CudaDevice* device);
   /// Ends in order with the other ranks, within a bound. What hangs is left as it is.
   ~DataPlane() override;
 
@@ -44,7 +45,7 @@ class DataPlane final : public NcclSteering {
   std::string description() const;
 
  private:
-  DataPlane(std::string path, const NcclLibrary& library, Communicator& host);
+  DataPlane(std::string path, const NcclLibrary& library, Communicator& host, CudaDevice* device);
   void leave_to_nccl();
 
   const std::string path_;
@@ -55,8 +56,22 @@ class DataPlane final : public NcclSteering {
   /// What NCCL calls: as long-lived as its communicators.
   std::unique_ptr<Tuning> tuning_;
   std::unique_ptr<CollectiveProfile> profile_;
-  std::unique_ptr<NcclStream> stream_;
+  std::unique_ptr<HostStream> host_stream_;  ///< null on a device
+  NcclStream& stream_;
   std::unique_ptr<NcclCommunicator> communicator_;
+};
+
+/// What a rank trains on and reduces over; both null where that is the processors and MPI.
+struct Compute {
+  std::unique_ptr<CudaDevice> device;
+  std::unique_ptr<DataPlane> plane;
+
+  /// What run.device asks for; a process that joins takes the device with the most free memory. Errors
+  /// (usage): open_cuda, DataPlane::open.
+  static Result<Compute> open(const Settings& settings, MpiSession& session, MpiCommunicator& host);
+  /// Collective. Error (usage), the same on all: some train on a device and some don't.
+  Result<void> is_alike(Communicator& host) const;
+  void reset();
 };
 
 }  // namespace footplate

@@ -133,10 +133,6 @@ class Rank {
     auto settings = Settings::from_json(*config, schema_);
     if (!settings) return tl::unexpected(settings.error());
     settings_ = *std::move(settings);
-    if (settings_.string("run.device") == "cuda")
-      return fail(ErrorKind::usage,
-                  "run.device = \"cuda\": this build has no device support yet; set run.device = \"cpu\" or "
-                  "\"auto\"");
     return schema_.check_combination(settings_);
   }
 
@@ -215,15 +211,16 @@ class Rank {
 
   /// Before the trainer. A guest connects with the others, once it is let in.
   Result<void> open_data_plane() {
-    arrival_.is_at("opening NCCL's library");
-    auto opened = DataPlane::open(settings_, *session_, *communicator_);
-    if (opened) data_plane_ = *std::move(opened);
+    arrival_.is_at("opening its device and NCCL's library");
+    auto opened = Compute::open(settings_, *session_, *communicator_);
+    if (opened) compute_ = *std::move(opened);
     const auto mine = opened ? Result<void>() : tl::unexpected(opened.error());
     if (options_.joins >= 0) return mine;
-    if (auto agreed = meet(mine); !agreed || data_plane_ == nullptr) return agreed;
-    records_->info(data_plane_->description());
+    if (auto agreed = meet(mine); !agreed) return agreed;
+    if (auto same = compute_.is_alike(*communicator_); !same || compute_.plane == nullptr) return same;
+    records_->info(compute_.plane->description());
     arrival_.waits_in("the making of NCCL's communicators");
-    return data_plane_->connect();
+    return compute_.plane->connect();
   }
 
   Result<void> make_trainer() {
@@ -251,7 +248,8 @@ class Rank {
                            .saver = saver_.get(),
                            .sink = records_.get(),
                            .log = [this](const std::string& text) { records_->info(text); },
-                           .gradients = data_plane_ ? &data_plane_->communicator() : nullptr,
+                           .device = compute_.device.get(),
+                           .gradients = compute_.plane ? &compute_.plane->communicator() : nullptr,
                            .before_step = [this](std::int64_t step) { return guard_->before_step(step); }};
     arrival_.is_at("building the model");
     auto made = Trainer::create(std::move(trainer));
@@ -312,7 +310,7 @@ class Rank {
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
     guard_ = std::make_unique<NcclGuard>(
-        *trainer_, settings_, data_plane_.get(),
+        *trainer_, settings_, compute_.plane.get(),
         [this](const std::string& topic, Json data) { publish(topic, std::move(data)); });
     control_->set_steerable(*guard_);
   }
@@ -538,7 +536,7 @@ class Rank {
     control_.reset();
     guard_.reset();
     trainer_.reset();
-    data_plane_.reset();
+    compute_.reset();
     communicator_.reset();
     world_.reset();
     channel_.reset();
@@ -576,7 +574,7 @@ class Rank {
   std::unique_ptr<MpiCommunicator> communicator_;
   std::unique_ptr<MessageChannel> channel_;
   std::unique_ptr<MpiWorld> world_;
-  std::unique_ptr<DataPlane> data_plane_;
+  Compute compute_;
   std::unique_ptr<CheckpointSaver> saver_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<NcclGuard> guard_;

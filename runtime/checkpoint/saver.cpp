@@ -1,7 +1,6 @@
 #include "runtime/checkpoint/saver.h"
 
 #include <csignal>
-#include <cstring>
 
 #include "runtime/checkpoint/explain.h"
 #include "runtime/checkpoint/folder_name.h"
@@ -29,21 +28,40 @@ TensorType tensor_type(DataType type) {
   return TensorType::uint8;
 }
 
-}  // namespace
-
-Result<std::vector<TensorView>> tensors_of(const StateTable& state) {
-  std::vector<TensorView> tensors;
+/// Error (failed): an entry that isn't replicated.
+Result<std::vector<TensorSpec>> specs_of(const StateTable& state) {
+  std::vector<TensorSpec> specs;
   for (const auto& entry : state.entries()) {
     if (entry.placement != Placement::replicated)
       return fail(ErrorKind::failed,
                   "'" + entry.name + "' isn't replicated: sharded and local state can't be saved yet");
-    tensors.push_back({entry.name,
-                       tensor_type(entry.type),
-                       entry.shape,
-                       {static_cast<const std::byte*>(entry.data), entry.bytes}});
+    specs.push_back({entry.name, tensor_type(entry.type), entry.shape});
+  }
+  return specs;
+}
+
+/// A state table's entries as tensors, with copies of those that are a device's.
+struct HostTensors {
+  std::vector<TensorView> views;
+  std::vector<std::vector<std::byte>> copies;  ///< what some of the views are of
+};
+
+Result<HostTensors> on_host(const StateTable& state) {
+  const auto specs = specs_of(state);
+  if (!specs) return tl::unexpected(specs.error());
+  HostTensors tensors;
+  for (std::size_t i = 0; i < specs->size(); ++i) {
+    const StateEntry& entry = state.entries()[i];
+    std::vector<std::byte> copy;
+    const auto bytes = entry.on_host(copy);
+    const TensorSpec& spec = (*specs)[i];
+    tensors.views.push_back({spec.name, spec.type, spec.shape, bytes});
+    tensors.copies.push_back(std::move(copy));  // its memory stays where it is
   }
   return tensors;
 }
+
+}  // namespace
 
 Json within_a_manifest(Json orders, const std::function<void(const std::string&)>& warn) {
   std::size_t bytes = 0;
@@ -91,7 +109,7 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
                                        explain_disk_error(std::make_error_code(std::errc::no_space_on_device),
                                                           options_.run_directory));
 
-  const auto tensors = tensors_of(snapshot.state);
+  const auto tensors = on_host(snapshot.state);
   if (!tensors) return tl::unexpected(tensors.error());
   Manifest manifest;
   manifest.run = options_.run_id;
@@ -107,7 +125,7 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   manifest.orders = orders;
   if (options_.metrics) manifest.metrics = options_.metrics();
   const auto keep = static_cast<std::size_t>(snapshot.settings.integer("ckpt.keep"));
-  const auto stored = store_.save(std::move(manifest), kFileOfRank0, *tensors, keep);
+  const auto stored = store_.save(std::move(manifest), kFileOfRank0, tensors->views, keep);
   if (!stored) return tl::unexpected(stored.error());
   for (const auto& note : stored->notes)
     if (options_.warn) options_.warn(note);
@@ -118,17 +136,14 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
 }
 
 Result<Json> CheckpointSaver::load(const std::string& checkpoint, const StateTable& into) {
-  const auto wanted = tensors_of(into);
+  const auto wanted = specs_of(into);
   if (!wanted) return tl::unexpected(wanted.error());
   const auto loaded = LoadedCheckpoint::read(checkpoint);
   if (!loaded) return tl::unexpected(loaded.error());
-  std::vector<TensorSpec> specs;
-  for (const auto& tensor : *wanted) specs.push_back({tensor.name, tensor.type, tensor.shape});
-  if (auto same = loaded->matches(specs); !same) return tl::unexpected(same.error());
+  if (auto same = loaded->matches(*wanted); !same) return tl::unexpected(same.error());
   // Only now, with everything verified, is the model's memory touched.
   for (const auto& entry : into.entries())
-    if (const auto bytes = loaded->find(entry.name); bytes && !bytes->empty())
-      std::memcpy(entry.data, bytes->data(), bytes->size());
+    if (const auto bytes = loaded->find(entry.name)) entry.take(bytes->data());
   return loaded->manifest().progress;
 }
 

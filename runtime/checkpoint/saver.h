@@ -53,7 +53,4 @@ class CheckpointSaver final : public Saver {
 /// As many of `orders`, from the first on, as a manifest has room for; the others are said to `warn`.
 Json within_a_manifest(Json orders, const std::function<void(const std::string&)>& warn);
 
-/// The entries of a state table as tensors. Error (failed): one that isn't replicated.
-Result<std::vector<TensorView>> tensors_of(const StateTable& state);
-
 }  // namespace footplate

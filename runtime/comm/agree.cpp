@@ -1,8 +1,12 @@
 #include "runtime/comm/agree.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace footplate {
@@ -23,11 +27,21 @@ Result<std::string> gather_reasons(Communicator& communicator, const std::string
                       {all.data(), static_cast<std::int64_t>(all.size()), DataType::uint8}, "reasons")
           ->wait();
   if (!gathered) return tl::unexpected(gathered.error());
-  std::string text;
+  std::vector<std::pair<std::string, std::vector<int>>> reasons;  // in the order of their first ranks
   for (int rank = 0; rank < communicator.world_size(); ++rank) {
-    const char* said = all.data() + static_cast<std::size_t>(rank) * kReasonBytes;
-    if (*said != '\0') text += fmt::format("{}rank {}: {}", text.empty() ? "" : "; ", rank, said);
+    const std::string said = all.data() + static_cast<std::size_t>(rank) * kReasonBytes;
+    if (said.empty()) continue;
+    const auto same =
+        std::find_if(reasons.begin(), reasons.end(), [&](auto& one) { return one.first == said; });
+    if (same != reasons.end())
+      same->second.push_back(rank);
+    else
+      reasons.push_back({said, {rank}});
   }
+  std::string text;
+  for (const auto& [said, ranks] : reasons)
+    text += fmt::format("{}{} {}: {}", text.empty() ? "" : "; ", ranks.size() == 1 ? "rank" : "ranks",
+                        fmt::join(ranks, ", "), said);
   return text;
 }
 

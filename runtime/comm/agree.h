@@ -10,7 +10,7 @@ namespace footplate {
 /// collective itself fails.
 Result<void> agree(Communicator& communicator, const Result<void>& mine);
 
-/// Where all ranks know already that some failed: "rank 1: out of memory; rank 3: …" out of each
+/// Where all ranks know already that some failed: "rank 1: out of memory; ranks 2, 3: …" out of each
 /// rank's `reason` (empty: this rank is well; cut at 500 bytes). Collective.
 Result<std::string> gather_reasons(Communicator& communicator, const std::string& reason);
 

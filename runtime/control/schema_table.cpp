@@ -98,6 +98,13 @@ void add_run(std::vector<SettingSpec>& table) {
   table.push_back(
       fixed(choice("run.device", "auto", {"auto", "cpu", "cuda"},
                    "Where training runs; auto takes a device where there is one", "run.device = \"cpu\"")));
+  table.push_back(fixed(
+      also_called(live("run.deterministic", Type::boolean, false, "", {},
+                       "On a device, too, the same run has the same bits: only kernels that add up in a "
+                       "fixed order, which "
+                       "may be slower, and an error where an operation has none. On processors it always has",
+                       "run.deterministic = true"),
+                  {"deterministic"})));
   table.push_back(fixed(also_called(
       integer("run.threads", 0, "threads", between(0, 1024),
               "Threads of each rank for computing; 0 = cores / ranks on this host", "run.threads = 1"),
@@ -124,6 +131,11 @@ void add_model(std::vector<SettingSpec>& table) {
       fixed(also_called(integer("model.context", 128, "tokens", between(1, 1048576),
                                 "Length of a training sequence; a token is a byte", "model.context = 256"),
                         {"block_size", "seq_len", "model.seq_len", "context_length"})));
+  table.push_back(fixed(also_called(
+      integer("model.vocabulary", 256, "tokens", between(256, 1e6),
+              "Width of the output. Bytes need 256; more makes a model as large as one over words",
+              "model.vocabulary = 50257"),
+      {"vocab_size", "n_vocab", "model.vocab_size"})));
   table.push_back(
       fixed(number("model.step_ms", 10.0, "ms", between(0, 600000),
                    "Synthetic task: how long the computing of a step takes", "model.step_ms = 50")));
@@ -150,6 +162,27 @@ void add_train(std::vector<SettingSpec>& table) {
                      "Gradients are scaled down to this global norm; 0 = off", "train.clip_norm = 0.5"),
               between(0, 100)),
       {"clip_norm", "grad_clip", "max_grad_norm"}));
+}
+
+void add_computing(std::vector<SettingSpec>& table) {
+  table.push_back(also_called(
+      choice("train.precision", "fp32", {"fp32", "bf16"},
+             "What matrix products and attention are computed in. bf16 halves their memory and is several "
+             "times as fast on a device that has it; parameters, gradients, loss and optimizer stay fp32",
+             "train.precision = \"bf16\""),
+      {"precision", "dtype", "mixed_precision", "amp", "train.dtype"}));
+  table.push_back(also_called(
+      choice("train.attention", "auto", {"auto", "flash", "efficient", "cudnn", "math"},
+             "LibTorch's kernel for attention; auto: the first of flash, efficient, cudnn and math that can. "
+             "One that can't do what the model asks leaves it to math; the log says which one runs",
+             "train.attention = \"efficient\""),
+      {"attention", "sdpa", "attn_implementation"}));
+  table.push_back(
+      also_called(every("train.empty_cache_every", 0,
+                        "Give back memory that the device's allocator keeps without using it this often; "
+                        "costs time, helps where memory is in pieces",
+                        "train.empty_cache_every = 1000"),
+                  {"empty_cache_every", "empty_cache"}));
 }
 
 void add_optimizer(std::vector<SettingSpec>& table) {
@@ -435,6 +468,7 @@ Schema runtime_schema() {
   add_run(schema.settings);
   add_model(schema.settings);
   add_train(schema.settings);
+  add_computing(schema.settings);
   add_optimizer(schema.settings);
   add_data_and_evaluation(schema.settings);
   add_recovery(schema.settings);

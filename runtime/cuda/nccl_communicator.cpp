@@ -60,7 +60,8 @@ struct NcclCommunicator::Invitation {
 
 NcclCommunicator::NcclCommunicator(Parts parts, const nccl_abi::Config& config)
     : parts_(std::move(parts)),
-      communicators_(parts_.library, parts_.bounds, [this] { return parts_.queue.closed(); }),
+      communicators_(
+          parts_.library, parts_.bounds, [this] { return parts_.queue.closed(); }, parts_.enter_thread),
       config_(config) {}
 
 NcclCommunicator::~NcclCommunicator() = default;
@@ -68,7 +69,10 @@ NcclCommunicator::~NcclCommunicator() = default;
 std::unique_ptr<Work> NcclCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
   const std::int64_t chunk = chunk_of(buffer.elements, chunk_elements_);
   return parts_.queue.launch(entry(Collective::all_reduce, buffer, name, static_cast<int>(op)),
-                             [=, this] { return reduce(buffer, op, chunk, name); });
+                             [=, this, after = parts_.stream.mark()] {
+                               auto follows = parts_.stream.follow(after);
+                               return follows ? reduce(buffer, op, chunk, name) : follows;
+                             });
 }
 
 Result<void> NcclCommunicator::reduce(Buffer buffer, ReduceOp op, std::int64_t chunk, const char* name) {

@@ -28,7 +28,8 @@ class NcclCommunicator final : public Communicator {
     Communicator& host;  ///< tells rank and world, and carries ids
     LaunchQueue& queue;  ///< that one's
     NcclCommunicators::Bounds bounds;
-    std::function<void()> find_together;  ///< has all ranks make the world anew (World). Any thread
+    std::function<void()> enter_thread = {};  ///< ComputeDevice::enter_thread, where there is a device
+    std::function<void()> find_together;      ///< has all ranks make the world anew (World). Any thread
   };
   /// How often in a row an operation may fail before the run ends.
   static constexpr int kMostFailures = 3;

@@ -34,10 +34,11 @@ nccl_abi::Config nccl_config(const Settings& settings) {
 }
 
 NcclCommunicators::NcclCommunicators(const NcclLibrary& library, Bounds bounds,
-                                     std::function<bool()> given_up)
+                                     std::function<bool()> given_up, std::function<void()> enter_thread)
     : library_(library),
       bounds_(bounds),
       given_up_(std::move(given_up)),
+      enter_thread_(std::move(enter_thread)),
       helper_("nccl"),
       watcher_("nccl-errors", [this] { watch(); }) {}
 
@@ -60,8 +61,12 @@ Result<NcclCommunicators::Status> NcclCommunicators::bounded(const char* what,
                 std::string("NCCL: ") + what +
                     " isn't tried: an earlier call has never returned, this rank has to end");
   const auto status = std::make_shared<Status>(nccl_abi::kInternalError);
-  const bool returned =
-      helper_.run([status, call = std::move(call)] { *status = call(); }, SteadyClock::now() + bound);
+  const bool returned = helper_.run(
+      [status, call = std::move(call), enter = enter_thread_] {
+        if (enter) enter();
+        *status = call();
+      },
+      SteadyClock::now() + bound);
   if (!returned)
     return fail(ErrorKind::timed_out, std::string("NCCL: ") + what + " hasn't returned within " +
                                           seconds_text(bound) + "; this rank has to end");
@@ -204,6 +209,7 @@ Result<void> NcclCommunicators::all_reduce(std::span<const Reduction> reductions
       return fail(ErrorKind::failed, "NCCL: all_reduce in group " + std::to_string(one.group) + " of " +
                                          std::to_string(comms_.size()) + " that are connected");
   if (reductions.empty()) return {};
+  if (enter_thread_) enter_thread_();
   Status status = library_.group_start();
   for (const Reduction& one : reductions) {
     if (status != kSuccess && status != kInProgress) break;

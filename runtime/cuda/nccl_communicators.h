@@ -53,7 +53,9 @@ class NcclCommunicators {
   };
 
   /// `given_up`: asked while something is waited for; true ends that with an error (lost). Any thread.
-  NcclCommunicators(const NcclLibrary& library, Bounds bounds, std::function<bool()> given_up = {});
+  /// `enter_thread`: called on a thread before it calls NCCL, which works on the thread's device.
+  NcclCommunicators(const NcclLibrary& library, Bounds bounds, std::function<bool()> given_up = {},
+                    std::function<void()> enter_thread = {});
   /// Aborts what is still connected, within the bound.
   ~NcclCommunicators();
   NcclCommunicators(const NcclCommunicators&) = delete;
@@ -105,6 +107,7 @@ class NcclCommunicators {
   const NcclLibrary library_;
   const Bounds bounds_;
   const std::function<bool()> given_up_;
+  const std::function<void()> enter_thread_;
   std::vector<std::string> names_;  ///< of comms_
   std::vector<Comm> comms_;
   std::uint32_t generation_ = 0;

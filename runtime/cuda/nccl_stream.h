@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <span>
 
 #include "protocol/result.h"
@@ -16,6 +17,13 @@ class NcclStream {
 
   /// What NCCL is given.
   virtual nccl_abi::Stream handle() = 0;
+
+  /// Where the calling thread's computing stands; null where there is nothing to wait for. Any thread.
+  using Mark = std::shared_ptr<const void>;
+  virtual Mark mark() { return nullptr; }
+  /// What is enqueued from here on is done after what was computed before `mark`. Error: the device has
+  /// failed.
+  virtual Result<void> follow(const Mark& /*mark*/) { return {}; }
 
   /// Waits until all that has been enqueued is done, at most `at_most`. Whether it is. Error: the device has
   /// failed. One thread at a time.

@@ -14,6 +14,8 @@
 
 #include <cmath>
 
+#include "runtime/device/attention.h"
+
 namespace footplate {
 namespace {
 
@@ -23,8 +25,8 @@ constexpr double kDeviation = 0.02;
 /// Makes parameters in one order with one generator, and lists them.
 class Builder {
  public:
-  Builder(std::uint64_t seed, std::vector<Parameter>& list)
-      : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)), list_(list) {}
+  Builder(std::uint64_t seed, at::Device where, std::vector<Parameter>& list)
+      : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)), where_(where), list_(list) {}
 
   at::Tensor normal(const std::string& name, at::IntArrayRef shape, double deviation = kDeviation) {
     return add(name, at::empty(shape, at::kFloat).normal_(0.0, deviation, generator_));
@@ -35,19 +37,21 @@ class Builder {
 
  private:
   at::Tensor add(const std::string& name, at::Tensor tensor) {
+    tensor = tensor.to(where_);
     tensor.requires_grad_(true);
     list_.push_back({name, tensor});
     return tensor;
   }
 
   at::Generator generator_;
+  const at::Device where_;
   std::vector<Parameter>& list_;
 };
 
 }  // namespace
 
-Gpt::Gpt(const GptShape& shape, std::uint64_t seed) : shape_(shape) {
-  Builder make(seed, parameters_);
+Gpt::Gpt(const GptShape& shape, std::uint64_t seed, at::Device where) : shape_(shape) {
+  Builder make(seed, where, parameters_);
   const std::int64_t width = shape.width;
   const auto norm = [&](const std::string& name) {
     return Affine{make.filled(name + ".weight", width, 1.0), make.filled(name + ".bias", width, 0.0)};
@@ -58,7 +62,7 @@ Gpt::Gpt(const GptShape& shape, std::uint64_t seed) : shape_(shape) {
   // Each block adds twice to the residual stream; scaled so that its variance doesn't grow with depth.
   const double into_stream = kDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
 
-  embedding_ = make.normal("embedding.weight", {kVocabulary, width});
+  embedding_ = make.normal("embedding.weight", {shape.vocabulary, width});
   positions_ = make.normal("positions.weight", {shape.context, width});
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
     const std::string name = fmt::format("blocks.{}.", layer);
@@ -83,7 +87,15 @@ at::Tensor Gpt::loss_sum(const at::Tensor& tokens) const {
   for (const Block& block : blocks_) x = forward(block, x);
   x = at::layer_norm(x, {shape_.width}, final_norm_.weight, final_norm_.bias);
   const at::Tensor logits = at::linear(x.view({-1, shape_.width}), embedding_);
-  return at::cross_entropy_loss(logits, target, {}, at::Reduction::Sum);
+  // In float32 on every device, whatever autocast thinks: it sums over thousands of tokens.
+  return at::cross_entropy_loss(logits.to(at::kFloat), target, {}, at::Reduction::Sum);
+}
+
+std::string Gpt::attention_kernel(Precision precision) const {
+  const auto type = precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
+  const at::Tensor like = at::empty({1, shape_.heads, shape_.context, shape_.width / shape_.heads},
+                                    embedding_.options().dtype(type));
+  return footplate::attention_kernel(like);
 }
 
 at::Tensor Gpt::forward(const Block& block, const at::Tensor& x) const {

@@ -3,8 +3,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "runtime/device/mixed_precision.h"
 #include "runtime/models/parameter.h"
 
 namespace footplate {
@@ -13,7 +15,8 @@ struct GptShape {
   std::int64_t layers = 4;
   std::int64_t heads = 4;  ///< divides width
   std::int64_t width = 128;
-  std::int64_t context = 128;  ///< longest sequence, in bytes
+  std::int64_t context = 128;     ///< longest sequence, in bytes
+  std::int64_t vocabulary = 256;  ///< a byte is a token; more only make the output as wide as another model's
 };
 
 /// A language model over bytes: GPT-2's architecture (Radford et al. 2019) with pre-normalised blocks,
@@ -21,10 +24,8 @@ struct GptShape {
 /// parameters: nothing differs between training and evaluation.
 class Gpt {
  public:
-  static constexpr std::int64_t kVocabulary = 256;
-
-  /// Initial parameters are a function of `seed`, drawn from a generator of their own.
-  Gpt(const GptShape& shape, std::uint64_t seed);
+  /// Initial parameters are a function of `seed`, drawn on the host from a generator of their own.
+  Gpt(const GptShape& shape, std::uint64_t seed, at::Device where);
 
   /// In the order of the forward pass.
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -32,6 +33,9 @@ class Gpt {
   /// `tokens`: int64 [batch, length + 1], length <= context. The sum over all batch * length positions
   /// of the cross-entropy of the next byte, in nats. Differentiable where gradients are on.
   at::Tensor loss_sum(const at::Tensor& tokens) const;
+
+  /// What attention runs on in that precision (runtime/device/attention.h).
+  std::string attention_kernel(Precision precision) const;
 
  private:
   struct Affine {

@@ -11,7 +11,8 @@ namespace {
 
 struct Entry {
   std::string_view name;
-  Result<std::unique_ptr<Task>> (*make)(const Settings& settings, int world_size);
+  Result<std::unique_ptr<Task>> (*make)(const Settings& settings, int world_size,
+                                        const ComputeDevice& device);
 };
 
 /// The values that run.task may have (runtime/control/schema_table.cpp lists them too).
@@ -22,10 +23,11 @@ constexpr Entry kTasks[] = {
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> make_task(const Settings& settings, int world_size) {
+Result<std::unique_ptr<Task>> make_task(const Settings& settings, int world_size,
+                                        const ComputeDevice& device) {
   const std::string& name = settings.string("run.task");
   for (const Entry& entry : kTasks)
-    if (entry.name == name) return entry.make(settings, world_size);
+    if (entry.name == name) return entry.make(settings, world_size, device);
   return fail(ErrorKind::usage, fmt::format("run.task = \"{}\": there is no such task", name));
 }
 

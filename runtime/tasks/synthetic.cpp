@@ -14,17 +14,19 @@ constexpr std::uint64_t kHeldOutSeed = 0x48656c644f7574ULL;
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> SyntheticTask::make(const Settings& settings, int world_size) {
+Result<std::unique_ptr<Task>> SyntheticTask::make(const Settings& settings, int world_size,
+                                                  const ComputeDevice& device) {
   const std::int64_t batch = settings.integer("train.batch_size");
   const std::int64_t largest_slice = std::max<std::int64_t>(1, (batch + world_size - 1) / world_size);
   const Seconds per_sample(settings.number("model.step_ms") / 1e3 / static_cast<double>(largest_slice));
   return std::unique_ptr<Task>(new SyntheticTask(static_cast<std::uint64_t>(settings.integer("run.seed")),
-                                                 settings.integer("model.elements"), per_sample));
+                                                 settings.integer("model.elements"), per_sample, device));
 }
 
-SyntheticTask::SyntheticTask(std::uint64_t seed, std::int64_t elements, Seconds per_sample)
-    : seed_(seed), elements_(elements), per_sample_(per_sample) {
-  at::Tensor values = at::zeros({elements}, at::kFloat);
+SyntheticTask::SyntheticTask(std::uint64_t seed, std::int64_t elements, Seconds per_sample,
+                             const ComputeDevice& device)
+    : device_(device), seed_(seed), elements_(elements), per_sample_(per_sample) {
+  at::Tensor values = at::zeros({elements}, at::TensorOptions(at::kFloat).device(device.where()));
   values.requires_grad_(true);
   parameters_.push_back({"values", std::move(values)});
 }
@@ -57,7 +59,7 @@ at::Tensor SyntheticTask::load_held_out(std::span<const std::int64_t> samples) {
 Loss SyntheticTask::loss(const at::Tensor& batch) {
   const std::int64_t count = static_cast<std::int64_t>(batch.const_data_ptr<float>()[elements_]);
   std::this_thread::sleep_for(per_sample_ * static_cast<double>(count));
-  return {parameters_[0].tensor.dot(batch.narrow(0, 0, elements_)), count};
+  return {parameters_[0].tensor.dot(device_.bring(batch.narrow(0, 0, elements_))), count};
 }
 
 }  // namespace footplate

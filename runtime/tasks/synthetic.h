@@ -12,12 +12,14 @@ namespace footplate {
 /// they depend on the exact step at which every learning rate was in force.
 class SyntheticTask : public Task {
  public:
-  static Result<std::unique_ptr<Task>> make(const Settings& settings, int world_size);
+  static Result<std::unique_ptr<Task>> make(const Settings& settings, int world_size,
+                                            const ComputeDevice& device);
 
   const std::vector<Parameter>& parameters() const override { return parameters_; }
   at::Tensor load(Slice samples) override;
   at::Tensor load_held_out(std::span<const std::int64_t> samples) override;
   std::int64_t held_out_samples() const override { return kHeldOut; }
+  const ComputeDevice& device() const override { return device_; }
   Loss loss(const at::Tensor& batch) override;
   double samples_per_epoch() const override { return kEpoch; }
 
@@ -26,10 +28,11 @@ class SyntheticTask : public Task {
   static constexpr std::int64_t kHeldOut = 256;
   static constexpr double kEpoch = 65536;
 
-  SyntheticTask(std::uint64_t seed, std::int64_t elements, Seconds per_sample);
+  SyntheticTask(std::uint64_t seed, std::int64_t elements, Seconds per_sample, const ComputeDevice& device);
   template <class NumberOf>
   at::Tensor gradients(std::uint64_t seed, std::int64_t count, NumberOf number_of) const;
 
+  const ComputeDevice& device_;
   std::uint64_t seed_;
   std::int64_t elements_;
   Seconds per_sample_;

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "protocol/result.h"
 #include "protocol/settings.h"
 #include "runtime/data/sampler.h"
+#include "runtime/device/compute_device.h"
+#include "runtime/device/mixed_precision.h"
 #include "runtime/models/parameter.h"
 
 namespace footplate {
@@ -36,6 +39,12 @@ class Task {
   virtual at::Tensor load_held_out(std::span<const std::int64_t> samples) = 0;
   virtual std::int64_t held_out_samples() const = 0;
 
+  /// Where its parameters are.
+  virtual const ComputeDevice& device() const { return host_device(); }
+
+  /// What attention runs on in that precision ("flash"); empty: there is none.
+  virtual std::string attention(Precision /*precision*/) const { return ""; }
+
   /// What load() or load_held_out() gave, through the model.
   virtual Loss loss(const at::Tensor& batch) = 0;
 
@@ -43,7 +52,9 @@ class Task {
   virtual double samples_per_epoch() const = 0;
 };
 
-/// The task that run.task names. Errors (usage): missing corpus, settings that don't fit it.
-Result<std::unique_ptr<Task>> make_task(const Settings& settings, int world_size);
+/// The task that run.task names, on a device that outlives it. Errors (usage): missing corpus, settings that
+/// don't fit it.
+Result<std::unique_ptr<Task>> make_task(const Settings& settings, int world_size,
+                                        const ComputeDevice& device);
 
 }  // namespace footplate

@@ -24,9 +24,11 @@ at::Tensor rows(std::span<const std::uint8_t> text, std::int64_t count, std::int
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> TextTask::make(const Settings& settings, int /*world_size*/) {
+Result<std::unique_ptr<Task>> TextTask::make(const Settings& settings, int /*world_size*/,
+                                             const ComputeDevice& device) {
   const GptShape shape{settings.integer("model.layers"), settings.integer("model.heads"),
-                       settings.integer("model.width"), settings.integer("model.context")};
+                       settings.integer("model.width"), settings.integer("model.context"),
+                       settings.integer("model.vocabulary")};
   if (shape.width % shape.heads != 0)
     return fail(ErrorKind::usage,
                 fmt::format("model.heads = {} does not divide model.width = {}: every head gets an "
@@ -42,21 +44,27 @@ Result<std::unique_ptr<Task>> TextTask::make(const Settings& settings, int /*wor
                     "model.context + 1 = {}; take a longer text, or set model.context below {}",
                     name, size(corpus->held_out()), shape.context + 1, size(corpus->held_out())));
   const auto seed = static_cast<std::uint64_t>(settings.integer("run.seed"));
-  return std::unique_ptr<Task>(new TextTask(std::move(*corpus), shape, seed));
+  return std::unique_ptr<Task>(new TextTask(std::move(*corpus), shape, seed, device));
 }
 
-TextTask::TextTask(Corpus corpus, const GptShape& shape, std::uint64_t seed)
-    : corpus_(std::move(corpus)), context_(shape.context), seed_(seed), model_(shape, seed) {}
+TextTask::TextTask(Corpus corpus, const GptShape& shape, std::uint64_t seed, const ComputeDevice& device)
+    : device_(device),
+      corpus_(std::move(corpus)),
+      context_(shape.context),
+      seed_(seed),
+      model_(shape, seed, device.where()) {}
 
 at::Tensor TextTask::load(Slice samples) {
   const std::int64_t positions = size(corpus_.training()) - context_;
-  return rows(corpus_.training(), samples.size(), context_ + 1,
-              [&](std::int64_t row) { return sample_offset(seed_, samples.first + row, positions); });
+  return device_.bring(rows(corpus_.training(), samples.size(), context_ + 1, [&](std::int64_t row) {
+    return sample_offset(seed_, samples.first + row, positions);
+  }));
 }
 
 at::Tensor TextTask::load_held_out(std::span<const std::int64_t> samples) {
-  return rows(corpus_.held_out(), static_cast<std::int64_t>(samples.size()), context_ + 1,
-              [&](std::int64_t row) { return samples[static_cast<std::size_t>(row)] * context_; });
+  return device_.bring(
+      rows(corpus_.held_out(), static_cast<std::int64_t>(samples.size()), context_ + 1,
+           [&](std::int64_t row) { return samples[static_cast<std::size_t>(row)] * context_; }));
 }
 
 std::int64_t TextTask::held_out_samples() const {

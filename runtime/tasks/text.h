@@ -10,18 +10,22 @@ namespace footplate {
 /// them: in training from a random place, held out from consecutive windows that don't overlap.
 class TextTask : public Task {
  public:
-  static Result<std::unique_ptr<Task>> make(const Settings& settings, int world_size);
+  static Result<std::unique_ptr<Task>> make(const Settings& settings, int world_size,
+                                            const ComputeDevice& device);
 
   const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
   at::Tensor load(Slice samples) override;
   at::Tensor load_held_out(std::span<const std::int64_t> samples) override;
   std::int64_t held_out_samples() const override;
+  const ComputeDevice& device() const override { return device_; }
+  std::string attention(Precision precision) const override { return model_.attention_kernel(precision); }
   Loss loss(const at::Tensor& batch) override;
   double samples_per_epoch() const override;
 
  private:
-  TextTask(Corpus corpus, const GptShape& shape, std::uint64_t seed);
+  TextTask(Corpus corpus, const GptShape& shape, std::uint64_t seed, const ComputeDevice& device);
 
+  const ComputeDevice& device_;
   Corpus corpus_;
   std::int64_t context_;
   std::uint64_t seed_;

@@ -7,8 +7,10 @@
 
 namespace footplate {
 
-AdamW::AdamW(const std::vector<Parameter>& parameters)
-    : step_(at::zeros({}, at::kFloat)), divisor_(at::zeros({1}, at::kFloat)) {
+AdamW::AdamW(const std::vector<Parameter>& parameters, ComputeDevice& device)
+    : device_(device),
+      step_(at::zeros({}, at::TensorOptions(at::kFloat).device(device.where()))),
+      rate_(at::zeros_like(step_)) {
   matrices_.decays = true;
   for (const Parameter& parameter : parameters) {
     Group& group = parameter.tensor.dim() >= 2 ? matrices_ : others_;
@@ -22,32 +24,42 @@ AdamW::AdamW(const std::vector<Parameter>& parameters)
   }
 }
 
-void AdamW::step(const StepSettings& settings, double learning_rate, float gradient_divisor) {
+void AdamW::step(const StepSettings& settings, double learning_rate, const at::Tensor& divisor,
+                 const at::Tensor& skip) {
   const at::NoGradGuard no_grad;
-  step_.add_(1);
-  divisor_.fill_(gradient_divisor);
-  for (Group* group : {&matrices_, &others_}) {
-    if (group->values.empty()) continue;
-    at::_fused_adamw_(group->values, group->gradients, group->first_moments, group->second_moments, {},
-                      group->steps, learning_rate, settings.beta1, settings.beta2,
-                      group->decays ? settings.weight_decay : 0.0, settings.eps, /*amsgrad=*/false,
-                      /*maximize=*/false, divisor_, {});
-  }
+  step_.add_(1).sub_(skip);
+  for (Group* group : {&matrices_, &others_})
+    if (!group->values.empty()) update(*group, settings, learning_rate, divisor, skip);
+}
+
+/// On a device the learning rate is a tensor too, so that a captured graph of the step takes a new one.
+void AdamW::update(Group& group, const StepSettings& settings, double learning_rate,
+                   const at::Tensor& divisor, const at::Tensor& skip) {
+  const double decay = group.decays ? settings.weight_decay : 0.0;
+  const auto with_rate = [&](const auto& rate) {
+    at::_fused_adamw_(group.values, group.gradients, group.first_moments, group.second_moments, {},
+                      group.steps, rate, settings.beta1, settings.beta2, decay, settings.eps,
+                      /*amsgrad=*/false, /*maximize=*/false, divisor, skip);
+  };
+  if (device_.is_host())
+    with_rate(learning_rate);
+  else
+    with_rate(rate_.fill_(learning_rate));
 }
 
 void AdamW::list_state(StateTable& table) const {
   for (const Group* group : {&matrices_, &others_}) {
     for (std::size_t i = 0; i < group->names.size(); ++i) {
-      table.add(state_entry("optim/exp_avg/" + group->names[i], group->first_moments[i]));
-      table.add(state_entry("optim/exp_avg_sq/" + group->names[i], group->second_moments[i]));
+      table.add(state_entry("optim/exp_avg/" + group->names[i], group->first_moments[i], device_));
+      table.add(state_entry("optim/exp_avg_sq/" + group->names[i], group->second_moments[i], device_));
     }
   }
-  table.add(state_entry("optim/step", step_));
+  table.add(state_entry("optim/step", step_, device_));
 }
 
-StateEntry state_entry(std::string name, const at::Tensor& tensor) {
-  return {std::move(name),       DataType::float32,         tensor.sizes().vec(),
-          Placement::replicated, tensor.mutable_data_ptr(), tensor.nbytes()};
+StateEntry state_entry(std::string name, const at::Tensor& tensor, ComputeDevice& device) {
+  return {std::move(name),           DataType::float32, tensor.sizes().vec(), Placement::replicated,
+          tensor.mutable_data_ptr(), tensor.nbytes(),   device.state_memory()};
 }
 
 }  // namespace footplate

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/compute_device.h"
 #include "runtime/models/parameter.h"
 #include "runtime/train/state_table.h"
 #include "runtime/train/step_settings.h"
@@ -15,10 +16,12 @@ namespace footplate {
 /// gradients and moments. Weight decay acts on matrices alone.
 class AdamW {
  public:
-  explicit AdamW(const std::vector<Parameter>& parameters);
+  AdamW(const std::vector<Parameter>& parameters, ComputeDevice& device);
 
-  /// One update with the parameters' grads, each divided by `gradient_divisor` on the way.
-  void step(const StepSettings& settings, double learning_rate, float gradient_divisor);
+  /// Enqueues one update with the parameters' grads, each divided by `divisor` on the way; where `skip` is 1
+  /// nothing is written. Both are single floats on the device: what comes of a step may be decided there.
+  void step(const StepSettings& settings, double learning_rate, const at::Tensor& divisor,
+            const at::Tensor& skip);
 
   /// Adds the moments and the step counter; they stay where they are.
   void list_state(StateTable& table) const;
@@ -31,12 +34,16 @@ class AdamW {
     std::vector<at::Tensor> values, gradients, first_moments, second_moments, steps;
   };
 
+  void update(Group& group, const StepSettings& settings, double learning_rate, const at::Tensor& divisor,
+              const at::Tensor& skip);
+
+  ComputeDevice& device_;
   Group matrices_, others_;
-  at::Tensor step_;     ///< updates done; one element, shared by all parameters
-  at::Tensor divisor_;  ///< one element
+  at::Tensor step_;  ///< updates done; one element, shared by all parameters
+  at::Tensor rate_;  ///< the learning rate, on a device
 };
 
-/// A state entry of a contiguous float tensor.
-StateEntry state_entry(std::string name, const at::Tensor& tensor);
+/// A state entry of a contiguous float tensor of that device.
+StateEntry state_entry(std::string name, const at::Tensor& tensor, ComputeDevice& device);
 
 }  // namespace footplate

@@ -58,6 +58,7 @@ void AsyncEvaluation::copy(const std::vector<Parameter>& parameters) {
 
 void AsyncEvaluation::work(const Communicator& communicator) {
   step_back();
+  task_->device().enter_thread();
   share_ = evaluate_share(*task_, communicator, plan_, [this] { return stop_.load(); });
   {
     std::lock_guard lock(mutex_);

@@ -1,7 +1,7 @@
 #include "runtime/train/evaluation.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,10 +74,13 @@ std::vector<std::int64_t> samples_of(const Task& task, const Communicator& commu
   return samples;
 }
 
-void add_batch(Task& task, std::span<const std::int64_t> samples, Sums& sums) {
-  const Loss loss = task.loss(task.load_held_out(samples));
-  sums.loss += loss.sum.item<double>();
-  sums.tokens += static_cast<double>(loss.tokens);
+/// `loss`: on the device, which needn't be waited for after each batch.
+void add_batch(Task& task, Precision precision, std::span<const std::int64_t> samples, at::Tensor& loss,
+               Sums& sums) {
+  const MixedPrecision mixed(precision, task.device().where());
+  const Loss batch = task.loss(task.load_held_out(samples));
+  loss.add_(batch.sum);
+  sums.tokens += static_cast<double>(batch.tokens);
   sums.batches += 1;
 }
 
@@ -100,13 +103,16 @@ void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
   const std::span<const std::int64_t> rest(samples);
   const auto batch_size = static_cast<std::size_t>(now.batch_size);
   sums.batches_wanted = static_cast<double>((rest.size() + batch_size - 1) / batch_size);
+  at::Tensor loss = at::zeros({}, at::TensorOptions(at::kDouble).device(task.device().where()));
   for (std::size_t first = 0; first < rest.size(); first += batch_size) {
     if (abandon()) {
       part.verdict.abandoning_ranks = 1;
       return;
     }
-    add_batch(task, rest.subspan(first, std::min(batch_size, rest.size() - first)), sums);
+    add_batch(task, plan.precision, rest.subspan(first, std::min(batch_size, rest.size() - first)), loss,
+              sums);
   }
+  sums.loss = loss.item<double>();
   inject_failure(communicator.rank(), now, sums);
 }
 
@@ -122,7 +128,7 @@ std::string try_once(Task& task, const Communicator& communicator, const EvalPla
     part = {};
     part.sums.batches_wanted = wanted;
     part.verdict.failed_ranks = 1;
-    const std::string reason = error.what();
+    const std::string reason = task.device().explain(error);
     return reason.empty() ? "unknown error" : reason;
   }
 }

@@ -17,6 +17,7 @@ struct EvalPlan {
   std::int64_t batches = 0;  ///< over all ranks; 0: everything
   std::int64_t batch_size = 32;
   EvalMode mode = EvalMode::all;  ///< `one`: rank 0 alone, the others wait for its result
+  Precision precision = Precision::fp32;
 };
 
 /// What an evaluation asks for while it runs. Training thread.

@@ -10,6 +10,7 @@ namespace {
 /// Each gradient starts on a cache line.
 constexpr std::int64_t kAlign = 64 / sizeof(float);
 constexpr std::int64_t kSums = sizeof(StepSums) / sizeof(float);
+static_assert(offsetof(StepSums, loss) == 0, "the one that publish() leaves alone");
 
 std::int64_t aligned(std::int64_t elements) {
   return (elements + kAlign - 1) / kAlign * kAlign;
@@ -17,16 +18,18 @@ std::int64_t aligned(std::int64_t elements) {
 
 }  // namespace
 
-GradientBuffer::GradientBuffer(const std::vector<Parameter>& parameters) {
+GradientBuffer::GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device)
+    : host_(device.host_floats(kSums)) {
   std::int64_t end = 0;
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
     starts_.push_back(end);
     end += aligned(parameter->tensor.numel());
   }
   starts_.push_back(end);
-  flat_ = at::zeros({end + kSums}, at::kFloat);
+  flat_ = at::zeros({end + kSums}, at::TensorOptions(at::kFloat).device(device.where()));
   gradients_ = flat_.narrow(0, 0, end);
-  loss_ = flat_.narrow(0, end + static_cast<std::int64_t>(offsetof(StepSums, loss) / sizeof(float)), 1);
+  sums_ = flat_.narrow(0, end, kSums);
+  loss_ = sums_.narrow(0, 0, 1);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& tensor = parameters[parameters.size() - 1 - i].tensor;
     tensor.mutable_grad() = flat_.narrow(0, starts_[i], tensor.numel()).view(tensor.sizes());
@@ -35,10 +38,16 @@ GradientBuffer::GradientBuffer(const std::vector<Parameter>& parameters) {
 
 void GradientBuffer::zero() {
   flat_.zero_();
+  mine() = {};
 }
 
-StepSums& GradientBuffer::sums() {
-  return *reinterpret_cast<StepSums*>(flat_.mutable_data_ptr<float>() + starts_.back());
+void GradientBuffer::publish() {
+  sums_.narrow(0, 1, kSums - 1).copy_(host_.narrow(0, 1, kSums - 1), /*non_blocking=*/true);
+}
+
+StepSums GradientBuffer::fetch() {
+  host_.copy_(sums_);
+  return mine();
 }
 
 std::vector<GradientBuffer::Bucket> GradientBuffer::buckets(std::int64_t bytes) const {

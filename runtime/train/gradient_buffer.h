@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/comm/communicator.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/models/parameter.h"
 
 namespace footplate {
@@ -13,18 +14,18 @@ namespace footplate {
 /// What travels with the last bucket of gradients: sums over the ranks, once reduced. Floats, as the
 /// gradients are; token counts are exact up to 2^24 a step.
 struct StepSums {
+  float loss = 0;  ///< added up where it is computed; the others are the host's
   float tokens = 0;
-  float loss = 0;
   float failed_ranks = 0;
   float evaluations_ready = 0;  ///< ranks whose share of the AsyncEvaluation under way is there
 };
 
-/// All gradients of a rank in one flat buffer, of which each parameter's grad is a view, in reverse
-/// parameter order (about the order in which backward makes them), and StepSums behind them.
+/// All gradients of a rank in one flat buffer on its device, of which each parameter's grad is a view, in
+/// reverse parameter order (about the order in which backward makes them), and StepSums behind them.
 class GradientBuffer {
  public:
   /// Gives every parameter its grad; autograd accumulates into it from then on.
-  explicit GradientBuffer(const std::vector<Parameter>& parameters);
+  GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device);
 
   /// Before a step's first backward.
   void zero();
@@ -33,7 +34,13 @@ class GradientBuffer {
   const at::Tensor& gradients() const { return gradients_; }
   /// Where this rank's loss is added without reading it: one element.
   const at::Tensor& loss() const { return loss_; }
-  StepSums& sums();
+  /// The other sums of this rank; they count once they are published, before the last bucket is reduced.
+  StepSums& mine() { return *reinterpret_cast<StepSums*>(host_.mutable_data_ptr<float>()); }
+  void publish();
+  /// StepSums on the device, as one dimension.
+  const at::Tensor& sums() const { return sums_; }
+  /// The same on the host: waits for the device.
+  StepSums fetch();
 
   /// A stretch of the buffer that is reduced at once.
   struct Bucket {
@@ -47,7 +54,8 @@ class GradientBuffer {
 
  private:
   std::vector<std::int64_t> starts_;  ///< of each parameter in reversed order; one more: of the sums
-  at::Tensor flat_, gradients_, loss_;
+  at::Tensor flat_, gradients_, loss_, sums_;
+  at::Tensor host_;  ///< as sums_
 };
 
 }  // namespace footplate

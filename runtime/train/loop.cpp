@@ -23,7 +23,7 @@ Result<T> attempt(const Body& body) {
   try {
     return body();
   } catch (const std::exception& error) {
-    return fail(ErrorKind::failed, error.what());
+    return fail(ErrorKind::failed, explain(error));
   }
 }
 
@@ -45,12 +45,13 @@ bool has_spare_cores(int local_ranks, int threads) {
 
 Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
     : options_(std::move(options)),
+      device_(device_of(options_)),
       task_(std::move(task)),
-      gradients_(task_->parameters()),
+      gradients_(task_->parameters(), device_),
       reducer_(task_->parameters(), gradients_, reduces_gradients()),
-      optimizer_(task_->parameters()),
-      async_evaluation_([settings = options_.settings,
-                         ranks = options_.communicator.world_size()] { return make_task(settings, ranks); },
+      optimizer_(task_->parameters(), device_),
+      async_evaluation_([settings = options_.settings, ranks = options_.communicator.world_size(),
+                         &device = device_] { return make_task(settings, ranks, device); },
                         &options_.progress),
       timer_(options_.progress),
       step_throw_(fault("step_throw", rank())),
@@ -60,7 +61,7 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       reduce_late_(fault("reduce_late", rank())),
       odd_reduce_(fault("odd_reduce", rank())) {
   for (const Parameter& parameter : task_->parameters())
-    state_.add(state_entry("model/" + parameter.name, parameter.tensor));
+    state_.add(state_entry("model/" + parameter.name, parameter.tensor, device_));
   optimizer_.list_state(state_);
   configure();
 }
@@ -70,9 +71,10 @@ void Trainer::Loop::configure() {
   const int threads = threads_of(options_.settings, options_.local_ranks);
   // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
   at::set_num_threads(threads);
+  choose_attention(now_.attention);
   const bool overlap = now_.overlap == Overlap::on ||
                        (now_.overlap == Overlap::automatic && options_.communicator.world_size() > 1 &&
-                        has_spare_cores(options_.local_ranks, threads));
+                        (!device_.is_host() || has_spare_cores(options_.local_ranks, threads)));
   reducer_.configure(now_.bucket_mb, overlap);
   options_.communicator.set_chunk_elements(now_.chunk_elements);
   // A million elements are good for MPI; over NCCL each piece is a launch on the device.
@@ -83,7 +85,9 @@ void Trainer::Loop::configure() {
 
 Result<Ending> Trainer::Loop::run(StepGate& gate) {
   gate_ = &gate;
+  device_.enter_thread();
   configure();
+  tell_computing();
   timer_.enter(Phase::boundary);
   while (gate.enter(step_) == StepGate::Verdict::train) {
     auto trained = options_.before_step ? options_.before_step(step_) : Result<void>();
@@ -112,6 +116,7 @@ void Trainer::Loop::after_step() {
   evaluate_if_due();
   if (is_due(now_.ckpt_every, step_)) save_and_record();
   if (is_due(now_.check_every, step_)) gate_->report_state_hash(step_, state_.hash());
+  if (is_due(now_.empty_cache_every, step_)) device_.empty_cache();
 }
 
 Ending Trainer::Loop::end() {
@@ -146,9 +151,20 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
   options_.settings = now;
   saved_at_ = -1;  // what was saved at this step holds other settings
   configure();
+  tell_computing();
   const double after = learning_rate(now_.schedule, step);
   if (before == after) return {};
   return {{"optim.lr", before, after}};
+}
+
+/// At the start, and where an order changes it: the kernel is LibTorch's choice, by shapes and precision.
+void Trainer::Loop::tell_computing() {
+  const std::string attention = task_->attention(now_.precision);
+  std::string text = fmt::format("computes in {} on {}", now_.precision == Precision::bf16 ? "bf16" : "fp32",
+                                 device_.description());
+  if (!attention.empty()) text += "; attention: " + attention;
+  if (rank() == 0 && text != computing_) log(text);
+  computing_ = text;
 }
 
 void Trainer::Loop::log_step() {
@@ -161,10 +177,16 @@ void Trainer::Loop::log_step() {
     metrics.steps = steps_since_line_;
     metrics.tokens = tokens_since_line_;
     metrics.nonfinite = nonfinite_;
+    metrics.memory = device_.memory();
     write(train_line(step_, metrics, timer_));
   }
   timer_.reset();
+  device_.forget_peak();
   steps_since_line_ = tokens_since_line_ = 0;
+}
+
+EvalPlan Trainer::Loop::evaluation_plan(std::int64_t batches) const {
+  return {batches, now_.eval_batch_size, now_.eval_mode, now_.precision};
 }
 
 EvalPorts Trainer::Loop::evaluation_ports() const {
@@ -179,8 +201,8 @@ Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
   timer_.enter(Phase::evaluation);
   if (now_.eval_mode == EvalMode::one && options_.communicator.world_size() > 1)
     log(rank() == 0 ? "rank 0 evaluates, the others wait" : "waiting for rank 0 to evaluate");
-  auto result = explained(evaluate(*task_, options_.communicator,
-                                   {batches, now_.eval_batch_size, now_.eval_mode}, evaluation_ports()));
+  auto result =
+      explained(evaluate(*task_, options_.communicator, evaluation_plan(batches), evaluation_ports()));
   timer_.enter(Phase::boundary);
   if (batches == now_.eval_batches) note_best(step_, result);
   return result;
@@ -243,7 +265,7 @@ void Trainer::Loop::start_evaluation() {
   if (!async_evaluation_.under_way()) {
     evaluation_left_out_ = false;
     async_evaluation_.start(step_, task_->parameters(), options_.communicator,
-                            {now_.eval_batches, now_.eval_batch_size, now_.eval_mode});
+                            evaluation_plan(now_.eval_batches));
     return;
   }
   if (std::exchange(evaluation_left_out_, true)) return;
@@ -408,9 +430,16 @@ Result<void> Trainer::Loop::level(int source) {
                      {"last_checkpoint", last_checkpoint_}};
   const auto theirs = from_rank(communicator, source, mine.dump());
   if (!theirs) return tl::unexpected(theirs.error());
+  std::vector<std::byte> room;
   for (const StateEntry& entry : state_.entries()) {
-    const Buffer buffer{entry.data, static_cast<std::int64_t>(entry.bytes), DataType::uint8};
+    void* data = entry.data;
+    if (entry.memory != nullptr) {
+      entry.on_host(room);
+      data = room.data();
+    }
+    const Buffer buffer{data, static_cast<std::int64_t>(entry.bytes), DataType::uint8};
     if (auto sent = communicator.broadcast(buffer, source, "levelling")->wait(); !sent) return sent;
+    if (entry.memory != nullptr && rank() != source) entry.take(data);
   }
   if (rank() == source) return {};
   const Json said = Json::parse(*theirs);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/control/fault.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/tasks/task.h"
 #include "runtime/train/adamw.h"
 #include "runtime/train/async_evaluation.h"
@@ -18,6 +19,10 @@
 #include "runtime/train/trainer.h"
 
 namespace footplate {
+
+inline ComputeDevice& device_of(const TrainerOptions& options) {
+  return options.device != nullptr ? *options.device : host_device();
+}
 
 /// The trainer behind its door: everything that sees LibTorch. Training thread.
 class Trainer::Loop {
@@ -54,14 +59,15 @@ class Trainer::Loop {
   Result<void> train_step();
   void accumulate_gradients();
   void forward_backward(Slice samples, bool last);
+  Loss loss_of(const at::Tensor& batch);
   void inject_nan();
-  bool is_finite();
-  Result<void> skip_update();
   void update_parameters();
+  Result<void> count_nonfinite();
   void inject_bit_flip();
 
   // What comes between steps (loop.cpp).
   void after_step();
+  void tell_computing();
   void log_step();
   void evaluate_if_due();
   void evaluate_and_record(std::int64_t batches);
@@ -69,6 +75,7 @@ class Trainer::Loop {
   void finish_evaluation();
   void give_up_evaluation(const char* why);
   void record(std::int64_t step, const Result<EvalResult>& result);
+  EvalPlan evaluation_plan(std::int64_t batches) const;
   EvalPorts evaluation_ports() const;
   Result<EvalResult> evaluate_held_out(std::int64_t batches);
   Result<EvalResult> explained(Result<EvalResult> result);
@@ -93,6 +100,7 @@ class Trainer::Loop {
   double current_learning_rate() const { return learning_rate(now_.schedule, step_); }
 
   TrainerOptions options_;
+  ComputeDevice& device_;
   StepSettings now_;  ///< options_.settings, looked up
   std::unique_ptr<Task> task_;
   GradientBuffer gradients_;
@@ -101,6 +109,7 @@ class Trainer::Loop {
   StateTable state_;
   AsyncEvaluation async_evaluation_;
   bool evaluation_left_out_ = false;  ///< while that one is under way, and said
+  std::string computing_;             ///< as it was told last
   PhaseTimer timer_;
   StepGate* gate_ = nullptr;  ///< while run() runs
   std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_, reduce_late_, odd_reduce_;
@@ -114,6 +123,7 @@ class Trainer::Loop {
   // Of the last step, for its metrics.
   StepSums sums_;
   double learning_rate_ = 0;
+  at::Tensor norm_;  ///< of the mean gradient, on the device; one double
   double grad_norm_ = 0;
   std::int64_t tokens_since_line_ = 0, steps_since_line_ = 0;
 

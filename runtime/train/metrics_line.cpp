@@ -14,6 +14,10 @@ constexpr std::pair<Phase, const char*> kParts[] = {
     {Phase::optimizer, "perf/optimizer_ms"},
 };
 
+double in_mebibytes(std::int64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
+}
+
 Json line_of(std::int64_t step) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   return {{"step", step}, {"time", now.count()}, {"branch", "main"}};
@@ -36,6 +40,11 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
   }
   line["perf/step_ms"] = seconds * per_step_ms;
   line["perf/tokens_per_s"] = number_to_json(static_cast<double>(metrics.tokens) / seconds);
+  if (metrics.memory) {
+    line["mem/allocated_mib"] = in_mebibytes(metrics.memory->allocated);
+    line["mem/peak_mib"] = in_mebibytes(metrics.memory->most_allocated);
+    line["mem/reserved_mib"] = in_mebibytes(metrics.memory->reserved);
+  }
   return line;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "protocol/json.h"
 #include "protocol/result.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/train/evaluation_result.h"
 #include "runtime/train/phase_timer.h"
 
@@ -16,9 +18,10 @@ struct TrainMetrics {
   double learning_rate = 0;
   double epoch = 0;
   double grad_norm = 0;
-  std::int64_t steps = 1;      ///< since the last line: what the times are averaged over
-  std::int64_t tokens = 0;     ///< of all ranks, since the last line
-  std::int64_t nonfinite = 0;  ///< steps so far that weren't finite
+  std::int64_t steps = 1;              ///< since the last line: what the times are averaged over
+  std::int64_t tokens = 0;             ///< of all ranks, since the last line
+  std::int64_t nonfinite = 0;          ///< steps so far that weren't finite
+  std::optional<DeviceMemory> memory;  ///< where a device has its own
 };
 
 /// The flat objects of metrics.jsonl. `step` is the number of completed steps.

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <cassert>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -17,6 +18,21 @@ namespace {
 }
 
 }  // namespace
+
+std::span<const std::byte> StateEntry::on_host(std::vector<std::byte>& room) const {
+  if (memory == nullptr) return {static_cast<const std::byte*>(data), bytes};
+  if (room.size() < bytes) room.resize(bytes);
+  memory->copy_out(room.data(), data, bytes);
+  return {room.data(), bytes};
+}
+
+void StateEntry::take(const void* from) const {
+  if (bytes == 0) return;
+  if (memory == nullptr)
+    std::memcpy(data, from, bytes);
+  else
+    memory->copy_in(data, from, bytes);
+}
 
 void StateTable::add(StateEntry entry) {
   assert(find(entry.name) == nullptr);
@@ -33,10 +49,12 @@ const StateEntry* StateTable::find(std::string_view name) const {
 std::uint64_t StateTable::hash() const {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(state.get());
+  std::vector<std::byte> room;
   for (const StateEntry& entry : entries_) {
     if (entry.placement != Placement::replicated) continue;
     XXH3_64bits_update(state.get(), entry.name.data(), entry.name.size());
-    XXH3_64bits_update(state.get(), entry.data, entry.bytes);
+    const auto bytes = entry.on_host(room);
+    XXH3_64bits_update(state.get(), bytes.data(), bytes.size());
   }
   return XXH3_64bits_digest(state.get());
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,14 +18,29 @@ enum class Placement {
   local,       ///< each rank has its own
 };
 
+/// Memory that the host can't reach by itself: a device's. Training thread. Both wait for what was enqueued
+/// before them, and throw where the device fails.
+class StateMemory {
+ public:
+  virtual ~StateMemory() = default;
+  virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void copy_in(void* to, const void* from, std::size_t bytes) = 0;
+};
+
 /// One persistent tensor: contiguous memory that somebody else owns and that stays where it is.
 struct StateEntry {
   std::string name;  ///< "model/blocks.0.qkv.weight", "optim/exp_avg/…", "optim/step"
   DataType type = DataType::float32;
   std::vector<std::int64_t> shape;  ///< empty: one element
   Placement placement = Placement::replicated;
-  void* data = nullptr;
+  void* data = nullptr;  ///< in `memory`; reach it by the functions below
   std::size_t bytes = 0;
+  StateMemory* memory = nullptr;  ///< null: the host's
+
+  /// What it holds: the memory itself where that is the host's, else a copy in `room`, made larger as needed.
+  std::span<const std::byte> on_host(std::vector<std::byte>& room) const;
+  /// Takes all of its `bytes` from the host's memory.
+  void take(const void* from) const;
 };
 
 /// Every persistent tensor of a rank, in an order that is the same on all ranks. Checkpoints, hashes

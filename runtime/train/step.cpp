@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <stdexcept>
 #include <thread>
@@ -37,18 +38,24 @@ Result<void> Trainer::Loop::train_step() {
     accumulate_gradients();
   } catch (const std::exception& error) {
     // This rank still takes part in the reduction: its status tells the others, none of them hangs.
-    reason = error.what();
+    reason = device_.explain(error);
     if (reason.empty()) reason = "unknown error";
-    gradients_.sums().failed_ranks = 1;
+    gradients_.mine().failed_ranks = 1;
   }
 
   if (const auto& late = reduce_late_; late && late->matches("step", step_))
     std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
   timer_.enter(Phase::reduce);
-  if (async_evaluation_.ready()) gradients_.sums().evaluations_ready = 1;
+  if (async_evaluation_.ready()) gradients_.mine().evaluations_ready = 1;
+  gradients_.publish();
   if (odd_reduce_ && odd_reduce_->matches("step", step_)) reducer_.reduce_once_more();
   if (auto reduced = reducer_.finish(); !reduced) return reduced;
-  sums_ = gradients_.sums();
+
+  timer_.enter(Phase::optimizer);
+  learning_rate_ = current_learning_rate();
+  update_parameters();
+  sums_ = gradients_.fetch();
+  grad_norm_ = norm_.item<double>();
   if (sums_.failed_ranks > 0) {
     const auto reasons = gather_reasons(options_.communicator, reason);
     failed_together_ = reasons.has_value();
@@ -56,14 +63,10 @@ Result<void> Trainer::Loop::train_step() {
                                                step_, reasons ? *reasons : reasons.error().message, step_));
   }
 
-  timer_.enter(Phase::optimizer);
-  learning_rate_ = current_learning_rate();
-  if (is_finite()) {
+  if (std::isfinite(grad_norm_) && std::isfinite(sums_.loss))
     nonfinite_in_row_ = 0;
-    update_parameters();
-  } else if (auto skipped = skip_update(); !skipped) {
-    return skipped;
-  }
+  else if (auto counted = count_nonfinite(); !counted)
+    return counted;
   inject_bit_flip();
   samples_drawn_ += now_.batch_size;
   tokens_since_line_ += static_cast<std::int64_t>(sums_.tokens);
@@ -92,24 +95,41 @@ void Trainer::Loop::forward_backward(Slice samples, bool last) {
   timer_.enter(Phase::data);
   const at::Tensor batch = task_->load(samples);
   timer_.enter(Phase::forward);
-  const Loss loss = task_->loss(batch);
+  const Loss loss = loss_of(batch);
   gradients_.loss().add_(loss.sum.detach());
-  gradients_.sums().tokens += static_cast<float>(loss.tokens);
+  gradients_.mine().tokens += static_cast<float>(loss.tokens);
   timer_.enter(Phase::backward);
   if (last) reducer_.expect_last_backward();
   loss.sum.backward();
 }
 
-/// The sums are the same on all ranks, so the answer is. The norm is one pass over the gradients: 4 bytes
-/// read for each parameter, where the optimizer's pass moves about 30. Also without clipping: anything that
-/// isn't finite shows in it.
-bool Trainer::Loop::is_finite() {
-  grad_norm_ = at::linalg_vector_norm(gradients_.gradients()).item<double>() / sums_.tokens;
-  return std::isfinite(grad_norm_) && std::isfinite(sums_.loss);
+Loss Trainer::Loop::loss_of(const at::Tensor& batch) {
+  const MixedPrecision precision(now_.precision, device_.where());
+  return task_->loss(batch);
 }
 
-/// The step counts, its data are used up; parameters and optimizer state stay as they are.
-Result<void> Trainer::Loop::skip_update() {
+/// Enqueued before the host knows what the step has come to: where a rank failed, or anything isn't finite,
+/// nothing is written. The sums are the same on all ranks, so what comes of it is. The mean over all tokens
+/// and the clipping are one divisor, applied by the optimizer's own pass. The norm is one pass over the
+/// gradients: 4 bytes read for each parameter, where the optimizer's pass moves about 30. Also without
+/// clipping: anything that isn't finite shows in it.
+void Trainer::Loop::update_parameters() {
+  const at::NoGradGuard no_grad;
+  const at::Tensor sums = gradients_.sums().to(at::kDouble);
+  const auto sum = [&](std::size_t offset) {
+    return sums.select(0, static_cast<std::int64_t>(offset / sizeof(float)));
+  };
+  at::Tensor divisor = sum(offsetof(StepSums, tokens));
+  norm_ = at::linalg_vector_norm(gradients_.gradients()).to(at::kDouble).div(divisor);
+  const at::Tensor is_sound = norm_.isfinite()
+                                  .logical_and(sum(offsetof(StepSums, loss)).isfinite())
+                                  .logical_and(sum(offsetof(StepSums, failed_ranks)).eq(0));
+  if (now_.clip_norm > 0) divisor = divisor.mul(norm_.add(kClipEpsilon).div(now_.clip_norm).clamp_min(1));
+  optimizer_.step(now_, learning_rate_, divisor.to(at::kFloat), is_sound.logical_not().to(at::kFloat));
+}
+
+/// The step counts, its data are used up; parameters and optimizer state are as they were.
+Result<void> Trainer::Loop::count_nonfinite() {
   ++nonfinite_;
   ++nonfinite_in_row_;
   const bool pause = now_.nonfinite == Nonfinite::pause;
@@ -137,24 +157,23 @@ Result<void> Trainer::Loop::skip_update() {
   return {};
 }
 
-/// The mean over all tokens and the clipping are one divisor, applied by the optimizer's own pass.
-void Trainer::Loop::update_parameters() {
-  double divisor = sums_.tokens;
-  if (now_.clip_norm > 0) divisor *= std::max(1.0, (grad_norm_ + kClipEpsilon) / now_.clip_norm);
-  optimizer_.step(now_, learning_rate_, static_cast<float>(divisor));
-}
-
 /// Into the gradient of the first parameter: its bucket is the last one, which waits for the end of backward.
 void Trainer::Loop::inject_nan() {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  if (strikes(nan_grad_, step_)) *task_->parameters().front().tensor.grad().mutable_data_ptr<float>() = kNan;
-  if (strikes(nan_loss_, step_)) gradients_.sums().loss = kNan;
+  if (strikes(nan_grad_, step_))
+    task_->parameters().front().tensor.grad().view({-1}).narrow(0, 0, 1).fill_(kNan);
+  if (strikes(nan_loss_, step_)) gradients_.loss().fill_(kNan);
 }
 
 /// A high bit of a float's fraction: a low one is soon lost in rounding.
 void Trainer::Loop::inject_bit_flip() {
-  if (flip_bit_ && flip_bit_->matches("step", step_))
-    static_cast<unsigned char*>(state_.entries().front().data)[2] ^= 0x40;
+  if (!flip_bit_ || !flip_bit_->matches("step", step_)) return;
+  const StateEntry& entry = state_.entries().front();
+  std::vector<std::byte> room;
+  const auto bytes = entry.on_host(room);
+  std::vector<std::byte> flipped(bytes.begin(), bytes.end());
+  flipped[2] ^= std::byte{0x40};
+  entry.take(flipped.data());
 }
 
 }  // namespace footplate

@@ -26,6 +26,14 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.check_every = settings.integer("guard.check_every");
   read.log_every = settings.integer("log.every");
   read.eval_batches = settings.integer("eval.batches");
+  const std::string& attention = settings.string("train.attention");
+  read.precision = settings.string("train.precision") == "bf16" ? Precision::bf16 : Precision::fp32;
+  read.attention = attention == "flash"       ? AttentionKernel::flash
+                   : attention == "efficient" ? AttentionKernel::efficient
+                   : attention == "cudnn"     ? AttentionKernel::cudnn
+                   : attention == "math"      ? AttentionKernel::math
+                                              : AttentionKernel::automatic;
+  read.empty_cache_every = settings.integer("train.empty_cache_every");
   read.eval_at_end = settings.boolean("eval.at_end");
   read.eval_async = settings.boolean("eval.async");
   read.eval_batch_size = settings.integer("eval.batch_size");

@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "protocol/settings.h"
+#include "runtime/device/attention.h"
+#include "runtime/device/mixed_precision.h"
 #include "runtime/train/schedule.h"
 
 namespace footplate {
@@ -36,6 +38,9 @@ struct StepSettings {
   EvalMode eval_mode = EvalMode::all;
   std::chrono::milliseconds eval_meet_timeout{0};  ///< by eval_mode
   Nonfinite nonfinite = Nonfinite::skip;
+  Precision precision = Precision::fp32;
+  AttentionKernel attention = AttentionKernel::automatic;
+  std::int64_t empty_cache_every = 0;
   bool eval_at_end = true;
   bool eval_async = false;
 

@@ -31,7 +31,7 @@ Result<T> without_exceptions(int rank, const std::function<Result<T>()>& body) {
   try {
     return body();
   } catch (const std::exception& error) {
-    return fail(ErrorKind::failed, fmt::format("rank {}: {}", rank, error.what()));
+    return fail(ErrorKind::failed, fmt::format("rank {}: {}", rank, explain(error)));
   }
 }
 
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
   const Communicator& communicator = options.communicator;
   return without_exceptions<std::unique_ptr<Trainer>>(
       communicator.rank(), [&]() -> Result<std::unique_ptr<Trainer>> {
-        auto task = make_task(options.settings, communicator.world_size());
+        auto task = make_task(options.settings, communicator.world_size(), device_of(options));
         if (!task) return tl::unexpected(task.error());
         auto loop = std::make_unique<Loop>(std::move(options), std::move(*task));
         return std::unique_ptr<Trainer>(new Trainer(std::move(loop)));

@@ -14,6 +14,8 @@
 
 namespace footplate {
 
+class ComputeDevice;
+
 /// What a trainer is made from. Everything referred to outlives it.
 struct TrainerOptions {
   Settings settings;
@@ -23,6 +25,7 @@ struct TrainerOptions {
   Saver* saver = nullptr;                            ///< none: saving is an error that says so
   Sink* sink = nullptr;                              ///< used on rank 0
   std::function<void(const std::string& text)> log;  ///< a line for people; any rank; may be empty
+  ComputeDevice* device = nullptr;                   ///< where it trains; null: the processors
   Communicator* gradients = nullptr;                 ///< reduces the gradients; null: `communicator` does
   /// Training thread, at the top of each step once its orders are in force; collective where it has to be.
   /// An error is as one of the step. May be empty.

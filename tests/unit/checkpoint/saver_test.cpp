@@ -16,8 +16,8 @@ struct Model {
   std::vector<std::int64_t> step{9};
   StateTable state;
 
-  explicit Model(Placement placement = Placement::replicated) {
-    state.add({"model/w", DataType::float32, {2, 3}, placement, weights.data(), 24});
+  explicit Model(Placement placement = Placement::replicated, StateMemory* memory = nullptr) {
+    state.add({"model/w", DataType::float32, {2, 3}, placement, weights.data(), 24, memory});
     state.add({"optim/m", DataType::float64, {1}, Placement::replicated, moments.data(), 8});
     state.add({"optim/step", DataType::int64, {}, Placement::replicated, step.data(), 8});
   }
@@ -44,6 +44,30 @@ class SaverTest : public testing::Test {
   std::uint64_t order_ = 3;
   Settings settings_ = Settings::defaults(runtime_schema());
 };
+
+/// A device's memory, of which the host has a copy that is twice as large in number.
+struct Doubled : StateMemory {
+  static void scale(void* to, const void* from, std::size_t bytes, float factor) {
+    for (std::size_t i = 0; i < bytes / sizeof(float); ++i)
+      static_cast<float*>(to)[i] = factor * static_cast<const float*>(from)[i];
+  }
+  void copy_out(void* to, const void* from, std::size_t bytes) override { scale(to, from, bytes, 2); }
+  void copy_in(void* to, const void* from, std::size_t bytes) override { scale(to, from, bytes, 0.5); }
+};
+
+TEST_F(SaverTest, WhatADeviceHasIsSavedAndLoadedByItsCopies) {
+  Doubled memory;
+  const Model model(Placement::replicated, &memory);
+  const auto saved = saver(0).save(snapshot(model, 500));
+  ASSERT_TRUE(saved) << saved.error().message;
+  Model other;
+  ASSERT_TRUE(saver(0).load(saved->path, other.state));
+  EXPECT_EQ(other.weights, (std::vector<float>{2, 4, 6, 8, 10, 12}));
+  Model back(Placement::replicated, &memory);
+  std::fill(back.weights.begin(), back.weights.end(), 0.0F);
+  ASSERT_TRUE(saver(0).load(saved->path, back.state));
+  EXPECT_EQ(back.weights, model.weights);
+}
 
 TEST_F(SaverTest, EveryRankLoadsWhatRank0Saved) {
   CheckpointSaver rank0 = saver(0);

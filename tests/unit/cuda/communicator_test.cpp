@@ -55,6 +55,27 @@ struct Host final : Communicator {
   bool deaf = false;
 };
 
+/// Notes which marks were made and followed.
+struct NotingStream final : NcclStream {
+  nccl_abi::Stream handle() override { return inner.handle(); }
+  Mark mark() override {
+    const auto made = std::make_shared<int>(++marks);
+    return made;
+  }
+  Result<void> follow(const Mark& mark) override {
+    if (breaks) return fail(ErrorKind::failed, "the device has failed");
+    followed.push_back(*static_cast<const int*>(mark.get()));
+    return {};
+  }
+  Result<bool> drain(std::chrono::microseconds at_most) override { return inner.drain(at_most); }
+  std::span<float> scratch() override { return inner.scratch(); }
+
+  HostStream inner;
+  std::atomic<int> marks{0};
+  std::vector<int> followed;  ///< communication thread's, or between operations
+  std::atomic<bool> breaks{false};
+};
+
 /// What one rank has. Its NCCL operations have a queue of their own here.
 struct TestRank {
   TestRank(SimWorld& world, const NcclLibrary& library, int rank, std::chrono::milliseconds connect)
@@ -77,7 +98,7 @@ struct TestRank {
   Progress progress;
   Ledger host_ledger, ledger;
   Host host;
-  HostStream stream;
+  NotingStream stream;
   LaunchQueue queue;
   std::atomic<int> asked_for_others{0};
   NcclCommunicator communicator;
@@ -274,6 +295,23 @@ TEST_F(CommunicatorTest, AnInitThatNeverReturnsIsBounded) {
                 HasSubstr("rank 1: NCCL: making communicators hasn't returned within 0.3 s"));
   });
   for (auto& rank : ranks_) static_cast<void>(rank.release());  // a call hangs in it
+}
+
+TEST_F(CommunicatorTest, EachReductionFollowsWhatWasComputedWhenItWasLaunched) {
+  make();
+  connect();
+  expect_sums();
+  expect_sums();
+  for (const auto& rank : ranks_) {
+    EXPECT_EQ(rank->stream.marks, 2);
+    EXPECT_THAT(rank->stream.followed, testing::ElementsAre(1, 2));
+  }
+  on_all([](TestRank& rank, int) {
+    rank.stream.breaks = true;
+    std::vector<float> numbers(10, 1.0F);
+    EXPECT_THAT(said(rank.sum(numbers)), HasSubstr("the device has failed"));
+    EXPECT_THAT(numbers, testing::Each(1.0F));
+  });
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(AsyncEvaluation, OneThatFailsIsRecordedAndTrainingGoesOn) {
     ASSERT_EQ(left.evaluations.size(), 1U) << faults;
   }
   const auto all = train_with({"eval.async=true", "eval.every=10"}, "eval_throw").evaluations.at(10);
-  EXPECT_THAT(all.at("eval/reason").get<std::string>(), HasSubstr("rank 1: injected"));
+  EXPECT_THAT(all.at("eval/reason").get<std::string>(), HasSubstr("ranks 0, 1: injected"));
   const auto one = train_with({"eval.async=true", "eval.every=10"}, "eval_throw:rank=1").evaluations.at(10);
   EXPECT_EQ(one.at("eval/partial"), 1);
   const auto again =

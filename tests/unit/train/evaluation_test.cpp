@@ -170,7 +170,9 @@ TEST(Evaluation, WhatThrowsOnAllRanksHasFailed) {
     for (const auto& result : outcome.results) {
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().kind, ErrorKind::failed);
-      EXPECT_THAT(result.error().message, AllOf(HasSubstr("failed 4 times"), HasSubstr("rank 0: injected")));
+      EXPECT_THAT(result.error().message,
+                  AllOf(HasSubstr("failed 4 times"),
+                        HasSubstr(mode == EvalMode::all ? "ranks 0, 1, 2: injected" : "rank 0: injected")));
     }
   }
 }

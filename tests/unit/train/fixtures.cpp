@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -57,16 +56,18 @@ Result<Saved> MemorySaver::save(const Snapshot& snapshot) {
   const std::string path = "step-" + std::to_string(snapshot.step) + snapshot.tag;
   Copy& copy = checkpoints[path];
   copy.progress = snapshot.progress;
-  for (const StateEntry& entry : snapshot.state.entries())
-    copy.tensors[entry.name].assign(static_cast<const char*>(entry.data), entry.bytes);
+  for (const StateEntry& entry : snapshot.state.entries()) {
+    std::vector<std::byte> room;
+    const auto bytes = entry.on_host(room);
+    copy.tensors[entry.name].assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
   return Saved{path, 1};
 }
 
 Result<Json> MemorySaver::load(const std::string& checkpoint, const StateTable& into) {
   const auto found = checkpoints.find(checkpoint);
   if (found == checkpoints.end()) return fail(ErrorKind::usage, "no such checkpoint");
-  for (const StateEntry& entry : into.entries())
-    std::memcpy(entry.data, found->second.tensors.at(entry.name).data(), entry.bytes);
+  for (const StateEntry& entry : into.entries()) entry.take(found->second.tensors.at(entry.name).data());
   return found->second.progress;
 }
 
@@ -94,15 +95,17 @@ Settings small_settings(const std::vector<std::string>& assignments) {
 
 std::vector<std::uint64_t> train(int world_size, const Settings& settings,
                                  const std::function<void(Rank&)>& before,
-                                 const std::function<void(Rank&)>& after) {
+                                 const std::function<void(Rank&)>& after, ComputeDevice* device) {
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(world_size));
   run_ranks(world_size, [&](int rank, Communicator& communicator, Progress& progress) {
     MemorySink sink;
     MemorySaver saver;
-    auto trainer = Trainer::create({settings, communicator, progress, world_size, &saver, &sink, {}});
+    std::vector<std::string> told;
+    auto trainer = Trainer::create({settings, communicator, progress, world_size, &saver, &sink,
+                                    [&](const std::string& text) { told.push_back(text); }, device});
     ASSERT_TRUE(trainer) << trainer.error().message;
     FreeGate gate(settings, **trainer);
-    Rank me{communicator, progress, **trainer, gate, sink, saver};
+    Rank me{communicator, progress, **trainer, gate, sink, saver, told};
     if (before) before(me);
     const auto ending = (*trainer)->run(gate);
     ASSERT_TRUE(ending) << ending.error().message;

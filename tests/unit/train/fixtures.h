@@ -89,13 +89,15 @@ struct Rank {
   FreeGate& gate;
   MemorySink& sink;
   MemorySaver& saver;
+  std::vector<std::string>& told;  ///< lines for people
 };
 
 /// Trains on `world_size` simulated ranks and returns each one's final state hash. `before` runs on each
 /// rank's thread between construction and run(), `after` when run() has succeeded.
 std::vector<std::uint64_t> train(int world_size, const Settings& settings,
                                  const std::function<void(Rank&)>& before = {},
-                                 const std::function<void(Rank&)>& after = {});
+                                 const std::function<void(Rank&)>& after = {},
+                                 ComputeDevice* device = nullptr);
 
 /// The same for runs that are meant to fail: every rank's error message.
 std::vector<std::string> train_to_failure(int world_size, const Settings& settings);

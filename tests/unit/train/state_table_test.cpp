@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 namespace footplate {
@@ -28,6 +29,32 @@ TEST(StateTable, EqualContentsHashEqualAndOneBitMakesADifference) {
 TEST(StateTable, WhatEachRankHasOfItsOwnIsLeftOutOfTheHash) {
   std::vector<float> here{1}, there{2};
   EXPECT_EQ(table_of(here, Placement::local).hash(), table_of(there, Placement::local).hash());
+}
+
+/// Memory that only its own copies reach: what it is given is kept upside down.
+struct Inverted : StateMemory {
+  static void invert(void* to, const void* from, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i)
+      static_cast<unsigned char*>(to)[i] =
+          static_cast<unsigned char>(~static_cast<const unsigned char*>(from)[i]);
+  }
+  void copy_out(void* to, const void* from, std::size_t bytes) override { invert(to, from, bytes); }
+  void copy_in(void* to, const void* from, std::size_t bytes) override { invert(to, from, bytes); }
+};
+
+TEST(StateTable, ReachesADevicesMemoryByItsCopiesAlone) {
+  std::vector<float> here{1, 2, 3}, there(3), back(3);
+  Inverted memory;
+  const StateEntry entry{"model/w", DataType::float32, {3}, Placement::replicated, there.data(), 12, &memory};
+  entry.take(here.data());
+  EXPECT_NE(there, here);
+  StateTable table;
+  table.add(entry);
+  EXPECT_EQ(table.hash(), table_of(here).hash());
+  std::vector<std::byte> room;
+  const auto bytes = table.entries().front().on_host(room);
+  std::memcpy(back.data(), bytes.data(), bytes.size());
+  EXPECT_EQ(back, here);
 }
 
 TEST(StateTable, FindsByName) {

@@ -1,0 +1,172 @@
+// libfootplate_cuda.so: a GPU behind CudaDevice. Nothing else of footplate includes CUDA's headers.
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/library/stream.h"
+
+namespace footplate {
+namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
+/// Copies to and from memory that isn't pinned go through two pieces of this size, so that one is copied by
+/// the device while the host copies the other.
+constexpr std::size_t kPiece = 16 << 20;
+
+std::string gibibytes(std::int64_t bytes) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f GiB", static_cast<double>(bytes) / kGibibyte);
+  return text.data();
+}
+
+class Device final : public CudaDevice {
+ public:
+  Device(c10::DeviceIndex index, const cudaDeviceProp& properties)
+      : index_(index),
+        name_(properties.name),
+        total_(static_cast<std::int64_t>(properties.totalGlobalMem)),
+        stream_(index) {
+    for (at::Tensor& piece : pieces_)
+      piece = at::empty({kPiece}, at::TensorOptions(at::kByte).pinned_memory(true));
+  }
+
+  at::Device where() const override { return {at::kCUDA, index_}; }
+  std::string description() const override {
+    return where().str() + " (" + name_ + ", " + gibibytes(total_) + ")";
+  }
+  NcclStream& nccl_stream() override { return stream_; }
+
+  void enter_thread() const override { static_cast<void>(cudaSetDevice(index_)); }
+
+  at::Tensor bring(const at::Tensor& host) const override {
+    return host.pin_memory().to(where(), /*non_blocking=*/true);
+  }
+  at::Tensor host_floats(std::int64_t elements) const override {
+    return at::zeros({elements}, at::TensorOptions(at::kFloat).pinned_memory(true));
+  }
+
+  void copy_out(void* to, const void* from, std::size_t bytes) override {
+    const auto stream = c10::cuda::getCurrentCUDAStream(index_);
+    const auto fetch = [&](std::size_t piece) {
+      const std::size_t first = piece * kPiece;
+      if (first < bytes)
+        C10_CUDA_CHECK(cudaMemcpyAsync(staging(piece), static_cast<const std::byte*>(from) + first,
+                                       std::min(kPiece, bytes - first), cudaMemcpyDeviceToHost, stream));
+    };
+    fetch(0);
+    for (std::size_t piece = 0; piece * kPiece < bytes; ++piece) {
+      stream.synchronize();
+      fetch(piece + 1);
+      const std::size_t first = piece * kPiece;
+      std::memcpy(static_cast<std::byte*>(to) + first, staging(piece), std::min(kPiece, bytes - first));
+    }
+  }
+
+  void copy_in(void* to, const void* from, std::size_t bytes) override {
+    const auto stream = c10::cuda::getCurrentCUDAStream(index_);
+    for (std::size_t piece = 0; piece * kPiece < bytes; ++piece) {
+      const std::size_t first = piece * kPiece, size = std::min(kPiece, bytes - first);
+      if (piece > 1) stream.synchronize();  // what was in this piece has left
+      std::memcpy(staging(piece), static_cast<const std::byte*>(from) + first, size);
+      C10_CUDA_CHECK(cudaMemcpyAsync(static_cast<std::byte*>(to) + first, staging(piece), size,
+                                     cudaMemcpyHostToDevice, stream));
+    }
+    stream.synchronize();
+  }
+
+  std::optional<DeviceMemory> memory() const override {
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index_);
+    constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return DeviceMemory{stats.allocated_bytes[kAll].current, stats.allocated_bytes[kAll].peak,
+                        stats.reserved_bytes[kAll].current, total_};
+  }
+  void forget_peak() override { c10::cuda::CUDACachingAllocator::resetPeakStats(index_); }
+  void empty_cache() override { c10::cuda::CUDACachingAllocator::emptyCache(); }
+
+  std::string explain(const std::exception& error) const override {
+    if (dynamic_cast<const c10::OutOfMemoryError*>(&error) == nullptr) return footplate::explain(error);
+    const DeviceMemory now = *memory();
+    return "out of memory on " + description() + ": tensors have " + gibibytes(now.allocated) + ", at most " +
+           gibibytes(now.most_allocated) + ", the allocator keeps " +
+           gibibytes(now.reserved - now.allocated) +
+           " more; a smaller train.micro_batch or eval.batch_size, or train.precision = \"bf16\", needs less";
+  }
+
+ private:
+  void* staging(std::size_t piece) { return pieces_[piece % pieces_.size()].data_ptr(); }
+
+  const c10::DeviceIndex index_;
+  const std::string name_;
+  const std::int64_t total_;
+  CudaNcclStream stream_;
+  std::array<at::Tensor, 2> pieces_;  ///< pinned
+};
+
+/// The one with the most free memory. What was made on the others is given back.
+int freest(int devices) {
+  int best = 0;
+  std::size_t most = 0;
+  for (int device = 0; device < devices; ++device) {
+    std::size_t free = 0, total = 0;
+    if (cudaSetDevice(device) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess) continue;
+    static_cast<void>(cudaDeviceReset());
+    if (free > most) {
+      most = free;
+      best = device;
+    }
+  }
+  return best;
+}
+
+void be_deterministic() {
+  // Else cuBLAS refuses. Before it is used first.
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicCuDNN(true);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+}
+
+Result<std::unique_ptr<CudaDevice>> open(const CudaOptions& options) {
+  int devices = 0;
+  if (const cudaError_t status = cudaGetDeviceCount(&devices); status != cudaSuccess || devices == 0)
+    return fail(ErrorKind::usage,
+                std::string("no device can be used: ") +
+                    (status != cudaSuccess ? cudaGetErrorString(status) : "none is visible") +
+                    "; footplate doctor tells what is wrong; run.device = \"cpu\" trains without");
+  if (options.index >= devices)
+    return fail(ErrorKind::usage, "there is no device " + std::to_string(options.index) +
+                                      " for this rank: " + std::to_string(devices) +
+                                      " visible on this host (CUDA_VISIBLE_DEVICES), and a device takes one "
+                                      "rank; start at most as many "
+                                      "ranks on a host (-n, --hosts)");
+  const int index = options.index >= 0 ? options.index : freest(devices);
+  if (options.deterministic) be_deterministic();
+  C10_CUDA_CHECK(cudaSetDevice(index));
+  at::globalContext().lazyInitDevice(at::kCUDA);
+  cudaDeviceProp properties{};
+  C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
+  return std::make_unique<Device>(static_cast<c10::DeviceIndex>(index), properties);
+}
+
+}  // namespace
+}  // namespace footplate
+
+extern "C" __attribute__((visibility("default"))) void footplate_open_cuda_device(
+    const footplate::CudaOptions& options,
+    footplate::Result<std::unique_ptr<footplate::CudaDevice>>& device) {
+  try {
+    device = footplate::open(options);
+  } catch (const std::exception& error) {
+    device =
+        footplate::fail(footplate::ErrorKind::usage, std::string("no device can be used: ") + error.what());
+  }
+}

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace footplate {
+
+/// Which of LibTorch's kernels attention runs on.
+enum class AttentionKernel { automatic, flash, efficient, cudnn, math };
+
+/// From the next call of scaled_dot_product_attention on, in the whole process: that kernel, or the slow one,
+/// math, where it can't do what it is asked. `automatic`: the first that can, of flash, efficient, cudnn and
+/// math; an order of its own, since LibTorch's default changes from version to version.
+void choose_attention(AttentionKernel kernel);
+
+/// The one that tensors like this one, [batch, heads, length, width of a head], would run on with a causal
+/// mask: "flash", "efficient", "cudnn", "math".
+std::string attention_kernel(const at::Tensor& like);
+
+}  // namespace footplate

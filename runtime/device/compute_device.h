@@ -1,0 +1,61 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "runtime/train/state_table.h"
+
+namespace footplate {
+
+/// What an allocator has of a device's memory, in bytes.
+struct DeviceMemory {
+  std::int64_t allocated = 0;       ///< by tensors that live
+  std::int64_t most_allocated = 0;  ///< since the last forget_peak()
+  std::int64_t reserved = 0;        ///< with what is kept for the tensors to come
+  std::int64_t total = 0;           ///< the device's
+};
+
+/// What an exception says, without the call stack that LibTorch adds.
+std::string explain(const std::exception& error);
+
+/// Where a rank's tensors are and its steps are computed: the host's processors, or a device on which work is
+/// enqueued and done later. Training thread, except where marked.
+class ComputeDevice : public StateMemory {
+ public:
+  /// For LibTorch. Any thread.
+  virtual at::Device where() const = 0;
+  virtual bool is_host() const { return where().is_cpu(); }
+  /// "cuda:0 (NVIDIA H200, 139.8 GiB)", "the processors (cpu)".
+  virtual std::string description() const = 0;
+
+  /// A thread that is about to work on the device says so first. Any thread.
+  virtual void enter_thread() const {}
+
+  /// `host` as a tensor of this device. Doesn't wait for the copy; `host` may go. Any thread that entered.
+  virtual at::Tensor bring(const at::Tensor& host) const = 0;
+  /// Zeros that the host reads and writes, and copies to and from which needn't be waited for.
+  virtual at::Tensor host_floats(std::int64_t elements) const = 0;
+
+  /// What its allocator has; nothing where that isn't the device's own.
+  virtual std::optional<DeviceMemory> memory() const { return std::nullopt; }
+  virtual void forget_peak() {}
+  /// Gives back what the allocator keeps without using it. Waits for what is enqueued.
+  virtual void empty_cache() {}
+
+  /// An exception of LibTorch's in words for people: where memory was short, how much there is and what
+  /// helps. Any thread.
+  virtual std::string explain(const std::exception& error) const { return footplate::explain(error); }
+
+  /// For state_entry(): null where the host reaches the memory itself.
+  StateMemory* state_memory() { return is_host() ? nullptr : this; }
+};
+
+/// The processors; one for the whole process.
+ComputeDevice& host_device();
+
+}  // namespace footplate
