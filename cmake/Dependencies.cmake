@@ -37,7 +37,7 @@ if(FOOTPLATE_LIBTORCH)
   add_library(footplate_torch_cuda INTERFACE)
   target_include_directories(footplate_torch_cuda SYSTEM INTERFACE ${FOOTPLATE_SITE_PACKAGES}/nvidia/cu13/include)
   file(GLOB FOOTPLATE_CUDART "${FOOTPLATE_CUDA_LIB}/libcudart.so.*")
-  target_link_options(footplate_torch_cuda INTERFACE "LINKER:--allow-shlib-undefined" "LINKER:--no-as-needed")
+  target_link_options(footplate_torch_cuda INTERFACE "LINKER:--allow-shlib-undefined,--no-undefined,--no-as-needed")
   target_link_libraries(footplate_torch_cuda INTERFACE footplate_torch ${FOOTPLATE_TORCH}/lib/libtorch_cuda.so
                         ${FOOTPLATE_TORCH}/lib/libc10_cuda.so ${FOOTPLATE_CUDART})
 

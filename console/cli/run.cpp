@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "console/cli/scripts.h"
 #include "console/client/json_file.h"
 #include "console/client/run_index.h"
+#include "console/doctor/readings.h"
 #include "console/launch/command.h"
 #include "console/launch/detach.h"
 #include "console/launch/file_tail.h"
@@ -113,7 +115,13 @@ Result<RunDirectory> take_directory(const RunOptions& options) {
   return take_free_run_directory(fs::path(split_words(options.words).configs.front()).stem().string());
 }
 
-Result<RunPlan> plan_of(const RunOptions& options) {
+/// One for each device, else one.
+int ranks_by_default(const Settings& settings) {
+  if (settings.string("run.device") == "cpu") return 1;
+  return std::max(1, visible_devices(read_devices("/"), std::getenv("CUDA_VISIBLE_DEVICES")));
+}
+
+Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   RunPlan plan;
   auto id = new_run_id();
   if (!id) return tl::unexpected(id.error());
@@ -122,7 +130,7 @@ Result<RunPlan> plan_of(const RunOptions& options) {
   auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
   plan.schema = *std::move(schema);
-  plan.ranks = options.ranks.value_or(1);
+  plan.ranks = options.ranks.value_or(ranks_by_default(settings));
   plan.restarts = options.restarts;
   if (!options.resume.empty() && options.resume != "auto") {
     auto checkpoint = checkpoint_of(options.resume);
@@ -198,7 +206,7 @@ Result<int> run(const RunOptions& options) {
   if (!settings) return tl::unexpected(settings.error());
   const auto scripts = scripts_of(options, *settings);
   if (!scripts) return tl::unexpected(scripts.error());
-  auto plan = plan_of(options);
+  auto plan = plan_of(options, *settings);
   if (!plan) return tl::unexpected(plan.error());
   auto directory = take_directory(options);
   if (!directory) return tl::unexpected(directory.error());
@@ -236,7 +244,8 @@ Handler declare_run(CLI::App& command) {
                      "configs (configs/kjv.lua, or kjv), merged from left to right, and single settings");
   command
       .add_option("-n,--ranks", options->ranks,
-                  "number of ranks (1; with --resume auto, those of the last start)")
+                  "number of ranks (one for each visible device, else 1; with --resume auto, those of the "
+                  "last start)")
       ->check(CLI::Range(1, 4096));
   command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3");
   auto* batch = command.add_flag("--batch", options->batch,

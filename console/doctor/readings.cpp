@@ -156,6 +156,21 @@ DeviceReading read_devices(const fs::path& root) {
   return devices;
 }
 
+int visible_devices(const DeviceReading& devices, const char* selection) {
+  const int all = static_cast<int>(devices.models.size());
+  if (selection == nullptr || all == 0) return all;
+  int visible = 0;
+  std::istringstream entries{selection};
+  for (std::string entry; std::getline(entries, entry, ',') && visible < all; ++visible) {
+    int index = -1;
+    const auto read = std::from_chars(entry.data(), entry.data() + entry.size(), index);
+    const bool is_index = read.ec == std::errc() && read.ptr == entry.data() + entry.size();
+    const bool is_name = starts_with(entry, "GPU-") || starts_with(entry, "MIG-");
+    if (!is_name && !(is_index && index >= 0 && index < all)) break;
+  }
+  return visible;
+}
+
 std::optional<bool> parse_kill_user_processes(std::string_view text) {
   const auto is_yes = [](const std::string& value) {
     return value == "yes" || value == "true" || value == "1" || value == "on";

@@ -39,6 +39,9 @@ struct DeviceReading {
   std::string library;              ///< version of libcuda.so; empty: none is installed
 };
 DeviceReading read_devices(const std::filesystem::path& root);
+/// How many of them a process with this CUDA_VISIBLE_DEVICES sees (null: it isn't set). As with CUDA: what
+/// comes after an entry that isn't one doesn't count.
+int visible_devices(const DeviceReading& devices, const char* selection);
 std::string parse_driver_version(std::string_view text);  ///< /proc/driver/nvidia/version
 
 /// What becomes of a user's processes at the last logout.

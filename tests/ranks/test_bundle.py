@@ -70,6 +70,10 @@ def test_a_bundle_runs_elsewhere():
                 of_system = re.match(r"lib(c|m|dl|pthread|rt|util|resolv)\.so|ld-linux", name)
                 assert of_system or name in outside or pathlib.Path(path).resolve().is_relative_to(bundle), (program.name, name, path)
 
+        device = subprocess.run(["ldd", bundle / "lib" / "libfootplate_cuda.so"], capture_output=True, text=True, check=True).stdout
+        for name in ("libtorch_cuda.so", "libtorch_cpu.so", "libc10_cuda.so", "libcudart.so.13"):
+            assert re.search(rf"{name} => {bundle}/lib/(libtorch|cuda)/", device), (name, device)
+
         trains(bundle)
 
 

@@ -169,6 +169,25 @@ TEST_F(ReadingsTest, Devices) {
   EXPECT_EQ(devices.library, "535.183.01");
 }
 
+TEST_F(ReadingsTest, VisibleDevices) {
+  DeviceReading two;
+  two.models = {"NVIDIA H200", "NVIDIA H200"};
+  EXPECT_EQ(visible_devices({}, nullptr), 0);
+  EXPECT_EQ(visible_devices({}, "0,1"), 0);
+  EXPECT_EQ(visible_devices(two, nullptr), 2);
+  for (const auto& [selection, count] : {std::pair{"", 0},
+                                         {"-1", 0},
+                                         {"1", 1},
+                                         {"1,0", 2},
+                                         {"0,-1,1", 1},
+                                         {"0,7,1", 1},
+                                         {"GPU-1f2e,GPU-3d4c", 2},
+                                         {"0,1,0", 2},
+                                         {"none", 0},
+                                         {"0x1", 0}})
+    EXPECT_EQ(visible_devices(two, selection), count) << selection;
+}
+
 TEST_F(ReadingsTest, KillUserProcesses) {
   EXPECT_EQ(parse_kill_user_processes("[Login]\n#KillUserProcesses=no\n"), false);
   EXPECT_EQ(parse_kill_user_processes("[Login]\n#KillUserProcesses=yes\n"), true);

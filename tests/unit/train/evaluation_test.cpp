@@ -299,7 +299,7 @@ std::vector<Json> lines_with(const char* faults, std::vector<Json>* events = nul
 
 TEST(Evaluation, AFailedOneIsRecordedAndTrainingGoesOnUnchanged) {
   for (const auto& [fault, reason] :
-       {std::pair{"eval_throw", "rank 1: injected"}, {"eval_nan", "isn't finite"}}) {
+       {std::pair{"eval_throw", "ranks 0, 1: injected"}, {"eval_nan", "isn't finite"}}) {
     std::vector<Json> events;
     for (const Json& line : lines_with(fault, &events)) {
       EXPECT_EQ(line.at("eval/evaluation_failed"), 1);
