@@ -1,5 +1,5 @@
--- GPT-2's 124 million parameters on one GPU or several, bf16. Bytes are the tokens; the output is as wide as GPT-2's, so
--- that a step costs what one of GPT-2 costs.
+-- GPT-2's 124 million parameters on one GPU or several, bf16. Bytes are the tokens; the output is as wide
+-- as GPT-2's, so that a step costs what one of GPT-2 costs.
 data.corpus = "kjv"
 train.steps = 2000
 train.batch_size = 64 -- sequences, over all ranks
