@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(SimInRealTime, OrderStorm,
 #endif
 
 TEST(OrderStorms, WithAnySeed) {
-  const int seeds = std::getenv("FOOTPLATE_FULL") != nullptr ? 2000 : 200 / kShare;
+  const int seeds = (std::getenv("FOOTPLATE_FULL") != nullptr ? 2000 : 200) / kShare;
   for (int seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     expect_each_order_once({2 + seed % 3, 20, microseconds(seed * 7 % 400), 4},
