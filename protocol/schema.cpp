@@ -261,6 +261,15 @@ const ActionSpec* Schema::action(std::string_view name) const {
   return found == actions.end() ? nullptr : &*found;
 }
 
+std::string unknown_argument(const std::string& function, const std::string& name,
+                             const std::vector<std::string>& known) {
+  const std::string near = nearest(name, known);
+  return function + " has no argument '" + excerpt(name) + "'; " +
+         (!near.empty()   ? "did you mean " + near + "?"
+          : known.empty() ? "it takes none"
+                          : "it takes " + join(known, ", "));
+}
+
 bool Hint::matches(std::string_view other) const {
   const auto star = name.find('*');
   if (star == std::string::npos) return other == name;
@@ -386,15 +395,8 @@ Result<Json> Schema::check_arguments(std::string_view name, const Json& argument
     }
     const auto param = std::find_if(spec->params.begin(), spec->params.end(),
                                     [&key = key](const auto& p) { return p.name == key; });
-    if (param == spec->params.end()) {
-      const std::string near = nearest(key, names_of(spec->params));
-      return fail(
-          ErrorKind::usage,
-          spec->name + " has no argument '" + excerpt(key) + "'" +
-              (near.empty() ? spec->params.empty() ? "; it takes none"
-                                                   : "; it takes " + join(names_of(spec->params), ", ")
-                            : "; did you mean " + near + "?"));
-    }
+    if (param == spec->params.end())
+      return fail(ErrorKind::usage, unknown_argument(spec->name, key, names_of(spec->params)));
     auto checked_value = checked(spec->name + " " + key, *param, value);
     if (!checked_value) return tl::unexpected(checked_value.error());
     result[key] = footplate::to_json(*checked_value);

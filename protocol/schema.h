@@ -168,4 +168,8 @@ std::string allowed(const SettingSpec& spec);
 /// The candidate with the smallest edit distance, if it is near enough to be meant; empty otherwise.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
+/// "ckpt.save has no argument 'tg'; did you mean tag?", or what it takes.
+std::string unknown_argument(const std::string& function, const std::string& name,
+                             const std::vector<std::string>& known);
+
 }  // namespace footplate

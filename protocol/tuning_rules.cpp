@@ -75,8 +75,7 @@ class RuleReader {
       if (auto taken = take(words_[at_++]); !taken) return tl::unexpected(taken.error());
     if (!rule_.algorithm && !rule_.protocol && !rule_.no_ll128 && rule_.channels == 0)
       return wrong("says nothing to do: name an algorithm, a protocol or channels");
-    if (rule_.channels > 0 && rule_.algorithm != Algorithm::ring && rule_.algorithm != Algorithm::tree)
-      return wrong("channels need an algorithm, ring or tree: others have channels of their own");
+    if (rule_.channels > 0 && !rule_.is_of_rings_or_trees()) return wrong(TuningRule::kChannelsNeedThese);
     return rule_;
   }
 
@@ -119,7 +118,7 @@ class RuleReader {
   }
 
   Result<void> channels(std::size_t number) {
-    constexpr std::size_t kMost = 64;  // of NCCL
+    constexpr std::size_t kMost = TuningRule::kMostChannels;
     if (at_ < words_.size() && (words_[at_] == "channels" || words_[at_] == "channel")) {
       ++at_;
     } else {

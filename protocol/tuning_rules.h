@@ -24,6 +24,7 @@ std::string_view to_string(WireProtocol protocol);
 /// of operations in one group that are alike, the sum.
 struct TuningRule {
   static constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
+  static constexpr int kMostChannels = 64;  ///< of NCCL
 
   NcclCollective collective = NcclCollective::all_reduce;
   std::size_t min_bytes = 0;
@@ -32,6 +33,12 @@ struct TuningRule {
   std::optional<WireProtocol> protocol = {};  ///< none: the best one
   int channels = 0;       ///< so many, at most those that the communicator has; 0: NCCL's choice
   bool no_ll128 = false;  ///< the best protocol but LL128
+
+  /// What channels are for: their number is taken as it is said, and only rings and trees have as many as the
+  /// communicator.
+  bool is_of_rings_or_trees() const { return algorithm == Algorithm::ring || algorithm == Algorithm::tree; }
+  static constexpr auto kChannelsNeedThese =
+      "channels need an algorithm, ring or tree: others have channels of their own";
 
   bool operator==(const TuningRule&) const = default;
 };

@@ -37,6 +37,9 @@ Result<Value> value_of_variable(const Schema& schema, const SettingSpec& spec, c
 std::vector<std::string> take_environment(const Schema& schema, const Environment& environment,
                                           Settings& settings);
 
+/// Where NCCL's RAS listens, on each host ("localhost:28028"): set for a run by its ranks.
+inline constexpr auto kRasAddress = "NCCL_RAS_ADDR";
+
 /// One variable that this process has to set.
 struct Variable {
   std::string name;

@@ -83,8 +83,10 @@ Result<std::unique_ptr<DataPlane>> DataPlane::open(const Settings& settings, Mpi
           .bounds = bounds_of(settings),
           .enter_thread =
               device != nullptr ? std::function<void()>([device] { device->enter_thread(); }) : nullptr,
+          .rule_for = [tuning = plane->tuning_.get()](
+                          std::size_t bytes) { return tuning->rule_for(NcclCollective::all_reduce, bytes); },
           .find_together = [&session] { session.give_up(); }},
-      nccl_config(settings));
+      communicator_config(settings));
   return plane;
 }
 
@@ -103,6 +105,12 @@ DataPlane::~DataPlane() {
 }
 
 Result<void> DataPlane::check(const Settings& after) const {
+  if (const std::string& net = after.string("nccl.net"); net.size() > CommunicatorConfig::kLongestName)
+    return fail(
+        ErrorKind::refused,
+        fmt::format("nccl.net: a name of {} characters; allowed: at most {}; IB, Socket, or that of a "
+                    "plugin that NCCL has loaded",
+                    net.size(), CommunicatorConfig::kLongestName));
   const auto rules = tuning_rules(after);
   if (rules.empty()) return {};
   if (const std::string other = other_tuner(); !other.empty())
@@ -129,6 +137,7 @@ Result<void> DataPlane::check(const Settings& after) const {
 
 bool DataPlane::tune(const Settings& now) {
   if (set_log_variables(now) && library_.reset_debug != nullptr) library_.reset_debug();
+  communicator_->set_pieces_together(now.integer("nccl.coalesce"));
   const auto rules = tuning_rules(now);
   const std::uint32_t version = version_of(rules);
   tuning_->set_most_channels(static_cast<int>(now.integer("nccl.min_ctas")));

@@ -34,7 +34,9 @@ class DataPlane final : public NcclSteering {
   Communicator& communicator() { return *communicator_; }
 
   Result<void> check(const Settings& after) const override;
-  Result<double> renew(const Settings& after) override { return communicator_->renew(nccl_config(after)); }
+  Result<double> renew(const Settings& after) override {
+    return communicator_->renew(communicator_config(after));
+  }
   bool tune(const Settings& now) override;
   Result<std::string> compare() override;
   void measure(std::int64_t first, std::int64_t steps) override { profile_->measure(first, steps); }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "protocol/fnv.h"
 #include "protocol/variables.h"
 #include "runtime/control/schema_table.h"
 
@@ -54,6 +55,11 @@ class LateVariable {
   std::array<char, 512> text_{};
 };
 
+const Schema& schema_of_variables() {
+  static const Schema schema = runtime_schema();
+  return schema;
+}
+
 /// By setting; empty where the environment of footplate run has the variable.
 using LogVariables = std::map<std::string, std::unique_ptr<LateVariable>>;
 LogVariables& log_variables() {
@@ -66,10 +72,8 @@ constexpr std::array kLogSettings{"nccl.debug", "nccl.debug_subsystems"};
 /// The same in all processes of a run, and hardly that of another run on the host: NCCL's RAS listens there.
 std::string ras_address(const std::filesystem::path& run_directory, int start) {
   constexpr unsigned kFirst = 20'000, kPorts = 12'000;  // below those that the system hands out
-  std::uint32_t hash = 2166136261U;                     // FNV-1a
-  for (const char c : run_directory.string() + "#" + std::to_string(start))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return "localhost:" + std::to_string(kFirst + hash % kPorts);
+  return "localhost:" +
+         std::to_string(kFirst + fnv1a(run_directory.string() + "#" + std::to_string(start)) % kPorts);
 }
 
 /// What is in the environment of the library and no setting of this run has put there.
@@ -87,7 +91,7 @@ std::vector<std::string> set_library_variables(const std::filesystem::path& run_
   std::ifstream file(run_directory / ("config-" + std::to_string(start) + ".json"));
   const Json config = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (config.is_discarded()) return {};
-  const Schema schema = runtime_schema();
+  const Schema& schema = schema_of_variables();
   const auto settings = Settings::from_json(config, schema);
   if (!settings) return {};
   const Environment environment = environment_of_process();
@@ -118,7 +122,7 @@ std::vector<std::string> set_library_variables(const std::filesystem::path& run_
 }
 
 bool set_log_variables(const Settings& settings) {
-  static const Schema schema = runtime_schema();
+  const Schema& schema = schema_of_variables();
   bool changed = false;
   for (const auto& [name, variable] : log_variables())
     if (variable->set(variable_text(*schema.setting(name), settings.value(name)).value_or("")))

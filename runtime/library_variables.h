@@ -13,9 +13,6 @@ inline constexpr auto kTunerPlugin = "NCCL_TUNER_PLUGIN";
 inline constexpr auto kProfilerPlugin = "NCCL_PROFILER_PLUGIN";
 inline constexpr auto kOwnPlugin = "STATIC_PLUGIN";
 
-/// Where NCCL's RAS listens, on each host ("localhost:28028").
-inline constexpr auto kRasAddress = "NCCL_RAS_ADDR";
-
 /// Sets the environment variables that the settings of start number `start` stand for
 /// (protocol/variables.h), for the libraries of this process: NCCL reads each of them once. What the
 /// environment has already stays. Call it before any thread is started: who reads the environment meanwhile

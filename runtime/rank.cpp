@@ -498,6 +498,7 @@ class Rank {
     } else {
       reason = ending.error().message;
     }
+    const auto hash = trainer_->state().hash_if_readable();
     Json result = {
         {"code", static_cast<int>(code)},
         {"reason", reason},
@@ -505,7 +506,7 @@ class Rank {
         {"checkpoint", trainer_->last_checkpoint().empty() ? Json() : Json(trainer_->last_checkpoint())},
         {"restarts", options_.start - 1},
         {"recoveries", recoveries_.load()},
-        {"state_hash", fmt::format("{:016x}", trainer_->state().hash())},
+        {"state_hash", hash ? Json(*hash) : Json()},
         {"eval_loss", records_->eval_loss()}};
     if (ending && !ending->note.empty()) result["note"] = ending->note;
     return result;

@@ -2,9 +2,11 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -29,7 +31,7 @@ struct LogOptions {
   std::size_t last = 0;  ///< 0: all
 };
 
-/// Writes all of it; false once nobody reads. A pager that quits is no error.
+/// Writes all of it; false once nobody reads. A pager that quits is no error, a full disk is: errno tells.
 bool print(const std::string& text) {
   const std::string shown = for_output(text, STDOUT_FILENO);
   for (std::size_t sent = 0; sent < shown.size();) {
@@ -41,20 +43,28 @@ bool print(const std::string& text) {
   return true;
 }
 
+/// After print() said so.
+Result<int> nobody_reads() {
+  if (errno == EPIPE) return 0;
+  return fail(ErrorKind::failed, std::string("can't write the log to stdout: ") + std::strerror(errno));
+}
+
 bool print_new(FileTail& tail) {
   for (std::string text = tail.lines(); !text.empty(); text = tail.lines())
     if (!print(text)) return false;
   return true;
 }
 
-void follow(const RunRecord& run, FileTail& tail) {
+/// Until the run has ended; false once nobody reads.
+bool follow(const RunRecord& run, FileTail& tail) {
   for (bool live = true; live;) {
     pollfd ready{tail.fd(), POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>(kLook.count()));
     const auto now = read_run(run.directory);
     live = now && now->life == Life::live;  // looked at before reading, so that the last lines are read
-    if (!print_new(tail)) return;
+    if (!print_new(tail)) return false;
   }
+  return true;
 }
 
 /// A run that hangs in its start has printed nothing: what is known of it is said instead.
@@ -81,12 +91,13 @@ Result<int> show(const LogOptions& options) {
   if (options.last > 0) {
     const std::string text = last_lines(path, options.last);
     offset = std::filesystem::file_size(path, error);
-    if (!print(text)) return 0;
+    if (!print(text)) return nobody_reads();
   }
   FileTail tail(path, offset);
-  if (print_new(tail) && options.follow && run->life == Life::live) follow(*run, tail);
-  print(tail.rest());
-  return 0;
+  bool read = print_new(tail);
+  if (read && options.follow && run->life == Life::live) read = follow(*run, tail);
+  read = read && print(tail.rest());
+  return read ? 0 : nobody_reads();
 }
 
 }  // namespace

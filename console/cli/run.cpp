@@ -130,7 +130,7 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
   plan.schema = *std::move(schema);
-  plan.ranks = options.ranks.value_or(ranks_by_default(settings));
+  plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
   plan.restarts = options.restarts;
   if (!options.resume.empty() && options.resume != "auto") {
     auto checkpoint = checkpoint_of(options.resume);
@@ -155,7 +155,6 @@ void complete(RunPlan& plan, const RunOptions& options, const RunDirectory& dire
   plan.start = directory.last_start + 1;
   if (options.resume == "auto" && !newest_checkpoint(directory.path).empty()) plan.resume = "auto";
   if (options.resume == "auto" && !options.ranks) plan.ranks = ranks_of_last_start(directory.path);
-  set_aside_result(directory.path, directory.last_start);
 }
 
 void hint(const RunPlan& plan) {
@@ -217,10 +216,15 @@ Result<int> run(const RunOptions& options) {
     abandon_run_directory(*directory);
     return tl::unexpected(logs.error());
   }
+  set_aside_result(directory->path, directory->last_start);  // only now: it tells how the run ended
   sweep_abandoned_folders();
   add_to_index(directory->path);
   const Mode mode = mode_of(options);
   if (mode != Mode::foreground) {
+    if (!signals->take().empty()) {  // while scripts were checked
+      abandon_run_directory(*directory);
+      return fail(ErrorKind::failed, "interrupted; nothing was started");
+    }
     std::error_code ignored;
     const auto lines_before = fs::file_size(batch_log(directory->path), ignored);
     const auto supervisor = detach(launcher_log(directory->path));

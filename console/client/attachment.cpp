@@ -96,7 +96,8 @@ std::optional<Attachment::End> Attachment::wait_for_console() {
     if (starting)
       if (const std::string lines = options_.startup_lines(); !lines.empty()) terminal_->show(lines);
     if (starting && !was_connected_ && options_.startup_ended()) return End::not_started;
-    if (over_) return End::run_over;
+    // What is being started may still have the record of its last start: startup_ended() tells of its end.
+    if (over_ && (!starting || was_connected_)) return End::run_over;
     if (!starting && Clock::now() >= deadline) return End::unreachable;
     if (terminal_->wait() != Terminal::Woken::something) return End::detached;
   }

@@ -75,8 +75,8 @@ std::vector<RunRecord> known_runs() {
     if (error) continue;
     if (fs::exists(target, error))
       directories.insert(target.lexically_normal());
-    else if (!error)
-      fs::remove(link, error);
+    else if (!error && fs::exists(target.parent_path(), error))
+      fs::remove(link, error);  // else its disk may be another host's, or not be mounted
   }
   for (const auto& path : entries(runs_folder()))
     directories.insert(fs::absolute(path, error).lexically_normal());

@@ -56,6 +56,9 @@ Terminal::Terminal(Background& background) : background_(background) {
 }
 
 Terminal::~Terminal() {
+  // One that comes while this ends isn't to end the process: it still has an exit code to give.
+  for (signalfd_siginfo late; ::read(signals_, &late, sizeof(late)) == static_cast<ssize_t>(sizeof(late));) {
+  }
   ::close(signals_);
   const sigset_t set = signals_to_read();
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);

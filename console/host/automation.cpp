@@ -8,7 +8,7 @@ namespace footplate::host {
 namespace {
 
 constexpr std::uint64_t kFirstClient = std::uint64_t{1} << 32;  ///< beyond any real client's number
-constexpr std::size_t kLongestQueue = 64;  ///< firings of an actor; events beyond are dropped
+constexpr std::size_t kLongestQueue = 64;  ///< firings of an actor; on()'s events beyond are dropped
 constexpr int kMostErrors = 3;             ///< in a row
 constexpr int kMostTries = 3;              ///< of a handler whose process was killed by somebody else
 constexpr double kSlow_ms = 100;           ///< a handler that takes longer is named once
@@ -95,16 +95,19 @@ void Automation::order_report(const Json& report) {
   const std::int64_t rule = rule_of(order.value("session", ""));
   if (rule != 0 && (state == "committed" || state == "applied" || state == "refused"))
     for (const auto& [hold, rules] : std::map(holds_)) release(hold, rule);
-  if (state != "applied" || !begun_here_) return;
-  fire(table_.on_event("order",
-                       {{"id", report.value("id", Json())},
-                        {"step", report.value("applied", Json::object()).value("step", Json())},
-                        {"user", order.value("user", "")},
-                        {"session", order.value("session", "")},
-                        {"source", order.value("source", "")},
-                        {"moved", report.value("applied", Json::object()).value("moved", Json::array())},
-                        {"calls", order.value("calls", Json::array())}},
-                       rule));
+  if (state == "applied" && begun_here_) fire(table_.on_event("order", order_event(report), rule));
+}
+
+Json Automation::order_event(const Json& report) {
+  const Json order = report.value("order", Json::object());
+  const Json applied = report.value("applied", Json::object());
+  return {{"id", report.value("id", Json())},
+          {"step", applied.value("step", Json())},
+          {"user", order.value("user", "")},
+          {"session", order.value("session", "")},
+          {"source", order.value("source", "")},
+          {"moved", applied.value("moved", Json::array())},
+          {"calls", order.value("calls", Json::array())}};
 }
 
 void Automation::settings(const Json& message) {
@@ -148,7 +151,8 @@ void Automation::queue(Actor& actor, Firing firing, bool first) {
   if (event == "log" && waiting != actor.queue.end()) {
     release(waiting->hold, firing.rule);
     *waiting = std::move(firing);
-  } else if (actor.queue.size() >= kLongestQueue) {
+  } else if (rule.kind() == "on" && actor.queue.size() >= kLongestQueue) {
+    // The others have one firing in line at most, and would not come back.
     warn("rule " + std::to_string(rule.number) + ", " + rule.text() +
              ", doesn't keep up: an event was left out",
          {{"rule", rule.number}});
@@ -182,7 +186,7 @@ bool Automation::start(Actor& actor) {
                      : actor.job.empty() ? "rules"
                                          : "job:" + actor.job;
       from.user = rule != nullptr ? rule->user : own_.user;
-      from.role = rule != nullptr ? rule->role : Role::admin;
+      from.role = rule != nullptr ? rule->role : role_of_registering(actor);
       if (handler && message.value("op", "") == "order") actor.firing->ordered = true;
       ports_.request(from, message);
     };
@@ -209,6 +213,13 @@ bool Automation::start(Actor& actor) {
   actor.unregistered.clear();
   for (const Chunk& chunk : chunks_) actor.unregistered.push_back(chunk.id);
   return true;
+}
+
+/// A chunk that runs again for its rules may do what its session may; a job is the owner's.
+Role Automation::role_of_registering(const Actor& actor) const {
+  for (const Chunk& chunk : chunks_)
+    if (actor.registering == chunk.id) return chunk.role;
+  return Role::admin;
 }
 
 void Automation::send_next(Actor& actor) {
@@ -288,7 +299,7 @@ void Automation::handler_ended(Actor& actor, const Json& message) {
   if (!rule->fires_once()) return;
   rule->state = Rule::State::done;
   dirty_ = true;
-  forget_dead_chunks();
+  forget_ = true;
 }
 
 /// Killed for its own fault, or an error of its own: an error. Killed by somebody else: again, unless what it
@@ -334,7 +345,7 @@ void Automation::switch_off(Rule& rule, const std::string& why) {
   publish("rule",
           {{"rule", rule.number},
            {"text", "rule " + std::to_string(rule.number) + ", " + rule.text() + ", is off: " + why}});
-  forget_dead_chunks();
+  forget_ = true;
   tell_sync();
 }
 
@@ -441,6 +452,7 @@ void Automation::on_time(Clock::time_point now) {
     look_after(*actor);
     pump(*actor);
   }
+  if (std::exchange(forget_, false)) forget_dead_chunks();
   if (dirty_) save(/*durable=*/false);
 }
 

@@ -48,6 +48,8 @@ class Automation {
   void status(const Json& status);
   void event(const std::string& topic, const Json& data, std::uint64_t hold);
   void order_report(const Json& report);
+  /// What on("order") and run.wait{ event = "order" } get.
+  static Json order_event(const Json& report);
   void settings(const Json& message);
 
   // What scripts ask.
@@ -125,6 +127,7 @@ class Automation {
   void publish(const std::string& topic, const Json& data);
   void warn(const std::string& text, const Json& more = Json::object());
   Actor& actor_of(const Rule& rule);
+  Role role_of_registering(const Actor& actor) const;
   std::vector<Actor*> actors();
 
   // automation_chunks.cpp: registering, and what is kept
@@ -172,6 +175,7 @@ class Automation {
   bool stopped_ = false;   ///< on("stop") has been fired
   bool stopping_ = false;  ///< a stop of its own is on its way
   bool dirty_ = false;
+  bool forget_ = false;  ///< rules have ended: their chunks may go, once nobody holds a reference
   Json told_sync_ = Json::object();
   Clock::time_point now_{};
 };

@@ -99,6 +99,12 @@ void Automation::take_rules(Chunk& chunk, const Json& specs) {
     }
     return;
   }
+  // Whoever gave it was interrupted, or left: nobody would know its rules' numbers.
+  if (chunk.outcome.use_count() == 1) {
+    const std::int64_t id = chunk.id;
+    chunks_.remove_if([id](const Chunk& one) { return one.id == id; });
+    return;
+  }
   const bool same =
       specs.size() == chunk.specs.size() &&
       std::equal(specs.begin(), specs.end(), chunk.specs.begin(),
@@ -144,7 +150,7 @@ void Automation::registration_failed(Chunk& chunk, const std::string& error) {
                ", is off: its chunk failed when it ran again: " + error,
            {{"rule", number}});
     }
-  forget_dead_chunks();
+  forget_ = true;
 }
 
 /// What a chunk reads may not have been there right after a restart.
@@ -156,17 +162,20 @@ void Automation::retry_registrations() {
     if (chunk.failures > 0 && chunk.failures < kMostFailures) rules_actor_.unregistered.push_back(chunk.id);
 }
 
+/// Not while anybody holds a reference to a chunk or a rule.
 void Automation::forget_dead_chunks() {
   std::set<std::int64_t> live;
   std::size_t dead = 0;
   for (const auto& [number, rule] : table_.all()) {
     // Where the run goes on from a step before it, an at() that is done has to run again.
-    if (rule.on() || (rule.kind() == "at" && rule.state == Rule::State::done)) live.insert(rule.chunk);
+    if (rule.job.empty() && (rule.on() || (rule.kind() == "at" && rule.state == Rule::State::done)))
+      live.insert(rule.chunk);
     dead += rule.on() ? 0 : 1;
   }
   chunks_.remove_if([&](const Chunk& chunk) { return !chunk.outcome && live.count(chunk.id) == 0; });
   for (auto rule = table_.all().begin(); rule != table_.all().end() && dead > kListedDead;) {
-    const bool gone = !rule->second.on() && live.count(rule->second.chunk) == 0;
+    const bool of_job = !rule->second.job.empty();  // these have no chunk
+    const bool gone = !rule->second.on() && (of_job || live.count(rule->second.chunk) == 0);
     rule = gone ? table_.all().erase(rule) : std::next(rule);
     dead -= gone ? 1 : 0;
   }

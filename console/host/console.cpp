@@ -163,7 +163,8 @@ void Console::on_listener() {
 
 void Console::on_client(Client& client, short revents) {
   if ((revents & (POLLHUP | POLLERR)) != 0 && (revents & POLLIN) == 0) client.gone = true;
-  if ((revents & POLLIN) != 0 && client.connection.read() == Connection::Read::end) {
+  // Nothing more where whole lines wait already: who sends faster than it is served fills its own socket.
+  if ((revents & POLLIN) != 0 && !client.has_more && client.connection.read() == Connection::Read::end) {
     // Half-closed (echo … | socat): answers are still wanted. A peer that is gone altogether shows as
     // POLLHUP.
     client.connection.stop_reading();

@@ -125,7 +125,7 @@ class Console {
   void wait_order(Request& request, std::uint64_t id, const std::string& ref, Until until,
                   std::optional<double> timeout_s);
   void wait_call(Client& client, std::uint64_t order, std::int64_t call, std::optional<double> timeout_s,
-                 Answer answer);
+                 Answer answer, bool of_script = false);
   void tell_silence();
   void end_stuck_rank();
   void answer_with_outcome(Request& request, const std::string& ref, Until until, double timeout_s,
@@ -144,6 +144,7 @@ class Console {
 
   // scripts.cpp: rules, jobs and store
   Automation::Ports automation_ports();
+  Json with_metrics(const std::string& topic, const Json& data) const;
   void happened(const std::string& event, const Json& data);
   void finish_scripts();
 

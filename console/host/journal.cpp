@@ -66,8 +66,9 @@ std::string header(const Json& run) {
          one_line(run.value("name", "?")) + "\n";
 }
 
-/// Ids of the orders that the file's last part has, if that part is of this start.
-std::set<std::uint64_t> orders_in(const std::filesystem::path& path, const std::string& start) {
+/// Ids of the orders that the file's last part has; nothing if that part isn't of this start.
+std::optional<std::set<std::uint64_t>> orders_in(const std::filesystem::path& path,
+                                                 const std::string& start) {
   std::set<std::uint64_t> ids;
   std::ifstream file(path);
   bool of_this_start = false;
@@ -83,8 +84,7 @@ std::set<std::uint64_t> orders_in(const std::filesystem::path& path, const std::
       ids.insert(id);
     }
   }
-  if (!of_this_start) ids.clear();
-  return ids;
+  return of_this_start ? std::optional(std::move(ids)) : std::nullopt;
 }
 
 /// Cuts off a last line that a crash interrupted: the file stays a script that runs.
@@ -125,8 +125,9 @@ Result<Journal> Journal::open(const std::filesystem::path& path, const Json& run
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return fail(ErrorKind::failed, "can't open " + path.string() + ": " + std::strerror(errno));
   cut_torn_line(fd);
-  Journal journal(fd, orders_in(path, header(run)));
-  if (journal.have_.empty()) journal.pending_ += header(run);
+  auto have = orders_in(path, header(run));
+  Journal journal(fd, have.value_or(std::set<std::uint64_t>{}));
+  if (!have) journal.pending_ += header(run);
   journal.retry();
   return journal;
 }

@@ -43,8 +43,8 @@ void LuaSession::send(const Json& message) {
 void LuaSession::answered(std::uint64_t id, Clock::time_point now) {
   if (outer_ && outer_->asked == id && chunk_->asked != id)
     outer_->waiting = false;  // it goes on once the handler has ended
-  else
-    set_waiting(false, now);
+  else if (chunk_->asked == id)
+    set_waiting(false, now);  // not what an interrupted one had asked for
 }
 
 void LuaSession::eval(const Json& message, Clock::time_point now, std::optional<double> limit_s) {

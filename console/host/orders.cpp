@@ -10,6 +10,14 @@ namespace {
 constexpr double kWithdrawTimeout_s = 6;  ///< rank 0 decides every order within 5 s
 constexpr std::size_t kMaxSource = 16U * 1024;
 
+/// At most so many, and no part of a character.
+std::string first_bytes(std::string text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (text[bytes] & 0xC0) == 0x80) --bytes;
+  text.resize(bytes);
+  return text;
+}
+
 std::string needs(const std::string& name, Role needed, Role given) {
   return name + " needs the role " + std::string(to_string(needed)) + "; this session has " +
          std::string(to_string(given));
@@ -76,7 +84,7 @@ Result<std::string> Console::submit(Client& client, Order order) {
   order.id = 0;
   order.session = client.session;
   order.user = client.user;
-  order.source = order.source.substr(0, kMaxSource);
+  order.source = first_bytes(std::move(order.source), kMaxSource);
   const std::string ref = ref_prefix_ + std::to_string(++last_ref_);
   const Json json = to_json(order);
   if (!rank_.send({{"type", "order"}, {"ref", ref}, {"order", json}}))
@@ -132,9 +140,10 @@ void Console::wait_order(Request& request, std::uint64_t id, const std::string& 
 }
 
 void Console::wait_call(Client& client, std::uint64_t order, std::int64_t call,
-                        std::optional<double> timeout_s, Answer answer) {
+                        std::optional<double> timeout_s, Answer answer, bool of_script) {
   Waits::Wait wait;
   wait.owner = client.id;
+  wait.of_script = of_script;
   const auto report = [this, order, call] { return book_.call(order, call); };
   if (report().is_null())
     return answer(fail(ErrorKind::usage,

@@ -39,13 +39,22 @@ void Console::rank_message(const Json& message) {
       journal_->note(data.value("text", ""));
     if (topic == "metrics" || topic == "eval") view_.reached(data.value("step", std::int64_t{0}));
     ring_.push(topic, message.value("time", Json()), data);
-    happened(topic == "metrics" && data.contains("train/loss") ? "log" : topic, data);
+    const bool log = topic == "metrics" && data.contains("train/loss");
+    happened(log ? "log" : topic, with_metrics(topic, data));
     automation_.event(topic, data, message.value("hold", std::uint64_t{0}));
   } else if (type == "end") {
     view_.ended(message.value("result", Json()));
     happened("stop", message.value("result", Json()));
     event("run", {{"state", "ended"}, {"result", message.value("result", Json())}});
   }
+}
+
+/// As a rule's function gets it: logged metrics and evaluations with all that was measured last.
+Json Console::with_metrics(const std::string& topic, const Json& data) const {
+  if (topic != "metrics" && topic != "eval") return data;
+  Json all = view_.metrics();
+  all.update(data);
+  return all;
 }
 
 void Console::stacks(const Json& report) {
@@ -100,7 +109,7 @@ void Console::order_report(const Json& report) {
   if (report.value("state", "") == "applied") view_.ordered(entry.report);
   if (report.value("state", "") == "committed") warn_if_late(entry.report);
   automation_.order_report(entry.report);
-  if (report.value("state", "") == "applied") happened("order", entry.report);
+  if (report.value("state", "") == "applied") happened("order", Automation::order_event(entry.report));
   if (report.value("state", "") == "waiting") waits_.note(entry.id, entry.ref, report);
   event("order", entry.report);
 }

@@ -47,6 +47,12 @@ Result<void> check_topic(const std::string& topic) {
                                     "; topics: " + all);
 }
 
+/// Leaves out the oldest, at the end, until a line can have the rest.
+void fit(Json& list) {
+  while (to_line(list).size() > kMaxFrameBytes / 2)
+    list.erase(list.end() - 1 - static_cast<std::ptrdiff_t>(list.size() / 4), list.end());
+}
+
 }  // namespace
 
 const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_ping},
@@ -84,7 +90,7 @@ const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_ord
                                                       {"status", &Console::op_status},
                                                       {"comm_report", &Console::op_comm_report},
                                                       {"stacks", &Console::op_stacks},
-                                                      {"drop", &Console::op_drop},
+                                                      {"wait_drop", &Console::op_drop},
                                                       {"settings", &Console::op_get},
                                                       {"metrics", &Console::op_metrics},
                                                       {"orders", &Console::op_orders},
@@ -249,7 +255,11 @@ Json Console::status_now() const {
     const std::string state = report.value("state", "");
     if (state == "applied" || state == "refused" || state == "aborted" || state == "withdrawn") break;
     status["orders"].push_back(report);
+    // A chunk that ordered much is the source of each: orders() has that.
+    if (const auto order = status["orders"].back().find("order"); order != status["orders"].back().end())
+      order->erase("source");
   }
+  fit(status["orders"]);
   return status;
 }
 
@@ -342,8 +352,7 @@ void Console::op_cancel(Request& request) {
 
 void Console::op_orders(Request& request) {
   Json list = book_.list();
-  while (list.dump().size() > kMaxFrameBytes / 2)
-    list.erase(list.end() - 1 - static_cast<std::ptrdiff_t>(list.size() / 4), list.end());
+  fit(list);
   request.answer(std::move(list));
 }
 
@@ -403,11 +412,13 @@ void Console::op_wait_order(Request& request) {
 
 void Console::op_wait_call(Request& request) {
   wait_call(request.client, request.message.value("order", std::uint64_t{0}),
-            request.message.value("call", std::int64_t{0}), timeout_of(request.message), request.answer);
+            request.message.value("call", std::int64_t{0}), timeout_of(request.message), request.answer,
+            /*of_script=*/true);
 }
 
 void Console::op_wait_step(Request& request) {
-  const auto step = static_cast<std::int64_t>(request.message.value("step", 0.0));
+  constexpr double kLast = 9e15;  // beyond any run, and a whole number in either type
+  const auto step = static_cast<std::int64_t>(std::clamp(request.message.value("step", 0.0), 0.0, kLast));
   const auto reached = [this] { return Json{{"step", view_.step()}}; };
   Waits::Wait wait;
   wait.owner = request.client.id;
@@ -432,6 +443,9 @@ void Console::op_withdraw(Request& request) {
   const OrderBook::Entry* entry =
       book_.find(request.message.value("order", std::uint64_t{0}), request.message.value("ref", ""));
   if (entry == nullptr) return request.answer(fail(ErrorKind::usage, "there is no such order"));
+  if (request.client.role < Role::operate)
+    return request.answer(
+        fail(ErrorKind::refused, "withdrawing an order needs the role operate; this session has view"));
   withdraw(*entry);
   request.answer(Json::object());
 }

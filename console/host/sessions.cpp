@@ -52,6 +52,12 @@ Answer Console::script_answer(Client& client, const char* type, const Json& id) 
       line["value"] = *std::move(answer);
     else
       line["error"] = to_json(answer.error());
+    if (to_line(line).size() > kMaxFrameBytes) {
+      line.erase("value");
+      line["error"] =
+          to_json(Error{ErrorKind::failed, "the answer is longer than a line of " +
+                                               std::to_string(kMaxFrameBytes >> 20) + " MiB; ask for less"});
+    }
     lua->send(line);
   };
 }

@@ -23,6 +23,7 @@ Result<std::vector<Json>> read_starts(const fs::path& directory) {
   std::vector<Json> starts;
   std::ifstream file(directory / "starts.jsonl");
   for (std::string line; std::getline(file, line);) {
+    if (file.eof()) break;  // without its end: the machine stopped while it was written
     Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!start.is_object())
       return fail(ErrorKind::usage,
@@ -82,11 +83,11 @@ void follow(History& history, const std::vector<Order>& orders) {
   }
 }
 
-const JournalPart* part_of(const std::vector<JournalPart>& journal, const Json& start) {
+/// What a start ordered. A journal may have several parts of one start, some without an order.
+void follow_parts(History& history, const std::vector<JournalPart>& journal, const Json& start) {
   const std::string time = text_of(start, "time");
-  const auto found = std::find_if(journal.begin(), journal.end(),
-                                  [&](const JournalPart& part) { return part.started == time; });
-  return found == journal.end() ? nullptr : &*found;
+  for (const JournalPart& part : journal)
+    if (part.started == time) follow(history, part.orders);
 }
 
 std::vector<std::uint64_t> ids_in(const Json& orders_file, bool left_out) {
@@ -136,7 +137,7 @@ Result<History> read_history(const fs::path& directory, const Schema& schema) {
       if (auto given = given_by_start(start, schema)) history.applied.push_back(*std::move(given));
     }
     history.before_last_start = history.applied.size();
-    if (const JournalPart* part = part_of(*journal, start)) follow(history, part->orders);
+    follow_parts(history, *journal, start);
   }
   return history;
 }

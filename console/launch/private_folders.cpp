@@ -6,12 +6,18 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace footplate {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// A sweep holds a lock for as long as removing takes; a second is a hundred times that.
+constexpr int kAttempts = 200;
+constexpr std::chrono::milliseconds kBetweenAttempts{5};
 
 std::string user() {
   return std::to_string(::getuid());
@@ -19,10 +25,14 @@ std::string user() {
 
 /// Ours, a folder, closed to others: /tmp is everybody's, and a name in it may have been taken.
 Result<void> make_private(const fs::path& folder) {
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    return fail(ErrorKind::failed, "can't make " + folder.string() + ": " + std::strerror(errno));
   struct stat info {};
-  if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::getuid())
+  bool there = false;
+  for (int attempt = 0; attempt < kAttempts && !there; ++attempt) {
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+      return fail(ErrorKind::failed, "can't make " + folder.string() + ": " + std::strerror(errno));
+    there = ::lstat(folder.c_str(), &info) == 0 || errno != ENOENT;  // else it was swept away meanwhile
+  }
+  if (!S_ISDIR(info.st_mode) || info.st_uid != ::getuid())
     return fail(ErrorKind::failed,
                 folder.string() + " belongs to another user or is no folder; ask its owner to remove it");
   if ((info.st_mode & 0777) != 0700 && ::chmod(folder.c_str(), 0700) != 0)
@@ -32,6 +42,33 @@ Result<void> make_private(const fs::path& folder) {
 
 int open_folder(const fs::path& folder) {
   return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/// `path` still names what is open as `descriptor`.
+bool is_at(const fs::path& path, int descriptor) {
+  struct stat named {};
+  struct stat opened {};
+  return ::lstat(path.c_str(), &named) == 0 && ::fstat(descriptor, &opened) == 0 &&
+         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
+/// The folder at `path`, made and locked. Before the lock is ours, another process may sweep the folder away
+/// as abandoned: then it is made once more.
+Result<int> make_locked(const fs::path& path) {
+  std::string why;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (auto made = make_private(path); !made) return tl::unexpected(made.error());
+    const int lock = open_folder(path);
+    if (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) == 0) {
+      if (is_at(path, lock)) return lock;
+      why = "it is removed again and again";
+    } else {
+      why = std::strerror(errno);
+    }
+    if (lock >= 0) ::close(lock);
+    std::this_thread::sleep_for(kBetweenAttempts);
+  }
+  return fail(ErrorKind::failed, "can't lock " + path.string() + ": " + why);
 }
 
 }  // namespace
@@ -48,13 +85,13 @@ PrivateFolders PrivateFolders::of(const std::string& id) {
 }
 
 Result<int> PrivateFolders::create() const {
-  for (const auto& folder : {base, temporary, shared_memory})
-    if (auto made = make_private(folder); !made) return tl::unexpected(made.error());
-  const int lock = open_folder(temporary);
-  if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    const std::string why = std::strerror(errno);
-    if (lock >= 0) ::close(lock);
-    return fail(ErrorKind::failed, "can't lock " + temporary.string() + ": " + why);
+  if (auto made = make_private(base); !made) return tl::unexpected(made.error());
+  auto lock = make_locked(temporary);
+  if (!lock) return lock;
+  // Only now: with the lock, nobody sweeps it away.
+  if (auto made = make_private(shared_memory); !made) {
+    ::close(*lock);
+    return tl::unexpected(made.error());
   }
   return lock;
 }
@@ -83,7 +120,9 @@ void sweep_abandoned_folders() {
     if (entry->path().extension() != ".d") continue;
     const int lock = open_folder(entry->path());
     if (lock < 0) continue;
-    if (::flock(lock, LOCK_EX | LOCK_NB) == 0) PrivateFolders::of(entry->path().stem().string()).remove();
+    // Another sweep may have removed it, and its run made it again, since it was opened here.
+    if (::flock(lock, LOCK_EX | LOCK_NB) == 0 && is_at(entry->path(), lock))
+      PrivateFolders::of(entry->path().stem().string()).remove();
     ::close(lock);
   }
 }

@@ -106,12 +106,14 @@ Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {
   const auto folder = make_runs_folder();
   if (!folder) return tl::unexpected(folder.error());
   const fs::path path = *folder / name;
-  const bool made = ::mkdir(path.c_str(), 0700) == 0;
+  bool made = ::mkdir(path.c_str(), 0700) == 0;
   if (!made && errno != EEXIST)
     return fail(ErrorKind::usage,
                 "can't make the run's folder " + path.string() + ": " + std::strerror(errno));
   auto lock = lock_directory(path);
   if (!lock) return tl::unexpected(lock.error());
+  std::error_code unreadable;
+  if (fs::is_empty(path, unreadable) && !unreadable) made = true;  // somebody else made it, and let go of it
   if (!made) {
     const auto record = read_run(path);
     std::optional<Error> taken;
@@ -126,7 +128,7 @@ Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {
       return tl::unexpected(*taken);
     }
   }
-  return RunDirectory{path, *lock, newest_start(path)};
+  return RunDirectory{path, *lock, newest_start(path), made};
 }
 
 Result<RunDirectory> take_free_run_directory(const std::string& stem) {
@@ -148,7 +150,7 @@ Result<RunDirectory> take_free_run_directory(const std::string& stem) {
 
 void abandon_run_directory(const RunDirectory& directory) {
   std::error_code ignored;
-  if (directory.last_start == 0) fs::remove_all(directory.path, ignored);
+  if (directory.made) fs::remove_all(directory.path, ignored);
   if (directory.lock >= 0) ::close(directory.lock);
 }
 
@@ -162,7 +164,11 @@ Settings as_of_start(const Settings& settings, int start) {
 
 void set_aside_result(const fs::path& directory, int start) {
   std::error_code ignored;
-  fs::rename(directory / "result.json", directory / ("result-" + std::to_string(start) + ".json"), ignored);
+  const std::string name = "result-" + std::to_string(start);
+  // A start that came to nothing has no number of its own, and doesn't take the place of one that ran.
+  const bool taken = fs::exists(directory / (name + ".json"), ignored);
+  fs::rename(directory / "result.json", directory / (name + (taken ? "-not-started.json" : ".json")),
+             ignored);
 }
 
 Result<void> update_record(const fs::path& directory, const Json& fields) {

@@ -15,6 +15,7 @@ struct RunDirectory {
   std::filesystem::path path;
   int lock = -1;
   int last_start = 0;  ///< newest config-K.json; 0 in a new directory
+  bool made = false;   ///< just now: nobody else has anything in it
 };
 
 /// Takes runs/NAME. A new name makes the folder (0700). Errors (usage): the name isn't one; a live run has

@@ -92,6 +92,12 @@ std::int64_t step_now(const RunRecord& run) {
   return last_step(PrivateFolders::of(text_of(run.run, "id"))).value_or(run.step());
 }
 
+/// When a checkpoint was made, as its manifest has it.
+static std::string created(const fs::path& checkpoint) {
+  const auto manifest = read_json_file(checkpoint / "manifest.json");
+  return manifest && manifest->is_object() ? text_of(*manifest, "created") : "";
+}
+
 fs::path newest_checkpoint(const fs::path& directory) {
   fs::path newest;
   std::int64_t newest_step = -1;
@@ -101,7 +107,8 @@ fs::path newest_checkpoint(const fs::path& directory) {
     if (entry.depth() >= 1) entry.disable_recursion_pending();
     std::error_code ignored;
     const std::int64_t step = step_of(entry->path().filename());
-    if (step <= newest_step || !fs::exists(entry->path() / "manifest.json", ignored)) continue;
+    if (step < newest_step || !fs::exists(entry->path() / "manifest.json", ignored)) continue;
+    if (step == newest_step && created(entry->path()) <= created(newest)) continue;
     newest = entry->path();
     newest_step = step;
   }

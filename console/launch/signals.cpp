@@ -18,6 +18,7 @@ Signals::Signals() {
 }
 
 Signals::~Signals() {
+  static_cast<void>(take());  // one that came too late to matter isn't to end this process instead
   if (fd_ >= 0) ::close(fd_);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }

@@ -32,8 +32,15 @@ constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is g
 constexpr auto kReaderTakes = 2s;  ///< for the last lines, by a slow reader of stdout
 constexpr std::size_t kShownLines = 20;
 
+/// As stdout: never waited for. A run whose terminal stands still has to hear a signal all the same.
+Outlet& words() {
+  static Outlet outlet(STDERR_FILENO);
+  return outlet;
+}
+
 void say(const std::string& text) {
-  std::fprintf(stderr, "footplate: %s\n", text.c_str());
+  words().push("footplate: " + text + "\n");
+  words().flush();
 }
 
 }  // namespace
@@ -73,6 +80,7 @@ int Supervisor::run() {
   pass_lines_on();
   out_.drain(kReaderTakes);
   if (const std::string text = explanation(plan_.name, directory_.path, result); !text.empty()) say(text);
+  words().drain(kReaderTakes);
   return static_cast<int>(integer_of(result, "code", static_cast<int>(ExitCode::failed)));
 }
 
@@ -89,7 +97,8 @@ Json Supervisor::run_starts() {
     set_aside_result(directory_.path, start);
     end_stragglers(folders_, kConsoleEnds, kKillGrace);
     folders_.clear();
-    resume = newest_checkpoint(directory_.path).empty() ? "" : "auto";
+    // Without a checkpoint of its own it goes on from where it began.
+    resume = newest_checkpoint(directory_.path).empty() ? plan_.resume.value_or("") : "auto";
   }
 }
 
@@ -147,8 +156,11 @@ void Supervisor::look_at_start(StartWatch& start, std::string& failed) {
 }
 
 void Supervisor::wait_for_something() {
-  std::array<pollfd, 3> ready{
-      {{signals_.fd(), POLLIN, 0}, {lines_.fd(), POLLIN, 0}, {out_.pending() ? out_.fd() : -1, POLLOUT, 0}}};
+  const auto unless_empty = [](const Outlet& outlet) {
+    return pollfd{outlet.pending() ? outlet.fd() : -1, POLLOUT, 0};
+  };
+  std::array<pollfd, 4> ready{
+      {{signals_.fd(), POLLIN, 0}, {lines_.fd(), POLLIN, 0}, unless_empty(out_), unless_empty(words())}};
   ::poll(ready.data(), ready.size(), static_cast<int>(std::chrono::milliseconds(kLongestSleep).count()));
 }
 
@@ -157,14 +169,14 @@ void Supervisor::on_signal(Child& child, int number) {
   if (stops_asked_ == 1 && is_starting(directory_.path)) {
     // Nothing to save; and a rank that can't handle the signal yet would die of it while the others wait for
     // it.
+    end_by_ = steady_clock::now();
     say(std::string(signal_name(number)) + " before the ranks were ready: stopping at once");
-    end_by_ = steady_clock::now();
   } else if (stops_asked_ == 1) {
-    say(std::string(signal_name(number)) + ": saving and stopping; a second signal stops at once");
     child.signal(SIGUSR2);
+    say(std::string(signal_name(number)) + ": saving and stopping; a second signal stops at once");
   } else if (stops_asked_ == 2 || number == SIGQUIT) {
-    say(std::string(signal_name(number)) + ": stopping at once");
     end_by_ = steady_clock::now();
+    say(std::string(signal_name(number)) + ": stopping at once");
   }
 }
 
@@ -174,6 +186,7 @@ void Supervisor::pass_lines_on() {
     out_.flush();
   }
   out_.flush();
+  words().flush();
 }
 
 void Supervisor::end_what_lingers(Child& child) {

@@ -205,7 +205,7 @@ void Session::refresh(StagedOrder& order) {
 Json Session::wait_call(StagedOrder& order, int call, std::optional<double> timeout_s) {
   if (order.dropped)
     throw ScriptError("this order was dropped with its chunk, or cancelled: there is nothing to wait for");
-  if (!order.sent() || now_->mode == Activity::Mode::registering) begin_wait(":wait()");
+  begin_wait(":wait()");
   const Waiting waiting(now_->clock);
   if (!is_final_order_state(order.state())) {
     Json request = key_of(order);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "console/lua/bind.h"
+#include "console/lua/listing.h"
+#include "protocol/schema.h"
 
 namespace footplate::lua {
 namespace {
@@ -34,9 +36,11 @@ lua_Integer list_length(lua_State* state, int index) {
     }
   }
   if (entries > 0) return entries == length ? length : -1;
+  const int top = lua_gettop(state);
   const bool known_list = lua_getmetatable(state, index) != 0 &&
-                          (luaL_getmetatable(state, kList), lua_rawequal(state, -1, -2) != 0);
-  lua_settop(state, std::max(index, lua_gettop(state) - (known_list ? 2 : 0)));
+                          ((luaL_getmetatable(state, kList), lua_rawequal(state, -1, -2) != 0) ||
+                           luaL_getmetafield(state, index, kListing) != LUA_TNIL);
+  lua_settop(state, top);
   return known_list ? 0 : -1;
 }
 
@@ -320,6 +324,14 @@ std::string render(lua_State* state, int index) {
     text += "\n… cut here: " + std::to_string(size) + " bytes in all";
   }
   return text;
+}
+
+void check_arguments(const Json& arguments, const std::vector<std::string>& known,
+                     const std::string& function) {
+  for (const auto& [key, value] : arguments.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw ScriptError(unknown_argument(function, key, known));
+  }
 }
 
 }  // namespace footplate::lua

@@ -2,6 +2,7 @@
 
 #include <lua.hpp>
 #include <string>
+#include <vector>
 
 #include "protocol/json.h"
 #include "protocol/value.h"
@@ -20,6 +21,11 @@ void push_value(lua_State* state, const Value& value, const std::string& name);
 /// Lua data as JSON: tables with keys 1…n are lists, others objects. Throws ScriptError where it is nested
 /// deeper than 32 levels (or in a circle) or has more than 100,000 entries. Functions become their text.
 Json json_at(lua_State* state, int index);
+
+/// Named arguments of a function, as json_at() gave them. Throws ScriptError for one that isn't among
+/// `known`, with the nearest.
+void check_arguments(const Json& arguments, const std::vector<std::string>& known,
+                     const std::string& function);
 
 /// A value for people: strings as they are, tables on several lines once they are long. At most 256 KiB,
 /// the cut is said. May run a script's __tostring, so call it where the hook and pcall are in force.

@@ -16,7 +16,10 @@ int comm_drop(lua_State* state) {
   if (!forced)
     session.confirm("comm.drop(" + std::to_string(rank) +
                     ") kills that rank; the others go on with fewer, or end (comm.on_loss)");
-  session.ask("drop", {{"rank", rank}});
+  {
+    const Waiting waiting(session.activity().clock);
+    session.ask("wait_drop", {{"rank", rank}});
+  }
   session.talk("rank " + std::to_string(rank) + " is gone");
   return 0;
 }

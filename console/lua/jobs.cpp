@@ -47,6 +47,7 @@ int jobs_call(lua_State* state) {
 }
 
 int job_off(lua_State* state) {
+  if (session_of(state).activity().mode == Activity::Mode::registering) return 0;  // the chunk did it
   session_of(state).ask("job_off", {{"job", name_at(state, 1)}});
   return 0;
 }

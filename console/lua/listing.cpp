@@ -47,6 +47,10 @@ void push_listing(lua_State* state, const Json& data, const std::string& text) {
   lua_pushlstring(state, text.data(), text.size());
   lua_pushcclosure(state, listing_text, 1);
   lua_setfield(state, -2, "__tostring");
+  if (data.is_array()) {
+    lua_pushboolean(state, 1);
+    lua_setfield(state, -2, kListing);
+  }
   lock_metatable(state);
   lua_setmetatable(state, -2);
 }

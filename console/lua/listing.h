@@ -7,6 +7,9 @@
 
 namespace footplate::lua {
 
+/// Field of a listing's metatable where its data is a list, which an empty table doesn't show.
+constexpr const char* kListing = "footplate.listing";
+
 /// Pushes data that a script can walk and that prints as `text`.
 void push_listing(lua_State* state, const Json& data, const std::string& text);
 

@@ -1,6 +1,7 @@
 // footplate-lua: one session's Lua, at the other end of descriptor 3 from the console. docs/lua.md has the
 // API.
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -28,11 +29,12 @@ constexpr bool kLimitAddressSpace = true;
 #endif
 
 /// What holds even where a script has broken out of the interpreter's own limits.
-void limit_process(const Limits& limits) {
+void limit_process(const Limits& limits, Kind kind) {
   constexpr std::size_t kBesidesLua = 256U * 1024 * 1024;  // code, stacks, buffers of messages
   mallopt(M_ARENA_MAX, 1);  // an arena per thread would reserve 64 MiB of address space for each chunk
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
+  if (kind == Kind::job) return;  // the owner's; what it starts (Python, Java) would have the limit, too
   const rlimit space{limits.memory_bytes + kBesidesLua, limits.memory_bytes + kBesidesLua};
   if (kLimitAddressSpace) setrlimit(RLIMIT_AS, &space);
 }
@@ -78,13 +80,14 @@ void answer(const Json& request, Session& session, Wire& wire) {
 
 /// The session loop: read, evaluate, print.
 int run() {
+  ::fcntl(kConsole, F_SETFD, FD_CLOEXEC);  // not for what a job starts: the console is to see this one's end
   Wire wire(kConsole);
   auto greeting = Greeting::from_json(wire.next());
   if (!greeting) {
     std::fprintf(stderr, "footplate-lua: %s\n", greeting.error().message.c_str());
     return 1;
   }
-  limit_process(greeting->limits);
+  limit_process(greeting->limits, greeting->kind);
   Allowance allowance(greeting->limits.burst);
   Session session(*std::move(greeting), wire);
   wire.on_settings = [&](const Json& settings) { session.settings_changed(settings); };
@@ -105,7 +108,7 @@ int run() {
 int main(int count, char** arguments) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a script stuck in C code wouldn't see the console's end
   if (count == 2 && std::string_view(arguments[1]) == "--check") {
-    footplate::lua::limit_process({});
+    footplate::lua::limit_process({}, footplate::lua::Kind::check);
     return footplate::lua::check_scripts();
   }
   return footplate::lua::run();

@@ -82,17 +82,13 @@ int nccl_show(lua_State* state) {
 /// Asked from this process, which is on rank 0's host and may wait: neither the console nor a rank does.
 int nccl_ras(lua_State* state) {
   constexpr std::chrono::seconds kAtMost{5};
-  constexpr const char* kAddress = "NCCL_RAS_ADDR";  // the ranks have it set for the run
   Session& session = session_of(state);
   const Json arguments = lua_isnoneornil(state, 1) ? Json::object() : json_at(state, 1);
-  for (const auto& [key, value] : arguments.items())
-    if (key != "verbose" || !value.is_boolean()) {
-      const std::string near = nearest(key, {"verbose"});
-      throw ScriptError("nccl.ras takes verbose, true or false" +
-                        (near.empty() || key == near ? std::string() : "; did you mean " + near + "?"));
-    }
+  check_arguments(arguments, {"verbose"}, "nccl.ras");
+  if (arguments.is_object() && !arguments.value("verbose", Json(false)).is_boolean())
+    throw ScriptError("nccl.ras: verbose is true or false");
   session.begin_wait("nccl.ras");
-  const char* address = std::getenv(kAddress);
+  const char* address = std::getenv(kRasAddress);
   const Waiting waiting(session.activity().clock);
   auto said = ask_nccl_ras(address != nullptr ? address : "localhost:28028",
                            arguments.is_object() && arguments.value("verbose", false), kAtMost);

@@ -55,6 +55,10 @@ int handle_wait(lua_State* state) {
 
 int handle_cancel(lua_State* state) {
   Handle& handle = handle_at(state, 1);
+  if (handle.order->sent() && session_of(state).activity().mode == Activity::Mode::registering) {
+    lua_pushboolean(state, 1);  // the chunk did it
+    return 1;
+  }
   const std::string why_not = session_of(state).cancel(*handle.order, handle.call);
   lua_pushboolean(state, why_not.empty() ? 1 : 0);
   if (why_not.empty()) return 1;

@@ -136,6 +136,7 @@ int after(lua_State* state) {
   int function = 0;
   for (lua_pushnil(state); lua_next(state, 1) != 0; lua_pop(state, 1)) {
     if (lua_isfunction(state, -1)) {
+      if (function != 0) throw ScriptError(std::string("after takes one function, as in ") + kExample);
       lua_pushvalue(state, -1);
       lua_insert(state, 1 + 1);  // below what lua_next works on
       function = 2;
@@ -185,6 +186,7 @@ Json find_rule(lua_State* state, std::int64_t number) {
 
 int rule_off(lua_State* state) {
   const auto& rule = rule_at(state, 1);
+  if (session_of(state).activity().mode == Activity::Mode::registering) return 0;  // the chunk did it
   if (rule->number == 0)
     rule->dropped = true;
   else

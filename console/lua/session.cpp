@@ -219,8 +219,8 @@ int Session::run_chunk(lua_State* state) {
 /// Rules first: an order that fails takes them back, the other way round it could not be taken back.
 void Session::finish_activity() {
   if (now_->mode == Activity::Mode::registering) return plan();
-  send_rules();
   try {
+    send_rules();
     commit();
   } catch (...) {
     drop_rules();

@@ -169,15 +169,6 @@ Changes changes_of(Session& session, const Json& set) {
   return changes;
 }
 
-void check_keys(const Json& arguments, const std::vector<std::string>& known, const std::string& name) {
-  for (const auto& [key, value] : arguments.items())
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      const std::string near = nearest(key, known);
-      throw ScriptError(name + " has no argument '" + key + "'" +
-                        (near.empty() ? "" : "; did you mean " + near + "?"));
-    }
-}
-
 std::int64_t steps_of(const Json& arguments, const char* key, std::int64_t otherwise,
                       const std::string& name) {
   const Json steps = arguments.value(key, Json(otherwise));
@@ -238,7 +229,7 @@ int nccl_try(lua_State* state) {
   lua_pop(state, 1);
   Json arguments = json_at(state, 1);
   if (!arguments.is_object()) arguments = Json::object();
-  check_keys(arguments, {"set", "steps", "keep_if", "better_by"}, kName);
+  check_arguments(arguments, {"set", "steps", "keep_if", "better_by"}, kName);
   if (has_keep_if && arguments.contains("better_by"))
     throw ScriptError("nccl.try takes keep_if or better_by, not both");
   const Trial trial{changes_of(session, arguments.value("set", Json())),
@@ -266,7 +257,7 @@ int nccl_tune(lua_State* state) {
   const Json arguments = lua_isnoneornil(state, 1) ? Json::object() : json_at(state, 1);
   if (!arguments.is_object() && !arguments.empty())
     throw ScriptError("nccl.tune takes named arguments: nccl.tune{ budget_steps = 1000 }");
-  check_keys(arguments, {"budget_steps", "steps", "better_by"}, kName);
+  check_arguments(arguments, {"budget_steps", "steps", "better_by"}, kName);
   std::int64_t left = steps_of(arguments, "budget_steps", kBudget, kName);
   Trial trial;
   trial.steps = steps_of(arguments, "steps", std::max(kLeast, left / 20), kName);

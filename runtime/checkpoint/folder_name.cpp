@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <random>
 #include <system_error>
 #include <tuple>
 
+#include "protocol/json.h"
 #include "runtime/checkpoint/manifest.h"
 
 namespace footplate {
@@ -56,14 +58,26 @@ bool is_temporary(const std::string& name) {
   return name.starts_with(kPrefix) && name.find(kTemporary) != std::string::npos;
 }
 
+namespace {
+
+/// When, as its manifest has it; empty where that can't be read.
+std::string created(const std::filesystem::path& checkpoint) {
+  std::ifstream file(checkpoint / kManifestName);
+  const Json manifest = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const auto time = manifest.is_object() ? manifest.find("created") : manifest.end();
+  return time != manifest.end() && time->is_string() ? time->get<std::string>() : "";
+}
+
+}  // namespace
+
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& branch_folder) {
-  using Rank = std::tuple<std::int64_t, bool, std::string>;
+  using Rank = std::tuple<std::int64_t, bool, std::string, std::string>;
   std::vector<std::pair<Rank, std::filesystem::path>> found;
   std::error_code error;
   std::filesystem::directory_iterator entry(branch_folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
     if (const auto name = parse_folder_name(entry->path().filename().string()))
-      found.push_back({{name->step, !name->replaced, name->tag}, entry->path()});
+      found.push_back({{name->step, !name->replaced, created(entry->path()), name->tag}, entry->path()});
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return b.first < a.first; });
   std::vector<std::filesystem::path> paths;
   for (auto& item : found) paths.push_back(std::move(item.second));

@@ -29,8 +29,8 @@ enum class Suffix { temporary, replaced };
 std::string with_suffix(const std::string& name, Suffix suffix);
 bool is_temporary(const std::string& name);
 
-/// Committed checkpoints in a branch's folder by their names, newest first. Empty where the folder
-/// can't be read.
+/// Committed checkpoints in a branch's folder by their names, newest first: by step, and by their manifests'
+/// `created` within one. Empty where the folder can't be read.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& branch_folder);
 
 }  // namespace footplate

@@ -17,8 +17,6 @@ constexpr std::size_t kEventBytes = 4 << 20;
 constexpr std::size_t kReadBytes = 64 << 10;
 constexpr std::chrono::milliseconds kFirstBackoff{50};
 constexpr std::size_t kBackoffDoublings = 5;
-/// One that lived for so long doesn't fail at its start: what killed it came from outside.
-constexpr std::chrono::seconds kSettled{1};
 /// A console that dies at once costs rank 0 a spawn a second at most; clients are to be back within 2 s.
 constexpr std::chrono::milliseconds kLongestBackoff{1000};
 /// What a full socket couldn't take is tried again after this.
@@ -38,7 +36,7 @@ void ConsoleLink::pump(Clock::time_point now) {
   if (lost_) {
     lost_ = false;
     process_.reset();
-    if (now - started_ >= kSettled) starts_.clear();
+    if (now - started_ >= parts_.settled) starts_.clear();
     while (!starts_.empty() && now - starts_.front() > std::chrono::minutes(1)) starts_.pop_front();
     const auto doubled = kFirstBackoff * (1 << std::min<std::size_t>(starts_.size(), kBackoffDoublings));
     next_start_ = now + std::min<Clock::duration>(doubled / 2, kLongestBackoff);

@@ -130,7 +130,8 @@ void Control::Impl::start_rank_zero(std::uint64_t first_order_id) {
       },
       [this](const std::string& text) {
         report("warn", {{"kind", "console"}, {"text", text}}, std::chrono::system_clock::now());
-      }});
+      },
+      options_.times.settled});
 }
 
 void Control::Impl::watch_collectives() {

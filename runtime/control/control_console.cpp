@@ -29,7 +29,8 @@ void Control::Impl::report(const std::string& topic, Json data, WallTime time, s
     if (link_) link_->send({{"type", topic}, {"report", std::move(data)}});
     return;
   }
-  if (topic == "call" && repair_ != 0 && data.value("order", std::uint64_t{0}) == repair_) note_repair(data);
+  if (repair_ != 0 && data.value(topic == "call" ? "order" : "id", std::uint64_t{0}) == repair_)
+    note_repair(topic, data);
   if (admission_ != 0 && data.value(topic == "call" ? "order" : "id", std::uint64_t{0}) == admission_)
     note_admission(data.value("state", ""));
   if (options_.observer) options_.observer(topic, data);

@@ -94,7 +94,7 @@ class Control::Impl {
   void drop(int rank, const std::string& user, Clock::time_point now);
   /// The ranks' states differ: what guard.on_mismatch says.
   void on_difference(const Json& differing, Clock::time_point now);
-  void note_repair(const Json& call);
+  void note_repair(const std::string& topic, const Json& call);
   void tick_recovery();
   /// Rank 0.
   void on_standing(int source, const Json& message, Clock::time_point now);

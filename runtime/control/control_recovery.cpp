@@ -208,9 +208,10 @@ void Control::Impl::on_difference(const Json& differing, Clock::time_point now) 
   repair_ = coordinator_->submit_own(std::move(order), now);
 }
 
-void Control::Impl::note_repair(const Json& call) {
+void Control::Impl::note_repair(const std::string& topic, const Json& call) {
   const std::string state = call.value("state", "");
-  if (state == "running") return;
+  if (topic == "order" && (state == "refused" || state == "aborted" || state == "withdrawn")) repair_ = 0;
+  if (topic != "call" || state == "running") return;
   repair_ = 0;
   if (state != "done") return;
   repaired_before_ = call.at("result").value("step", std::int64_t{0});

@@ -102,6 +102,20 @@ void add_choice_of_algorithm(std::vector<SettingSpec>& table) {
   rules.example = "nccl.rules = \"..1MiB tree ll; 64MiB.. ring simple\"";
   rules.applies = Applies::step;
   table.push_back(std::move(rules));
+  SettingSpec coalesce;
+  coalesce.name = "nccl.coalesce";
+  coalesce.type = Type::integer;
+  coalesce.default_value = std::int64_t{16};
+  coalesce.range = {1, 1024, false};
+  coalesce.help =
+      "How many pieces of a bucket (comm.chunk_elements) NCCL gets as one group, and launches as one; 1: "
+      "each "
+      "by itself";
+  coalesce.example = "nccl.coalesce = 4";
+  coalesce.applies = Applies::step;
+  coalesce.unit = "pieces";
+  coalesce.aliases = {"nccl.group", "nccl.group_size", "nccl.aggregate", "coalesce"};
+  table.push_back(std::move(coalesce));
   table.push_back(of_communicator(integer("nccl.min_ctas", "NCCL_MIN_CTAS", 0, 64,
                                           "Least blocks of a device (channels) that a collective takes",
                                           "nccl.min_ctas = 4")));
@@ -113,6 +127,12 @@ void add_choice_of_algorithm(std::vector<SettingSpec>& table) {
   table.push_back(of_communicator(integer(
       "nccl.cga_cluster_size", "NCCL_CGA_CLUSTER_SIZE", -1, 8,
       "Blocks of a cluster on devices that have clusters (Hopper and later)", "nccl.cga_cluster_size = 2")));
+  table.push_back(of_communicator(integer(
+      "nccl.nvls_ctas", "NCCL_NVLS_NCHANNELS", 0, 64,
+      "Blocks of a device (channels) that a reduction in the NVSwitch takes", "nccl.nvls_ctas = 16")));
+  table.push_back(of_communicator(
+      choice("nccl.collnet", "NCCL_COLLNET_ENABLE", {{kAuto, ""}, {"on", "1"}, {"off", "0"}},
+             "Reductions in the switches of the network (InfiniBand SHARP)", "nccl.collnet = \"on\"")));
   table.push_back(integer("nccl.buffer_bytes", "NCCL_BUFFSIZE", 0, 1 << 30,
                           "Buffer between two ranks, for each channel; larger ones cost device memory",
                           "nccl.buffer_bytes = \"8MiB\"", "bytes"));
@@ -156,6 +176,11 @@ void add_paths(std::vector<SettingSpec>& table) {
 }
 
 void add_network(std::vector<SettingSpec>& table) {
+  table.push_back(of_communicator(text(
+      "nccl.net", "NCCL_NET",
+      "Network between hosts, by its name: IB, Socket, or that of the plugin that NCCL has loaded (its log "
+      "names it: nccl.debug). One that isn't there is refused, with new communicators as with a start",
+      "nccl.net = \"Socket\"")));
   table.push_back(text("nccl.socket_interface", "NCCL_SOCKET_IFNAME",
                        "Interface that ranks meet over, and talk over where there is no InfiniBand: =eth0 "
                        "exactly this one, eth all that begin so, ^docker all but these",
@@ -211,6 +236,8 @@ std::vector<std::pair<std::string, std::vector<std::string>>> other_names() {
           {"nccl.rules", {"nccl.rule", "nccl.tuning", "nccl.tuner"}},
           {"nccl.min_ctas", {"NCCL_MIN_NCHANNELS", "nccl.min_channels"}},
           {"nccl.max_ctas", {"NCCL_MAX_NCHANNELS", "nccl.max_channels", "nccl.channels"}},
+          {"nccl.net", {"nccl.network", "nccl.net_name"}},
+          {"nccl.nvls_ctas", {"nccl.nvls_channels"}},
           {"nccl.buffer_bytes", {"nccl.buffer_size", "nccl.buffer"}},
           {"nccl.socket_interface", {"nccl.interface", "nccl.ifname"}},
           {"nccl.ib_adapter", {"nccl.hca", "nccl.adapter"}},
@@ -256,6 +283,9 @@ std::vector<Hint> nccl_hints() {
       {"NCCL_PLUGIN_*", file},
       {"NCCL_*_FILE", file},
       {"NCCL_*_PATH", file},
+      {"NCCL_CTA_POLICY",
+       "would change nothing here: \"efficiency\" is for runs without a tuner, \"zero\" for memory that is "
+       "registered with NCCL; nccl.max_ctas limits what collectives take of a device"},
       {"NCCL_*",
        "is no setting here (nccl.show() lists those that are); in the environment of footplate run it "
        "reaches NCCL as it is"},

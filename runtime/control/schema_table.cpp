@@ -110,6 +110,13 @@ void add_run(std::vector<SettingSpec>& table) {
               "Threads of each rank for computing; 0 = cores / ranks on this host", "run.threads = 1"),
       {"threads", "num_threads", "omp_num_threads"})));
   table.push_back(also_called(
+      number(
+          "run.peak_tflops", 0.0, "TFLOP/s", between(0, 1e6),
+          "What a rank computes at most, of which perf/mfu is a part; 0 = by the device's name, where that "
+          "is known",
+          "run.peak_tflops = 989"),
+      {"peak_tflops", "peak_flops", "run.peak_flops"}));
+  table.push_back(also_called(
       number("run.time_limit", 0.0, "s", at_least(0),
              "Save and stop (exit code 75) this long after the start; 0 = none", "run.time_limit = \"8h\""),
       {"time_limit", "run.max_time"}));
@@ -178,9 +185,15 @@ void add_computing(std::vector<SettingSpec>& table) {
              "train.attention = \"efficient\""),
       {"attention", "sdpa", "attn_implementation"}));
   table.push_back(
-      also_called(every("train.empty_cache_every", 0,
-                        "Give back memory that the device's allocator keeps without using it this often; "
-                        "costs time, helps where memory is in pieces",
+      also_called(live("train.cuda_graph", Type::boolean, false, "", {},
+                       "Record a step's forward and backward pass and its update, and start each as one: "
+                       "saves time where a step is short for a device. Gradients are reduced after it",
+                       "train.cuda_graph = true"),
+                  {"cuda_graph", "cuda_graphs", "cudagraph", "train.cuda_graphs"}));
+  table.push_back(
+      also_called(every("train.empty_cache_every", 100,
+                        "Give back memory that the device's allocator keeps without using it this often: "
+                        "costs a moment, keeps memory from falling to pieces",
                         "train.empty_cache_every = 1000"),
                   {"empty_cache_every", "empty_cache"}));
 }

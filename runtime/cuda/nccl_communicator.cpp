@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/comm/agree.h"
+#include "runtime/cuda/tuning.h"
 
 namespace footplate {
 namespace {
@@ -45,6 +46,28 @@ nccl_abi::OperatorNumber nccl_operator(ReduceOp op) {
   return nccl_abi::kSum;
 }
 
+/// A rule as NCCL is told it with the call. Never forced: where NCCL has none of what is asked for, it
+/// chooses by itself, as where its tuner can't.
+class HowDone {
+ public:
+  explicit HowDone(const std::optional<TuningRule>& rule) : asked_(rule.has_value()) {
+    if (!rule) return;
+    selection_ = selection_of(*rule);
+    config_.selection = selection_.c_str();
+    config_.force_selection = 0;
+    if (rule->channels > 0) config_.min_ctas = config_.max_ctas = rule->channels;
+  }
+  HowDone(const HowDone&) = delete;
+  HowDone& operator=(const HowDone&) = delete;
+
+  const nccl_abi::CollectiveConfig* config() const { return asked_ ? &config_ : nullptr; }
+
+ private:
+  const bool asked_;
+  std::string selection_;
+  nccl_abi::CollectiveConfig config_;
+};
+
 double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
@@ -54,11 +77,20 @@ double seconds_since(SteadyClock::time_point start) {
 /// What one rank gives to the others, as bytes: all programs of a run are the same.
 struct NcclCommunicator::Invitation {
   nccl_abi::UniqueId id{};
-  nccl_abi::Config config{};  ///< its pointers mean nothing elsewhere
-  bool valid = false;         ///< there is an id
+  CommunicatorConfig config{};
+  bool valid = false;  ///< there is an id
 };
 
-NcclCommunicator::NcclCommunicator(Parts parts, const nccl_abi::Config& config)
+/// One all-reduce, as it was when it was launched.
+struct NcclCommunicator::Reducing {
+  Buffer buffer;
+  ReduceOp op;
+  std::int64_t chunk;
+  std::size_t together;
+  const char* name;
+};
+
+NcclCommunicator::NcclCommunicator(Parts parts, const CommunicatorConfig& config)
     : parts_(std::move(parts)),
       communicators_(
           parts_.library, parts_.bounds, [this] { return parts_.queue.closed(); }, parts_.enter_thread),
@@ -67,33 +99,50 @@ NcclCommunicator::NcclCommunicator(Parts parts, const nccl_abi::Config& config)
 NcclCommunicator::~NcclCommunicator() = default;
 
 std::unique_ptr<Work> NcclCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
-  const std::int64_t chunk = chunk_of(buffer.elements, chunk_elements_);
+  const Reducing it{buffer, op, chunk_of(buffer.elements, chunk_elements_), pieces_together_, name};
   return parts_.queue.launch(entry(Collective::all_reduce, buffer, name, static_cast<int>(op)),
-                             [=, this, after = parts_.stream.mark()] {
+                             [this, it, after = parts_.stream.mark()] {
                                auto follows = parts_.stream.follow(after);
-                               return follows ? reduce(buffer, op, chunk, name) : follows;
+                               return follows ? reduce(it) : follows;
                              });
 }
 
-Result<void> NcclCommunicator::reduce(Buffer buffer, ReduceOp op, std::int64_t chunk, const char* name) {
+Result<void> NcclCommunicator::reduce(const Reducing& it) {
   if (!communicators_.connected())
     return tl::unexpected(absent_.value_or(Error{ErrorKind::failed, "NCCL: no communicators were made"}));
-  Result<void> outcome;
-  in_chunks(buffer.elements, chunk, [&](std::int64_t first, std::int64_t count) {
-    auto* data =
-        static_cast<std::byte*>(buffer.data) + static_cast<std::size_t>(first) * size_of(buffer.type);
-    const NcclCommunicators::Reduction piece{.group = 0,
-                                             .data = data,
-                                             .elements = static_cast<std::size_t>(count),
-                                             .type = nccl_type(buffer.type),
-                                             .op = nccl_operator(op)};
-    outcome = communicators_.all_reduce({&piece, 1}, parts_.stream.handle());
-    return outcome.has_value();
-  });
+  // The sum over one rank is there already, and NCCL (2.28.9) keeps memory of each group that has no work.
+  auto outcome = world_size() > 1 ? enqueue(it) : Result<void>();
   if (outcome) outcome = drain(std::nullopt);
-  if (!outcome) return tl::unexpected(give_up(std::move(outcome.error()), name));
+  if (!outcome) return tl::unexpected(give_up(std::move(outcome.error()), it.name));
   failures_ = 0;
   return {};
+}
+
+/// A rule comes with the call where it is one call: NCCL doesn't launch as one what it is told so. The sum of
+/// what it does is what its tuner is asked about.
+Result<void> NcclCommunicator::enqueue(const Reducing& it) {
+  std::vector<NcclCommunicators::Reduction> group;
+  const std::size_t size = size_of(it.buffer.type);
+  const auto flush = [&] {
+    const bool alone = group.size() == 1 && parts_.rule_for;
+    const HowDone how(alone ? parts_.rule_for(group.front().elements * size) : std::nullopt);
+    group.front().config = how.config();
+    auto outcome = communicators_.all_reduce(group, parts_.stream.handle());
+    group.clear();
+    return outcome;
+  };
+  Result<void> outcome;
+  in_chunks(it.buffer.elements, it.chunk, [&](std::int64_t first, std::int64_t count) {
+    group.push_back({.group = 0,
+                     .data = static_cast<std::byte*>(it.buffer.data) + static_cast<std::size_t>(first) * size,
+                     .elements = static_cast<std::size_t>(count),
+                     .type = nccl_type(it.buffer.type),
+                     .op = nccl_operator(it.op)});
+    if (group.size() >= it.together) outcome = flush();
+    return outcome.has_value();
+  });
+  if (outcome && !group.empty()) outcome = flush();
+  return outcome;
 }
 
 /// What the stream does is done, or has come to nothing: an error of NCCL's, the end of this world, or
@@ -148,9 +197,9 @@ Result<void> NcclCommunicator::rejoin(std::uint32_t /*generation*/, std::uint64_
   return meet(static_cast<int>(most - renewals.begin()));
 }
 
-Result<double> NcclCommunicator::renew(const nccl_abi::Config& config) {
+Result<double> NcclCommunicator::renew(const CommunicatorConfig& config) {
   const auto start = SteadyClock::now();
-  const nccl_abi::Config before = std::exchange(config_, config);
+  const CommunicatorConfig before = std::exchange(config_, config);
   auto made = meet(0);
   if (made) {
     ++renewals_;
@@ -184,8 +233,6 @@ Result<void> NcclCommunicator::meet(int root) {
   if (auto told = broadcast({&invitation, sizeof(invitation), DataType::uint8}, root, "NCCL's id")->wait();
       !told)
     return told;
-  invitation.config.name = config_.name;
-  invitation.config.net_name = config_.net_name;
   config_ = invitation.config;
   if (invitation.valid) mine = enter(invitation);
   return agree(parts_.host, mine);
@@ -215,9 +262,9 @@ Result<void> NcclCommunicator::probe() {
   const NcclCommunicators::Reduction sum{.group = 0, .data = numbers.data(), .elements = numbers.size()};
   auto outcome = communicators_.all_reduce({&sum, 1}, parts_.stream.handle());
   if (outcome) outcome = drain(SteadyClock::now() + parts_.bounds.connect);
-  const int ranks = world_size();
+  const int ranks = world_size(), of_ranks = ranks * (ranks - 1) / 2;
   for (std::size_t i = 0; i < numbers.size() && outcome; ++i)
-    if (const auto expected = static_cast<float>(ranks * (ranks - 1) / 2 + ranks * static_cast<int>(i));
+    if (const auto expected = static_cast<float>(of_ranks + ranks * static_cast<int>(i));
         numbers[i] != expected)
       outcome = fail(ErrorKind::failed,
                      fmt::format("NCCL: a sum over all ranks is {} and has to be {}", numbers[i], expected));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "protocol/tuning_rules.h"
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/launch_queue.h"
@@ -29,18 +30,23 @@ class NcclCommunicator final : public Communicator {
     LaunchQueue& queue;  ///< that one's
     NcclCommunicators::Bounds bounds;
     std::function<void()> enter_thread = {};  ///< ComputeDevice::enter_thread, where there is a device
-    std::function<void()> find_together;      ///< has all ranks make the world anew (World). Any thread
+    /// How an all-reduce of so many bytes has to be done; nothing: NCCL's choice. Communication thread.
+    std::function<std::optional<TuningRule>(std::size_t bytes)> rule_for = {};
+    std::function<void()> find_together;  ///< has all ranks make the world anew (World). Any thread
   };
   /// How often in a row an operation may fail before the run ends.
   static constexpr int kMostFailures = 3;
 
   /// Everything in `parts` outlives it. Nothing is connected yet.
-  NcclCommunicator(Parts parts, const nccl_abi::Config& config);
+  NcclCommunicator(Parts parts, const CommunicatorConfig& config);
   ~NcclCommunicator() override;
 
   int rank() const override { return parts_.host.rank(); }
   int world_size() const override { return parts_.host.world_size(); }
   void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
+  /// How many pieces of an operation NCCL gets as one group, which it launches as one where they are alike.
+  /// Launching thread, the same on all ranks.
+  void set_pieces_together(std::int64_t pieces) { pieces_together_ = static_cast<std::size_t>(pieces); }
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
     return parts_.host.broadcast(buffer, root, name);
@@ -63,7 +69,7 @@ class NcclCommunicator final : public Communicator {
   /// New communicators with `config`, tried with a small reduction. Seconds that it took. Errors, the same on
   /// all ranks: refused, with the reason, and those of before are made again; lost, and the next rejoin()
   /// makes some; failed: there are none any more, and every later operation says so.
-  Result<double> renew(const nccl_abi::Config& config);
+  Result<double> renew(const CommunicatorConfig& config);
 
   /// The orderly end, of all ranks. False: an operation hangs; nothing of this may be freed.
   bool finish();
@@ -73,15 +79,18 @@ class NcclCommunicator final : public Communicator {
   Result<void> meet(int root);
   Result<void> enter(const Invitation& invitation);
   Result<void> probe();
-  Result<void> reduce(Buffer buffer, ReduceOp op, std::int64_t chunk, const char* name);
+  struct Reducing;
+  Result<void> reduce(const Reducing& it);
+  Result<void> enqueue(const Reducing& it);
   Result<void> drain(std::optional<SteadyClock::time_point> until);
   Error give_up(Error error, const char* name);
 
   const Parts parts_;
   NcclCommunicators communicators_;
-  nccl_abi::Config config_;     ///< what they are made with
+  CommunicatorConfig config_;   ///< what they are made with
   std::int64_t renewals_ = -1;  ///< how often config_ was agreed on; -1: not a rank yet
   std::int64_t chunk_elements_ = kDefaultChunk;
+  std::size_t pieces_together_ = 1;
   int failures_ = 0;             ///< in a row; communication thread
   std::optional<Error> absent_;  ///< why there are no communicators; communication thread
 };

@@ -9,19 +9,15 @@ namespace {
 using nccl_abi::kInProgress;
 using nccl_abi::kSuccess;
 
-/// How long between two looks at a call that isn't done; NCCL has nothing to wait for.
-constexpr std::chrono::milliseconds kPatience{1};
-
 std::string seconds_text(std::chrono::milliseconds time) {
   return shortest(static_cast<double>(time.count()) / 1000) + " s";
 }
 
 }  // namespace
 
-nccl_abi::Config nccl_config(const Settings& settings) {
-  nccl_abi::Config config;
+CommunicatorConfig communicator_config(const Settings& settings) {
+  CommunicatorConfig config;
   config.blocking = 0;
-  config.name = "footplate";
   const auto set = [&](int& field, const char* name, std::int64_t automatic) {
     if (const std::int64_t value = settings.integer(name); value != automatic)
       field = static_cast<int>(value);
@@ -30,6 +26,10 @@ nccl_abi::Config nccl_config(const Settings& settings) {
   set(config.max_ctas, "nccl.max_ctas", 0);
   set(config.cga_cluster_size, "nccl.cga_cluster_size", -1);
   set(config.traffic_class, "nccl.ib_traffic_class", -1);
+  set(config.nvls_ctas, "nccl.nvls_ctas", 0);
+  if (const std::string& collnet = settings.string("nccl.collnet"); collnet != "auto")
+    config.collnet = collnet == "on" ? 1 : 0;
+  settings.string("nccl.net").copy(config.network.data(), CommunicatorConfig::kLongestName);
   return config;
 }
 
@@ -39,17 +39,10 @@ NcclCommunicators::NcclCommunicators(const NcclLibrary& library, Bounds bounds,
       bounds_(bounds),
       given_up_(std::move(given_up)),
       enter_thread_(std::move(enter_thread)),
-      helper_("nccl"),
-      watcher_("nccl-errors", [this] { watch(); }) {}
+      helper_("nccl") {}
 
 NcclCommunicators::~NcclCommunicators() {
   static_cast<void>(abort());
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  changed_.notify_all();
-  watcher_.join();
 }
 
 /// Runs on the helper. What it writes to is shared with it: it may end when nobody waits any more.
@@ -88,16 +81,18 @@ Result<nccl_abi::UniqueId> NcclCommunicators::new_id() const {
   return id;
 }
 
-Result<void> NcclCommunicators::connect(const std::vector<Group>& groups, const nccl_abi::Config& config) {
+Result<void> NcclCommunicators::connect(const std::vector<Group>& groups, const CommunicatorConfig& config) {
   if (connected()) return fail(ErrorKind::failed, "NCCL: connect() while connected: abort() comes first");
   const auto until = SteadyClock::now() + bounds_.connect;
   struct Making {
     std::vector<Group> groups;
     std::vector<Comm> comms;
-    nccl_abi::Config config;
+    CommunicatorConfig config;  ///< holds what NCCL is pointed to
   };
   const auto making = std::make_shared<Making>(Making{groups, std::vector<Comm>(groups.size()), config});
   making->config.blocking = 0;  // else it couldn't be given up
+  making->config.name = "footplate";
+  making->config.net_name = making->config.network.front() != '\0' ? making->config.network.data() : nullptr;
   auto status = bounded("making communicators", bounds_.connect, [making, library = library_] {
     Status result = library.group_start();
     for (std::size_t i = 0; i < making->groups.size() && (result == kSuccess || result == kInProgress); ++i) {
@@ -125,18 +120,15 @@ Result<void> NcclCommunicators::connect(const std::vector<Group>& groups, const 
     return made;
   }
   ++generation_;
-  {
-    const std::lock_guard lock(mutex_);
-    watched_ = comms_;
-    error_ = std::nullopt;
-  }
-  changed_.notify_all();
+  error_ = std::nullopt;
   return {};
 }
 
-/// Until none of them has anything in progress. Asking returns at once, so that no helper is needed.
+/// Until none of them has anything in progress. Asking returns at once, so that no helper is needed; NCCL has
+/// nothing to wait for.
 Result<void> NcclCommunicators::await(const std::vector<Comm>& comms, const char* what,
                                       SteadyClock::time_point until) {
+  Looks looks;
   for (std::size_t i = 0; i < comms.size(); ++i)
     for (;;) {
       Status state = kInProgress;
@@ -153,7 +145,7 @@ Result<void> NcclCommunicators::await(const std::vector<Comm>& comms, const char
                     std::string("NCCL: ") + what + " (" + names_[i] +
                         ") took too long: another rank hasn't come, or the network between them fails; "
                         "footplate status tells where each rank is");
-      sleep_for(kPatience);
+      looks.pause();
     }
   return {};
 }
@@ -178,10 +170,6 @@ Result<void> NcclCommunicators::finish() {
 
 Result<void> NcclCommunicators::end(const char* what, bool in_order) {
   const auto comms = std::exchange(comms_, {});
-  {
-    const std::lock_guard lock(mutex_);  // nobody asks a communicator that is being freed
-    watched_.clear();
-  }
   if (comms.empty()) return {};
   const auto status = bounded(what, bounds_.abort, [comms, in_order, library = library_] {
     Status first = library.group_start();
@@ -198,7 +186,7 @@ Result<void> NcclCommunicators::end(const char* what, bool in_order) {
   return {};
 }
 
-Result<void> NcclCommunicators::rebuild(const std::vector<Group>& groups, const nccl_abi::Config& config) {
+Result<void> NcclCommunicators::rebuild(const std::vector<Group>& groups, const CommunicatorConfig& config) {
   if (auto aborted = abort(); !aborted) return aborted;
   return connect(groups, config);
 }
@@ -213,8 +201,11 @@ Result<void> NcclCommunicators::all_reduce(std::span<const Reduction> reductions
   Status status = library_.group_start();
   for (const Reduction& one : reductions) {
     if (status != kSuccess && status != kInProgress) break;
-    status =
-        library_.all_reduce(one.data, one.data, one.elements, one.type, one.op, comms_.at(one.group), stream);
+    const Comm comm = comms_.at(one.group);
+    status = one.config != nullptr && library_.all_reduce_with_config != nullptr
+                 ? library_.all_reduce_with_config(one.data, one.data, one.elements, one.type, one.op, comm,
+                                                   stream, one.config)
+                 : library_.all_reduce(one.data, one.data, one.elements, one.type, one.op, comm, stream);
   }
   const Status closed = library_.group_end();
   if (status == kSuccess || status == kInProgress) status = closed;
@@ -224,28 +215,14 @@ Result<void> NcclCommunicators::all_reduce(std::span<const Reduction> reductions
   return await(comms_, "all_reduce", SteadyClock::now() + bounds_.launch);
 }
 
-std::optional<Error> NcclCommunicators::error() const {
-  const std::lock_guard lock(mutex_);
-  return error_;
-}
-
-/// The lock is held while NCCL is asked, which returns at once: abort() waits for it before it frees
-/// anything.
-void NcclCommunicators::watch() {
-  std::unique_lock lock(mutex_);
-  while (!ended_) {
-    for (std::size_t i = 0; i < watched_.size() && !error_; ++i) {
-      Status state = kSuccess;
-      const Status asked = library_.get_async_error(watched_[i], &state);
-      if (asked != kSuccess) state = asked;
-      if (state != kSuccess && state != kInProgress)
-        error_ = nccl_error("a communicator", state, watched_[i]);
-    }
-    if (watched_.empty())
-      changed_.wait(lock, [&] { return ended_ || !watched_.empty(); });
-    else
-      changed_.wait_for(lock, bounds_.look_every, [&] { return ended_; });
+std::optional<Error> NcclCommunicators::error() {
+  for (std::size_t i = 0; i < comms_.size() && !error_; ++i) {
+    Status state = kSuccess;
+    const Status asked = library_.get_async_error(comms_[i], &state);
+    if (asked != kSuccess) state = asked;
+    if (state != kSuccess && state != kInProgress) error_ = nccl_error("a communicator", state, comms_[i]);
   }
+  return error_;
 }
 
 }  // namespace footplate

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,13 +13,19 @@
 #include "protocol/settings.h"
 #include "runtime/cuda/bounded_thread.h"
 #include "runtime/cuda/nccl_library.h"
-#include "runtime/threads/condition.h"
 
 namespace footplate {
 
-/// What a communicator is made with, from nccl.*: never blocking, so that making it can be given up. What
-/// isn't set is NCCL's choice. Names in it are of this program and live as long.
-nccl_abi::Config nccl_config(const Settings& settings);
+/// What communicators are made with, as a value that other ranks can be given as bytes. NCCL's pointers to
+/// names are set where it is used.
+struct CommunicatorConfig : nccl_abi::Config {
+  static constexpr std::size_t kLongestName = 63;
+  std::array<char, kLongestName + 1> network{};  ///< nccl.net; empty: NCCL's choice
+};
+
+/// From nccl.*: never blocking, so that making a communicator can be given up. What isn't set is NCCL's
+/// choice.
+CommunicatorConfig communicator_config(const Settings& settings);
 
 /// The NCCL communicators of one rank, of one generation at a time: made together, given up together. Needs
 /// no device itself; what is enqueued goes to the caller's streams.
@@ -34,7 +40,6 @@ class NcclCommunicators {
     std::chrono::milliseconds connect{300'000};  ///< comm.init_timeout_s
     std::chrono::milliseconds abort{30'000};
     std::chrono::milliseconds launch{300'000};  ///< connections of an algorithm are made at its first use
-    std::chrono::milliseconds look_every{50};   ///< for errors
   };
   /// One communicator: its ranks have got `id` from one of them (new_id), by MPI.
   struct Group {
@@ -50,6 +55,8 @@ class NcclCommunicators {
     std::size_t elements = 0;
     nccl_abi::DataTypeNumber type = nccl_abi::kFloat32;
     nccl_abi::OperatorNumber op = nccl_abi::kSum;
+    /// How it is done, where the library can be told so; null: NCCL's choice. Needed during the call alone.
+    const nccl_abi::CollectiveConfig* config = nullptr;
   };
 
   /// `given_up`: asked while something is waited for; true ends that with an error (lost). Any thread.
@@ -66,7 +73,7 @@ class NcclCommunicators {
 
   /// Makes a communicator for each group, all together; every rank of the groups calls it. Not while
   /// connected. Errors: timed_out, after Bounds::connect, lost, failed; what was made so far is aborted.
-  Result<void> connect(const std::vector<Group>& groups, const nccl_abi::Config& config);
+  Result<void> connect(const std::vector<Group>& groups, const CommunicatorConfig& config);
 
   /// Ends what is under way on every communicator and frees them, in one group: one after the other they
   /// would wait for each other's streams. Graphs that hold them have to be destroyed before: NCCL waits for
@@ -75,7 +82,7 @@ class NcclCommunicators {
   Result<void> abort();
 
   /// abort(), then connect() with new ids.
-  Result<void> rebuild(const std::vector<Group>& groups, const nccl_abi::Config& config);
+  Result<void> rebuild(const std::vector<Group>& groups, const CommunicatorConfig& config);
 
   /// The orderly end, of all ranks, with nothing under way. Errors as of abort(), which it falls back on.
   Result<void> finish();
@@ -84,9 +91,9 @@ class NcclCommunicators {
   /// not done. Errors: failed, timed_out; then abort().
   Result<void> all_reduce(std::span<const Reduction> reductions, nccl_abi::Stream stream);
 
-  /// The first error that NCCL has told of this generation; looked for on a thread of its own. It doesn't see
-  /// a peer that hangs: that is the watchdog's. Any thread.
-  std::optional<Error> error() const;
+  /// The first error that NCCL has told of this generation; asks it. It doesn't see a peer that hangs: that
+  /// is the watchdog's.
+  std::optional<Error> error();
 
   bool connected() const { return !comms_.empty(); }
   std::uint32_t generation() const { return generation_; }  ///< one more with each connect()
@@ -102,7 +109,6 @@ class NcclCommunicators {
   Result<void> await(const std::vector<Comm>& comms, const char* what, SteadyClock::time_point until);
   Error nccl_error(const std::string& what, Status status, Comm comm) const;
   Result<void> end(const char* what, bool in_order);
-  void watch();
 
   const NcclLibrary library_;
   const Bounds bounds_;
@@ -111,14 +117,8 @@ class NcclCommunicators {
   std::vector<std::string> names_;  ///< of comms_
   std::vector<Comm> comms_;
   std::uint32_t generation_ = 0;
-  BoundedThread helper_;
-
-  mutable std::mutex mutex_;
-  Condition changed_;
-  std::vector<Comm> watched_;  ///< guarded by mutex_; so is what follows
   std::optional<Error> error_;
-  bool ended_ = false;
-  Thread watcher_;  ///< last: it uses the members above
+  BoundedThread helper_;
 };
 
 }  // namespace footplate

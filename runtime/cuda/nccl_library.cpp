@@ -55,11 +55,13 @@ Result<NcclLibrary> NcclLibrary::open(const std::filesystem::path& path) {
   finder.find(library.broadcast, "ncclBroadcast");
   finder.find(library.all_gather, "ncclAllGather");
   finder.find_if_there(library.reset_debug, "ncclResetDebugInit");
+  finder.find_if_there(library.all_reduce_with_config, "ncclAllReduceConfig");
   if (!finder.missing().empty()) return refuse("has no " + finder.missing());
   if (library.get_version(&library.version) != nccl_abi::kSuccess) return refuse("doesn't tell its version");
   if (library.version < nccl_abi::kOldest)
     return refuse("is version " + nccl_version_text(library.version) + ", older than " +
                   nccl_version_text(nccl_abi::kOldest));
+  if (library.version < nccl_abi::kFirstWithCollectiveConfig) library.all_reduce_with_config = nullptr;
   return library;
 }
 

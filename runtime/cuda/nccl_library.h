@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -24,6 +25,7 @@ struct UniqueId {
 constexpr int kUnset = std::numeric_limits<int>::min();  ///< NCCL_CONFIG_UNDEF_INT
 constexpr unsigned int kConfigMagic = 0xcafebeef;
 constexpr int kOldest = 22809;  ///< 2.28.9: what the table below is of
+constexpr int kFirstWithCollectiveConfig = 23100;
 
 /// ncclConfig_t as of 2.28; newer libraries accept it by its size and version.
 struct Config {
@@ -44,6 +46,23 @@ struct Config {
   int nvls_ctas = kUnset;
   int channels_per_net_peer = kUnset;
   int nvlink_centric = kUnset;
+};
+
+/// ncclCollConfig_t as of 2.31, the first: how one collective is done, for ncclAllReduceConfig. It grows at
+/// its end only, and is accepted by its size and version.
+struct CollectiveConfig {
+  std::size_t size = sizeof(CollectiveConfig);
+  unsigned int magic = kConfigMagic;
+  unsigned int version = kFirstWithCollectiveConfig;
+  void* extensions = nullptr;
+  int min_ctas = kUnset;
+  int max_ctas = kUnset;
+  int nvls_ctas = kUnset;
+  int cga_cluster_size = kUnset;
+  const char* selection = nullptr;  ///< of algorithms and protocols; null: NCCL's choice
+  int force_selection = 1;          ///< 0: where there is none of these, NCCL's choice instead of an error
+  int cta_policy = kUnset;
+  std::uint64_t profiler_tag = 0;
 };
 
 enum DataTypeNumber : int { kUint8 = 1, kInt64 = 4, kFloat32 = 7, kFloat64 = 8, kBfloat16 = 9 };
@@ -76,6 +95,10 @@ struct NcclLibrary {
                       nccl_abi::Stream stream) = nullptr;
   Status (*all_gather)(const void* send, void* receive, std::size_t count, int type, Comm comm,
                        nccl_abi::Stream stream) = nullptr;
+  /// Null before 2.31.
+  Status (*all_reduce_with_config)(const void* send, void* receive, std::size_t count, int type, int op,
+                                   Comm comm, nccl_abi::Stream stream,
+                                   const nccl_abi::CollectiveConfig* config) = nullptr;
   void (*reset_debug)() = nullptr;  ///< null where the library hasn't got it: it is deprecated
   int version = 0;                  ///< 22809 is 2.28.9
 

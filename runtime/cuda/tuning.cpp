@@ -1,8 +1,10 @@
 #include "runtime/cuda/tuning.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
+#include "protocol/fnv.h"
 #include "protocol/variables.h"
 
 namespace footplate {
@@ -10,11 +12,6 @@ namespace {
 
 static_assert(static_cast<int>(Algorithm::pat) + 1 == nccl_abi::kAlgorithms);
 static_assert(static_cast<int>(WireProtocol::simple) + 1 == nccl_abi::kProtocols);
-
-/// The number of channels is taken as it is said, and only rings and trees have as many as the communicator.
-bool has_all_channels(const std::optional<Algorithm>& algorithm) {
-  return algorithm == Algorithm::ring || algorithm == Algorithm::tree;
-}
 
 Result<void> check(const TuningRule& rule, int most_channels) {
   const auto wrong = [&](const std::string& why) {
@@ -26,8 +23,7 @@ Result<void> check(const TuningRule& rule, int most_channels) {
                      ? "channels can't be set before the communicators have a number of them"
                      : "channels can be 0 (NCCL's choice) to " + std::to_string(most_channels) +
                            ", which is what the communicators have");
-  if (rule.channels > 0 && !has_all_channels(rule.algorithm))
-    return wrong("channels need an algorithm, ring or tree: others have channels of their own");
+  if (rule.channels > 0 && !rule.is_of_rings_or_trees()) return wrong(TuningRule::kChannelsNeedThese);
   return {};
 }
 
@@ -78,12 +74,45 @@ std::vector<TuningRule> tuning_rules(const Settings& settings) {
   return rules;
 }
 
+/// A word of NCCL's stands for all names that begin so: TREE for TREE_LL, TREE_LL128 and TREE_SIMPLE, and
+/// TREE_LL for two of them. With + between them all have to be true, with a comma one.
+std::string selection_of(const TuningRule& rule) {
+  constexpr std::array<std::string_view, nccl_abi::kAlgorithms> kNames{
+      "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS_SIMPLE", "NVLSTREE", "PAT"};
+  constexpr std::array kAll{"TREE", "RING"};  // those with more than one protocol
+  const auto with_protocol = [&](const std::string& name) -> std::string {
+    if (rule.no_ll128) return name + "+^" + name + "_LL128";
+    if (!rule.protocol) return name;
+    switch (*rule.protocol) {
+      case WireProtocol::ll:
+        return name + "_LL+^" + name + "_LL128";
+      case WireProtocol::ll128:
+        return name + "_LL128";
+      case WireProtocol::simple:
+        return name + "_SIMPLE";
+    }
+    return name;
+  };
+  if (rule.algorithm) {
+    const std::string name(kNames.at(static_cast<std::size_t>(*rule.algorithm)));
+    return rule.is_of_rings_or_trees() ? with_protocol(name) : name;
+  }
+  if (rule.no_ll128) return "^TREE_LL128+^RING_LL128";
+  if (!rule.protocol) return "";
+  std::string any;
+  for (const char* name : kAll) any += (any.empty() ? "" : ",") + with_protocol(name);
+  if (rule.protocol == WireProtocol::simple)
+    for (const Algorithm other : {Algorithm::collnet_direct, Algorithm::collnet_chain, Algorithm::nvls,
+                                  Algorithm::nvls_tree, Algorithm::pat})
+      any += "," + std::string(kNames.at(static_cast<std::size_t>(other)));
+  return any;
+}
+
 std::uint32_t version_of(const std::vector<TuningRule>& rules) {
   if (rules.empty()) return 0;
-  std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (const TuningRule& rule : rules)
-    for (const char c : to_string(rule) + ";") hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return hash == 0 ? 1 : hash;
+  std::string text;
+  for (const TuningRule& rule : rules) text += to_string(rule) + ";";
+  return std::max<std::uint32_t>(1, fnv1a(text));
 }
 
 Result<void> Tuning::propose(std::uint32_t version, const std::vector<TuningRule>& rules) {
@@ -91,7 +120,7 @@ Result<void> Tuning::propose(std::uint32_t version, const std::vector<TuningRule
     return fail(ErrorKind::usage, std::to_string(rules.size()) + " rules of tuning; allowed: at most " +
                                       std::to_string(kMostRules));
   for (const auto& rule : rules)
-    if (auto good = check(rule, std::min(most_channels_, kMostChannels)); !good) return good;
+    if (auto good = check(rule, std::min(most_channels_, TuningRule::kMostChannels)); !good) return good;
   Table& free = tables_[static_cast<std::size_t>(1 - active_.load())];
   proposed_ = false;
   if (free.readers.load() != 0)
@@ -164,6 +193,15 @@ Tuning::Decision Tuning::decide(int function, std::size_t bytes, float* costs, i
   decision.version = table.version;
   --table.readers;
   return decision;
+}
+
+std::optional<TuningRule> Tuning::rule_for(NcclCollective collective, std::size_t bytes) {
+  Table& table = enter();
+  const TuningRule* rule = fitting(table, static_cast<int>(collective), bytes);
+  std::optional<TuningRule> copy;
+  if (rule != nullptr) copy = *rule;
+  --table.readers;
+  return copy;
 }
 
 std::uint32_t Tuning::version() const {

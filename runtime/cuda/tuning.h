@@ -22,6 +22,10 @@ std::vector<TuningRule> tuning_rules(const Settings& settings);
 /// The same number for the same rules, in every process; 0: none.
 std::uint32_t version_of(const std::vector<TuningRule>& rules);
 
+/// The algorithms and protocols of `rule` in the words that NCCL's configuration of a collective takes
+/// (ncclCollConfig_t::algSelection, 2.31): "TREE_LL+^TREE_LL128". Empty: any.
+std::string selection_of(const TuningRule& rule);
+
 /// Rules of a run as one of its ranks knows them, and what came of them. The first rule that fits counts.
 ///
 /// All ranks have to decide alike, or they hang: NCCL doesn't compare. So a table is prepared beside training
@@ -30,7 +34,6 @@ std::uint32_t version_of(const std::vector<TuningRule>& rules);
 class Tuning {
  public:
   static constexpr std::size_t kMostRules = 32;
-  static constexpr int kMostChannels = 64;  ///< of NCCL
 
   /// Checks `rules` and keeps them beside those in force, as `version`. Errors (usage): too many, a range
   /// upside down, channels without an algorithm that goes with them, more than `most_channels`; (refused)
@@ -54,6 +57,9 @@ class Tuning {
   };
   /// The first one since the last switch, once. Any thread.
   std::optional<Unmet> take_unmet();
+
+  /// The rule in force for such a collective. Any thread; never waits.
+  std::optional<TuningRule> rule_for(NcclCollective collective, std::size_t bytes);
 
   std::uint32_t version() const;
   std::vector<TuningRule> rules() const;  ///< in force. Control thread.

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include <cstring>
+#include <stdexcept>
 
 namespace footplate {
 namespace {
@@ -23,6 +24,10 @@ class HostDevice final : public ComputeDevice {
 std::string explain(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+}
+
+std::unique_ptr<Recording> ComputeDevice::record(const std::function<void()>& /*body*/) {
+  throw std::logic_error(description() + " can't record work");
 }
 
 ComputeDevice& host_device() {

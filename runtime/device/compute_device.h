@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "runtime/device/mixed_precision.h"
 #include "runtime/train/state_table.h"
 
 namespace footplate {
@@ -22,6 +25,14 @@ struct DeviceMemory {
 
 /// What an exception says, without the call stack that LibTorch adds.
 std::string explain(const std::exception& error);
+
+/// Work of a device that is started as one (ComputeDevice::record).
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// Enqueues it, behind what the calling thread has enqueued.
+  virtual void start() = 0;
+};
 
 /// Where a rank's tensors are and its steps are computed: the host's processors, or a device on which work is
 /// enqueued and done later. Training thread, except where marked.
@@ -40,6 +51,16 @@ class ComputeDevice : public StateMemory {
   virtual at::Tensor bring(const at::Tensor& host) const = 0;
   /// Zeros that the host reads and writes, and copies to and from which needn't be waited for.
   virtual at::Tensor host_floats(std::int64_t elements) const = 0;
+
+  /// Whether record() can be used.
+  virtual bool can_record() const { return false; }
+  /// What `body` enqueues, gradients included, as one piece of work in the memory that it names; nothing of
+  /// it is done yet. What `body` does on the host is done now, and once: it reads nothing of the device's.
+  /// Throws what can't be recorded; then nothing was done.
+  virtual std::unique_ptr<Recording> record(const std::function<void()>& body);
+
+  /// What it computes at most (peak_flops.h); nothing where that isn't known.
+  virtual std::optional<double> peak_tflops(Precision /*precision*/) const { return std::nullopt; }
 
   /// What its allocator has; nothing where that isn't the device's own.
   virtual std::optional<DeviceMemory> memory() const { return std::nullopt; }

@@ -70,6 +70,7 @@ std::optional<std::string> metrics_text(const Json& data, std::int64_t steps) {
   Parts parts("step " + whole(data, "step") + (steps > 0 ? "/" + std::to_string(steps) : ""));
   parts.number_of(data, "train/loss", "loss").number_of(data, "train/lr", "lr");
   if (tokens) parts.add(count_text(*tokens) + " tok/s");
+  if (const auto used = number(data, "perf/mfu")) parts.add(short_number(*used * 100) + " % MFU");
   if (step_ms) parts.add(short_number(*step_ms) + " ms/step");
   if (step && step_ms && static_cast<double>(steps) > *step)
     parts.add("eta " + duration_text((static_cast<double>(steps) - *step) * *step_ms / 1e3));

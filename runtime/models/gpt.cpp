@@ -91,6 +91,13 @@ at::Tensor Gpt::loss_sum(const at::Tensor& tokens) const {
   return at::cross_entropy_loss(logits.to(at::kFloat), target, {}, at::Reduction::Sum);
 }
 
+double Gpt::flops_per_token() const {
+  std::int64_t weights = -positions_.numel();
+  for (const Parameter& parameter : parameters_) weights += parameter.tensor.numel();
+  return 6.0 * static_cast<double>(weights) +
+         12.0 * static_cast<double>(shape_.layers * shape_.width * shape_.context);
+}
+
 std::string Gpt::attention_kernel(Precision precision) const {
   const auto type = precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
   const at::Tensor like = at::empty({1, shape_.heads, shape_.context, shape_.width / shape_.heads},

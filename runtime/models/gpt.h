@@ -34,6 +34,10 @@ class Gpt {
   /// of the cross-entropy of the next byte, in nats. Differentiable where gradients are on.
   at::Tensor loss_sum(const at::Tensor& tokens) const;
 
+  /// Of forward and backward, at full length: 6 for each parameter but the positions, and 12 * layers * width
+  /// * context for attention (Chowdhery et al. 2022, appendix B).
+  double flops_per_token() const;
+
   /// What attention runs on in that precision (runtime/device/attention.h).
   std::string attention_kernel(Precision precision) const;
 

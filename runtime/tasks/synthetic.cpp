@@ -56,10 +56,13 @@ at::Tensor SyntheticTask::load_held_out(std::span<const std::int64_t> samples) {
                    [&](std::int64_t i) { return samples[static_cast<std::size_t>(i)]; });
 }
 
-Loss SyntheticTask::loss(const at::Tensor& batch) {
-  const std::int64_t count = static_cast<std::int64_t>(batch.const_data_ptr<float>()[elements_]);
-  std::this_thread::sleep_for(per_sample_ * static_cast<double>(count));
-  return {parameters_[0].tensor.dot(device_.bring(batch.narrow(0, 0, elements_))), count};
+at::Tensor SyntheticTask::loss(const at::Tensor& batch) {
+  std::this_thread::sleep_for(per_sample_ * static_cast<double>(tokens(batch)));
+  return parameters_[0].tensor.dot(device_.bring(batch.narrow(0, 0, elements_)));
+}
+
+std::int64_t SyntheticTask::tokens(const at::Tensor& batch) const {
+  return static_cast<std::int64_t>(batch.const_data_ptr<float>()[elements_]);
 }
 
 }  // namespace footplate

@@ -20,7 +20,8 @@ class SyntheticTask : public Task {
   at::Tensor load_held_out(std::span<const std::int64_t> samples) override;
   std::int64_t held_out_samples() const override { return kHeldOut; }
   const ComputeDevice& device() const override { return device_; }
-  Loss loss(const at::Tensor& batch) override;
+  at::Tensor loss(const at::Tensor& batch) override;
+  std::int64_t tokens(const at::Tensor& batch) const override;
   double samples_per_epoch() const override { return kEpoch; }
 
  private:

@@ -17,12 +17,6 @@
 
 namespace footplate {
 
-/// A loss and how much it sums over.
-struct Loss {
-  at::Tensor sum;           ///< one float; differentiable where gradients are on
-  std::int64_t tokens = 0;  ///< what gradients and losses are divided by, once reduced
-};
-
 /// What is trained: model, data and loss together. Training thread. Everything is a function of the
 /// settings and of which samples are asked for, never of the rank or of what was asked before.
 class Task {
@@ -45,8 +39,17 @@ class Task {
   /// What attention runs on in that precision ("flash"); empty: there is none.
   virtual std::string attention(Precision /*precision*/) const { return ""; }
 
-  /// What load() or load_held_out() gave, through the model.
-  virtual Loss loss(const at::Tensor& batch) = 0;
+  /// What load() or load_held_out() gave, through the model: the sum over its tokens, one float;
+  /// differentiable where gradients are on.
+  virtual at::Tensor loss(const at::Tensor& batch) = 0;
+  /// How many tokens that batch has: what gradients and losses are divided by, once reduced.
+  virtual std::int64_t tokens(const at::Tensor& batch) const = 0;
+  /// Floating-point operations that a token's forward and backward pass need by the model's formula; 0: not
+  /// known.
+  virtual double flops_per_token() const { return 0; }
+  /// Whether loss() enqueues the same work for all batches of one shape, and reads nothing back
+  /// (StepRecorder).
+  virtual bool can_be_recorded() const { return false; }
 
   /// Samples that make one pass over the training data, for train/epoch.
   virtual double samples_per_epoch() const = 0;

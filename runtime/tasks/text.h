@@ -19,7 +19,10 @@ class TextTask : public Task {
   std::int64_t held_out_samples() const override;
   const ComputeDevice& device() const override { return device_; }
   std::string attention(Precision precision) const override { return model_.attention_kernel(precision); }
-  Loss loss(const at::Tensor& batch) override;
+  at::Tensor loss(const at::Tensor& batch) override;
+  std::int64_t tokens(const at::Tensor& batch) const override { return batch.size(0) * context_; }
+  double flops_per_token() const override { return model_.flops_per_token(); }
+  bool can_be_recorded() const override { return true; }
   double samples_per_epoch() const override;
 
  private:

@@ -28,4 +28,16 @@ void look_again() {
   std::this_thread::yield();
 }
 
+void Looks::pause() {
+  constexpr int kEager = 200;
+  constexpr int kOften = 400;  // for some 4 ms
+  constexpr std::chrono::microseconds kShort{20};
+  constexpr std::chrono::milliseconds kLong{1};
+  ++looks_;
+  if (looks_ <= kEager)
+    look_again();
+  else
+    sleep_for(looks_ <= kOften ? SteadyClock::duration(kShort) : SteadyClock::duration(kLong));
+}
+
 }  // namespace footplate

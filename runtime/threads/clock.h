@@ -30,6 +30,16 @@ inline void sleep_for(SteadyClock::duration time) {
   sleep_until(SteadyClock::now() + time);
 }
 
+/// The pauses of a loop that looks at what nobody can be told of, until it is done: at first only others run,
+/// then they get longer, up to a millisecond. One object for one wait.
+class Looks {
+ public:
+  void pause();
+
+ private:
+  int looks_ = 0;
+};
+
 /// In a loop that looks for something until it is there: lets others run.
 void look_again();
 

@@ -24,17 +24,20 @@ AdamW::AdamW(const std::vector<Parameter>& parameters, ComputeDevice& device)
   }
 }
 
-void AdamW::step(const StepSettings& settings, double learning_rate, const at::Tensor& divisor,
-                 const at::Tensor& skip) {
+void AdamW::set_learning_rate(double rate) {
+  learning_rate_ = rate;
+  if (!device_.is_host()) rate_.fill_(rate);
+}
+
+void AdamW::step(const StepSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) {
   const at::NoGradGuard no_grad;
   step_.add_(1).sub_(skip);
   for (Group* group : {&matrices_, &others_})
-    if (!group->values.empty()) update(*group, settings, learning_rate, divisor, skip);
+    if (!group->values.empty()) update(*group, settings, divisor, skip);
 }
 
-/// On a device the learning rate is a tensor too, so that a captured graph of the step takes a new one.
-void AdamW::update(Group& group, const StepSettings& settings, double learning_rate,
-                   const at::Tensor& divisor, const at::Tensor& skip) {
+void AdamW::update(Group& group, const StepSettings& settings, const at::Tensor& divisor,
+                   const at::Tensor& skip) {
   const double decay = group.decays ? settings.weight_decay : 0.0;
   const auto with_rate = [&](const auto& rate) {
     at::_fused_adamw_(group.values, group.gradients, group.first_moments, group.second_moments, {},
@@ -42,9 +45,9 @@ void AdamW::update(Group& group, const StepSettings& settings, double learning_r
                       /*amsgrad=*/false, /*maximize=*/false, divisor, skip);
   };
   if (device_.is_host())
-    with_rate(learning_rate);
+    with_rate(learning_rate_);
   else
-    with_rate(rate_.fill_(learning_rate));
+    with_rate(rate_);
 }
 
 void AdamW::list_state(StateTable& table) const {

@@ -18,10 +18,12 @@ class AdamW {
  public:
   AdamW(const std::vector<Parameter>& parameters, ComputeDevice& device);
 
+  /// Of the steps to come. On a device it has a place of its own there, which a recorded step reads.
+  void set_learning_rate(double rate);
+
   /// Enqueues one update with the parameters' grads, each divided by `divisor` on the way; where `skip` is 1
   /// nothing is written. Both are single floats on the device: what comes of a step may be decided there.
-  void step(const StepSettings& settings, double learning_rate, const at::Tensor& divisor,
-            const at::Tensor& skip);
+  void step(const StepSettings& settings, const at::Tensor& divisor, const at::Tensor& skip);
 
   /// Adds the moments and the step counter; they stay where they are.
   void list_state(StateTable& table) const;
@@ -34,13 +36,13 @@ class AdamW {
     std::vector<at::Tensor> values, gradients, first_moments, second_moments, steps;
   };
 
-  void update(Group& group, const StepSettings& settings, double learning_rate, const at::Tensor& divisor,
-              const at::Tensor& skip);
+  void update(Group& group, const StepSettings& settings, const at::Tensor& divisor, const at::Tensor& skip);
 
   ComputeDevice& device_;
   Group matrices_, others_;
   at::Tensor step_;  ///< updates done; one element, shared by all parameters
-  at::Tensor rate_;  ///< the learning rate, on a device
+  double learning_rate_ = 0;
+  at::Tensor rate_;  ///< the same, on a device
 };
 
 /// A state entry of a contiguous float tensor of that device.

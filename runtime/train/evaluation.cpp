@@ -78,9 +78,9 @@ std::vector<std::int64_t> samples_of(const Task& task, const Communicator& commu
 void add_batch(Task& task, Precision precision, std::span<const std::int64_t> samples, at::Tensor& loss,
                Sums& sums) {
   const MixedPrecision mixed(precision, task.device().where());
-  const Loss batch = task.loss(task.load_held_out(samples));
-  loss.add_(batch.sum);
-  sums.tokens += static_cast<double>(batch.tokens);
+  const at::Tensor batch = task.load_held_out(samples);
+  loss.add_(task.loss(batch));
+  sums.tokens += static_cast<double>(task.tokens(batch));
   sums.batches += 1;
 }
 

@@ -50,6 +50,7 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       gradients_(task_->parameters(), device_),
       reducer_(task_->parameters(), gradients_, reduces_gradients()),
       optimizer_(task_->parameters(), device_),
+      recorder_(device_),
       async_evaluation_([settings = options_.settings, ranks = options_.communicator.world_size(),
                          &device = device_] { return make_task(settings, ranks, device); },
                         &options_.progress),
@@ -67,7 +68,9 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
 }
 
 void Trainer::Loop::configure() {
-  now_ = StepSettings::from(options_.settings);
+  const StepSettings before = std::exchange(now_, StepSettings::from(options_.settings));
+  const bool records = now_.cuda_graph && cant_record().empty();
+  if (!does_the_same(before, now_)) recorder_.configure(records);
   const int threads = threads_of(options_.settings, options_.local_ranks);
   // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
   at::set_num_threads(threads);
@@ -75,7 +78,8 @@ void Trainer::Loop::configure() {
   const bool overlap = now_.overlap == Overlap::on ||
                        (now_.overlap == Overlap::automatic && options_.communicator.world_size() > 1 &&
                         (!device_.is_host() || has_spare_cores(options_.local_ranks, threads)));
-  reducer_.configure(now_.bucket_mb, overlap);
+  // Of a recorded backward pass nobody hears when a gradient is there.
+  reducer_.configure(now_.bucket_mb, overlap && !records);
   options_.communicator.set_chunk_elements(now_.chunk_elements);
   // A million elements are good for MPI; over NCCL each piece is a launch on the device.
   const bool goes_by_size =
@@ -112,10 +116,12 @@ bool Trainer::Loop::is_lost(const Error& error, StepGate::Interrupted what, cons
 
 void Trainer::Loop::after_step() {
   timer_.enter(Phase::boundary);
+  tell_refusal();
   if (is_due(now_.log_every, step_)) log_step();
   evaluate_if_due();
   if (is_due(now_.ckpt_every, step_)) save_and_record();
-  if (is_due(now_.check_every, step_)) gate_->report_state_hash(step_, state_.hash());
+  if (is_due(now_.check_every, step_) && options_.communicator.world_size() > 1)
+    gate_->report_state_hash(step_, state_.hash());
   if (is_due(now_.empty_cache_every, step_)) device_.empty_cache();
 }
 
@@ -138,7 +144,9 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
   // On everything held out, unless that was the last evaluation's choice anyway.
   const bool evaluated = evaluated_at_ == step_ && now_.eval_batches == 0;
   // Saved first: whatever ends the process during a long evaluation then costs no step.
-  if ((ending.save || (finished && now_.ckpt_every > 0)) && saved_at_ != step_) save_and_record();
+  // One that is there already isn't written again: the saver knows.
+  if (ending.save || (finished && now_.ckpt_every > 0)) save_and_record();
+  if (lost_) return;
   if (finished)
     finish_evaluation();
   else
@@ -149,7 +157,6 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
 std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {
   const double before = learning_rate(now_.schedule, step);
   options_.settings = now;
-  saved_at_ = -1;  // what was saved at this step holds other settings
   configure();
   tell_computing();
   const double after = learning_rate(now_.schedule, step);
@@ -163,8 +170,34 @@ void Trainer::Loop::tell_computing() {
   std::string text = fmt::format("computes in {} on {}", now_.precision == Precision::bf16 ? "bf16" : "fp32",
                                  device_.description());
   if (!attention.empty()) text += "; attention: " + attention;
+  if (now_.cuda_graph) {
+    const std::string why = cant_record();
+    text += why.empty() ? "; steps are recorded (train.cuda_graph)"
+                        : "; train.cuda_graph changes nothing: " + why;
+  }
   if (rank() == 0 && text != computing_) log(text);
   computing_ = text;
+}
+
+std::string Trainer::Loop::cant_record() const {
+  if (!device_.can_record()) return device_.description() + " can't record a step, a CUDA device can";
+  if (!task_->can_be_recorded())
+    return "run.task = \"" + options_.settings.string("run.task") + "\" reads its data while it computes";
+  return "";
+}
+
+double Trainer::Loop::peak_tflops() const {
+  return now_.peak_tflops > 0 ? now_.peak_tflops : device_.peak_tflops(now_.precision).value_or(0);
+}
+
+void Trainer::Loop::tell_refusal() {
+  const auto why = recorder_.take_refusal();
+  if (!why) return;
+  const std::string text =
+      fmt::format("step {}: rank {} can't record its steps (train.cuda_graph), and goes on without: {}",
+                  step_, rank(), *why);
+  log(text);
+  publish("warn", {{"kind", "cuda_graph"}, {"step", step_}, {"text", text}});
 }
 
 void Trainer::Loop::log_step() {
@@ -177,6 +210,8 @@ void Trainer::Loop::log_step() {
     metrics.steps = steps_since_line_;
     metrics.tokens = tokens_since_line_;
     metrics.nonfinite = nonfinite_;
+    metrics.flops_per_token = task_->flops_per_token();
+    metrics.peak_tflops = peak_tflops() * options_.communicator.world_size();
     metrics.memory = device_.memory();
     write(train_line(step_, metrics, timer_));
   }
@@ -255,8 +290,10 @@ void Trainer::Loop::evaluate_if_due() {
 
 void Trainer::Loop::evaluate_and_record(std::int64_t batches) {
   if (now_.eval_mode == EvalMode::off) return;
-  evaluated_at_ = step_;
-  record(step_, evaluate_held_out(batches));
+  lost_ = false;
+  const auto result = evaluate_held_out(batches);
+  if (!lost_) evaluated_at_ = step_;
+  record(step_, result);
 }
 
 /// Training goes on at once. All ranks start, leave out and finish at the same steps.
@@ -324,11 +361,45 @@ Result<Json> Trainer::Loop::evaluate_now(std::optional<std::int64_t> batches) {
   return describe(step_, *result);
 }
 
+Error Trainer::Loop::lost_in_save() {
+  return {ErrorKind::lost, "a rank was lost during the save; it is made again without that rank"};
+}
+
+/// Rank 0's state is what a checkpoint has. Where most ranks agree on another one, it isn't kept: a run that
+/// went on from it would have that state on all ranks, and nothing to compare it with. Errors: failed, the
+/// same on all ranks; lost.
+Result<void> Trainer::Loop::check_rank_0() {
+  const int ranks = options_.communicator.world_size();
+  if (ranks < 3 || now_.check_every == 0) return {};  // two have no majority
+  auto mine = static_cast<std::int64_t>(state_.hash());
+  std::vector<std::int64_t> all(static_cast<std::size_t>(ranks));
+  if (auto gathered =
+          options_.communicator
+              .all_gather({&mine, 1, DataType::int64}, {all.data(), ranks, DataType::int64}, "state hashes")
+              ->wait();
+      !gathered)
+    return gathered;
+  for (int rank = 1; rank < ranks; ++rank) {
+    const std::int64_t other = all[static_cast<std::size_t>(rank)];
+    if (other == all.front() || 2 * std::count(all.begin(), all.end(), other) <= ranks) continue;
+    return fail(ErrorKind::failed,
+                fmt::format("rank 0's state differs from that of most ranks, and is not saved; "
+                            "guard.repair{{ source = {} }} gives all ranks theirs",
+                            rank));
+  }
+  return {};
+}
+
 Result<Json> Trainer::Loop::save(const std::string& tag) {
   if (options_.saver == nullptr)
     return fail(ErrorKind::refused, "this run has nowhere to save checkpoints to");
   const auto start = Progress::Clock::now();
   timer_.enter(Phase::saving);
+  if (auto sound = check_rank_0(); !sound) {
+    timer_.enter(Phase::boundary);
+    if (is_lost(sound.error(), StepGate::Interrupted::save, tag)) return tl::unexpected(lost_in_save());
+    return tl::unexpected(sound.error());
+  }
   const Json progress = this->progress();
   const auto saved = attempt<Saved>([&] {
     return options_.saver->save({step_, tag, state_, options_.settings, progress, best_eval_at_ == step_});
@@ -336,16 +407,16 @@ Result<Json> Trainer::Loop::save(const std::string& tag) {
   const auto agreed = agree(options_.communicator, saved ? Result<void>() : tl::unexpected(saved.error()));
   timer_.enter(Phase::boundary);
   if (!agreed) {
-    if (is_lost(agreed.error(), StepGate::Interrupted::save, tag))
-      return fail(ErrorKind::lost, "a rank was lost during the save; it is made again without that rank");
+    if (is_lost(agreed.error(), StepGate::Interrupted::save, tag)) return tl::unexpected(lost_in_save());
     return tl::unexpected(agreed.error());
   }
+  const bool same = saved->bytes == 0 && last_checkpoint_ == saved->path;  // of rank 0, which alone tells it
   last_checkpoint_ = saved->path;
-  saved_at_ = step_;
   const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
   Json result = {
       {"path", saved->path}, {"step", step_}, {"seconds", seconds.count()}, {"bytes", saved->bytes}};
   if (!tag.empty()) result["tag"] = tag;
+  if (same) return result;
   publish("ckpt", result);
   if (rank() == 0) log(fmt::format("step {}: saved {} in {:.1f} s", step_, saved->path, seconds.count()));
   return result;
@@ -370,7 +441,6 @@ Result<void> Trainer::Loop::load(const std::string& checkpoint) {
       !agreed)
     return agreed;
   take_progress(*progress);
-  saved_at_ = step_;
   last_checkpoint_ = checkpoint;
   options_.progress.at_step(step_);
   if (rank() == 0) log(fmt::format("going on from step {} of {}", step_, checkpoint));
@@ -412,6 +482,8 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
 }
 
 Result<Json> Trainer::Loop::repair(int source) {
+  if (source >= options_.communicator.world_size())  // the order was agreed on by more ranks
+    return fail(ErrorKind::failed, fmt::format("guard.repair: there is no rank {} any more", source));
   if (auto levelled = level(source); !levelled) {
     is_lost(levelled.error(), rank() == source ? StepGate::Interrupted::work : StepGate::Interrupted::state);
     return tl::unexpected(levelled.error());
@@ -434,7 +506,8 @@ Result<void> Trainer::Loop::level(int source) {
   for (const StateEntry& entry : state_.entries()) {
     void* data = entry.data;
     if (entry.memory != nullptr) {
-      entry.on_host(room);
+      room.resize(entry.bytes);
+      if (rank() == source) entry.on_host(room);
       data = room.data();
     }
     const Buffer buffer{data, static_cast<std::int64_t>(entry.bytes), DataType::uint8};
@@ -447,7 +520,6 @@ Result<void> Trainer::Loop::level(int source) {
   nonfinite_ = said.at("nonfinite");
   nonfinite_in_row_ = said.at("nonfinite_in_row");
   last_checkpoint_ = said.at("last_checkpoint");
-  saved_at_ = -1;
   return {};
 }
 

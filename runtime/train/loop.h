@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/control/fault.h"
@@ -15,6 +16,7 @@
 #include "runtime/train/gradient_buffer.h"
 #include "runtime/train/gradient_reducer.h"
 #include "runtime/train/phase_timer.h"
+#include "runtime/train/step_recorder.h"
 #include "runtime/train/step_settings.h"
 #include "runtime/train/trainer.h"
 
@@ -45,6 +47,8 @@ class Trainer::Loop {
 
   /// Any thread.
   const TrainerOptions& options() const { return options_; }
+  /// Why train.cuda_graph would change nothing; empty: it wouldn't. Any thread.
+  std::string cant_record() const;
   int rank() const { return options_.communicator.rank(); }
 
   std::int64_t step() const { return step_; }
@@ -59,7 +63,11 @@ class Trainer::Loop {
   Result<void> train_step();
   void accumulate_gradients();
   void forward_backward(Slice samples, bool last);
-  Loss loss_of(const at::Tensor& batch);
+  Slice samples_from(std::int64_t first) const;
+  Slice micro_batch_at(std::int64_t first, const Slice& slice) const;
+  void load_ahead();
+  at::Tensor load(const Slice& samples);
+  at::Tensor loss_of(const at::Tensor& batch);
   void inject_nan();
   void update_parameters();
   Result<void> count_nonfinite();
@@ -68,6 +76,8 @@ class Trainer::Loop {
   // What comes between steps (loop.cpp).
   void after_step();
   void tell_computing();
+  void tell_refusal();
+  double peak_tflops() const;
   void log_step();
   void evaluate_if_due();
   void evaluate_and_record(std::int64_t batches);
@@ -82,6 +92,8 @@ class Trainer::Loop {
   void know_best(double loss, std::int64_t step);
   void note_best(std::int64_t step, const Result<EvalResult>& result);
   Json describe(std::int64_t step, const EvalResult& result) const;
+  Result<void> check_rank_0();
+  static Error lost_in_save();
   void save_and_record(const std::string& tag = "");
   Ending end();
   void save_and_evaluate(const Ending& ending);
@@ -106,6 +118,8 @@ class Trainer::Loop {
   GradientBuffer gradients_;
   GradientReducer reducer_;
   AdamW optimizer_;
+  StepRecorder recorder_;
+  std::optional<std::pair<Slice, at::Tensor>> loaded_ahead_;
   StateTable state_;
   AsyncEvaluation async_evaluation_;
   bool evaluation_left_out_ = false;  ///< while that one is under way, and said
@@ -131,7 +145,7 @@ class Trainer::Loop {
   std::int64_t nonfinite_ = 0;         ///< since the start
   std::int64_t nonfinite_in_row_ = 0;  ///< up to the last step
 
-  std::int64_t evaluated_at_ = -1, saved_at_ = -1;
+  std::int64_t evaluated_at_ = -1;
   std::string last_checkpoint_;
   bool failed_together_ = false;
   bool lost_ = false;  ///< something came to nothing by it: the gate brings this rank level

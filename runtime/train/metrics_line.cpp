@@ -39,7 +39,13 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
     seconds += timer.spent(phase).count();
   }
   line["perf/step_ms"] = seconds * per_step_ms;
-  line["perf/tokens_per_s"] = number_to_json(static_cast<double>(metrics.tokens) / seconds);
+  const double tokens_per_s = static_cast<double>(metrics.tokens) / seconds;
+  line["perf/tokens_per_s"] = number_to_json(tokens_per_s);
+  if (metrics.flops_per_token > 0) {
+    const double tflops = tokens_per_s * metrics.flops_per_token / 1e12;
+    line["perf/tflops"] = number_to_json(tflops);
+    if (metrics.peak_tflops > 0) line["perf/mfu"] = number_to_json(tflops / metrics.peak_tflops);
+  }
   if (metrics.memory) {
     line["mem/allocated_mib"] = in_mebibytes(metrics.memory->allocated);
     line["mem/peak_mib"] = in_mebibytes(metrics.memory->most_allocated);

@@ -2,7 +2,10 @@
 
 #include <xxhash.h>
 
+#include <array>
 #include <cassert>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -57,6 +60,16 @@ std::uint64_t StateTable::hash() const {
     XXH3_64bits_update(state.get(), bytes.data(), bytes.size());
   }
   return XXH3_64bits_digest(state.get());
+}
+
+std::optional<std::string> StateTable::hash_if_readable() const {
+  try {
+    std::array<char, 17> text{};
+    std::snprintf(text.data(), text.size(), "%016" PRIx64, hash());
+    return text.data();
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace footplate

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,8 @@ class StateTable {
 
   /// XXH3 over names and contents of all replicated entries: equal on all ranks that are in step.
   std::uint64_t hash() const;
+  /// In 16 hexadecimal digits; nothing where the state can't be read any more: its device has failed.
+  std::optional<std::string> hash_if_readable() const;
 
  private:
   std::vector<StateEntry> entries_;

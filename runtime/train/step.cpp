@@ -45,6 +45,7 @@ Result<void> Trainer::Loop::train_step() {
 
   if (const auto& late = reduce_late_; late && late->matches("step", step_))
     std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
+  if (!device_.is_host()) load_ahead();
   timer_.enter(Phase::reduce);
   if (async_evaluation_.ready()) gradients_.mine().evaluations_ready = 1;
   gradients_.publish();
@@ -53,7 +54,8 @@ Result<void> Trainer::Loop::train_step() {
 
   timer_.enter(Phase::optimizer);
   learning_rate_ = current_learning_rate();
-  update_parameters();
+  optimizer_.set_learning_rate(learning_rate_);
+  recorder_.run("update", {}, [this](const at::Tensor& /*input*/) { update_parameters(); });
   sums_ = gradients_.fetch();
   grad_norm_ = norm_.item<double>();
   if (sums_.failed_ranks > 0) {
@@ -80,30 +82,60 @@ void Trainer::Loop::accumulate_gradients() {
   gradients_.zero();
   if (step_throw_ && step_throw_->matches("step", step_))
     throw std::runtime_error("injected by FOOTPLATE_FAULT");
-  Slice slice = slice_of(now_.batch_size, rank(), options_.communicator.world_size());
-  slice.first += samples_drawn_;
-  slice.last += samples_drawn_;
-  const std::int64_t most = now_.micro_batch > 0 ? now_.micro_batch : slice.size();
-  for (std::int64_t first = slice.first; first < slice.last; first += most) {
-    const std::int64_t last = std::min(first + most, slice.last);
-    forward_backward({first, last}, last == slice.last);
-  }
+  const Slice mine = samples_from(samples_drawn_);
+  for (Slice part = micro_batch_at(mine.first, mine); part.size() > 0; part = micro_batch_at(part.last, mine))
+    forward_backward(part, part.last == mine.last);
   inject_nan();
+}
+
+/// This rank's part of the batch that begins with that sample.
+Slice Trainer::Loop::samples_from(std::int64_t first) const {
+  const Slice slice = slice_of(now_.batch_size, rank(), options_.communicator.world_size());
+  return {first + slice.first, first + slice.last};
+}
+
+/// What goes through the model at once, from a sample of the slice on.
+Slice Trainer::Loop::micro_batch_at(std::int64_t first, const Slice& slice) const {
+  const std::int64_t most = now_.micro_batch > 0 ? now_.micro_batch : slice.size();
+  return {first, std::min(first + most, slice.last)};
+}
+
+/// What the next step begins with, while the device is still at this one's gradients. Where that step turns
+/// out to begin with something else, it loads that.
+void Trainer::Loop::load_ahead() {
+  const Slice next = samples_from(samples_drawn_ + now_.batch_size);
+  const Slice part = micro_batch_at(next.first, next);
+  timer_.enter(Phase::data);
+  loaded_ahead_.reset();
+  if (part.size() == 0) return;
+  try {
+    loaded_ahead_ = {part, task_->load(part)};
+  } catch (const std::exception&) {
+    // The step that needs it tries again, and says why it fails.
+  }
+}
+
+at::Tensor Trainer::Loop::load(const Slice& samples) {
+  const auto ahead = std::exchange(loaded_ahead_, std::nullopt);
+  if (ahead && ahead->first.first == samples.first && ahead->first.last == samples.last) return ahead->second;
+  return task_->load(samples);
 }
 
 void Trainer::Loop::forward_backward(Slice samples, bool last) {
   timer_.enter(Phase::data);
-  const at::Tensor batch = task_->load(samples);
+  const at::Tensor batch = load(samples);
+  gradients_.mine().tokens += static_cast<float>(task_->tokens(batch));
   timer_.enter(Phase::forward);
-  const Loss loss = loss_of(batch);
-  gradients_.loss().add_(loss.sum.detach());
-  gradients_.mine().tokens += static_cast<float>(loss.tokens);
-  timer_.enter(Phase::backward);
   if (last) reducer_.expect_last_backward();
-  loss.sum.backward();
+  recorder_.run("forward and backward", batch, [this](const at::Tensor& input) {
+    const at::Tensor loss = loss_of(input);
+    gradients_.loss().add_(loss.detach());
+    timer_.enter(Phase::backward);
+    loss.backward();
+  });
 }
 
-Loss Trainer::Loop::loss_of(const at::Tensor& batch) {
+at::Tensor Trainer::Loop::loss_of(const at::Tensor& batch) {
   const MixedPrecision precision(now_.precision, device_.where());
   return task_->loss(batch);
 }
@@ -125,7 +157,7 @@ void Trainer::Loop::update_parameters() {
                                   .logical_and(sum(offsetof(StepSums, loss)).isfinite())
                                   .logical_and(sum(offsetof(StepSums, failed_ranks)).eq(0));
   if (now_.clip_norm > 0) divisor = divisor.mul(norm_.add(kClipEpsilon).div(now_.clip_norm).clamp_min(1));
-  optimizer_.step(now_, learning_rate_, divisor.to(at::kFloat), is_sound.logical_not().to(at::kFloat));
+  optimizer_.step(now_, divisor.to(at::kFloat), is_sound.logical_not().to(at::kFloat));
 }
 
 /// The step counts, its data are used up; parameters and optimizer state are as they were.

@@ -1,6 +1,7 @@
 #include "runtime/train/step_settings.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace footplate {
 
@@ -46,7 +47,17 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.nonfinite = nonfinite == "pause"  ? Nonfinite::pause
                    : nonfinite == "stop" ? Nonfinite::stop
                                          : Nonfinite::skip;
+  read.cuda_graph = settings.boolean("train.cuda_graph");
+  read.peak_tflops = settings.number("run.peak_tflops");
   return read;
+}
+
+bool does_the_same(const StepSettings& some, const StepSettings& others) {
+  const auto work = [](const StepSettings& of) {
+    return std::tie(of.cuda_graph, of.precision, of.attention, of.clip_norm, of.weight_decay, of.beta1,
+                    of.beta2, of.eps);
+  };
+  return work(some) == work(others);
 }
 
 }  // namespace footplate

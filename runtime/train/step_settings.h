@@ -44,7 +44,13 @@ struct StepSettings {
   bool eval_at_end = true;
   bool eval_async = false;
 
+  bool cuda_graph = false;
+  double peak_tflops = 0;  ///< of a rank; 0: the device's
+
   static StepSettings from(const Settings& settings);
 };
+
+/// Whether a step does the same work by both, on as many samples: what is recorded of it stays true.
+bool does_the_same(const StepSettings& some, const StepSettings& others);
 
 }  // namespace footplate

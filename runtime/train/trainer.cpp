@@ -77,6 +77,10 @@ const StateTable& Trainer::state() const {
 }
 
 Result<void> Trainer::prepare(const Order& order, const Settings& after) {
+  for (const Change& change : order.changes)
+    if (change.name == "train.cuda_graph" && after.boolean(change.name))
+      if (const std::string why = loop_->cant_record(); !why.empty())
+        return fail(ErrorKind::refused, change.name + " would change nothing: " + why);
   for (const Call& call : order.calls) {
     if (call.action == "eval.now" && after.string("eval.mode") == "off")
       return fail(ErrorKind::refused, "eval.now: eval.mode is \"off\"; set it to \"all\" or \"one\" first");

@@ -1,4 +1,4 @@
-"""What eight clients that follow ten events a second cost a run that trains (configs/kjv.lua, two ranks).
+"""What eight clients that follow ten events a second cost a run that trains (configs/kjv.lua, two ranks, or what the options say).
 
 Processor time of the console's process and of every rank's control thread, in per cent of one core, while the clients follow;
 and the step time with and without them, in blocks within one run. The clients themselves are one process at idle priority that
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from measure import ratio_with_interval, report
+from measure import add_run_options, ratio_with_interval, report
 import blocks
 import freeze
 import harness
@@ -84,10 +84,12 @@ def main():
     parser.add_argument("--block", type=float, default=0.5, help="seconds of a block")
     parser.add_argument("--quiet", type=float, default=30, help="seconds over which processor time is read")
     parser.add_argument("--clients", type=int, default=8)
+    add_run_options(parser)
     options = parser.parse_args()
     # Steps short enough for ten events a second, and for short blocks (idle.py).
-    assignments = ["train.steps=1000000", "train.batch_size=4", "run.threads=1", "eval.mode=off", "ckpt.every=0"]
-    with harness.Run(assignments, config="kjv", name="bench") as run:
+    assignments = ["train.steps=1000000", "train.batch_size=4", "run.threads=1", "eval.mode=off", "ckpt.every=0",
+                   "guard.check_every=400", "train.empty_cache_every=0"]
+    with harness.Run([*assignments, *options.setting], ranks=options.ranks, config=options.config, name="bench") as run:
         client = run.wait_for_step(10)
         pids = run.pids()
         console = run.record()["console_pid"]

@@ -29,10 +29,13 @@ def footplate(options):
             raise SystemExit(f"footplate run failed:\n{run.output()}")
         rows = [row for row in run.lines("metrics.jsonl") if "train/loss" in row][options.skip:]
         log = (run.directory / "log" / "rank-0.log").read_text()
+    told = next(line for line in log.splitlines() if " computes in " in line).partition(" computes in ")[2]
+    if "train.cuda_graph=true" in options.setting and ("steps are recorded" not in told or "can't record its steps" in log):
+        raise SystemExit(f"no step was recorded:\n{log}")
     steps = [b["time"] - a["time"] for a, b in zip(rows, rows[1:])]
     return {"tokens_per_s": options.batch * options.context * len(steps) / (rows[-1]["time"] - rows[0]["time"]),
             "step_ms": 1e3 * statistics.median(steps), "least_ms": 1e3 * min(steps), "most_ms": 1e3 * max(steps),
-            "loss": rows[-1]["train/loss"], "peak_mib": rows[-1].get("mem/peak_mib"), "told": next(line for line in log.splitlines() if " computes in " in line).partition(" computes in ")[2]}
+            "loss": rows[-1]["train/loss"], "peak_mib": rows[-1].get("mem/peak_mib"), "told": told}
 
 
 def pytorch(options, corpus):
@@ -56,12 +59,14 @@ def main():
     parser.add_argument("--peak-tflops", type=float, default=989.0)
     parser.add_argument("--setting", action="append", default=[], help="one more of footplate's, KEY=VALUE")
     options = parser.parse_args()
-    if options.device == "cuda" and not pathlib.Path("/proc/driver/nvidia/version").exists():
+    if options.device == "cuda" and not pathlib.Path("/dev/nvidia0").exists():
         raise SystemExit("gpt2 is left out: no CUDA device here; --device cpu with a small model tries the benchmark itself")
     pairs, ours, theirs = [], {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        corpus = pathlib.Path(folder) / "kjv.txt"
-        corpus.write_bytes(subprocess.run(["bible", "-f", "gen1:1-rev22:21"], stdout=subprocess.PIPE, check=True).stdout)
+        corpus = ROOT / "share" / "footplate" / "kjv.txt"  # of a bundle
+        if not corpus.exists():
+            corpus = pathlib.Path(folder) / "kjv.txt"
+            corpus.write_bytes(subprocess.run(["bible", "-f", "gen1:1-rev22:21"], stdout=subprocess.PIPE, check=True).stdout)
         for pair in range(options.pairs):
             if pair % 2 == 0:
                 ours, theirs = footplate(options), pytorch(options, corpus)
@@ -77,7 +82,7 @@ def main():
     mfu = flops * statistics.fmean(a for a, _ in pairs) / (options.peak_tflops * 1e12)
     print(f"{ours['told']}\ntokens/s, footplate / PyTorch {theirs['torch']}: {ratio:.3f} (95 % interval {low:.3f} to {high:.3f}, {len(pairs)} pairs); "
           f"MFU {100 * mfu:.1f} % of {options.peak_tflops:.0f} TFLOP/s, {flops / 1e9:.3f} GFLOP a token")
-    report("gpt2", ratio=ratio, low=low, high=high, pairs=len(pairs), mfu=mfu, flops_per_token=flops, footplate=ours, pytorch=theirs)
+    report("gpt2", settings=options.setting, ratio=ratio, low=low, high=high, pairs=len(pairs), mfu=mfu, flops_per_token=flops, footplate=ours, pytorch=theirs)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the idle console and the idle control threads cost a run that trains (configs/kjv.lua, two ranks).
+"""What the idle console and the idle control threads cost a run that trains (configs/kjv.lua, two ranks, or what the options say).
 
 Two figures. Processor time: of the console's process and of every rank's thread named "control", over the time that
 nobody asks anything, in per cent of one core. Step time: console and control threads are stopped and let go in blocks
@@ -11,7 +11,7 @@ import pathlib
 import signal
 import time
 
-from measure import ratio_with_interval, report
+from measure import add_run_options, ratio_with_interval, report
 import freeze
 import harness
 
@@ -94,12 +94,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=480, help="of switching in blocks")
     parser.add_argument("--block", type=float, default=0.5, help="seconds of a block")
     parser.add_argument("--quiet", type=float, default=30, help="seconds over which processor time is read")
+    add_run_options(parser)
     options = parser.parse_args()
     # Steps a quarter as long as the config's: the machine's own speed drifts within seconds, and short blocks follow it.
     # Metrics and comparisons come as rarely as with the config's.
-    assignments = ["train.steps=1000000", "train.batch_size=4", "log.every=80", "guard.check_every=400", "run.threads=1", "eval.mode=off",
+    assignments = ["train.steps=1000000", "train.batch_size=4", "log.every=80", "guard.check_every=400", "train.empty_cache_every=0", "run.threads=1", "eval.mode=off",
                    "ckpt.every=0"]
-    with harness.Run(assignments, config="kjv", name="bench") as run:
+    with harness.Run([*assignments, *options.setting], ranks=options.ranks, config=options.config, name="bench") as run:
         run.wait_for_step(10).close()
         pids = run.pids()
         console = run.record()["console_pid"]

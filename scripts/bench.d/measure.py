@@ -15,6 +15,7 @@ for number in (signal.SIGTERM, signal.SIGHUP):
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "ranks"))
 
+
 def ratio_with_interval(pairs):
     """The typical a/b over pairs (a, b), and its 95 % interval: the median of the means of every two pairs (Hodges and
     Lehmann), with the interval of Wilcoxon's signed ranks. A mean would let the few pairs in which the machine was busy with
@@ -29,12 +30,20 @@ def ratio_with_interval(pairs):
     return middle, math.exp(means[left_out - 1]), math.exp(means[-left_out])
 
 
+def add_run_options(parser):
+    """Which run is measured, where a benchmark doesn't need a certain one."""
+    parser.add_argument("--config", default="kjv")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--setting", action="append", default=[], help="one more, KEY=VALUE")
+
+
 def quantile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def report(name, **figures):
-    """The machine-readable result: one line."""
-    rounded = {key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in figures.items()}
+    """The machine-readable result: one line. What is infinite (an interval of too few pairs) is null: JSON has no such number."""
+    rounded = {key: (float(f"{value:.5g}") if math.isfinite(value) else None) if isinstance(value, float) else value
+               for key, value in figures.items()}
     print(json.dumps({"bench": name, "cores": os.cpu_count(), **rounded}), flush=True)

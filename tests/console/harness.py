@@ -31,6 +31,12 @@ def wait_until(condition, what, timeout_s=60):
         time.sleep(0.01)
 
 
+def hang_up(terminal):
+    """Closes a terminal of pexpect, as a window is closed, and waits for what ran in it. Its own close() gives that 0.1 s."""
+    terminal.ptyproc.fileobj.close()
+    wait_until(lambda: not terminal.isalive(), "the end of what ran in the terminal")
+
+
 def alive(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import socket
 import sys
 import time
@@ -10,7 +11,7 @@ import time
 import pexpect
 import pyte
 
-from harness import BIN, Case, FOOTPLATE, HERE, SCHEMA, alive, wait_until  # noqa: F401
+from harness import BIN, Case, FOOTPLATE, HERE, SCHEMA, alive, hang_up, wait_until  # noqa: F401
 
 UP, DOWN, RIGHT, LEFT, HOME, END = "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[H", "\x1b[F"
 CTRL_C, CTRL_D, CTRL_R, TAB = "\x03", "\x04", "\x12", "\t"
@@ -65,7 +66,7 @@ class Screen:
             self.wait(lambda screen: "".join(screen.rows[: screen.screen.cursor.y + 1]).endswith(tail))
         self.process.send("\r")
 
-    def wait(self, what, timeout_s=20):
+    def wait(self, what, timeout_s=60):
         """Until `what`, a text or a condition on this screen, is there."""
         met = (lambda: what in self.text()) if isinstance(what, str) else (lambda: what(self))
         try:
@@ -81,11 +82,21 @@ class Screen:
         self.screen.resize(rows, columns)
         self.process.setwinsize(rows, columns)
 
-    def code(self, timeout_s=20):
+    def code(self):
         """Waits for the program's end and returns its exit code."""
-        wait_until(lambda: (self.update(), not self.process.isalive())[1], "the program's end", timeout_s)
+        wait_until(lambda: (self.update(), not self.process.isalive())[1], "the program's end")
         self.update()
         return self.process.exitstatus if self.process.exitstatus is not None else -self.process.signalstatus
+
+    def hang_up(self):
+        hang_up(self.process)
+
+    def close(self):
+        """Ends the program, whatever it does."""
+        if self.process.isalive():
+            self.process.kill(signal.SIGKILL)
+            self.process.wait()
+        self.process.close()
 
 
 class TerminalCase(Case):
@@ -121,7 +132,7 @@ class TerminalCase(Case):
 
     def close_screens(self):
         for screen in self.screens:
-            screen.process.close(force=True)
+            screen.close()
 
     def stop_runs(self):
         for record in (self.folder / "runs").glob("*/run.json"):

@@ -67,7 +67,7 @@ class Reconnect(TerminalCase):
     def test_no_session_is_left_behind(self):
         for _ in range(20):
             screen = self.attach()
-            screen.process.close(force=True)
+            screen.hang_up()
         self.attach()
 
 

@@ -10,7 +10,7 @@ import unittest
 
 import pexpect
 
-from harness import Case, FOOTPLATE, wait_until
+from harness import Case, FOOTPLATE, hang_up, wait_until
 
 LONG = {"steps": 100000, "step_ms": 10}
 
@@ -154,6 +154,13 @@ class Live(Case):
         self.assertEqual(process.returncode, 0)
         self.assertEqual(out.splitlines()[-1], self.batch_lines()[-1])
 
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([FOOTPLATE, "log"], cwd=self.folder, env=self.environment, stdout=full, stderr=subprocess.PIPE, text=True,
+                                    check=False)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("can't write the log", result.stderr)
+
     def test_terminal_escapes_stay_text(self):
         log = self.folder / "runs" / "good-1" / "log" / "batch.log"
         with open(log, "ab") as file:
@@ -162,7 +169,7 @@ class Live(Case):
         terminal.expect(pexpect.EOF)
         self.assertNotIn(b"\x1b]0", terminal.before)
         self.assertIn(b"\\x1b]0;title\\x07\\x9b31m", terminal.before)
-        terminal.close()
+        terminal.wait()
 
 
 class Ended(Case):
@@ -209,7 +216,7 @@ class Terminal(Case):
         terminal.sendintr()
         terminal.expect("SIGINT: saving and stopping")
         terminal.expect(pexpect.EOF)
-        terminal.close()
+        terminal.wait()
         self.assertEqual(terminal.exitstatus, 75)
 
     def test_hint_without_stdin(self):
@@ -218,13 +225,13 @@ class Terminal(Case):
         terminal.expect("step 3")
         terminal.sendintr()
         terminal.expect(pexpect.EOF)
-        terminal.close()
+        terminal.wait()
         self.assertEqual(terminal.exitstatus, 75)
 
     def test_closed_terminal_of_a_batch(self):
         terminal = pexpect.spawn(FOOTPLATE, ["run", "good", "--batch"], cwd=self.folder, env=self.environment_with(LONG), timeout=60)
         terminal.expect("step 3")
-        terminal.close(force=False)
+        hang_up(terminal)
         wait_until(lambda: self.json("result.json"), "the end of the run")
         self.assertEqual(self.json("result.json")["reason"], "signal")
 

@@ -292,7 +292,7 @@ class Doctor(Case):
         terminal = pexpect.spawn(FOOTPLATE, ["doctor", "--quick"], cwd=self.folder, env=self.environment, timeout=60)
         terminal.expect("all-reduce")
         terminal.expect(pexpect.EOF)
-        terminal.close()
+        terminal.wait()
         self.assertIn(terminal.exitstatus, (0, 1))
         self.assertNotIn(b"\x1b", terminal.before)
 

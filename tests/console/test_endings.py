@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from harness import Case, alive, wait_until
+from harness import Case, FOOTPLATE, alive, wait_until
 
 LONG = {"steps": 100000, "step_ms": 10}
 
@@ -106,6 +106,15 @@ class Endings(Case):
         self.assertEqual(self.json("result.json")["restarts"], 2)
         self.assertEqual(self.json("config-3.json")["log.every"], {"value": 4, "source": "command line of start 1"})
 
+    def test_a_restart_without_a_checkpoint_begins_where_the_run_began(self):
+        self.check(self.footplate("run", "good", "--name", "x", "--batch", fake={"steps": 4, "checkpoint_at": 4}), 0)
+        self.check(self.footplate("run", "good", "--resume", "runs/x", "--restarts", "1", "--batch",
+                                  fake={"steps": 6, "die": "kill", "die_at": 2, "die_starts": 1}), 0)
+        starts = [line.split(" ")[1:3] for line in self.batch_lines() if line.startswith("start ")]
+        self.assertEqual([number for number, _ in starts], ["1", "2"])
+        self.assertIn("step-00000004", starts[0][1])
+        self.assertEqual(starts[1][1], starts[0][1])
+
     def test_restarts_are_spent(self):
         process = self.start("--restarts", "1", fake={"steps": 6, "fail": [1, "it broke"], "die_at": 2})
         self.finish(process, 1)
@@ -153,7 +162,6 @@ class Endings(Case):
         for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
             with self.subTest(closed):
                 before = len(list(self.folder.glob("runs/*")))
-                from harness import FOOTPLATE
                 result = subprocess.run(["sh", "-c", f"{FOOTPLATE} run good --batch {closed}"], cwd=self.folder, timeout=60,
                                         env=self.environment_with({"steps": 3}), capture_output=True, text=True, check=False)
                 self.assertEqual(result.returncode, 0, result.stderr)
@@ -175,6 +183,28 @@ class Endings(Case):
         self.assertEqual(process.returncode, 0)
         process.stdout.close()
         process.stderr.close()
+
+    def test_a_signal_is_heard_where_nobody_reads(self):
+        """stdout and stderr are one full pipe, as of a pager that stands still."""
+        read, write = os.pipe()
+        process = subprocess.Popen([FOOTPLATE, "run", "good", "--batch"], cwd=self.folder, env=self.environment_with({**LONG, "pad": 500}),
+                                   stdin=subprocess.DEVNULL, stdout=write, stderr=write)
+        os.close(write)
+        wait_until(lambda: self.json("run.json") and self.json("run.json").get("step", 0) > 400, "a pipe that is full")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 75)
+        self.assertEqual(self.json("result.json")["reason"], "signal")
+        os.close(read)
+
+    def test_a_folder_that_is_not_a_runs_is_left_alone(self):
+        folder = self.folder / "runs" / "data"
+        folder.mkdir(parents=True)
+        (folder / "precious").write_text("x")
+        (folder / "log").write_text("no folder")
+        self.check(self.footplate("run", "good", "--name", "data", "--resume", "auto", "--batch"), 2, "can't write")
+        self.assertEqual((folder / "precious").read_text(), "x")
+        (self.folder / "runs" / "empty").mkdir()  # of one that was interrupted as it made it
+        self.check(self.footplate("run", "good", "--name", "empty", "--batch"), 0)
 
     def test_home_unset(self):
         result = self.footplate("run", "good", "--batch", env={"HOME": None, "XDG_STATE_HOME": str(self.folder / "state")})

@@ -50,7 +50,7 @@ class RunOnATerminal(TerminalCase):
     def test_closed_terminal(self):
         screen = self.run_here()
         screen.wait_prompt()
-        screen.process.close(force=False)
+        screen.hang_up()
         self.still_trains()
         wait_until(lambda: self.events("client")[-1]["state"] == "detached", "the detach")
 
@@ -109,6 +109,16 @@ class RunOnATerminal(TerminalCase):
         for _ in range(5):
             self.check(self.footplate("stop", "good-1"), 0, "good-1 ended at step", "(exit code 0)")
             self.check(self.footplate("run", "--name", "good-1", "--resume", "auto", "-d"), 0)
+
+    def test_gone_on_with_after_everything_was_killed(self):
+        self.start_run()
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not self.processes(), "the end of all of it")
+        screen = self.screen("run", "--name", "good-1", "--resume", "auto", fake=self.fake)
+        screen.wait_prompt()
+        screen.enter("40 + 2")
+        screen.wait(lambda s: "42" in s.rows)
 
     def test_stopped_from_the_prompt(self):
         screen = self.run_here()

@@ -18,50 +18,13 @@ import time
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as functional
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-LAYERS, HEADS, WIDTH, CONTEXT = 4, 4, 128, 128
+from gpt import Gpt, Shape, random_rows, read_text
 
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
-
-    def forward(self, x):
-        batch, length, _ = x.shape
-        q, k, v = (part.view(batch, length, HEADS, WIDTH // HEADS).transpose(1, 2)
-                   for part in self.qkv(self.norm1(x)).split(WIDTH, 2))
-        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, WIDTH))
-        return x + self.down(functional.gelu(self.up(self.norm2(x)), approximate="tanh"))
-
-
-class Gpt(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.tokens, self.positions = nn.Embedding(256, WIDTH), nn.Embedding(CONTEXT, WIDTH)
-        self.blocks, self.norm = nn.ModuleList(Block() for _ in range(LAYERS)), nn.LayerNorm(WIDTH)
-        for parameter in self.parameters():
-            if parameter.dim() == 2:
-                nn.init.normal_(parameter, std=0.02)
-
-    def forward(self, x, y):
-        h = self.tokens(x) + self.positions.weight[:x.shape[1]]
-        for block in self.blocks:
-            h = block(h)
-        logits = functional.linear(self.norm(h), self.tokens.weight)
-        return functional.cross_entropy(logits.view(-1, 256), y.reshape(-1))
-
-
-def batch_of(data, count, generator):
-    starts = torch.randint(len(data) - CONTEXT, (count,), generator=generator)
-    rows = data[starts[:, None] + torch.arange(CONTEXT + 1)].long()
-    return rows[:, :-1], rows[:, 1:]
+CONTEXT = 128
+SHAPE = Shape(layers=4, heads=4, width=128, context=CONTEXT, vocabulary=256)
 
 
 @torch.no_grad()
@@ -80,10 +43,8 @@ def train(options, rank):
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     dist.init_process_group("gloo", init_method=f"file://{options.store}", rank=rank, world_size=options.ranks)
-    text = torch.frombuffer(bytearray(open(options.corpus, "rb").read()), dtype=torch.uint8)
-    cut = len(text) * 9 // 10
-    training, held_out = text[:cut], text[cut:]
-    model = DistributedDataParallel(Gpt(), gradient_as_bucket_view=True)
+    training, held_out = read_text(options.corpus)
+    model = DistributedDataParallel(Gpt(SHAPE), gradient_as_bucket_view=True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.99), weight_decay=0.1, fused=True)
     warm_up = 100
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -96,8 +57,8 @@ def train(options, rank):
     for step in range(options.steps):
         if step == options.skip:
             begin = time.monotonic()
-        x, y = batch_of(training, share, generator)
-        loss = model(x, y)
+        rows = random_rows(training, share, CONTEXT, generator)
+        loss = model(rows[:, :-1], rows[:, 1:])
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

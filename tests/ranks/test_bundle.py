@@ -25,7 +25,7 @@ def unpacked():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-bundle-"))
     try:
         archive = folder / "b.tar.gz"
-        made = subprocess.run([ROOT / "scripts" / "bundle", archive], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        made = subprocess.run([ROOT / "scripts" / "bundle", "--device", archive], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         assert made.returncode == 0, made.stderr
         assert archive.stat().st_size < 64 << 20, made.stderr
         subprocess.run(["tar", "-xzf", archive, "-C", folder], check=True)
@@ -75,6 +75,19 @@ def test_a_bundle_runs_elsewhere():
             assert re.search(rf"{name} => {bundle}/lib/(libtorch|cuda)/", device), (name, device)
 
         trains(bundle)
+        measures(bundle)
+
+
+def measures(bundle):
+    """What is for a device, as far as it goes without one: its programs start, its paths are right."""
+    results = bundle.parent / "results"
+    check = subprocess.run([bundle / "check-device", "--device", "cpu", "--quick", "--results", results, "tests", "rebuild"], env=bare(bundle),
+                           cwd=bundle.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert check.returncode == 0, check.stdout
+    assert re.search(r"\[  SKIPPED \] \d+ tests", (results / "tests.txt").read_text()), check.stdout
+    assert "left out: processors have no NCCL" in check.stdout, check.stdout
+    refused = subprocess.run([bundle / "check-device", "gtp2"], env=bare(bundle), capture_output=True, text=True, check=False)
+    assert refused.returncode == 2 and "unknown argument gtp2; parts are tests, gpt2" in refused.stderr, refused
 
 
 def trains(bundle):

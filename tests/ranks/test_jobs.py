@@ -73,6 +73,10 @@ def test_check_says_what_a_script_would_do():
         assert done.returncode == 0, done.stderr
         for part in ("orders log.every -> 7", "registers every(100, …), line 2", "waits: run.wait"):
             assert part in done.stdout, done.stdout
+    with script('io.write("x\\n") io.output():write("y") print(#io.popen("echo z"):read("a"))\nrun.wait{ step = 10 }') as path:
+        done = subprocess.run([str(BIN / "footplate"), "check", str(ROOT / "configs" / "synthetic.lua"), "--script", str(path)],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and "waits: run.wait" in done.stdout, (done.stdout, done.stderr)
     for example in sorted(JOBS.glob("*.lua")):
         done = subprocess.run([str(BIN / "footplate"), "check", str(ROOT / "configs" / "synthetic.lua"), "--script",
                                str(example)], capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 (tests/unit/cuda/nccl_stand_in.cpp): what a run trains, what can be changed live, and what follows where it fails."""
 
 import json
+import math
 import os
 import pathlib
 import re
@@ -79,18 +80,37 @@ def test_nccl_reduces_in_one_piece_until_somebody_says_otherwise():
         assert int(run.calls(run.pids()[0])[-1]["reductions"]) == few + 20, few  # three pieces instead of one
 
 
+def test_pieces_go_to_nccl_together():
+    def finished(*assignments):
+        with NcclRun(["train.steps=10", "model.elements=2500000", "comm.chunk_elements=250000", "run.threads=1",
+                      "eval.at_end=false", *assignments]) as run:
+            assert run.finish() == 0, run.output()
+            made = run.calls(run.pids()[1])[-1]
+            return int(made["reductions"]), int(made["groups"]), run.result()["state_hash"]
+
+    reductions, groups, state = finished("nccl.coalesce=1")
+    assert reductions == groups and reductions % 10 == 1, (reductions, groups)  # a probe, and the same in each step
+    assert finished("nccl.coalesce=4") == (reductions, 1 + 10 * math.ceil((reductions - 1) / 10 / 4), state)
+    with NcclRun(LONG) as run:
+        run.wait_for_step(2).close()
+        assert "applied at step" in run.exec("nccl.coalesce = 2").stderr
+        answer = run.exec("nccl.coalesce = 0")
+        assert answer.returncode == 3 and "1 to 1024" in answer.stderr, answer
+
+
 def test_a_setting_applies_with_new_communicators():
     with NcclRun([*LONG, "nccl.min_ctas=2"]) as run:
         run.wait_for_step(5).close()
-        answer = run.exec("nccl.max_ctas = 8; nccl.cga_cluster_size = 2")
+        answer = run.exec("nccl.max_ctas = 8; nccl.cga_cluster_size = 2; nccl.net = 'Socket'")
         assert answer.returncode == 0, answer
-        assert re.search(r"nccl.max_ctas 0 -> 8, nccl.cga_cluster_size -1 -> 2, new communicators at step \d+ on 2/2 ranks, "
+        assert re.search(r"nccl.max_ctas 0 -> 8, nccl.cga_cluster_size -1 -> 2, nccl.net \"\" -> Socket, new communicators at step \d+ on 2/2 ranks, "
                          r"\d+\.\d s", answer.stderr), answer
         both = [run.calls(pid) for pid in run.pids()]
         for calls in both:
             assert [call["call"] for call in calls] == ["init", "abort", "init"], calls
             assert [call.get("max_ctas") for call in calls] == ["unset", None, "8"], calls
             assert calls[0]["min_ctas"] == "2" == calls[2]["min_ctas"] and calls[2]["cga_cluster_size"] == "2", calls
+            assert [call.get("net") for call in calls] == ["unset", None, "Socket"], calls
         assert both[0][1]["reductions"] == both[1][1]["reductions"], both  # the same step
         answer = run.exec("return nccl.rebuild():wait().seconds < 60")
         assert answer.stdout.strip() == "true", answer
@@ -99,6 +119,8 @@ def test_a_setting_applies_with_new_communicators():
         shown = run.exec("nccl.show()").stdout
         assert re.search(r"nccl.max_ctas +8 .*new communicators", shown) and re.search(r"nccl.nvls .*next start", shown), shown
         assert "NCCL_MIN_CTAS" not in log_of(run, 0)  # as a variable it would count for more
+        answer = run.exec(f"nccl.net = '{'x' * 64}'")
+        assert answer.returncode == 5 and "a name of 64 characters; allowed: at most 63" in answer.stderr, answer
         answer = run.exec("nccl.min_ctas = 16")
         assert answer.returncode == 5 and "is above nccl.max_ctas = 8" in answer.stderr, answer
 
@@ -305,6 +327,19 @@ def test_rules_count_from_the_next_collective_on():
         assert "NCCL_ALGO" not in log_of(run, 0)
 
 
+def test_a_newer_library_is_told_the_rule_with_the_call():
+    with NcclRun(LONG, env={"FOOTPLATE_STAND_IN_VERSION": "23100"}) as run:
+        run.wait_for_step(3).close()
+        assert "gradients go over NCCL 2.31.0" in log_of(run, 1)
+        answer = run.exec("nccl.set{ min_ctas = 4, rules = '..64MiB tree ll 4 channels' }")
+        assert answer.returncode == 0, answer
+        assert run.exec(MEASURE).stdout.strip() == "tree ll 4"
+        run.exec("run.stop()")
+        assert run.finish() == 0, run.output()
+        both = [run.calls(pid)[-1]["asked"] for pid in run.pids()]
+        assert both[0] == both[1] and re.fullmatch(r"TREE_LL\+\^TREE_LL128/4:\d+", both[0]), both
+
+
 def test_what_nccl_cant_do_is_said_and_done_otherwise():
     with NcclRun([*LONG, "nccl.algo=nvls"]) as run:
         run.wait_for_step(5).close()
@@ -384,12 +419,12 @@ def test_an_interrupted_trial_puts_back_what_was():
 
 if __name__ == "__main__":
     main([test_a_run_trains_the_same_as_over_mpi, test_nccl_reduces_in_one_piece_until_somebody_says_otherwise,
-          test_a_setting_applies_with_new_communicators,
+          test_pieces_go_to_nccl_together, test_a_setting_applies_with_new_communicators,
           test_what_fails_on_one_rank_is_taken_back_on_all, test_the_environment_counts_for_more,
           test_a_killed_rank_is_lost_and_the_others_go_on, test_an_error_of_nccl_has_all_find_together,
           test_a_reduction_that_hangs_is_done_again, test_a_rank_dies_while_communicators_are_made,
           test_a_replacement_joins_in, test_a_start_that_hangs_is_bounded, test_nccls_log_level_counts_at_once,
           test_nccls_own_view_can_be_asked_for, test_rules_count_from_the_next_collective_on,
-          test_what_nccl_cant_do_is_said_and_done_otherwise, test_a_rank_that_decides_otherwise_is_named,
+          test_a_newer_library_is_told_the_rule_with_the_call, test_what_nccl_cant_do_is_said_and_done_otherwise, test_a_rank_that_decides_otherwise_is_named,
           test_another_tuner_of_the_users_stays, test_a_trial_is_kept_or_put_back,
           test_an_interrupted_trial_puts_back_what_was])

@@ -182,14 +182,23 @@ Result<void> MpiSession::shrink() {
     int size = 0, rank = 0;
     MPI_Comm_size(rest, &size);
     MPI_Comm_rank(rest, &rank);
-    const int mine = members_.origins[static_cast<std::size_t>(members_.rank)];
-    std::vector<int> origins(static_cast<std::size_t>(size));
+    // A loss meanwhile may have let some finish a round that the others made anew: the generation is what all
+    // have then, not one more than before.
+    using Entry = std::array<std::int64_t, 2>;  // origin, generation
+    const Entry mine = {members_.origins[static_cast<std::size_t>(members_.rank)],
+                        static_cast<std::int64_t>(members_.generation)};
+    std::vector<Entry> all(static_cast<std::size_t>(size));
     const auto derived = derive(base_);
-    if (derived && MPI_Allgather(&mine, 1, MPI_INT, origins.data(), 1, MPI_INT, base_) == MPI_SUCCESS) {
+    if (derived &&
+        MPI_Allgather(mine.data(), 2, MPI_INT64_T, all.data(), 2, MPI_INT64_T, base_) == MPI_SUCCESS) {
       control_ = derived->control;
       data_ = derived->data;
       members_.rank = rank;
-      members_.origins = std::move(origins);
+      members_.origins.clear();
+      for (const auto& [origin, generation] : all) {
+        members_.origins.push_back(static_cast<int>(origin));
+        members_.generation = std::max(members_.generation, static_cast<std::uint32_t>(generation));
+      }
       ++members_.generation;
       look_around();
       lost_ = false;

@@ -1,5 +1,7 @@
 // libfootplate_cuda.so: a GPU behind CudaDevice. Nothing else of footplate includes CUDA's headers.
 #include <ATen/Context.h>
+#include <ATen/core/CachingHostAllocator.h>
+#include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -13,6 +15,7 @@
 
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library/stream.h"
+#include "runtime/device/peak_flops.h"
 
 namespace footplate {
 namespace {
@@ -28,13 +31,68 @@ std::string gibibytes(std::int64_t bytes) {
   return text.data();
 }
 
+/// Memory of recorded work: one pool for all that is recorded at a time, since none of it runs beside
+/// another, and what one leaves there nobody reads once the next has begun. A new one once all of it is gone:
+/// LibTorch's allocator doesn't take up a pool again that it is about to free.
+struct RecordedMemory {
+  const c10::MempoolId_t id = at::cuda::graph_pool_handle();
+};
+
+/// A CUDA graph.
+class Graph final : public Recording {
+ public:
+  /// `aside`: what is recorded is enqueued on it, and done nowhere yet.
+  Graph(const c10::cuda::CUDAStream& aside, std::shared_ptr<const RecordedMemory> memory,
+        const std::function<void()>& body)
+      : memory_(std::move(memory)) {
+    const c10::cuda::CUDAStreamGuard on(aside);
+    // Of this thread: others wait for NCCL's stream meanwhile, and evaluate.
+    graph_.capture_begin(memory_->id, cudaStreamCaptureModeThreadLocal);
+    try {
+      body();
+    } catch (...) {
+      give_up(aside.device_index());
+      throw;
+    }
+    graph_.capture_end();
+  }
+  void start() override { graph_.replay(); }
+
+ private:
+  /// Ends a recording that came to nothing, as far as it has begun, so that the allocator goes on as before.
+  void give_up(c10::DeviceIndex device) {
+    try {
+      graph_.capture_end();
+    } catch (const std::exception&) {
+      // A recording that CUDA took back: LibTorch leaves both of its allocators in it, and the memory taken.
+      quietly([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, memory_->id); });
+      quietly([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(memory_->id); });
+      quietly([&] { c10::cuda::CUDACachingAllocator::releasePool(device, memory_->id); });
+      quietly([&] { at::getHostAllocator(at::kCUDA)->release_pool(memory_->id); });
+    }
+    static_cast<void>(cudaGetLastError());
+  }
+
+  template <class Body>
+  static void quietly(Body body) {
+    try {
+      body();
+    } catch (const std::exception&) {  // it had ended
+    }
+  }
+
+  const std::shared_ptr<const RecordedMemory> memory_;
+  at::cuda::CUDAGraph graph_;  ///< goes before its memory
+};
+
 class Device final : public CudaDevice {
  public:
   Device(c10::DeviceIndex index, const cudaDeviceProp& properties)
       : index_(index),
         name_(properties.name),
         total_(static_cast<std::int64_t>(properties.totalGlobalMem)),
-        stream_(index) {
+        stream_(index),
+        recording_stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index)) {
     for (at::Tensor& piece : pieces_)
       piece = at::empty({kPiece}, at::TensorOptions(at::kByte).pinned_memory(true));
   }
@@ -92,6 +150,18 @@ class Device final : public CudaDevice {
   void forget_peak() override { c10::cuda::CUDACachingAllocator::resetPeakStats(index_); }
   void empty_cache() override { c10::cuda::CUDACachingAllocator::emptyCache(); }
 
+  std::optional<double> peak_tflops(Precision precision) const override {
+    return footplate::peak_tflops(name_, precision);
+  }
+  bool can_record() const override { return true; }
+  std::unique_ptr<Recording> record(const std::function<void()>& body) override {
+    auto memory = recorded_memory_.lock();
+    if (memory == nullptr) recorded_memory_ = memory = std::make_shared<RecordedMemory>();
+    c10::cuda::getCurrentCUDAStream(index_).synchronize();
+    empty_cache();  // the recording has memory of its own, and can't be given what lies unused
+    return std::make_unique<Graph>(recording_stream_, std::move(memory), body);
+  }
+
   std::string explain(const std::exception& error) const override {
     if (dynamic_cast<const c10::OutOfMemoryError*>(&error) == nullptr) return footplate::explain(error);
     const DeviceMemory now = *memory();
@@ -108,6 +178,9 @@ class Device final : public CudaDevice {
   const std::string name_;
   const std::int64_t total_;
   CudaNcclStream stream_;
+  /// One for all recordings: LibTorch keeps memory for cuBLAS for each stream.
+  const c10::cuda::CUDAStream recording_stream_;
+  std::weak_ptr<const RecordedMemory> recorded_memory_;
   std::array<at::Tensor, 2> pieces_;  ///< pinned
 };
 
@@ -117,7 +190,10 @@ int freest(int devices) {
   std::size_t most = 0;
   for (int device = 0; device < devices; ++device) {
     std::size_t free = 0, total = 0;
-    if (cudaSetDevice(device) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess) continue;
+    if (cudaSetDevice(device) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());  // else LibTorch takes it for its own
+      continue;
+    }
     static_cast<void>(cudaDeviceReset());
     if (free > most) {
       most = free;

@@ -42,5 +42,18 @@ TEST(FolderName, ListIsNewestFirst) {
   EXPECT_TRUE(list_checkpoints(folder.path() / "nowhere").empty());
 }
 
+TEST(FolderName, OfOneStepTheOneMadeLastIsTheNewest) {
+  test::TemporaryFolder folder;
+  for (const auto& [name, created] : {std::pair("step-00000007-before", "2026-11-20T09:00:00.000Z"),
+                                      std::pair("step-00000007", "2026-11-20T09:00:05.000Z"),
+                                      std::pair("step-00000007-a", "2026-11-20T09:00:01.000Z")}) {
+    std::filesystem::create_directory(folder.path() / name);
+    std::ofstream(folder.path() / name / "manifest.json") << "{\"created\": \"" << created << "\"}";
+  }
+  std::vector<std::string> names;
+  for (const auto& path : list_checkpoints(folder.path())) names.push_back(path.filename().string());
+  EXPECT_EQ(names, (std::vector<std::string>{"step-00000007", "step-00000007-a", "step-00000007-before"}));
+}
+
 }  // namespace
 }  // namespace footplate

@@ -140,7 +140,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
                    {"longest_ms", 1.5},
                    {"overdue", 1}}}},
                 {"proposals", {{{"text", "late at 3 steps. If that is normal here: comm.timeout_s = 3"}}}}};
-  if (op == "drop") {
+  if (op == "wait_drop") {
     dropped.push_back(fields);
     return fields;
   }

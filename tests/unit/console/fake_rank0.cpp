@@ -122,6 +122,15 @@ void FakeRank0::send_status(std::int64_t step) {
           {"ranks", {rank}}}}});
 }
 
+void FakeRank0::finish_call(std::uint64_t order) {
+  send({{"type", "call"},
+        {"order", order},
+        {"call", 0},
+        {"action", "eval.now"},
+        {"state", "done"},
+        {"result", {{"loss", 1.5}}}});
+}
+
 void FakeRank0::send_event(const std::string& topic, const Json& data, std::uint64_t hold) {
   Json line = {{"type", "event"}, {"topic", topic}, {"time", "2026-11-20T19:00:01Z"}, {"data", data}};
   if (hold != 0) line["hold"] = hold;
@@ -211,7 +220,7 @@ void FakeRank0::apply(Order order, const std::string& ref) {
         {"order", to_json(order)},
         {"applied", to_json(applied)},
         {"calls", calls}});
-  for (std::size_t i = 0; i < order.calls.size(); ++i)
+  for (std::size_t i = 0; i < order.calls.size() && !hold_calls; ++i)
     send({{"type", "call"},
           {"order", order.id},
           {"call", i},

@@ -41,12 +41,15 @@ class FakeRank0 {
 
   void send(const Json& message);
   void send_status(std::int64_t step);
+  /// The first call of an order is done.
+  void finish_call(std::uint64_t order);
 
   /// Closes the socketpair and waits for the console; its exit code, or 256 where it had to be killed.
   int end();
 
   std::atomic<bool> hold_orders{false};  ///< accept them and say `waiting`, nothing more
   std::atomic<bool> refuse_orders{false};
+  std::atomic<bool> hold_calls{false};      ///< apply orders, and end no call before finish_call()
   std::atomic<bool> deaf{false};            ///< hear nothing, as when stopped
   std::atomic<std::int64_t> first_step{0};  ///< orders for an earlier step apply at this one
   std::vector<Order> orders() const;

@@ -211,5 +211,25 @@ TEST(HostLimits, EveryClientHearsOfEveryOrder) {
   EXPECT_EQ(applied["data"]["order"]["session"], client.hello()["session"]);
 }
 
+TEST(HostLimits, AFloodOfShortLinesStaysInItsOwnSocket) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient flood(rank0.socket());
+  TestClient other(rank0.socket());
+  const std::string lines(1 << 16, '\n');
+  std::vector<char> answers(1 << 20);
+  std::size_t taken = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (std::chrono::steady_clock::now() < end) {
+    const ssize_t sent = ::send(flood.fd(), lines.data(), lines.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    taken += sent > 0 ? static_cast<std::size_t>(sent) : 0;
+    while (::recv(flood.fd(), answers.data(), answers.size(), MSG_DONTWAIT) > 0) {
+    }
+  }
+  EXPECT_GT(taken, std::size_t{1} << 16);
+  EXPECT_LT(taken, std::size_t{4} << 20);
+  EXPECT_EQ(other.run("return 1"), "1");
+}
+
 }  // namespace
 }  // namespace footplate::test

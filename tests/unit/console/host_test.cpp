@@ -184,7 +184,10 @@ TEST(Host, StatusNamesASilentRank0) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path());
   TestClient client(rank0.socket());
-  EXPECT_TRUE(client.ask({{"op", "status"}})["value"]["notes"].empty());
+  EXPECT_TRUE(eventually([&] {
+    rank0.send_status(812);
+    return client.ask({{"op", "status"}})["value"]["notes"].empty();
+  }));
   Json status;
   ASSERT_TRUE(eventually([&] {
     status = client.ask({{"op", "status"}})["value"];
@@ -196,8 +199,10 @@ TEST(Host, StatusNamesASilentRank0) {
   EXPECT_GT(status["ranks"][0]["silent_s"], 0.75);
   EXPECT_EQ(status["ranks"][0]["stalled"], true);
   EXPECT_GT(status["ranks"][0]["collective"]["age_s"], 0.75);
-  rank0.send_status(813);
-  EXPECT_TRUE(eventually([&] { return client.ask({{"op", "status"}})["value"]["notes"].empty(); }));
+  EXPECT_TRUE(eventually([&] {
+    rank0.send_status(813);
+    return client.ask({{"op", "status"}})["value"]["notes"].empty();
+  }));
 }
 
 TEST(Host, AnOrderThatASilentRank0NeverTookHasChangedNothing) {
@@ -367,6 +372,89 @@ TEST(Host, JournalIsRunnableAndSurvivesARestart) {
   struct stat info {};
   ASSERT_EQ(::stat((folder.path() / "journal.lua").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+TEST(Host, AJournalWithoutOrdersIsOneOfThisStart) {
+  const TemporaryFolder folder;
+  { const FakeRank0 rank0(folder.path()); }
+  FakeRank0 again(folder.path());
+  TestClient client(again.socket());
+  client.run("log.every = 10");
+  const std::string journal = read_file(folder.path() / "journal.lua");
+  EXPECT_EQ(journal.find("-- start "), journal.rfind("-- start ")) << journal;
+}
+
+TEST(Host, ManyOrdersAheadWithALongSourceAreStillAnswered) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  const std::string padding = "-- " + std::string(10000, 'x') + "\n";
+  client.run(padding + "for s = 1000, 120000, 1000 do at(s, { log = { every = 5 } }) end");
+  EXPECT_EQ(client.run("mine = 7 return run.state"), "running");
+  EXPECT_EQ(client.ask({{"op", "status"}})["value"]["orders"].size(), 120U);
+  EXPECT_EQ(client.run("return mine, #orders() > 0"), "7\ntrue");
+}
+
+TEST(Host, ALongSourceIsCutBetweenCharacters) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  rank0.refuse_orders = true;
+  TestClient client(rank0.socket());
+  std::string code = "log.every = 3 --  ";
+  while (code.size() < 20000) code += "é";
+  client.run(code);
+  client.run(" " + code);  // one of them is cut inside a character otherwise
+  EXPECT_EQ(client.run("return #orders()"), "2");
+  EXPECT_EQ(client.ask({{"op", "orders"}})["type"], "result");
+}
+
+TEST(Host, AnInterruptedWaitForACallDisturbsNoLaterOne) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path(), {"--limit", "chunk_s=0.5"});
+  rank0.hold_calls = true;
+  TestClient client(rank0.socket());
+  const int call = client.send({{"op", "eval"}, {"code", "mine = 7 eval.now():wait()"}});
+  ASSERT_TRUE(client.hears("applied at step 12041"));
+  client.send({{"op", "interrupt"}});
+  EXPECT_THAT(client.answer(call)["error"]["message"], HasSubstr("interrupted"));
+  const int step =
+      client.send({{"op", "eval"}, {"code", "print('waits') run.wait{ step = 900 } return mine"}});
+  ASSERT_TRUE(client.hears("waits"));
+  rank0.finish_call(1);
+  std::this_thread::sleep_for(std::chrono::seconds(4));  // more than a chunk has to end
+  rank0.send_status(900);
+  EXPECT_EQ(client.answer(step)["value"]["text"], "7");
+}
+
+TEST(Host, WaitingForAnOrderGivesWhatARuleGets) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  TestClient other(rank0.socket());
+  const int wait = client.send({{"op", "eval"}, {"code", "local e = run.wait{ event = 'order' } return e"}});
+  Json answer;
+  ASSERT_TRUE(eventually([&] {  // it may not have begun to wait at the first
+    other.run("log.every = 5");
+    answer = client.answer(wait, 0.05);
+    return !answer.is_null();
+  }));
+  const Json event = answer["value"]["value"];
+  EXPECT_EQ(event["step"], 12041);
+  EXPECT_EQ(event["session"], other.hello()["session"]);
+  EXPECT_EQ(event["source"], "log.every = 5");
+  EXPECT_EQ(event["moved"][0]["name"], "log.every");
+}
+
+TEST(Host, AViewerWithdrawsNobodysOrder) {
+  const TemporaryFolder folder;
+  const Json order = {
+      {"id", 5}, {"at_step", 20000}, {"user", "ann"}, {"session", "s9"}, {"changes", Json::array()}};
+  const Json report = {{"type", "order"},      {"id", 5},       {"ref", "x"},
+                       {"state", "committed"}, {"step", 20000}, {"order", order}};
+  FakeRank0 rank0(folder.path(), {"--role", "view"}, Json::array({report}));
+  TestClient viewer(rank0.socket());
+  EXPECT_THAT(viewer.run("orders[5]:cancel()"), HasSubstr("needs the role operate"));
+  EXPECT_EQ(viewer.run("return orders[5].state"), "committed");
 }
 
 }  // namespace

@@ -33,8 +33,9 @@ class Jobs : public testing::Test {
         << Json{{"unattended", unattended}, {"jobs", Json::array({job})}}.dump();
     start();
   }
-  void start(const Json& reports = Json::array(), const Json& hello = Json::object()) {
-    rank0.emplace(folder.path(), std::vector<std::string>{}, reports, hello);
+  void start(const Json& reports = Json::array(), const Json& hello = Json::object(),
+             const std::vector<std::string>& arguments = {}) {
+    rank0.emplace(folder.path(), arguments, reports, hello);
     client.emplace(rank0->socket());
   }
   bool ordered(const std::string& session, std::size_t count = 1) const {
@@ -158,6 +159,28 @@ TEST_F(Jobs, AStoppedOneRunsAgainWhereItIsNamedAgain) {
   std::ofstream(folder.path() / "jobs" / "jobs.json") << plan.dump();
   start();
   EXPECT_TRUE(says("up\ttrue"));
+}
+
+TEST_F(Jobs, AChunkThatRunsAgainForItsRulesStopsNoJob) {
+  make("run.wait{ step = 100000 }");
+  ASSERT_TRUE(state_is("running"));
+  client.reset();
+  rank0->end();
+  start(Json::array(), Json::object(), {"--role", "operate"});
+  ASSERT_TRUE(state_is("running"));
+  EXPECT_EQ(client->run("print(pcall(function() jobs.watch:off() end)) every(1000, print)"), "");
+  EXPECT_THAT(client->others.at(0)["text"].get<std::string>(), testing::HasSubstr("needs the role admin"));
+  ASSERT_TRUE(registered(1));
+  EXPECT_TRUE(state_is("running"));
+}
+
+TEST_F(Jobs, DeadRulesAreForgotten) {
+  make(
+      "every(7, print) for i = 1, 300 do every(1000, print):off() end print('done') run.wait{ step = 100000 "
+      "}");
+  ASSERT_TRUE(says("done"));
+  EXPECT_TRUE(
+      eventually([&] { return client->run("return #rules() <= 101, rules[1].state") == "true\non"; }));
 }
 
 TEST_F(Jobs, ItsStartRuleRunsOncePerStartOfTheRun) {

@@ -117,6 +117,12 @@ TEST_F(LuaOrders, AnInterruptedWaitWithdrawsAndEndsTheChunk) {
   EXPECT_NE(std::find(console.asked.begin(), console.asked.end(), "withdraw"), console.asked.end());
 }
 
+TEST_F(LuaOrders, WaitingForAnEarlierCallCommitsWhatIsStaged) {
+  text_of("local h = eval.now() run.wait{ seconds = 0 } log.every = 7 h:wait()");
+  EXPECT_EQ(console.orders.size(), 2U);
+  EXPECT_EQ(console.asked.back(), "wait_call") << "and only then waits";
+}
+
 TEST_F(LuaOrders, AtIsAnOrderOfItsOwn) {
   EXPECT_EQ(text_of("return at(20000, { sched = { base_lr = 1e-4 } }).state"), "staged");
   ASSERT_EQ(console.orders.size(), 1U);

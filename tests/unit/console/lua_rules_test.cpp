@@ -55,6 +55,15 @@ TEST_F(LuaRules, RulesComeBeforeTheChunksOrderAndAreTakenBackWithIt) {
   EXPECT_EQ(text_of("return r.state, r.number, r"), "off\n3\nrule 3 every(10, …)");
 }
 
+TEST_F(LuaRules, AnEmptyListIsDataAsAFullOneIs) {
+  EXPECT_EQ(console.run("return rules()").value, Json::array());
+  EXPECT_EQ(console.run("return { rules = rules(), orders = orders() }").value,
+            Json({{"rules", Json::array()}, {"orders", Json::array()}}));
+  EXPECT_EQ(console.run("return setmetatable({}, { x = 1 })").value, Json::object());
+  EXPECT_EQ(console.run("return { a = setmetatable({}, {}), b = 1 }").value,
+            Json({{"a", Json::object()}, {"b", 1}}));
+}
+
 TEST_F(LuaRules, MistakesTeach) {
   EXPECT_THAT(error_of("every(0, print)"), HasSubstr("every has to be a number above 0"));
   EXPECT_THAT(error_of("every(2.5, print)"), HasSubstr("a whole number of steps"));
@@ -65,6 +74,8 @@ TEST_F(LuaRules, MistakesTeach) {
   EXPECT_THAT(error_of("on('eval', { on_error = 'die' }, print)"),
               HasSubstr("\"warn\", \"pause\" or \"stop\""));
   EXPECT_THAT(error_of("after{ minutes = 1, seconds = 1 }"), HasSubstr("one of minutes, seconds and steps"));
+  EXPECT_THAT(error_of("local t = { seconds = 1 } for i = 1, 100000 do t[i] = print end after(t)"),
+              HasSubstr("after takes one function"));
   EXPECT_THAT(error_of("at(5, function() end, 7)"), HasSubstr("a rule needs a function"));
   EXPECT_THAT(error_of("return rules[7]"), HasSubstr("there is no rule 7"));
   EXPECT_THAT(error_of("run.wait{ step = 1, seconds = 2 }"), HasSubstr("one of step, event and seconds"));

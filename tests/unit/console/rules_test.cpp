@@ -172,6 +172,45 @@ TEST_F(Rules, SurviveANewConsoleWithoutDoingAnythingTwice) {
   EXPECT_EQ(rule(3)["state"], "done");
 }
 
+TEST_F(Rules, AChunkThatNoLongerRegistersItsRuleSwitchesItOff) {
+  make();
+  client->run("if run.step < 1000 then every(100, print) end");
+  client.reset();
+  rank0->end();
+  make();
+  rank0->send_status(5000);
+  client->run("every(7, print)");  // the rules' process starts
+  EXPECT_TRUE(eventually([&] { return rule(1)["state"] == "off"; }));
+  EXPECT_EQ(rule(1)["why"], "its chunk didn't register it when it ran again");
+  EXPECT_EQ(rule(2)["state"], "on");
+}
+
+TEST_F(Rules, WhatIsDueTogetherRunsAltogether) {
+  make();
+  client->run("for i = 1, 100 do every(100, function() end) end");
+  rank0->send_status(900);
+  EXPECT_TRUE(eventually([&] {
+    return client->run("local n = 0 for _, r in ipairs(rules()) do n = n + r.runs end return n") == "100";
+  }));
+}
+
+TEST_F(Rules, AnInterruptedRegistrationRegistersNothing) {
+  make();
+  rank0->hold_calls = true;
+  client->run("every(100, { budget_ms = 60000 }, function() eval.now():wait() end)");
+  rank0->send_status(900);
+  ASSERT_TRUE(ordered("eval.now"));  // the rules' process waits for it
+  const int chunk = client->send({{"op", "eval"}, {"code", "print('goes') every(50, print) log.every = 5"}});
+  ASSERT_TRUE(client->hears("goes"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // so that its registration is on its way
+  client->send({{"op", "interrupt"}});
+  EXPECT_THAT(client->answer(chunk)["error"]["message"].get<std::string>(), HasSubstr("interrupted"));
+  rank0->finish_call(orders_with("eval.now").at(0).id);
+  ASSERT_TRUE(eventually([&] { return rule(1)["runs"] == 1; }));
+  EXPECT_EQ(client->run("every(7, print) return 1"), "1");  // behind the interrupted one
+  EXPECT_EQ(client->run("return #rules()"), "2");
+}
+
 TEST_F(Rules, ANewStartDropsPassedAtsAndArmsThoseAhead) {
   make();
   client->run("at(800, function() ckpt.every = 3 end) at(1500, function() eval.every = 4 end)");

@@ -78,6 +78,12 @@ Json TestClient::answer(int id, double seconds) {
   }
 }
 
+bool TestClient::hears(const std::string& part) {
+  for (Json line = read(20); line.is_object(); line = read(20))
+    if (line.value("text", "").find(part) != std::string::npos) return true;
+  return false;
+}
+
 std::string TestClient::run(const std::string& code) {
   const Json answer = eval(code);
   if (answer.is_null()) return "(no answer)";

@@ -37,6 +37,9 @@ class TestClient {
   /// Text of the value, or the message of the error.
   std::string run(const std::string& code);
 
+  /// Reads until an output has `part`; whether it came.
+  bool hears(const std::string& part);
+
   std::vector<Json> others;  ///< output and events that came while an answer was waited for
   void close();
 

@@ -35,7 +35,7 @@ constexpr bool kAlike<ncclResult_t (*)(Real...), nccl_abi::Status (*)(Ours...)> 
     sizeof...(Real) == sizeof...(Ours) &&
     ((sizeof(Real) == sizeof(Ours) && std::is_pointer_v<Real> == std::is_pointer_v<Ours>)&&...);
 #define FOOTPLATE_ALIKE(function, member) \
-  static_assert(kAlike<decltype(&function), decltype(NcclLibrary::member)>)
+  static_assert(kAlike<decltype(&(function)), decltype(NcclLibrary::member)>)
 FOOTPLATE_ALIKE(ncclGetVersion, get_version);
 FOOTPLATE_ALIKE(ncclGetUniqueId, get_unique_id);
 FOOTPLATE_ALIKE(ncclCommInitRankConfig, init_rank_config);
@@ -64,6 +64,21 @@ TEST(NcclHeader, ItsConfigBeginsAsOurs) {
   EXPECT_EQ(offsetof(ncclConfig_t, commName), offsetof(Config, name));
   EXPECT_EQ(offsetof(ncclConfig_t, nvlinkCentricSched), offsetof(Config, nvlink_centric));
 }
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 31, 0)
+TEST(NcclHeader, ItsConfigOfACollectiveBeginsAsOurs) {
+  using Ours = nccl_abi::CollectiveConfig;
+  const ncclCollConfig_t real = NCCL_COLLCONFIG_INITIALIZER;
+  const Ours ours;
+  ASSERT_GE(sizeof(real), sizeof(ours));
+  EXPECT_EQ(real.magic, ours.magic);
+  EXPECT_EQ(real.forceAlgSelection, ours.force_selection);
+  EXPECT_EQ(offsetof(ncclCollConfig_t, minCTAs), offsetof(Ours, min_ctas));
+  EXPECT_EQ(offsetof(ncclCollConfig_t, maxCTAs), offsetof(Ours, max_ctas));
+  EXPECT_EQ(offsetof(ncclCollConfig_t, algSelection), offsetof(Ours, selection));
+  EXPECT_EQ(offsetof(ncclCollConfig_t, userProfilerTag), offsetof(Ours, profiler_tag));
+}
+#endif
 
 }  // namespace
 }  // namespace footplate

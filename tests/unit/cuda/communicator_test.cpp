@@ -85,7 +85,8 @@ struct TestRank {
                       .stream = stream,
                       .host = host,
                       .queue = queue,
-                      .bounds = {connect, kPatience, kPatience, 1ms},
+                      .bounds = {connect, kPatience, kPatience},
+                      .rule_for = [this](std::size_t bytes) { return rule_for(bytes); },
                       .find_together = [this] { ++asked_for_others; }},
                      {}) {}
 
@@ -95,6 +96,13 @@ struct TestRank {
         ->wait();
   }
 
+  std::optional<TuningRule> rule_for(std::size_t bytes) {
+    if (bytes >= rule_from) return rule;
+    return std::nullopt;
+  }
+
+  TuningRule rule;
+  std::size_t rule_from = TuningRule::kUnbounded;
   Progress progress;
   Ledger host_ledger, ledger;
   Host host;
@@ -173,7 +181,41 @@ TEST_F(CommunicatorTest, SumsInPiecesAndKeepsTheLedger) {
   EXPECT_EQ(entry->elements, 100'000);
   EXPECT_TRUE(entry->is_finished());
   on_all([](TestRank& rank, int) { EXPECT_TRUE(rank.communicator.finish()); });
-  EXPECT_THAT(calls(), HasSubstr("destroy init=1 reductions=5")) << "the probe, and four pieces";
+  EXPECT_THAT(calls(), HasSubstr("destroy init=1 reductions=5 groups=5")) << "the probe, and four pieces";
+}
+
+TEST_F(CommunicatorTest, PiecesGoTogetherAsOneGroup) {
+  make();
+  connect();
+  for (auto& rank : ranks_) {
+    rank->communicator.set_chunk_elements(30'000);
+    rank->communicator.set_pieces_together(3);
+  }
+  expect_sums();
+  on_all([](TestRank& rank, int) { EXPECT_TRUE(rank.communicator.finish()); });
+  EXPECT_THAT(calls(), HasSubstr("reductions=5 groups=3 ")) << "the probe, three pieces, and the fourth";
+}
+
+TEST_F(CommunicatorTest, ARuleGoesWithACallThatIsAloneInItsGroup) {
+  ::setenv("FOOTPLATE_STAND_IN_VERSION", "23100", 1);
+  library_ = *NcclLibrary::open(FOOTPLATE_NCCL_STAND_IN);
+  ::unsetenv("FOOTPLATE_STAND_IN_VERSION");
+  make();
+  connect();
+  for (auto& rank : ranks_) {
+    rank->rule = {.algorithm = Algorithm::tree, .protocol = WireProtocol::simple, .channels = 4};
+    rank->rule_from = 100'000 * sizeof(float);
+  }
+  expect_sums();  // one piece, of just that size
+  for (auto& rank : ranks_) rank->communicator.set_chunk_elements(60'000);
+  expect_sums();  // two, each smaller
+  for (auto& rank : ranks_) {
+    rank->rule_from = 0;
+    rank->communicator.set_pieces_together(2);
+  }
+  expect_sums();  // NCCL does them as one: its tuner is asked
+  on_all([](TestRank& rank, int) { EXPECT_TRUE(rank.communicator.finish()); });
+  EXPECT_THAT(calls(), HasSubstr("reductions=6 groups=5 tuned=Ring/Simple/2:6 asked=TREE_SIMPLE/4:1\n"));
 }
 
 TEST_F(CommunicatorTest, WhatIsntAReductionStaysWithTheHost) {
@@ -190,19 +232,20 @@ TEST_F(CommunicatorTest, WhatIsntAReductionStaysWithTheHost) {
 TEST_F(CommunicatorTest, ANewConfigurationIsTakenByAll) {
   make();
   connect();
-  nccl_abi::Config config;
+  CommunicatorConfig config;
   config.max_ctas = 8;
+  config.network = {"Socket"};
   on_all([&](TestRank& rank, int) { EXPECT_EQ(said(rank.communicator.renew(config)), "fine"); });
   expect_sums();
   EXPECT_THAT(calls(), HasSubstr("rank=0/2 id=segment-"));
-  EXPECT_THAT(calls(), testing::ContainsRegex("rank=1/2 id=[^ ]* max_ctas=8 "));
+  EXPECT_THAT(calls(), testing::ContainsRegex("rank=1/2 id=[^ ]* max_ctas=8 .* net=Socket "));
 }
 
 TEST_F(CommunicatorTest, OneThatFailsOnOneRankIsTakenBackByAll) {
   make();
   connect();
   fault("fail_init:rank=1:max_ctas=7");
-  nccl_abi::Config config;
+  CommunicatorConfig config;
   config.max_ctas = 7;
   on_all([&](TestRank& rank, int) {
     const auto renewed = rank.communicator.renew(config);
@@ -221,7 +264,7 @@ TEST_F(CommunicatorTest, OneThatIsNeverReadyIsTakenBackInTime) {
   make(500ms);
   connect();
   fault("never_ready:rank=0:max_ctas=7");
-  nccl_abi::Config config;
+  CommunicatorConfig config;
   config.max_ctas = 7;
   on_all([&](TestRank& rank, int) {
     EXPECT_THAT(said(rank.communicator.renew(config)), HasSubstr("took too long"));
@@ -273,8 +316,9 @@ TEST_F(CommunicatorTest, AfterALossTheNewestConfigurationCounts) {
   make();
   connect();
   ranks_[0]->host.deaf = true;
-  nccl_abi::Config config;
+  CommunicatorConfig config;
   config.max_ctas = 8;
+  config.network = {"Socket"};
   on_all([&](TestRank& rank, int number) {
     EXPECT_EQ(rank.communicator.renew(config).has_value(), number == 1);
     rank.host.deaf = false;
@@ -284,7 +328,7 @@ TEST_F(CommunicatorTest, AfterALossTheNewestConfigurationCounts) {
   });
   expect_sums();
   const std::string last = calls().substr(calls().rfind("id="));
-  EXPECT_THAT(last, HasSubstr("max_ctas=8 ")) << calls();
+  EXPECT_THAT(last, testing::AllOf(HasSubstr("max_ctas=8 "), HasSubstr("net=Socket "))) << calls();
 }
 
 TEST_F(CommunicatorTest, AnInitThatNeverReturnsIsBounded) {

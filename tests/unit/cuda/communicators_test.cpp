@@ -44,8 +44,8 @@ class CommunicatorsTest : public testing::Test {
   }
   ~CommunicatorsTest() override { stub_reset(); }
 
-  static NcclCommunicators::Bounds patient() { return {kLong, kLong, kLong, 1ms}; }
-  static NcclCommunicators::Bounds impatient() { return {kShort, kShort, kShort, 1ms}; }
+  static NcclCommunicators::Bounds patient() { return {kLong, kLong, kLong}; }
+  static NcclCommunicators::Bounds impatient() { return {kShort, kShort, kShort}; }
 
   static std::vector<Group> alone(const NcclCommunicators& on, int groups = 1) {
     std::vector<Group> list;
@@ -55,7 +55,7 @@ class CommunicatorsTest : public testing::Test {
   static std::string said(const Result<void>& result) { return result ? "fine" : result.error().message; }
 
   NcclLibrary library_;
-  nccl_abi::Config config_;
+  CommunicatorConfig config_;
 };
 
 TEST_F(CommunicatorsTest, AreMadeInOneGroupAndNeverBlock) {
@@ -137,7 +137,30 @@ TEST_F(CommunicatorsTest, ReductionsAreCoalesced) {
   EXPECT_THAT(stub_calls(), testing::EndsWith("ncclAllReduce:4 ncclGroupEnd")) << "the group is closed";
 }
 
-TEST_F(CommunicatorsTest, ErrorsAreSeenOffTheTrainingThread) {
+TEST_F(CommunicatorsTest, ALibraryThatTakesARuleWithTheCallIsGivenIt) {
+  EXPECT_EQ(library_.all_reduce_with_config, nullptr)
+      << "2.28.9 has a function of that name in the stub alone";
+  stub_version(nccl_abi::kFirstWithCollectiveConfig);
+  for (const NcclLibrary& library : {library_, *NcclLibrary::open(library_path())}) {
+    NcclCommunicators communicators(library, patient());
+    ASSERT_TRUE(communicators.connect(alone(communicators), config_));
+    float data[4] = {};
+    nccl_abi::CollectiveConfig config;
+    config.selection = "RING";
+    config.max_ctas = 4;
+    const NcclCommunicators::Reduction with[] = {{.data = data, .elements = 4, .config = &config}};
+    const NcclCommunicators::Reduction without[] = {{.data = data, .elements = 3}};
+    EXPECT_EQ(said(communicators.all_reduce(with, nullptr)), "fine");
+    EXPECT_EQ(said(communicators.all_reduce(without, nullptr)), "fine");
+    EXPECT_THAT(stub_calls(),
+                testing::EndsWith(std::string("ncclGroupStart ") +
+                                  (library.version > library_.version ? "ncclAllReduceConfig:4:RING:4"
+                                                                      : "ncclAllReduce:4") +
+                                  " ncclGroupEnd ncclGroupStart ncclAllReduce:3 ncclGroupEnd"));
+  }
+}
+
+TEST_F(CommunicatorsTest, ErrorsAreSeenWhereTheyAreAskedFor) {
   NcclCommunicators communicators(library_, patient());
   ASSERT_TRUE(communicators.connect(alone(communicators), config_));
   EXPECT_FALSE(communicators.error());
@@ -160,7 +183,7 @@ TEST_F(CommunicatorsTest, AFailedInitFreesWhatWasMade) {
 }
 
 TEST_F(CommunicatorsTest, ARankThatNeverComesIsGivenUpOn) {
-  NcclCommunicators communicators(library_, {kShort, kLong, kLong, 1ms});
+  NcclCommunicators communicators(library_, {kShort, kLong, kLong});
   const auto id = *communicators.new_id();
   EXPECT_THAT(said(communicators.connect({{"data parallel", id, 0, 2}}, config_)),
               HasSubstr("making communicators (data parallel) took too long: another rank hasn't come"));
@@ -179,7 +202,7 @@ TEST_F(CommunicatorsTest, AnInitThatNeverReturnsIsBounded) {
 }
 
 TEST_F(CommunicatorsTest, AnAbortThatNeverReturnsIsBounded) {
-  NcclCommunicators communicators(library_, {kLong, kShort, kLong, 1ms});
+  NcclCommunicators communicators(library_, {kLong, kShort, kLong});
   ASSERT_TRUE(communicators.connect(alone(communicators), config_));
   stub_fault("ncclGroupEnd", "hang");
   EXPECT_THAT(said(communicators.abort()),
@@ -213,7 +236,7 @@ TEST_F(CommunicatorsTest, WhatIsDestroyedAborts) {
 TEST_F(CommunicatorsTest, ConfigComesFromSettings) {
   const Schema schema = runtime_schema();
   Settings settings = Settings::defaults(schema);
-  nccl_abi::Config config = nccl_config(settings);
+  CommunicatorConfig config = communicator_config(settings);
   EXPECT_EQ(config.blocking, 0);
   for (const int field : {config.min_ctas, config.max_ctas, config.cga_cluster_size, config.traffic_class})
     EXPECT_EQ(field, nccl_abi::kUnset) << "NCCL's choice";
@@ -221,11 +244,21 @@ TEST_F(CommunicatorsTest, ConfigComesFromSettings) {
   settings.set("nccl.max_ctas", std::int64_t{8}, "x");
   settings.set("nccl.cga_cluster_size", std::int64_t{0}, "x");
   settings.set("nccl.ib_traffic_class", std::int64_t{0}, "x");
-  config = nccl_config(settings);
+  config = communicator_config(settings);
   EXPECT_EQ(config.min_ctas, 2);
   EXPECT_EQ(config.max_ctas, 8);
   EXPECT_EQ(config.cga_cluster_size, 0);
   EXPECT_EQ(config.traffic_class, 0);
+  EXPECT_EQ(config.nvls_ctas, nccl_abi::kUnset);
+  EXPECT_EQ(config.collnet, nccl_abi::kUnset);
+  EXPECT_STREQ(config.network.data(), "");
+  settings.set("nccl.nvls_ctas", std::int64_t{12}, "x");
+  settings.set("nccl.collnet", std::string("off"), "x");
+  settings.set("nccl.net", std::string("Socket"), "x");
+  config = communicator_config(settings);
+  EXPECT_EQ(config.nvls_ctas, 12);
+  EXPECT_EQ(config.collnet, 0);
+  EXPECT_STREQ(config.network.data(), "Socket");
 }
 
 TEST(Library, SaysWhatIsWrongWithIt) {

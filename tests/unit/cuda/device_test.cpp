@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,6 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kRebuilds = 50;
 
@@ -45,7 +47,7 @@ struct OneRank {
                       .stream = device()->nccl_stream(),
                       .host = *host,
                       .queue = queue,
-                      .bounds = {60s, 60s, 60s, 10ms},
+                      .bounds = {60s, 60s, 60s},
                       .enter_thread = [] { device()->enter_thread(); },
                       .find_together = [] {}},
                      {}) {}
@@ -74,8 +76,14 @@ class OnADevice : public ::testing::Test {
     return communicator.all_reduce({numbers.mutable_data_ptr(), numbers.numel()}, ReduceOp::sum, "gradients")
         ->wait();
   }
-  /// Memory of the device that is in use by anybody, in bytes.
-  static std::int64_t used() { return device()->memory()->reserved; }
+  /// Memory of the device that is in use by anybody, NCCL too, in bytes.
+  static std::int64_t used() {
+    std::size_t free = 0, total = 0;
+    const auto ask = reinterpret_cast<int (*)(std::size_t*, std::size_t*)>(
+        ::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "cuMemGetInfo_v2"));
+    EXPECT_EQ(ask(&free, &total), 0);
+    return static_cast<std::int64_t>(total - free);
+  }
 };
 
 TEST_F(OnADevice, MemoryIsCopiedInAndOut) {
@@ -96,7 +104,7 @@ TEST_F(OnADevice, CommunicatorsAreMadeAgainAndAgainWithoutMemoryGrowing) {
   EXPECT_EQ(said(sum(rank.communicator, numbers)), "fine");
   std::int64_t after_first = 0;
   for (int i = 0; i < kRebuilds; ++i) {
-    nccl_abi::Config config;
+    CommunicatorConfig config;
     config.max_ctas = 4 + i % 4;
     const auto renewed = rank.communicator.renew(config);
     ASSERT_TRUE(renewed) << renewed.error().message;
@@ -173,6 +181,33 @@ TEST_F(OnADevice, Bf16IsReproducedBitForBitWithoutMemoryGrowing) {
   EXPECT_LT(once.losses.back(), once.losses.front() - 0.5);
   EXPECT_LE(static_cast<double>(once.memory_late), 1.01 * static_cast<double>(once.memory_early));
   EXPECT_THAT(once.told, Contains(HasSubstr("computes in bf16 on cuda:0 (")));
+}
+
+TEST_F(OnADevice, ARecordedStepComesToTheSameBitForBit) {
+  for (const char* precision : {"train.precision=fp32", "train.precision=bf16"}) {
+    const std::vector<std::string> steps{"train.steps=60", "train.micro_batch=4", "log.every=10", precision};
+    auto recorded = steps;
+    recorded.emplace_back("train.cuda_graph=true");
+    const Trained direct = train_there(steps), replayed = train_there(recorded);
+    EXPECT_EQ(replayed.losses, direct.losses) << precision;
+    EXPECT_EQ(replayed.hash, direct.hash) << precision;
+    EXPECT_THAT(replayed.told, Contains(HasSubstr("steps are recorded")));
+    EXPECT_THAT(replayed.told, Not(Contains(HasSubstr("can't record")))) << precision;
+  }
+}
+
+TEST_F(OnADevice, WhatCantBeRecordedIsAnErrorAndTheDeviceGoesOn) {
+  ASSERT_TRUE(device()->can_record());
+  const at::Tensor numbers = ones(1000);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_THROW(static_cast<void>(device()->record([&] { static_cast<void>(numbers.sum().item<float>()); })),
+                 std::exception);
+  EXPECT_EQ(numbers.add(1).sum().item<float>(), 2000.0F);
+  const auto recording = device()->record([&] { numbers.add_(1); });
+  EXPECT_EQ(numbers.sum().item<float>(), 1000.0F) << "nothing is done yet";
+  recording->start();
+  recording->start();
+  EXPECT_EQ(numbers.sum().item<float>(), 3000.0F);
 }
 
 TEST_F(OnADevice, OutOfMemoryIsAnErrorThatHelps) {

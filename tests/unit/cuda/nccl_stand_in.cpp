@@ -12,12 +12,14 @@
 //       hang                  reductions never end, until they are aborted
 //       error                 they don't, and ncclCommGetAsyncError tells of a remote error
 //       odd_costs             the tuner is shown other costs than on other ranks
+//     where rank is R, max_ctas M, for the N-th init of the process, from its K-th reduction on
+//     (rank=R:max_ctas=M:init=N:reduction=K, each where given).
+//  FOOTPLATE_STAND_IN_VERSION  the version that it tells, instead of 22809 (2.28.9)
 //
 // With NCCL_TUNER_PLUGIN=STATIC_PLUGIN it asks the program's tuner about each reduction, as NCCL does, of
 // which rings and trees can be had; NCCL_PROFILER_PLUGIN likewise. calls-PID.txt tells of each communicator
-// how its reductions were done: "tuned=ring/simple/2:17,tree/ll/4:300".
-//     where rank is R, max_ctas M, for the N-th init of the process, from its K-th reduction on
-//     (rank=R:max_ctas=M:init=N:reduction=K, each where given).
+// how its reductions were done: "tuned=Ring/Simple/2:17,Tree/LL/4:300", in how many groups, and what
+// was asked for with the call (ncclAllReduceConfig): "asked=TREE/4:300".
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -144,7 +146,8 @@ struct State {
   const abi::Profiler* profiler = nullptr;
   void* tuner_context = nullptr;
   void* profiler_context = nullptr;
-  std::map<std::string, int> choices;  ///< launching thread; read at the end
+  std::map<std::string, int> choices, asked;  ///< launching thread; read at the end
+  int groups = 0;                             ///< as those
 
   ~State() {
     if (segment != nullptr) ::munmap(segment, bytes);
@@ -259,6 +262,7 @@ struct Job {
   int type;
   int op;
   HostStreamHandle* stream;
+  std::string asked = {};
   Choice choice = {};
   void* event = nullptr;  ///< the profiler's
 };
@@ -332,7 +336,9 @@ thread_local std::vector<Job> grouped;
 std::atomic<const char*> last_error{""};
 
 void enqueue_group() {
+  if (!grouped.empty()) ++grouped.front().state->groups;
   for (Job& job : grouped) {
+    if (!job.asked.empty()) ++job.state->asked[job.asked];
     HostStreamHandle* stream = job.stream;
     job.choice = choose(*job.state, bytes_of(job));
     ++job.state->choices[job.choice.text()];
@@ -370,11 +376,15 @@ namespace {
 
 Status release(Comm comm, const char* call) {
   State& state = *comm->state;
-  std::string tuned;
-  for (const auto& [how, count] : state.choices)
-    tuned += (tuned.empty() ? "" : ",") + how + ":" + std::to_string(count);
+  const auto list = [](const std::map<std::string, int>& counts) {
+    std::string text;
+    for (const auto& [how, count] : counts)
+      text += (text.empty() ? "" : ",") + how + ":" + std::to_string(count);
+    return text.empty() ? "none" : text;
+  };
   record(std::string(call) + " init=" + std::to_string(state.init) +
-         " reductions=" + std::to_string(state.reductions) + " tuned=" + (tuned.empty() ? "none" : tuned));
+         " reductions=" + std::to_string(state.reductions) + " groups=" + std::to_string(state.groups) +
+         " tuned=" + list(state.choices) + " asked=" + list(state.asked));
   close_plugins(state);
   state.aborted = true;
   if (state.all_at(1)) ::unlink(state.path.c_str());  // else somebody may still come
@@ -387,7 +397,8 @@ Status release(Comm comm, const char* call) {
 extern "C" {
 
 Status ncclGetVersion(int* version) {
-  *version = abi::kOldest;
+  const char* told = std::getenv("FOOTPLATE_STAND_IN_VERSION");
+  *version = told != nullptr ? std::atoi(told) : abi::kOldest;
   return abi::kSuccess;
 }
 Status ncclGetUniqueId(UniqueId* id) {
@@ -407,7 +418,9 @@ Status ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, int rank, Conf
   record("init=" + std::to_string(state->init) + " rank=" + std::to_string(rank) + "/" +
          std::to_string(ranks) + " id=" + id.bytes + number("max_ctas", static_cast<int>(state->max_ctas)) +
          number("min_ctas", config->min_ctas) + number("cga_cluster_size", config->cga_cluster_size) +
-         number("traffic_class", config->traffic_class) + number("blocking", config->blocking));
+         number("traffic_class", config->traffic_class) + number("nvls_ctas", config->nvls_ctas) +
+         number("collnet", config->collnet) + " net=" +
+         (config->net_name != nullptr ? config->net_name : "unset") + number("blocking", config->blocking));
   if (ranks > static_cast<int>(kMostRanks) || !map_segment(*state)) return abi::kSystemError;
   while (state->has("hang_init")) ::pause();
   if (state->has("fail_init")) {
@@ -452,13 +465,24 @@ Status ncclGroupEnd() {
   if (--depth == 0) enqueue_group();
   return abi::kSuccess;
 }
-Status ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int op, Comm comm,
-                     void* stream) {
+Status ncclAllReduceConfig(const void* send, void* receive, std::size_t count, int type, int op, Comm comm,
+                           void* stream, const abi::CollectiveConfig* config) {
   if (send != receive || (type != abi::kFloat32 && type != abi::kFloat64 && type != abi::kInt64))
     return abi::kInvalidArgument;
-  grouped.push_back({comm->state, receive, count, type, op, static_cast<HostStreamHandle*>(stream)});
+  std::string asked;
+  if (config != nullptr) {
+    if (config->size != sizeof(*config) || config->magic != abi::kConfigMagic) return abi::kInvalidArgument;
+    asked = std::string(config->selection) + "/" +
+            (config->max_ctas == abi::kUnset ? "any" : std::to_string(config->max_ctas));
+  }
+  grouped.push_back(
+      {comm->state, receive, count, type, op, static_cast<HostStreamHandle*>(stream), std::move(asked)});
   if (depth == 0) enqueue_group();
   return abi::kSuccess;
+}
+Status ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int op, Comm comm,
+                     void* stream) {
+  return ncclAllReduceConfig(send, receive, count, type, op, comm, stream, nullptr);
 }
 Status ncclBroadcast(const void*, void*, std::size_t, int, int, Comm, void*) {
   return abi::kInvalidUsage;

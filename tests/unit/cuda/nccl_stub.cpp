@@ -36,6 +36,7 @@ int misuse = 0;
 int hanging = 0;
 int epoch = 0;  ///< one more with each reset
 bool broken = false;
+int told_version = footplate::nccl_abi::kOldest;
 thread_local int depth = 0;
 thread_local bool let_go = false;  ///< it has hung: what it still calls is of a test that is over
 thread_local std::vector<Comm> freed_in_group;
@@ -88,6 +89,7 @@ void stub_reset() {
   arrived.clear();
   misuse = 0;
   broken = false;
+  told_version = footplate::nccl_abi::kOldest;
 }
 void stub_fault(const char* call, const char* fault) {
   const std::lock_guard lock(mutex);
@@ -117,8 +119,14 @@ int stub_hanging() {
   return hanging;
 }
 
+void stub_version(int version) {
+  const std::lock_guard lock(mutex);
+  told_version = version;
+}
+
 Status ncclGetVersion(int* version) {
-  *version = footplate::nccl_abi::kOldest;
+  const std::lock_guard lock(mutex);
+  *version = told_version;
   return footplate::nccl_abi::kSuccess;
 }
 Status ncclGetUniqueId(UniqueId* id) {
@@ -177,6 +185,12 @@ Status ncclGroupEnd() {
 }
 Status ncclAllReduce(const void*, void*, std::size_t count, int, int, Comm comm, void*) {
   const Status status = enter("ncclAllReduce", std::to_string(count));
+  return is_live(comm) ? status : footplate::nccl_abi::kInvalidArgument;
+}
+Status ncclAllReduceConfig(const void*, void*, std::size_t count, int, int, Comm comm, void*,
+                           const footplate::nccl_abi::CollectiveConfig* config) {
+  const Status status = enter("ncclAllReduceConfig", std::to_string(count) + ":" + config->selection + ":" +
+                                                         std::to_string(config->max_ctas));
   return is_live(comm) ? status : footplate::nccl_abi::kInvalidArgument;
 }
 Status ncclBroadcast(const void*, void*, std::size_t, int, int, Comm, void*) {

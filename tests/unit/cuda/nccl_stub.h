@@ -16,6 +16,8 @@ const char* stub_calls();
 int stub_live();
 /// Polls of a communicator that was freed, and other calls on one.
 int stub_misuse();
+/// The version that it tells, 22809 at first.
+void stub_version(int version);
 /// How many threads hang.
 int stub_hanging();
 }

@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "plugin_host.h"
@@ -373,6 +377,64 @@ TEST(Tuning, ATableIsNeverSeenHalfWritten) {
   for (auto& reader : readers) reader.join();
   EXPECT_EQ(torn, 0);
   EXPECT_GT(tuning.version(), 0u);
+}
+
+/// As NCCL 2.31 reads a selection (src/config/algorithm_parser.cc): names that it stands for.
+std::set<std::string> selected(const std::string& selection) {
+  const std::vector<std::string> kNames{"TREE_LL",     "TREE_LL128",           "TREE_SIMPLE",
+                                        "RING_LL",     "RING_LL128",           "RING_SIMPLE",
+                                        "NVLS_SIMPLE", "COLLNET_CHAIN_SIMPLE", "COLLNET_DIRECT_SIMPLE",
+                                        "PAT_SIMPLE",  "NVLSTREE_SIMPLE"};
+  const auto parts = [](const std::string& text, char at) {
+    std::vector<std::string> list;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, at);) list.push_back(part);
+    return list;
+  };
+  std::set<std::string> names;
+  for (const std::string& term : parts(selection, ','))
+    for (const std::string& name : kNames) {
+      bool fits = true;
+      for (std::string factor : parts(term, '+')) {
+        const bool negated = factor.front() == '^';
+        if (negated) factor.erase(0, 1);
+        EXPECT_TRUE(std::any_of(kNames.begin(), kNames.end(),
+                                [&](const std::string& one) { return one.starts_with(factor); }))
+            << factor << " is no name";
+        fits = fits && name.starts_with(factor) != negated;
+      }
+      if (fits) names.insert(name);
+    }
+  return names;
+}
+
+TEST(Selection, MeansTheCellsOfTheRule) {
+  constexpr std::array kAlgorithmNames{"TREE",     "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                       "NVLSTREE", "PAT"};
+  constexpr std::array kProtocolNames{"LL", "LL128", "SIMPLE"};
+  const auto name_of = [&](std::size_t algorithm, std::size_t protocol) {
+    return std::string(kAlgorithmNames.at(algorithm)) + "_" + kProtocolNames.at(protocol);
+  };
+  const auto all = selected("TREE,RING,COLLNET,NVLS,PAT");
+  ASSERT_EQ(all.size(), 11u);
+  for (int a = -1; a < nccl_abi::kAlgorithms; ++a)
+    for (int p = -1; p <= nccl_abi::kProtocols; ++p) {  // the last one: any but LL128
+      TuningRule rule;
+      if (a >= 0) rule.algorithm = static_cast<Algorithm>(a);
+      if (p >= 0 && p < nccl_abi::kProtocols) rule.protocol = static_cast<WireProtocol>(p);
+      rule.no_ll128 = p == nccl_abi::kProtocols;
+      std::set<std::string> wanted;
+      for (std::size_t i = 0; i < nccl_abi::kAlgorithms; ++i)
+        for (std::size_t j = 0; j < nccl_abi::kProtocols; ++j)
+          if ((a < 0 || static_cast<int>(i) == a) && (!rule.protocol || static_cast<int>(j) == p) &&
+              !(rule.no_ll128 && j == 1) && all.contains(name_of(i, j)))
+            wanted.insert(name_of(i, j));
+      const std::string selection = selection_of(rule);
+      if (wanted.empty())
+        continue;  // trees of switches know one protocol: NCCL's tuner says that it can't be
+      EXPECT_EQ(selection.empty() ? all : selected(selection), wanted)
+          << to_string(rule) << ": " << selection;
+    }
 }
 
 }  // namespace

@@ -83,6 +83,20 @@ TEST_F(HistoryTest, OfOneStartIsItsJournal) {
   EXPECT_THAT(history().ahead, IsEmpty());
 }
 
+TEST_F(HistoryTest, OfOneStartMayHaveSeveralParts) {
+  start(1, 0, 0);
+  append("journal.lua", "-- start \"T1\" of run t");  // a console that was replaced before the first order
+  order(1, 10);
+  EXPECT_THAT(ids(history().applied), ElementsAre(1));
+}
+
+TEST_F(HistoryTest, AStartThatWasNotWrittenToItsEndIsNone) {
+  start(1, 0, 0);
+  order(1, 10);
+  std::ofstream(folder_ / "starts.jsonl", std::ios::app) << R"({"start": 2, "ti)";
+  EXPECT_THAT(ids(history().applied), ElementsAre(1));
+}
+
 TEST_F(HistoryTest, GoesBackWithTheRun) {
   start(1, 0, 0);
   order(1, 10);

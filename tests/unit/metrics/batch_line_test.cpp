@@ -23,6 +23,9 @@ TEST(BatchLine, Metrics) {
   EXPECT_EQ(line("metrics", data),
             kStamp + "step 100/1300 · loss 2.31 · lr 1e-3 · 25.6k tok/s · 160 ms/step · eta 3m12s");
   EXPECT_EQ(line("metrics", data, 0), kStamp + "step 100 · loss 2.31 · lr 1e-3 · 25.6k tok/s · 160 ms/step");
+  EXPECT_EQ(line("metrics",
+                 {{"step", 100}, {"train/loss", 2.0}, {"perf/tokens_per_s", 4.5e5}, {"perf/mfu", 0.3941}}, 0),
+            kStamp + "step 100 · loss 2 · 450.0k tok/s · 39.4 % MFU");
   EXPECT_EQ(line("metrics", {{"step", 1300}, {"train/loss", "@nan"}}), kStamp + "step 1300/1300 · loss nan");
   EXPECT_EQ(line("metrics", {{"step", 100}, {"eval/loss", 2.0}}), "(none)");
 }
@@ -133,11 +136,11 @@ TEST(BatchLine, FieldsOfOtherTypesNeverThrow) {
       Json(),       Json(1),    Json("x"),    Json::array(),     Json::object(),
       Json(-1e300), Json(true), Json("@nan"), Json{{"name", 1}}, Json::array({1, "x", Json::object()})};
   const std::vector<const char*> fields = {
-      "step",    "train/loss", "train/lr",   "perf/step_ms", "perf/tokens_per_s",
-      "loss",    "best",       "seconds",    "bytes",        "path",
-      "state",   "error",      "reason",     "text",         "id",
-      "applied", "calls",      "order",      "rank",         "action",
-      "code",    "eval_loss",  "checkpoint", "partial"};
+      "step",     "train/loss", "train/lr",  "perf/step_ms", "perf/tokens_per_s",
+      "perf/mfu", "loss",       "best",      "seconds",      "bytes",
+      "path",     "state",      "error",     "reason",       "text",
+      "id",       "applied",    "calls",     "order",        "rank",
+      "action",   "code",       "eval_loss", "checkpoint",   "partial"};
   for (const char* topic : {"metrics", "eval", "ckpt", "order", "call", "run", "rank", "warn", "end", ""})
     for (const auto& value : odd) {
       EXPECT_NO_THROW(batch_line(kTime, topic, value, 10));

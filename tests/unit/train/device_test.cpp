@@ -9,7 +9,9 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <tuple>
 
+#include "runtime/device/peak_flops.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -24,14 +26,15 @@ using testing::train;
 
 /// In host memory, and treated as what the host doesn't reach: state is copied, sums are fetched, the
 /// learning rate is a tensor.
-class Apart final : public ComputeDevice {
+class Apart : public ComputeDevice {
  public:
   at::Device where() const override { return at::kCPU; }
   bool is_host() const override { return false; }
   std::string description() const override { return "a device apart"; }
   void enter_thread() const override { ++entered; }
   at::Tensor bring(const at::Tensor& host) const override {
-    if (++brought == fails_at) throw std::runtime_error("no memory");
+    if (const int now = ++brought; now >= fails_at && now < fails_at + failures)
+      throw std::runtime_error("no memory");
     return host.clone();
   }
   at::Tensor host_floats(std::int64_t elements) const override { return at::zeros({elements}, at::kFloat); }
@@ -42,6 +45,23 @@ class Apart final : public ComputeDevice {
   void copy_in(void* to, const void* from, std::size_t bytes) override {
     ++copied;
     std::memcpy(to, from, bytes);
+  }
+  bool can_record() const override { return records; }
+  /// The work is kept and done at each start, the first one included.
+  std::unique_ptr<Recording> record(const std::function<void()>& body) override {
+    if (recorded >= most_recordings) throw std::runtime_error("not this");
+    ++recorded;
+    struct Kept final : Recording {
+      Kept(std::function<void()> the_body, std::atomic<int>& the_starts)
+          : body(std::move(the_body)), starts(the_starts) {}
+      void start() override {
+        ++starts;
+        body();
+      }
+      const std::function<void()> body;
+      std::atomic<int>& starts;
+    };
+    return std::make_unique<Kept>(body, started);
   }
   std::optional<DeviceMemory> memory() const override {
     return DeviceMemory{3 << 20, 5 << 20, 8 << 20, 16 << 20};
@@ -54,6 +74,15 @@ class Apart final : public ComputeDevice {
 
   mutable std::atomic<int> entered{0}, brought{0};
   std::atomic<int> copied{0}, peaks{0}, emptied{0}, fails_at{-1};
+  int failures = 2;
+  std::atomic<int> recorded{0}, started{0};
+  bool records = false;
+  int most_recordings = 1000;
+};
+
+/// A device that records, and what it came to.
+struct Records : Apart {
+  Records() { records = true; }
 };
 
 /// The course of a run, as rank 0 has shown it.
@@ -131,18 +160,44 @@ TEST(TrainerOnADevice, ARankTakesAnothersState) {
 
 TEST(TrainerOnADevice, AFailureIsToldInTheDevicesWordsAndWritesNothing) {
   Apart device;
-  device.fails_at = 6;  // the sixth batch, of step 5
+  device.fails_at = 6;  // the sixth batch, of step 5: ahead of the step, and in it
   testing::run_ranks(1, [&](int, Communicator& communicator, Progress& progress) {
-    const Settings settings = small_settings({"guard.check_every=1"});
-    auto trainer = Trainer::create({settings, communicator, progress, 1, nullptr, nullptr, {}, &device});
+    const Settings settings = small_settings();
+    TrainerOptions options{settings, communicator, progress, 1, nullptr, nullptr, {}, &device};
+    const StateTable* state = nullptr;
+    std::uint64_t before = 0;  // the last step that began
+    options.before_step = [&](std::int64_t) -> Result<void> {
+      before = state->hash();
+      return {};
+    };
+    auto trainer = Trainer::create(std::move(options));
     ASSERT_TRUE(trainer);
+    state = &(*trainer)->state();
     testing::FreeGate gate(settings, **trainer);
     const auto ending = (*trainer)->run(gate);
     ASSERT_FALSE(ending);
     EXPECT_THAT(ending.error().message, HasSubstr("step 5 failed: rank 0: explained: no memory"));
     EXPECT_EQ((*trainer)->step(), 5);
-    EXPECT_EQ((*trainer)->state().hash(), gate.hashes.at(5));
+    EXPECT_EQ((*trainer)->state().hash(), before);
   });
+}
+
+TEST(TrainerOnADevice, LoadsAheadWhatTheNextStepBeginsWith) {
+  Apart device;
+  static_cast<void>(
+      run(1, {"train.steps=10", "train.micro_batch=3"}, &device));  // 3, 3 and 1 of seven samples
+  EXPECT_EQ(device.brought, 10 * 3 + 1) << "each once, and one for a step that never comes";
+  device.brought = 0;
+  device.fails_at = 4;  // ahead of step 1 alone: in it there is memory again
+  device.failures = 1;
+  EXPECT_EQ(run(1, {"train.steps=10", "train.micro_batch=3"}, &device).losses.size(), 10U);
+}
+
+TEST(TrainerOnADevice, AnOrderChangesWhatTheNextStepBeginsWith) {
+  Apart device;
+  const auto smaller = [](Rank& rank) { rank.gate.change_at(5, "train.micro_batch", std::int64_t{2}); };
+  const Course ahead = run(2, {}, &device, smaller), here = run(2, {}, nullptr, smaller);
+  expect_near(ahead.losses, here.losses, 1e-5);
 }
 
 TEST(TrainerOnADevice, MemoryIsInTheMetricsAndGivenBackAsOftenAsAsked) {
@@ -155,6 +210,116 @@ TEST(TrainerOnADevice, MemoryIsInTheMetricsAndGivenBackAsOftenAsAsked) {
   EXPECT_EQ(shown.lines[0].at("mem/peak_mib"), 5);
   EXPECT_EQ(shown.lines[0].at("mem/reserved_mib"), 8);
   EXPECT_THAT(run(1, {}).lines.front().contains("mem/allocated_mib"), false);
+}
+
+TEST(Mfu, IsOfWhatTheDevicesNamePromises) {
+  for (const auto& [name, bf16, fp32] :
+       std::vector<std::tuple<const char*, double, double>>{{"NVIDIA H200", 989, 67},
+                                                            {"NVIDIA H100 80GB HBM3", 989, 67},
+                                                            {"NVIDIA H100 PCIe", 756, 51},
+                                                            {"NVIDIA A100-SXM4-80GB", 312, 19.5},
+                                                            {"NVIDIA A10", 125, 31.2},
+                                                            {"NVIDIA L40S", 362, 91.6},
+                                                            {"NVIDIA L4", 121, 30.3}}) {
+    EXPECT_EQ(peak_tflops(name, Precision::bf16), bf16) << name;
+    EXPECT_EQ(peak_tflops(name, Precision::fp32), fp32) << name;
+  }
+  EXPECT_EQ(peak_tflops("Tesla K80", Precision::bf16), std::nullopt);
+  EXPECT_EQ(peak_tflops("NVIDIA RTX A1000", Precision::bf16), std::nullopt) << "no A100";
+  EXPECT_EQ(peak_tflops("NVIDIA A100-SXM4-80GB", Precision::bf16), 312);
+  EXPECT_EQ(peak_tflops("NVIDIA GH200 480GB", Precision::bf16), 989);
+  struct H200 : Apart {
+    std::optional<double> peak_tflops(Precision precision) const override {
+      return footplate::peak_tflops("NVIDIA H200", precision);
+    }
+  } device;
+  for (const auto& [precision, peak] :
+       {std::pair("train.precision=fp32", 67.0), std::pair("train.precision=bf16", 989.0)}) {
+    const Json line = run(2, {precision}, &device).lines.back();
+    EXPECT_NEAR(line.at("perf/mfu").get<double>() * 2 * peak, line.at("perf/tflops").get<double>(), 1e-9)
+        << precision;
+  }
+}
+
+TEST(CudaGraph, ComesToTheSameBitForBit) {
+  Apart device;
+  Records graph;
+  const std::vector<std::string> steps{"train.steps=12", "train.micro_batch=3", "train.batch_size=16"};
+  auto recorded = steps;
+  recorded.emplace_back("train.cuda_graph=true");
+  const Course direct = run(2, steps, &device), replayed = run(2, recorded, &graph);
+  EXPECT_EQ(replayed.hashes, direct.hashes);
+  EXPECT_EQ(replayed.losses, direct.losses);
+  // Of each rank: micro-batches of three samples and of two, and the update.
+  EXPECT_EQ(graph.recorded, 2 * 3);
+  // Eight samples a step are 3, 3 and 2; the first three of each part are done directly.
+  EXPECT_EQ(graph.started, 2 * (12 * 4 - 3 * 3));
+  EXPECT_THAT(replayed.told, Contains(HasSubstr("; steps are recorded (train.cuda_graph)")));
+}
+
+TEST(CudaGraph, IsRecordedAgainWhereAnOrderMakesItNecessary) {
+  Records graph;
+  const auto course = [&](const char* name, const Value& value) {
+    graph.recorded = 0;
+    return run(1, {"train.steps=20", "train.cuda_graph=true"}, &graph,
+               [&](Rank& rank) { rank.gate.change_at(10, name, value); });
+  };
+  static_cast<void>(course("log.every", std::int64_t{2}));
+  EXPECT_EQ(graph.recorded, 2);
+  static_cast<void>(course("optim.lr_scale", 0.5));
+  EXPECT_EQ(graph.recorded, 2) << "a place on the device";
+  for (const auto& [name, value] :
+       std::map<std::string, Value>{{"train.clip_norm", 0.5},
+                                    {"optim.weight_decay", 0.2},
+                                    {"optim.eps", 1e-6},
+                                    {"optim.betas", std::vector<double>{0.8, 0.9}},
+                                    {"train.precision", std::string("bf16")},
+                                    {"train.attention", std::string("math")}}) {
+    const Course changed = course(name.c_str(), value);
+    EXPECT_EQ(graph.recorded, 4) << name;
+    Apart device;
+    const Course direct = run(1, {"train.steps=20"}, &device, [&, &name = name, &value = value](Rank& rank) {
+      rank.gate.change_at(10, name, value);
+    });
+    EXPECT_EQ(changed.hashes, direct.hashes) << name;
+  }
+  static_cast<void>(course("train.cuda_graph", false));
+  EXPECT_EQ(graph.recorded, 2);
+}
+
+TEST(CudaGraph, WhereAStepCantBeRecordedItGoesOnWithout) {
+  Records graph;
+  graph.most_recordings = 1;  // the forward and backward pass; not the update
+  Apart device;
+  const Course refused = run(1, {"train.cuda_graph=true"}, &graph), direct = run(1, {}, &device);
+  EXPECT_EQ(refused.hashes, direct.hashes);
+  EXPECT_THAT(refused.told,
+              Contains(HasSubstr("step 4: rank 0 can't record its steps (train.cuda_graph), and "
+                                 "goes on without: explained: not this")));
+}
+
+TEST(CudaGraph, SaysWhereItWouldChangeNothing) {
+  EXPECT_THAT(
+      run(1, {"train.cuda_graph=true"}).told,
+      Contains(HasSubstr("train.cuda_graph changes nothing: the processors (cpu) can't record a step")));
+  Records graph;
+  testing::run_ranks(1, [&](int, Communicator& communicator, Progress& progress) {
+    const Settings settings = small_settings({"run.task=synthetic"});
+    Order order;
+    order.changes.push_back({"train.cuda_graph", true, {}});
+    Settings after = settings;
+    after.set("train.cuda_graph", true, "test");
+    for (ComputeDevice* on : {static_cast<ComputeDevice*>(nullptr), static_cast<ComputeDevice*>(&graph)}) {
+      auto trainer = Trainer::create({settings, communicator, progress, 1, nullptr, nullptr, {}, on});
+      ASSERT_TRUE(trainer);
+      const auto prepared = (*trainer)->prepare(order, after);
+      ASSERT_FALSE(prepared);
+      EXPECT_THAT(
+          prepared.error().message,
+          HasSubstr(on == nullptr ? "train.cuda_graph would change nothing: the processors (cpu) can't"
+                                  : "run.task = \"synthetic\" reads its data while it computes"));
+    }
+  });
 }
 
 TEST(Precision, Bf16ComputesNearlyTheSameAndKeepsFloats) {

@@ -63,5 +63,20 @@ TEST(StateTable, FindsByName) {
   EXPECT_EQ(table_of(values).find("model/v"), nullptr);
 }
 
+TEST(StateTable, OfADeviceThatHasFailedHasNoHash) {
+  struct Failed final : StateMemory {
+    void copy_out(void*, const void*, std::size_t) override {
+      throw std::runtime_error("the device has failed");
+    }
+    void copy_in(void*, const void*, std::size_t) override {}
+  } failed;
+  float value = 1;
+  StateTable table;
+  table.add({.name = "a", .shape = {1}, .data = &value, .bytes = sizeof(value)});
+  EXPECT_EQ(table.hash_if_readable().value_or("").size(), 16U);
+  table.add({.name = "b", .shape = {1}, .data = &value, .bytes = sizeof(value), .memory = &failed});
+  EXPECT_EQ(table.hash_if_readable(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace footplate

@@ -154,6 +154,15 @@ TEST(Trainer, MetricsHaveTheirNames) {
                            "perf/forward_ms", "perf/backward_ms", "perf/reduce_ms", "perf/optimizer_ms"})
     EXPECT_TRUE(lines[3].contains(name)) << name;
   EXPECT_EQ(lines[3].at("step"), 4);
+  // By hand: the model of small_settings has 2 blocks of width 32, 256 symbols, context 16.
+  constexpr double kBlock = (4 + 8) * 32 * 32 + (4 + 5 + 4) * 32;  // matrices; biases and norms
+  constexpr double kFlops = 6 * (2 * kBlock + 256 * 32 + 2 * 32) + 12 * 2 * 32 * 16;
+  EXPECT_NEAR(
+      lines[3].at("perf/tflops").get<double>() * 1e12 / lines[3].at("perf/tokens_per_s").get<double>(),
+      kFlops, 1e-6 * kFlops);
+  EXPECT_FALSE(lines[3].contains("perf/mfu")) << "nobody knows what the processors can do";
+  const Json told = metrics_of(2, {"run.peak_tflops=0.5"})[3];
+  EXPECT_NEAR(told.at("perf/mfu").get<double>(), told.at("perf/tflops").get<double>() / (2 * 0.5), 1e-9);
   EXPECT_TRUE(lines.back().contains("eval/loss"));
   EXPECT_TRUE(lines.back().contains("eval/seconds"));
   EXPECT_EQ(lines.back().at("eval/best"), lines.back().at("eval/loss"));
@@ -220,6 +229,40 @@ TEST(Trainer, AFlippedBitShowsInTheHashes) {
   EXPECT_THAT(hashes[3], SizeIs(1));
   EXPECT_THAT(hashes[6], SizeIs(1));
   EXPECT_THAT(hashes[9], SizeIs(2));
+}
+
+TEST(Trainer, AStateOfRank0ThatMostDontHaveIsNotSaved) {
+  for (const int odd : {0, 1}) {
+    setenv("FOOTPLATE_FAULT", ("flip_bit:rank=" + std::to_string(odd) + ":step=6").c_str(), 1);
+    train(
+        3, small_settings({"guard.check_every=3"}),
+        [](Rank& rank) {
+          rank.gate.call_at(5, {"ckpt.save", Json::object()});
+          rank.gate.call_at(9, {"ckpt.save", Json::object()});
+        },
+        [&](Rank& rank) {
+          EXPECT_TRUE(rank.gate.results.at(5)) << odd;
+          ASSERT_EQ(rank.gate.results.at(9).has_value(), odd != 0);
+          if (odd == 0) {
+            EXPECT_THAT(rank.gate.results.at(9).error().message,
+                        HasSubstr("rank 0's state differs from that of most ranks, and is not saved; "
+                                  "guard.repair{ source = 1 }"));
+          }
+        });
+    unsetenv("FOOTPLATE_FAULT");
+  }
+}
+
+TEST(Trainer, ARepairFromARankThatIsNoMoreIsRefusedOnAll) {
+  train(
+      2, small_settings(),
+      [](Rank& rank) {
+        rank.gate.call_at(5, {"guard.repair", {{"source", 2}}});
+      },
+      [](Rank& rank) {
+        ASSERT_FALSE(rank.gate.results.at(5));
+        EXPECT_THAT(rank.gate.results.at(5).error().message, HasSubstr("there is no rank 2 any more"));
+      });
 }
 
 /// What a run of two ranks showed, with a fault.
