@@ -126,7 +126,7 @@ void Attachment::look() {
     terminal_->show("the console doesn't answer; trying again until it does, the run goes on without it");
   }
   update_prompt();
-  if (!link_.connected()) over_ = is_over();
+  over_ = is_over();
 }
 
 /// A run that ended is over once nobody is left to start it again.
