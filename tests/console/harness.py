@@ -1,5 +1,6 @@
 """The program `footplate` from outside, on a rank that is a fake (fake_rank.py): no LibTorch, no MPI needed."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -137,6 +138,13 @@ class Case(unittest.TestCase):
                 except (FileNotFoundError, PermissionError, ProcessLookupError):
                     pass
         return found
+
+    def kill_everything(self):
+        """A reboot, in short: the supervisor and its janitor get no chance to act."""
+        for sent in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in self.processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, sent)
 
     def leftovers(self):
         ids = [json.loads(path.read_text()).get("id", "none") for path in (self.folder / "runs").glob("*/run.json")]

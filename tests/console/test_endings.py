@@ -236,10 +236,7 @@ class Endings(Case):
         """A reboot, in short: nothing could write a result or clear up. The next run does the latter."""
         process = self.start(fake=LONG)
         self.wait_for_step(2)
-        for pid in self.processes():  # the supervisor and its janitor first get no chance to act
-            os.kill(pid, signal.SIGSTOP)
-        for pid in self.processes():
-            os.kill(pid, signal.SIGKILL)
+        self.kill_everything()
         process.wait()
         self.assertIsNone(self.json("result.json"))
         self.check(self.footplate("ls", "-a"), 0, "lost")

@@ -112,8 +112,7 @@ class RunOnATerminal(TerminalCase):
 
     def test_gone_on_with_after_everything_was_killed(self):
         self.start_run()
-        for pid in self.processes():
-            os.kill(pid, signal.SIGKILL)
+        self.kill_everything()
         wait_until(lambda: not self.processes(), "the end of all of it")
         screen = self.screen("run", "--name", "good-1", "--resume", "auto", fake=self.fake)
         screen.wait_prompt()

@@ -70,7 +70,8 @@ def kill_rank(rank):
 
 def kill_all_ranks(run, _client):
     for pid in run.pids():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def kill_rank_once(rank):
