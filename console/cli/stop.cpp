@@ -92,10 +92,15 @@ void be_patient(const RunRecord& run, steady_clock::time_point ordered, bool& to
                run.name().c_str(), run.state().c_str(), run.name().c_str(), or_now(run).c_str());
 }
 
+/// Of its supervisor: whose pid may be another process's since.
+std::uint64_t started(const RunRecord& run) {
+  return static_cast<std::uint64_t>(integer_of(run.run, "launcher_started", 0));
+}
+
 /// The supervisor kills the ranks.
 Result<void> stop_at_once(const RunRecord& run) {
   if (run.elsewhere()) return tl::unexpected(not_live(run));
-  if (!is_footplate_process(run.launcher()))
+  if (!is_footplate_process(run.launcher(), started(run)))
     return fail(ErrorKind::failed,
                 "the supervisor of " + run.name() + " is gone; its ranks save and stop by themselves");
   ::kill(run.launcher(), SIGQUIT);
@@ -104,9 +109,8 @@ Result<void> stop_at_once(const RunRecord& run) {
 
 /// Its last words take it a moment; after that the run's name is free.
 void wait_for_supervisor(const RunRecord& run) {
-  const auto started = static_cast<std::uint64_t>(integer_of(run.run, "launcher_started", 0));
   const auto end = steady_clock::now() + kLastWords;
-  while (!run.elsewhere() && is_footplate_process(run.launcher(), started) && steady_clock::now() < end)
+  while (!run.elsewhere() && is_footplate_process(run.launcher(), started(run)) && steady_clock::now() < end)
     std::this_thread::sleep_for(kLook);
 }
 
