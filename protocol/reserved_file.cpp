@@ -31,6 +31,9 @@ bool take_its_place(const std::string& from, const char* to) {
 }  // namespace
 
 bool reserve_room(const std::filesystem::path& path, std::size_t bytes) {
+  struct stat info {};
+  if (::lstat(reserved(path).c_str(), &info) == 0 && static_cast<std::size_t>(info.st_size) >= bytes)
+    return true;
   const int fd = ::open(reserved(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return false;
   const bool written = write_at_start(fd, std::string(bytes, ' '));  // a hole would be no room

@@ -10,7 +10,7 @@ namespace footplate {
 /// PATH.reserved, filled beforehand; writing over it needs no room, and it changes places with PATH in one
 /// step. Any process of a run.
 ///
-/// Makes it, `bytes` large. False where the disk refuses.
+/// Makes it, `bytes` large, where it isn't there yet. False where the disk refuses.
 bool reserve_room(const std::filesystem::path& path, std::size_t bytes);
 
 /// Gives `path` the content `text` out of the reserved room. A reader sees the old or the new content. False

@@ -1,5 +1,6 @@
 #include "runtime/stop_signals.h"
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -9,7 +10,10 @@
 namespace footplate {
 namespace {
 
-/// What the handler of SIGUSR2 reaches. A signal that comes before there is a control is remembered.
+/// What mpirun hands on (SIGUSR2, from `footplate run`), and what comes to every process of a job.
+constexpr std::array kStopSignals{SIGUSR2, SIGTERM};
+
+/// What their handler reaches. A signal that comes before there is a control is remembered.
 std::atomic<Control*> g_control{nullptr};
 std::atomic<bool> g_stop_wanted{false};
 /// Handlers at work, on any thread: the control they may have fetched has to live until none is.
@@ -19,7 +23,7 @@ void ask_to_stop(Control& control) {
   control.request_stop("signal", /*resumable=*/true);
 }
 
-/// mpirun hands SIGUSR2 on to every rank: save and stop (docs/guide.md, "Signals").
+/// Save and stop (docs/guide.md, "Signals").
 void on_stop_signal(int /*signal*/) {
   ++g_handlers;
   g_stop_wanted = true;
@@ -35,7 +39,11 @@ void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGUSR2, &action, nullptr);
+  for (const int signal : kStopSignals) sigaction(signal, &action, nullptr);
+  sigset_t held;  // of a rank that has no mpirun (console/launch/child.cpp)
+  sigemptyset(&held);
+  sigaddset(&held, SIGTERM);
+  sigprocmask(SIG_UNBLOCK, &held, nullptr);
   prepare_stacks();
 }
 
@@ -47,7 +55,7 @@ void let_signals_reach(Control& control) {
 /// One that fetched it before was counted before it did (both are sequentially consistent), and takes
 /// microseconds.
 void let_no_signal_reach_control() {
-  std::signal(SIGUSR2, SIG_IGN);
+  for (const int signal : kStopSignals) std::signal(signal, SIG_IGN);
   g_control = nullptr;
   while (g_handlers > 0) std::this_thread::yield();
 }

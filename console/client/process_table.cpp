@@ -50,9 +50,10 @@ std::vector<ProcessEntry> processes_that(const std::function<bool(const ProcessE
   return found;
 }
 
-/// Whether its environment, as it was started with, has this line.
-bool has_variable(pid_t pid, std::string_view line) {
+/// Whether its environment, as it was started with, has this line; `unreadable` where it is another user's.
+bool has_variable(pid_t pid, std::string_view line, bool unreadable = false) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  if (!file) return unreadable;
   for (std::string entry; std::getline(file, entry, '\0');)
     if (entry == line) return true;
   return false;
@@ -74,6 +75,11 @@ bool is_footplate_process(pid_t pid, std::uint64_t started) {
   const ProcessEntry entry = process_entry(pid);
   if (started != 0 && entry.started != started) return false;
   return entry.pid != 0 && entry.state != 'Z' && entry.name.rfind("footplate", 0) == 0;
+}
+
+bool is_process_of_run(pid_t pid, const std::string& private_folder) {
+  const std::string line = std::string(kRunVariable) + "=" + private_folder;
+  return is_footplate_process(pid) && has_variable(pid, line, /*unreadable=*/true);
 }
 
 }  // namespace footplate

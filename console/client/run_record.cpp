@@ -21,9 +21,13 @@ Life life_of(const RunRecord& record) {
   }
   if (record.result.is_object()) return Life::ended;
   if (record.elsewhere()) return text_of(record.run, "state") == "ended" ? Life::ended : Life::live;
+  // Ranks that nobody launched have no private folder.
+  const auto folder = std::filesystem::path(record.socket()).replace_extension(".d").string();
   const Json ranks = record.run.contains("ranks") ? record.run["ranks"] : Json();
   for (const auto& rank : ranks.is_array() ? ranks : Json::array())
-    if (is_footplate_process(static_cast<pid_t>(integer_of(rank, "pid", 0)))) return Life::live;
+    if (const auto pid = static_cast<pid_t>(integer_of(rank, "pid", 0));
+        record.launcher() != 0 ? is_process_of_run(pid, folder) : is_footplate_process(pid))
+      return Life::live;
   return Life::lost;
 }
 

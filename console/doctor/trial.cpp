@@ -34,7 +34,6 @@ constexpr auto kAnswerTakes = 120s;
 constexpr auto kLargeTakes = 900s;
 constexpr auto kRunTakes = 180s;
 constexpr auto kLook = 50ms;
-constexpr auto kKillGrace = 2s;
 constexpr auto kStragglersTake = 3s;
 constexpr auto kRunClearsUp = 20s;
 constexpr std::int64_t kLarge = 50'000'000;  ///< elements from which on a reduction may take its time
@@ -129,7 +128,7 @@ Trials::Trials(Trials&& other) noexcept
 
 Trials::~Trials() {
   if (lock_ < 0) return;
-  end_stragglers(folders_, kStragglersTake, kKillGrace);
+  end_stragglers(folders_, kStragglersTake);
   folders_.remove();
   ::close(lock_);
 }
@@ -150,7 +149,7 @@ Result<int> Trials::run_to_end(const Command& command, std::chrono::seconds at_m
     child->signal(SIGINT);
     say_goodbye(*child, kRunClearsUp);
   }
-  end_launched(child->pid(), kKillGrace);
+  end_launched(child->pid());
   say_goodbye(*child, kRunClearsUp);
   if (interrupted_ != 0)
     return fail(ErrorKind::failed, std::string("interrupted by ") + signal_name(interrupted_));
@@ -175,7 +174,7 @@ Result<Json> Trials::ask_ranks(int ranks, const std::vector<std::string>& argume
   if (!command) return tl::unexpected(command.error());
   const auto code = run_to_end(*command, at_most);
   if (!code) return tl::unexpected(code.error());
-  end_stragglers(folders_, 0ms, kKillGrace);
+  end_stragglers(folders_, 0ms);
   std::ifstream file(out());
   for (std::string line; std::getline(file, line);)
     if (auto answer = parse_line(line); answer && answer->is_object()) return *std::move(answer);

@@ -40,9 +40,12 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   by_default.sa_handler = SIG_DFL;
   for (const int number : {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD})
     ::sigaction(number, &by_default, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Some systems send TERM to all processes of a job. mpirun would kill the ranks for it while they save;
+  // they themselves start with nothing blocked.
+  sigset_t held;
+  sigemptyset(&held);
+  sigaddset(&held, SIGTERM);
+  ::sigprocmask(SIG_SETMASK, &held, nullptr);
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
@@ -66,17 +69,13 @@ bool all_gone_by(const Find& find, steady_clock::time_point deadline) {
   return true;
 }
 
-void signal_all(const Find& find, int number) {
-  for (const auto& process : find()) ::kill(process.pid, number);
-}
-
-void end_all(const Find& find, milliseconds grace) {
-  if (find().empty()) return;
-  signal_all(find, SIGTERM);
-  signal_all(find, SIGCONT);  // what is stopped wakes to its end, and does nothing before
-  if (all_gone_by(find, steady_clock::now() + grace)) return;
-  signal_all(find, SIGKILL);
-  all_gone_by(find, steady_clock::now() + kKillTakes);
+/// Not TERM first: a rank would save and stop, and all that mpirun has to clear up is in the private folders.
+void end_all(const Find& find) {
+  const auto deadline = steady_clock::now() + kKillTakes;
+  for (auto left = find(); !left.empty() && steady_clock::now() < deadline; left = find()) {
+    for (const auto& process : left) ::kill(process.pid, SIGKILL);
+    std::this_thread::sleep_for(kProcessLook);
+  }
 }
 
 }  // namespace
@@ -112,13 +111,13 @@ bool Child::ended() {
   return reaped_;
 }
 
-void end_launched(pid_t session, milliseconds grace) {
-  end_all([=] { return launched_processes(session); }, grace);
+void end_launched(pid_t session) {
+  end_all([=] { return launched_processes(session); });
 }
 
-void end_stragglers(const PrivateFolders& folders, milliseconds patience, milliseconds grace) {
+void end_stragglers(const PrivateFolders& folders, milliseconds patience) {
   const Find find = [line = run_mark(folders)] { return processes_with_variable(line); };
-  if (!all_gone_by(find, steady_clock::now() + patience)) end_all(find, grace);
+  if (!all_gone_by(find, steady_clock::now() + patience)) end_all(find);
 }
 
 }  // namespace footplate

@@ -13,9 +13,9 @@ namespace footplate {
 /// group doesn't reach it, and whatever it starts can be found by the session.
 class Child {
  public:
-  /// Starts `command` with /dev/null as stdin; stdout and stderr are appended to the files. Should this
-  /// process be killed, the child gets SIGUSR2: save and stop. Call on the main thread: that signal is bound
-  /// to the thread.
+  /// Starts `command` with /dev/null as stdin and SIGTERM blocked; stdout and stderr are appended to the
+  /// files. Should this process be killed, the child gets SIGUSR2: save and stop. Call on the main thread:
+  /// that signal is bound to the thread.
   static Result<Child> start(const Command& command, const std::filesystem::path& out,
                              const std::filesystem::path& err);
 
@@ -36,14 +36,12 @@ class Child {
   int wait_status_ = 0;
 };
 
-/// Ends what is left of mpirun and the ranks: TERM, `grace` later KILL, and returns once all are gone or 5 s
-/// after that.
-void end_launched(pid_t session, std::chrono::milliseconds grace);
+/// Kills what is left of mpirun and the ranks, and returns once all are gone, or after 5 s.
+void end_launched(pid_t session);
 
 /// The same for whatever else belongs to the run (rank 0's console and its children), told by the variable
 /// that all processes of a run inherit. They end by themselves when rank 0 is gone, and get `patience` for
 /// that.
-void end_stragglers(const PrivateFolders& folders, std::chrono::milliseconds patience,
-                    std::chrono::milliseconds grace);
+void end_stragglers(const PrivateFolders& folders, std::chrono::milliseconds patience);
 
 }  // namespace footplate

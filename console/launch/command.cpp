@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "console/client/process_table.h"
 #include "protocol/console_mark.h"
 
 #ifndef FOOTPLATE_MPI_PREFIX
@@ -20,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDoorbells = "FOOTPLATE_DOORBELL_DIR";
 constexpr const char* kSsh = "PRTE_MCA_plm_ssh_";  ///< mpirun's settings of how it reaches hosts
 
 bool is_program(const fs::path& path) {
@@ -85,7 +85,7 @@ std::vector<std::string> environment_for_ranks(const PrivateFolders& folders, bo
   }
   variables.erase(kPartVariable);  // a job's script may start another run
   variables["TMPDIR"] = folders.temporary;
-  variables[kDoorbells] = folders.temporary;
+  variables[kRunVariable] = folders.temporary;
   if (variables["HOME"].empty()) variables["HOME"] = home_of_user();  // mpirun refuses to start without
   if (::getuid() == 0) {
     variables["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
@@ -102,7 +102,7 @@ std::vector<std::string> environment_for_ranks(const PrivateFolders& folders, bo
 }  // namespace
 
 std::string run_mark(const PrivateFolders& folders) {
-  return std::string(kDoorbells) + "=" + folders.temporary.string();
+  return std::string(kRunVariable) + "=" + folders.temporary.string();
 }
 
 Result<Command> launch_command(const fs::path& program_folder, int ranks,

@@ -31,7 +31,6 @@ constexpr auto kStartTakes = 10s;  ///< the same for ranks that weren't ready: o
 constexpr auto kFarewell = 15s;    ///< between the result and the end of the last rank
 constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
 constexpr auto kEndLook = 100ms;
-constexpr auto kKillGrace = 1s;
 
 /// Keeps a pipe of this process from looking open to whoever waits for its end.
 void keep_only(std::vector<int> wanted) {
@@ -60,7 +59,7 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
     if (now >= deadline) break;
     std::this_thread::sleep_for(kEndLook);
   }
-  if (session > 0) end_launched(session, kKillGrace);
+  if (session > 0) end_launched(session);
 }
 
 [[noreturn]] void keep_watch(const RunPlan& plan, const PrivateFolders& folders, int pipe) {
@@ -77,7 +76,7 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
     ++starts;
   }
   wait_for(session, plan.directory);
-  end_stragglers(folders, kConsoleEnds, kKillGrace);
+  end_stragglers(folders, kConsoleEnds);
   HowEnded how;
   how.wait_status = SIGKILL;  // as of a child that was killed: the supervisor was
   how.step = last_step(folders);

@@ -27,7 +27,6 @@ using std::chrono::steady_clock;
 constexpr auto kLongestSleep =
     200ms;                       ///< longest sleep of the loop: what no descriptor tells is seen by then
 constexpr auto kFarewell = 15s;  ///< between the result and the end of mpirun; it has been seen to hang there
-constexpr auto kKillGrace = 2s;  ///< between TERM and KILL
 constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
 constexpr auto kReaderTakes = 2s;  ///< for the last lines, by a slow reader of stdout
 constexpr std::size_t kShownLines = 20;
@@ -63,9 +62,8 @@ int Supervisor::run() {
   if (const auto lock = folders_.create()) {
     const auto janitor = Janitor::start(plan_, folders_, {*lock, directory_.lock});
     janitor_ = janitor ? &*janitor : nullptr;
-    reserve_room_for_the_end(directory_.path, plan_.ranks);
     result = run_starts();
-    end_stragglers(folders_, kConsoleEnds, kKillGrace);
+    end_stragglers(folders_, kConsoleEnds);
     folders_.remove();
     if (auto written =
             update_record(directory_.path, {{"state", "ended"}, {"step", integer_of(result, "step", 0)}});
@@ -95,7 +93,7 @@ Json Supervisor::run_starts() {
         text_of(result, "reason") + "); restart " + std::to_string(restarts_) + " of " +
         std::to_string(plan_.restarts));
     set_aside_result(directory_.path, start);
-    end_stragglers(folders_, kConsoleEnds, kKillGrace);
+    end_stragglers(folders_, kConsoleEnds);
     folders_.clear();
     // Without a checkpoint of its own it goes on from where it began.
     resume = newest_checkpoint(directory_.path).empty() ? plan_.resume.value_or("") : "auto";
@@ -103,6 +101,7 @@ Json Supervisor::run_starts() {
 }
 
 Json Supervisor::run_once(int start, const std::string& resume) {
+  reserve_room_for_the_end(directory_.path, plan_.ranks);  // an earlier start may have used it
   Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
   // A journal that can't be read keeps nobody from going on; what it would have told is said to be missing.
   if (auto kept = with_kept_settings(settings, plan_.schema, directory_.path, start, resume))
@@ -126,7 +125,7 @@ Json Supervisor::run_once(int start, const std::string& resume) {
   end_by_ = steady_clock::time_point::max();
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
   HowEnded how = watch(*child, watched);
-  end_launched(child->pid(), kKillGrace);
+  end_launched(child->pid());
   how.step = last_step(folders_);
   return settle(directory_.path, how, restarts_);
 }
@@ -195,7 +194,7 @@ void Supervisor::end_what_lingers(Child& child) {
       std::filesystem::exists(directory_.path / "result.json", ignored))
     end_by_ = steady_clock::now() + kFarewell;
   if (steady_clock::now() < end_by_) return;
-  end_launched(child.pid(), kKillGrace);
+  end_launched(child.pid());
   end_by_ = steady_clock::now() + kFarewell;
 }
 

@@ -2,6 +2,7 @@
 """How a run ends: the exit code is result.json's, signals save and stop, and nothing is left, whoever is killed. Each
 test also checks (harness.Case) that no process, socket, temporary folder or shared memory stays behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -245,6 +246,21 @@ class Endings(Case):
         self.check(self.footplate("log"), 0, "step 2")
         self.check(self.footplate("run", "good", "--batch"), 0)  # clears up, if a run of another test hasn't
         self.assertEqual(self.leftovers(), [])
+
+    def test_rank_whose_pid_is_another_runs_now(self):
+        """In a container that starts again pids come back soon."""
+        process = self.start(fake=LONG)
+        self.wait_for_step(2)
+        self.kill_everything()
+        process.wait()
+        other = self.start("--name", "other", fake=LONG)
+        ranks = self.wait_for_step(2, run="other")["ranks"]
+        path = self.folder / "runs" / "good-1" / "run.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "ranks": ranks}))
+        self.check(self.footplate("status", "good-1"), 4, "was lost")
+        self.check(self.footplate("run", "--name", "good-1", "--resume", "auto", "--batch", fake={"steps": 3}), 0)
+        other.send_signal(signal.SIGTERM)
+        self.finish(other, 75)
 
     def test_lingering_rank(self):
         """A rank (or mpirun) that doesn't end after the result is ended."""

@@ -87,6 +87,20 @@ def kill_mpirun(run, _client):
     os.kill(int(session), signal.SIGKILL)
 
 
+def terminate_everything(run, _client):
+    """As a batch system or systemd does to all processes of a job: the supervisor, mpirun, the ranks, the console."""
+    session = os.getsid(run.pids()[0])
+    pids = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]
+    for pid in (run.process.pid, *(pid for pid in pids if session_of(pid) == session)):
+        os.kill(pid, signal.SIGTERM)
+
+
+def session_of(pid):
+    with contextlib.suppress(ProcessLookupError):
+        return os.getsid(pid)
+    return None
+
+
 def kill_supervisor(run, _client):
     run.process.kill()
     wait_until(lambda: run.result() and not leftovers.left_by(run), 60, "the clearing up")
@@ -116,6 +130,7 @@ ENDINGS = [
     Ending("asked, resumable", 75, "asked", act=asks(resumable=True), checkpoint=True),
     *(Ending(f"SIG{name}", 75, "signal", act=signals(getattr(signal, f"SIG{name}")), checkpoint=True)
       for name in ("TERM", "INT", "HUP", "USR1", "USR2")),
+    Ending("SIGTERM to all processes", 75, "signal", act=terminate_everything, checkpoint=True),
     Ending("stop --now", 75, "signal", act=stop_now, checkpoint=False),
     Ending("a second signal", 75, "signal", act=second_signal, checkpoint=False),
     Ending("time limit", 75, "time limit", assignments=(*LONG, "run.time_limit=4"), checkpoint=True),
