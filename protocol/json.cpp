@@ -8,10 +8,8 @@ template class nlohmann::basic_json<>;
 namespace footplate {
 namespace {
 
-constexpr int kMaxDepth = 64;
-
 /// Nesting depth of JSON text, looked at before parsing so that hostile input can't exhaust the stack.
-bool too_deep(std::string_view text) {
+bool too_deep(std::string_view text, int levels) {
   int depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -24,7 +22,7 @@ bool too_deep(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
-      if (++depth > kMaxDepth) return true;
+      if (++depth > levels) return true;
     } else if (c == '}' || c == ']') {
       --depth;
     }
@@ -38,10 +36,10 @@ class BoundedBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
  public:
   explicit BoundedBuilder(Json& root) : json_sax_dom_parser(root, /*allow_exceptions=*/false) {}
   bool start_object(std::size_t) {
-    return ++depth_ <= kMaxDepth && json_sax_dom_parser::start_object(kUnknown);
+    return ++depth_ <= kMaxLevels && json_sax_dom_parser::start_object(kUnknown);
   }
   bool start_array(std::size_t) {
-    return ++depth_ <= kMaxDepth && json_sax_dom_parser::start_array(kUnknown);
+    return ++depth_ <= kMaxLevels && json_sax_dom_parser::start_array(kUnknown);
   }
   bool end_object() { return --depth_ >= 0 && json_sax_dom_parser::end_object(); }
   bool end_array() { return --depth_ >= 0 && json_sax_dom_parser::end_array(); }
@@ -74,8 +72,9 @@ std::string to_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<Json> parse_line(std::string_view line) {
-  if (too_deep(line)) return fail(ErrorKind::usage, "JSON nested deeper than 64 levels");
+Result<Json> parse_line(std::string_view line, int levels) {
+  if (too_deep(line, levels))
+    return fail(ErrorKind::usage, "JSON nested deeper than " + std::to_string(levels) + " levels");
   Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return fail(ErrorKind::usage, "not a JSON object on one line");
   return json;

@@ -34,8 +34,11 @@ std::optional<double> number_from_json(const Json& json);
 /// One line, newline included. Invalid UTF-8 is replaced by U+FFFD, never thrown on.
 std::string to_line(const Json& json);
 
-/// Parses one line. Errors: not JSON, or nested deeper than 64 levels.
-Result<Json> parse_line(std::string_view line);
+/// Nesting of a line that is read. What is kept inside other JSON may have fewer levels.
+inline constexpr int kMaxLevels = 64;
+
+/// Parses one line. Errors: not JSON, or nested deeper than `levels`.
+Result<Json> parse_line(std::string_view line, int levels = kMaxLevels);
 
 /// "usage", "script", …: a kind's word in messages.
 std::string_view to_string(ErrorKind kind);

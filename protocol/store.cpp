@@ -4,6 +4,7 @@ namespace footplate {
 namespace {
 
 constexpr std::size_t kMaxName = 128;
+constexpr int kLevels = 32;  ///< of a value: manifests and events have it inside
 
 }  // namespace
 
@@ -25,10 +26,16 @@ Result<void> put_in_store(Json& store, const std::string& name, const Json& valu
 }
 
 Result<void> apply_store(Json& store, const Json& arguments) {
-  const Json value = Json::parse(arguments.value("value", ""), nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded())
-    return fail(ErrorKind::usage, "run.store takes its value as JSON text; store.x = … does that by itself");
-  return put_in_store(store, arguments.value("name", ""), value);
+  const auto text = arguments.value("value", "");
+  if (text.size() > kMaxStoreBytes)
+    return fail(ErrorKind::usage, "run.store's value has " + std::to_string(text.size()) +
+                                      " bytes; store may have " + std::to_string(kMaxStoreBytes));
+  const auto value = parse_line(text, kLevels);
+  if (!value)
+    return fail(ErrorKind::usage, "run.store takes its value as JSON text of at most " +
+                                      std::to_string(kLevels) + " levels: " + value.error().message +
+                                      "; store.x = … does that by itself");
+  return put_in_store(store, arguments.value("name", ""), *value);
 }
 
 }  // namespace footplate

@@ -139,7 +139,7 @@ class Rank {
   // --- build: records, resume, trainer, control ---
 
   Result<void> build() {
-    const auto started = from_rank_0(*communicator_, iso_time(std::chrono::system_clock::now()));
+    const auto started = from_rank(*communicator_, 0, iso_time(std::chrono::system_clock::now()));
     if (!started) return tl::unexpected(started.error());
     started_ = *started;  // the same text on all: whoever is rank 0 later goes on with one record
     arrival_.is_at("opening its logs");
@@ -179,7 +179,7 @@ class Rank {
         for (const std::string& skipped : choice->skipped) records_->warn("checkpoint skipped: " + skipped);
     }
     if (auto agreed = meet(mine); !agreed) return tl::unexpected(agreed.error());
-    return from_rank_0(*communicator_, chosen);
+    return from_rank(*communicator_, 0, chosen);
   }
 
   Result<void> take_settings_of(const std::string& checkpoint) {
@@ -193,6 +193,7 @@ class Rank {
     last_order_ = manifest->journal;
     store_ = manifest->store;
     kept_orders_ = manifest->orders;
+    records_->resumed(manifest->metrics);
     if (session_->rank() == 0)
       for (const std::string& difference : merged.differences) records_->warn("resumed with " + difference);
     return schema_.check_combination(settings_);
@@ -236,6 +237,7 @@ class Rank {
     };
     saver.store = [this] { return control_->gate().store(); };
     saver.orders = [this] { return control_->gate().orders_ahead(); };
+    saver.metrics = [this] { return records_->last_evaluation(); };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
     saver_ = std::make_unique<CheckpointSaver>(std::move(saver), disk_);
     if (session_->rank() == 0 && options_.joins < 0)
@@ -477,7 +479,7 @@ class Rank {
     const bool named = error.message.starts_with(who);
     std::fprintf(stderr, "footplate: %s%s\n", named ? "" : who.c_str(), error.message.c_str());
     let_no_signal_reach_control();
-    records_.reset();  // what is queued reaches the disk
+    records_->settle();  // not destroyed: control's thread may be using them
     // Rank 0 may be the one that was lost, or be ended by the abort before it has written.
     std::error_code ignored;
     if (!fs::exists(options_.run_directory / "result.json", ignored)) [[maybe_unused]]
@@ -507,7 +509,7 @@ class Rank {
         {"restarts", options_.start - 1},
         {"recoveries", recoveries_.load()},
         {"state_hash", hash ? Json(*hash) : Json()},
-        {"eval_loss", records_->eval_loss()}};
+        {"eval_loss", records_->last_evaluation().value("eval/loss", Json())}};
     if (ending && !ending->note.empty()) result["note"] = ending->note;
     return result;
   }

@@ -5,17 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <string_view>
-#include <vector>
 
 namespace footplate {
 namespace {
-
-Buffer bytes_of(std::vector<char>& bytes) {
-  return {bytes.data(), static_cast<std::int64_t>(bytes.size()), DataType::uint8};
-}
 
 /// Live changes are the ones whose source names an order; everything else came from files.
 bool set_live(const std::string& source) {
@@ -39,14 +33,6 @@ std::filesystem::path program_beside(const char* name) {
 std::string user_name() {
   const passwd* entry = getpwuid(geteuid());
   return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
-}
-
-Result<std::string> from_rank_0(Communicator& communicator, const std::string& text) {
-  std::vector<char> bytes(kAgreedTextBytes, '\0');
-  std::memcpy(bytes.data(), text.data(), std::min(text.size(), bytes.size() - 1));
-  const auto sent = communicator.broadcast(bytes_of(bytes), 0, "start-up text")->wait();
-  if (!sent) return tl::unexpected(sent.error());
-  return std::string(bytes.data());
 }
 
 std::uint64_t last_journaled_order(const std::filesystem::path& journal) {

@@ -6,12 +6,8 @@
 #include <vector>
 
 #include "protocol/settings.h"
-#include "runtime/comm/communicator.h"
 
 namespace footplate {
-
-/// The longest text that ranks exchange here.
-inline constexpr std::size_t kAgreedTextBytes = 1024;
 
 /// Errors (usage): it isn't there, or not JSON.
 Result<Json> read_json(const std::filesystem::path& path);
@@ -21,9 +17,6 @@ std::filesystem::path program_beside(const char* name);
 
 /// Of whoever runs this; the number where there is no name.
 std::string user_name();
-
-/// Collective: rank 0's text on all ranks, cut to kAgreedTextBytes.
-Result<std::string> from_rank_0(Communicator& communicator, const std::string& text);
 
 /// The largest order id in journal.lua; 0: none. Ids of a later start go on from there, so that a
 /// number means one order in all of a run's files.

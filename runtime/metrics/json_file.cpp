@@ -24,6 +24,14 @@ std::error_code write_all(int descriptor, std::string_view text, bool durable) {
   return {};
 }
 
+/// Best effort: the file is whole in either case, and some network file systems refuse this.
+void sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  static_cast<void>(::fsync(descriptor));
+  ::close(descriptor);
+}
+
 }  // namespace
 
 Result<void> replace_json_file(const std::filesystem::path& path, const Json& json, bool durable) {
@@ -39,9 +47,10 @@ Result<void> replace_json_file(const std::filesystem::path& path, const Json& js
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) return failed({errno, std::generic_category()});
   const std::error_code error = write_all(descriptor, text, durable);
-  ::close(descriptor);
+  if (::close(descriptor) != 0 && !error) return failed({errno, std::generic_category()});
   if (error) return failed(error);
   if (::rename(temporary.c_str(), path.c_str()) != 0) return failed({errno, std::generic_category()});
+  if (durable) sync_folder(path.parent_path());
   return {};
 }
 
@@ -57,6 +66,9 @@ Result<Json> read_json_file(const std::filesystem::path& path) {
 
 Result<void> update_json_file(const std::filesystem::path& path, const Json& fields) {
   const auto before = read_json_file(path);
+  std::error_code ignored;
+  if (!before && !std::ifstream(path) && std::filesystem::exists(path, ignored))
+    return tl::unexpected(before.error());
   Json json = before && before->is_object() ? *before : Json::object();
   json.update(fields);
   return replace_json_file(path, json);

@@ -15,7 +15,7 @@ Result<void> replace_json_file(const std::filesystem::path& path, const Json& js
 Result<Json> read_json_file(const std::filesystem::path& path);
 
 /// Reads an object, sets the members of `fields` in it, keeps all others, and replaces the file. A file
-/// that isn't there or isn't an object counts as an empty one.
+/// that isn't there or isn't an object counts as an empty one. Error (failed): also one that can't be opened.
 Result<void> update_json_file(const std::filesystem::path& path, const Json& fields);
 
 }  // namespace footplate

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <thread>
 #include <utility>
 
 namespace footplate {
@@ -76,6 +77,15 @@ void Log::warn(const std::string& text) {
 }
 void Log::error(const std::string& text) {
   state_->logger->error(spdlog::string_view_t(text));
+}
+
+void Log::settle(std::chrono::milliseconds at_most) {
+  const auto deadline = std::chrono::steady_clock::now() + at_most;
+  while (state_->pool->queue_size() > 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  // The sink's lock is held while it writes the line that has left the queue last.
+  if (state_->pool->queue_size() == 0)
+    for (const auto& sink : state_->logger->sinks()) sink->flush();
 }
 
 std::uint64_t Log::dropped() const {

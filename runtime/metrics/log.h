@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -28,6 +29,9 @@ class Log {
 
   /// One of trace, debug, info, warn, error; anything else changes nothing.
   void set_level(std::string_view level);
+
+  /// Waits until what was logged before is in the file, `at_most` that long: the disk may hang.
+  void settle(std::chrono::milliseconds at_most);
 
   std::uint64_t dropped() const;       ///< lines that found the queue full
   std::uint64_t write_errors() const;  ///< lines that the disk refused

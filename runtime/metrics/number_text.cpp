@@ -69,12 +69,15 @@ std::string duration_text(double seconds) {
 
 std::string plain(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 … U+009F, which act like ESC on some terminals.
+    const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (c1) ++i;
     if (byte == '\n' || byte == '\t')
       result += ' ';
-    else if (byte >= 0x20 && byte != 0x7f)
-      result += c;
+    else if (byte >= 0x20 && byte != 0x7f && !c1)
+      result += text[i];
     else
       result += '?';
   }

@@ -112,19 +112,25 @@ void RankRecords::write(const Json& metrics) {
   if (const auto loss = metrics.find("eval/loss");
       loss != metrics.end() && !metrics.contains("eval/partial")) {
     std::lock_guard lock(mutex_);
-    eval_loss_ = *loss;
+    last_evaluation_ = {{"eval/loss", *loss}};
   }
   print("metrics", metrics);
   writer_->metrics(metrics);
 }
 
-Json RankRecords::eval_loss() const {
+Json RankRecords::last_evaluation() const {
   std::lock_guard lock(mutex_);
-  return eval_loss_;
+  return last_evaluation_;
+}
+
+void RankRecords::resumed(const Json& last_evaluation) {
+  std::lock_guard lock(mutex_);
+  last_evaluation_ = last_evaluation;
 }
 
 void RankRecords::settle() {
   if (writer_) writer_->flush(kSettle);
+  log_->settle(kSettle);
 }
 
 void RankRecords::info(const std::string& text) {

@@ -37,7 +37,7 @@ class RankRecords final : public Sink {
 
   /// Reports and events as control's observer gets them.
   void observe(const std::string& topic, const Json& data);
-  /// Rank 0: waits until they are written, a second at most: the disk may hang.
+  /// Waits until they and the log are written, a second each at most: the disk may hang.
   void settle();
 
   /// Rank 0: a line of metrics.jsonl.
@@ -51,8 +51,10 @@ class RankRecords final : public Sink {
 
   /// Rank 0: id of the last order that was applied in this start; 0: none.
   std::uint64_t last_order() const { return last_order_; }
-  /// Rank 0: of the last evaluation; null: there was none.
-  Json eval_loss() const;
+  /// Rank 0: {"eval/loss"} of the last evaluation of all that eval.batches chooses; empty: there was none.
+  Json last_evaluation() const;
+  /// Rank 0: the same, as it was when the checkpoint was saved that this start goes on from.
+  void resumed(const Json& last_evaluation);
 
  private:
   RankRecords(std::filesystem::path directory, int start, const Settings& settings);
@@ -66,7 +68,7 @@ class RankRecords final : public Sink {
   std::atomic<std::int64_t> steps_;
   std::atomic<std::uint64_t> last_order_{0};
   mutable std::mutex mutex_;
-  Json eval_loss_;  ///< guarded by mutex_
+  Json last_evaluation_ = Json::object();  ///< guarded by mutex_
   // In this order: the writer tells the log and the printer until its thread has ended.
   std::unique_ptr<Log> log_;
   std::unique_ptr<LinePrinter> printer_;

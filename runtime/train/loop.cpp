@@ -46,6 +46,7 @@ bool has_spare_cores(int local_ranks, int threads) {
 Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
     : options_(std::move(options)),
       device_(device_of(options_)),
+      task_name_(options_.settings.string("run.task")),
       task_(std::move(task)),
       gradients_(task_->parameters(), device_),
       reducer_(task_->parameters(), gradients_, reduces_gradients()),
@@ -141,8 +142,6 @@ Ending Trainer::Loop::end() {
 
 void Trainer::Loop::save_and_evaluate(const Ending& ending) {
   const bool finished = ending.reason == "done";
-  // On everything held out, unless that was the last evaluation's choice anyway.
-  const bool evaluated = evaluated_at_ == step_ && now_.eval_batches == 0;
   // Saved first: whatever ends the process during a long evaluation then costs no step.
   // One that is there already isn't written again: the saver knows.
   if (ending.save || (finished && now_.ckpt_every > 0)) save_and_record();
@@ -151,6 +150,8 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
     finish_evaluation();
   else
     give_up_evaluation("the run ends");
+  // On everything held out, unless that was the last evaluation's choice anyway.
+  const bool evaluated = evaluated_at_ == step_ && now_.eval_batches == 0;
   if (finished && now_.eval_at_end && !evaluated) evaluate_and_record(0);
 }
 
@@ -181,8 +182,7 @@ void Trainer::Loop::tell_computing() {
 
 std::string Trainer::Loop::cant_record() const {
   if (!device_.can_record()) return device_.description() + " can't record a step, a CUDA device can";
-  if (!task_->can_be_recorded())
-    return "run.task = \"" + options_.settings.string("run.task") + "\" reads its data while it computes";
+  if (!task_->can_be_recorded()) return "run.task = \"" + task_name_ + "\" reads its data while it computes";
   return "";
 }
 
@@ -292,7 +292,7 @@ void Trainer::Loop::evaluate_and_record(std::int64_t batches) {
   if (now_.eval_mode == EvalMode::off) return;
   lost_ = false;
   const auto result = evaluate_held_out(batches);
-  if (!lost_) evaluated_at_ = step_;
+  if (result) evaluated_at_ = step_;
   record(step_, result);
 }
 
@@ -318,9 +318,10 @@ void Trainer::Loop::finish_evaluation() {
   timer_.enter(Phase::evaluation);
   const auto result = explained(async_evaluation_.finish(options_.communicator, evaluation_ports()));
   timer_.enter(Phase::boundary);
-  evaluated_at_ = async_evaluation_.step();
-  note_best(evaluated_at_, result);
-  record(evaluated_at_, result);
+  const std::int64_t step = async_evaluation_.step();
+  if (result) evaluated_at_ = step;
+  note_best(step, result);
+  record(step, result);
 }
 
 void Trainer::Loop::give_up_evaluation(const char* why) {
@@ -500,7 +501,7 @@ Result<void> Trainer::Loop::level(int source) {
                      {"nonfinite", nonfinite_},
                      {"nonfinite_in_row", nonfinite_in_row_},
                      {"last_checkpoint", last_checkpoint_}};
-  const auto theirs = from_rank(communicator, source, mine.dump());
+  const auto theirs = from_rank(communicator, source, to_line(mine));
   if (!theirs) return tl::unexpected(theirs.error());
   std::vector<std::byte> room;
   for (const StateEntry& entry : state_.entries()) {

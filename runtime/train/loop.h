@@ -113,7 +113,8 @@ class Trainer::Loop {
 
   TrainerOptions options_;
   ComputeDevice& device_;
-  StepSettings now_;  ///< options_.settings, looked up
+  const std::string task_name_;  ///< run.task, which is fixed; any thread
+  StepSettings now_;             ///< options_.settings, looked up
   std::unique_ptr<Task> task_;
   GradientBuffer gradients_;
   GradientReducer reducer_;

@@ -5,7 +5,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # Some CI systems start jobs without HOME; mpirun and ccache both want one.
 if [[ -z ${HOME:-} ]]; then
-  HOME=$(getent passwd "$(id -u)" | cut -d: -f6)
+  HOME=$(getent passwd "$(id -u)" | cut -d: -f6) || true # a uid that has no name: containers
   export HOME=${HOME:-/tmp}
 fi
 

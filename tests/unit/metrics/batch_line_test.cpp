@@ -128,7 +128,8 @@ TEST(BatchLine, TheRest) {
 }
 
 TEST(BatchLine, IsOnePlainLineWhateverTheTextHolds) {
-  EXPECT_EQ(line("warn", {{"text", "a\nb\x1b[2Jc\x7f\td"}}), kStamp + "warning: a b?[2Jc? d");
+  EXPECT_EQ(line("warn", {{"text", "a\nb\x1b[2Jc\x7f\td \xc2\x9b m \xc2\xb5s"}}),
+            kStamp + "warning: a b?[2Jc? d ? m \xc2\xb5s");
 }
 
 TEST(BatchLine, FieldsOfOtherTypesNeverThrow) {

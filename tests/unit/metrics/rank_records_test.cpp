@@ -149,7 +149,7 @@ TEST_F(RankRecordsTest, APartialEvaluationIsNotTheRunsLoss) {
   const auto records = open(0);
   records->write({{"step", 20}, {"eval/loss", 1.75}});
   records->write({{"step", 25}, {"eval/loss", 1.25}, {"eval/partial", 1}});
-  EXPECT_EQ(records->eval_loss(), 1.75);
+  EXPECT_EQ(records->last_evaluation(), (Json{{"eval/loss", 1.75}}));
 }
 
 TEST_F(RankRecordsTest, AnUnwritableRunIsAnError) {

@@ -46,11 +46,20 @@ TEST_F(ReservedFile, TakesThePlaceOfTheFileAgainAndAgain) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
 
+TEST_F(ReservedFile, KeepsRoomWhereTheFileWasASmallOne) {
+  const fs::path path = folder_ / "a.json";
+  std::ofstream(path) << "old";
+  ASSERT_TRUE(reserve_room(path, 100));
+  EXPECT_TRUE(write_into_reserved_room(path, "first"));
+  EXPECT_TRUE(write_into_reserved_room(path, "the second, larger than the old one")) << "its block has room";
+  EXPECT_EQ(content(), "the second, larger than the old one");
+}
+
 TEST_F(ReservedFile, RefusesWhatDoesNotFit) {
   const fs::path path = folder_ / "a.json";
   std::ofstream(path) << "old";
   ASSERT_TRUE(reserve_room(path, 10));
-  EXPECT_FALSE(write_into_reserved_room(path, "more than ten bytes"));
+  EXPECT_FALSE(write_into_reserved_room(path, std::string(100'000, 'x')));
   EXPECT_EQ(content(), "old");
   EXPECT_FALSE(reserve_room(folder_ / "missing" / "a.json", 10));
 }

@@ -78,6 +78,27 @@ TEST(AsyncEvaluation, OneThatFailsIsRecordedAndTrainingGoesOn) {
   EXPECT_FALSE(again.contains("eval/partial"));
 }
 
+/// How often all that is held out was evaluated after the last step, with or without success.
+std::size_t final_evaluations(std::vector<std::string> assignments, const char* faults = nullptr) {
+  if (faults != nullptr) setenv("FOOTPLATE_FAULT", faults, 1);
+  assignments.insert(assignments.end(), {"eval.every=10", "eval.batches=0", "eval.at_end=true"});
+  std::size_t found = 0;
+  testing::train(2, small_settings(assignments), {}, [&](Rank& rank) {
+    if (rank.communicator.rank() != 0) return;
+    for (const Json& line : rank.sink.lines)
+      found += line.contains("eval/loss") || line.contains("eval/evaluation_failed") ? 1 : 0;
+  });
+  unsetenv("FOOTPLATE_FAULT");
+  return found;
+}
+
+TEST(AsyncEvaluation, TheEndEvaluatesOnceAndAgainWhatFailed) {
+  for (const char* async : {"eval.async=true", "eval.async=false"}) {
+    EXPECT_EQ(final_evaluations({async}), 1U) << async;
+    EXPECT_EQ(final_evaluations({async}, "eval_throw"), 2U) << async;
+  }
+}
+
 /// A step of 5 ms, an evaluation of 180 ms: most that are due fall into one that is under way.
 TEST(AsyncEvaluation, WhatIsDueDuringOneIsLeftOutAndSaidSo) {
   const auto left = train_with({"run.task=synthetic", "model.step_ms=5", "eval.async=true", "eval.every=1"});

@@ -1,0 +1,51 @@
+#include "protocol/store.h"
+
+#include <gmock/gmock.h>
+
+#include "fixture.h"
+
+namespace footplate {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<void> store_text(Json& store, const std::string& text) {
+  return apply_store(store, {{"name", "x"}, {"value", text}});
+}
+
+std::string nested(std::size_t levels) {
+  return std::string(levels, '[') + std::string(levels, ']');
+}
+
+TEST(Store, TakesJsonAndForgetsWithNull) {
+  Json store = Json::object();
+  ASSERT_TRUE(store_text(store, R"({"a": [1, 2]})"));
+  EXPECT_EQ(store, Json::parse(R"({"x": {"a": [1, 2]}})"));
+  ASSERT_TRUE(store_text(store, "null"));
+  EXPECT_TRUE(store.empty());
+}
+
+/// A value goes into manifests and events, and through every rank: what any of them can't read is refused.
+TEST(Store, RefusesWhatNestsTooDeeply) {
+  Json store = Json::object();
+  EXPECT_TRUE(store_text(store, nested(32)));
+  for (const std::size_t levels : {33U, 63U, 30'000U}) {
+    const auto stored = store_text(store, nested(levels));
+    ASSERT_FALSE(stored) << levels;
+    EXPECT_THAT(stored.error().message, HasSubstr("nested deeper than 32 levels"));
+  }
+  EXPECT_EQ(store["x"].dump(), nested(32));
+}
+
+TEST(Store, RefusesWhatIsTooLargeBeforeItIsRead) {
+  Json store = Json::object();
+  const auto stored = store_text(store, nested(100'000));
+  ASSERT_FALSE(stored);
+  EXPECT_THAT(stored.error().message, HasSubstr("has 200000 bytes; store may have 65536"));
+  EXPECT_FALSE(store_text(store, "{"));
+  EXPECT_FALSE(apply_store(store, {{"name", std::string(129, 'n')}, {"value", "1"}}));
+  EXPECT_TRUE(store.empty());
+}
+
+}  // namespace
+}  // namespace footplate
