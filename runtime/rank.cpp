@@ -214,8 +214,8 @@ class Rank {
   Result<void> open_data_plane() {
     arrival_.is_at("opening its device and NCCL's library");
     auto opened = Compute::open(settings_, *session_, *communicator_);
-    if (opened) compute_ = *std::move(opened);
     const auto mine = opened ? Result<void>() : tl::unexpected(opened.error());
+    if (opened) compute_ = *std::move(opened);
     if (options_.joins >= 0) return mine;
     if (auto agreed = meet(mine); !agreed) return agreed;
     if (auto same = compute_.is_alike(*communicator_); !same || compute_.plane == nullptr) return same;

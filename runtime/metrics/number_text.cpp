@@ -20,7 +20,7 @@ std::string formatted(const char* format, double value) {
 }
 
 /// "1.00e-03" -> "1e-3"
-std::string shorten_exponent(std::string text) {
+std::string shorten_exponent(const std::string& text) {
   const auto e = text.find('e');
   std::string mantissa = text.substr(0, e);
   if (mantissa.find('.') != std::string::npos) {
