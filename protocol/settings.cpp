@@ -4,11 +4,15 @@
 #include <xxhash.h>
 
 #include <array>
+#include <charconv>
 #include <cstdio>
+#include <limits>
 #include <stdexcept>
 
 namespace footplate {
 namespace {
+
+constexpr std::string_view kCommandLineOf = "command line of start ";
 
 const Setting& entry(const std::map<std::string, Setting, std::less<>>& entries, std::string_view name) {
   const auto found = entries.find(name);
@@ -17,6 +21,18 @@ const Setting& entry(const std::map<std::string, Setting, std::less<>>& entries,
 }
 
 }  // namespace
+
+std::string command_line_of(int start) {
+  return std::string(kCommandLineOf) + std::to_string(start);
+}
+
+int start_of_command_line(std::string_view source) {
+  if (source == kCommandLine) return std::numeric_limits<int>::max();
+  int start = 0;
+  if (source.starts_with(kCommandLineOf))
+    std::from_chars(source.data() + kCommandLineOf.size(), source.data() + source.size(), start);
+  return start;
+}
 
 Settings Settings::defaults(const Schema& schema) {
   Settings settings;

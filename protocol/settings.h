@@ -18,6 +18,14 @@ struct Setting {
       "default";  ///< "default", a config's path, "command line", "checkpoint", "order 12 (ann)"
 };
 
+inline constexpr const char* kCommandLine = "command line";
+
+/// The source of what the command line of an earlier start set: "command line of start 2".
+std::string command_line_of(int start);
+
+/// The start whose command line a source names; the largest int where it is this one's. 0: another source.
+int start_of_command_line(std::string_view source);
+
 /// A complete set of values, one for every setting of a schema. A plain value: copy it to share it
 /// between threads.
 class Settings {

@@ -184,10 +184,9 @@ class Rank {
 
   Result<void> take_settings_of(const std::string& checkpoint) {
     const auto manifest = read_manifest(checkpoint);
-    const auto saved = manifest ? Settings::from_json(manifest->settings, schema_)
-                                : Result<Settings>(tl::unexpected(manifest.error()));
+    const auto saved = manifest.and_then([&](auto& it) { return Settings::from_json(it.settings, schema_); });
     if (auto agreed = meet(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed) return agreed;
-    ResumedSettings merged = merge_resumed(schema_, settings_, *saved);
+    auto merged = merge_resumed(schema_, settings_, *saved, options_.resume == "auto" ? manifest->start : 0);
     settings_ = std::move(merged.settings);
     given_ = std::move(merged.given);
     last_order_ = manifest->journal;
@@ -229,6 +228,7 @@ class Rank {
     SaverOptions saver;
     saver.run_directory = options_.run_directory;
     saver.run_id = record_.value("id", "");
+    saver.start = options_.start;
     saver.rank = session_->rank();
     saver.world_size = session_->world_size();
     saver.last_order = [this] {

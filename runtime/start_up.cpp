@@ -48,7 +48,8 @@ std::uint64_t last_journaled_order(const std::filesystem::path& journal) {
   return last;
 }
 
-ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved) {
+ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved,
+                              std::int64_t saved_in) {
   ResumedSettings result{configured, {}};
   for (const auto& spec : schema.settings) {
     if (!spec.knobs.empty() || !saved.has(spec.name)) continue;
@@ -57,8 +58,8 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
     if (before == now) continue;
     const std::string& given_by = configured.source(spec.name);
     // What applies at a start is in force already: `footplate run` has put live changes into `configured`.
-    const bool keep_saved =
-        set_live(saved.source(spec.name)) && given_by != "command line" && spec.applies != Applies::restart;
+    const bool keep_saved = set_live(saved.source(spec.name)) &&
+                            start_of_command_line(given_by) <= saved_in && spec.applies != Applies::restart;
     const std::string from = keep_saved ? to_text(now) : to_text(before);
     const std::string to = keep_saved ? to_text(before) : to_text(now);
     if (keep_saved)

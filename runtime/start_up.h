@@ -31,7 +31,10 @@ struct ResumedSettings {
 };
 
 /// Precedence on resume: command line > changes made live, kept in the checkpoint > config > default.
-/// `configured` is what this start was given, `saved` what the checkpoint holds.
-ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved);
+/// `configured` is what this start was given, `saved` what the checkpoint holds, `saved_in` the start that
+/// wrote it (0: another run's). What the command line of that start or an earlier one gave is a config's
+/// equal: the live changes came later.
+ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved,
+                              std::int64_t saved_in);
 
 }  // namespace footplate

@@ -11,8 +11,6 @@
 namespace footplate {
 namespace {
 
-constexpr const char* kCommandLine = "command line";
-
 /// Letters, digits, '_' and '.', so that ./a=b.lua and a-b=c.lua stay files.
 bool is_name(std::string_view text) {
   if (text.empty() || std::isalpha(static_cast<unsigned char>(text.front())) == 0) return false;

@@ -20,6 +20,7 @@
 #include "console/launch/command.h"
 #include "console/launch/detach.h"
 #include "console/launch/file_tail.h"
+#include "console/launch/kept_settings.h"
 #include "console/launch/run_directory.h"
 #include "console/launch/settle.h"
 #include "console/launch/supervisor.h"
@@ -212,6 +213,7 @@ Result<int> run(const RunOptions& options) {
   complete(*plan, options, *directory);
   auto logs = make_logs(directory->path);
   if (logs) logs = keep_scripts(directory->path, *scripts, options.scripts, is_unattended(options));
+  if (logs) logs = mark_repeated(*settings, directory->path, plan->start);
   if (!logs) {
     abandon_run_directory(*directory);
     return tl::unexpected(logs.error());

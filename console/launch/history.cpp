@@ -86,8 +86,13 @@ void follow(History& history, const std::vector<Order>& orders) {
 /// What a start ordered. A journal may have several parts of one start, some without an order.
 void follow_parts(History& history, const std::vector<JournalPart>& journal, const Json& start) {
   const std::string time = text_of(start, "time");
-  for (const JournalPart& part : journal)
-    if (part.started == time) follow(history, part.orders);
+  std::uint64_t newest = history.newest_order.empty() ? 0 : history.newest_order.rbegin()->second;
+  for (const JournalPart& part : journal) {
+    if (part.started != time) continue;
+    follow(history, part.orders);
+    for (const Order& order : part.orders) newest = std::max(newest, order.id);
+  }
+  history.newest_order[static_cast<int>(integer_of(start, "start", 0))] = newest;
 }
 
 std::vector<std::uint64_t> ids_in(const Json& orders_file, bool left_out) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <vector>
 
 #include "protocol/order.h"
@@ -17,6 +18,8 @@ struct History {
   /// configuration changed.
   std::vector<Order> applied;
   std::size_t before_last_start = 0;  ///< so many of them are from earlier starts
+  /// By start: the newest order in the journal by its end.
+  std::map<int, std::uint64_t> newest_order;
   /// Changes of settings that the last start was to apply again and hasn't.
   std::vector<Order> ahead;
 };

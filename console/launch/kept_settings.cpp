@@ -1,6 +1,9 @@
 #include "console/launch/kept_settings.h"
 
+#include <iterator>
+
 #include "console/client/json_file.h"
+#include "console/client/run_record.h"
 #include "console/launch/history.h"
 #include "protocol/variables.h"
 
@@ -8,7 +11,14 @@ namespace footplate {
 namespace {
 
 bool is_free(const Settings& settings, const std::string& name) {
-  return settings.source(name) != "command line" && !is_from_environment(settings.source(name));
+  return start_of_command_line(settings.source(name)) == 0 && !is_from_environment(settings.source(name));
+}
+
+/// Whether what `source` says counts for more than `order`: a command line does where the order is older.
+bool wins_over(const std::string& source, const Order& order, const History& history) {
+  if (is_from_environment(source)) return true;
+  const auto since = history.newest_order.lower_bound(start_of_command_line(source));
+  return since != history.newest_order.begin() && order.id <= std::prev(since)->second;
 }
 
 bool at_start(const Schema& schema, const std::string& name) {
@@ -17,10 +27,11 @@ bool at_start(const Schema& schema, const std::string& name) {
 }
 
 /// In the order in which they were applied; what a later start was given (id 0) is in `settings` already.
-void keep(const Schema& schema, const std::vector<Order>& orders, const Settings& given, Settings& settings) {
+void keep(const Schema& schema, const History& history, const std::vector<Order>& orders,
+          const Settings& given, Settings& settings) {
   for (const Order& order : orders)
     for (const Change& change : order.changes) {
-      if (!at_start(schema, change.name) || !is_free(given, change.name)) continue;
+      if (!at_start(schema, change.name) || wins_over(given.source(change.name), order, history)) continue;
       if (order.id == 0)
         settings.set(change.name, given.value(change.name), given.source(change.name));
       else
@@ -39,6 +50,13 @@ void keep_of_checkpoint(const Schema& schema, const std::filesystem::path& check
       settings.set(spec.name, saved->value(spec.name), saved->source(spec.name));
 }
 
+/// The first start of those whose command lines, up to the one that `before` tells of, had the same value.
+int given_since(const Json& before, const std::string& name, const Json& value, int start) {
+  const auto entry = before.find(name);
+  if (entry == before.end() || !entry->is_object() || entry->value("value", Json()) != value) return start;
+  return static_cast<int>(integer_of(*entry, "start", start));
+}
+
 }  // namespace
 
 Result<Settings> with_kept_settings(const Settings& settings, const Schema& schema,
@@ -51,9 +69,25 @@ Result<Settings> with_kept_settings(const Settings& settings, const Schema& sche
   }
   const auto history = read_history(directory, schema);
   if (!history) return tl::unexpected(history.error());
-  keep(schema, history->applied, settings, kept);
-  keep(schema, history->ahead, settings, kept);
+  keep(schema, *history, history->applied, settings, kept);
+  keep(schema, *history, history->ahead, settings, kept);
   return kept;
+}
+
+Result<void> mark_repeated(Settings& settings, const std::filesystem::path& directory, int start) {
+  const auto path = directory / "command-line.json";
+  const Json before =
+      read_json_file(path).value_or(Json());  // not in a new run, nor in one of an older version
+  const Settings given = settings;
+  Json now = Json::object();
+  for (const auto& [name, setting] : given.all()) {
+    if (setting.source != kCommandLine) continue;
+    const Json value = to_json(setting.value);
+    const int since = given_since(before, name, value, start);
+    if (since < start) settings.set(name, setting.value, command_line_of(since));
+    now[name] = {{"value", value}, {"start", since}};
+  }
+  return write_json_file(path, now);
 }
 
 }  // namespace footplate

@@ -157,8 +157,7 @@ void abandon_run_directory(const RunDirectory& directory) {
 Settings as_of_start(const Settings& settings, int start) {
   Settings earlier = settings;
   for (const auto& [name, setting] : settings.all())
-    if (setting.source == "command line")
-      earlier.set(name, setting.value, "command line of start " + std::to_string(start));
+    if (setting.source == kCommandLine) earlier.set(name, setting.value, command_line_of(start));
   return earlier;
 }
 

@@ -83,6 +83,7 @@ Manifest manifest_from_json(const Json& json) {
     throw std::runtime_error("format " + std::to_string(format) + " isn't known; this program reads format " +
                              std::to_string(kCheckpointFormat));
   manifest.run = json.at("run").get<std::string>();
+  if (json.contains("start")) manifest.start = whole(json, "start", 0);
   manifest.step = whole(json, "step", 0);
   const std::int64_t world_size = whole(json, "world_size", 1);
   if (world_size > std::numeric_limits<int>::max())
@@ -119,6 +120,7 @@ std::string to_text(const Manifest& manifest) {
                {"journal", manifest.journal},   {"files", Json::array()},
                {"settings", manifest.settings}, {"progress", manifest.progress},
                {"metrics", manifest.metrics}};
+  if (manifest.start > 0) json["start"] = manifest.start;
   if (!manifest.store.empty()) json["store"] = manifest.store;
   if (!manifest.orders.empty()) json["orders"] = manifest.orders;
   for (const auto& file : manifest.files)

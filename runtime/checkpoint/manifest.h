@@ -24,8 +24,9 @@ struct ManifestFile {
 
 /// What a checkpoint says of itself: manifest.json.
 struct Manifest {
-  std::string run;        ///< id of the run that wrote it
-  std::int64_t step = 0;  ///< completed steps
+  std::string run;         ///< id of the run that wrote it
+  std::int64_t start = 0;  ///< which start of it; 0 in older checkpoints
+  std::int64_t step = 0;   ///< completed steps
   int world_size = 1;
   std::string branch = "main";
   std::string tag;            ///< empty: none

@@ -113,6 +113,7 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   if (!tensors) return tl::unexpected(tensors.error());
   Manifest manifest;
   manifest.run = options_.run_id;
+  manifest.start = options_.start;
   manifest.step = snapshot.step;
   manifest.world_size = options_.world_size;
   manifest.branch = options_.branch;

@@ -15,6 +15,7 @@ namespace footplate {
 struct SaverOptions {
   std::filesystem::path run_directory;  ///< spelled the same on every rank
   std::string run_id;
+  int start = 1;
   int rank = 0;
   int world_size = 1;
   std::string branch = "main";

@@ -149,6 +149,31 @@ class Endings(Case):
         self.check(self.footplate("run", "good", "--name", "y", "--resume", "auto", "--batch"), 0, "start 1 resume=''")
         self.check(self.footplate("run", "good", "--name", "y", "--resume", "auto", "--batch"), 0, "start 2 resume=''")
 
+    def test_resume_auto_with_the_same_command_line(self):
+        """What it sets once more doesn't win over what was changed live since; another value does."""
+        def config(number, value):
+            words = ["log.every=7"] + ([f"nccl.ib_timeout={value}"] if value else [])
+            self.check(self.footplate("run", "good", "--name", "x", "--resume", "auto", "--batch", *words, fake={"steps": 4, "checkpoint_at": 2}), 0)
+            # As a rank does it, and somebody who changes a setting at the prompt.
+            with open(self.folder / "runs" / "x" / "starts.jsonl", "a", encoding="utf-8") as file:
+                file.write(json.dumps({"start": number, "time": f"T{number}", "step": 0, "journal": 0, "given": {}}) + "\n")
+            with open(self.folder / "runs" / "x" / "journal.lua", "a", encoding="utf-8") as file:
+                file.write(f'-- start "T{number}" of run x\n')
+            settings = self.json(f"config-{number}.json", "x")
+            self.assertEqual(settings["log.every"], {"value": 7, "source": "command line" if number == 1 else "command line of start 1"})
+            return settings["nccl.ib_timeout"]
+
+        self.assertEqual(config(1, 18), {"value": 18, "source": "command line"})
+        with open(self.folder / "runs" / "x" / "journal.lua", "a", encoding="utf-8") as file:
+            file.write("-- order 1 · ann · s1 · now\nat(3, { nccl = { ib_timeout = 20 } })\n")
+        self.assertEqual(config(2, 18), {"value": 20, "source": "order 1"})
+        self.assertEqual(config(3, 18), {"value": 20, "source": "order 1"})
+        self.assertEqual(config(4, 19), {"value": 19, "source": "command line"})
+        self.assertEqual(config(5, 18), {"value": 18, "source": "command line"})
+        self.assertEqual(config(6, 18), {"value": 18, "source": "command line of start 5"})
+        config(7, None)
+        self.assertEqual(config(8, 18), {"value": 18, "source": "command line"})
+
     def test_live_name(self):
         process = self.start("--name", "taken", fake=LONG)
         self.wait_for_step(1, "taken")

@@ -109,6 +109,35 @@ def test_replay_of_a_run_with_several_starts():
     shutil.rmtree(folder)
 
 
+def test_a_command_line_that_is_repeated():
+    """A value that --resume auto is given once more leaves what was changed live since; another one wins over it, also where
+    the start that had it first left no checkpoint."""
+    folder = tempfile.mkdtemp(prefix="fp-repeat-")
+
+    def start(base_lr, expected, live=None, crashes=False):
+        words = ["model.step_ms=5", "train.steps=100000", "ckpt.every=100000", "comm.on_loss=stop", f"sched.base_lr={base_lr}"]
+        with Run(words, folder=folder, options=["--resume", "auto"]) as run:
+            client = run.wait_for_step((run.result() or {"step": 0})["step"] + 10)
+            assert run.exec("return sched.base_lr").stdout.strip() == str(expected), run.output()
+            if live:
+                assert client.ask("set", changes={"sched.base_lr": live})["state"] == "applied"
+            if crashes:
+                crash(run)
+            else:
+                run.process.send_signal(signal.SIGTERM)
+            assert run.finish(60) == 75, run.output()
+            return run
+
+    start(0.005, 0.005, live=0.001)
+    start(0.005, 0.001)
+    start(0.002, 0.002, crashes=True)
+    start(0.002, 0.002, live=0.004)
+    run = start(0.002, 0.004)
+    assert run.read_json("config-5.json")["sched.base_lr"] == {"value": 0.002, "source": "command line of start 3"}
+    check_equal(run, *replayed(run))
+    shutil.rmtree(folder)
+
+
 def test_a_replay_pauses_nowhere():
     """What the configuration and an order said about steps that aren't finite; each is skipped again, nobody has to resume."""
     fault = {"FOOTPLATE_FAULT": "nan_grad:rank=1:step=60,nan_grad:rank=0:step=300"}
@@ -216,6 +245,6 @@ def test_the_order_that_crashes_it_twice_is_left_out():
 
 
 if __name__ == "__main__":
-    main([test_replay_of_random_orders, test_replay_of_a_run_with_several_starts, test_a_replay_pauses_nowhere,
+    main([test_replay_of_random_orders, test_replay_of_a_run_with_several_starts, test_a_command_line_that_is_repeated, test_a_replay_pauses_nowhere,
           test_replay_of_nothing,
           test_orders_for_later_steps_are_kept_in_checkpoints, test_orders_are_scheduled_again_after_a_crash, test_the_order_that_crashes_it_twice_is_left_out])

@@ -52,6 +52,10 @@ TEST(Manifest, RoundTrip) {
   Manifest with_store = full();
   with_store.store = {{"best", 1.5}};
   EXPECT_EQ(manifest_from_text(to_text(with_store))->store, with_store.store);
+  EXPECT_EQ(manifest->start, 0) << "as in older ones";
+  Manifest with_start = full();
+  with_start.start = 3;
+  EXPECT_EQ(manifest_from_text(to_text(with_start))->start, 3);
 }
 
 TEST(Manifest, IsJsonWhoseHashCoversEverythingBeforeIt) {

@@ -29,6 +29,7 @@ class SaverTest : public testing::Test {
     SaverOptions options;
     options.run_directory = run_.path();
     options.run_id = "a1b2";
+    options.start = 3;
     options.rank = rank;
     options.world_size = 2;
     options.last_order = [this] { return order_; };
@@ -97,6 +98,7 @@ TEST_F(SaverTest, EveryRankLoadsWhatRank0Saved) {
   ASSERT_TRUE(manifest);
   EXPECT_EQ(manifest->journal, 3u);
   EXPECT_EQ(manifest->run, "a1b2");
+  EXPECT_EQ(manifest->start, 3);
   EXPECT_EQ(manifest->metrics["eval/loss"], 1.5);
   EXPECT_EQ(manifest->settings["ckpt.keep"]["value"], 3);
 }

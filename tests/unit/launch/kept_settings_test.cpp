@@ -84,6 +84,49 @@ TEST_F(KeptSettingsTest, WhatALaterStartWasGivenEndsWhatWasChangedBefore) {
   EXPECT_EQ(kept(3).source("nccl.ib_timeout"), "command line of start 2");
 }
 
+TEST_F(KeptSettingsTest, NotWhatIsOlderThanALaterCommandLine) {
+  start(1, 0);
+  order(1, "{ nccl = { ib_timeout = 20 } }");
+  configured_.set("nccl.ib_timeout", std::int64_t{19}, "command line of start 2");
+  EXPECT_EQ(kept(3).integer("nccl.ib_timeout"), 19) << "start 2 came to nothing";
+  start(3, 0);
+  order(2, "{ nccl = { ib_timeout = 21 } }");
+  EXPECT_EQ(kept(4).integer("nccl.ib_timeout"), 21);
+}
+
+TEST_F(KeptSettingsTest, WhatACommandLineRepeatsIsOfTheStartThatHadItFirst) {
+  // The source of nccl.ib_timeout at the next start, where its command line says `value`; 0: it doesn't say.
+  int number = 0;
+  const auto source = [&](std::int64_t value) {
+    Settings settings = configured_;
+    if (value != 0) settings.set("nccl.ib_timeout", value, "command line");
+    settings.set("sched.base_lr", 0.1, "command line");
+    EXPECT_TRUE(mark_repeated(settings, folder_, ++number));
+    EXPECT_EQ(settings.source("sched.base_lr"), number == 1 ? "command line" : "command line of start 1");
+    EXPECT_EQ(settings.number("sched.base_lr"), 0.1);
+    return settings.source("nccl.ib_timeout");
+  };
+  EXPECT_EQ(source(18), "command line");
+  EXPECT_EQ(source(18), "command line of start 1");
+  EXPECT_EQ(source(18), "command line of start 1");
+  EXPECT_EQ(source(19), "command line");
+  EXPECT_EQ(source(18), "command line") << "what start 3 had doesn't count";
+  EXPECT_EQ(source(0), "configs/x.lua:3");
+  EXPECT_EQ(source(18), "command line") << "start 6 had none";
+  EXPECT_EQ(source(18), "command line of start 7");
+}
+
+TEST_F(KeptSettingsTest, ADamagedCommandLineIsNone) {
+  for (const char* text :
+       {"", "[]", "7", R"({"nccl.ib_timeout": 18})", R"({"nccl.ib_timeout": {"value": 18, "start": "x"}})"}) {
+    fs::remove(folder_ / "command-line.json");
+    append("command-line.json", text);
+    configured_.set("nccl.ib_timeout", std::int64_t{18}, "command line");
+    EXPECT_TRUE(mark_repeated(configured_, folder_, 2));
+    EXPECT_EQ(configured_.source("nccl.ib_timeout"), "command line") << text;
+  }
+}
+
 TEST_F(KeptSettingsTest, OfTheCheckpointThatARunBeginsFrom) {
   Settings saved = Settings::defaults(schema_);
   saved.set("nccl.ib_timeout", std::int64_t{21}, "order 7 (ann)");

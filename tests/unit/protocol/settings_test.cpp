@@ -53,6 +53,13 @@ TEST_F(SettingsTest, DigestIsTheSameInEveryVersion) {
   EXPECT_EQ(settings_.digest(schema_), "7e8c5a506d886e83") << "pinned";
 }
 
+TEST_F(SettingsTest, ACommandLineKnowsItsStart) {
+  EXPECT_EQ(start_of_command_line(command_line_of(12)), 12);
+  EXPECT_GT(start_of_command_line("command line"), 1'000'000) << "this start's: newer than all before";
+  for (const char* other : {"", "default", "command line of start ", "order 12 (ann)", "kjv.lua:3"})
+    EXPECT_EQ(start_of_command_line(other), 0) << other;
+}
+
 TEST_F(SettingsTest, JsonRoundTrip) {
   settings_.set("log.every", std::int64_t{50}, "order 12 (ann)");
   settings_.set("sched.base_lr", 0.1, "kjv.lua");
