@@ -154,10 +154,17 @@ Result<Corpus> Corpus::open(const std::string& name) {
   if (!path) return tl::unexpected(path.error());
   auto file = MappedFile::open(*path);
   if (!file) return tl::unexpected(Error{file.error().kind, "data.corpus: " + file.error().message});
-  return Corpus(std::move(*file));
+  std::error_code ignored;
+  return Corpus(fs::absolute(*path, ignored).string(), std::move(*file));
 }
 
-Corpus::Corpus(MappedFile file)
-    : file_(std::move(file)), split_(file_.bytes().size() - file_.bytes().size() / 10) {}
+CorpusIdentity Corpus::identity() const {
+  return {path_, file_.bytes().size(), corpus_hash(file_.bytes())};
+}
+
+Corpus::Corpus(std::string path, MappedFile file)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      split_(file_.bytes().size() - file_.bytes().size() / 10) {}
 
 }  // namespace footplate

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "protocol/result.h"
+#include "runtime/data/corpus_identity.h"
 #include "runtime/data/mapped_file.h"
 
 namespace footplate {
@@ -24,8 +25,12 @@ class Corpus {
   std::span<const std::uint8_t> training() const { return file_.bytes().first(split_); }
   std::span<const std::uint8_t> held_out() const { return file_.bytes().subspan(split_); }
 
+  /// Reads all of it, up to kHashedWhole.
+  CorpusIdentity identity() const;
+
  private:
-  explicit Corpus(MappedFile file);
+  Corpus(std::string path, MappedFile file);
+  std::string path_;
   MappedFile file_;
   std::size_t split_;
 };

@@ -64,6 +64,30 @@ TEST_F(CorpusTest, AFolderIsItsFilesByPathWithoutHiddenOnes) {
   EXPECT_EQ(text_of(*corpus), "first changed!");
 }
 
+TEST_F(CorpusTest, IsTheSameUnderAnyPathAndAnotherWithAnyOtherByte) {
+  write("a.txt", std::string(1000, 'a'));
+  write("b.txt", std::string(1000, 'a'));
+  write("c.txt", std::string(999, 'a') + "b");
+  const auto identity = [&](const char* name) { return Corpus::open(folder_ / name)->identity(); };
+  EXPECT_EQ(identity("a.txt").path, (folder_ / "a.txt").string());
+  EXPECT_EQ(identity("a.txt").bytes, 1000u);
+  EXPECT_EQ(identity("a.txt").hash, identity("b.txt").hash);
+  EXPECT_NE(identity("a.txt").hash, identity("c.txt").hash);
+}
+
+TEST(CorpusHash, OfALargeTextIsOfItsSizeAndSamplesOfIt) {
+  std::vector<std::uint8_t> text(kHashedWhole + 1'000'000);
+  const auto hash = corpus_hash(text);
+  EXPECT_NE(corpus_hash(std::span(text).first(text.size() - 1)), hash);
+  for (const std::size_t sampled : {std::size_t{0}, (text.size() - (64 << 10)) / 63, text.size() - 1}) {
+    text[sampled] = 1;
+    EXPECT_NE(corpus_hash(text), hash) << sampled;
+    text[sampled] = 0;
+  }
+  text[100'000] = 1;  // between the first sample and the second
+  EXPECT_EQ(corpus_hash(text), hash);
+}
+
 TEST_F(CorpusTest, WhatIsMissingIsNamedWithWhatThereIs) {
   const auto corpus = Corpus::open("no/such");
   ASSERT_FALSE(corpus);
