@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   app.add_option("--resume", options.resume, "auto, or the path of a checkpoint or a run");
   app.add_flag("--no-console", no_console, "start no console");
   app.add_option("--joins", options.joins, "number of a process that rank 0 starts to join the run");
+  app.add_option("--corpus", options.corpus, "with --joins: hash of the text that the ranks train on");
   app.add_option("--doctor", doctor.what, "try something for `footplate doctor`, and print what came of it")
       ->check(CLI::IsMember({"versions", "reduce", "loss", "link"}));
   app.add_option("--elements", doctor.elements, "size of --doctor reduce")

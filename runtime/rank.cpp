@@ -257,7 +257,7 @@ class Rank {
     auto made = Trainer::create(std::move(trainer));
     if (auto agreed = meet(made ? Result<void>() : tl::unexpected(made.error())); !agreed) return agreed;
     trainer_ = *std::move(made);
-    return {};
+    return trainer_->check_corpus(options_.corpus);
   }
 
   void start_control() {
@@ -273,7 +273,7 @@ class Rank {
     std::vector<std::string> guest = {program_beside("footplate-rank"), "--run-dir", options_.run_directory,
                                       "--start", std::to_string(options_.start)};
     if (!options_.console) guest.emplace_back("--no-console");
-    guest.emplace_back("--joins");
+    guest.insert(guest.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
     world_->set_invitation(std::move(guest), start_limit());
   }
 

@@ -14,6 +14,7 @@ struct RankOptions {
   /// Its number, where rank 0 of a run has spawned this process to join it (comm.replace); -1: mpirun started
   /// it.
   int joins = -1;
+  std::string corpus;  ///< with `joins`: Trainer::corpus_hash() of the ranks, to be its own, too
 };
 
 /// The whole life of a rank: MPI, records, control, training, the end. Returns the exit code, which is

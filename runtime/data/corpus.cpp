@@ -1,14 +1,17 @@
 #include "runtime/data/corpus.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "runtime/data/corpus_cache.h"
@@ -27,25 +30,37 @@ fs::path bundled_kjv() {
   return program.parent_path().parent_path() / "share" / "footplate" / "kjv.txt";
 }
 
-Result<void> write_kjv(std::ostream& out) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> bible(
-      popen("bible -f gen1:1-rev22:21 2>/dev/null </dev/null", "re"), pclose);
+/// All that `in` gives, and how much that was. Errors (failed): reading `name`, or what `take` says.
+Result<std::uintmax_t> copy(FILE* in, std::string_view name, const TakeBytes& take) {
   std::array<char, 1 << 16> block;
-  std::size_t total = 0;
-  while (const std::size_t read = bible ? fread(block.data(), 1, block.size(), bible.get()) : 0) {
-    out.write(block.data(), static_cast<std::streamsize>(read));
+  std::uintmax_t total = 0;
+  while (const std::size_t read = in != nullptr ? fread(block.data(), 1, block.size(), in) : 0) {
+    if (auto taken = take({block.data(), read}); !taken) return tl::unexpected(taken.error());
     total += read;
   }
-  if (total == 0)
-    return fail(ErrorKind::usage,
-                "data.corpus = \"kjv\": the program `bible` gave no text; install Debian's package "
-                "bible-kjv, or choose another corpus: " +
-                    std::string(kKnown));
-  return {};
+  if (in == nullptr || ferror(in) != 0)
+    return fail(ErrorKind::failed,
+                fmt::format("data.corpus: can't read {}: {}; start again once it can be read", name,
+                            std::strerror(errno)));
+  return total;
 }
 
-/// All regular files below `folder`, sorted by path; hidden files and folders are left out.
-std::vector<fs::path> files_below(const fs::path& folder, const std::string& extension = "") {
+Result<void> write_kjv(const TakeBytes& take) {
+  FILE* bible = popen("bible -f gen1:1-rev22:21 2>/dev/null </dev/null", "re");
+  const auto copied = copy(bible, "what the program `bible` prints", take);
+  const int status = bible != nullptr ? pclose(bible) : -1;
+  if (!copied) return tl::unexpected(copied.error());
+  if (*copied > 0 && status == 0) return {};
+  return fail(
+      ErrorKind::usage,
+      fmt::format("data.corpus = \"kjv\": the program `bible` gave {} bytes of text and ended with code "
+                  "{}; install Debian's package bible-kjv, or choose another corpus: {}",
+                  *copied, WIFEXITED(status) ? WEXITSTATUS(status) : status, kKnown));
+}
+
+/// All regular files below `folder`, sorted by path; hidden files and folders are left out. Errors: there are
+/// none (usage), the folder can't be read to its end (failed).
+Result<std::vector<fs::path>> files_below(const fs::path& folder, const std::string& extension) {
   std::vector<fs::path> files;
   std::error_code error;
   const auto options = fs::directory_options::skip_permission_denied;
@@ -58,6 +73,12 @@ std::vector<fs::path> files_below(const fs::path& folder, const std::string& ext
       files.push_back(path);
     }
   }
+  if (error)
+    return fail(ErrorKind::failed,
+                fmt::format("data.corpus: can't list all of {}: {}", folder.string(), error.message()));
+  if (files.empty())
+    return fail(ErrorKind::usage,
+                fmt::format("data.corpus = \"{}\": the folder has no files", folder.string()));
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -72,18 +93,29 @@ std::string fingerprint(const std::vector<fs::path>& files) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-Result<fs::path> concatenated(const std::string& name, const std::vector<fs::path>& files) {
+Result<fs::path> concatenated(const std::string& name, const fs::path& folder,
+                              const std::string& extension = "") {
+  const auto files = files_below(folder, extension);
+  if (!files) return tl::unexpected(files.error());
+  const std::string before = fingerprint(*files);
+  std::uintmax_t bytes = 0;
+  std::error_code ignored;  // copying says it
+  for (const fs::path& file : *files) bytes += fs::file_size(file, ignored);
   return cached_corpus(
-      fmt::format("{}-{}.txt", name, fingerprint(files)), [&](std::ostream& out) -> Result<void> {
-        for (const fs::path& file : files) {
-          // An empty file would set the stream's fail bit: operator<< inserted nothing.
-          std::error_code error;
-          if (fs::file_size(file, error) == 0 || error) continue;
-          std::ifstream in(file, std::ios::binary);
-          if (!in || !(out << in.rdbuf()))
-            return fail(ErrorKind::usage, fmt::format("can't copy {} into the corpus", file.string()));
+      fmt::format("{}-{}.txt", name, before), bytes, [&](const TakeBytes& take) -> Result<void> {
+        std::uintmax_t total = 0;
+        for (const fs::path& file : *files) {
+          const std::unique_ptr<FILE, int (*)(FILE*)> in(std::fopen(file.c_str(), "rbe"), std::fclose);
+          const auto copied = copy(in.get(), file.native(), take);
+          if (!copied) return tl::unexpected(copied.error());
+          total += *copied;
         }
-        return {};
+        if (total == bytes && fingerprint(*files) == before) return {};
+        return fail(
+            ErrorKind::failed,
+            fmt::format("data.corpus: files below {} changed while they were copied ({} bytes, of {}); "
+                        "start again once nobody writes there",
+                        folder.string(), total, bytes));
       });
 }
 
@@ -99,22 +131,20 @@ Result<fs::path> python_sources() {
                 "/usr/local/lib; install Debian's package libpython3-stdlib, or choose another "
                 "corpus: " +
                     std::string(kKnown));
-  return concatenated("python", files_below(newest, ".py"));
+  return concatenated("python", newest, ".py");
 }
 
 Result<fs::path> locate(const std::string& name) {
   std::error_code error;
   if (name == "kjv")
-    return fs::is_regular_file(bundled_kjv(), error) ? bundled_kjv() : cached_corpus("kjv.txt", write_kjv);
+    return fs::is_regular_file(bundled_kjv(), error) ? bundled_kjv()
+                                                     : cached_corpus("kjv.txt", std::nullopt, write_kjv);
   if (name == "python") return python_sources();
   if (fs::is_regular_file(name, error)) return fs::path(name);
   if (!fs::is_directory(name, error))
     return fail(ErrorKind::usage, fmt::format("data.corpus = \"{}\": no such file or folder (from {}); {}",
                                               name, fs::current_path(error).string(), kKnown));
-  const auto files = files_below(name);
-  if (files.empty())
-    return fail(ErrorKind::usage, fmt::format("data.corpus = \"{}\": the folder has no files", name));
-  return concatenated("folder", files);
+  return concatenated("folder", name);
 }
 
 }  // namespace
@@ -124,10 +154,17 @@ Result<Corpus> Corpus::open(const std::string& name) {
   if (!path) return tl::unexpected(path.error());
   auto file = MappedFile::open(*path);
   if (!file) return tl::unexpected(Error{file.error().kind, "data.corpus: " + file.error().message});
-  return Corpus(std::move(*file));
+  std::error_code ignored;
+  return Corpus(fs::absolute(*path, ignored).string(), std::move(*file));
 }
 
-Corpus::Corpus(MappedFile file)
-    : file_(std::move(file)), split_(file_.bytes().size() - file_.bytes().size() / 10) {}
+CorpusIdentity Corpus::identity() const {
+  return {path_, file_.bytes().size(), corpus_hash(file_.bytes())};
+}
+
+Corpus::Corpus(std::string path, MappedFile file)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      split_(file_.bytes().size() - file_.bytes().size() / 10) {}
 
 }  // namespace footplate

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <cstring>
+#include <random>
 
 namespace footplate {
 namespace {
@@ -21,33 +24,49 @@ Result<fs::path> cache_folder() {
       "no folder to keep the corpus in: neither FOOTPLATE_CACHE nor HOME is set; set FOOTPLATE_CACHE");
 }
 
+/// What would help where a file of so many bytes can't be written.
+std::string remedy(int cause, const fs::path& folder, std::optional<std::uintmax_t> bytes) {
+  const auto mb = [](std::uintmax_t count) { return static_cast<double>(count) / 1e6; };
+  std::string text = cause == EFBIG ? " (a limit on the size of files is set: ulimit -f)" : "";
+  if (bytes) text += fmt::format("; it takes {:.1f} MB", mb(*bytes));
+  std::error_code error;
+  if (const auto space = fs::space(folder, error); !error)
+    text += fmt::format("; {:.1f} MB are free there", mb(space.available));
+  return text + "; make room, or set FOOTPLATE_CACHE to another folder";
+}
+
 }  // namespace
 
-Result<fs::path> cached_corpus(const std::string& name,
-                               const std::function<Result<void>(std::ostream&)>& write) {
+Result<fs::path> cached_corpus(const std::string& name, std::optional<std::uintmax_t> bytes,
+                               const std::function<Result<void>(const TakeBytes&)>& write) {
   const auto folder = cache_folder();
   if (!folder) return tl::unexpected(folder.error());
   const fs::path path = *folder / name;
   std::error_code error;
-  if (fs::exists(path, error)) return path;
+  // One of another size was cut short by a full disk: earlier versions didn't notice.
+  if (const auto has = fs::file_size(path, error); !error && has == bytes.value_or(has)) return path;
 
+  // Ranks that start together, on any host, each write their own, and the last rename wins.
+  const fs::path temporary = *folder / fmt::format("{}.tmp-{:08x}", name, std::random_device{}());
+  const auto cant = [&](const char* what, int cause) {
+    return fail(ErrorKind::failed, fmt::format("data.corpus: can't {} {}: {}{}", what, temporary.string(),
+                                               std::strerror(cause), remedy(cause, *folder, bytes)));
+  };
   fs::create_directories(*folder, error);
-  // One name per process: ranks that start together each write their own, and the last rename wins.
-  const fs::path temporary = *folder / fmt::format("{}.tmp-{}", name, getpid());
-  std::ofstream out(temporary, std::ios::binary);
-  auto written = write(out);
-  out.close();
-  if (written && !out)
-    written =
-        fail(ErrorKind::failed,
-             fmt::format(
-                 "can't write {}: is the disk full, or the folder read-only? FOOTPLATE_CACHE names another",
-                 temporary.string()));
+  if (error) return cant("make the folder of", error.value());
+  FILE* out = std::fopen(temporary.c_str(), "wbxe");
+  if (out == nullptr) return cant("make", errno);
+  auto written = write([&](std::string_view some) -> Result<void> {
+    if (std::fwrite(some.data(), 1, some.size(), out) != some.size()) return cant("write", errno);
+    return {};
+  });
+  // Else a crash could leave the name on the disk and not the text.
+  if (written && (std::fflush(out) != 0 || fsync(fileno(out)) != 0)) written = cant("write", errno);
+  if (std::fclose(out) != 0 && written) written = cant("write", errno);
   if (written) {
     fs::rename(temporary, path, error);
     if (!error) return path;
-    written =
-        fail(ErrorKind::failed, fmt::format("can't rename {}: {}", temporary.string(), error.message()));
+    written = cant("rename", error.value());
   }
   fs::remove(temporary, error);
   return tl::unexpected(written.error());

@@ -10,6 +10,7 @@
 
 #include "protocol/result.h"
 #include "protocol/settings.h"
+#include "runtime/data/corpus_identity.h"
 #include "runtime/data/sampler.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/device/mixed_precision.h"
@@ -32,6 +33,9 @@ class Task {
   /// Data of the held-out samples with these numbers, each in [0, held_out_samples()); not empty.
   virtual at::Tensor load_held_out(std::span<const std::int64_t> samples) = 0;
   virtual std::int64_t held_out_samples() const = 0;
+
+  /// What it reads its samples from, which is to be the same on all ranks; a moment's work.
+  virtual CorpusIdentity corpus() const { return {}; }
 
   /// Where its parameters are.
   virtual const ComputeDevice& device() const { return host_device(); }

@@ -17,6 +17,7 @@ class TextTask : public Task {
   at::Tensor load(Slice samples) override;
   at::Tensor load_held_out(std::span<const std::int64_t> samples) override;
   std::int64_t held_out_samples() const override;
+  CorpusIdentity corpus() const override { return corpus_.identity(); }
   const ComputeDevice& device() const override { return device_; }
   std::string attention(Precision precision) const override { return model_.attention_kernel(precision); }
   at::Tensor loss(const at::Tensor& batch) override;

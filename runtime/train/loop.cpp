@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/comm/agree.h"
+#include "runtime/train/corpus_check.h"
 #include "runtime/train/metrics_line.h"
 
 namespace footplate {
@@ -48,6 +49,7 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       device_(device_of(options_)),
       task_name_(options_.settings.string("run.task")),
       task_(std::move(task)),
+      corpus_(task_->corpus()),
       gradients_(task_->parameters(), device_),
       reducer_(task_->parameters(), gradients_, reduces_gradients()),
       optimizer_(task_->parameters(), device_),
@@ -93,6 +95,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   device_.enter_thread();
   configure();
   tell_computing();
+  tell_other_corpus();
   timer_.enter(Phase::boundary);
   while (gate.enter(step_) == StepGate::Verdict::train) {
     auto trained = options_.before_step ? options_.before_step(step_) : Result<void>();
@@ -178,6 +181,14 @@ void Trainer::Loop::tell_computing() {
   }
   if (rank() == 0 && text != computing_) log(text);
   computing_ = text;
+}
+
+/// Not in load(), which has no gate.
+void Trainer::Loop::tell_other_corpus() {
+  const std::string text = std::exchange(other_corpus_, "");
+  if (text.empty() || rank() != 0) return;
+  log(text);
+  publish("warn", {{"kind", "corpus"}, {"step", step_}, {"text", text}});
 }
 
 std::string Trainer::Loop::cant_record() const {
@@ -442,6 +453,7 @@ Result<void> Trainer::Loop::load(const std::string& checkpoint) {
       !agreed)
     return agreed;
   take_progress(*progress);
+  other_corpus_ = other_corpus(*progress, corpus_);
   last_checkpoint_ = checkpoint;
   options_.progress.at_step(step_);
   if (rank() == 0) log(fmt::format("going on from step {} of {}", step_, checkpoint));
@@ -454,7 +466,8 @@ Json Trainer::Loop::progress() const {
           {"samples_drawn", samples_drawn_},
           {"best_eval_loss", number_to_json(best_eval_loss_)},
           {"best_eval_at", best_eval_at_},
-          {"evaluated_at", evaluated_at_}};
+          {"evaluated_at", evaluated_at_},
+          {"corpus", to_json(corpus_)}};
 }
 
 void Trainer::Loop::take_progress(const Json& progress) {

@@ -51,6 +51,7 @@ class Trainer::Loop {
   std::string cant_record() const;
   int rank() const { return options_.communicator.rank(); }
 
+  const CorpusIdentity& corpus() const { return corpus_; }
   std::int64_t step() const { return step_; }
   const std::string& last_checkpoint() const { return last_checkpoint_; }
   const StateTable& state() const { return state_; }
@@ -76,6 +77,7 @@ class Trainer::Loop {
   // What comes between steps (loop.cpp).
   void after_step();
   void tell_computing();
+  void tell_other_corpus();
   void tell_refusal();
   double peak_tflops() const;
   void log_step();
@@ -116,6 +118,7 @@ class Trainer::Loop {
   const std::string task_name_;  ///< run.task, which is fixed; any thread
   StepSettings now_;             ///< options_.settings, looked up
   std::unique_ptr<Task> task_;
+  const CorpusIdentity corpus_;
   GradientBuffer gradients_;
   GradientReducer reducer_;
   AdamW optimizer_;
@@ -148,6 +151,7 @@ class Trainer::Loop {
 
   std::int64_t evaluated_at_ = -1;
   std::string last_checkpoint_;
+  std::string other_corpus_;  ///< than that checkpoint's: what is to be told of it
   bool failed_together_ = false;
   bool lost_ = false;  ///< something came to nothing by it: the gate brings this rank level
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "runtime/train/corpus_check.h"
 #include "runtime/train/loop.h"
 
 namespace footplate {
@@ -49,6 +50,21 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
         auto loop = std::make_unique<Loop>(std::move(options), std::move(*task));
         return std::unique_ptr<Trainer>(new Trainer(std::move(loop)));
       });
+}
+
+Result<void> Trainer::check_corpus(const std::string& of_run) const {
+  const CorpusIdentity& mine = loop_->corpus();
+  if (!of_run.empty() && of_run != mine.hash_text())
+    return fail(
+        ErrorKind::usage,
+        fmt::format("data.corpus isn't that of the ranks: they have one with hash {}, this process has "
+                    "{}; copy theirs to this host",
+                    of_run, mine.text()));
+  return same_corpus(loop_->options().communicator, mine);
+}
+
+std::string Trainer::corpus_hash() const {
+  return loop_->corpus().hash_text();
 }
 
 Result<void> Trainer::load(const std::string& checkpoint) {

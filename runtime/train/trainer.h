@@ -44,6 +44,11 @@ class Trainer : public Steerable {
   static Result<std::unique_ptr<Trainer>> create(TrainerOptions options);
   ~Trainer() override;
 
+  /// Whether all ranks have the same corpus: once each has its trainer. `of_run`, in a process that joins a
+  /// run: the ranks' corpus_hash(); else empty. Collective. Error (usage), the same on all: who has another.
+  Result<void> check_corpus(const std::string& of_run) const;
+  std::string corpus_hash() const;
+
   /// Goes on from `checkpoint`, on every rank. Before run(). An error of any rank is an error on all.
   Result<void> load(const std::string& checkpoint);
 

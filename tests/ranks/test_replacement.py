@@ -2,9 +2,11 @@
 """comm.replace: another process takes the place of a lost rank. Through the programs, with real signals."""
 
 import os
+import pathlib
 import random
 import signal
 import statistics
+import tempfile
 import time
 
 from harness import FULL, Refused, Run, main, wait_until
@@ -189,6 +191,28 @@ def test_a_replacement_that_dies_is_tried_again():
         end(run, client)
 
 
+def test_a_replacement_with_another_corpus_is_not_let_in():
+    with tempfile.TemporaryDirectory(prefix="fp-text-") as folder:
+        text, kept, other = (pathlib.Path(folder) / name for name in ("text", "kept", "other"))
+        text.write_text("one line of many\n" * 2000)
+        other.write_text("another line of many\n" * 2000)
+        small = ["model.layers=1", "model.width=16", "model.heads=1", "model.context=16", "train.batch_size=4", "eval.every=0"]
+        with Run([*QUICK, *small, f"data.corpus={text}"], ranks=2, config="kjv") as run:
+            run.wait_for_step(20).close()
+            text.rename(kept)  # the ranks have it open
+            other.rename(text)
+            kill_rank(run, 1)
+            wait_until(lambda: warnings(run, "replacement"), 120, "the replacement to be refused")
+            said = run.output() + "".join(log.read_text(errors="replace") for log in (run.directory / "log").glob("*.log"))
+            assert "data.corpus isn't that of the ranks" in said, said[-3000:]
+            kept.rename(text)
+            assert wait_for(run, "joined", 1, timeout_s=120)["world_size"] == 2
+            client = connect(run)
+            goes_on(run, client, 2)
+            end(run, client)
+
+
 if __name__ == "__main__":
     main([test_a_lost_rank_is_replaced, test_rank_0_is_replaced, test_a_replacement_becomes_rank_0, test_one_after_the_other,
-          test_a_second_kill_during_the_start_of_a_replacement, test_a_replacement_that_dies_is_tried_again])
+          test_a_second_kill_during_the_start_of_a_replacement, test_a_replacement_that_dies_is_tried_again,
+          test_a_replacement_with_another_corpus_is_not_let_in])

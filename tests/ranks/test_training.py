@@ -110,6 +110,26 @@ def test_the_best_checkpoint_is_kept():
     shutil.rmtree(folder)
 
 
+def test_a_resume_on_another_text_warns_and_goes_on():
+    import shutil
+    import tempfile
+    folder = tempfile.mkdtemp(prefix="fp-text-")
+    text = pathlib.Path(folder) / "text.txt"
+
+    def warned(steps, line, *options):
+        text.write_text(line * 2000)
+        run = trained(steps, "eval.every=0", "ckpt.every=10", f"data.corpus={text}", folder=folder, options=options)[1]
+        log = (run.directory / "log" / "rank-0.log").read_text()
+        events = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "warn" and event["data"].get("kind") == "corpus"]
+        assert all(event["text"] in log and str(text) in event["text"] for event in events), (events, log)
+        return len(events)
+
+    assert warned(10, "one line of many\n") == 0
+    assert warned(20, "one line of many\n", "--resume", "auto") == 0
+    assert warned(30, "another line of many\n", "--resume", "auto") == 1
+    shutil.rmtree(folder)
+
+
 def test_interrupted_run_resumes_bit_exact():
     """SIGTERM saves and stops with 75; what goes on from there ends with the same parameters."""
     import shutil
@@ -262,6 +282,7 @@ def test_ranks_that_differ_can_end_the_run():
 
 if __name__ == "__main__":
     main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
+          test_a_resume_on_another_text_warns_and_goes_on,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training, test_a_hundred_failures_change_nothing,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
           test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named,

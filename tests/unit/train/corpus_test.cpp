@@ -2,11 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 namespace footplate {
 namespace {
@@ -27,6 +31,10 @@ class CorpusTest : public testing::Test {
   void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
   static std::string text_of(const Corpus& corpus) {
     return {corpus.training().begin(), corpus.held_out().end()};
+  }
+
+  std::vector<fs::path> cache() const {
+    return {fs::directory_iterator(folder_ / "cache"), fs::directory_iterator()};
   }
 
   fs::path folder_;
@@ -56,6 +64,30 @@ TEST_F(CorpusTest, AFolderIsItsFilesByPathWithoutHiddenOnes) {
   EXPECT_EQ(text_of(*corpus), "first changed!");
 }
 
+TEST_F(CorpusTest, IsTheSameUnderAnyPathAndAnotherWithAnyOtherByte) {
+  write("a.txt", std::string(1000, 'a'));
+  write("b.txt", std::string(1000, 'a'));
+  write("c.txt", std::string(999, 'a') + "b");
+  const auto identity = [&](const char* name) { return Corpus::open(folder_ / name)->identity(); };
+  EXPECT_EQ(identity("a.txt").path, (folder_ / "a.txt").string());
+  EXPECT_EQ(identity("a.txt").bytes, 1000u);
+  EXPECT_EQ(identity("a.txt").hash, identity("b.txt").hash);
+  EXPECT_NE(identity("a.txt").hash, identity("c.txt").hash);
+}
+
+TEST(CorpusHash, OfALargeTextIsOfItsSizeAndSamplesOfIt) {
+  std::vector<std::uint8_t> text(kHashedWhole + 1'000'000);
+  const auto hash = corpus_hash(text);
+  EXPECT_NE(corpus_hash(std::span(text).first(text.size() - 1)), hash);
+  for (const std::size_t sampled : {std::size_t{0}, (text.size() - (64 << 10)) / 63, text.size() - 1}) {
+    text[sampled] = 1;
+    EXPECT_NE(corpus_hash(text), hash) << sampled;
+    text[sampled] = 0;
+  }
+  text[100'000] = 1;  // between the first sample and the second
+  EXPECT_EQ(corpus_hash(text), hash);
+}
+
 TEST_F(CorpusTest, WhatIsMissingIsNamedWithWhatThereIs) {
   const auto corpus = Corpus::open("no/such");
   ASSERT_FALSE(corpus);
@@ -72,6 +104,72 @@ TEST_F(CorpusTest, WithoutTheBibleTheErrorSaysWhatToInstall) {
   ASSERT_FALSE(corpus);
   EXPECT_THAT(corpus.error().message, testing::HasSubstr("bible-kjv"));
   EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
+}
+
+TEST_F(CorpusTest, ABibleThatFailsHalfwayLeavesNothing) {
+  fs::create_directories(folder_ / "bin");
+  write("bin/bible", "#!/bin/sh\necho 'Ge1:1 In the beginning'\nexit 3\n");
+  fs::permissions(folder_ / "bin/bible", fs::perms::owner_all);
+  const std::string path = getenv("PATH");
+  setenv("PATH", (folder_ / "bin").c_str(), 1);
+  const auto corpus = Corpus::open("kjv");
+  setenv("PATH", path.c_str(), 1);
+  ASSERT_FALSE(corpus);
+  EXPECT_THAT(corpus.error().message, testing::HasSubstr("gave 23 bytes of text and ended with code 3"));
+  EXPECT_THAT(cache(), testing::IsEmpty());
+}
+
+TEST_F(CorpusTest, AFullDiskIsAnErrorAndLeavesNothing) {
+  const std::string text(200'000, 'x');
+  write("text/1", text);
+  // In the first block, in its middle, and in what is buffered to the end.
+  for (const rlim_t limit : {0, 5000, 199'999}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit small{limit, limit};
+      ::signal(SIGXFSZ, SIG_IGN);
+      ::setrlimit(RLIMIT_FSIZE, &small);
+      const auto corpus = Corpus::open(folder_ / "text");
+      const bool told = !corpus && corpus.error().message.find("File too large") != std::string::npos &&
+                        corpus.error().message.find("it takes 0.2 MB") != std::string::npos;
+      ::_exit(corpus ? 1 : told ? 0 : 2);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << limit;
+    EXPECT_THAT(cache(), testing::IsEmpty()) << limit;
+  }
+  const auto corpus = Corpus::open(folder_ / "text");
+  ASSERT_TRUE(corpus) << corpus.error().message;
+  EXPECT_EQ(text_of(*corpus), text);
+}
+
+TEST_F(CorpusTest, OneThatWasCutShortIsMadeAgain) {
+  write("text/1", "all of it");
+  ASSERT_TRUE(Corpus::open(folder_ / "text"));
+  ASSERT_THAT(cache(), testing::SizeIs(1));
+  fs::resize_file(cache().front(), 3);
+  const auto corpus = Corpus::open(folder_ / "text");
+  ASSERT_TRUE(corpus) << corpus.error().message;
+  EXPECT_EQ(text_of(*corpus), "all of it");
+}
+
+TEST_F(CorpusTest, AFileThatCantBeReadIsAnErrorAndNotLeftOut) {
+  write("text/1", "first");
+  fs::create_symlink("/proc/self/mem", folder_ / "text/2");  // nothing is mapped where it begins
+  const auto corpus = Corpus::open(folder_ / "text");
+  ASSERT_FALSE(corpus);
+  EXPECT_THAT(corpus.error().message, testing::HasSubstr("text/2: Input/output error"));
+  EXPECT_THAT(cache(), testing::IsEmpty());
+}
+
+TEST_F(CorpusTest, AFileThatChangesWhileItIsCopiedIsAnError) {
+  write("text/1", "first");
+  fs::create_symlink("/proc/self/status", folder_ / "text/2");  // its size is 0 before and after
+  const auto corpus = Corpus::open(folder_ / "text");
+  ASSERT_FALSE(corpus);
+  EXPECT_THAT(corpus.error().message, testing::HasSubstr("changed while they were copied"));
+  EXPECT_THAT(cache(), testing::IsEmpty());
 }
 
 TEST_F(CorpusTest, KjvIsMadeOnceAndWhole) {

@@ -1,0 +1,32 @@
+#include "runtime/data/corpus_identity.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace footplate {
+namespace {
+
+constexpr std::size_t kHashSamples = 64;
+constexpr std::size_t kHashSampleBytes = 64 << 10;
+
+}  // namespace
+
+std::string CorpusIdentity::hash_text() const {
+  return fmt::format("{:016x}", hash);
+}
+
+std::string CorpusIdentity::text() const {
+  return fmt::format("{} ({} bytes, hash {})", path, bytes, hash_text());
+}
+
+std::uint64_t corpus_hash(std::span<const std::uint8_t> text) {
+  if (text.size() <= kHashedWhole) return XXH3_64bits_withSeed(text.data(), text.size(), text.size());
+  std::uint64_t hash = text.size();
+  for (std::size_t i = 0; i < kHashSamples; ++i) {
+    const std::size_t from = (text.size() - kHashSampleBytes) * i / (kHashSamples - 1);
+    hash = XXH3_64bits_withSeed(text.data() + from, kHashSampleBytes, hash);
+  }
+  return hash;
+}
+
+}  // namespace footplate

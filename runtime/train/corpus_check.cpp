@@ -1,0 +1,52 @@
+#include "runtime/train/corpus_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "runtime/comm/agree.h"
+
+namespace footplate {
+
+Result<void> same_corpus(Communicator& communicator, const CorpusIdentity& mine) {
+  auto hash = static_cast<std::int64_t>(mine.hash);
+  std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.world_size()));
+  auto gathered = communicator
+                      .all_gather({&hash, 1, DataType::int64},
+                                  {all.data(), communicator.world_size(), DataType::int64}, "corpora")
+                      ->wait();
+  if (!gathered) return gathered;
+  std::vector<int> others;
+  for (int rank = 1; rank < communicator.world_size(); ++rank)
+    if (all[static_cast<std::size_t>(rank)] != all.front()) others.push_back(rank);
+  if (others.empty()) return {};
+  const auto first = from_rank(communicator, 0, mine.text());
+  const auto other = first ? from_rank(communicator, others.front(), mine.text()) : first;
+  if (!other) return tl::unexpected(other.error());
+  return fail(
+      ErrorKind::usage,
+      fmt::format("data.corpus isn't the same on all ranks: rank 0 has {}, rank {} has {}; other than "
+                  "rank 0: {} {}; copy one file to all hosts, or name one on a disk that they share",
+                  *first, others.front(), *other, others.size() == 1 ? "rank" : "ranks",
+                  fmt::join(others, ", ")));
+}
+
+Json to_json(const CorpusIdentity& corpus) {
+  if (corpus.bytes == 0) return nullptr;
+  return {{"bytes", corpus.bytes}, {"hash", corpus.hash_text()}};
+}
+
+std::string other_corpus(const Json& progress, const CorpusIdentity& now) {
+  const auto kept = progress.find("corpus");
+  if (kept == progress.end() || !kept->is_object() || now.bytes == 0) return "";
+  const std::string hash = kept->value("hash", "");
+  if (hash == now.hash_text()) return "";
+  return fmt::format(
+      "data.corpus isn't the one this checkpoint was trained on: that had {} bytes, hash {}; training goes "
+      "on "
+      "with {}; where that isn't meant, stop the run and resume it with the text of before",
+      kept->value("bytes", std::uint64_t{0}), hash, now.text());
+}
+
+}  // namespace footplate
