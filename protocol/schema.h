@@ -49,8 +49,8 @@ struct SettingSpec {
   std::string name;  ///< dotted, lower case: "log.every"
   Type type = Type::number;
   std::string unit;  ///< "steps", "sequences", "s", "bytes", …; empty for none
-  Range range;
-  Range usual;  ///< what needs no question; unbounded if all of `range` is usual
+  Range range;       ///< of a string: of its length, in characters
+  Range usual;       ///< what needs no question; unbounded if all of `range` is usual
   std::vector<std::string> choices;
   Value default_value;
   std::string help;
@@ -105,13 +105,17 @@ struct ActionSpec {
 /// A rule between two settings, checked on the final state of an order.
 struct Constraint {
   enum class Kind {
-    divides,  ///< `b` divides `a`
-    at_most,  ///< a <= b
+    divides,            ///< `b` divides `a`
+    at_most,            ///< a <= b
+    at_most_where_set,  ///< a <= b, where neither is 0, which leaves it to a library
+    product_at_most,    ///< a * b <= limit
+    channels_at_most,   ///< no rule of `a` (kTuningRules) has more channels than `b`
   };
   Kind kind = Kind::divides;
   std::string a;
   std::string b;
   std::string help;  ///< why, in one clause
+  std::int64_t limit = 0;
 };
 
 class Settings;
@@ -152,7 +156,7 @@ class Schema {
   /// Arguments of an action, defaults filled in: an object by parameter name.
   Result<Json> check_arguments(std::string_view action, const Json& arguments) const;
 
-  /// All constraints on a complete set of settings.
+  /// All constraints on a complete set of settings. The message has the two settings, with value and source.
   Result<void> check_combination(const Settings& settings) const;
 
   Json to_json() const;

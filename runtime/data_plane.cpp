@@ -105,12 +105,6 @@ DataPlane::~DataPlane() {
 }
 
 Result<void> DataPlane::check(const Settings& after) const {
-  if (const std::string& net = after.string("nccl.net"); net.size() > CommunicatorConfig::kLongestName)
-    return fail(
-        ErrorKind::refused,
-        fmt::format("nccl.net: a name of {} characters; allowed: at most {}; IB, Socket, or that of a "
-                    "plugin that NCCL has loaded",
-                    net.size(), CommunicatorConfig::kLongestName));
   const auto rules = tuning_rules(after);
   if (rules.empty()) return {};
   if (const std::string other = other_tuner(); !other.empty())
@@ -123,15 +117,6 @@ Result<void> DataPlane::check(const Settings& after) const {
         ErrorKind::refused,
         fmt::format("nccl.rules: {} rules, with those of nccl.algo and nccl.proto; allowed: at most {}",
                     rules.size(), Tuning::kMostRules));
-  const auto has = after.integer("nccl.min_ctas");
-  for (const TuningRule& rule : rules)
-    if (rule.channels > has)
-      return fail(
-          ErrorKind::refused,
-          fmt::format(
-              "nccl.rules, {}: at most as many channels as every communicator has, nccl.min_ctas = {}; "
-              "set that first, or in the same order",
-              to_string(rule), has));
   return {};
 }
 

@@ -40,9 +40,8 @@ std::string findings_text(const Json& found) {
 Result<int> check(const CheckOptions& options) {
   const auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
-  auto settings = configure(split_words(options.words), *schema, Settings::defaults(*schema));
+  const auto settings = configure(split_words(options.words), *schema, Settings::defaults(*schema));
   if (!settings) return tl::unexpected(settings.error());
-  take_process_environment(*schema, *settings);
   const auto scripts = read_scripts(options.scripts);
   if (!scripts) return tl::unexpected(scripts.error());
   const auto findings = check_scripts(*scripts, options.scripts, *schema, *settings);

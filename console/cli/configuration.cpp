@@ -46,13 +46,10 @@ Result<Settings> configure(const ConfigurationWords& words, const Schema& schema
     if (!value) return fail(ErrorKind::usage, std::string(kCommandLine) + ": " + value.error().message);
     settings.set(name, *std::move(value), kCommandLine);
   }
-  if (auto good = schema.check_combination(settings); !good) return tl::unexpected(good.error());
-  return settings;
-}
-
-void take_process_environment(const Schema& schema, Settings& settings) {
   for (const auto& line : take_environment(schema, environment_of_process(), settings))
     std::fprintf(stderr, "footplate: %s\n", line.c_str());
+  if (auto good = schema.check_combination(settings); !good) return tl::unexpected(good.error());
+  return settings;
 }
 
 }  // namespace footplate

@@ -83,9 +83,7 @@ Result<Settings> settings_of(const RunOptions& options) {
     if (!earlier) return earlier;
     start = *std::move(earlier);
   }
-  auto settings = configure(words, *schema, std::move(start));
-  if (settings) take_process_environment(*schema, *settings);
-  return settings;
+  return configure(words, *schema, std::move(start));
 }
 
 /// The job scripts, read and checked as `footplate check` does: a mistake that can be seen is seen before

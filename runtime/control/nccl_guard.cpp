@@ -11,15 +11,7 @@
 namespace footplate {
 namespace {
 
-constexpr auto kMin = "nccl.min_ctas";
-constexpr auto kMax = "nccl.max_ctas";
 constexpr std::array kOwn{kRebuild, kMeasure, kProfile, kNote};
-
-/// 0 is NCCL's choice.
-bool is_upside_down(const Settings& settings) {
-  return settings.integer(kMin) > 0 && settings.integer(kMax) > 0 &&
-         settings.integer(kMin) > settings.integer(kMax);
-}
 
 bool is_nccls(const std::string& action) {
   return std::find(kOwn.begin(), kOwn.end(), action) != kOwn.end();
@@ -59,9 +51,6 @@ Result<void> NcclGuard::prepare(const Order& order, const Settings& after) {
                       " would change nothing: its variable in the environment of footplate run "
                       "overrides it at every start. Unset that, and go on with --resume auto");
   }
-  if (asked && is_upside_down(after))
-    return fail(ErrorKind::refused, std::string(kMin) + " = " + to_text(after.value(kMin)) + " is above " +
-                                        kMax + " = " + to_text(after.value(kMax)));
   if (asked)
     if (auto can = nccl_->check(after); !can) return can;
   return inner_.prepare(order, after);

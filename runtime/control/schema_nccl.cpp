@@ -176,11 +176,14 @@ void add_paths(std::vector<SettingSpec>& table) {
 }
 
 void add_network(std::vector<SettingSpec>& table) {
+  constexpr double kLongestNet = 63;  // CommunicatorConfig::kLongestName
   table.push_back(of_communicator(text(
       "nccl.net", "NCCL_NET",
       "Network between hosts, by its name: IB, Socket, or that of the plugin that NCCL has loaded (its log "
       "names it: nccl.debug). One that isn't there is refused, with new communicators as with a start",
       "nccl.net = \"Socket\"")));
+  table.back().range = {0, kLongestNet, false};
+  table.back().unit = "characters";
   table.push_back(text("nccl.socket_interface", "NCCL_SOCKET_IFNAME",
                        "Interface that ranks meet over, and talk over where there is no InfiniBand: =eth0 "
                        "exactly this one, eth all that begin so, ^docker all but these",
@@ -256,6 +259,16 @@ std::vector<SettingSpec> nccl_settings() {
     for (auto& spec : table)
       if (spec.name == name) spec.aliases = aliases;
   return table;
+}
+
+std::vector<Constraint> nccl_constraints() {
+  constexpr std::int64_t kMostSockets = 64;  // MAX_SOCKETS of NCCL
+  return {{Constraint::Kind::at_most_where_set, "nccl.min_ctas", "nccl.max_ctas",
+           "no number of channels is in between"},
+          {Constraint::Kind::product_at_most, "nccl.socket_threads", "nccl.sockets_per_thread",
+           "NCCL has no more sockets for a connection", kMostSockets},
+          {Constraint::Kind::channels_at_most, "nccl.rules", "nccl.min_ctas",
+           "every communicator has so many; set that first, or in the same order"}};
 }
 
 std::vector<Hint> nccl_hints() {

@@ -13,6 +13,9 @@ namespace footplate {
 /// (src/graph, src/transport).
 std::vector<SettingSpec> nccl_settings();
 
+/// What of them can't be together.
+std::vector<Constraint> nccl_constraints();
+
 /// Names that look like NCCL's and are none of those settings: variables of others, and files and libraries
 /// that only the environment can name.
 std::vector<Hint> nccl_hints();

@@ -495,6 +495,7 @@ Schema runtime_schema() {
       {Constraint::Kind::at_most, "train.micro_batch", "train.batch_size",
        "a micro-batch is cut from a rank's slice of the batch; 0 takes the whole slice at once"},
   };
+  for (auto& rule : nccl_constraints()) schema.constraints.push_back(std::move(rule));
   return schema;
 }
 

@@ -130,6 +130,17 @@ class Combinations(Case):
                    "train.batch_size (32, from default)", "a rank's slice of the batch")
         self.check(self.footplate("check", "good", "train.micro_batch=32"), 0)
 
+    def test_what_nccl_cant_do_together(self):
+        for command in ("check", "run"):
+            self.check(self.footplate(command, "good", "nccl.min_ctas=8", "nccl.max_ctas=4"), 2,
+                       "nccl.min_ctas (8, from command line) is larger than nccl.max_ctas (4, from command line)")
+        self.check(self.footplate("check", "good", "nccl.socket_threads=16", "nccl.sockets_per_thread=64"), 2, "is more than 64")
+        self.check(self.footplate("check", "good", "nccl.net=" + "x" * 80), 2, "nccl.net can't have 80 characters", "0 to 63")
+        rules = ("check", "good", "nccl.rules=ring 4 channels")
+        self.check(self.footplate(*rules), 2, "all_reduce ring 4 channels, from command line", "nccl.min_ctas (0, from default)")
+        self.check(self.footplate(*rules, env={"NCCL_MIN_CTAS": "4"}), 0)
+        self.check(self.footplate(*rules, env={"NCCL_MIN_CTAS": "2"}), 2, "nccl.min_ctas (2, from environment)")
+
 
 class GoodConfigs(Case):
     def test_forms(self):

@@ -85,13 +85,6 @@ TEST_F(NcclGuardTest, EverythingElseIsHandedOn) {
   EXPECT_FALSE(guard.rejoin({}));
 }
 
-TEST_F(NcclGuardTest, LimitsThatAreUpsideDownAreRefused) {
-  settings_.set("nccl.min_ctas", std::int64_t{8}, "test");
-  settings_.set("nccl.max_ctas", std::int64_t{4}, "test");
-  EXPECT_THAT(prepare(true, "nccl.max_ctas"), HasSubstr("nccl.min_ctas = 8 is above nccl.max_ctas = 4"));
-  EXPECT_EQ(prepare(true, "eval.every"), "accepted") << "it asks for nothing of NCCL's";
-}
-
 TEST_F(NcclGuardTest, CommunicatorsAreMadeAnewAsTheSettingsOfNowSay) {
   NcclGuard guard = this->guard(true);
   settings_.set("nccl.max_ctas", std::int64_t{4}, "test");

@@ -235,6 +235,7 @@ TEST_F(CommunicatorsTest, WhatIsDestroyedAborts) {
 
 TEST_F(CommunicatorsTest, ConfigComesFromSettings) {
   const Schema schema = runtime_schema();
+  EXPECT_EQ(schema.setting("nccl.net")->range.max, CommunicatorConfig::kLongestName);
   Settings settings = Settings::defaults(schema);
   CommunicatorConfig config = communicator_config(settings);
   EXPECT_EQ(config.blocking, 0);

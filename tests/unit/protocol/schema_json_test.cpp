@@ -15,6 +15,8 @@ TEST(SchemaJson, RoundTripKeepsEverything) {
   schema.actions[0].dangerous = true;
   schema.actions[0].result = "path";
   schema.actions[0].params[1].unit = "pieces";
+  schema.constraints.push_back(
+      {Constraint::Kind::product_at_most, "log.every", "model.width", "for the test", 5000});
   const Json json = schema.to_json();
   const auto again = Schema::from_json(json);
   ASSERT_TRUE(again) << message(again);
@@ -25,7 +27,9 @@ TEST(SchemaJson, RoundTripKeepsEverything) {
   EXPECT_EQ(again->setting("model.width")->applies, Applies::fixed);
   EXPECT_EQ(again->setting("log.rank_only")->scope, Scope::rank);
   EXPECT_FALSE(again->action("ckpt.save")->params[0].default_value);
-  EXPECT_EQ(again->constraints.size(), 2u);
+  ASSERT_EQ(again->constraints.size(), 3u);
+  EXPECT_EQ(again->constraints[1].kind, Constraint::Kind::at_most);
+  EXPECT_EQ(again->constraints[2].limit, 5000);
 }
 
 TEST(SchemaJson, MalformedIsAnError) {
@@ -46,7 +50,10 @@ TEST(SchemaJson, FieldsOfALaterVersionAreIgnored) {
   Json json = small_schema().to_json();
   json["later"] = 1;
   json["settings"][0]["later"] = 1;
-  EXPECT_TRUE(Schema::from_json(json));
+  json["constraints"].push_back({{"kind", "later"}, {"a", "log.every"}, {"b", "log.text"}});
+  const auto schema = Schema::from_json(json);
+  ASSERT_TRUE(schema) << message(schema);
+  EXPECT_EQ(schema->constraints.size(), 2u) << "the run checks it";
 }
 
 }  // namespace

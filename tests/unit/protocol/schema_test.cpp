@@ -52,6 +52,13 @@ TEST_F(SchemaTest, RangesAreNamed) {
   EXPECT_EQ(check("optim.betas", Json::array({0.9})), "optim.betas is a list of 2 numbers, got 1");
 }
 
+TEST_F(SchemaTest, LengthsOfStringsAreNamed) {
+  schema_.settings[1].range = {0, 5, false};
+  schema_.settings[1].unit = "characters";
+  EXPECT_EQ(check("log.text", "hello"), "accepted");
+  EXPECT_EQ(check("log.text", "hello!"), "log.text can't have 6 characters; allowed: 0 to 5 characters");
+}
+
 TEST_F(SchemaTest, ChoicesAreNamed) {
   EXPECT_EQ(check("sched.kind", "linear"), "accepted");
   EXPECT_EQ(check("sched.kind", "linea"),
@@ -130,6 +137,46 @@ TEST_F(SchemaTest, Combinations) {
   EXPECT_EQ(
       message(schema_.check_combination(settings)),
       "log.every (200, from order 3 (ann)) is larger than model.width (128, from default): for the test");
+}
+
+TEST_F(SchemaTest, CombinationsWhereZeroLeavesItToALibrary) {
+  schema_.constraints = {
+      {Constraint::Kind::at_most_where_set, "model.width", "model.heads", "nothing is in between"}};
+  Settings settings = Settings::defaults(schema_);
+  EXPECT_EQ(message(schema_.check_combination(settings)),
+            "model.width (128, from default) is larger than model.heads (4, from default): nothing is in "
+            "between");
+  settings.set("model.heads", std::int64_t{0}, "kjv.lua");
+  EXPECT_TRUE(schema_.check_combination(settings));
+  settings.set("model.heads", std::int64_t{4}, "kjv.lua");
+  settings.set("model.width", std::int64_t{0}, "kjv.lua");
+  EXPECT_TRUE(schema_.check_combination(settings));
+}
+
+TEST_F(SchemaTest, CombinationsByTheirProduct) {
+  schema_.constraints = {
+      {Constraint::Kind::product_at_most, "model.width", "model.heads", "there are no more", 512}};
+  Settings settings = Settings::defaults(schema_);
+  EXPECT_TRUE(schema_.check_combination(settings));
+  settings.set("model.heads", std::int64_t{5}, "kjv.lua");
+  EXPECT_EQ(message(schema_.check_combination(settings)),
+            "model.width (128, from default) times model.heads (5, from kjv.lua) is more than 512: there are "
+            "no more");
+  settings.set("model.heads", std::numeric_limits<std::int64_t>::max(), "kjv.lua");
+  EXPECT_FALSE(schema_.check_combination(settings));  // and no overflow
+}
+
+TEST_F(SchemaTest, CombinationsOfRulesWithChannels) {
+  schema_.constraints = {
+      {Constraint::Kind::channels_at_most, "log.text", "model.heads", "every communicator has so many"}};
+  Settings settings = Settings::defaults(schema_);
+  EXPECT_TRUE(schema_.check_combination(settings)) << "no rules at all: their own check refuses them";
+  settings.set("log.text", std::string("..1MiB tree ll; ring 4 channels"), "kjv.lua");
+  EXPECT_TRUE(schema_.check_combination(settings));
+  settings.set("log.text", std::string("..1MiB tree ll; ring 5 channels"), "kjv.lua");
+  EXPECT_EQ(message(schema_.check_combination(settings)),
+            "log.text (all_reduce ring 5 channels, from kjv.lua) has more channels than model.heads (4, from "
+            "default): every communicator has so many");
 }
 
 TEST_F(SchemaTest, AllowedInWords) {

@@ -63,6 +63,30 @@ TEST(Table, DefaultsAreAllowedUsualAndFitTogether) {
   }
 }
 
+TEST(Table, WhatNcclCantDoTogetherIsRefused) {
+  const Schema schema = runtime_schema();
+  const auto together = [&](const std::vector<std::pair<const char*, Json>>& values) {
+    Settings settings = Settings::defaults(schema);
+    for (const auto& [name, value] : values) settings.set(name, schema.check(name, value).value(), "x.lua:1");
+    return message(schema.check_combination(settings));
+  };
+  EXPECT_EQ(together({{"nccl.min_ctas", 8}, {"nccl.max_ctas", 4}}),
+            "nccl.min_ctas (8, from x.lua:1) is larger than nccl.max_ctas (4, from x.lua:1): no number of "
+            "channels is in between");
+  EXPECT_EQ(together({{"nccl.min_ctas", 8}, {"nccl.max_ctas", 8}}), "accepted");
+  EXPECT_EQ(together({{"nccl.min_ctas", 8}}), "accepted");
+  EXPECT_EQ(together({{"nccl.max_ctas", 8}}), "accepted");
+  EXPECT_EQ(together({{"nccl.socket_threads", 16}, {"nccl.sockets_per_thread", 64}}),
+            "nccl.socket_threads (16, from x.lua:1) times nccl.sockets_per_thread (64, from x.lua:1) is more "
+            "than 64: NCCL has no more sockets for a connection");
+  EXPECT_EQ(together({{"nccl.socket_threads", 16}, {"nccl.sockets_per_thread", 4}}), "accepted");
+  EXPECT_EQ(together({{"nccl.rules", "..64MiB tree ll 4 channels"}}),
+            "nccl.rules (all_reduce ..64MiB tree ll 4 channels, from x.lua:1) has more channels than "
+            "nccl.min_ctas (0, from default): every communicator has so many; set that first, or in the same "
+            "order");
+  EXPECT_EQ(together({{"nccl.rules", "..64MiB tree ll 4 channels"}, {"nccl.min_ctas", 4}}), "accepted");
+}
+
 TEST(Table, SurvivesItsJson) {
   const Json json = runtime_schema().to_json();
   const auto again = Schema::from_json(*parse_line(to_line(json)));

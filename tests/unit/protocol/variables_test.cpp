@@ -160,6 +160,9 @@ TEST_F(VariablesTest, ValuesAreRefusedWithWhatIsAllowed) {
   EXPECT_THAT(check("nccl.socket_interface", "eth0\nX=1"), HasSubstr("without blanks"));
   EXPECT_THAT(check("nccl.socket_interface", std::string(300, 'e')), HasSubstr("up to 256"));
   EXPECT_EQ(check("nccl.socket_interface", "^docker0,lo"), "accepted");
+  EXPECT_EQ(check("nccl.net", std::string(63, 'x')), "accepted");
+  EXPECT_EQ(check("nccl.net", std::string(80, 'x')),
+            "nccl.net can't have 80 characters; allowed: 0 to 63 characters");
 }
 
 }  // namespace
