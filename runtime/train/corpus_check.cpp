@@ -44,8 +44,7 @@ std::string other_corpus(const Json& progress, const CorpusIdentity& now) {
   if (hash == now.hash_text()) return "";
   return fmt::format(
       "data.corpus isn't the one this checkpoint was trained on: that had {} bytes, hash {}; training goes "
-      "on "
-      "with {}; where that isn't meant, stop the run and resume it with the text of before",
+      "on with {}; where that isn't meant, stop the run and resume it with the text of before",
       kept->value("bytes", std::uint64_t{0}), hash, now.text());
 }
 
