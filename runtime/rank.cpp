@@ -101,7 +101,7 @@ class Rank {
     arrival_.waits_in("the exchange of process ids");
     if (auto gathered = gather_pids(); !gathered) return gathered;
     arrival_.is_at("reading its configuration");
-    return meet(read_configuration());
+    return meet(check_faults().and_then([this] { return read_configuration(); }));
   }
 
   /// One verdict of all ranks on their way to the first step; who doesn't come is named by `footplate run`.

@@ -110,7 +110,9 @@ Result<void> check_options(const RunOptions& options) {
 }
 
 Result<RunDirectory> take_directory(const RunOptions& options) {
-  if (!options.name.empty()) return take_run_directory(options.name, options.resume == "auto");
+  if (!options.name.empty())
+    return take_run_directory(options.name,
+                              options.resume == "auto" || came_to_nothing(runs_folder() / options.name));
   return take_free_run_directory(fs::path(split_words(options.words).configs.front()).stem().string());
 }
 
@@ -251,7 +253,11 @@ Handler declare_run(CLI::App& command) {
                   "number of ranks (one for each visible device, else 1; with --resume auto, those of the "
                   "last start)")
       ->check(CLI::Range(1, 4096));
-  command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3");
+  command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3")
+      ->check([](const std::string& name) {
+        return std::string(name.empty() ? "a run's name can't be empty; without --name it has its config's"
+                                        : "");
+      });
   auto* batch = command.add_flag("--batch", options->batch,
                                  "in the foreground, never reading stdin, a line per event; without it, on a "
                                  "terminal, the run's prompt");

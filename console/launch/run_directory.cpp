@@ -17,6 +17,8 @@
 #include "console/client/process_table.h"
 #include "console/client/run_index.h"
 #include "console/client/run_record.h"
+#include "console/launch/settle.h"
+#include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
 #include "protocol/reserved_file.h"
 
@@ -99,6 +101,14 @@ Result<int> lock_directory(const fs::path& directory) {
 
 fs::path config_path(const fs::path& directory, int start) {
   return directory / ("config-" + std::to_string(start) + ".json");
+}
+
+bool came_to_nothing(const fs::path& directory) {
+  const auto result = read_json_file(directory / "result.json");
+  std::error_code none;
+  return result && integer_of(*result, "code", 0) == static_cast<int>(ExitCode::usage) &&
+         integer_of(*result, "step", -1) == 0 && newest_checkpoint(directory).empty() &&
+         (fs::file_size(directory / "metrics.jsonl", none) == 0 || none);
 }
 
 Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {

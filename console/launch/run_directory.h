@@ -18,6 +18,10 @@ struct RunDirectory {
   bool made = false;   ///< just now: nobody else has anything in it
 };
 
+/// Whether all that has run in `directory` was refused before its first step (a corpus that isn't there):
+/// nothing is lost where the next run of that name goes on there.
+bool came_to_nothing(const std::filesystem::path& directory);
+
 /// Takes runs/NAME. A new name makes the folder (0700). Errors (usage): the name isn't one; a live run has
 /// it; an ended one has it and `go_on` is false.
 Result<RunDirectory> take_run_directory(const std::string& name, bool go_on);

@@ -6,6 +6,7 @@
 #include "console/lua/bind.h"
 #include "console/lua/convert.h"
 #include "console/lua/listing.h"
+#include "console/lua/reference/columns.h"
 #include "console/lua/reference/help.h"
 #include "console/lua/session.h"
 
@@ -53,7 +54,7 @@ int list_settings(lua_State* state) {
   Session& session = session_of(state);
   const std::string pattern = lua_isnoneornil(state, 1) ? "" : string_argument(state, 1);
   Json rows = Json::array();
-  std::string text;
+  std::vector<std::vector<std::string>> lines;
   for (const auto& spec : session.schema().settings) {
     if (!matches(spec, pattern)) continue;
     const Value& value = session.stage().value(spec.name);
@@ -63,10 +64,11 @@ int list_settings(lua_State* state) {
                     {"unit", spec.unit},
                     {"source", source},
                     {"help", spec.help}});
-    text += (text.empty() ? "" : "\n") + padded(spec.name, 22) +
-            padded(to_text(value) + " " + spec.unit, 20) + padded(source, 16) + spec.help;
+    const std::string shown = to_text(value) + (spec.unit.empty() ? "" : " " + spec.unit);
+    lines.push_back({spec.name, shown, source, spec.help});
   }
-  push_listing(state, rows, rows.empty() ? "no setting has '" + pattern + "' in its name or help" : text);
+  push_listing(state, rows,
+               rows.empty() ? "no setting has '" + pattern + "' in its name or help" : in_columns(lines));
   return 1;
 }
 

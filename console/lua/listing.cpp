@@ -60,9 +60,4 @@ std::string without_newline(std::string text) {
   return text;
 }
 
-std::string padded(std::string text, std::size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
-}
-
 }  // namespace footplate::lua

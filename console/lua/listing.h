@@ -36,7 +36,4 @@ lua_Integer number_in_brackets(lua_State* state, const char* example);
 /// A table's text as a value is shown: without its last newline.
 std::string without_newline(std::string text);
 
-/// Pads `text` with blanks to `width` columns (of ASCII).
-std::string padded(std::string text, std::size_t width);
-
 }  // namespace footplate::lua

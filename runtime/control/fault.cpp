@@ -1,10 +1,31 @@
 #include "runtime/control/fault.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <vector>
+
+#include "protocol/schema.h"
 
 namespace footplate {
 namespace {
+
+struct Kind {
+  const char* name;
+  const char* parameters;  ///< besides rank, separated by blanks
+};
+
+constexpr std::array kKinds{
+    Kind{"refuse", "order"},        Kind{"eval_throw", "above tries"},
+    Kind{"eval_stall", "ms try"},   Kind{"eval_absent", "ms"},
+    Kind{"eval_nan", ""},           Kind{"step_throw", "step"},
+    Kind{"save_fail", ""},          Kind{"save_die", ""},
+    Kind{"nan_grad", "step times"}, Kind{"nan_loss", "step times"},
+    Kind{"reduce_late", "step ms"}, Kind{"odd_reduce", "step"},
+    Kind{"flip_bit", "step"},       Kind{"late_start", "ms"},
+    Kind{"start_hang", "mpi"},      Kind{"start_die", "mpi"},
+};
 
 /// Cuts `text` at the first `separator`: what is before it; `text` keeps what is behind.
 std::string_view take(std::string_view& text, char separator) {
@@ -14,7 +35,64 @@ std::string_view take(std::string_view& text, char separator) {
   return head;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+Error no_such(const std::string& what, std::string_view name, const std::vector<std::string>& allowed) {
+  const std::string close = nearest(name, allowed);
+  return {ErrorKind::usage, "FOOTPLATE_FAULT: no " + what + " '" + std::string(name) + "'" +
+                                (close.empty() ? "" : "; did you mean '" + close + "'?") +
+                                "; there is: " + joined(allowed)};
+}
+
+std::vector<std::string> parameters_of(const Kind& kind) {
+  std::vector<std::string> names{"rank"};
+  std::string_view rest = kind.parameters;
+  while (!rest.empty()) names.emplace_back(take(rest, ' '));
+  return names;
+}
+
+/// "rank=1", of a fault of this kind.
+Result<void> check_parameter(const Kind& kind, std::string_view parameter) {
+  const auto allowed = parameters_of(kind);
+  const std::string_view name = take(parameter, '=');
+  if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())
+    return tl::unexpected(no_such(std::string("parameter of ") + kind.name, name, allowed));
+  std::int64_t value = 0;
+  const char* const end = parameter.data() + parameter.size();
+  if (const auto read = std::from_chars(parameter.data(), end, value);
+      read.ec != std::errc() || read.ptr != end)
+    return fail(ErrorKind::usage, "FOOTPLATE_FAULT: " + std::string(kind.name) + ":" + std::string(name) +
+                                      " needs an integer, got '" + std::string(parameter) + "'");
+  return {};
+}
+
 }  // namespace
+
+Result<void> check_faults() {
+  const char* faults = std::getenv("FOOTPLATE_FAULT");
+  return check_faults(faults == nullptr ? "" : faults);
+}
+
+Result<void> check_faults(std::string_view faults) {
+  while (!faults.empty()) {
+    std::string_view one = take(faults, ',');
+    const std::string_view name = take(one, ':');
+    const auto kind =
+        std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& it) { return it.name == name; });
+    if (kind == kKinds.end()) {
+      std::vector<std::string> names;
+      for (const Kind& it : kKinds) names.emplace_back(it.name);
+      return tl::unexpected(no_such("fault", name, names));
+    }
+    while (!one.empty())
+      if (auto good = check_parameter(*kind, take(one, ':')); !good) return good;
+  }
+  return {};
+}
 
 std::optional<std::int64_t> Fault::get(std::string_view name) const {
   const auto found = parameters.find(name);

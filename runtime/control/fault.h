@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/result.h"
+
 namespace footplate {
 
 /// A fault to inject, for tests. FOOTPLATE_FAULT holds any number, separated by commas:
@@ -42,6 +44,11 @@ struct Fault {
   /// Whether `value` is what the fault asks for: given and equal, or not given.
   bool matches(std::string_view name, std::int64_t value) const;
 };
+
+/// Error (usage): FOOTPLATE_FAULT has a fault or a parameter that there isn't, or a value that is no integer:
+/// a test that injects nothing would pass. For the start of a rank; what it accepts, the others find.
+Result<void> check_faults();
+Result<void> check_faults(std::string_view faults);
 
 /// The fault `kind` for this rank, if FOOTPLATE_FAULT asks for it.
 std::optional<Fault> fault(std::string_view kind, int rank);

@@ -76,7 +76,7 @@ void AsyncEvaluation::wait(const std::function<bool()>& abandon) {
 Result<EvalResult> AsyncEvaluation::finish(Communicator& communicator, const EvalPorts& ports) {
   wait(ports.abandon);
   end();
-  return gather_shares(communicator, share_, ports.meet);
+  return gather_shares(communicator, plan_, share_, ports.meet);
 }
 
 void AsyncEvaluation::give_up() {

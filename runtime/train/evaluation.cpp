@@ -27,8 +27,8 @@ constexpr int kMostRetries = 3;
 struct Sums {
   double loss = 0;
   double tokens = 0;
-  double batches = 0;
-  double batches_wanted = 0;  ///< of the ranks that failed, too
+  double samples = 0;
+  double samples_wanted = 0;  ///< of the ranks that failed, too
 };
 
 /// How many ranks say so.
@@ -81,7 +81,7 @@ void add_batch(Task& task, Precision precision, std::span<const std::int64_t> sa
   const at::Tensor batch = task.load_held_out(samples);
   loss.add_(task.loss(batch));
   sums.tokens += static_cast<double>(task.tokens(batch));
-  sums.batches += 1;
+  sums.samples += static_cast<double>(samples.size());
 }
 
 /// FOOTPLATE_FAULT=eval_stall, eval_throw and eval_nan.
@@ -102,7 +102,7 @@ void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
   const auto samples = samples_of(task, communicator, plan);
   const std::span<const std::int64_t> rest(samples);
   const auto batch_size = static_cast<std::size_t>(now.batch_size);
-  sums.batches_wanted = static_cast<double>((rest.size() + batch_size - 1) / batch_size);
+  sums.samples_wanted = static_cast<double>(rest.size());
   at::Tensor loss = at::zeros({}, at::TensorOptions(at::kDouble).device(task.device().where()));
   for (std::size_t first = 0; first < rest.size(); first += batch_size) {
     if (abandon()) {
@@ -124,34 +124,37 @@ std::string try_once(Task& task, const Communicator& communicator, const EvalPla
     add_all(task, communicator, plan, now, abandon, part);
     return "";
   } catch (const std::exception& error) {
-    const double wanted = part.sums.batches_wanted;
+    const double wanted = part.sums.samples_wanted;
     part = {};
-    part.sums.batches_wanted = wanted;
+    part.sums.samples_wanted = wanted;
     part.verdict.failed_ranks = 1;
     const std::string reason = task.device().explain(error);
     return reason.empty() ? "unknown error" : reason;
   }
 }
 
-/// What all ranks' sums come to. `result` has its retries and their reason.
-Result<EvalResult> conclude(const Part& part, EvalResult result) {
+/// What all ranks' sums come to, in batches of `batch_size` whatever the ranks cut their parts into. `result`
+/// has its retries and their reason.
+Result<EvalResult> conclude(const Part& part, std::int64_t batch_size, EvalResult result) {
   const Sums& sums = part.sums;
-  if (part.verdict.failed_ranks > 0 && sums.batches == 0)
+  if (part.verdict.failed_ranks > 0 && sums.samples == 0)
     return fail(ErrorKind::failed, fmt::format("evaluation failed {} times, with ever smaller batches: {}",
                                                result.retries + 1, result.reason));
   result.loss = sums.loss / sums.tokens;
   if (!std::isfinite(result.loss))
     return fail(ErrorKind::failed, fmt::format("evaluation failed: its loss isn't finite ({})", result.loss));
   result.tokens = static_cast<std::int64_t>(sums.tokens);
-  result.batches = static_cast<std::int64_t>(sums.batches);
-  result.batches_wanted = static_cast<std::int64_t>(sums.batches_wanted);
+  const auto samples = static_cast<std::int64_t>(sums.samples);
+  const auto wanted = static_cast<std::int64_t>(sums.samples_wanted);
+  result.batches_wanted = (wanted + batch_size - 1) / batch_size;
+  result.batches = samples == wanted ? result.batches_wanted : samples / batch_size;
   return result;
 }
 
 /// Nothing is reduced; what this rank has found by itself is said for what it is.
 tl::unexpected<Error> skipped(const Error& error, const Sums& local, int rank) {
   std::string text = "evaluation skipped: " + error.message;
-  if (local.tokens > 0 && local.batches == local.batches_wanted)
+  if (local.tokens > 0 && local.samples == local.samples_wanted)
     text += fmt::format(". Local loss of rank {}: {:.4f}", rank, local.loss / local.tokens);
   return fail(error.kind, text);
 }
@@ -189,7 +192,7 @@ Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPl
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   result.seconds = seconds.count();
-  return conclude(part, std::move(result));
+  return conclude(part, plan.batch_size, std::move(result));
 }
 
 EvalShare EvalShare::failed(std::string reason) {
@@ -212,8 +215,8 @@ EvalShare evaluate_share(Task& task, const Communicator& communicator, const Eva
   }
   share.loss = part.sums.loss;
   share.tokens = part.sums.tokens;
-  share.batches = part.sums.batches;
-  share.batches_wanted = part.sums.batches_wanted;
+  share.samples = part.sums.samples;
+  share.samples_wanted = part.sums.samples_wanted;
   share.failed_ranks = part.verdict.failed_ranks;
   share.abandoning_ranks = part.verdict.abandoning_ranks;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -221,9 +224,9 @@ EvalShare evaluate_share(Task& task, const Communicator& communicator, const Eva
   return share;
 }
 
-Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& share,
+Result<EvalResult> gather_shares(Communicator& communicator, const EvalPlan& plan, const EvalShare& share,
                                  const std::function<Result<void>()>& meet) {
-  Part part{{share.loss, share.tokens, share.batches, share.batches_wanted},
+  Part part{{share.loss, share.tokens, share.samples, share.samples_wanted},
             {share.failed_ranks, share.abandoning_ranks}};
   if (const auto met = meet_and_reduce(communicator, meet, part); !met) return tl::unexpected(met.error());
   std::array<double, 2> most{share.retries, share.seconds};
@@ -238,7 +241,7 @@ Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& sh
     if (!reasons) return tl::unexpected(reasons.error());
     result.reason = *std::move(reasons);
   }
-  return conclude(part, std::move(result));
+  return conclude(part, plan.batch_size, std::move(result));
 }
 
 }  // namespace footplate

@@ -44,8 +44,8 @@ Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPl
 struct EvalShare {
   double loss = 0;  ///< sum over its tokens
   double tokens = 0;
-  double batches = 0;
-  double batches_wanted = 0;  ///< also where it failed
+  double samples = 0;
+  double samples_wanted = 0;  ///< also where it failed
   double failed_ranks = 0;    ///< 1: it failed again and again, its sums are 0
   double abandoning_ranks = 0;
   double retries = 0;  ///< with smaller batches, after a failure
@@ -62,7 +62,7 @@ EvalShare evaluate_share(Task& task, const Communicator& communicator, const Eva
 
 /// Collective: what all ranks' shares come to, with the errors of evaluate(). Seconds and retries are those
 /// of the rank that had most.
-Result<EvalResult> gather_shares(Communicator& communicator, const EvalShare& share,
+Result<EvalResult> gather_shares(Communicator& communicator, const EvalPlan& plan, const EvalShare& share,
                                  const std::function<Result<void>()>& meet);
 
 }  // namespace footplate

@@ -9,7 +9,7 @@ namespace footplate {
 struct EvalResult {
   double loss = 0;  ///< mean over tokens
   std::int64_t tokens = 0;
-  std::int64_t batches = 0;
+  std::int64_t batches = 0;  ///< of eval.batch_size, over all ranks together
   std::int64_t batches_wanted = 0;
   double seconds = 0;  ///< on this rank
   int retries = 0;     ///< with smaller batches, after a failure

@@ -130,6 +130,9 @@ class Combinations(Case):
                    "train.batch_size (32, from default)", "a rank's slice of the batch")
         self.check(self.footplate("check", "good", "train.micro_batch=32"), 0)
 
+    def test_a_name_that_is_empty(self):
+        self.check(self.footplate("run", "good", "--name", ""), 2, "can't be empty")
+
     def test_what_nccl_cant_do_together(self):
         for command in ("check", "run"):
             self.check(self.footplate(command, "good", "nccl.min_ctas=8", "nccl.max_ctas=4"), 2,

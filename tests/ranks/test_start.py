@@ -53,6 +53,22 @@ def test_rank_0_hangs():
     fails("start_hang:rank=0:mpi=1", ["rank 0 of 3", host()], ranks=3)
 
 
+def test_a_fault_that_there_isnt():
+    with Run(["train.steps=20"], env={"FOOTPLATE_FAULT": "eval_thraw:rank=1"}) as run:
+        assert run.finish(ENDING_TAKES_S) == 2, run.output()
+        assert "did you mean 'eval_throw'?" in run.result()["reason"], run.result()
+
+
+def test_a_start_that_was_refused_leaves_its_name_free():
+    with Run(["data.corpus=/no/such/text"], config="kjv") as run:
+        assert run.finish(ENDING_TAKES_S) == 2 and "no such file or folder" in run.output(), run.output()
+        with Run(["train.steps=5", "model.step_ms=1"], folder=run.folder) as again:
+            assert again.finish(ENDING_TAKES_S) == 0, again.output()
+            assert again.result()["step"] == 5 and again.read_json("result-1.json")["code"] == 2, again.result()
+        with Run(["train.steps=5"], folder=run.folder) as third:
+            assert third.finish(ENDING_TAKES_S) == 2 and "there is a run t already" in third.output(), third.output()
+
+
 def test_several_hang():
     fails("start_hang:rank=1,start_hang:rank=2", ["ranks 1, 2 of 3", host()], ranks=3)
 
@@ -112,6 +128,6 @@ def test_slow_is_not_late():
 
 
 if __name__ == "__main__":
-    main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
+    main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_a_fault_that_there_isnt, test_a_start_that_was_refused_leaves_its_name_free, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
           test_dies_after_mpi, test_rank_0_dies, test_each_start_has_the_bound, test_stopped_while_starting,
           test_status_and_log_tell_whom_a_start_waits_for, test_slow_is_not_late])

@@ -1,7 +1,9 @@
 #include "console/lua/reference/help.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "console/lua/reference/columns.h"
 #include "console/lua/reference/topics.h"
 
 namespace footplate {
@@ -92,13 +94,12 @@ std::string topic_help(const Topic& topic) {
 }
 
 std::string group_help(const Schema& schema, const std::string& group) {
-  std::string text;
+  std::vector<std::vector<std::string>> rows;
   for (const auto& spec : schema.settings)
-    if (spec.name.starts_with(group + "."))
-      text += (text.empty() ? "" : "\n") + padded(spec.name, 22) + spec.help;
+    if (spec.name.starts_with(group + ".")) rows.push_back({spec.name, spec.help});
   for (const auto& spec : schema.actions)
-    if (spec.name.starts_with(group + "."))
-      text += (text.empty() ? "" : "\n") + padded(spec.name + "()", 22) + spec.help;
+    if (spec.name.starts_with(group + ".")) rows.push_back({spec.name + "()", spec.help});
+  std::string text = in_columns(rows);
   for (const auto& topic : lua_topics())
     if (is_function_of(topic, group)) text += (text.empty() ? "" : "\n") + std::string(topic.help);
   return text;

@@ -188,6 +188,8 @@ TEST_F(LuaSettings, HelpIsMadeFromTheSchema) {
   EXPECT_EQ(text_of("help('string.rep')"), "string.rep: of Lua 5.4");
   EXPECT_THAT(text_of("help('run')"), HasSubstr("run.stop_when(function"));
   EXPECT_THAT(text_of("settings('lr')"), HasSubstr("sched.base_lr"));
+  for (const char* list : {"settings('nccl')", "help('nccl')"})
+    EXPECT_THAT(text_of(list), HasSubstr("\nnccl.socket_interface  ")) << "a long name";
   EXPECT_EQ(console.run("return settings('log')").value.at(0)["name"], "log.every");
   EXPECT_EQ(text_of("local n = {} for k in pairs(eval) do n[#n + 1] = k end return table.concat(n, ' ')"),
             "every batches");

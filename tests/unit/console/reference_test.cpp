@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "console/lua/config/incomplete.h"
+#include "console/lua/reference/columns.h"
 #include "console/lua/reference/help.h"
 #include "console/lua/reference/topics.h"
 #include "test_schema.h"
@@ -27,6 +28,14 @@ std::vector<std::string> texts(const std::string& code) {
   const Json answer = complete(code);
   for (const auto& item : answer["items"]) found.push_back(item["text"]);
   return found;
+}
+
+TEST(Columns, AreAsWideAsTheirLongestTextWithinBounds) {
+  EXPECT_EQ(in_columns({}), "");
+  EXPECT_EQ(in_columns({{"a", "1", "one"}, {"long.name", "22", "two"}}),
+            "a          1   one\nlong.name  22  two");
+  const std::string wide(40, 'w');
+  EXPECT_EQ(in_columns({{wide, "x"}, {"b", "y"}}), wide + "  x\nb" + std::string(33, ' ') + "y");
 }
 
 TEST(Completion, GroupsComeFirst) {

@@ -111,6 +111,16 @@ TEST(Evaluation, AFewBatchesAreTheSameEvenlySpreadSamplesOnAnyNumberOfRanks) {
   EXPECT_EQ(evaluate_on(3, {5, 4, EvalMode::all}).seen, one.seen);
 }
 
+TEST(Evaluation, CountsTheBatchesThatWereAskedForOnAnyNumberOfRanks) {
+  for (const int world_size : {1, 2, 3, 4})
+    for (const auto& result : evaluate_on(world_size, {3, 8, EvalMode::all}).results) {
+      ASSERT_TRUE(result) << result.error().message;
+      EXPECT_EQ(result->batches, 3) << world_size << " ranks";
+      EXPECT_EQ(result->tokens, 24);
+      EXPECT_FALSE(result->partial());
+    }
+}
+
 TEST(Evaluation, MoreBatchesThanThereAreIsEverything) {
   EXPECT_EQ(evaluate_on(2, {1000, 8, EvalMode::all}).seen.size(), static_cast<std::size_t>(kHeldOut));
 }
@@ -157,8 +167,8 @@ TEST(Evaluation, ARankThatFailsAgainAndAgainIsLeftOutOfAPartialResult) {
     EXPECT_TRUE(result->partial());
     EXPECT_EQ(result->retries, 3);
     EXPECT_EQ(result->tokens, kHeldOut - left_out.size());
-    EXPECT_EQ(result->batches, result->tokens);  // of one sample each by now
-    EXPECT_EQ(result->batches_wanted, kHeldOut);
+    EXPECT_EQ(result->batches, result->tokens / 8);  // as it was asked for, though of one sample each by now
+    EXPECT_EQ(result->batches_wanted, (kHeldOut + 7) / 8);
     EXPECT_NEAR(result->loss, sum / static_cast<double>(result->tokens), 1e-5);
   }
 }
@@ -322,8 +332,8 @@ TEST(Evaluation, WhatHelpedIsRecordedAndTrainingGoesOnUnchanged) {
   std::vector<Json> events;
   for (const Json& line : lines_with("eval_throw:rank=1", &events)) {
     EXPECT_EQ(line.at("eval/partial"), 1);
-    EXPECT_EQ(line.at("eval/batches"), 8);  // 32 of 64 samples, by 4
-    EXPECT_EQ(line.at("eval/batches_wanted"), 16);
+    EXPECT_EQ(line.at("eval/batches"), 1);  // 32 of 64 samples
+    EXPECT_EQ(line.at("eval/batches_wanted"), 2);
     EXPECT_FALSE(line.contains("eval/evaluation_failed"));
   }
   for (const Json& event : events) {
