@@ -141,6 +141,18 @@ class Combinations(Case):
         self.check(self.footplate(*rules, env={"NCCL_MIN_CTAS": "4"}), 0)
         self.check(self.footplate(*rules, env={"NCCL_MIN_CTAS": "2"}), 2, "nccl.min_ctas (2, from environment)")
 
+    def test_nccls_own_file_counts_as_the_environment(self):
+        file = self.folder / "nccl.conf"
+        file.write_text("# of this cluster\nNCCL_MIN_CTAS=2\nNCCL_IB_TIMEOUT=22\nNCCL_TIMEOUT=1800\n")
+        env = {"NCCL_CONF_FILE": str(file)}
+        rules = ("check", "good", "nccl.rules=ring 4 channels", "nccl.ib_timeout=18")
+        overrides = f"NCCL_IB_TIMEOUT=22 in {file} overrides nccl.ib_timeout = 18 (command line); take that line out"
+        self.check(self.footplate(*rules, env=env), 2, f"nccl.min_ctas (2, from environment ({file}))", overrides,
+                   f"NCCL_TIMEOUT=1800 in {file} does nothing here")
+        result = self.footplate(*rules, env={**env, "NCCL_MIN_CTAS": "4"})
+        self.check(result, 0, overrides)
+        self.assertIn(f"environment ({file})", result.stdout)
+
 
 class GoodConfigs(Case):
     def test_forms(self):
