@@ -15,8 +15,27 @@ const std::string* set_in(const Environment& environment, const std::string& nam
   return found == environment.end() || found->second.empty() ? nullptr : &found->second;
 }
 
-std::string in_environment(const std::string& name, const std::string& text) {
-  return name + "=" + excerpt(text) + " in the environment";
+/// What a variable is, and which file says so; none: the environment itself.
+struct Told {
+  std::string text;
+  std::string file;
+};
+
+std::map<std::string, Told> all_told(const Environment& environment, const std::vector<VariableFile>& files) {
+  std::map<std::string, Told> all;
+  for (const auto& [name, text] : environment) all.try_emplace(name, Told{text, ""});
+  for (const auto& file : files)
+    for (const auto& [name, text] : file.variables) all.try_emplace(name, Told{text, file.path});
+  return all;
+}
+
+std::string where(const std::string& name, const Told& told) {
+  return name + "=" + excerpt(told.text) + " in " +
+         (told.file.empty() ? "the environment" : excerpt(told.file));
+}
+
+std::string source_of(const Told& told) {
+  return kFromEnvironment + (told.file.empty() ? "" : " (" + excerpt(told.file) + ")");
 }
 
 void forget(const SettingSpec& spec, Settings& settings) {
@@ -24,19 +43,22 @@ void forget(const SettingSpec& spec, Settings& settings) {
 }
 
 /// Takes the value of one variable; a line where that overrides what somebody has set.
-std::optional<std::string> take(const Schema& schema, const SettingSpec& spec, const std::string& text,
+std::optional<std::string> take(const Schema& schema, const SettingSpec& spec, const Told& told,
                                 Settings& settings) {
   const Value before = settings.value(spec.name);
   const std::string source = settings.source(spec.name);
-  const auto value = value_of_variable(schema, spec, text);
+  const auto value = value_of_variable(schema, spec, told.text);
   if (value)
-    settings.set(spec.name, *value, kFromEnvironment);
+    settings.set(spec.name, *value, source_of(told));
   else
     settings.set(spec.name, spec.default_value,
-                 std::string(kFromEnvironment) + ", " + spec.variable + "=" + excerpt(text));
+                 source_of(told) + ", " + spec.variable + "=" + excerpt(told.text));
   if (source == "default" || is_from_environment(source) || (value && *value == before)) return std::nullopt;
-  return in_environment(spec.variable, text) + " overrides " + spec.name + " = " + to_text(before) + " (" +
-         source + "); unset it to let the setting count";
+  return where(spec.variable, told) + " overrides " + spec.name + " = " + to_text(before) + " (" + source +
+         "); " +
+         (told.file.empty() ? "unset it to let the setting count"
+                            : "take that line out to let the setting count, or set " + spec.variable +
+                                  " in the environment, which counts for more than the file");
 }
 
 }  // namespace
@@ -53,6 +75,10 @@ Environment environment_of_process() {
 
 bool is_from_environment(const std::string& source) {
   return source.starts_with(kFromEnvironment);
+}
+
+bool is_from_file(const std::string& source) {
+  return source.starts_with(std::string(kFromEnvironment) + " (");
 }
 
 std::optional<std::string> variable_text(const SettingSpec& spec, const Value& value) {
@@ -82,20 +108,21 @@ Result<Value> value_of_variable(const Schema& schema, const SettingSpec& spec, c
 }
 
 std::vector<std::string> take_environment(const Schema& schema, const Environment& environment,
-                                          Settings& settings) {
+                                          const std::vector<VariableFile>& files, Settings& settings) {
+  const auto all = all_told(environment, files);
   std::vector<std::string> said;
   for (const auto& spec : schema.settings) {
     if (spec.variable.empty()) continue;
-    const std::string* text = set_in(environment, spec.variable);
-    if (text == nullptr)
+    const auto told = all.find(spec.variable);
+    if (told == all.end() || told->second.text.empty())
       forget(spec, settings);
-    else if (auto line = take(schema, spec, *text, settings))
+    else if (auto line = take(schema, spec, told->second, settings))
       said.push_back(*std::move(line));
   }
-  for (const auto& [name, text] : environment)
+  for (const auto& [name, told] : all)
     for (const Hint& hint : schema.hints)
-      if (hint.foreign && !text.empty() && hint.matches(name))
-        said.push_back(in_environment(name, text) + " does nothing here: " + name + " " + hint.text);
+      if (hint.foreign && !told.text.empty() && hint.matches(name))
+        said.push_back(where(name, told) + " does nothing here: " + name + " " + hint.text);
   return said;
 }
 
@@ -104,6 +131,7 @@ std::vector<Variable> variables_to_set(const Schema& schema, const Settings& set
   std::vector<Variable> variables;
   for (const auto& spec : schema.settings) {
     if (spec.applies != Applies::restart) continue;  // counts for more than what is said while the run runs
+    if (is_from_file(settings.source(spec.name))) continue;
     const auto text = variable_text(spec, settings.value(spec.name));
     if (!text || set_in(environment, spec.variable) != nullptr) continue;
     variables.push_back({spec.variable, *text, spec.name, settings.source(spec.name)});

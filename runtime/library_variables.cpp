@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "protocol/fnv.h"
-#include "protocol/variables.h"
+#include "protocol/variable_files.h"
 #include "runtime/control/schema_table.h"
 
 namespace footplate {
@@ -76,6 +76,13 @@ std::string ras_address(const std::filesystem::path& run_directory, int start) {
          std::to_string(kFirst + fnv1a(run_directory.string() + "#" + std::to_string(start)) % kPorts);
 }
 
+/// What the first of `files` that has the variable says; empty: nothing.
+std::string told_by(const std::vector<VariableFile>& files, const char* name) {
+  for (const VariableFile& file : files)
+    if (const auto found = file.variables.find(name); found != file.variables.end()) return found->second;
+  return {};
+}
+
 /// What is in the environment of the library and no setting of this run has put there.
 std::string others(const Environment& environment) {
   std::string list;
@@ -103,15 +110,21 @@ std::vector<std::string> set_library_variables(const std::filesystem::path& run_
   }
   if (const std::string list = others(environment); !list.empty())
     said.push_back("NCCL's variables in the environment: " + list);
+  const auto files =
+      nccl_files(environment);  // of this host, which may be another one's than footplate run's
+  for (const VariableFile& file : files)
+    if (const std::string list = others(file.variables); !list.empty())
+      said.push_back("NCCL's variables in " + excerpt(file.path) + ": " + list);
   for (const char* plugin : {kTunerPlugin, kProfilerPlugin}) ::setenv(plugin, kOwnPlugin, /*overwrite=*/0);
   ::setenv(kRasAddress, ras_address(run_directory, start).c_str(), /*overwrite=*/0);
-  if (!is_set(kLogFile)) {  // by itself it writes to stdout, among the run's own lines
+  if (!is_set(kLogFile) &&
+      told_by(files, kLogFile).empty()) {  // by itself it writes to stdout, among the run's own lines
     const std::string path = (run_directory / "log" / "nccl-%h-%p.log").string();
     ::setenv(kLogFile, path.c_str(), /*overwrite=*/1);
   }
   for (const char* name : kLogSettings) {
     const SettingSpec& spec = *schema.setting(name);
-    if (is_set(spec.variable.c_str())) continue;
+    if (is_set(spec.variable.c_str()) || is_from_file(settings->source(name))) continue;
     log_variables()[name] = std::make_unique<LateVariable>(spec.variable);
     if (const auto text = variable_text(spec, settings->value(name)))
       said.push_back("NCCL's " + spec.variable + "=" + *text + " (" + name + ", " + settings->source(name) +

@@ -6,7 +6,7 @@
 #include "console/cli/programs.h"
 #include "console/lua/config/config.h"
 #include "console/lua/config/find_config.h"
-#include "protocol/variables.h"
+#include "protocol/variable_files.h"
 
 namespace footplate {
 namespace {
@@ -46,7 +46,8 @@ Result<Settings> configure(const ConfigurationWords& words, const Schema& schema
     if (!value) return fail(ErrorKind::usage, std::string(kCommandLine) + ": " + value.error().message);
     settings.set(name, *std::move(value), kCommandLine);
   }
-  for (const auto& line : take_environment(schema, environment_of_process(), settings))
+  const Environment environment = environment_of_process();
+  for (const auto& line : take_environment(schema, environment, nccl_files(environment), settings))
     std::fprintf(stderr, "footplate: %s\n", line.c_str());
   if (auto good = schema.check_combination(settings); !good) return tl::unexpected(good.error());
   return settings;

@@ -21,6 +21,7 @@
 #include "console/launch/detach.h"
 #include "console/launch/file_tail.h"
 #include "console/launch/kept_settings.h"
+#include "console/launch/launched_once.h"
 #include "console/launch/run_directory.h"
 #include "console/launch/settle.h"
 #include "console/launch/supervisor.h"
@@ -104,6 +105,7 @@ bool is_unattended(const RunOptions& options) {
 }
 
 Result<void> check_options(const RunOptions& options) {
+  if (auto once = check_launched_once(environment_of_process()); !once) return once;
   if (options.resume == "auto" && options.name.empty())
     return fail(ErrorKind::usage, "--resume auto needs --name: which run to go on with (footplate ls -a)");
   return {};

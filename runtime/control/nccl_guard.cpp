@@ -48,8 +48,9 @@ Result<void> NcclGuard::prepare(const Order& order, const Settings& after) {
     if (at_start_.has(change.name) && is_from_environment(at_start_.source(change.name)))
       return fail(ErrorKind::refused,
                   change.name +
-                      " would change nothing: its variable in the environment of footplate run "
-                      "overrides it at every start. Unset that, and go on with --resume auto");
+                      " would change nothing: its variable in the environment of footplate run, or in a "
+                      "file of NCCL's, overrides it at every start (" +
+                      at_start_.source(change.name) + "). Take it out there, and go on with --resume auto");
   }
   if (asked)
     if (auto can = nccl_->check(after); !can) return can;

@@ -116,6 +116,17 @@ class BadInput(Case):
         result = self.footplate("run", "good", "-n", "2", env={"FOOTPLATE_MPIRUN": "/nowhere/mpirun"})
         self.check(result, 2, "FOOTPLATE_MPIRUN", "/nowhere/mpirun")
 
+    def test_several_launchers(self):
+        srun = {"SLURM_PROCID": "2", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_NTASKS": "4"}
+        self.check(self.footplate("run", "good", "-n", "4", env=srun), 2, "was started 4 times, by srun", "`footplate run CONFIG -n 4` once",
+                   "`srun -n 1 footplate run CONFIG -n 4`")
+        self.check(self.footplate("run", "good", env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}), 2, "2 times, by mpirun")
+        self.assertFalse((self.folder / "runs").exists())
+        batch_script = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
+        within = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "FOOTPLATE_DOORBELL_DIR": "/tmp/footplate-0/1.d"}
+        for environment in (batch_script, {**srun, "SLURM_STEP_NUM_TASKS": "1"}, within):
+            self.check(self.footplate("run", "good", "--batch", env=environment), 0)
+
     def test_no_such_run(self):
         self.check(self.footplate("status"), 4, "there is no run yet")
         self.check(self.footplate("run", "good", "--batch"), 0)
@@ -143,6 +154,18 @@ class Combinations(Case):
         self.check(self.footplate(*rules), 2, "all_reduce ring 4 channels, from command line", "nccl.min_ctas (0, from default)")
         self.check(self.footplate(*rules, env={"NCCL_MIN_CTAS": "4"}), 0)
         self.check(self.footplate(*rules, env={"NCCL_MIN_CTAS": "2"}), 2, "nccl.min_ctas (2, from environment)")
+
+    def test_nccls_own_file_counts_as_the_environment(self):
+        file = self.folder / "nccl.conf"
+        file.write_text("# of this cluster\nNCCL_MIN_CTAS=2\nNCCL_IB_TIMEOUT=22\nNCCL_TIMEOUT=1800\n")
+        env = {"NCCL_CONF_FILE": str(file)}
+        rules = ("check", "good", "nccl.rules=ring 4 channels", "nccl.ib_timeout=18")
+        overrides = f"NCCL_IB_TIMEOUT=22 in {file} overrides nccl.ib_timeout = 18 (command line); take that line out"
+        self.check(self.footplate(*rules, env=env), 2, f"nccl.min_ctas (2, from environment ({file}))", overrides,
+                   f"NCCL_TIMEOUT=1800 in {file} does nothing here")
+        result = self.footplate(*rules, env={**env, "NCCL_MIN_CTAS": "4"})
+        self.check(result, 0, overrides)
+        self.assertIn(f"environment ({file})", result.stdout)
 
 
 class GoodConfigs(Case):

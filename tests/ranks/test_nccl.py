@@ -2,6 +2,7 @@
 """NCCL's settings where there is no device: what the ranks set for it, what counts for more, and what is refused."""
 
 import pathlib
+import tempfile
 
 from harness import Run, main
 
@@ -28,6 +29,21 @@ def test_every_rank_sets_what_the_settings_say():
             assert "NCCL's NCCL_IB_TIMEOUT" not in log and "NCCL_IB_PCI_RELAXED_ORDERING=1" in log, log
 
 
+def test_nccls_own_file_stays_with_nccl():
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write("NCCL_BUFFSIZE=4194304\nNCCL_DEBUG_FILE=/dev/null\n")
+        file.flush()
+        with Run([*LONG, "nccl.buffer_bytes=8MiB", "nccl.ib_timeout=18"], env={"NCCL_CONF_FILE": file.name}) as run:
+            run.wait_for_step()
+            config = run.read_json("config-1.json")
+            assert config["nccl.buffer_bytes"] == {"value": 4 << 20, "source": f"environment ({file.name})"}, config["nccl.buffer_bytes"]
+            assert f"NCCL_BUFFSIZE=4194304 in {file.name} overrides nccl.buffer_bytes = 8388608 (command line)" in run.output()
+            for rank in range(2):
+                log = log_of(run, rank)
+                assert f"NCCL's variables in {file.name}: NCCL_BUFFSIZE=4194304, NCCL_DEBUG_FILE=/dev/null" in log, log
+                assert "NCCL's NCCL_BUFFSIZE=" not in log and "NCCL's NCCL_IB_TIMEOUT=18" in log, log
+
+
 def test_nothing_is_confirmed_that_changes_nothing():
     with Run(LONG) as run:
         run.wait_for_step()
@@ -47,4 +63,5 @@ def test_nothing_is_confirmed_that_changes_nothing():
 
 
 if __name__ == "__main__":
-    main([test_every_rank_sets_what_the_settings_say, test_nothing_is_confirmed_that_changes_nothing])
+    main([test_every_rank_sets_what_the_settings_say, test_nccls_own_file_stays_with_nccl,
+          test_nothing_is_confirmed_that_changes_nothing])

@@ -75,6 +75,8 @@ TEST_F(NcclGuardTest, WithoutACommunicatorNothingOfNcclsCanChange) {
 TEST_F(NcclGuardTest, NorWhatTheEnvironmentOverrides) {
   settings_.set("nccl.ib_timeout", std::int64_t{22}, "environment");
   EXPECT_THAT(prepare(true, "nccl.ib_timeout"), HasSubstr("environment of footplate run"));
+  settings_.set("nccl.ib_timeout", std::int64_t{22}, "environment (/etc/nccl.conf)");
+  EXPECT_THAT(prepare(true, "nccl.ib_timeout"), HasSubstr("at every start (environment (/etc/nccl.conf))"));
   EXPECT_EQ(prepare(true, "nccl.ib_retries"), "accepted");
 }
 

@@ -2,10 +2,14 @@
 #include "protocol/variables.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <set>
 
 #include "fixture.h"
+#include "protocol/variable_files.h"
 #include "runtime/control/schema_table.h"
 
 namespace footplate {
@@ -15,11 +19,12 @@ using test::message;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 class VariablesTest : public testing::Test {
  protected:
-  std::vector<std::string> take(const Environment& environment) {
-    return take_environment(schema_, environment, settings_);
+  std::vector<std::string> take(const Environment& environment, const std::vector<VariableFile>& files = {}) {
+    return take_environment(schema_, environment, files, settings_);
   }
   void set(const char* name, const Json& value, const char* source = "configs/x.lua:3") {
     const auto checked = schema_.check(name, value);
@@ -130,6 +135,66 @@ TEST_F(VariablesTest, ForeignVariablesAreSaidToDoNothing) {
   EXPECT_THAT(said[0], HasSubstr("comm.timeout_s"));
   EXPECT_THAT(said[1], HasSubstr("PyTorch"));
   EXPECT_THAT(take({{"NCCL_NET_PLUGIN", "libnccl-net-x.so"}}), IsEmpty()) << "that one NCCL reads";
+}
+
+TEST_F(VariablesTest, WhatNcclsFilesSayCountsAsTheEnvironments) {
+  set("nccl.ib_timeout", 18);
+  set("nccl.max_ctas", 8);
+  const std::vector<VariableFile> files{
+      {"/home/u/.nccl.conf", {{"NCCL_IB_TIMEOUT", "22"}, {"NCCL_ALGO", "Ring,Tree"}}},
+      {"/etc/nccl.conf", {{"NCCL_IB_TIMEOUT", "20"}, {"NCCL_BUFFSIZE", "4194304"}, {"NCCL_TIMEOUT", "5"}}}};
+  const auto said = take({{"NCCL_MAX_CTAS", "4"}}, files);
+  EXPECT_THAT(
+      said, UnorderedElementsAre("NCCL_IB_TIMEOUT=22 in /home/u/.nccl.conf overrides nccl.ib_timeout = 18 "
+                                 "(configs/x.lua:3); take that line out to let the setting count, or set "
+                                 "NCCL_IB_TIMEOUT in the environment, which counts for more than the file",
+                                 HasSubstr("NCCL_MAX_CTAS=4 in the environment overrides nccl.max_ctas = 8"),
+                                 HasSubstr("NCCL_TIMEOUT=5 in /etc/nccl.conf does nothing here")));
+  EXPECT_EQ(settings_.integer("nccl.ib_timeout"), 22);
+  EXPECT_EQ(settings_.source("nccl.ib_timeout"), "environment (/home/u/.nccl.conf)");
+  EXPECT_EQ(settings_.source("nccl.buffer_bytes"), "environment (/etc/nccl.conf)");
+  EXPECT_EQ(settings_.source("nccl.algo"), "environment (/home/u/.nccl.conf), NCCL_ALGO=Ring,Tree");
+  EXPECT_EQ(settings_.source("nccl.max_ctas"), "environment");
+  EXPECT_TRUE(is_from_environment(settings_.source("nccl.buffer_bytes")));
+  EXPECT_THAT(to_set(), IsEmpty()) << "each host's NCCL reads its own file";
+  EXPECT_THAT(take({}), IsEmpty());
+  EXPECT_EQ(settings_.source("nccl.buffer_bytes"), "default") << "of an earlier start's file";
+}
+
+TEST_F(VariablesTest, TheEnvironmentCountsForMoreThanAFileAndAnEmptyVariableHidesIt) {
+  set("nccl.ib_timeout", 18);
+  const std::vector<VariableFile> files{{"/etc/nccl.conf", {{"NCCL_IB_TIMEOUT", "20"}}}};
+  EXPECT_THAT(take({{"NCCL_IB_TIMEOUT", ""}}, files), IsEmpty());
+  EXPECT_EQ(settings_.integer("nccl.ib_timeout"), 18);
+  EXPECT_THAT(to_set({{"NCCL_IB_TIMEOUT", ""}}), ElementsAre("NCCL_IB_TIMEOUT=18"));
+  EXPECT_THAT(take({{"NCCL_IB_TIMEOUT", "19"}}, files), ElementsAre(HasSubstr("=19 in the environment")));
+  EXPECT_EQ(settings_.source("nccl.ib_timeout"), "environment");
+}
+
+TEST_F(VariablesTest, AFileIsReadAsNcclReadsIt) {
+  const std::string path = testing::TempDir() + "nccl-" + std::to_string(::getpid()) + ".conf";
+  std::ofstream(path) << "# NCCL_P2P_DISABLE=1\n"
+                         " NCCL_SHM_DISABLE=1\n"
+                         "NCCL_IB_TIMEOUT=20\nNCCL_IB_TIMEOUT=21\n"
+                         "NCCL_SOCKET_IFNAME==eth0\nno line\nNCCL_DEBUG=\n"
+                         "NCCL_IB_HCA="
+                      << std::string(2000, 'x');
+  const auto read = read_variable_file(path);
+  const Environment wanted{{" NCCL_SHM_DISABLE", "1"},
+                           {"NCCL_IB_TIMEOUT", "20"},
+                           {"NCCL_SOCKET_IFNAME", "=eth0"},
+                           {"NCCL_DEBUG", ""},
+                           {"NCCL_IB_HCA", std::string(1023, 'x')}};
+  EXPECT_EQ(read, wanted);
+  const auto files = nccl_files({{"NCCL_CONF_FILE", path}});
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(files.front().path, path);
+  EXPECT_EQ(files.front().variables, wanted);
+  EXPECT_THAT(read_variable_file("/dev/zero"), IsEmpty());
+  EXPECT_THAT(read_variable_file(testing::TempDir()), IsEmpty());
+  for (const auto& file : nccl_files({{"NCCL_CONF_FILE", "/nowhere"}}))
+    EXPECT_EQ(file.path, "/etc/nccl.conf") << "the user's own isn't read then";
+  std::remove(path.c_str());
 }
 
 TEST_F(VariablesTest, OtherPeoplesNamesAreAnsweredWithOurs) {

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""What scripts/ say where there is no device: that something was left out, and why."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+REPORT = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="Linux" tests="3" failures="0" disabled="0" skipped="2">
+  <testcase name="schema_test" status="run"><system-out>a.cpp:7: Skipped is not what this one says of itself</system-out></testcase>
+  <testcase name="device_test" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+    <system-out>[ RUN      ] OnADevice.A
+tests/device_test.cpp:67: Skipped
+no CUDA device here (libcuda.so.1 shows none)
+[  SKIPPED ] OnADevice.A (0 ms)
+tests/device_test.cpp:67: Skipped
+another one
+</system-out></testcase>
+  <testcase name="silent_test" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
+</testsuite>
+"""
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+
+
+class WithoutADevice(unittest.TestCase):
+    def test_why_tests_were_skipped(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as report:
+            report.write(REPORT)
+            report.flush()
+            result = run(sys.executable, SCRIPTS / "lib" / "skip_reasons.py", report.name)
+        self.assertEqual(result.stdout, "device_test: no CUDA device here (libcuda.so.1 shows none)\nsilent_test: SKIP_RETURN_CODE=77\n", result.stderr)
+
+    @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a device, which would be measured")
+    def test_benchmarks_of_a_device_are_skipped(self):
+        result = run(SCRIPTS / "bench", "--device", "--quick")
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        self.assertIn("bench: skipped: no CUDA device here (there is no /dev/nvidia0); scripts/bundle --device", result.stdout)
+
+    def test_unknown_benchmarks(self):
+        result = run(SCRIPTS / "bench", "--divice")
+        self.assertEqual(result.returncode, 2, result)
+        self.assertIn("scripts/bench --device", result.stderr)
+        result = run(SCRIPTS / "lib" / "bundle_check_device", "--without-tests", "gtp2")
+        self.assertEqual(result.returncode, 2, result)
+        self.assertIn("parts are tests, gpt2", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
