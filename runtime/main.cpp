@@ -7,6 +7,7 @@
 #include <string>
 
 #include "protocol/exit_codes.h"
+#include "runtime/check_data.h"
 #include "runtime/control/schema_table.h"
 #include "runtime/doctor.h"
 #include "runtime/rank.h"
@@ -27,9 +28,12 @@ int main(int argc, char** argv) {
   CLI::App app("One rank of a footplate run. `footplate run` starts it.");
   footplate::RankOptions options;
   bool schema = false;
+  bool data = false;
   bool no_console = false;
   footplate::DoctorOptions doctor{.what = "", .elements = 1'000'000};
   app.add_flag("--schema", schema, "print the schema of settings and actions as JSON, and end");
+  app.add_flag("--check-data", data,
+               "for `footplate check`: whether the data of the settings on stdin can be had");
   app.add_option("--run-dir", options.run_directory, "the run directory, made by footplate run");
   app.add_option("--start", options.start, "number of this start: settings are read from config-START.json");
   app.add_option("--resume", options.resume, "auto, or the path of a checkpoint or a run");
@@ -49,6 +53,7 @@ int main(int argc, char** argv) {
     std::printf("%s\n", footplate::runtime_schema().to_json().dump(1).c_str());
     return 0;
   }
+  if (data) return footplate::check_data();
   if (!doctor.what.empty()) return footplate::run_doctor(doctor);
   if (options.run_directory.empty()) {
     std::fprintf(stderr, "footplate-rank: no --run-dir; start a run with `footplate run CONFIG`\n");

@@ -1,12 +1,18 @@
-// footplate check: everything that can be said about a configuration without starting a rank.
+// footplate check: everything that can be said about a configuration without starting a run.
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdio>
 #include <memory>
 
+#include "console/cli/ask_program.h"
 #include "console/cli/commands.h"
 #include "console/cli/configuration.h"
 #include "console/cli/programs.h"
 #include "console/cli/scripts.h"
 #include "console/client/render.h"
+#include "console/client/text.h"
+#include "protocol/exit_codes.h"
 
 namespace footplate {
 namespace {
@@ -20,6 +26,8 @@ std::string differing(const Schema& schema, const Settings& settings) {
           {spec.name + " = " + to_text(settings.value(spec.name)), "-- " + settings.source(spec.name)});
   return table(rows);
 }
+
+constexpr std::chrono::seconds kLookTakes{30};  ///< to load the rank's libraries from a slow disk, and look
 
 struct CheckOptions {
   std::vector<std::string> words;
@@ -37,11 +45,28 @@ std::string findings_text(const Json& found) {
   return text + (waits.empty() ? "  ends\n" : "  waits: " + waits + " (not checked any further)\n");
 }
 
+/// Looks at the data as a rank does, which has the code for that. That it can't be asked says nothing about
+/// the configuration: a line on stderr then.
+Result<void> check_data(const Settings& settings) {
+  const auto answer = ask_program(program_folder() / "footplate-rank", "--check-data",
+                                  settings.to_json().dump(-1, ' ', false, Json::error_handler_t::replace),
+                                  STDERR_FILENO, kLookTakes);
+  std::string said = answer ? answer->text : answer.error().message;
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  if (answer && answer->code == 0) return {};
+  if (answer && answer->code == static_cast<int>(ExitCode::usage)) return fail(ErrorKind::usage, said);
+  if (answer && !answer->in_time) said = "no answer within " + std::to_string(kLookTakes.count()) + " s";
+  std::fprintf(stderr, "footplate: whether data.corpus can be had was not checked: %s\n",
+               printable(said).c_str());
+  return {};
+}
+
 Result<int> check(const CheckOptions& options) {
   const auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
   const auto settings = configure(split_words(options.words), *schema, Settings::defaults(*schema));
   if (!settings) return tl::unexpected(settings.error());
+  if (auto data = check_data(*settings); !data) return tl::unexpected(data.error());
   const auto scripts = read_scripts(options.scripts);
   if (!scripts) return tl::unexpected(scripts.error());
   const auto findings = check_scripts(*scripts, options.scripts, *schema, *settings);

@@ -1,15 +1,8 @@
 #include "console/cli/scripts.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cerrno>
 #include <chrono>
@@ -19,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "console/cli/ask_program.h"
 #include "console/cli/programs.h"
 #include "console/client/json_file.h"
 
@@ -42,70 +36,15 @@ std::string job_name(const std::string& path, std::set<std::string>& taken) {
   return name;
 }
 
-/// What the checking process reads as its stdin.
-int input_file(const std::string& text) {
-  const int fd = ::memfd_create("scripts", MFD_CLOEXEC);
-  for (std::size_t sent = 0; fd >= 0 && sent < text.size();) {
-    const ssize_t count = ::write(fd, text.data() + sent, text.size() - sent);
-    if (count < 0 && errno != EINTR) break;
-    if (count > 0) sent += static_cast<std::size_t>(count);
-  }
-  if (fd >= 0) ::lseek(fd, 0, SEEK_SET);
-  return fd;
-}
-
-Result<pid_t> start_check(const fs::path& program, int in, int out) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  std::string name = program.string();
-  std::string flag = "--check";
-  std::array<char*, 3> arguments = {name.data(), flag.data(), nullptr};
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, name.c_str(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return fail(ErrorKind::failed, "can't start " + name + ": " + std::strerror(error));
-  return pid;
-}
-
-/// Everything the process prints until it ends, or nothing where it takes too long.
-std::optional<std::string> read_all(int fd) {
-  const auto end = std::chrono::steady_clock::now() + kCheckTakes;
-  std::string text;
-  std::array<char, 65536> bytes;
-  for (;;) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    pollfd ready{fd, POLLIN, 0};
-    if (left <= 0 || (::poll(&ready, 1, static_cast<int>(left)) == 0)) return std::nullopt;
-    const ssize_t count = ::read(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(bytes.data(), static_cast<std::size_t>(count));
-  }
-}
-
 Result<std::string> run_check(const Json& given) {
-  const int in = input_file(given.dump(-1, ' ', false, Json::error_handler_t::replace));
-  std::array<int, 2> pipe{};
-  if (in < 0 || ::pipe2(pipe.data(), O_CLOEXEC) != 0)
-    return fail(ErrorKind::failed, std::string("can't check the scripts: ") + std::strerror(errno));
-  const auto pid = start_check(program_folder() / "footplate-lua", in, pipe[1]);
-  ::close(in);
-  ::close(pipe[1]);
-  std::optional<std::string> text;
-  if (pid) text = read_all(pipe[0]);
-  ::close(pipe[0]);
-  if (!pid) return tl::unexpected(pid.error());
-  if (!text) ::kill(*pid, SIGKILL);
-  while (::waitpid(*pid, nullptr, 0) < 0 && errno == EINTR) continue;
-  if (!text)
+  const auto answer =
+      ask_program(program_folder() / "footplate-lua", "--check",
+                  given.dump(-1, ' ', false, Json::error_handler_t::replace), STDOUT_FILENO, kCheckTakes);
+  if (!answer) return tl::unexpected(answer.error());
+  if (!answer->in_time)
     return fail(ErrorKind::script, "a script doesn't come to its first wait, or its end, within " +
                                        std::to_string(kCheckTakes.count()) + " s");
-  return *std::move(text);
+  return answer->text;
 }
 
 /// Without the mark.

@@ -2,15 +2,18 @@
 
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kHeldOutPart = 10;  ///< of so many is held out
 constexpr const char* kKnown = "known are kjv, python, and the path of any file or folder";
 
 /// Where a bundle (scripts/bundle) has the text, which needs no program then.
@@ -45,22 +49,29 @@ Result<std::uintmax_t> copy(FILE* in, std::string_view name, const TakeBytes& ta
   return total;
 }
 
+Error no_bible(const std::string& what) {
+  return {ErrorKind::usage,
+          fmt::format("data.corpus = \"kjv\": the program `bible` {}; install Debian's package bible-kjv, or "
+                      "choose another corpus: {}",
+                      what, kKnown)};
+}
+
 Result<void> write_kjv(const TakeBytes& take) {
   FILE* bible = popen("bible -f gen1:1-rev22:21 2>/dev/null </dev/null", "re");
   const auto copied = copy(bible, "what the program `bible` prints", take);
   const int status = bible != nullptr ? pclose(bible) : -1;
   if (!copied) return tl::unexpected(copied.error());
   if (*copied > 0 && status == 0) return {};
-  return fail(
-      ErrorKind::usage,
-      fmt::format("data.corpus = \"kjv\": the program `bible` gave {} bytes of text and ended with code "
-                  "{}; install Debian's package bible-kjv, or choose another corpus: {}",
-                  *copied, WIFEXITED(status) ? WEXITSTATUS(status) : status, kKnown));
+  return tl::unexpected(no_bible(fmt::format("gave {} bytes of text and ended with code {}", *copied,
+                                             WIFEXITED(status) ? WEXITSTATUS(status) : status)));
 }
 
 /// All regular files below `folder`, sorted by path; hidden files and folders are left out. Errors: there are
-/// none (usage), the folder can't be read to its end (failed).
+/// none, or the folder can't be read at all (usage); the folder can't be read to its end (failed).
 Result<std::vector<fs::path>> files_below(const fs::path& folder, const std::string& extension) {
+  if (::access(folder.c_str(), R_OK | X_OK) != 0)  // else it would pass for an empty one
+    return fail(ErrorKind::usage, fmt::format("data.corpus: can't read the folder {}: {}", folder.string(),
+                                              std::strerror(errno)));
   std::vector<fs::path> files;
   std::error_code error;
   const auto options = fs::directory_options::skip_permission_denied;
@@ -119,7 +130,7 @@ Result<fs::path> concatenated(const std::string& name, const fs::path& folder,
       });
 }
 
-Result<fs::path> python_sources() {
+Result<fs::path> python_folder() {
   fs::path newest;
   std::error_code error;
   for (const char* prefix : {"/usr/lib", "/usr/local/lib"})
@@ -131,7 +142,18 @@ Result<fs::path> python_sources() {
                 "/usr/local/lib; install Debian's package libpython3-stdlib, or choose another "
                 "corpus: " +
                     std::string(kKnown));
-  return concatenated("python", newest, ".py");
+  return newest;
+}
+
+Result<fs::path> python_sources() {
+  const auto folder = python_folder();
+  return folder ? concatenated("python", *folder, ".py") : folder;
+}
+
+Error not_there(const std::string& name) {
+  std::error_code error;
+  return {ErrorKind::usage, fmt::format("data.corpus = \"{}\": no such file or folder (from {}); {}", name,
+                                        fs::current_path(error).string(), kKnown)};
 }
 
 Result<fs::path> locate(const std::string& name) {
@@ -141,13 +163,77 @@ Result<fs::path> locate(const std::string& name) {
                                                      : cached_corpus("kjv.txt", std::nullopt, write_kjv);
   if (name == "python") return python_sources();
   if (fs::is_regular_file(name, error)) return fs::path(name);
-  if (!fs::is_directory(name, error))
-    return fail(ErrorKind::usage, fmt::format("data.corpus = \"{}\": no such file or folder (from {}); {}",
-                                              name, fs::current_path(error).string(), kKnown));
+  if (!fs::is_directory(name, error)) return tl::unexpected(not_there(name));
   return concatenated("folder", name);
 }
 
+/// As a shell finds a program.
+bool is_in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+using Bytes = std::optional<std::uintmax_t>;
+
+Result<Bytes> bytes_of_file(const fs::path& path) {
+  const auto file = MappedFile::open(path);
+  if (!file) return fail(ErrorKind::usage, "data.corpus: " + file.error().message);
+  return Bytes(file->bytes().size());
+}
+
+Result<Bytes> bytes_of_kjv() {
+  std::error_code error;
+  if (fs::is_regular_file(bundled_kjv(), error)) return bytes_of_file(bundled_kjv());
+  const auto cached = cached_corpus_path("kjv.txt");
+  if (!cached) return tl::unexpected(cached.error());
+  if (fs::is_regular_file(*cached, error)) return bytes_of_file(*cached);
+  if (!is_in_path("bible")) return tl::unexpected(no_bible("isn't in the PATH"));
+  return Bytes();
+}
+
+Result<Bytes> bytes_below(const fs::path& folder, const std::string& extension = "") {
+  const auto files = files_below(folder, extension);
+  if (!files) return fail(ErrorKind::usage, files.error().message);
+  std::uintmax_t bytes = 0;
+  for (const fs::path& file : *files) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(file, error);
+    if (error || ::access(file.c_str(), R_OK) != 0)
+      return fail(ErrorKind::usage, fmt::format("data.corpus: can't read {}: {}", file.string(),
+                                                error ? error.message() : std::strerror(errno)));
+    bytes += size;
+  }
+  if (bytes == 0)
+    return fail(ErrorKind::usage, fmt::format("data.corpus: all files below {} are empty", folder.string()));
+  return Bytes(bytes);
+}
+
 }  // namespace
+
+Result<std::optional<std::uintmax_t>> Corpus::look(const std::string& name) {
+  std::error_code error;
+  if (name == "kjv") return bytes_of_kjv();
+  if (name == "python") {
+    const auto folder = python_folder();
+    return folder ? bytes_below(*folder, ".py") : tl::unexpected(folder.error());
+  }
+  if (fs::is_regular_file(name, error)) return bytes_of_file(name);
+  return fs::is_directory(name, error) ? bytes_below(name) : tl::unexpected(not_there(name));
+}
+
+Result<void> Corpus::check_length(const std::string& name, std::uintmax_t bytes, std::int64_t context) {
+  const auto held_out = static_cast<std::int64_t>(bytes / kHeldOutPart);
+  if (held_out > context) return {};
+  return fail(
+      ErrorKind::usage,
+      fmt::format("data.corpus = \"{}\" has {} bytes and holds out {} (its last 10 %), too few for one "
+                  "sample of model.context + 1 = {}; take a text of at least {} bytes{}",
+                  name, bytes, held_out, context + 1, kHeldOutPart * static_cast<std::size_t>(context + 1),
+                  held_out > 1 ? fmt::format(", or set model.context below {}", held_out) : ""));
+}
 
 Result<Corpus> Corpus::open(const std::string& name) {
   const auto path = locate(name);
@@ -165,6 +251,6 @@ CorpusIdentity Corpus::identity() const {
 Corpus::Corpus(std::string path, MappedFile file)
     : path_(std::move(path)),
       file_(std::move(file)),
-      split_(file_.bytes().size() - file_.bytes().size() / 10) {}
+      split_(file_.bytes().size() - file_.bytes().size() / kHeldOutPart) {}
 
 }  // namespace footplate

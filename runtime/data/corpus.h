@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,6 +22,14 @@ class Corpus {
   /// ~/.cache/footplate/data; any number of processes may do so at once. Errors: not there, with what
   /// to install or which names exist (usage); a file that can't be read or changes, a full disk (failed).
   static Result<Corpus> open(const std::string& name);
+
+  /// Whether open() would find it, as far as that can be seen without putting anything together: its bytes;
+  /// none where only open() can know them. Makes and writes nothing. Errors as open()'s, all of them (usage).
+  static Result<std::optional<std::uintmax_t>> look(const std::string& name);
+
+  /// Whether what is held out of so many bytes has one sample of `context` tokens, and the token after them.
+  /// Error (usage): it is too short, with what would fit.
+  static Result<void> check_length(const std::string& name, std::uintmax_t bytes, std::int64_t context);
 
   std::span<const std::uint8_t> training() const { return file_.bytes().first(split_); }
   std::span<const std::uint8_t> held_out() const { return file_.bytes().subspan(split_); }

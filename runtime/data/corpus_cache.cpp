@@ -37,6 +37,11 @@ std::string remedy(int cause, const fs::path& folder, std::optional<std::uintmax
 
 }  // namespace
 
+Result<fs::path> cached_corpus_path(const std::string& name) {
+  const auto folder = cache_folder();
+  return folder ? Result<fs::path>(*folder / name) : tl::unexpected(folder.error());
+}
+
 Result<fs::path> cached_corpus(const std::string& name, std::optional<std::uintmax_t> bytes,
                                const std::function<Result<void>(const TakeBytes&)>& write) {
   const auto folder = cache_folder();

@@ -14,6 +14,9 @@ namespace footplate {
 /// Takes the next bytes of a corpus that is being put together. Error (failed): the disk's.
 using TakeBytes = std::function<Result<void>(std::string_view bytes)>;
 
+/// Where the cache has, or would have, the file `name`. Error (usage): there is no cache folder.
+Result<std::filesystem::path> cached_corpus_path(const std::string& name);
+
 /// The file `name` in the cache of prepared corpora ($FOOTPLATE_CACHE, else ~/.cache/footplate/data).
 /// Where it isn't there yet, or hasn't the size `bytes` (none: not known), `write` gives what is in it: it
 /// goes into a temporary file, renamed once all of it is on the disk, so that nobody ever sees half of it.

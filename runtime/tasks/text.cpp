@@ -37,13 +37,9 @@ Result<std::unique_ptr<Task>> TextTask::make(const Settings& settings, int /*wor
   const std::string& name = settings.string("data.corpus");
   auto corpus = Corpus::open(name);
   if (!corpus) return tl::unexpected(corpus.error());
-  if (const std::int64_t held_out = size(corpus->held_out()); held_out <= shape.context)
-    return fail(
-        ErrorKind::usage,
-        fmt::format("data.corpus = \"{}\" holds out {} bytes (its last 10 %), too few for one sample of "
-                    "model.context + 1 = {}; take a text of at least {} bytes{}",
-                    name, held_out, shape.context + 1, 10 * (shape.context + 1),
-                    held_out > 1 ? fmt::format(", or set model.context below {}", held_out) : ""));
+  const std::uintmax_t bytes = corpus->training().size() + corpus->held_out().size();
+  if (auto enough = Corpus::check_length(name, bytes, shape.context); !enough)
+    return tl::unexpected(enough.error());
   const auto seed = static_cast<std::uint64_t>(settings.integer("run.seed"));
   return std::unique_ptr<Task>(new TextTask(std::move(*corpus), shape, seed, device));
 }

@@ -8,6 +8,7 @@ result.json. How it fails is told in the environment variable FAKE_RANK, a JSON 
   fail                  [code, reason]: so it ends with a result at step die_at
   save_s                how long saving takes after SIGUSR2
   deaf                  SIGUSR2 is ignored
+  no_data               what it says is missing when `footplate check` has it look at the data
   linger_s              how long it stays after its result
   console               false: no socket
   straggler             a process in a session of its own, that ignores the end of this one
@@ -28,6 +29,11 @@ import subprocess
 import sys
 import threading
 import time
+
+if sys.argv[1:] == ["--check-data"]:
+    json.load(sys.stdin)["data.corpus"]
+    missing = json.loads(os.environ.get("FAKE_RANK", "{}")).get("no_data")
+    sys.exit(missing and (print(missing, file=sys.stderr) or 2))
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--run-dir", type=pathlib.Path, required=True)

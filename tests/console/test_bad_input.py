@@ -168,6 +168,24 @@ class Combinations(Case):
         self.assertIn(f"environment ({file})", result.stdout)
 
 
+class Data(Case):
+    """`footplate check` has the rank's program look at the data."""
+
+    def test_what_can_not_be_had_is_said(self):
+        missing = 'data.corpus = "/no/such": no such file or folder'
+        result = self.check(self.footplate("check", "good", "data.corpus=/no/such", fake={"no_data": missing}), 2)
+        self.assertEqual((result.stdout, result.stderr), ("", f"footplate: {missing}\n"))
+        self.check(self.footplate("check", "good"), 0, "good; everything else")
+
+    def test_a_rank_that_can_not_be_asked_refuses_nothing(self):
+        rank = self.folder / "bin" / "footplate-rank"
+        for text in ("#!/bin/sh\necho 'libtorch.so: cannot open' >&2\nexit 127\n", None):
+            rank.write_text(text) if text else rank.unlink()
+            result = self.check(self.footplate("check", "good"), 0, "good; everything else")
+            self.assertIn("footplate: whether data.corpus can be had was not checked: ", result.stderr)
+            self.assertIn("libtorch.so: cannot open" if text else "can't start", result.stderr)
+
+
 class GoodConfigs(Case):
     def test_forms(self):
         self.config("base", "\ufefftrain.steps = 1000\noptim.betas = {0.8, 0.9}\nlocal warm = train.steps // 10\n"

@@ -6,9 +6,11 @@ import os
 import pathlib
 import random
 import re
+import subprocess
+import tempfile
 import time
 
-from harness import FULL, Run, main, wait_until
+from harness import BIN, FULL, ROOT, Run, main, wait_until
 
 SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.batches=2",
          "eval.batch_size=5", "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10"]
@@ -280,10 +282,33 @@ def test_ranks_that_differ_can_end_the_run():
         assert "rank 1 differs from the others" in run.result()["reason"] and not run.result()["checkpoint"], run.result()
 
 
+def test_check_sees_what_a_start_would_refuse():
+    """With its words, and without making anything."""
+    with tempfile.TemporaryDirectory(prefix="fp-") as folder:
+        folder = pathlib.Path(folder)
+        (folder / "short.txt").write_text("x" * 500)
+        environment = {**os.environ, "FOOTPLATE_RUNS": str(folder / "runs"), "FOOTPLATE_CACHE": str(folder / "cache")}
+        for corpus, said in (("/no/such/file", "no such file or folder"), (folder / "short.txt", "holds out 50 bytes")):
+            answers = [subprocess.run([str(BIN / "footplate"), *words, str(ROOT / "configs" / "kjv.lua"), f"data.corpus={corpus}"],
+                                      cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+                       for words in (("check",), ("run", "--batch", "-n", "1", "--name", "x"))]
+            for answer in answers:
+                assert answer.returncode == 2 and said in answer.stderr, answer
+            reason = answers[0].stderr.removeprefix("footplate: ")
+            assert f"footplate: x was not started: {reason}" in answers[1].stderr, answers
+            assert not list((folder / "runs").iterdir()) and not (folder / "cache").exists(), list(folder.rglob("*"))
+        (folder / "text").mkdir()
+        (folder / "text" / "long.txt").write_text("x" * 100_000)
+        fine = subprocess.run([str(BIN / "footplate"), "check", str(ROOT / "configs" / "kjv.lua"), f"data.corpus={folder / 'text'}"],
+                              cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert fine.returncode == 0 and fine.stderr == "" and not (folder / "cache").exists(), fine
+
+
 if __name__ == "__main__":
     main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
           test_a_resume_on_another_text_warns_and_goes_on,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training, test_a_hundred_failures_change_nothing,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
           test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named,
-          test_the_odd_rank_is_repaired_from_the_majority, test_ranks_that_differ_can_end_the_run])
+          test_the_odd_rank_is_repaired_from_the_majority, test_ranks_that_differ_can_end_the_run,
+          test_check_sees_what_a_start_would_refuse])

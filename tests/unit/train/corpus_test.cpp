@@ -96,6 +96,80 @@ TEST_F(CorpusTest, WhatIsMissingIsNamedWithWhatThereIs) {
               testing::AllOf(testing::HasSubstr("no/such"), testing::HasSubstr("kjv")));
 }
 
+TEST_F(CorpusTest, ALookTellsTheBytesAndMakesNothing) {
+  write("a.txt", std::string(100, 'a'));
+  write("text/1", "first ");
+  write("text/2", "second");
+  EXPECT_EQ(Corpus::look(folder_ / "a.txt"), 100u);
+  EXPECT_EQ(Corpus::look(folder_ / "text"), 12u);
+  EXPECT_FALSE(fs::exists(folder_ / "cache"));
+  ASSERT_TRUE(Corpus::open(folder_ / "text"));
+}
+
+TEST_F(CorpusTest, ALookRefusesWhatOpenRefusesWithItsWords) {
+  write("empty.txt", "");
+  fs::create_directories(folder_ / "nothing");
+  for (const std::string name : {"no/such", "empty.txt", "nothing"}) {
+    const std::string path = name == "no/such" ? name : (folder_ / name).string();
+    const auto looked = Corpus::look(path);
+    const auto opened = Corpus::open(path);
+    ASSERT_FALSE(looked) << name;
+    ASSERT_FALSE(opened) << name;
+    EXPECT_EQ(looked.error().kind, ErrorKind::usage) << name;
+    EXPECT_EQ(looked.error().message, opened.error().message);
+  }
+  write("text/empty", "");
+  const auto empty = Corpus::look(folder_ / "text");
+  ASSERT_FALSE(empty);
+  EXPECT_THAT(empty.error().message, testing::HasSubstr("are empty"));
+}
+
+TEST_F(CorpusTest, ALookSaysWhatCantBeRead) {
+  if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
+  write("text/1", "first");
+  fs::permissions(folder_ / "text/1", fs::perms::none);
+  for (const char* name : {"text", "text/1"}) {
+    const auto looked = Corpus::look(folder_ / name);
+    ASSERT_FALSE(looked) << name;
+    EXPECT_EQ(looked.error().kind, ErrorKind::usage);
+    EXPECT_THAT(looked.error().message, testing::HasSubstr("Permission denied"));
+  }
+  fs::permissions(folder_ / "text", fs::perms::none);
+  const auto looked = Corpus::look(folder_ / "text");
+  fs::permissions(folder_ / "text", fs::perms::owner_all);
+  ASSERT_FALSE(looked);
+  EXPECT_THAT(looked.error().message, testing::HasSubstr("can't read the folder"));
+}
+
+TEST_F(CorpusTest, ALookAtTheBibleAsksForItsProgramAndRunsNothing) {
+  fs::create_directories(folder_ / "bin");
+  write("bin/bible", "#!/bin/sh\ntouch \"$0.was-run\"\n");
+  const std::string path = getenv("PATH");
+  setenv("PATH", (folder_ / "bin").c_str(), 1);
+  const auto without = Corpus::look("kjv");
+  fs::permissions(folder_ / "bin/bible", fs::perms::owner_all);
+  const auto with = Corpus::look("kjv");
+  setenv("PATH", path.c_str(), 1);
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error().message, testing::HasSubstr("bible-kjv"));
+  ASSERT_TRUE(with) << with.error().message;
+  EXPECT_EQ(*with, std::nullopt);  // its size isn't known before
+  EXPECT_FALSE(fs::exists(folder_ / "bin/bible.was-run"));
+  fs::create_directories(folder_ / "cache");
+  write("cache/kjv.txt", "In the beginning");
+  EXPECT_EQ(Corpus::look("kjv"), 16u);
+}
+
+TEST(CorpusLength, HasToHoldOutASampleAndTheByteAfterIt) {
+  EXPECT_TRUE(Corpus::check_length("a", 1290, 128));
+  EXPECT_TRUE(Corpus::check_length("a", 1299, 128));
+  const auto refused = Corpus::check_length("a", 1289, 128);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::usage);
+  EXPECT_THAT(refused.error().message, testing::AllOf(testing::HasSubstr("128 bytes"),
+                                                      testing::HasSubstr("set model.context below 128")));
+}
+
 TEST_F(CorpusTest, WithoutTheBibleTheErrorSaysWhatToInstall) {
   const std::string path = getenv("PATH");
   setenv("PATH", "/nonexistent", 1);

@@ -1,0 +1,35 @@
+#include "runtime/check_data.h"
+
+#include <cstdio>
+#include <iostream>
+
+#include "protocol/exit_codes.h"
+#include "protocol/settings.h"
+#include "runtime/control/schema_table.h"
+#include "runtime/data/corpus.h"
+
+namespace footplate {
+namespace {
+
+Result<void> look_at_data() {
+  const Json json = Json::parse(std::cin, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return fail(ErrorKind::usage, "--check-data: what is on stdin isn't JSON");
+  const auto settings = Settings::from_json(json, runtime_schema());
+  if (!settings) return tl::unexpected(settings.error());
+  if (settings->string("run.task") != "text") return {};
+  const std::string& name = settings->string("data.corpus");
+  const auto bytes = Corpus::look(name);
+  if (!bytes) return tl::unexpected(bytes.error());
+  return *bytes ? Corpus::check_length(name, **bytes, settings->integer("model.context")) : Result<void>();
+}
+
+}  // namespace
+
+int check_data() {
+  const auto looked = look_at_data();
+  if (looked) return static_cast<int>(ExitCode::done);
+  std::fprintf(stderr, "%s\n", looked.error().message.c_str());
+  return static_cast<int>(ExitCode::usage);
+}
+
+}  // namespace footplate
