@@ -1,6 +1,14 @@
 #include "console/cli/commands.h"
 
+#include "console/launch/run_directory.h"
+
 namespace footplate {
+
+std::string why_no_run_name(const std::string& name) {
+  if (name.empty()) return "a run's name can't be empty; without --name it gets one with a number";
+  const auto good = check_run_name(name);
+  return good ? "" : good.error().message;
+}
 
 const std::vector<CommandEntry>& commands() {
   static const std::vector<CommandEntry> kTable{

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "protocol/result.h"
@@ -21,6 +22,10 @@ struct CommandEntry {
 
 /// All subcommands, in the order that help shows them.
 const std::vector<CommandEntry>& commands();
+
+/// For the check of an option that names a new run: what is wrong with that name; empty: nothing. Not left to
+/// the command, which takes an empty one for none.
+std::string why_no_run_name(const std::string& name);
 
 Handler declare_run(CLI::App& command);
 Handler declare_replay(CLI::App& command);

@@ -167,7 +167,8 @@ Handler declare_replay(CLI::App& command) {
   auto options = std::make_shared<ReplayOptions>();
   command.add_option("RUN", options->run,
                      "name or path of the run; left out: the only live or the newest one");
-  command.add_option("--name", options->name, "name of the new run; left out: RUN-replay-1");
+  command.add_option("--name", options->name, "name of the new run; left out: RUN-replay-1")
+      ->check(why_no_run_name);
   return [options] { return replay(*options); };
 }
 

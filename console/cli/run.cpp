@@ -256,10 +256,7 @@ Handler declare_run(CLI::App& command) {
                   "last start)")
       ->check(CLI::Range(1, 4096));
   command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3")
-      ->check([](const std::string& name) {
-        return std::string(name.empty() ? "a run's name can't be empty; without --name it has its config's"
-                                        : "");
-      });
+      ->check(why_no_run_name);
   auto* batch = command.add_flag("--batch", options->batch,
                                  "in the foreground, never reading stdin, a line per event; without it, on a "
                                  "terminal, the run's prompt");

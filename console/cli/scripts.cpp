@@ -21,8 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kArgument = "--script-argument";
-constexpr std::string_view kMark = ":";  ///< before each argument: an empty one would be none
+/// What each argument after `--` becomes, and the mark before it: an empty one would be none.
+constexpr const char* kAfterDashes = "--argument-after-dashes";
+constexpr std::string_view kMark = ":";
 constexpr std::size_t kMostSource = 256U * 1024;
 constexpr std::chrono::seconds kCheckTakes{30};  ///< a script may run for 10 s before its first wait
 
@@ -47,10 +48,10 @@ Result<std::string> run_check(const Json& given) {
   return answer->text;
 }
 
-/// Without the mark.
+/// Those after `--` are the last of a command line.
 Json arguments_of(const ScriptOptions& options) {
-  Json list = Json::array();
-  for (const auto& argument : options.arguments) list.push_back(argument.substr(kMark.size()));
+  Json list = options.arguments;
+  for (const auto& argument : options.after_dashes) list.push_back(argument.substr(kMark.size()));
   return list;
 }
 
@@ -61,7 +62,11 @@ void declare_scripts(CLI::App& command, ScriptOptions& options) {
       .add_option("--script", options.files,
                   "a job script, run beside the training (may be given again); -- ARGS: its arguments")
       ->allow_extra_args(false);
-  command.add_option(kArgument, options.arguments)->allow_extra_args(false)->group("");
+  command
+      .add_option("--script-argument", options.arguments,
+                  "an argument of the job scripts (may be given again), ahead of those after --")
+      ->allow_extra_args(false);
+  command.add_option(kAfterDashes, options.after_dashes)->allow_extra_args(false)->group("");
 }
 
 std::vector<std::string> with_script_arguments(int argc, char** argv) {
@@ -70,15 +75,16 @@ std::vector<std::string> with_script_arguments(int argc, char** argv) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (takes && dashes != words.end()) {
     for (auto word = words.erase(dashes); word != words.end(); ++word)
-      *word = std::string(kArgument) + "=" + std::string(kMark) + *word;
+      *word = std::string(kAfterDashes) + "=" + std::string(kMark) + *word;
   }
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   return words;
 }
 
 Result<std::vector<Script>> read_scripts(const ScriptOptions& options) {
-  if (options.files.empty() && !options.arguments.empty())
-    return fail(ErrorKind::usage, "arguments after -- are for a job script; none is given with --script");
+  if (options.files.empty() && !(options.arguments.empty() && options.after_dashes.empty()))
+    return fail(ErrorKind::usage,
+                "--script-argument, and what is after --, are for a job script; none is given with --script");
   std::vector<Script> scripts;
   std::set<std::string> taken;
   for (const std::string& path : options.files) {

@@ -10,10 +10,12 @@
 
 namespace footplate {
 
-/// --script FILE… [-- ARGS] of a command line. ARGS reach each of the scripts.
+/// --script FILE… [--script-argument ARG]… [-- ARGS] of a command line. All arguments reach each of the
+/// scripts.
 struct ScriptOptions {
   std::vector<std::string> files;
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments;     ///< of --script-argument
+  std::vector<std::string> after_dashes;  ///< as with_script_arguments marks them
 };
 
 void declare_scripts(CLI::App& command, ScriptOptions& options);

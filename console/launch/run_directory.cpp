@@ -32,16 +32,20 @@ constexpr std::chrono::seconds kLastWords{5};  ///< of a supervisor after its ru
 constexpr std::chrono::milliseconds kLockLook{20};
 constexpr int kMostNumbers = 100'000;  ///< tried for a free name
 
-Result<void> check_name(const std::string& name) {
+}  // namespace
+
+Result<void> check_run_name(const std::string& name) {
   const bool good = !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
                     name.front() != '-' && std::all_of(name.begin(), name.end(), [](unsigned char c) {
                       return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
                     });
   if (good) return {};
   return fail(ErrorKind::usage,
-              "'" + name + "' can't be the name of a run; allowed: letters, digits, '-', '_' and '.', " +
-                  std::to_string(kLongestName) + " at most, not starting with '-' or '.'");
+              "'" + name + "' can't be the name of a run; allowed: letters, digits, '-', '_' and '.', 1 to " +
+                  std::to_string(kLongestName) + " of them, not starting with '-' or '.'");
 }
+
+namespace {
 
 Result<fs::path> make_runs_folder() {
   std::error_code error;
@@ -112,7 +116,7 @@ bool came_to_nothing(const fs::path& directory) {
 }
 
 Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {
-  if (auto good = check_name(name); !good) return tl::unexpected(good.error());
+  if (auto good = check_run_name(name); !good) return tl::unexpected(good.error());
   const auto folder = make_runs_folder();
   if (!folder) return tl::unexpected(folder.error());
   const fs::path path = *folder / name;
@@ -145,7 +149,7 @@ Result<RunDirectory> take_free_run_directory(const std::string& stem) {
   const auto folder = make_runs_folder();
   if (!folder) return tl::unexpected(folder.error());
   std::string base = stem.substr(0, kLongestName - 8);
-  if (!check_name(base)) base = "run";
+  if (!check_run_name(base)) base = "run";
   for (int number = 1; number <= kMostNumbers; ++number) {
     const std::string name = base + "-" + std::to_string(number);
     std::error_code ignored;

@@ -18,6 +18,9 @@ struct RunDirectory {
   bool made = false;   ///< just now: nobody else has anything in it
 };
 
+/// Errors (usage): no run can have that name, with what is allowed.
+Result<void> check_run_name(const std::string& name);
+
 /// Whether all that has run in `directory` was refused before its first step (a corpus that isn't there):
 /// nothing is lost where the next run of that name goes on there.
 bool came_to_nothing(const std::filesystem::path& directory);

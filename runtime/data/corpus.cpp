@@ -150,10 +150,15 @@ Result<fs::path> python_sources() {
   return folder ? concatenated("python", *folder, ".py") : folder;
 }
 
-Error not_there(const std::string& name) {
-  std::error_code error;
-  return {ErrorKind::usage, fmt::format("data.corpus = \"{}\": no such file or folder (from {}); {}", name,
-                                        fs::current_path(error).string(), kKnown)};
+/// Why neither a file nor a folder can be read under that path.
+Error no_text(const std::string& name, const fs::file_status& about, const std::error_code& error) {
+  std::error_code ignored;
+  std::string why = fmt::format("no such file or folder (from {})", fs::current_path(ignored).string());
+  if (fs::exists(about))
+    why = "is neither a file nor a folder, but a device, a pipe or a socket, which has no end";
+  else if (about.type() == fs::file_type::none)
+    why = error.message();
+  return {ErrorKind::usage, fmt::format("data.corpus = \"{}\": {}; {}", name, why, kKnown)};
 }
 
 Result<fs::path> locate(const std::string& name) {
@@ -162,9 +167,10 @@ Result<fs::path> locate(const std::string& name) {
     return fs::is_regular_file(bundled_kjv(), error) ? bundled_kjv()
                                                      : cached_corpus("kjv.txt", std::nullopt, write_kjv);
   if (name == "python") return python_sources();
-  if (fs::is_regular_file(name, error)) return fs::path(name);
-  if (!fs::is_directory(name, error)) return tl::unexpected(not_there(name));
-  return concatenated("folder", name);
+  const fs::file_status about = fs::status(name, error);
+  if (fs::is_regular_file(about)) return fs::path(name);
+  if (fs::is_directory(about)) return concatenated("folder", name);
+  return tl::unexpected(no_text(name, about, error));
 }
 
 /// As a shell finds a program.
@@ -220,8 +226,9 @@ Result<std::optional<std::uintmax_t>> Corpus::look(const std::string& name) {
     const auto folder = python_folder();
     return folder ? bytes_below(*folder, ".py") : tl::unexpected(folder.error());
   }
-  if (fs::is_regular_file(name, error)) return bytes_of_file(name);
-  return fs::is_directory(name, error) ? bytes_below(name) : tl::unexpected(not_there(name));
+  const fs::file_status about = fs::status(name, error);
+  if (fs::is_regular_file(about)) return bytes_of_file(name);
+  return fs::is_directory(about) ? bytes_below(name) : tl::unexpected(no_text(name, about, error));
 }
 
 Result<void> Corpus::check_length(const std::string& name, std::uintmax_t bytes, std::int64_t context) {

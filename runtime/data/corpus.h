@@ -19,8 +19,9 @@ class Corpus {
   /// (all regular files below it, sorted by path; hidden ones left out).
   ///
   /// Named corpora and folders are put together once into a file under $FOOTPLATE_CACHE or
-  /// ~/.cache/footplate/data; any number of processes may do so at once. Errors: not there, with what
-  /// to install or which names exist (usage); a file that can't be read or changes, a full disk (failed).
+  /// ~/.cache/footplate/data; any number of processes may do so at once. Errors: not there, or a
+  /// device, with what to install or which names exist (usage); a file that can't be read or changes, a full
+  /// disk (failed).
   static Result<Corpus> open(const std::string& name);
 
   /// Whether open() would find it, as far as that can be seen without putting anything together: its bytes;

@@ -99,7 +99,13 @@ class BadInput(Case):
         self.refused(["run", "good", "-n", "two"], "two")
         self.refused(["run", "good", "--batch", "-d"], "-d")
         self.refused(["run", "good", "--name", "../x"], "'../x' can't be the name of a run", "letters")
+        for command in (["run", "good"], ["run", "good", "--resume", "auto"], ["replay"]):
+            for empty in (["--name", ""], ["--name="]):
+                self.refused([*command, *empty], "--name")
+        self.refused(["run", "good", "--name", ""], "can't be empty")
         self.refused(["run", "good", "--resume", "auto"], "--name")
+        self.refused(["run", "good", "--script-argument", "3"], "none is given with --script")
+        self.refused(["run", "good", "--script-argumnet", "3"], "did you mean --script-argument?")
         self.refused(["run", "good", "--resume", "/nowhere"], "/nowhere", "no checkpoint")
         self.refused(["run", "good", "--name", "x", "--resume"], "--resume")
         self.refused([], "ubcommand")

@@ -77,6 +77,12 @@ def test_check_says_what_a_script_would_do():
         done = subprocess.run([str(BIN / "footplate"), "check", str(ROOT / "configs" / "synthetic.lua"), "--script", str(path)],
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0 and "waits: run.wait" in done.stdout, (done.stdout, done.stderr)
+    with script('every(tonumber(arg[1]), function() end) every(#arg[2] + 3, function() end) every(tonumber(arg[3]), function() end)') as path:
+        done = subprocess.run([str(BIN / "footplate"), "check", str(ROOT / "configs" / "synthetic.lua"), "--script", str(path),
+                               "--script-argument", "70", "--", "", "90"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        for part in ("every(70, …)", "every(3, …)", "every(90, …)"):
+            assert part in done.stdout, done.stdout
     for example in sorted(JOBS.glob("*.lua")):
         done = subprocess.run([str(BIN / "footplate"), "check", str(ROOT / "configs" / "synthetic.lua"), "--script",
                                str(example)], capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -166,8 +167,22 @@ TEST(CorpusLength, HasToHoldOutASampleAndTheByteAfterIt) {
   const auto refused = Corpus::check_length("a", 1289, 128);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::usage);
-  EXPECT_THAT(refused.error().message, testing::AllOf(testing::HasSubstr("128 bytes"),
+  EXPECT_THAT(refused.error().message, testing::AllOf(testing::HasSubstr("1289 bytes and holds out 128"),
                                                       testing::HasSubstr("set model.context below 128")));
+}
+
+TEST_F(CorpusTest, ADeviceOrAPipeIsNoText) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", folder_ / "link");
+  for (const fs::path& path : {fs::path("/dev/zero"), folder_ / "link", pipe}) {
+    const auto corpus = Corpus::open(path);
+    ASSERT_FALSE(corpus) << path;
+    EXPECT_EQ(corpus.error().kind, ErrorKind::usage) << path;
+    EXPECT_THAT(corpus.error().message, testing::AllOf(testing::HasSubstr(path.string()),
+                                                       testing::HasSubstr("neither a file nor a folder"),
+                                                       testing::HasSubstr("known are kjv")));
+  }
 }
 
 TEST_F(CorpusTest, WithoutTheBibleTheErrorSaysWhatToInstall) {

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <set>
 
@@ -17,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Rank;
 using ::testing::SizeIs;
 using testing::small_settings;
@@ -350,6 +352,29 @@ TEST(Trainer, ACorpusThatIsMissingIsAUsageError) {
     ASSERT_FALSE(trainer);
     EXPECT_EQ(trainer.error().kind, ErrorKind::usage);
   });
+}
+
+/// A text of that many bytes as the corpus of a model with a context of 16: why it is refused.
+std::string refused_text(int bytes) {
+  const std::string path = ::testing::TempDir() + "footplate-short.txt";
+  std::ofstream(path) << std::string(static_cast<std::size_t>(bytes), 'a');
+  std::string message;
+  Progress progress;
+  train(1, small_settings(), [&](Rank& rank) {
+    const auto trainer = Trainer::create(
+        {small_settings({"data.corpus=" + path}), rank.communicator, progress, 1, nullptr, nullptr, {}});
+    if (trainer) return;
+    EXPECT_EQ(trainer.error().kind, ErrorKind::usage);
+    message = trainer.error().message;
+  });
+  return message;
+}
+
+TEST(Trainer, ACorpusThatIsTooShortSaysHowMuchIsNeeded) {
+  EXPECT_THAT(refused_text(5), AllOf(HasSubstr("has 5 bytes"), HasSubstr("model.context + 1 = 17"),
+                                     HasSubstr("a text of at least 170 bytes"), Not(HasSubstr("or set"))));
+  EXPECT_THAT(refused_text(169), HasSubstr("or set model.context below 16"));
+  EXPECT_EQ(refused_text(170), "");
 }
 
 }  // namespace
