@@ -54,9 +54,10 @@ def test_rank_0_hangs():
 
 
 def test_a_fault_that_there_isnt():
-    with Run(["train.steps=20"], env={"FOOTPLATE_FAULT": "eval_thraw:rank=1"}) as run:
-        assert run.finish(ENDING_TAKES_S) == 2, run.output()
-        assert "did you mean 'eval_throw'?" in run.result()["reason"], run.result()
+    for fault, meant in (("eval_thraw:rank=1", "eval_throw"), ("start_hang:rnak=1", "rank")):  # nor does it hang
+        with Run(["train.steps=20"], env={"FOOTPLATE_FAULT": fault}) as run:
+            assert run.finish(ENDING_TAKES_S) == 2, run.output()
+            assert f"did you mean '{meant}'?" in run.result()["reason"], run.result()
 
 
 def test_a_start_records_what_it_ran_with():
