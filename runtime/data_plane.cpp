@@ -10,6 +10,7 @@
 
 #include "runtime/cuda/tuner_plugin.h"
 #include "runtime/library_variables.h"
+#include "runtime/versions.h"
 
 namespace footplate {
 namespace {
@@ -183,7 +184,11 @@ Json DataPlane::measured() const {
 }
 
 std::string DataPlane::description() const {
-  return "gradients go over NCCL " + nccl_version_text(library_.version) + " (" + path_ + ")";
+  return "gradients go over NCCL " + version() + " (" + path_ + ")";
+}
+
+std::string DataPlane::version() const {
+  return nccl_version_text(library_.version);
 }
 
 Result<Compute> Compute::open(const Settings& settings, MpiSession& session, MpiCommunicator& host) {
@@ -219,6 +224,12 @@ Result<void> Compute::is_alike(Communicator& host) const {
 }
 
 /// The device last: the communicators are its.
+Json Compute::versions() const {
+  Json all = footplate::versions();
+  all["nccl"] = plane ? Json(plane->version()) : Json();
+  return all;
+}
+
 void Compute::reset() {
   plane.reset();
   device.reset();

@@ -45,6 +45,8 @@ class DataPlane final : public NcclSteering {
 
   /// "gradients go over NCCL 2.28.9 (/path/to/libnccl.so)".
   std::string description() const;
+  /// "2.28.9": NCCL's.
+  std::string version() const;
 
  private:
   DataPlane(std::string path, const NcclLibrary& library, Communicator& host, CudaDevice* device);
@@ -73,6 +75,8 @@ struct Compute {
   static Result<Compute> open(const Settings& settings, MpiSession& session, MpiCommunicator& host);
   /// Collective. Error (usage), the same on all: some train on a device and some don't.
   Result<void> is_alike(Communicator& host) const;
+  /// versions(), and as "nccl" that of the plane; null where gradients go over MPI.
+  Json versions() const;
   void reset();
 };
 

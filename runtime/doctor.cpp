@@ -12,11 +12,10 @@
 #include <vector>
 
 #include "protocol/exit_codes.h"
-#include "protocol/version.h"
 #include "runtime/comm/mpi/communicator.h"
 #include "runtime/comm/mpi/session.h"
 #include "runtime/comm/mpi/trial.h"
-#include "runtime/train/libtorch_version.h"
+#include "runtime/versions.h"
 
 namespace footplate {
 namespace {
@@ -47,15 +46,15 @@ std::string hostname() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-Json versions() {
-  return {{"host", hostname()},
-          {"cores", cores_of_this_process()},
-          {"footplate", kFootplateVersion},
-          {"libtorch", libtorch_version()},
-          {"libtorch_file", loaded_from("libtorch_cpu.so")},
-          {"mpi", mpi_library()},
-          {"mpi_file", loaded_from("libmpi.so")},
-          {"fault_tolerance", has_fault_tolerance()}};
+/// versions(), with where they are and what they run on.
+Json installation() {
+  Json found = versions();
+  found.update({{"host", hostname()},
+                {"cores", cores_of_this_process()},
+                {"libtorch_file", loaded_from("libtorch_cpu.so")},
+                {"mpi_file", loaded_from("libmpi.so")},
+                {"fault_tolerance", has_fault_tolerance()}});
+  return found;
 }
 
 Result<double> timed_reduce(Communicator& communicator, float* values, std::int64_t elements) {
@@ -115,7 +114,7 @@ int report(const Result<Json>& result, int rank) {
 }  // namespace
 
 int run_doctor(const DoctorOptions& options) {
-  if (options.what == "versions") return report(versions(), 0);
+  if (options.what == "versions") return report(installation(), 0);
   auto session = MpiSession::start();
   if (!session) return report(tl::unexpected(session.error()), MpiSession::launched_rank());
   const int rank = (*session)->rank();

@@ -303,9 +303,8 @@ class Rank {
     control.observer = [this](const std::string& topic, const Json& data) { records_->observe(topic, data); };
     control.last_words = [this] { records_->settle(); };
     if (options_.console) control.console_program = program_beside("footplate-console");
-    control.first_order_id = std::max({last_order_, ahead_.last_id,
-                                       last_journaled_order(options_.run_directory / "journal.lua")}) +
-                             1;
+    control.first_order_id = 1 + std::max({last_order_, ahead_.last_id,
+                                           last_journaled_order(options_.run_directory / "journal.lua")});
     control.ahead = std::move(ahead_.orders);
     control.process_start = process_start_;
     control.store = store_;
@@ -325,15 +324,11 @@ class Rank {
   std::string hostname() const { return session_->hosts()[static_cast<std::size_t>(session_->rank())]; }
 
   Json start_record(const std::string& resumed) const {
-    return {{"start", options_.start},
-            {"config", fmt::format("config-{}.json", options_.start)},
-            {"time", started_},
-            {"hosts", session_->hosts()},
-            {"world_size", session_->world_size()},
-            {"step", trainer_->step()},
-            {"resumed", resumed.empty() ? Json() : Json(resumed)},
-            {"journal", last_order_},
-            {"given", given_}};
+    return {{"start", options_.start},    {"config", fmt::format("config-{}.json", options_.start)},
+            {"time", started_},           {"versions", compute_.versions()},
+            {"hosts", session_->hosts()}, {"world_size", session_->world_size()},
+            {"step", trainer_->step()},   {"resumed", resumed.empty() ? Json() : Json(resumed)},
+            {"journal", last_order_},     {"given", given_}};
   }
 
   /// Who is where, for run.json. `pids_` is by the numbers of the start, as `origins` are.

@@ -124,7 +124,7 @@ std::optional<Fault> find_fault(std::string_view faults, std::string_view kind, 
 
 std::optional<Fault> fault(std::string_view kind, int rank) {
   const char* faults = std::getenv("FOOTPLATE_FAULT");
-  if (faults == nullptr) return std::nullopt;
+  if (faults == nullptr || !check_faults(faults)) return std::nullopt;
   return find_fault(faults, kind, rank);
 }
 

@@ -50,7 +50,8 @@ struct Fault {
 Result<void> check_faults();
 Result<void> check_faults(std::string_view faults);
 
-/// The fault `kind` for this rank, if FOOTPLATE_FAULT asks for it.
+/// The fault `kind` for this rank, if FOOTPLATE_FAULT asks for it; none where check_faults() refuses that: a
+/// rank that hung or died before it was checked couldn't say so.
 std::optional<Fault> fault(std::string_view kind, int rank);
 
 /// The same from a text instead of the environment.

@@ -63,6 +63,7 @@ def test_a_run_trains_the_same_as_over_mpi():
         assert run.finish() == 0, run.output()
         assert run.result()["state_hash"] == expected  # of two ranks a sum has one order
         assert "gradients go over NCCL 2.28.9" in log_of(run, 1)
+        assert run.lines("starts.jsonl")[-1]["versions"]["nccl"] == "2.28.9", run.lines("starts.jsonl")
         for pid in run.pids():
             calls = run.calls(pid)
             assert [call["call"] for call in calls] == ["init", "destroy"], calls

@@ -54,9 +54,19 @@ def test_rank_0_hangs():
 
 
 def test_a_fault_that_there_isnt():
-    with Run(["train.steps=20"], env={"FOOTPLATE_FAULT": "eval_thraw:rank=1"}) as run:
-        assert run.finish(ENDING_TAKES_S) == 2, run.output()
-        assert "did you mean 'eval_throw'?" in run.result()["reason"], run.result()
+    for fault, meant in (("eval_thraw:rank=1", "eval_throw"), ("start_hang:rnak=1", "rank")):  # nor does it hang
+        with Run(["train.steps=20"], env={"FOOTPLATE_FAULT": fault}) as run:
+            assert run.finish(ENDING_TAKES_S) == 2, run.output()
+            assert f"did you mean '{meant}'?" in run.result()["reason"], run.result()
+
+
+def test_a_start_records_what_it_ran_with():
+    with Run(["train.steps=5", "model.step_ms=1"]) as run:
+        assert run.finish(ENDING_TAKES_S) == 0, run.output()
+        versions = run.lines("starts.jsonl")[-1]["versions"]
+        program = subprocess.run([str(run.program), "--version"], capture_output=True, text=True, check=True).stdout
+        assert program.strip() == "footplate " + versions["footplate"], (program, versions)
+        assert versions["libtorch"][0].isdigit() and versions["mpi"].startswith("Open MPI v") and versions["nccl"] is None, versions
 
 
 def test_a_start_that_was_refused_leaves_its_name_free():
@@ -128,6 +138,6 @@ def test_slow_is_not_late():
 
 
 if __name__ == "__main__":
-    main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_a_fault_that_there_isnt, test_a_start_that_was_refused_leaves_its_name_free, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
+    main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_a_fault_that_there_isnt, test_a_start_records_what_it_ran_with, test_a_start_that_was_refused_leaves_its_name_free, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
           test_dies_after_mpi, test_rank_0_dies, test_each_start_has_the_bound, test_stopped_while_starting,
           test_status_and_log_tell_whom_a_start_waits_for, test_slow_is_not_late])

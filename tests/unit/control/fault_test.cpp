@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
 namespace footplate {
 namespace {
 
@@ -21,6 +26,33 @@ TEST(Faults, AreThoseOfTheTable) {
             "FOOTPLATE_FAULT: no parameter of step_throw 'stp'; did you mean 'step'?; there is: rank, step");
   EXPECT_EQ(verdict("step_throw:step=5s"), "FOOTPLATE_FAULT: step_throw:step needs an integer, got '5s'");
   EXPECT_EQ(verdict("step_throw:step"), "FOOTPLATE_FAULT: step_throw:step needs an integer, got ''");
+}
+
+/// The page is the comment of the header: what it has the table takes, and the other way round.
+TEST(Faults, AreThoseThatTheHeaderExplains) {
+  std::ifstream header(FOOTPLATE_FAULT_PAGE);
+  std::set<std::string> explained;
+  for (std::string line; std::getline(header, line);) {
+    std::istringstream words(line);
+    std::string mark, example;
+    if (!line.starts_with("///   ") || !(words >> mark >> example)) continue;
+    EXPECT_EQ(verdict(example), "accepted");
+    explained.insert(example.substr(0, example.find(':')));
+  }
+  std::set<std::string> known;
+  const std::string all = verdict("?");
+  std::istringstream names(all.substr(all.find("there is: ") + 10));
+  for (std::string name; names >> name;) known.insert(name.substr(0, name.find(',')));
+  EXPECT_GT(known.size(), 10U) << all;
+  EXPECT_EQ(explained, known);
+}
+
+TEST(Faults, AreNoneWhereTheyAreRefused) {
+  setenv("FOOTPLATE_FAULT", "start_hang:rnak=1", 1);
+  EXPECT_FALSE(fault("start_hang", 0)) << "it would hang before it could say so";
+  setenv("FOOTPLATE_FAULT", "start_hang:rank=1", 1);
+  EXPECT_TRUE(fault("start_hang", 1));
+  unsetenv("FOOTPLATE_FAULT");
 }
 
 TEST(Faults, AreFoundByKindAndRank) {

@@ -1,0 +1,13 @@
+#include "runtime/versions.h"
+
+#include "protocol/version.h"
+#include "runtime/comm/mpi/trial.h"
+#include "runtime/train/libtorch_version.h"
+
+namespace footplate {
+
+Json versions() {
+  return {{"footplate", kFootplateVersion}, {"libtorch", libtorch_version()}, {"mpi", mpi_library()}};
+}
+
+}  // namespace footplate
