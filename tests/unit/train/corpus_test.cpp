@@ -212,7 +212,7 @@ TEST_F(CorpusTest, AFullDiskIsAnErrorAndLeavesNothing) {
   const std::string text(200'000, 'x');
   write("text/1", text);
   // In the first block, in its middle, and in what is buffered to the end.
-  for (const rlim_t limit : {0, 5000, 199'999}) {
+  for (const rlim_t limit : {rlim_t{0}, rlim_t{5000}, rlim_t{199'999}}) {
     const pid_t child = ::fork();
     if (child == 0) {
       const rlimit small{limit, limit};
