@@ -155,7 +155,8 @@ class Rank {
     if (auto made = make_trainer(); !made) return made;
     if (!resume->empty()) arrival_.is_at("loading the checkpoint");
     if (!resume->empty())
-      if (auto loaded = trainer_->load(*resume); !loaded) return loaded;
+      if (auto loaded = trainer_->load(*resume); !loaded)
+        return tl::unexpected(with_differences(loaded.error(), differences_));
     if (auto read = read_orders(); !read) return read;
     start_control();
     if (session_->rank() == 0) records_->started(start_record(*resume), rank_table());
@@ -193,8 +194,9 @@ class Rank {
     store_ = manifest->store;
     kept_orders_ = manifest->orders;
     records_->resumed(manifest->metrics);
+    differences_ = std::move(merged.differences);
     if (session_->rank() == 0)
-      for (const std::string& difference : merged.differences) records_->warn("resumed with " + difference);
+      for (const std::string& difference : differences_) records_->warn("resumed with " + difference);
     return schema_.check_combination(settings_);
   }
 
@@ -553,6 +555,7 @@ class Rank {
   std::string started_;
   std::uint64_t last_order_ = 0;  ///< of the checkpoint resumed from
   Json given_ = Json::object();   ///< what this start's configuration set otherwise than that checkpoint
+  std::vector<std::string> differences_;  ///< from that checkpoint's settings, for people
   OrdersAhead ahead_;
   Json store_ = Json::object();       ///< of it, too
   Json kept_orders_ = Json::array();  ///< that were agreed for later steps when it was written

@@ -74,4 +74,13 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
   return result;
 }
 
+Error with_differences(Error refusal, const std::vector<std::string>& differences) {
+  std::string found;
+  for (const std::string& difference : differences)
+    if (difference.starts_with("model.") || difference.starts_with("optim."))
+      found += (found.empty() ? "" : ", ") + difference;
+  if (!found.empty()) refusal.message += "; other than there: " + found;
+  return refusal;
+}
+
 }  // namespace footplate

@@ -132,6 +132,17 @@ def test_a_resume_on_another_text_warns_and_goes_on():
     shutil.rmtree(folder)
 
 
+def test_a_resume_of_another_model_says_what_differs():
+    with tempfile.TemporaryDirectory(prefix="fp-model-") as folder:
+        trained(10, "eval.every=0", "ckpt.every=10", folder=folder)
+        with Run([*SMALL, "train.steps=20", "eval.every=0", "model.layers=3"], ranks=2, config="kjv", folder=folder,
+                 options=["--resume", "auto"]) as run:
+            assert run.finish(300) == 4, run.output()
+            reason = run.result()["reason"]
+            assert "model/blocks.2" in reason and "model.layers 2 -> 3 (command line; the checkpoint had 2)" in reason, reason
+            assert "train.steps" not in reason, reason
+
+
 def test_interrupted_run_resumes_bit_exact():
     """SIGTERM saves and stops with 75; what goes on from there ends with the same parameters."""
     import shutil
@@ -305,7 +316,7 @@ def test_check_sees_what_a_start_would_refuse():
 
 if __name__ == "__main__":
     main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
-          test_a_resume_on_another_text_warns_and_goes_on,
+          test_a_resume_on_another_text_warns_and_goes_on, test_a_resume_of_another_model_says_what_differs,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training, test_a_hundred_failures_change_nothing,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
           test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named,
