@@ -62,6 +62,7 @@ const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_p
                                                          {"drop", &Console::op_drop},
                                                          {"schema", &Console::op_schema},
                                                          {"get", &Console::op_get},
+                                                         {"pending", &Console::op_pending},
                                                          {"set", &Console::op_set},
                                                          {"call", &Console::op_call},
                                                          {"cancel", &Console::op_cancel},
@@ -92,6 +93,7 @@ const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_ord
                                                       {"stacks", &Console::op_stacks},
                                                       {"wait_drop", &Console::op_drop},
                                                       {"settings", &Console::op_get},
+                                                      {"pending", &Console::op_pending},
                                                       {"metrics", &Console::op_metrics},
                                                       {"orders", &Console::op_orders},
                                                       {"withdraw", &Console::op_withdraw},
@@ -291,6 +293,10 @@ void Console::op_get(Request& request) {
     found[name] = all[name];
   }
   request.answer(std::move(found));
+}
+
+void Console::op_pending(Request& request) {
+  request.answer(view_.pending());
 }
 
 void Console::op_set(Request& request) {

@@ -35,6 +35,9 @@ Json settle(const std::filesystem::path& directory, const HowEnded& how, int res
 /// nor what would fail again (usage).
 bool is_worth_restarting(const Json& result);
 
+/// Whether it ended to be started again: run.restart.
+bool is_restart_ordered(const Json& result);
+
 /// Path of the newest checkpoint whose manifest is there; empty for none.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& directory);
 

@@ -80,6 +80,14 @@ void Control::Impl::publish(const Json& line) {
     report(topic, line.value("data", Json::object()), std::chrono::system_clock::now());
 }
 
+/// What the run's start had of the settings that apply at the next one.
+Json Control::Impl::kept_at_start() const {
+  Json values = Json::object();
+  for (const auto& spec : options_.schema.settings)
+    if (spec.applies == Applies::restart) values[spec.name] = to_json(options_.settings.value(spec.name));
+  return values;
+}
+
 Json Control::Impl::hello() {
   follow(false);                   // until the new console says otherwise
   gate_.set_sync(Json::object());  // the last console's rules: this one says what it has
@@ -107,6 +115,7 @@ Json Control::Impl::hello() {
             {"world_size", options_.channel->world_size()}}},
           {"schema", options_.schema.to_json()},
           {"settings", gate_.settings_copy().to_json()},
+          {"at_start", kept_at_start()},
           {"status", std::move(now)},
           {"store", gate_.store()},
           {"reports", std::move(reports)},

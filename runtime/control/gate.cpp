@@ -215,7 +215,9 @@ void Gate::look_ahead() {
 /// it in its own order: that has left the list by then. One with a target lets what runs end.
 void Gate::look_for_abandon() {
   const bool stop = std::any_of(pending_.begin(), pending_.end(), [](const Committed& committed) {
-    return !committed.targeted && calls_action(committed.order, "run.stop");
+    const auto& calls = committed.order.calls;
+    return !committed.targeted &&
+           std::any_of(calls.begin(), calls.end(), [](const Call& call) { return ends_start(call.action); });
   });
   const bool cancelled = running_ && cancelled_.count(*running_) > 0;
   const bool missed = !met_.empty() && met_.rbegin()->first > last_meeting_;

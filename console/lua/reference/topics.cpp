@@ -31,7 +31,8 @@ constexpr std::array kApi = {
     Topic{"status", "status(): where the run is, and each rank"},
     Topic{
         "settings",
-        "settings(\"lr\"): settings whose name, other names or help have this text; without it all of them"},
+        "settings(\"lr\"): settings whose name, other names or help have this text; without it all of them; "
+        "settings(\"pending\"): what is set and waits for the next start"},
     Topic{"help", "help(\"log.every\"): what a setting, an action, a group or a function does"},
     Topic{"metrics",
           "metrics[\"train/loss\"] or metrics.loss: the latest value of a metric; metrics() has all of them"},

@@ -128,6 +128,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
   }
   if (op == "jobs") return Json::array();
   if (op == "store") return store;
+  if (op == "pending") return pending;
   if (op == "status") return status;
   if (op == "comm_report")
     return Json{{"patterns",

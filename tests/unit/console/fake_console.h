@@ -37,6 +37,7 @@ class FakeConsole final : public lua::ConsoleLink {
   std::vector<Json> rules;   ///< that were registered
   std::vector<Json> others;  ///< reports of orders that others gave
   Json store = Json::object();
+  Json pending = Json::array();  ///< what settings("pending") gets
   Json metrics = Json::object();
   Json stacks = {{"rank", nullptr}, {"ranks", Json::array()}};  ///< what ranks.stacks() gets
   std::vector<Json> stacks_asked;
