@@ -156,7 +156,7 @@ class Rank {
     if (!resume->empty()) arrival_.is_at("loading the checkpoint");
     if (!resume->empty())
       if (auto loaded = trainer_->load(*resume); !loaded)
-        return tl::unexpected(with_differences(loaded.error(), differences_));
+        return tl::unexpected(with_differences(loaded.error(), given_));
     if (auto read = read_orders(); !read) return read;
     start_control();
     if (session_->rank() == 0) records_->started(start_record(*resume), rank_table());
@@ -187,16 +187,17 @@ class Rank {
     const auto manifest = read_manifest(checkpoint);
     const auto saved = manifest.and_then([&](auto& it) { return Settings::from_json(it.settings, schema_); });
     if (auto agreed = meet(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed) return agreed;
-    auto merged = merge_resumed(schema_, settings_, *saved, options_.resume == "auto" ? manifest->start : 0);
+    // Its own checkpoint; one of an older footplate doesn't say which start wrote it.
+    const std::int64_t own = manifest->start > 0 ? manifest->start : options_.start - 1;
+    auto merged = merge_resumed(schema_, settings_, *saved, options_.resume == "auto" ? own : 0);
     settings_ = std::move(merged.settings);
     given_ = std::move(merged.given);
     last_order_ = manifest->journal;
     store_ = manifest->store;
     kept_orders_ = manifest->orders;
     records_->resumed(manifest->metrics);
-    differences_ = std::move(merged.differences);
     if (session_->rank() == 0)
-      for (const std::string& difference : differences_) records_->warn("resumed with " + difference);
+      for (const std::string& difference : merged.differences) records_->warn("resumed with " + difference);
     return schema_.check_combination(settings_);
   }
 
@@ -555,7 +556,6 @@ class Rank {
   std::string started_;
   std::uint64_t last_order_ = 0;  ///< of the checkpoint resumed from
   Json given_ = Json::object();   ///< what this start's configuration set otherwise than that checkpoint
-  std::vector<std::string> differences_;  ///< from that checkpoint's settings, for people
   OrdersAhead ahead_;
   Json store_ = Json::object();       ///< of it, too
   Json kept_orders_ = Json::array();  ///< that were agreed for later steps when it was written

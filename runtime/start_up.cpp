@@ -74,11 +74,11 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
   return result;
 }
 
-Error with_differences(Error refusal, const std::vector<std::string>& differences) {
+Error with_differences(Error refusal, const Json& given) {
   std::string found;
-  for (const std::string& difference : differences)
-    if (difference.starts_with("model.") || difference.starts_with("optim."))
-      found += (found.empty() ? "" : ", ") + difference;
+  for (const auto& [name, value] : given.items())
+    if (name.starts_with("model.") || name.starts_with("optim."))
+      found += (found.empty() ? "" : ", ") + name + " = " + value.dump();
   if (!found.empty()) refusal.message += "; other than there: " + found;
   return refusal;
 }

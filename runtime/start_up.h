@@ -37,7 +37,7 @@ struct ResumedSettings {
 ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved,
                               std::int64_t saved_in);
 
-/// A checkpoint's refusal by a model, with those of `differences` that decide about a model's tensors.
-Error with_differences(Error refusal, const std::vector<std::string>& differences);
+/// A checkpoint's refusal by a model, with those settings of ResumedSettings::given that may be why.
+Error with_differences(Error refusal, const Json& given);
 
 }  // namespace footplate

@@ -342,14 +342,17 @@ void Console::op_call(Request& request) {
 }
 
 void Console::op_cancel(Request& request) {
+  const bool evaluation = request.message.value("evaluation", false);
   const auto id = request.message.value("order", std::uint64_t{0});
   const OrderBook::Entry* entry = book_.find(id, "");
-  if (entry == nullptr)
+  if (entry == nullptr && !evaluation)
     return request.answer(fail(ErrorKind::usage, "there is no order " + std::to_string(id)));
   if (request.client.role < Role::operate)
     return request.answer(
         fail(ErrorKind::refused, "cancelling needs the role operate; this session has view"));
-  if (request.message.contains("call"))
+  if (evaluation)
+    to_rank({{"type", "cancel"}, {"evaluation", true}});
+  else if (request.message.contains("call"))
     to_rank({{"type", "cancel"}, {"order", id}, {"call", request.message["call"].get<int>()}});
   else
     withdraw(*entry);

@@ -147,4 +147,9 @@ bool is_restart_ordered(const Json& result) {
          text_of(result, "reason") == "restart";
 }
 
+bool is_saved(const Json& result) {
+  const auto manifest = read_json_file(fs::path(text_of(result, "checkpoint")) / "manifest.json");
+  return manifest && integer_of(*manifest, "step", -1) == integer_of(result, "step", 0);
+}
+
 }  // namespace footplate

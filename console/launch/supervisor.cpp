@@ -88,6 +88,12 @@ Json Supervisor::run_starts() {
     Json result = run_once(start, resume);
     if (stops_asked_ > 0) return result;
     const std::string step = std::to_string(integer_of(result, "step", 0));
+    if (is_restart_ordered(result) && !is_saved(result)) {
+      say(plan_.name + " is not started again: step " + step +
+          " could not be saved (log/rank-0.log has why), and what came after the last checkpoint would be "
+          "gone");
+      return result;
+    }
     if (is_restart_ordered(result)) {
       say(plan_.name + " ended at step " + step + " to be started again, as ordered");
     } else if (restarts_ < plan_.restarts && is_worth_restarting(result)) {

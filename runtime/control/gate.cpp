@@ -310,6 +310,13 @@ void Gate::cancel(std::uint64_t order, std::size_t call) {
   look_for_abandon();
 }
 
+void Gate::cancel_evaluation(std::int64_t step) {
+  std::lock_guard lock(mutex_);
+  progress_.cancel_evaluation(step);
+  if (running_ && progress_.phase() == Phase::evaluation) cancelled_.insert(*running_);
+  look_for_abandon();
+}
+
 void Gate::finish() {
   std::lock_guard lock(mutex_);
   conclude();

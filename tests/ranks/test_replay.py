@@ -247,7 +247,7 @@ def test_the_order_that_crashes_it_twice_is_left_out():
 def test_a_run_is_started_again_by_order():
     """run.restart: nothing but the process moves, and --restarts counts it as none."""
     folder = tempfile.mkdtemp(prefix="fp-again-")
-    with Run(["model.step_ms=5", "train.steps=300", "ckpt.every=0"], folder=folder) as run:
+    with Run(["model.step_ms=10", "train.steps=800", "ckpt.every=0"], folder=folder) as run:
         client = run.wait_for_step(20)
         client.ask("set", changes={"optim.lr_scale": 0.5})
         step = client.ask("call", action="run.restart", arguments={"reason": "a new driver"})["applied"]["step"]

@@ -55,6 +55,10 @@ constexpr std::array kLuaNames = {
           "= 60; seconds = 60"},
     Topic{"run.stop_when",
           "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end): a rule that ends the run"},
+    Topic{
+        "eval.cancel",
+        "eval.cancel(): gives up the evaluation that is under way, whoever asked for it; true, or false and "
+        "why there was nothing to cancel"},
     Topic{"comm.drop",
           "comm.drop(3): kills rank 3, which is stuck; the others go on with fewer (comm.on_loss). { force = "
           "true } "

@@ -156,6 +156,10 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
     for (const Json& report : reports_) reports.push_back(report);
     return reports;
   }
+  if (op == "cancel") {
+    cancelled.push_back(fields);
+    return Json::object();
+  }
   if (op == "withdraw" && !silent.empty()) return Json::object();
   if (op == "withdraw") {
     reports_.at(fields.contains("order") ? fields["order"].get<std::size_t>() - 1
