@@ -79,8 +79,8 @@ Error with_differences(Error refusal, const Json& given) {
   for (const auto& [name, value] : given.items())
     if (name.starts_with("model.") || name.starts_with("optim."))
       found += (found.empty() ? "" : ", ") + name + " = " + value.dump();
-  if (!found.empty()) refusal.message += "; other than there: " + found;
-  return refusal;
+  if (found.empty()) return refusal;
+  return {ErrorKind::usage, refusal.message + "; other than there: " + found};
 }
 
 }  // namespace footplate

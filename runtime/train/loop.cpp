@@ -350,8 +350,12 @@ void Trainer::Loop::give_up_evaluation(const char* why) {
 
 void Trainer::Loop::record(std::int64_t step, const Result<EvalResult>& result) {
   if (!result) {
-    if (rank() == 0) log(fmt::format("step {}: {}", step, result.error().message));
-    if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
+    const std::string text = fmt::format("step {}: {}", step, result.error().message);
+    if (rank() == 0) log(text);
+    if (result.error().kind == ErrorKind::refused) {  // given up on purpose
+      publish("warn", {{"kind", "evaluation"}, {"step", step}, {"text", text}});
+      return;
+    }
     write(eval_failed_line(step, result.error()));
     publish("eval", {{"step", step}, {"failed", true}, {"reason", result.error().message}});
     return;
