@@ -22,9 +22,9 @@ if(FOOTPLATE_LIBTORCH)
   file(GLOB FOOTPLATE_CUDA_LIB "${FOOTPLATE_SITE_PACKAGES}/nvidia/cu13/lib")
   add_library(footplate_torch INTERFACE)
   # -idirafter: LibTorch's include folder carries its own fmt, which Debian's spdlog doesn't compile with.
-  # SHELL: keeps CMake from dropping the second -idirafter as a duplicate.
-  target_compile_options(footplate_torch INTERFACE "SHELL:-idirafter ${FOOTPLATE_TORCH}/include"
-                         "SHELL:-idirafter ${FOOTPLATE_TORCH}/include/torch/csrc/api/include")
+  # SHELL: keeps CMake from dropping the second -idirafter as a duplicate; the quotes keep blanks in a path.
+  target_compile_options(footplate_torch INTERFACE "SHELL:-idirafter \"${FOOTPLATE_TORCH}/include\""
+                         "SHELL:-idirafter \"${FOOTPLATE_TORCH}/include/torch/csrc/api/include\"")
   # LibTorch's headers then include single operators instead of all two thousand.
   target_compile_definitions(footplate_torch INTERFACE AT_PER_OPERATOR_HEADERS)
   # libtorch_cpu.so itself needs the CUDA runtime and CUPTI; nothing of ours refers to them.

@@ -155,7 +155,8 @@ class Rank {
     if (auto made = make_trainer(); !made) return made;
     if (!resume->empty()) arrival_.is_at("loading the checkpoint");
     if (!resume->empty())
-      if (auto loaded = trainer_->load(*resume); !loaded) return loaded;
+      if (auto loaded = trainer_->load(*resume); !loaded)
+        return tl::unexpected(with_differences(loaded.error(), given_));
     if (auto read = read_orders(); !read) return read;
     start_control();
     if (session_->rank() == 0) records_->started(start_record(*resume), rank_table());
@@ -186,7 +187,9 @@ class Rank {
     const auto manifest = read_manifest(checkpoint);
     const auto saved = manifest.and_then([&](auto& it) { return Settings::from_json(it.settings, schema_); });
     if (auto agreed = meet(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed) return agreed;
-    auto merged = merge_resumed(schema_, settings_, *saved, options_.resume == "auto" ? manifest->start : 0);
+    // Its own checkpoint; one of an older footplate doesn't say which start wrote it.
+    const std::int64_t own = manifest->start > 0 ? manifest->start : options_.start - 1;
+    auto merged = merge_resumed(schema_, settings_, *saved, options_.resume == "auto" ? own : 0);
     settings_ = std::move(merged.settings);
     given_ = std::move(merged.given);
     last_order_ = manifest->journal;

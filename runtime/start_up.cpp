@@ -74,4 +74,13 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
   return result;
 }
 
+Error with_differences(Error refusal, const Json& given) {
+  std::string found;
+  for (const auto& [name, value] : given.items())
+    if (name.starts_with("model.") || name.starts_with("optim."))
+      found += (found.empty() ? "" : ", ") + name + " = " + value.dump();
+  if (found.empty()) return refusal;
+  return {ErrorKind::usage, refusal.message + "; other than there: " + found};
+}
+
 }  // namespace footplate

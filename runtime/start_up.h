@@ -37,4 +37,8 @@ struct ResumedSettings {
 ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved,
                               std::int64_t saved_in);
 
+/// A checkpoint's refusal by a model; a usage error that names them where settings of ResumedSettings::given
+/// may be why.
+Error with_differences(Error refusal, const Json& given);
+
 }  // namespace footplate

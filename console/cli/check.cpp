@@ -56,6 +56,9 @@ Result<void> check_data(const Settings& settings) {
   if (answer && answer->code == 0) return {};
   if (answer && answer->code == static_cast<int>(ExitCode::usage)) return fail(ErrorKind::usage, said);
   if (answer && !answer->in_time) said = "no answer within " + std::to_string(kLookTakes.count()) + " s";
+  if (said.empty())
+    said = answer->code < 0 ? "a signal ended footplate-rank"
+                            : "footplate-rank ended with code " + std::to_string(answer->code);
   std::fprintf(stderr, "footplate: whether data.corpus can be had was not checked: %s\n",
                printable(said).c_str());
   return {};

@@ -214,7 +214,9 @@ Result<int> run(const RunOptions& options) {
   if (!directory) return tl::unexpected(directory.error());
   complete(*plan, options, *directory);
   auto logs = make_logs(directory->path);
-  if (logs) logs = keep_scripts(directory->path, *scripts, options.scripts, is_unattended(options));
+  if (logs)
+    logs = keep_scripts(directory->path, *scripts, options.scripts, options.resume == "auto",
+                        is_unattended(options));
   if (logs) logs = mark_repeated(*settings, directory->path, plan->start);
   if (!logs) {
     abandon_run_directory(*directory);

@@ -128,7 +128,7 @@ Result<Json> check_scripts(const std::vector<Script>& scripts, const ScriptOptio
 }
 
 Result<void> keep_scripts(const fs::path& run_directory, const std::vector<Script>& scripts,
-                          const ScriptOptions& options, bool unattended) {
+                          const ScriptOptions& options, bool goes_on, bool unattended) {
   const fs::path folder = run_directory / "jobs";
   const auto before = read_json_file(folder / "jobs.json");
   const std::int64_t given = before && before->is_object() ? before->value("given", std::int64_t{0}) : 0;
@@ -137,7 +137,8 @@ Result<void> keep_scripts(const fs::path& run_directory, const std::vector<Scrip
   std::error_code error;
   fs::create_directories(folder, error);
   fs::permissions(folder, fs::perms::owner_all, error);
-  if (scripts.empty() && before && before->is_object()) plan["jobs"] = before->value("jobs", Json::array());
+  if (scripts.empty() && goes_on && before && before->is_object())
+    plan["jobs"] = before->value("jobs", Json::array());
   for (std::size_t i = 0; i < scripts.size(); ++i) {
     const std::string file = std::to_string(i + 1) + "-" + scripts[i].name + ".lua";
     std::ofstream copy(folder / file, std::ios::binary | std::ios::trunc);

@@ -39,9 +39,9 @@ Result<std::vector<Script>> read_scripts(const ScriptOptions& options);
 Result<Json> check_scripts(const std::vector<Script>& scripts, const ScriptOptions& options,
                            const Schema& schema, const Settings& settings);
 
-/// Leaves the scripts in RUN/jobs for the console (docs/protocol.md, "Job scripts"). None given: those of an
-/// earlier start stay. `unattended`: an error stops the run.
+/// Leaves the scripts in RUN/jobs for the console (docs/protocol.md, "Job scripts"). None given where the run
+/// goes on: those of an earlier start stay. `unattended`: an error stops the run.
 Result<void> keep_scripts(const std::filesystem::path& run_directory, const std::vector<Script>& scripts,
-                          const ScriptOptions& options, bool unattended);
+                          const ScriptOptions& options, bool goes_on, bool unattended);
 
 }  // namespace footplate

@@ -82,6 +82,7 @@ class Console {
   void op_complete(Request& request);
   void op_eval(Request& request);
   void op_get(Request& request);
+  void op_pending(Request& request);
   void op_help(Request& request);
   void op_interrupt(Request& request);
   void op_jobs(Request& request);

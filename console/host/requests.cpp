@@ -62,6 +62,7 @@ const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_p
                                                          {"drop", &Console::op_drop},
                                                          {"schema", &Console::op_schema},
                                                          {"get", &Console::op_get},
+                                                         {"pending", &Console::op_pending},
                                                          {"set", &Console::op_set},
                                                          {"call", &Console::op_call},
                                                          {"cancel", &Console::op_cancel},
@@ -92,6 +93,7 @@ const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_ord
                                                       {"stacks", &Console::op_stacks},
                                                       {"wait_drop", &Console::op_drop},
                                                       {"settings", &Console::op_get},
+                                                      {"pending", &Console::op_pending},
                                                       {"metrics", &Console::op_metrics},
                                                       {"orders", &Console::op_orders},
                                                       {"withdraw", &Console::op_withdraw},
@@ -293,6 +295,10 @@ void Console::op_get(Request& request) {
   request.answer(std::move(found));
 }
 
+void Console::op_pending(Request& request) {
+  request.answer(view_.pending());
+}
+
 void Console::op_set(Request& request) {
   Json json = {{"changes", request.message.value("changes", Json::object())},
                {"source", to_line(request.message)}};
@@ -336,14 +342,17 @@ void Console::op_call(Request& request) {
 }
 
 void Console::op_cancel(Request& request) {
+  const bool evaluation = request.message.value("evaluation", false);
   const auto id = request.message.value("order", std::uint64_t{0});
   const OrderBook::Entry* entry = book_.find(id, "");
-  if (entry == nullptr)
+  if (entry == nullptr && !evaluation)
     return request.answer(fail(ErrorKind::usage, "there is no order " + std::to_string(id)));
   if (request.client.role < Role::operate)
     return request.answer(
         fail(ErrorKind::refused, "cancelling needs the role operate; this session has view"));
-  if (request.message.contains("call"))
+  if (evaluation)
+    to_rank({{"type", "cancel"}, {"evaluation", true}});
+  else if (request.message.contains("call"))
     to_rank({{"type", "cancel"}, {"order", id}, {"call", request.message["call"].get<int>()}});
   else
     withdraw(*entry);

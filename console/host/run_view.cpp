@@ -51,6 +51,7 @@ Result<void> RunView::hello(const Json& message, Clock::time_point now) {
   if (!settings) return tl::unexpected(settings.error());
   schema_ = *std::move(schema);
   settings_ = *std::move(settings);
+  at_start_ = message.value("at_start", Json::object());
   run_ = message.value("run", Json::object());
   store_ = message.value("store", Json::object());
   status(message.value("status", Json::object()), now);
@@ -73,6 +74,19 @@ void RunView::settings(const Json& changed) {
     if (auto value = schema_->check(name, item["value"]))
       settings_.set(name, *std::move(value), item.value("source", ""));
   }
+}
+
+Json RunView::pending() const {
+  Json pending = Json::array();
+  for (const auto& [name, in_force] : at_start_.items()) {
+    if (schema_->setting(name) == nullptr) continue;
+    if (Json value = to_json(settings_.value(name)); value != in_force)
+      pending.push_back({{"name", name},
+                         {"value", std::move(value)},
+                         {"at_start", in_force},
+                         {"source", settings_.source(name)}});
+  }
+  return pending;
 }
 
 void RunView::metrics(const Json& latest) {

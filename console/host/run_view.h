@@ -37,6 +37,8 @@ class RunView {
   const Schema& schema() const { return *schema_; }
   const Json& schema_json() const { return schema_json_; }
   const Settings& settings() const { return settings_; }
+  /// What has been set and waits for the next start: a list of {name, value, at_start, source}.
+  Json pending() const;
   const Json& store() const { return store_; }
   const Json& metrics() const { return metrics_; }
   const Json& status() const { return status_; }  ///< the last one, as it came
@@ -60,6 +62,7 @@ class RunView {
   Json schema_json_;
   std::optional<Schema> schema_;
   Settings settings_;
+  Json at_start_ = Json::object();  ///< of settings that apply at the next start: name and value now in force
   Json status_ = Json::object();
   Json metrics_ = Json::object();
   Json store_ = Json::object();

@@ -182,6 +182,8 @@ std::vector<Order> orders_to_replay(const History& history) {
   for (std::size_t i = 0; i < history.applied.size(); ++i) {
     Order order = history.applied[i];
     const bool of_last_start = i >= history.before_last_start;
+    for (Call& call : order.calls)
+      if (call.action == "run.restart") call = {"run.stop", Json::object()};
     std::erase_if(order.calls, [&](const Call& call) { return !of_last_start || call.action != "run.stop"; });
     std::erase_if(order.changes, [](const Change& change) {
       return change.name == "run.time_limit" || change.name == "comm.auto";

@@ -5,6 +5,7 @@
 #include "console/client/json_file.h"
 #include "console/client/run_record.h"
 #include "console/launch/history.h"
+#include "console/launch/run_directory.h"
 #include "protocol/variables.h"
 
 namespace footplate {
@@ -39,15 +40,28 @@ void keep(const Schema& schema, const History& history, const std::vector<Order>
     }
 }
 
-void keep_of_checkpoint(const Schema& schema, const std::filesystem::path& checkpoint, Settings& settings) {
-  const auto manifest = read_json_file(checkpoint / "manifest.json");
-  if (!manifest || !manifest->contains("settings")) return;  // the ranks say what is wrong with it
-  const auto saved = Settings::from_json((*manifest)["settings"], schema);
+/// What `json`, settings as files have them, says was set live.
+void keep_live(const Schema& schema, const Json& json, Settings& settings) {
+  const auto saved = Settings::from_json(json, schema);
   if (!saved) return;
   for (const auto& spec : schema.settings)
     if (at_start(schema, spec.name) && is_free(settings, spec.name) &&
         saved->source(spec.name).starts_with("order"))
       settings.set(spec.name, saved->value(spec.name), saved->source(spec.name));
+}
+
+void keep_of_checkpoint(const Schema& schema, const std::filesystem::path& checkpoint, Settings& settings) {
+  const auto manifest = read_json_file(checkpoint / "manifest.json");
+  if (!manifest || !manifest->contains("settings")) return;  // the ranks say what is wrong with it
+  keep_live(schema, (*manifest)["settings"], settings);
+}
+
+/// Of the checkpoint that the run's first start went on from, if it did: its journal has only its own orders.
+void keep_of_first_start(const Schema& schema, const std::filesystem::path& directory, const History& history,
+                         Settings& settings) {
+  if (history.newest_order.empty()) return;  // none has trained
+  const auto config = read_json_file(config_path(directory, history.newest_order.begin()->first));
+  if (config) keep_live(schema, *config, settings);
 }
 
 /// The first start of those whose command lines, up to the one that `before` tells of, had the same value.
@@ -63,12 +77,11 @@ Result<Settings> with_kept_settings(const Settings& settings, const Schema& sche
                                     const std::filesystem::path& directory, int start,
                                     const std::string& resume) {
   Settings kept = settings;
-  if (start == 1) {
-    if (!resume.empty() && resume != "auto") keep_of_checkpoint(schema, resume, kept);
-    return kept;
-  }
+  if (!resume.empty() && resume != "auto") keep_of_checkpoint(schema, resume, kept);
+  if (start == 1) return kept;
   const auto history = read_history(directory, schema);
   if (!history) return tl::unexpected(history.error());
+  keep_of_first_start(schema, directory, *history, kept);
   keep(schema, *history, history->applied, settings, kept);
   keep(schema, *history, history->ahead, settings, kept);
   return kept;

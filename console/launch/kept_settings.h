@@ -8,10 +8,10 @@
 namespace footplate {
 
 /// Settings that apply at the next start (Applies::restart) as people have set them live: this is that start.
-/// Where a run goes on in `directory` its journal says which, else the manifest of the checkpoint `resume`
-/// that the run begins from (a path; empty or "auto": none). What a command line has said since, this start's
-/// or an earlier one's, and what the environment says, counts for more. Errors (usage): the journal can't be
-/// read; then use `settings` as they are.
+/// The journal of the run in `directory` says which, before it the manifest of the checkpoint `resume` that
+/// the run begins from (a path; empty or "auto": what its first start kept of one). What a command line has
+/// said since, this start's or an earlier one's, and what the environment says, counts for more. Errors
+/// (usage): the journal can't be read; then use `settings` as they are.
 Result<Settings> with_kept_settings(const Settings& settings, const Schema& schema,
                                     const std::filesystem::path& directory, int start,
                                     const std::string& resume);

@@ -112,7 +112,7 @@ bool came_to_nothing(const fs::path& directory) {
   std::error_code none;
   return result && integer_of(*result, "code", 0) == static_cast<int>(ExitCode::usage) &&
          integer_of(*result, "step", -1) == 0 && newest_checkpoint(directory).empty() &&
-         (fs::file_size(directory / "metrics.jsonl", none) == 0 || none);
+         (fs::file_size(directory / "starts.jsonl", none) == 0 || none);  // has a line where one has trained
 }
 
 Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {

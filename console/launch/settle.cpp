@@ -138,8 +138,18 @@ bool is_worth_restarting(const Json& result) {
   const auto code = integer_of(result, "code", 1);
   if (code != static_cast<int>(ExitCode::failed) && code != static_cast<int>(ExitCode::resumable))
     return false;
-  constexpr std::array<std::string_view, 4> kNotFailures{"done", "asked", "signal", "time limit"};
+  constexpr std::array<std::string_view, 5> kNotFailures{"done", "asked", "restart", "signal", "time limit"};
   return std::find(kNotFailures.begin(), kNotFailures.end(), text_of(result, "reason")) == kNotFailures.end();
+}
+
+bool is_restart_ordered(const Json& result) {
+  return integer_of(result, "code", 1) == static_cast<int>(ExitCode::resumable) &&
+         text_of(result, "reason") == "restart";
+}
+
+bool is_saved(const Json& result) {
+  const auto manifest = read_json_file(fs::path(text_of(result, "checkpoint")) / "manifest.json");
+  return manifest && integer_of(*manifest, "step", -1) == integer_of(result, "step", 0);
 }
 
 }  // namespace footplate

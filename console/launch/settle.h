@@ -35,6 +35,12 @@ Json settle(const std::filesystem::path& directory, const HowEnded& how, int res
 /// nor what would fail again (usage).
 bool is_worth_restarting(const Json& result);
 
+/// Whether it ended to be started again: run.restart.
+bool is_restart_ordered(const Json& result);
+
+/// Whether the checkpoint of a start that ended so is of its last step: nothing is lost where it goes on.
+bool is_saved(const Json& result);
+
 /// Path of the newest checkpoint whose manifest is there; empty for none.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& directory);
 

@@ -86,12 +86,23 @@ Json Supervisor::run_starts() {
   std::string resume = plan_.resume.value_or("");
   for (int start = plan_.start;; ++start) {
     Json result = run_once(start, resume);
-    const bool again = restarts_ < plan_.restarts && stops_asked_ == 0 && is_worth_restarting(result);
-    if (!again) return result;
-    ++restarts_;
-    say(plan_.name + " failed at step " + std::to_string(integer_of(result, "step", 0)) + " (" +
-        text_of(result, "reason") + "); restart " + std::to_string(restarts_) + " of " +
-        std::to_string(plan_.restarts));
+    if (stops_asked_ > 0) return result;
+    const std::string step = std::to_string(integer_of(result, "step", 0));
+    if (is_restart_ordered(result) && !is_saved(result)) {
+      say(plan_.name + " is not started again: step " + step +
+          " could not be saved (log/rank-0.log has why), and what came after the last checkpoint would be "
+          "gone");
+      return result;
+    }
+    if (is_restart_ordered(result)) {
+      say(plan_.name + " ended at step " + step + " to be started again, as ordered");
+    } else if (restarts_ < plan_.restarts && is_worth_restarting(result)) {
+      ++restarts_;
+      say(plan_.name + " failed at step " + step + " (" + text_of(result, "reason") + "); restart " +
+          std::to_string(restarts_) + " of " + std::to_string(plan_.restarts));
+    } else {
+      return result;
+    }
     set_aside_result(directory_.path, start);
     end_stragglers(folders_, kConsoleEnds);
     folders_.clear();

@@ -29,6 +29,9 @@ int register_stop_when(lua_State* state);
 /// comm.report(): counts of collectives, by rank, operation and size.
 int comm_report(lua_State* state);
 
+/// eval.cancel(): gives up the evaluation that is under way.
+int eval_cancel(lua_State* state);
+
 /// comm.drop(rank): kills a rank that is stuck.
 int comm_drop(lua_State* state);
 

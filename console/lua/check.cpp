@@ -17,7 +17,7 @@ class NoRun final : public ConsoleLink {
   Result<Json> ask(std::string_view op, Json /*fields*/, const Note& /*note*/) override {
     if (op == "status") return Json{{"state", "starting"}, {"step", 0}, {"ranks", Json::array()}};
     if (op == "metrics" || op == "store") return Json::object();
-    if (op == "orders" || op == "rules" || op == "jobs") return Json::array();
+    if (op == "orders" || op == "rules" || op == "jobs" || op == "pending") return Json::array();
     if (op == "journal") return Json("");
     return Json::object();
   }

@@ -49,10 +49,29 @@ bool matches(const SettingSpec& spec, const std::string& pattern) {
                      [&](const auto& alias) { return contains(alias, pattern); });
 }
 
+/// settings("pending")
+int list_pending(lua_State* state) {
+  Session& session = session_of(state);
+  const Json pending = session.look("pending");
+  std::vector<std::vector<std::string>> lines;
+  for (const Json& item : pending) {
+    const std::string name = item.at("name");
+    const auto at_start = session.schema().check(name, item.at("at_start"));
+    const auto value = session.schema().check(name, item.at("value"));
+    if (!at_start || !value) continue;
+    lines.push_back({name, to_text(*at_start) + " -> " + to_text(*value), item.at("source")});
+  }
+  push_listing(state, pending,
+               lines.empty() ? "nothing waits for the next start"
+                             : in_columns(lines) + "\nrun.restart() starts again");
+  return 1;
+}
+
 /// settings("lr")
 int list_settings(lua_State* state) {
   Session& session = session_of(state);
   const std::string pattern = lua_isnoneornil(state, 1) ? "" : string_argument(state, 1);
+  if (pattern == "pending") return list_pending(state);
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines;
   for (const auto& spec : session.schema().settings) {

@@ -153,6 +153,8 @@ int group_index(lua_State* state) {
   } else if (key == "set") {
     lua_pushlstring(state, group.data(), group.size());
     lua_pushcclosure(state, bound<set_in_group>, 1);
+  } else if (name == "eval.cancel") {
+    lua_pushcfunction(state, bound<eval_cancel>);
   } else if (name == "comm.drop") {
     lua_pushcfunction(state, bound<comm_drop>);
   } else if (name == "comm.report") {

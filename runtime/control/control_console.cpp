@@ -63,8 +63,14 @@ void Control::Impl::on_console(const Json& line) {
   if (type == "publish") publish(line);
   if (type == "sync") gate_.set_sync(line.value("topics", Json::object()));
   if (type == "release") gate_.release(line.value("hold", std::uint64_t{0}));
-  if (type == "cancel")
+  if (type == "cancel") cancel(line);
+}
+
+void Control::Impl::cancel(const Json& line) {
+  if (!line.value("evaluation", false))
     coordinator_->cancel(line.value("order", std::uint64_t{0}), line.value("call", std::size_t{0}));
+  else if (const auto step = options_.progress->evaluation_under_way())
+    coordinator_->cancel_evaluation(*step);
 }
 
 void Control::Impl::follow(bool on) {
@@ -78,6 +84,15 @@ void Control::Impl::publish(const Json& line) {
   const std::string topic = line.value("topic", "");
   if (topic == "client" || topic == "job" || topic == "rule" || topic == "warn")
     report(topic, line.value("data", Json::object()), std::chrono::system_clock::now());
+}
+
+/// What the run's start had of the settings that apply at the next one. A process that has joined was told.
+Json Control::Impl::kept_at_start() const {
+  if (const auto told = options_.welcome.find("at_start"); told != options_.welcome.end()) return *told;
+  Json values = Json::object();
+  for (const auto& spec : options_.schema.settings)
+    if (spec.applies == Applies::restart) values[spec.name] = to_json(options_.settings.value(spec.name));
+  return values;
 }
 
 Json Control::Impl::hello() {
@@ -107,6 +122,7 @@ Json Control::Impl::hello() {
             {"world_size", options_.channel->world_size()}}},
           {"schema", options_.schema.to_json()},
           {"settings", gate_.settings_copy().to_json()},
+          {"at_start", kept_at_start()},
           {"status", std::move(now)},
           {"store", gate_.store()},
           {"reports", std::move(reports)},

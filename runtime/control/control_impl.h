@@ -159,6 +159,8 @@ class Control::Impl {
   void follow(bool on);
   /// What rules and jobs have to say, for everyone who listens, and for the records.
   void publish(const Json& line);
+  void cancel(const Json& line);
+  Json kept_at_start() const;
   Json hello();
   void keep_for_next_console(const Json& event);
   void follow_settings(const Json& changed);

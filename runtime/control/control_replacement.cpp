@@ -88,6 +88,7 @@ Json Control::Impl::welcome() const {
   for (const Committed& committed : forecast.pending) pending.push_back(Participant::to_json(committed));
   const std::chrono::duration<double> ran = Clock::now() - options_.process_start;
   return {{"settings", forecast.settings.to_json()},
+          {"at_start", kept_at_start()},
           {"store", gate_.store()},
           {"pending", std::move(pending)},
           {"applied", applied},

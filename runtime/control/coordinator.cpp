@@ -107,6 +107,10 @@ void Coordinator::cancel(std::uint64_t order, std::size_t call) {
   send_all({{"t", message::kCancel}, {"order", order}, {"call", call}});
 }
 
+void Coordinator::cancel_evaluation(std::int64_t step) {
+  send_all({{"t", message::kCancel}, {"evaluation", step}});
+}
+
 void Coordinator::stop(const std::string& reason, bool resumable, Clock::time_point now, bool save) {
   if (stop_) return;
   stop_ = OwnStop{reason, resumable, save, 0, now};

@@ -48,6 +48,7 @@ class Coordinator {
   void withdraw(const Json& request, Clock::time_point now);
   /// Gives up a call that runs, or is about to.
   void cancel(std::uint64_t order, std::size_t call);
+  void cancel_evaluation(std::int64_t step);
   /// Stops the run by an order of its own, and again where that is aborted. The first call counts.
   void stop(const std::string& reason, bool resumable, Clock::time_point now, bool save = true);
 

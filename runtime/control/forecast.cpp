@@ -17,7 +17,7 @@ void follow(Forecast& forecast, const Order& order) {
   for (const auto& call : order.calls) {
     if (call.action == "run.pause") forecast.paused = true;
     if (call.action == "run.resume") forecast.paused = false;
-    if (call.action == "run.stop") forecast.stopping = true;
+    if (ends_start(call.action)) forecast.stopping = true;
   }
 }
 
@@ -54,6 +54,10 @@ std::string source_of(const Order& order) {
 bool calls_action(const Order& order, std::string_view action) {
   return std::any_of(order.calls.begin(), order.calls.end(),
                      [&](const Call& call) { return call.action == action; });
+}
+
+bool ends_start(std::string_view action) {
+  return action == "run.stop" || action == "run.restart";
 }
 
 Result<Order> checked_order(const Schema& schema, Order order) {

@@ -215,7 +215,9 @@ void Gate::look_ahead() {
 /// it in its own order: that has left the list by then. One with a target lets what runs end.
 void Gate::look_for_abandon() {
   const bool stop = std::any_of(pending_.begin(), pending_.end(), [](const Committed& committed) {
-    return !committed.targeted && calls_action(committed.order, "run.stop");
+    const auto& calls = committed.order.calls;
+    return !committed.targeted &&
+           std::any_of(calls.begin(), calls.end(), [](const Call& call) { return ends_start(call.action); });
   });
   const bool cancelled = running_ && cancelled_.count(*running_) > 0;
   const bool missed = !met_.empty() && met_.rbegin()->first > last_meeting_;
@@ -305,6 +307,13 @@ void Gate::cancel(std::uint64_t order, std::size_t call) {
                                  [&](const Committed& committed) { return committed.order.id == order; });
   if (!known) return;
   cancelled_.insert({order, call});
+  look_for_abandon();
+}
+
+void Gate::cancel_evaluation(std::int64_t step) {
+  std::lock_guard lock(mutex_);
+  progress_.cancel_evaluation(step);
+  if (running_ && progress_.phase() == Phase::evaluation) cancelled_.insert(*running_);
   look_for_abandon();
 }
 

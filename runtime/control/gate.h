@@ -114,6 +114,8 @@ class Gate final : public StepGate {
   bool is_pending(std::uint64_t order) const;
   /// Sets abandon() while that call runs.
   void cancel(std::uint64_t order, std::size_t call);
+  /// Gives up the evaluation of the parameters after `step`, whoever asked for it.
+  void cancel_evaluation(std::int64_t step);
   /// What became of a meeting; an error ends it for whoever comes later, too.
   void met(std::uint64_t ticket, const std::string& error);
   /// All ranks are at the end and no order is open: enter() returns `end`.

@@ -12,7 +12,7 @@ namespace footplate {
 namespace {
 
 bool is_own(const std::string& action) {
-  return action == "run.pause" || action == "run.resume" || action == "run.stop" || action == "run.store";
+  return action == "run.pause" || action == "run.resume" || action == "run.store" || ends_start(action);
 }
 
 }  // namespace
@@ -133,6 +133,10 @@ void Gate::run_own(const Order& order, CallMoved& moved, std::int64_t step) {
       ending_.script_error = true;
       ending_.reason = error;
     }
+  }
+  if (moved.action == "run.restart") {
+    stopped_ = true;
+    ending_ = {.reason = "restart", .save = true, .resumable = true, .note = arguments.value("reason", "")};
   }
   look_ahead();
   moved.state = "done";

@@ -13,6 +13,7 @@ namespace footplate {
 ///   commit   ticket, step, targeted | withdraws
 ///   abort    ticket
 ///   cancel   order, call                   give up a running call
+///            evaluation: step              or the evaluation of that step
 ///   finish                                 all are at the end
 ///   remedy   ticket, stop, text            a collective hangs: rank 0 is about to rebuild, or all end; no
 ///   text:

@@ -62,7 +62,7 @@ void Participant::handle(const Json& message) {
   if (type == message::kFence) fence(message);
   if (type == message::kCommit) commit(message);
   if (type == message::kAbort) abort(message);
-  if (type == message::kCancel) parts_.gate.cancel(message.at("order"), message.at("call"));
+  if (type == message::kCancel) cancel(message);
   if (type == message::kFinish) parts_.gate.finish();
   if (type == message::kInquire) inquire(message);
   if (type == message::kDie) kill_if_here(message);
@@ -70,6 +70,13 @@ void Participant::handle(const Json& message) {
     meeting_ = false;
     parts_.gate.met(message.at("ticket"), message.value("error", ""));
   }
+}
+
+void Participant::cancel(const Json& message) {
+  if (const auto step = message.find("evaluation"); step != message.end())
+    parts_.gate.cancel_evaluation(step->get<std::int64_t>());
+  else
+    parts_.gate.cancel(message.at("order"), message.at("call"));
 }
 
 /// A rank whose control thread lives dies by itself; one that is stopped is killed by its neighbours.

@@ -83,6 +83,7 @@ class Participant {
   void fence(const Json& message);
   void commit(const Json& message);
   void abort(const Json& message);
+  void cancel(const Json& message);
   void inquire(const Json& message);
   void kill_if_here(const Json& message) const;
   struct Commit {

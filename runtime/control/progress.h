@@ -50,9 +50,14 @@ class Progress {
   void mirror(std::atomic<std::int64_t>* step) { mirror_.store(step, std::memory_order_release); }
 
   /// Beside training, the parameters after this step are evaluated; nothing: none are.
-  void evaluates(std::optional<std::int64_t> step) {
-    evaluated_.store(step.value_or(kNone), std::memory_order_relaxed);
-  }
+  void evaluates(std::optional<std::int64_t> step) { begin(evaluated_, step); }
+  /// The same on the training thread.
+  void evaluates_now(std::optional<std::int64_t> step) { begin(evaluated_now_, step); }
+
+  /// The evaluation of the parameters after `step` is to be given up. Any thread; until one of that step
+  /// begins.
+  void cancel_evaluation(std::int64_t step) { cancelled_.store(step, std::memory_order_relaxed); }
+  bool is_cancelled(std::int64_t step) const { return cancelled_.load(std::memory_order_relaxed) == step; }
 
   /// The best evaluation so far, this start's or an earlier one's; infinity: none.
   void evaluated_best(double loss) { best_.store(loss, std::memory_order_relaxed); }
@@ -64,6 +69,11 @@ class Progress {
     const std::int64_t step = evaluated_.load(std::memory_order_relaxed);
     return step == kNone ? std::nullopt : std::optional(step);
   }
+  /// Of which step an evaluation is under way, on the training thread or beside it.
+  std::optional<std::int64_t> evaluation_under_way() const {
+    const std::int64_t now = evaluated_now_.load(std::memory_order_relaxed);
+    return now == kNone ? evaluated_step() : std::optional(now);
+  }
   Clock::duration in_phase() const {
     return Clock::now() - Clock::time_point(Clock::duration(since_.load(std::memory_order_relaxed)));
   }
@@ -71,8 +81,15 @@ class Progress {
  private:
   static constexpr std::int64_t kNone = -1;
 
+  void begin(std::atomic<std::int64_t>& evaluated, std::optional<std::int64_t> step) {
+    if (step && is_cancelled(*step)) cancelled_.store(kNone, std::memory_order_relaxed);
+    evaluated.store(step.value_or(kNone), std::memory_order_relaxed);
+  }
+
   std::atomic<std::int64_t> step_{0};
   std::atomic<std::int64_t> evaluated_{kNone};
+  std::atomic<std::int64_t> evaluated_now_{kNone};
+  std::atomic<std::int64_t> cancelled_{kNone};
   std::atomic<double> best_{std::numeric_limits<double>::infinity()};
   std::atomic<std::atomic<std::int64_t>*> mirror_{nullptr};
   std::atomic<Phase> phase_{Phase::starting};

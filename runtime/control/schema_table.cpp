@@ -467,6 +467,13 @@ std::vector<ActionSpec> all_actions() {
                            param("reason", Type::string, std::nullopt, "kept in result.json"),
                            param("error", Type::string, std::nullopt,
                                  "what went wrong in a script: exit code 3, and this as the reason")};
+  actions.push_back(action(
+      "run.restart", Role::admin,
+      "End the run at the agreed step, after a checkpoint, and start it again from there: with what is "
+      "kept for the next start (settings(\"pending\")), and not counted by --restarts",
+      "run.restart()", "the step"));
+  actions.back().dangerous = true;
+  actions.back().params = {param("reason", Type::string, std::nullopt, "kept in result-K.json")};
   actions.push_back(action("run.store", Role::operate, "Keep data with the run; store.x = … is the usual way",
                            "run.store{ name = \"best\", value = \"1.25\" }", "the step"));
   actions.back().params = {param("name", Type::string, std::nullopt, "where in store"),

@@ -42,8 +42,8 @@ Result<std::uintmax_t> copy(FILE* in, std::string_view name, const TakeBytes& ta
     if (auto taken = take({block.data(), read}); !taken) return tl::unexpected(taken.error());
     total += read;
   }
-  if (in == nullptr || ferror(in) != 0)
-    return fail(ErrorKind::failed,
+  if (in == nullptr || ferror(in) != 0)  // what isn't allowed won't be at the next try either
+    return fail(in == nullptr && errno == EACCES ? ErrorKind::usage : ErrorKind::failed,
                 fmt::format("data.corpus: can't read {}: {}; start again once it can be read", name,
                             std::strerror(errno)));
   return total;

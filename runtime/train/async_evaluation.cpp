@@ -59,7 +59,9 @@ void AsyncEvaluation::copy(const std::vector<Parameter>& parameters) {
 void AsyncEvaluation::work(const Communicator& communicator) {
   step_back();
   task_->device().enter_thread();
-  share_ = evaluate_share(*task_, communicator, plan_, [this] { return stop_.load(); });
+  share_ = evaluate_share(*task_, communicator, plan_, [this] {
+    return stop_.load() || (progress_ != nullptr && progress_->is_cancelled(step_));
+  });
   {
     std::lock_guard lock(mutex_);
     done_.store(true, std::memory_order_release);

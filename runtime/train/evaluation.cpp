@@ -70,7 +70,8 @@ std::vector<std::int64_t> samples_of(const Task& task, const Communicator& commu
   else if (communicator.rank() != 0)
     slice = {0, 0};
   std::vector<std::int64_t> samples;
-  for (std::int64_t i = slice.first; i < slice.last; ++i) samples.push_back(i * all / chosen);
+  for (std::int64_t i = slice.first; i < slice.last; ++i)
+    samples.push_back(i * (all / chosen) + i * (all % chosen) / chosen);  // i * all / chosen may overflow
   return samples;
 }
 

@@ -235,20 +235,24 @@ EvalPlan Trainer::Loop::evaluation_plan(std::int64_t batches) const {
   return {batches, now_.eval_batch_size, now_.eval_mode, now_.precision};
 }
 
-EvalPorts Trainer::Loop::evaluation_ports() const {
-  return {[this] { return gate_ != nullptr && gate_->abandon(); },
-          [this] {
-            if (gate_ == nullptr || options_.communicator.world_size() == 1) return Result<void>();
-            return gate_->meet("the reduction of an evaluation", now_.eval_meet_timeout);
-          }};
+/// For the evaluation of the parameters after `step`.
+EvalPorts Trainer::Loop::evaluation_ports(std::int64_t step) const {
+  return {
+      [this, step] { return options_.progress.is_cancelled(step) || (gate_ != nullptr && gate_->abandon()); },
+      [this] {
+        if (gate_ == nullptr || options_.communicator.world_size() == 1) return Result<void>();
+        return gate_->meet("the reduction of an evaluation", now_.eval_meet_timeout);
+      }};
 }
 
 Result<EvalResult> Trainer::Loop::evaluate_held_out(std::int64_t batches) {
   timer_.enter(Phase::evaluation);
   if (now_.eval_mode == EvalMode::one && options_.communicator.world_size() > 1)
     log(rank() == 0 ? "rank 0 evaluates, the others wait" : "waiting for rank 0 to evaluate");
+  options_.progress.evaluates_now(step_);
   auto result =
-      explained(evaluate(*task_, options_.communicator, evaluation_plan(batches), evaluation_ports()));
+      explained(evaluate(*task_, options_.communicator, evaluation_plan(batches), evaluation_ports(step_)));
+  options_.progress.evaluates_now(std::nullopt);
   timer_.enter(Phase::boundary);
   if (batches == now_.eval_batches) note_best(step_, result);
   return result;
@@ -327,9 +331,9 @@ void Trainer::Loop::start_evaluation() {
 void Trainer::Loop::finish_evaluation() {
   if (!async_evaluation_.under_way()) return;
   timer_.enter(Phase::evaluation);
-  const auto result = explained(async_evaluation_.finish(options_.communicator, evaluation_ports()));
-  timer_.enter(Phase::boundary);
   const std::int64_t step = async_evaluation_.step();
+  const auto result = explained(async_evaluation_.finish(options_.communicator, evaluation_ports(step)));
+  timer_.enter(Phase::boundary);
   if (result) evaluated_at_ = step;
   note_best(step, result);
   record(step, result);
@@ -346,8 +350,12 @@ void Trainer::Loop::give_up_evaluation(const char* why) {
 
 void Trainer::Loop::record(std::int64_t step, const Result<EvalResult>& result) {
   if (!result) {
-    if (rank() == 0) log(fmt::format("step {}: {}", step, result.error().message));
-    if (result.error().kind == ErrorKind::refused) return;  // given up on purpose
+    const std::string text = fmt::format("step {}: {}", step, result.error().message);
+    if (rank() == 0) log(text);
+    if (result.error().kind == ErrorKind::refused) {  // given up on purpose
+      publish("warn", {{"kind", "evaluation"}, {"step", step}, {"text", text}});
+      return;
+    }
     write(eval_failed_line(step, result.error()));
     publish("eval", {{"step", step}, {"failed", true}, {"reason", result.error().message}});
     return;

@@ -88,7 +88,7 @@ class Trainer::Loop {
   void give_up_evaluation(const char* why);
   void record(std::int64_t step, const Result<EvalResult>& result);
   EvalPlan evaluation_plan(std::int64_t batches) const;
-  EvalPorts evaluation_ports() const;
+  EvalPorts evaluation_ports(std::int64_t step) const;
   Result<EvalResult> evaluate_held_out(std::int64_t batches);
   Result<EvalResult> explained(Result<EvalResult> result);
   void know_best(double loss, std::int64_t step);

@@ -56,7 +56,7 @@ def replace(name, value):
 def checkpoint():
     folder = options.run_dir / "checkpoints" / "main" / f"step-{step:08d}"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "manifest.json").write_text("{}")
+    (folder / "manifest.json").write_text(json.dumps({"step": step}))
     return str(folder)
 
 
@@ -140,7 +140,8 @@ def end(code, reason, saved=None):
 
 def die():
     if fake["fail"]:
-        end(*fake["fail"])
+        code, reason, *saved = fake["fail"]
+        end(code, reason, *[str(options.run_dir / "checkpoints" / "main" / f"step-{step:08d}") for step in saved])
     if fake["die"] in ("kill", "segv"):
         os.kill(os.getpid(), {"kill": signal.SIGKILL, "segv": signal.SIGSEGV}[fake["die"]])
     print("the fake rank dies now", file=sys.stderr, flush=True)

@@ -132,6 +132,21 @@ class Endings(Case):
         process.send_signal(signal.SIGTERM)
         self.finish(process, 75)
 
+    def test_a_restart_that_was_ordered_counts_as_none(self):
+        process = self.start("log.every=4", fake={"steps": 6, "fail": [75, "restart", 3], "die_at": 3,
+                                                 "die_starts": 2, "checkpoint_at": 3})
+        out, err = self.finish(process, 0)
+        self.assertEqual([line.split(" ")[1:3] for line in out.splitlines() if line.startswith("start")],
+                         [["1", "resume=''"], ["2", "resume='auto'"], ["3", "resume='auto'"]])
+        self.assertEqual(err.count("ended at step 3 to be started again, as ordered"), 2, err)
+        self.assertEqual(self.json("result.json")["restarts"], 0)
+        self.assertEqual(self.json("result-2.json")["reason"], "restart")
+        for saved in ([], [2]):  # of the last step there is none
+            process = self.start("--name", f"saved-{len(saved)}", "--restarts", "3",
+                                 fake={"steps": 6, "fail": [75, "restart", *saved], "die_at": 3, "checkpoint_at": 2})
+            _, err = self.finish(process, 75)
+            self.assertIn("is not started again: step 3 could not be saved", err)
+
     def test_resume_auto_goes_on_in_place(self):
         self.finish(self.start("--name", "x", fake={"steps": 9, "die": "kill", "die_at": 5, "checkpoint_at": 4}), 75)
         self.check(self.footplate("run", "good", "--name", "x"), 2, "there is a run x already", "--resume auto")

@@ -126,6 +126,24 @@ def test_a_setting_applies_with_new_communicators():
         assert answer.returncode == 3 and "is larger than nccl.max_ctas (8, from order" in answer.stderr, answer
 
 
+def test_what_waits_for_the_next_start_is_in_force_after_a_restart():
+    with NcclRun(LONG) as run:
+        client = run.wait_for_step(20)
+        assert client.ask("pending") == []
+        client.ask("set", changes={"nccl.ib_timeout": 22, "log.every": 7})
+        pending = client.ask("pending")
+        assert [(item["name"], item["value"]) for item in pending] == [("nccl.ib_timeout", 22)], pending
+        assert "NCCL_IB_TIMEOUT" not in log_of(run, 1)
+        client.ask("call", action="run.restart")
+        wait_until(lambda: len(run.lines("starts.jsonl")) == 2, 60, "the second start")
+        client = run.wait_for_step(run.lines("starts.jsonl")[1]["step"] + 1)
+        assert client.ask("pending") == []
+        assert client.ask("get", names=["nccl.ib_timeout"])["nccl.ib_timeout"]["value"] == 22
+        assert re.search("NCCL_IB_TIMEOUT.*22", log_of(run, 1)), log_of(run, 1)
+        client.ask("call", action="run.stop", arguments={"save": False})
+        assert run.finish() == 0, run.output()
+
+
 def test_what_fails_on_one_rank_is_taken_back_on_all():
     with NcclRun(LONG, fault="fail_init:rank=1:max_ctas=7") as run:
         client = run.wait_for_step(5)
@@ -421,6 +439,7 @@ def test_an_interrupted_trial_puts_back_what_was():
 if __name__ == "__main__":
     main([test_a_run_trains_the_same_as_over_mpi, test_nccl_reduces_in_one_piece_until_somebody_says_otherwise,
           test_pieces_go_to_nccl_together, test_a_setting_applies_with_new_communicators,
+          test_what_waits_for_the_next_start_is_in_force_after_a_restart,
           test_what_fails_on_one_rank_is_taken_back_on_all, test_the_environment_counts_for_more,
           test_a_killed_rank_is_lost_and_the_others_go_on, test_an_error_of_nccl_has_all_find_together,
           test_a_reduction_that_hangs_is_done_again, test_a_rank_dies_while_communicators_are_made,

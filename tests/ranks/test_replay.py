@@ -244,7 +244,28 @@ def test_the_order_that_crashes_it_twice_is_left_out():
     shutil.rmtree(folder)
 
 
+def test_a_run_is_started_again_by_order():
+    """run.restart: nothing but the process moves, and --restarts counts it as none."""
+    folder = tempfile.mkdtemp(prefix="fp-again-")
+    with Run(["model.step_ms=10", "train.steps=800", "ckpt.every=0"], folder=folder) as run:
+        client = run.wait_for_step(20)
+        client.ask("set", changes={"optim.lr_scale": 0.5})
+        step = client.ask("call", action="run.restart", arguments={"reason": "a new driver"})["applied"]["step"]
+        wait_until(lambda: len(run.lines("starts.jsonl")) == 2, 60, "the second start")
+        client = run.wait_for_step(step + 1)
+        assert client.ask("get", names=["optim.lr_scale"])["optim.lr_scale"]["value"] == 0.5
+        assert run.finish(120) == 0, run.output()
+        assert f"ended at step {step} to be started again, as ordered" in run.output(), run.output()
+        first = run.read_json("result-1.json")
+        assert (first["code"], first["reason"], first["note"], first["step"]) == (75, "restart", "a new driver", step), first
+        assert first["checkpoint"].endswith(f"step-{step:08}"), first
+        assert run.lines("starts.jsonl")[1]["step"] == step and run.result()["restarts"] == 0, run.result()
+    check_equal(run, *replayed(run))
+    shutil.rmtree(folder)
+
+
 if __name__ == "__main__":
     main([test_replay_of_random_orders, test_replay_of_a_run_with_several_starts, test_a_command_line_that_is_repeated, test_a_replay_pauses_nowhere,
           test_replay_of_nothing,
-          test_orders_for_later_steps_are_kept_in_checkpoints, test_orders_are_scheduled_again_after_a_crash, test_the_order_that_crashes_it_twice_is_left_out])
+          test_orders_for_later_steps_are_kept_in_checkpoints, test_orders_are_scheduled_again_after_a_crash, test_the_order_that_crashes_it_twice_is_left_out,
+          test_a_run_is_started_again_by_order])

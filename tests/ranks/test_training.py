@@ -132,6 +132,17 @@ def test_a_resume_on_another_text_warns_and_goes_on():
     shutil.rmtree(folder)
 
 
+def test_a_resume_of_another_model_says_what_differs():
+    with tempfile.TemporaryDirectory(prefix="fp-model-") as folder:
+        trained(10, "eval.every=0", "ckpt.every=10", folder=folder)
+        with Run([*SMALL, "train.steps=20", "eval.every=0", "model.layers=3"], ranks=2, config="kjv", folder=folder,
+                 options=["--resume", "auto"]) as run:
+            assert run.finish(300) == 2, run.output()
+            reason = run.result()["reason"]
+            assert "model/blocks.2" in reason and reason.endswith("it was saved with; other than there: model.layers = 3"), reason
+            assert "train.steps" not in reason, reason
+
+
 def test_interrupted_run_resumes_bit_exact():
     """SIGTERM saves and stops with 75; what goes on from there ends with the same parameters."""
     import shutil
@@ -172,6 +183,44 @@ def test_a_failing_evaluation_never_ends_training():
             assert len(metrics) == len(events) == 6, (metrics, events)
             assert all(recorded(*both) for both in zip(metrics, events)), (fault, metrics[-1], events[-1])
             assert run.result()["state_hash"] == undisturbed, fault
+
+
+def test_an_evaluation_can_be_cancelled():
+    """Whoever asked for it, and also beside training, which isn't touched."""
+    undisturbed = trained(30, "eval.every=0")[0]["state_hash"]
+
+    def cancelled(run):
+        assert run.exec("return eval.cancel()").stdout.strip() == "true", run.output()
+
+    def given_up(run):
+        return [event["data"]["text"] for event in run.lines("events.jsonl")
+                if event["topic"] == "warn" and "evaluation given up" in event["data"]["text"]]
+
+    with Run([*SMALL, "train.steps=30", "eval.every=10", "eval.batches=0"], ranks=2, config="kjv") as run:
+        client = run.wait_for_step(1)
+        for step in (10, 20, 30):
+            wait_until(lambda: [client.ask("status")[key] for key in ("state", "step")] == ["evaluating", step - 1], 30,
+                       f"the evaluation at step {step}")
+            cancelled(run)
+        assert run.finish(60) == 0, run.output()
+        assert len(given_up(run)) == 3, run.output()
+        assert run.result()["state_hash"] == undisturbed
+    with Run([*SMALL, "train.steps=1000000", "eval.every=0", "eval.batches=0"], ranks=2, config="kjv") as run:
+        client = run.wait_for_step(1)
+        answer = run.exec("return eval.cancel()").stdout
+        assert answer == "false\nno evaluation is under way\n", answer
+        call = client.send("call", action="eval.now", arguments={}, wait=True)
+        other = run.try_connect()
+        wait_until(lambda: other.ask("status")["state"] == "evaluating", 30, "eval.now")
+        cancelled(run)
+        assert client.answer(call)["state"] == "cancelled"
+        before = len(given_up(run))
+        client.ask("set", changes={"eval.async": True, "eval.every": 10})
+        wait_until(lambda: client.ask("status")["evaluating_step"], 30, "one beside training")
+        cancelled(run)
+        wait_until(lambda: len(given_up(run)) > before, 20, "its end")
+        client.ask("call", action="run.stop", arguments={"save": False})
+        assert run.finish(60) == 0, run.output()
 
 
 def held_by(pid):
@@ -305,8 +354,9 @@ def test_check_sees_what_a_start_would_refuse():
 
 if __name__ == "__main__":
     main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
-          test_a_resume_on_another_text_warns_and_goes_on,
-          test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training, test_a_hundred_failures_change_nothing,
+          test_a_resume_on_another_text_warns_and_goes_on, test_a_resume_of_another_model_says_what_differs,
+          test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,
+          test_an_evaluation_can_be_cancelled, test_a_hundred_failures_change_nothing,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
           test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named,
           test_the_odd_rank_is_repaired_from_the_majority, test_ranks_that_differ_can_end_the_run,

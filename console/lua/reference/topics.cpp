@@ -31,7 +31,8 @@ constexpr std::array kApi = {
     Topic{"status", "status(): where the run is, and each rank"},
     Topic{
         "settings",
-        "settings(\"lr\"): settings whose name, other names or help have this text; without it all of them"},
+        "settings(\"lr\"): settings whose name, other names or help have this text; without it all of them; "
+        "settings(\"pending\"): what is set and waits for the next start"},
     Topic{"help", "help(\"log.every\"): what a setting, an action, a group or a function does"},
     Topic{"metrics",
           "metrics[\"train/loss\"] or metrics.loss: the latest value of a metric; metrics() has all of them"},
@@ -54,6 +55,10 @@ constexpr std::array kLuaNames = {
           "= 60; seconds = 60"},
     Topic{"run.stop_when",
           "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end): a rule that ends the run"},
+    Topic{
+        "eval.cancel",
+        "eval.cancel(): gives up the evaluation that is under way, whoever asked for it; true, or false and "
+        "why there was nothing to cancel"},
     Topic{"comm.drop",
           "comm.drop(3): kills rank 3, which is stuck; the others go on with fewer (comm.on_loss). { force = "
           "true } "

@@ -128,6 +128,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
   }
   if (op == "jobs") return Json::array();
   if (op == "store") return store;
+  if (op == "pending") return pending;
   if (op == "status") return status;
   if (op == "comm_report")
     return Json{{"patterns",
@@ -154,6 +155,10 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
     Json reports = others;
     for (const Json& report : reports_) reports.push_back(report);
     return reports;
+  }
+  if (op == "cancel") {
+    cancelled.push_back(fields);
+    return Json::object();
   }
   if (op == "withdraw" && !silent.empty()) return Json::object();
   if (op == "withdraw") {

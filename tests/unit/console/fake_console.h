@@ -37,10 +37,12 @@ class FakeConsole final : public lua::ConsoleLink {
   std::vector<Json> rules;   ///< that were registered
   std::vector<Json> others;  ///< reports of orders that others gave
   Json store = Json::object();
+  Json pending = Json::array();  ///< what settings("pending") gets
   Json metrics = Json::object();
   Json stacks = {{"rank", nullptr}, {"ranks", Json::array()}};  ///< what ranks.stacks() gets
   std::vector<Json> stacks_asked;
-  std::vector<Json> dropped;  ///< what comm.drop() has asked for
+  std::vector<Json> cancelled;  ///< what `cancel` was asked for
+  std::vector<Json> dropped;    ///< what comm.drop() has asked for
   Json status = {{"run", "kjv-3"}, {"state", "running"}, {"step", 812}, {"ranks", Json::array()}};
 
   Result<Json> ask(std::string_view op, Json fields, const Note& note) override;

@@ -60,6 +60,23 @@ TEST(Host, StacksComeFromTheRanks) {
   EXPECT_EQ(one.ask({{"op", "stacks"}, {"rank", "all"}})["error"]["kind"], "usage");
 }
 
+TEST(Host, TellsWhatWaitsForTheNextStart) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path(), {}, Json::array(), {{"at_start", {{"nccl.buffer_bytes", 0}}}});
+  TestClient client(rank0.socket());
+  EXPECT_EQ(client.ask({{"op", "pending"}})["value"], Json::array());
+  client.ask({{"op", "set"}, {"changes", {{"nccl.buffer_bytes", 4096}, {"log.every", 10}}}});
+  const Json pending = client.ask({{"op", "pending"}})["value"];
+  ASSERT_EQ(pending.size(), 1U);
+  EXPECT_EQ(pending[0]["name"], "nccl.buffer_bytes");
+  EXPECT_EQ(pending[0]["value"], 4096);
+  EXPECT_EQ(pending[0]["at_start"], 0);
+  EXPECT_THAT(client.ask({{"op", "eval"}, {"code", "return settings('pending')"}})["value"]["text"],
+              HasSubstr("0 -> 4096"));
+  client.ask({{"op", "set"}, {"changes", {{"nccl.buffer_bytes", 0}}}});
+  EXPECT_EQ(client.ask({{"op", "pending"}})["value"], Json::array()) << "put back";
+}
+
 TEST(Host, HelloAndOperations) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path());

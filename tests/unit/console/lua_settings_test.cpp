@@ -195,6 +195,27 @@ TEST_F(LuaSettings, HelpIsMadeFromTheSchema) {
             "every batches");
 }
 
+TEST_F(LuaSettings, WhatWaitsForTheNextStart) {
+  EXPECT_EQ(text_of("settings('pending')"), "nothing waits for the next start");
+  EXPECT_EQ(console.run("return settings('pending')").value, Json::array());
+  console.pending = {
+      {{"name", "nccl.buffer_bytes"}, {"value", 4096}, {"at_start", 0}, {"source", "order 2 (ann)"}}};
+  EXPECT_THAT(text_of("settings('pending')"), HasSubstr("nccl.buffer_bytes  0 -> 4096  order 2 (ann)\n"));
+  EXPECT_EQ(text_of("return settings('pending')[1].at_start"), "0");
+}
+
+TEST_F(LuaSettings, TheEvaluationThatIsUnderWayIsCancelledAtOnce) {
+  EXPECT_EQ(text_of("return eval.cancel()"), "false\nno evaluation is under way");
+  EXPECT_TRUE(console.cancelled.empty());
+  console.status["state"] = "evaluating";
+  EXPECT_EQ(text_of("return eval.cancel()"), "true");
+  console.status["state"] = "running";
+  console.status["evaluating_step"] = 800;
+  EXPECT_EQ(text_of("return eval.cancel()"), "true");
+  ASSERT_EQ(console.cancelled.size(), 2U);
+  EXPECT_EQ(console.cancelled[1]["evaluation"], true);
+}
+
 TEST_F(LuaSettings, ARankIsDroppedAtOnce) {
   EXPECT_FALSE(console.run("comm.drop(3)").error);
   EXPECT_THAT(console.talk, HasSubstr("rank 3 is gone"));

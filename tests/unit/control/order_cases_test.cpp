@@ -456,6 +456,17 @@ TEST(End, AskedForCarriesTheNote) {
   EXPECT_FALSE(run.record(1).ending.save);
 }
 
+TEST(End, ToBeStartedAgainIsSavedAndResumable) {
+  SimRun run(ranks(2));
+  run.order("a", Json::object(),
+            {{{"action", "run.restart"}, {"arguments", {{"reason", "a longer timeout"}}}}});
+  run.join();
+  EXPECT_EQ(run.record(1).ending.reason, "restart");
+  EXPECT_EQ(run.record(1).ending.note, "a longer timeout");
+  EXPECT_TRUE(run.record(1).ending.save);
+  EXPECT_TRUE(run.record(1).ending.resumable);
+}
+
 TEST(Status, NamesASilentRankAndWhatItWasDoing) {
   auto options = ranks(3);
   options.times.heartbeat = milliseconds(20);

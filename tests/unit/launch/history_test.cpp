@@ -168,5 +168,16 @@ TEST_F(HistoryTest, AReplayHasWhatDecidesAboutTheState) {
   EXPECT_EQ(orders[3].calls.at(0).action, "run.stop");
 }
 
+TEST_F(HistoryTest, AReplayIsNotStartedAgain) {
+  start(1, 0, 0);
+  order(1, 10, "function() set{ log = { every = 5 } }; run.restart() end");
+  start(2, 10, 1);
+  order(2, 20, "function() run.restart{ reason = \"x\" } end");
+  const auto orders = orders_to_replay(history());
+  ASSERT_THAT(ids(orders), ElementsAre(1, 2));
+  EXPECT_TRUE(orders[0].calls.empty()) << "it went on from there";
+  EXPECT_EQ(orders[1].calls.at(0).action, "run.stop") << "nothing came after that one";
+}
+
 }  // namespace
 }  // namespace footplate

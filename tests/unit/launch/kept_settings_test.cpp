@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "console/client/json_file.h"
+#include "console/launch/run_directory.h"
 #include "runtime/control/schema_table.h"
 
 namespace footplate {
@@ -136,6 +137,15 @@ TEST_F(KeptSettingsTest, OfTheCheckpointThatARunBeginsFrom) {
   EXPECT_EQ(settings.integer("nccl.ib_timeout"), 21);
   EXPECT_EQ(settings.source("nccl.ib_timeout"), "order 7 (ann)");
   EXPECT_EQ(settings.integer("nccl.ib_retries"), 0) << "an old config's";
+
+  // Start 1 came to nothing, so that start 2 began from it.
+  ASSERT_TRUE(write_json_file(config_path(folder_, 2), kept(2, folder_).to_json()));
+  start(2, 0);
+  EXPECT_EQ(kept(3).integer("nccl.ib_timeout"), 21) << "what start 2 kept of it";
+  EXPECT_EQ(kept(3, folder_).integer("nccl.ib_timeout"), 21) << "start 2 left no checkpoint of its own";
+  order(1, "{ nccl = { ib_timeout = 20 } }");
+  EXPECT_EQ(kept(3).integer("nccl.ib_timeout"), 20);
+  EXPECT_EQ(kept(3, folder_).integer("nccl.ib_timeout"), 20);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 #include "console/lua/bind.h"
 #include "console/lua/session.h"
 
-// comm.drop(rank): kills a rank that is stuck, at once; no order, which that rank would have to agree to.
+// What acts at once. comm.drop(rank) kills a rank that is stuck: no order, which that rank would have to
+// agree to. eval.cancel() gives up the evaluation that is under way: an order would apply after it.
 
 namespace footplate::lua {
 
@@ -22,6 +23,21 @@ int comm_drop(lua_State* state) {
   }
   session.talk("rank " + std::to_string(rank) + " is gone");
   return 0;
+}
+
+int eval_cancel(lua_State* state) {
+  Session& session = session_of(state);
+  if (session.activity().mode == Activity::Mode::registering) return 0;
+  session.commit();
+  const Json status = session.look("status");
+  if (status.value("state", "") != "evaluating" && !status.value("evaluating_step", Json()).is_number()) {
+    lua_pushboolean(state, 0);
+    lua_pushliteral(state, "no evaluation is under way");
+    return 2;
+  }
+  session.ask("cancel", {{"evaluation", true}});
+  lua_pushboolean(state, 1);
+  return 1;
 }
 
 }  // namespace footplate::lua
