@@ -34,6 +34,15 @@ fs::path path_for(const fs::path& run_directory) {
   return folder() / (run_directory.filename().string() + "@" + tail + ".json");
 }
 
+/// When the run of that directory began: another one may have taken the place of one that was deleted.
+std::string first_start(const fs::path& run_directory) {
+  std::ifstream file(run_directory / "starts.jsonl");
+  std::string line;
+  std::getline(file, line);
+  const auto start = parse_line(line);
+  return start ? text_of(*start, "time") : std::string();
+}
+
 /// The records of runs that were looked at longest ago make room.
 void prune() {
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
@@ -101,6 +110,7 @@ std::optional<Left> read_left(const fs::path& run_directory) {
   if (folder().empty()) return std::nullopt;
   const auto json = read_json_file(path_for(run_directory));
   if (!json || text_of(*json, "time").empty()) return std::nullopt;
+  if (text_of(*json, "first_start") != first_start(run_directory)) return std::nullopt;
   return Left{text_of(*json, "time"), integer_of(*json, "step", 0), number_of(*json, "loss")};
 }
 
@@ -110,6 +120,7 @@ void keep_left(const fs::path& run_directory, const Json& status) {
   fs::create_directories(folder(), ignored);
   [[maybe_unused]] const auto written =
       write_json_file(path_for(run_directory), {{"time", iso_time(std::chrono::system_clock::now())},
+                                                {"first_start", first_start(run_directory)},
                                                 {"step", integer_of(status, "step", 0)},
                                                 {"loss", number_to_json(number_of(status, "loss"))}});
   prune();

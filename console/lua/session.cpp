@@ -7,6 +7,7 @@
 
 #include "console/lua/api.h"
 #include "console/lua/bind.h"
+#include "console/lua/config/expression.h"
 #include "console/lua/confirmation.h"
 #include "console/lua/convert.h"
 #include "console/lua/sandbox.h"
@@ -44,7 +45,7 @@ int load(lua_State* state, const std::string& code, const std::string& name) {
 }
 
 void load_expression_or_statements(lua_State* state, const Job& job) {
-  if (load(state, "return " + job.code, job.name) == LUA_OK) return;
+  if (load(state, as_expression(job.code), job.name) == LUA_OK) return;
   lua_pop(state, 1);
   if (load(state, job.code, job.name) != LUA_OK) lua_error(state);
 }

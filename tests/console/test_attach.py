@@ -147,6 +147,16 @@ class Away(TerminalCase):
         screen = self.attach(columns=200)
         screen.wait(lambda s: any(re.match(r"away \d+ s: .* · \w+: log.every 10 -> 5$", row) for row in s.all_rows()))
 
+    def test_another_run_in_the_same_place(self):
+        starts = self.folder / "runs" / "good-1" / "starts.jsonl"
+        starts.write_text('{"time": "2026-01-01T00:00:00.000Z"}\n')
+        screen = self.attach()
+        screen.type(CTRL_D)
+        screen.code()
+        starts.write_text('{"time": "2026-01-02T00:00:00.000Z"}\n')
+        screen = self.attach()
+        self.assertNotIn("away", screen.text())
+
     def test_damaged_record(self):
         screen = self.attach()
         screen.type(CTRL_D)

@@ -3,6 +3,8 @@
 #include <lua.hpp>
 #include <memory>
 
+#include "console/lua/config/expression.h"
+
 namespace footplate {
 namespace {
 
@@ -24,7 +26,7 @@ Read read_as(lua_State* state, const std::string& text) {
 bool is_incomplete_chunk(const std::string& text) {
   const std::unique_ptr<lua_State, decltype(&lua_close)> state(luaL_newstate(), &lua_close);
   if (!state) return false;
-  const Read expression = read_as(state.get(), "return " + text);
+  const Read expression = read_as(state.get(), as_expression(text));
   if (expression == Read::whole) return false;
   const Read statements = read_as(state.get(), text);
   return statements != Read::whole && (expression == Read::open || statements == Read::open);

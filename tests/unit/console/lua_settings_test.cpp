@@ -170,6 +170,7 @@ TEST_F(LuaSettings, ValuesForPeopleAndForPrograms) {
   const auto outcome = console.run("return { 1, 2.5, 'x', { nested = 0/0 } }");
   EXPECT_EQ(outcome.value.dump(), R"([1,2.5,"x",{"nested":"@nan"}])");
   EXPECT_EQ(console.run("return 1, 2").value.dump(), "[1,2]");
+  EXPECT_EQ(console.run("= 1, 2").value.dump(), "[1,2]");  // as at Lua's own prompt
   EXPECT_EQ(console.run("return status().ranks").value.dump(), "[]");
   EXPECT_TRUE(console.run("local t = {} t.t = t return t").value.is_null());
   EXPECT_THAT(console.talk, HasSubstr("nested deeper"));
