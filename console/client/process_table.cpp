@@ -11,6 +11,8 @@
 
 namespace footplate {
 
+constexpr unsigned kExiting = 0x4;  ///< PF_EXITING among the kernel's flags of a process (linux/sched.h)
+
 ProcessEntry process_entry(pid_t pid) {
   ProcessEntry entry;
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -24,7 +26,12 @@ ProcessEntry process_entry(pid_t pid) {
   pid_t group = 0;
   std::istringstream rest(line.substr(close + 1));
   if (!(rest >> entry.state >> parent >> group >> entry.session)) return {};
-  constexpr int kFieldsBetween = 15;  // after the session, up to starttime (proc(5))
+  int terminal = 0;
+  int foreground = 0;
+  unsigned flags = 0;
+  rest >> terminal >> foreground >> flags;
+  entry.exiting = (flags & kExiting) != 0;
+  constexpr int kFieldsBetween = 12;  // after the flags, up to starttime (proc(5))
   std::string skipped;
   for (int i = 0; i < kFieldsBetween; ++i) rest >> skipped;
   rest >> entry.started;
@@ -74,7 +81,7 @@ std::vector<ProcessEntry> processes_with_variable(const std::string& line) {
 bool is_footplate_process(pid_t pid, std::uint64_t started) {
   const ProcessEntry entry = process_entry(pid);
   if (started != 0 && entry.started != started) return false;
-  return entry.pid != 0 && entry.state != 'Z' && entry.name.rfind("footplate", 0) == 0;
+  return entry.pid != 0 && entry.state != 'Z' && !entry.exiting && entry.name.rfind("footplate", 0) == 0;
 }
 
 bool is_process_of_run(pid_t pid, const std::string& private_folder) {

@@ -14,6 +14,7 @@ struct ProcessEntry {
   std::string name;  ///< at most 15 characters
   char state = '?';  ///< 'Z' for one that has ended and that nobody has waited for
   pid_t session = 0;
+  bool exiting = false;       ///< it runs no code of its own any more, but may still hold files and locks
   std::uint64_t started = 0;  ///< clock ticks since boot: with the pid it names a process for good
 };
 

@@ -78,10 +78,11 @@ Error live_run(const fs::path& directory) {
                                 "; choose another --name, or stop it with: footplate stop " + name};
 }
 
-/// Whether the lock is about to be let go: the run has ended, its supervisor has a few last words to say.
+/// Whether the lock is about to be let go: the run has ended and its supervisor has a few last words to say,
+/// or its processes were killed and the kernel is still clearing them away.
 bool is_ending(const fs::path& directory) {
   const auto record = read_run(directory);
-  return record && record->life == Life::ended;
+  return record && record->life != Life::live;
 }
 
 /// The lock ends with the process and its copies, however they end; nothing has to be cleared up.

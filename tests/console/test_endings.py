@@ -2,8 +2,10 @@
 """How a run ends: the exit code is result.json's, signals save and stop, and nothing is left, whoever is killed. Each
 test also checks (harness.Case) that no process, socket, temporary folder or shared memory stays behind."""
 
+import fcntl
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -286,6 +288,23 @@ class Endings(Case):
         self.check(self.footplate("log"), 0, "step 2")
         self.check(self.footplate("run", "good", "--batch"), 0)  # clears up, if a run of another test hasn't
         self.assertEqual(self.leftovers(), [])
+
+    def test_gone_on_with_while_the_kernel_clears_it_away(self):
+        """A killed process lets go of its lock some moments after its end: not a reason to refuse the next start."""
+        process = self.start(fake=LONG)
+        self.wait_for_step(2)
+        self.kill_everything()
+        process.wait()
+        directory = os.open(self.folder / "runs" / "good-1", os.O_RDONLY)
+        self.addCleanup(os.close, directory)
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        again = self.start("--name", "good-1", "--resume", "auto", fake={"steps": 3})
+        files = pathlib.Path(f"/proc/{again.pid}/fd")
+        name = str(self.folder / "runs" / "good-1")
+        wait_until(lambda: again.poll() is not None or any(os.path.realpath(file) == name for file in files.iterdir()),
+                   "the look at the lock")
+        fcntl.flock(directory, fcntl.LOCK_UN)
+        self.finish(again, 0)
 
     def test_rank_whose_pid_is_another_runs_now(self):
         """In a container that starts again pids come back soon."""

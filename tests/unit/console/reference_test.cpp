@@ -99,14 +99,14 @@ TEST(Help, KnowsEveryTopic) {
 }
 
 TEST(Incomplete, GoesOnWhereLuaMeetsTheEnd) {
-  for (const char* text :
-       {"for i = 1, 3 do", "1 +", "f(", "x = {", "if a then", "x = [[", "--[[", "function f()", "a.", "= 1 +"})
+  for (const char* text : {"for i = 1, 3 do", "1 +", "f(", "x = {", "if a then", "x = [[", "--[[",
+                           "function f()", "a.", "= 1 +"})
     EXPECT_TRUE(is_incomplete_chunk(text)) << text;
 }
 
 TEST(Incomplete, EndsWhereMoreCanNotHelp) {
-  for (const char* text :
-       {"", "1 + 1", "x = 1", "return", "x = 'abc", "x = \"abc", "x = = 3", "end", "-- words", "a, b", "f()", "=a"})
+  for (const char* text : {"", "1 + 1", "x = 1", "return", "x = 'abc", "x = \"abc", "x = = 3", "end",
+                           "-- words", "a, b", "f()", "=a"})
     EXPECT_FALSE(is_incomplete_chunk(text)) << text;
 }
 
