@@ -20,7 +20,6 @@
 #include "protocol/iso_time.h"
 #include "runtime/arrival_note.h"
 #include "runtime/checkpoint/load.h"
-#include "runtime/checkpoint/resume.h"
 #include "runtime/checkpoint/saver.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/mpi/channel.h"
@@ -35,9 +34,13 @@
 #include "runtime/control/schema_table.h"
 #include "runtime/control/step_file.h"
 #include "runtime/data_plane.h"
+#include "runtime/go_back.h"
 #include "runtime/library_variables.h"
 #include "runtime/metrics/rank_records.h"
 #include "runtime/orders_ahead.h"
+#include "runtime/origin.h"
+#include "runtime/rank_table.h"
+#include "runtime/start_faults.h"
 #include "runtime/start_up.h"
 #include "runtime/stop_signals.h"
 #include "runtime/train/trainer.h"
@@ -57,15 +60,6 @@ constexpr std::chrono::milliseconds kJoinTakes{20000};
 fs::path doorbell_directory() {
   const char* given = std::getenv("FOOTPLATE_DOORBELL_DIR");
   return given != nullptr ? fs::path(given) : fs::path();
-}
-
-/// For tests: this rank dies or hangs before MPI starts, or after it (runtime/control/fault.h).
-void injure_start(int rank, bool has_mpi) {
-  const auto is_here = [&](const std::optional<Fault>& fault) {
-    return fault && fault->get("mpi").value_or(0) == (has_mpi ? 1 : 0);
-  };
-  if (is_here(fault("start_die", rank))) std::raise(SIGKILL);
-  while (is_here(fault("start_hang", rank))) ::pause();
 }
 
 /// One rank, put together in the order in which its parts need each other.
@@ -95,8 +89,7 @@ class Rank {
     arrival_.has_met();
     arrival_.is_at("after MPI's start");
     injure_start(session_->rank(), /*has_mpi=*/true);
-    if (const auto late = fault("late_start", session_->rank()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
+    delay_start(session_->rank());
     communicator_ = std::make_unique<MpiCommunicator>(*session_, ledger_, progress_);
     arrival_.waits_in("the exchange of process ids");
     if (auto gathered = gather_pids(); !gathered) return gathered;
@@ -132,7 +125,7 @@ class Rank {
     record_ = *record;
     auto settings = Settings::from_json(*config, schema_);
     if (!settings) return tl::unexpected(settings.error());
-    settings_ = *std::move(settings);
+    configured_ = settings_ = *std::move(settings);
     return schema_.check_combination(settings_);
   }
 
@@ -148,39 +141,45 @@ class Rank {
       return opened;
     records_ = *std::move(records);
     log_variables();
-    const auto resume = choose_checkpoint();
-    if (!resume) return tl::unexpected(resume.error());
-    if (!resume->empty())
-      if (auto merged = take_settings_of(*resume); !merged) return merged;
+    if (auto chosen = choose_origin(); !chosen) return chosen;
+    const std::string& checkpoint = origin_.checkpoint;
+    if (!checkpoint.empty())
+      if (auto merged = take_settings_of(checkpoint); !merged) return merged;
     if (auto made = make_trainer(); !made) return made;
-    if (!resume->empty()) arrival_.is_at("loading the checkpoint");
-    if (!resume->empty())
-      if (auto loaded = trainer_->load(*resume); !loaded)
+    if (!checkpoint.empty()) arrival_.is_at("loading the checkpoint");
+    if (!checkpoint.empty())
+      if (auto loaded = trainer_->load(checkpoint); !loaded)
         return tl::unexpected(with_differences(loaded.error(), given_));
     if (auto read = read_orders(); !read) return read;
     start_control();
-    if (session_->rank() == 0) records_->started(start_record(*resume), rank_table());
+    if (session_->rank() == 0) records_->started(start_record(), rank_table(*session_, pids_));
+    if (origin_.opens_branch) open_branch();
     return {};
+  }
+
+  /// With a checkpoint of its own a branch is what --resume auto goes on with from here on.
+  void open_branch() {
+    arrival_.is_at("saving the first checkpoint of a branch");
+    if (const auto saved = trainer_->save(""); !saved && session_->rank() == 0)
+      records_->warn("branch " + origin_.branch + " has no checkpoint yet: " + saved.error().message);
   }
 
   void log_variables() {
     for (const std::string& line : variables_) records_->info(line);
   }
 
-  /// Rank 0 looks and verifies, the others follow: all go on from the same one. Empty: start fresh.
-  Result<std::string> choose_checkpoint() {
+  /// Rank 0 looks and verifies, the others follow.
+  Result<void> choose_origin() {
     arrival_.is_at("choosing a checkpoint");
-    std::string chosen;
-    Result<void> mine;
-    if (session_->rank() == 0 && !options_.resume.empty()) {
-      const auto choice = resolve_resume(options_.run_directory, options_.resume);
-      if (!choice) mine = tl::unexpected(choice.error());
-      if (choice && choice->path) chosen = choice->path->string();
-      if (choice)
-        for (const std::string& skipped : choice->skipped) records_->warn("checkpoint skipped: " + skipped);
-    }
-    if (auto agreed = meet(mine); !agreed) return tl::unexpected(agreed.error());
-    return from_rank(*communicator_, 0, chosen);
+    Result<Origin> mine;
+    if (session_->rank() == 0)
+      mine = find_origin(options_.run_directory, options_.resume, options_.branch,
+                         [this](const std::string& text) { records_->warn("checkpoint skipped: " + text); });
+    arrival_.waits_in("a meeting of the start");
+    auto chosen = share(*communicator_, mine);
+    arrival_.is_at("after that meeting");
+    if (chosen) origin_ = *std::move(chosen);
+    return chosen ? Result<void>() : tl::unexpected(chosen.error());
   }
 
   Result<void> take_settings_of(const std::string& checkpoint) {
@@ -189,7 +188,8 @@ class Rank {
     if (auto agreed = meet(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed) return agreed;
     // Its own checkpoint; one of an older footplate doesn't say which start wrote it.
     const std::int64_t own = manifest->start > 0 ? manifest->start : options_.start - 1;
-    auto merged = merge_resumed(schema_, settings_, *saved, options_.resume == "auto" ? own : 0);
+    const bool is_own = options_.resume == "auto" || !options_.branch.empty();
+    auto merged = merge_resumed(schema_, settings_, *saved, is_own ? own : 0);
     settings_ = std::move(merged.settings);
     given_ = std::move(merged.given);
     last_order_ = manifest->journal;
@@ -234,6 +234,7 @@ class Rank {
     saver.start = options_.start;
     saver.rank = session_->rank();
     saver.world_size = session_->world_size();
+    saver.branch = origin_.branch;
     saver.last_order = [this] {
       const std::uint64_t applied = control_->gate().last_applied();  // not the largest: see orders_ahead.h
       return applied != 0 ? applied : last_order_;
@@ -255,7 +256,8 @@ class Rank {
                            .log = [this](const std::string& text) { records_->info(text); },
                            .device = compute_.device.get(),
                            .gradients = compute_.plane ? &compute_.plane->communicator() : nullptr,
-                           .before_step = [this](std::int64_t step) { return guard_->before_step(step); }};
+                           .before_step = [this](std::int64_t step) { return guard_->before_step(step); },
+                           .branch = origin_.branch};
     arrival_.is_at("building the model");
     auto made = Trainer::create(std::move(trainer));
     if (auto agreed = meet(made ? Result<void>() : tl::unexpected(made.error())); !agreed) return agreed;
@@ -276,6 +278,7 @@ class Rank {
     std::vector<std::string> guest = {program_beside("footplate-rank"), "--run-dir", options_.run_directory,
                                       "--start", std::to_string(options_.start)};
     if (!options_.console) guest.emplace_back("--no-console");
+    guest.insert(guest.end(), {"--branch", origin_.branch});
     guest.insert(guest.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
     world_->set_invitation(std::move(guest), start_limit());
   }
@@ -313,10 +316,12 @@ class Rank {
     control.store = store_;
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
-    guard_ = std::make_unique<NcclGuard>(
-        *trainer_, settings_, compute_.plane.get(),
-        [this](const std::string& topic, Json data) { publish(topic, std::move(data)); });
-    control_->set_steerable(*guard_);
+    const auto tell = [this](const std::string& topic, Json data) { publish(topic, std::move(data)); };
+    guard_ = std::make_unique<NcclGuard>(*trainer_, settings_, compute_.plane.get(), tell);
+    go_back_ = std::make_unique<GoBack>(GoBack::Parts{*guard_, schema_, configured_, settings_,
+                                                      options_.run_directory, origin_.branch, *communicator_,
+                                                      progress_, tell});
+    control_->set_steerable(*go_back_);
   }
 
   void publish(const std::string& topic, Json data) {
@@ -326,24 +331,14 @@ class Rank {
 
   std::string hostname() const { return session_->hosts()[static_cast<std::size_t>(session_->rank())]; }
 
-  Json start_record(const std::string& resumed) const {
+  Json start_record() const {
+    const Json resumed = origin_.checkpoint.empty() ? Json() : Json(origin_.checkpoint);
     return {{"start", options_.start},    {"config", fmt::format("config-{}.json", options_.start)},
             {"time", started_},           {"versions", compute_.versions()},
             {"hosts", session_->hosts()}, {"world_size", session_->world_size()},
-            {"step", trainer_->step()},   {"resumed", resumed.empty() ? Json() : Json(resumed)},
-            {"journal", last_order_},     {"given", given_}};
-  }
-
-  /// Who is where, for run.json. `pids_` is by the numbers of the start, as `origins` are.
-  Json rank_table() const {
-    Json ranks = Json::array();
-    for (int rank = 0; rank < session_->world_size(); ++rank) {
-      const auto at = static_cast<std::size_t>(rank);
-      ranks.push_back({{"rank", rank},
-                       {"host", session_->hosts()[at]},
-                       {"pid", pids_.at(session_->members().origins[at])}});
-    }
-    return ranks;
+            {"step", trainer_->step()},   {"resumed", resumed},
+            {"journal", last_order_},     {"given", given_},
+            {"branch", origin_.branch},   {"loaded", !options_.branch.empty()}};
   }
 
   // --- this process joins a run: rank 0 has spawned it (runtime/comm/mpi/invitation.h) ---
@@ -356,6 +351,7 @@ class Rank {
   /// Everything that takes time comes before the welcome: the ranks wait from then on.
   Result<void> join() {
     install_signal_handlers();
+    origin_.branch = options_.branch;
     injure_start(options_.joins, /*has_mpi=*/false);
     auto session = MpiSession::start(options_.joins);
     if (!session) return tl::unexpected(session.error());
@@ -432,7 +428,7 @@ class Rank {
         if ((step_file_ = StepFile::make(folder, progress_.step()))) progress_.mirror(step_file_->step());
       first_order = last_journaled_order(options_.run_directory / "journal.lua") + 1;
     }
-    records_->world(rank_table(), hostname());
+    records_->world(rank_table(*session_, pids_), hostname());
     return first_order;
   }
 
@@ -509,6 +505,7 @@ class Rank {
         {"state_hash", hash ? Json(*hash) : Json()},
         {"eval_loss", records_->last_evaluation().value("eval/loss", Json())}};
     if (ending && !ending->note.empty()) result["note"] = ending->note;
+    if (ending && !ending->load.is_null()) result["load"] = ending->load;
     return result;
   }
 
@@ -535,6 +532,7 @@ class Rank {
   void leave(int code) {
     let_no_signal_reach_control();
     control_.reset();
+    go_back_.reset();
     guard_.reset();
     trainer_.reset();
     compute_.reset();
@@ -551,7 +549,9 @@ class Rank {
   const std::vector<std::string> variables_;  ///< lines for the log
   std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now();
   const Schema schema_ = runtime_schema();
+  Settings configured_;  ///< as `footplate run` gave them
   Settings settings_;
+  Origin origin_;
   Json record_;  ///< run.json as `footplate run` wrote it
   std::string started_;
   std::uint64_t last_order_ = 0;  ///< of the checkpoint resumed from
@@ -579,6 +579,7 @@ class Rank {
   std::unique_ptr<CheckpointSaver> saver_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<NcclGuard> guard_;
+  std::unique_ptr<GoBack> go_back_;
   std::unique_ptr<Control> control_;
 };
 

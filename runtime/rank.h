@@ -10,6 +10,7 @@ struct RankOptions {
   std::filesystem::path run_directory;
   int start = 1;       ///< which start of the run this is: config-START.json
   std::string resume;  ///< empty: fresh; "auto", or the path of a checkpoint or run
+  std::string branch;  ///< of checkpoints, opened by this start; empty: as `resume` has it
   bool console = true;
   /// Its number, where rank 0 of a run has spawned this process to join it (comm.replace); -1: mpirun started
   /// it.

@@ -9,14 +9,10 @@
 #include <string_view>
 
 namespace footplate {
-namespace {
 
-/// Live changes are the ones whose source names an order; everything else came from files.
-bool set_live(const std::string& source) {
-  return source.rfind("order", 0) == 0;
+bool is_of_order(const std::string& source) {
+  return source.starts_with("order");
 }
-
-}  // namespace
 
 Result<Json> read_json(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -58,7 +54,7 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
     if (before == now) continue;
     const std::string& given_by = configured.source(spec.name);
     // What applies at a start is in force already: `footplate run` has put live changes into `configured`.
-    const bool keep_saved = set_live(saved.source(spec.name)) &&
+    const bool keep_saved = is_of_order(saved.source(spec.name)) && !is_of_order(given_by) &&
                             start_of_command_line(given_by) <= saved_in && spec.applies != Applies::restart;
     const std::string from = keep_saved ? to_text(now) : to_text(before);
     const std::string to = keep_saved ? to_text(before) : to_text(now);

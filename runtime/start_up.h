@@ -22,6 +22,9 @@ std::string user_name();
 /// number means one order in all of a run's files.
 std::uint64_t last_journaled_order(const std::filesystem::path& journal);
 
+/// Whether `source`, of a setting, names an order: it was changed live.
+bool is_of_order(const std::string& source);
+
 /// The settings that a resumed run starts with, and what people should know about them.
 struct ResumedSettings {
   Settings settings;
@@ -33,7 +36,7 @@ struct ResumedSettings {
 /// Precedence on resume: command line > changes made live, kept in the checkpoint > config > default.
 /// `configured` is what this start was given, `saved` what the checkpoint holds, `saved_in` the start that
 /// wrote it (0: another run's). What the command line of that start or an earlier one gave is a config's
-/// equal: the live changes came later.
+/// equal: the live changes came later. One of `configured` that an order has set (ckpt.load) counts for most.
 ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved,
                               std::int64_t saved_in);
 

@@ -135,9 +135,10 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
 }
 
 Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
-                             const PrivateFolders& folders) {
+                             const std::string& branch, const PrivateFolders& folders) {
   std::vector<std::string> arguments{"--run-dir", plan.directory.string(), "--start", std::to_string(start)};
   if (!resume.empty()) arguments.insert(arguments.end(), {"--resume", resume});
+  if (!branch.empty()) arguments.insert(arguments.end(), {"--branch", branch});
   return launch_command(plan.program_folder, plan.ranks, arguments, folders);
 }
 

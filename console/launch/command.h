@@ -24,9 +24,10 @@ Result<Command> launch_command(const std::filesystem::path& program_folder, int 
                                const std::vector<std::string>& arguments, const PrivateFolders& folders,
                                const std::vector<std::string>& places = {});
 
-/// How the ranks of `plan` are started for start number `start`. Errors: launch_command's.
+/// How the ranks of `plan` are started for start number `start`; `branch`: that it opens, where it goes back
+/// to a checkpoint. Errors: launch_command's.
 Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
-                             const PrivateFolders& folders);
+                             const std::string& branch, const PrivateFolders& folders);
 
 /// NAME=VALUE in the environment of every process of a run, and of no other's.
 std::string run_mark(const PrivateFolders& folders);

@@ -51,8 +51,17 @@ std::size_t held_by_checkpoint(const std::vector<Order>& applied, std::uint64_t 
   return static_cast<std::size_t>(after - applied.begin());
 }
 
-void go_back(History& history, std::uint64_t last, std::int64_t step) {
-  const std::size_t held = held_by_checkpoint(history.applied, last, step);
+/// ckpt.load left behind what came after the checkpoint: for good. A crash did not mean to.
+void go_back(History& history, const Json& start) {
+  const std::size_t held = held_by_checkpoint(history.applied, start.value("journal", std::uint64_t{0}),
+                                              integer_of(start, "step", 0));
+  if (flag_of(start, "loaded")) {
+    history.ahead.clear();
+    history.applied.resize(held);
+    history.loaded = static_cast<int>(integer_of(start, "start", 0));
+    history.before_loaded = held;
+    return;
+  }
   std::vector<Order> again;
   for (std::size_t i = held; i < history.applied.size(); ++i)
     if (const Order& order = history.applied[i]; order.id != 0 && !order.changes.empty())
@@ -138,7 +147,7 @@ Result<History> read_history(const fs::path& directory, const Schema& schema) {
   for (std::size_t i = 0; i < starts->size(); ++i) {
     const Json& start = (*starts)[i];
     if (i > 0) {
-      go_back(history, start.value("journal", std::uint64_t{0}), integer_of(start, "step", 0));
+      go_back(history, start);
       if (auto given = given_by_start(start, schema)) history.applied.push_back(*std::move(given));
     }
     history.before_last_start = history.applied.size();
@@ -183,7 +192,7 @@ std::vector<Order> orders_to_replay(const History& history) {
     Order order = history.applied[i];
     const bool of_last_start = i >= history.before_last_start;
     for (Call& call : order.calls)
-      if (call.action == "run.restart") call = {"run.stop", Json::object()};
+      if (call.action == "run.restart" || call.action == "ckpt.load") call = {"run.stop", Json::object()};
     std::erase_if(order.calls, [&](const Call& call) { return !of_last_start || call.action != "run.stop"; });
     std::erase_if(order.changes, [](const Change& change) {
       return change.name == "run.time_limit" || change.name == "comm.auto";

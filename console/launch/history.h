@@ -18,6 +18,8 @@ struct History {
   /// configuration changed.
   std::vector<Order> applied;
   std::size_t before_last_start = 0;  ///< so many of them are from earlier starts
+  int loaded = 0;                     ///< the last start that ckpt.load led to; 0: none
+  std::size_t before_loaded = 0;      ///< so many of them are from before that one
   /// By start: the newest order in the journal by its end.
   std::map<int, std::uint64_t> newest_order;
   /// Changes of settings that the last start was to apply again and hasn't.

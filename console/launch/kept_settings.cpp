@@ -64,6 +64,19 @@ void keep_of_first_start(const Schema& schema, const std::filesystem::path& dire
   if (config) keep_live(schema, *config, settings);
 }
 
+/// Of the start that went back to a checkpoint: it has what the journal says of the time before.
+void keep_of_load(const Schema& schema, const std::filesystem::path& directory, int start,
+                  Settings& settings) {
+  const auto config = read_json_file(config_path(directory, start));
+  const auto loaded = config ? Settings::from_json(*config, schema) : Settings();
+  if (!loaded) return;
+  for (const auto& spec : schema.settings)
+    if (at_start(schema, spec.name) && loaded->source(spec.name).starts_with("order") &&
+        !is_from_environment(settings.source(spec.name)) &&
+        start_of_command_line(settings.source(spec.name)) < start)
+      settings.set(spec.name, loaded->value(spec.name), loaded->source(spec.name));
+}
+
 /// The first start of those whose command lines, up to the one that `before` tells of, had the same value.
 int given_since(const Json& before, const std::string& name, const Json& value, int start) {
   const auto entry = before.find(name);
@@ -81,10 +94,33 @@ Result<Settings> with_kept_settings(const Settings& settings, const Schema& sche
   if (start == 1) return kept;
   const auto history = read_history(directory, schema);
   if (!history) return tl::unexpected(history.error());
-  keep_of_first_start(schema, directory, *history, kept);
-  keep(schema, *history, history->applied, settings, kept);
+  if (history->loaded > 0)
+    keep_of_load(schema, directory, history->loaded, kept);
+  else
+    keep_of_first_start(schema, directory, *history, kept);
+  const auto since = history->applied.begin() + static_cast<std::ptrdiff_t>(history->before_loaded);
+  keep(schema, *history, {since, history->applied.end()}, settings, kept);
   keep(schema, *history, history->ahead, settings, kept);
   return kept;
+}
+
+Settings with_loaded_settings(const Settings& settings, const Schema& schema, const Json& load) {
+  Settings then = settings;
+  const auto manifest = read_json_file(std::filesystem::path(text_of(load, "path")) / "manifest.json");
+  if (manifest && manifest->contains("settings")) {  // else the ranks say what is wrong with it
+    const auto saved = Settings::from_json((*manifest)["settings"], schema);
+    for (const auto& spec : schema.settings)
+      if (saved && at_start(schema, spec.name) && saved->source(spec.name).starts_with("order") &&
+          !is_from_environment(settings.source(spec.name)) &&
+          start_of_command_line(settings.source(spec.name)) <= integer_of(*manifest, "start", 0))
+        then.set(spec.name, saved->value(spec.name), saved->source(spec.name));
+  }
+  const Json given = load.value("settings", Json::object());
+  for (const auto& [name, setting] : given.items())
+    if (auto value = schema.check(name, setting.value("value", Json()));
+        value && !is_from_environment(settings.source(name)))
+      then.set(name, *std::move(value), setting.value("source", text_of(load, "order")));
+  return then;
 }
 
 Result<void> mark_repeated(Settings& settings, const std::filesystem::path& directory, int start) {

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "console/client/json_file.h"
 #include "console/client/run_record.h"
@@ -34,13 +35,14 @@ bool was_killed(int number) {
   return number == SIGKILL || number == SIGTERM || number == SIGHUP || number == SIGINT;
 }
 
-/// step-00001000 → 1000; -1 for other names (step-00001000.tmp-…).
+/// step-00001000 and step-00001000-TAG → 1000; -1 for other names (step-00001000.tmp-…).
 std::int64_t step_of(const std::string& name) {
   constexpr std::string_view kPrefix = "step-";
   if (name.rfind(kPrefix, 0) != 0) return -1;
   std::int64_t step = -1;
   const char* end = name.data() + name.size();
-  return std::from_chars(name.data() + kPrefix.size(), end, step).ptr == end ? step : -1;
+  const char* rest = std::from_chars(name.data() + kPrefix.size(), end, step).ptr;
+  return rest == end || *rest == '-' ? step : -1;
 }
 
 /// As of the last metrics; of a start that ended before it had any, the step it would have gone on from.
@@ -98,21 +100,38 @@ static std::string created(const fs::path& checkpoint) {
   return manifest && manifest->is_object() ? text_of(*manifest, "created") : "";
 }
 
-fs::path newest_checkpoint(const fs::path& directory) {
-  fs::path newest;
-  std::int64_t newest_step = -1;
+static std::vector<fs::path> checkpoints_in(const fs::path& folder) {
+  std::vector<fs::path> found;
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(directory / "checkpoints", error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry.depth() >= 1) entry.disable_recursion_pending();
-    std::error_code ignored;
-    const std::int64_t step = step_of(entry->path().filename());
-    if (step < newest_step || !fs::exists(entry->path() / "manifest.json", ignored)) continue;
-    if (step == newest_step && created(entry->path()) <= created(newest)) continue;
-    newest = entry->path();
-    newest_step = step;
-  }
-  return newest;
+  std::error_code none;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (step_of(entry->path().filename()) >= 0 && fs::exists(entry->path() / "manifest.json", none))
+      found.push_back(entry->path());
+  return found;
+}
+
+fs::path newest_in(const fs::path& folder) {
+  const auto all = checkpoints_in(folder);
+  const auto newest = std::max_element(all.begin(), all.end(), [](const fs::path& a, const fs::path& b) {
+    const std::int64_t step_a = step_of(a.filename());
+    const std::int64_t step_b = step_of(b.filename());
+    return step_a < step_b || (step_a == step_b && created(a) < created(b));
+  });
+  return newest == all.end() ? fs::path() : *newest;
+}
+
+fs::path newest_checkpoint(const fs::path& directory) {
+  fs::path branch;
+  std::string saved_into;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory / "checkpoints", error), end; !error && entry != end;
+       entry.increment(error))
+    for (const fs::path& checkpoint : checkpoints_in(entry->path()))
+      if (const std::string when = created(checkpoint); branch.empty() || when > saved_into) {
+        branch = entry->path();
+        saved_into = when;
+      }
+  return branch.empty() ? fs::path() : newest_in(branch);
 }
 
 Json settle(const fs::path& directory, const HowEnded& how, int restarts) {
@@ -138,13 +157,21 @@ bool is_worth_restarting(const Json& result) {
   const auto code = integer_of(result, "code", 1);
   if (code != static_cast<int>(ExitCode::failed) && code != static_cast<int>(ExitCode::resumable))
     return false;
-  constexpr std::array<std::string_view, 5> kNotFailures{"done", "asked", "restart", "signal", "time limit"};
+  constexpr std::array<std::string_view, 6> kNotFailures{"done", "asked",  "restart",
+                                                         "load", "signal", "time limit"};
   return std::find(kNotFailures.begin(), kNotFailures.end(), text_of(result, "reason")) == kNotFailures.end();
 }
 
 bool is_restart_ordered(const Json& result) {
   return integer_of(result, "code", 1) == static_cast<int>(ExitCode::resumable) &&
          text_of(result, "reason") == "restart";
+}
+
+Json load_ordered(const Json& result) {
+  const auto load = result.find("load");
+  const bool ordered = integer_of(result, "code", 1) == static_cast<int>(ExitCode::resumable) &&
+                       text_of(result, "reason") == "load" && load != result.end() && load->is_object();
+  return ordered ? *load : Json();
 }
 
 bool is_saved(const Json& result) {

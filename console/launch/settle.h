@@ -38,10 +38,18 @@ bool is_worth_restarting(const Json& result);
 /// Whether it ended to be started again: run.restart.
 bool is_restart_ordered(const Json& result);
 
+/// Where it ended to go back to a checkpoint (ckpt.load): {"path", "step", "branch", "settings", "order"};
+/// else null.
+Json load_ordered(const Json& result);
+
 /// Whether the checkpoint of a start that ended so is of its last step: nothing is lost where it goes on.
 bool is_saved(const Json& result);
 
-/// Path of the newest checkpoint whose manifest is there; empty for none.
+/// Path of the newest checkpoint whose manifest is there, of the branch that was saved into last; empty for
+/// none.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& directory);
+
+/// The same, of the branch in `folder`.
+std::filesystem::path newest_in(const std::filesystem::path& folder);
 
 }  // namespace footplate

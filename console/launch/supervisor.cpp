@@ -83,9 +83,9 @@ int Supervisor::run() {
 }
 
 Json Supervisor::run_starts() {
-  std::string resume = plan_.resume.value_or("");
+  Beginning beginning{plan_.resume.value_or("")};
   for (int start = plan_.start;; ++start) {
-    Json result = run_once(start, resume);
+    Json result = run_once(start, beginning);
     if (stops_asked_ > 0) return result;
     const std::string step = std::to_string(integer_of(result, "step", 0));
     if (is_restart_ordered(result) && !is_saved(result)) {
@@ -96,6 +96,9 @@ Json Supervisor::run_starts() {
     }
     if (is_restart_ordered(result)) {
       say(plan_.name + " ended at step " + step + " to be started again, as ordered");
+    } else if (const Json load = load_ordered(result); !load.is_null()) {
+      say(plan_.name + " ended at step " + step + " to go back to step " +
+          std::to_string(integer_of(load, "step", 0)) + ", in branch " + text_of(load, "branch"));
     } else if (restarts_ < plan_.restarts && is_worth_restarting(result)) {
       ++restarts_;
       say(plan_.name + " failed at step " + step + " (" + text_of(result, "reason") + "); restart " +
@@ -106,29 +109,42 @@ Json Supervisor::run_starts() {
     set_aside_result(directory_.path, start);
     end_stragglers(folders_, kConsoleEnds);
     folders_.clear();
-    // Without a checkpoint of its own it goes on from where it began.
-    resume = newest_checkpoint(directory_.path).empty() ? plan_.resume.value_or("") : "auto";
+    beginning = next_beginning(beginning, result);
   }
 }
 
-Json Supervisor::run_once(int start, const std::string& resume) {
-  reserve_room_for_the_end(directory_.path, plan_.ranks);  // an earlier start may have used it
-  Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
+Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const Json& result) const {
+  if (Json load = load_ordered(result); !load.is_null()) return {text_of(load, "path"), std::move(load)};
+  // Without a checkpoint of its own it goes on from where it began, and so does a branch without one.
+  const auto branch = directory_.path / "checkpoints" / text_of(before.load, "branch");
+  if (!before.load.is_null() && newest_in(branch).empty()) return before;
+  return {newest_checkpoint(directory_.path).empty() ? plan_.resume.value_or("") : "auto"};
+}
+
+Settings Supervisor::settings_of(int start, const Beginning& beginning) const {
+  const Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
+  if (!beginning.load.is_null()) return with_loaded_settings(settings, plan_.schema, beginning.load);
   // A journal that can't be read keeps nobody from going on; what it would have told is said to be missing.
-  if (auto kept = with_kept_settings(settings, plan_.schema, directory_.path, start, resume))
-    settings = *std::move(kept);
+  return with_kept_settings(settings, plan_.schema, directory_.path, start, beginning.resume)
+      .value_or(settings);
+}
+
+Json Supervisor::run_once(int start, const Beginning& beginning) {
+  reserve_room_for_the_end(directory_.path, plan_.ranks);  // an earlier start may have used it
+  const Settings settings = settings_of(start, beginning);
   const auto not_started = [&](const Error& error) {
     return settle(directory_.path, {.not_started = error.message}, restarts_);
   };
   if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
     return not_started(kept.error());
-  if (start > 1) {
+  if (start > 1 && beginning.load.is_null()) {
     if (auto again = schedule_again(directory_.path, start, plan_.schema); !again)
       say("changes made past the checkpoint are not applied again: " + again.error().message);
   }
   if (auto kept = update_record(directory_.path, starting_record(plan_, folders_.socket)); !kept)
     return not_started(kept.error());
-  const auto command = rank_command(plan_, start, resume, folders_);
+  const auto command =
+      rank_command(plan_, start, beginning.resume, text_of(beginning.load, "branch"), folders_);
   if (!command) return not_started(command.error());
   auto child = Child::start(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());

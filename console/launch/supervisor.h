@@ -30,8 +30,16 @@ class Supervisor {
   int run();
 
  private:
+  /// What a start goes on from.
+  struct Beginning {
+    std::string resume;  ///< empty: nothing; "auto", or a path
+    Json load = {};  ///< what ckpt.load has said of it (load_ordered), whose checkpoint `resume` is; or null
+  };
   Json run_starts();
-  Json run_once(int start, const std::string& resume);
+  Json run_once(int start, const Beginning& beginning);
+  Beginning next_beginning(const Beginning& before, const Json& result) const;
+  /// As the ranks of `start` read them.
+  Settings settings_of(int start, const Beginning& beginning) const;
   HowEnded watch(Child& child, StartWatch& start);
   /// Why the start has failed, once it has: then the ranks are ended at once.
   void look_at_start(StartWatch& start, std::string& failed);

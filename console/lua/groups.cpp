@@ -4,6 +4,7 @@
 #include "console/lua/api.h"
 #include "console/lua/bind.h"
 #include "console/lua/convert.h"
+#include "console/lua/load.h"
 #include "console/lua/session.h"
 
 // Settings as fields and actions as functions: log.every = 10, ckpt.save{ tag = "x" }.
@@ -12,6 +13,7 @@ namespace footplate::lua {
 namespace {
 
 constexpr const char* kGroup = "footplate.group";
+constexpr const char* kLoadAction = "ckpt.load";
 
 std::string group_of(lua_State* state) {
   luaL_checkudata(state, 1, kGroup);
@@ -57,12 +59,15 @@ int call_action(lua_State* state) {
     if (param == spec.params.end())
       throw ScriptError(action + " takes no text; " + help_text(session, action));
     arguments[param->name] = string_argument(state, 1);
+  } else if (lua_type(state, 1) == LUA_TNUMBER && action == kLoadAction) {
+    arguments["ref"] = json_at(state, 1);
   } else if (lua_istable(state, 1)) {
     arguments = json_at(state, 1);
   } else if (!lua_isnoneornil(state, 1)) {
     throw ScriptError(action + " takes named arguments: " + session.schema().action(action)->example);
   }
   const bool forced = take_force(arguments);
+  if (action == kLoadAction) spell_out_load(session.schema(), arguments);
   auto staged = session.stage().call(action, arguments);
   if (!staged) throw ScriptError(staged.error());
   if (forced) session.stage().force(action);

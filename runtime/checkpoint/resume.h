@@ -22,9 +22,9 @@ struct ResumeChoice {
 /// The newest checkpoint of a branch's folder that verifies. Nothing where there is none, or no folder.
 ResumeChoice newest_checkpoint(const std::filesystem::path& branch);
 
-/// What `--resume` means: "auto" is the newest of this run, or nothing; otherwise the path of a
-/// checkpoint's folder or of a run's. Errors (usage): a path that is neither; (failed): a checkpoint
-/// that doesn't verify, a run that has none which does.
+/// What `--resume` means: "auto" is the newest of this run, of the branch that it saved into last, or
+/// nothing; otherwise the path of a checkpoint's folder or of a run's. Errors (usage): a path that is
+/// neither; (failed): a checkpoint that doesn't verify, a run that has none which does.
 Result<ResumeChoice> resolve_resume(const std::filesystem::path& run_directory, const std::string& resume);
 
 }  // namespace footplate

@@ -5,6 +5,9 @@ namespace footplate {
 /// The action by which all ranks let a guest in (world.h).
 inline constexpr auto kAdmit = "comm.admit";
 
+/// The action that goes back to a checkpoint: the ranks end, and are started again from it.
+inline constexpr auto kLoad = "ckpt.load";
+
 /// The action by which NCCL's communicators are made anew as they are.
 inline constexpr auto kRebuild = "nccl.rebuild";
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/control/actions.h"
+
 namespace footplate {
 namespace {
 
@@ -57,7 +59,7 @@ bool calls_action(const Order& order, std::string_view action) {
 }
 
 bool ends_start(std::string_view action) {
-  return action == "run.stop" || action == "run.restart";
+  return action == "run.stop" || action == "run.restart" || action == kLoad;
 }
 
 Result<Order> checked_order(const Schema& schema, Order order) {

@@ -43,7 +43,7 @@ std::string source_of(const Order& order);
 /// Whether `order` calls `action`.
 bool calls_action(const Order& order, std::string_view action);
 
-/// Whether `action` ends this start of the run: run.stop and run.restart do.
+/// Whether `action` ends this start of the run: run.stop, run.restart and ckpt.load do.
 bool ends_start(std::string_view action);
 
 }  // namespace footplate

@@ -12,7 +12,8 @@ namespace footplate {
 namespace {
 
 bool is_own(const std::string& action) {
-  return action == "run.pause" || action == "run.resume" || action == "run.store" || ends_start(action);
+  return action == "run.pause" || action == "run.resume" || action == "run.store" ||
+         (ends_start(action) && action != kLoad);
 }
 
 }  // namespace
@@ -148,6 +149,16 @@ void Gate::run_own(const Order& order, CallMoved& moved, std::int64_t step) {
   }
 }
 
+/// Nothing is saved: what came after the checkpoint is what nobody wants.
+void Gate::end_to_load(const Order& order, const CallMoved& moved) {
+  stopped_ = true;
+  ending_ = {.reason = "load",
+             .resumable = true,
+             .note = order.calls[moved.call].arguments.value("reason", ""),
+             .load = moved.result};
+  ending_.load["order"] = source_of(order);
+}
+
 /// All stand here until the guest is in. An order of an earlier start comes again by a resume or a replay.
 void Gate::run_admit(const Order& order, CallMoved& moved, std::int64_t step) {
   if (!recoverable_ || order.calls[moved.call].arguments.value("start", "") != start_) {
@@ -183,6 +194,7 @@ void Gate::run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::in
   if (result) {
     moved.state = "done";
     moved.result = *std::move(result);
+    if (moved.action == kLoad) end_to_load(order, moved);
   } else {
     moved.state = cancelled_.count(*running_) > 0 ? "cancelled" : "failed";
     moved.error = result.error().message;

@@ -425,6 +425,29 @@ std::vector<ActionSpec> all_actions() {
                            "ckpt.save{ tag = \"before-spike\" }:wait()", "path, step, seconds, bytes"));
   actions.back().params = {param("tag", Type::string, std::nullopt,
                                  "a name of its own; tagged checkpoints are kept until deleted by hand")};
+  actions.push_back(action(
+      "ckpt.load", Role::admin,
+      "Go back to a checkpoint of this run at the agreed step: the ranks end, and are started again from "
+      "there in a branch of their own; what wasn't saved since is gone",
+      "ckpt.load{ ref = \"-500\", set = { optim = { lr_scale = 0.5 } } }", "path, step, branch, settings"));
+  actions.back().dangerous = true;
+  actions.back().params = {
+      param(
+          "ref", Type::string, Value(std::string("latest")),
+          "a step, one relative to now (-500), a tag, \"best\", \"latest\", or the checkpoint's path; a step "
+          "takes the nearest earlier checkpoint"),
+      {"settings",
+       Type::choice,
+       "",
+       {},
+       {"restore", "keep"},
+       Value(std::string("restore")),
+       "settings as they were there, or with all that was changed live until now"},
+      param(
+          "set", Type::string, std::nullopt,
+          "settings that count from there on, whatever it has: a table, as JSON in an order of the protocol"),
+      param("branch", Type::string, std::nullopt, "a name for what comes from there on; left out: from-STEP"),
+      param("reason", Type::string, std::nullopt, "kept in result-K.json")};
   actions.push_back(
       action("comm.admit", Role::admin,
              "Let the process that comm.replace has started join; the run gives this order itself",

@@ -10,11 +10,12 @@ namespace footplate {
 
 /// Why a run ends.
 struct Ending {
-  std::string reason = "done";  ///< "done", "asked", "restart", "signal", "time limit", "failed", …
+  std::string reason = "done";  ///< "done", "asked", "restart", "load", "signal", "time limit", "failed", …
   bool save = false;            ///< a checkpoint is wanted
   bool resumable = false;       ///< exit code 75 instead of 0
   std::string note;             ///< what whoever asked gave as the action's reason
   bool script_error = false;    ///< a job script or a rule failed: exit code 3
+  Json load = {};               ///< of ckpt.load: what the next start begins with (GoBack); else null
 };
 
 /// The training thread's view of control: the one place where orders enter the step loop.

@@ -545,8 +545,9 @@ Result<void> Trainer::Loop::level(int source) {
   return {};
 }
 
-void Trainer::Loop::write(const Json& line) {
+void Trainer::Loop::write(Json line) {
   if (rank() != 0) return;
+  line["branch"] = options_.branch;
   if (options_.sink != nullptr) options_.sink->write(line);
   publish("metrics", line);
 }

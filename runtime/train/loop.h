@@ -105,7 +105,7 @@ class Trainer::Loop {
   Json progress() const;
   void take_progress(const Json& progress);
   void configure();
-  void write(const Json& line);
+  void write(Json line);
   void publish(const char* topic, const Json& data);
   void log(const std::string& text) const;
   Communicator& reduces_gradients() const {

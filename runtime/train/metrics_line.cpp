@@ -20,7 +20,7 @@ double in_mebibytes(std::int64_t bytes) {
 
 Json line_of(std::int64_t step) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  return {{"step", step}, {"time", now.count()}, {"branch", "main"}};
+  return {{"step", step}, {"time", now.count()}};
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct TrainerOptions {
   /// Training thread, at the top of each step once its orders are in force; collective where it has to be.
   /// An error is as one of the step. May be empty.
   std::function<Result<void>(std::int64_t step)> before_step = {};
+  std::string branch = "main";  ///< that the metrics are of
 };
 
 /// One rank's training: model, data, optimizer, and the step loop. All methods belong to the training

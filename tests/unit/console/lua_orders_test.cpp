@@ -38,6 +38,27 @@ TEST_F(LuaOrders, ActionsReturnHandles) {
   EXPECT_THAT(error_of("return h.stat"), HasSubstr("a handle has"));
 }
 
+TEST_F(LuaOrders, ALoadIsSpelledOut) {
+  const auto arguments = [&](const std::string& chunk) {
+    text_of(chunk);
+    return console.orders.back().calls.at(0).arguments;
+  };
+  EXPECT_EQ(arguments("ckpt.load(-500)"), Json({{"ref", "-500"}}));
+  EXPECT_EQ(arguments("ckpt.load('best')"), Json({{"ref", "best"}}));
+  const Json both =
+      arguments("ckpt.load{ ref = 300.0, set = { optim = { lr_scale = 2 }, ['log.every'] = 5 } }");
+  EXPECT_EQ(both["ref"], "300");
+  EXPECT_EQ(Json::parse(both["set"].get<std::string>()), Json({{"log.every", 5}, {"optim.lr_scale", 2.0}}));
+  EXPECT_EQ(arguments("ckpt.load{ set = '{\"log.every\":5}' }")["set"], "{\"log.every\":5}")
+      << "as the journal";
+  EXPECT_THAT(error_of("ckpt.load{ ref = 1.5 }"), HasSubstr("a step is a whole number; got 1.5"));
+  EXPECT_THAT(error_of("ckpt.load{ set = { optim = { lr_scal = 2 } } }"),
+              HasSubstr("did you mean optim.lr_scale?"));
+  EXPECT_THAT(error_of("ckpt.load{ set = {} }"), HasSubstr("set is a table of settings"));
+  EXPECT_THAT(error_of("ckpt.load{ set = 3 }"), HasSubstr("set is a table of settings"));
+  EXPECT_THAT(error_of("run.pause(3)"), HasSubstr("takes named arguments"));
+}
+
 TEST_F(LuaOrders, WaitCommitsWhatIsStagedAndKeepsIt) {
   EXPECT_THAT(error_of("log.every = 10 eval.now():wait() optim.lr_scale = 0.5 error('later')"),
               HasSubstr("later"));

@@ -25,11 +25,16 @@ class HistoryTest : public testing::Test {
   ~HistoryTest() override { fs::remove_all(folder_); }
 
   /// A start that goes on at `step` from a checkpoint whose last order is `journal`.
-  void start(int number, std::int64_t step, std::uint64_t journal, const Json& given = Json::object()) {
+  void start(int number, std::int64_t step, std::uint64_t journal, const Json& given = Json::object(),
+             bool loaded = false) {
     const std::string time = "T" + std::to_string(number);
-    append("starts.jsonl",
-           Json({{"start", number}, {"time", time}, {"step", step}, {"journal", journal}, {"given", given}})
-               .dump());
+    append("starts.jsonl", Json({{"start", number},
+                                 {"time", time},
+                                 {"step", step},
+                                 {"journal", journal},
+                                 {"given", given},
+                                 {"loaded", loaded}})
+                               .dump());
     append("journal.lua", "-- start \"" + time + "\" of run t");
   }
 
@@ -166,6 +171,21 @@ TEST_F(HistoryTest, AReplayHasWhatDecidesAboutTheState) {
   EXPECT_EQ(orders[1].changes.at(0).name, "sched.base_lr");
   EXPECT_EQ(orders[1].at_step, 30);
   EXPECT_EQ(orders[3].calls.at(0).action, "run.stop");
+}
+
+TEST_F(HistoryTest, WhatALoadLeftBehindIsNotAppliedAgain) {
+  start(1, 0, 0);
+  order(1, 10);
+  order(2, 40);
+  order(3, 60, "function() ckpt.load{ ref = \"-30\" } end");
+  start(2, 30, 1, {{"optim.lr_scale", 0.5}}, /*loaded=*/true);
+  order(4, 35);
+  EXPECT_THAT(scheduled(3), ElementsAre(1, 4)) << "a crash of that start";
+  EXPECT_EQ(history().loaded, 2);
+  const auto orders = orders_to_replay(history());
+  ASSERT_THAT(ids(orders), ElementsAre(1, 5, 4));
+  EXPECT_EQ(orders[1].changes.at(0).name, "optim.lr_scale");
+  EXPECT_EQ(orders[1].at_step, 30);
 }
 
 TEST_F(HistoryTest, AReplayIsNotStartedAgain) {

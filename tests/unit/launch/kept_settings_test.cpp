@@ -59,6 +59,32 @@ TEST_F(KeptSettingsTest, TheLastChangeOfTheJournal) {
   EXPECT_EQ(kept(1).integer("nccl.ib_timeout"), 18) << "a first start has no journal";
 }
 
+TEST_F(KeptSettingsTest, ALoadHasThemOfItsCheckpointAndWhatItSets) {
+  start(1, 0);
+  order(1, "{ nccl = { ib_timeout = 20 } }");
+  order(2, "{ nccl = { ib_timeout = 22 } }");
+  Settings saved = configured_;
+  saved.set("nccl.ib_timeout", std::int64_t{20}, "order 1");
+  ASSERT_TRUE(write_json_file(folder_ / "manifest.json", {{"start", 1}, {"settings", saved.to_json()}}));
+  Json load = {{"path", folder_.string()}, {"order", "order 3 (ann)"}, {"settings", Json::object()}};
+  EXPECT_EQ(with_loaded_settings(configured_, schema_, load).integer("nccl.ib_timeout"), 20);
+  Settings told = configured_;
+  told.set("nccl.ib_timeout", std::int64_t{19}, command_line_of(2));
+  EXPECT_EQ(with_loaded_settings(told, schema_, load).integer("nccl.ib_timeout"), 19);
+  load["settings"] = {{"nccl.ib_timeout", {{"value", 21}}},
+                      {"log.every", {{"value", 7}, {"source", "order 2"}}}};
+  const Settings then = with_loaded_settings(told, schema_, load);
+  EXPECT_EQ(then.integer("nccl.ib_timeout"), 21);
+  EXPECT_EQ(then.source("nccl.ib_timeout"), "order 3 (ann)");
+  EXPECT_EQ(then.source("log.every"), "order 2");
+
+  // A later start of that branch.
+  append("starts.jsonl",
+         Json({{"start", 2}, {"time", "T2"}, {"step", 15}, {"journal", 1}, {"loaded", true}}).dump());
+  ASSERT_TRUE(write_json_file(config_path(folder_, 2), then.to_json()));
+  EXPECT_EQ(kept(3).integer("nccl.ib_timeout"), 21);
+}
+
 TEST_F(KeptSettingsTest, AlsoOneThatACrashUndid) {
   start(1, 0);
   order(1, "{ nccl = { ib_timeout = 20 } }");

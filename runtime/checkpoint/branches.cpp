@@ -1,0 +1,143 @@
+#include "runtime/checkpoint/branches.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "protocol/schema.h"
+#include "runtime/checkpoint/folder_name.h"
+#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/resume.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostListed = 12;
+
+/// The newest `created` in a branch's folder; empty where no manifest can be read.
+std::string saved_into(const fs::path& folder) {
+  std::string newest;
+  for (const fs::path& path : list_checkpoints(folder))
+    if (const auto manifest = read_manifest(path)) newest = std::max(newest, manifest->created);
+  return newest;
+}
+
+/// Those whose manifests can be read; `branch` first, within each newest first.
+std::vector<FoundCheckpoint> all_of(const fs::path& run_directory, const std::string& branch) {
+  std::vector<fs::path> folders = list_branches(run_directory);
+  std::stable_partition(folders.begin(), folders.end(),
+                        [&](const fs::path& folder) { return folder.filename() == branch; });
+  std::vector<FoundCheckpoint> all;
+  for (const fs::path& folder : folders)
+    for (const fs::path& path : list_checkpoints(folder))
+      if (auto manifest = read_manifest(path)) all.push_back({path, *std::move(manifest)});
+  return all;
+}
+
+std::string name_of(const FoundCheckpoint& one) {
+  return one.path.parent_path().filename().string() + "/" + one.path.filename().string();
+}
+
+tl::unexpected<Error> not_found(const std::string& what, const std::vector<FoundCheckpoint>& all) {
+  if (all.empty())
+    return fail(ErrorKind::usage, what + ": this run has no checkpoint yet; ckpt.save() makes one");
+  std::string names;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostListed); ++i)
+    names += (i == 0 ? "" : ", ") + name_of(all[i]);
+  if (all.size() > kMostListed) names += " and " + std::to_string(all.size() - kMostListed) + " more";
+  return fail(ErrorKind::usage, what + "; there are " + names);
+}
+
+/// "300" and "-500"; nothing for other texts.
+std::optional<std::int64_t> number_in(const std::string& ref) {
+  std::int64_t number = 0;
+  const char* end = ref.data() + ref.size();
+  const auto [rest, error] = std::from_chars(ref.data(), end, number);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
+Result<FoundCheckpoint> by_path(const fs::path& run_directory, const std::string& ref) {
+  std::error_code none;
+  const fs::path checkpoints = fs::weakly_canonical(run_directory / "checkpoints", none);
+  const fs::path path =
+      fs::weakly_canonical(run_directory / ref, none);  // an absolute `ref` stands for itself
+  if (path.parent_path().parent_path() != checkpoints)
+    return fail(ErrorKind::usage, "'" + ref + "' is no checkpoint of this run (" + checkpoints.string() +
+                                      "/BRANCH/step-…); a new run goes on from another's: footplate run "
+                                      "CONFIG --resume PATH");
+  auto manifest = read_manifest(path);
+  if (!manifest) return tl::unexpected(manifest.error());
+  return FoundCheckpoint{path, *std::move(manifest)};
+}
+
+std::string nearest_tag(const std::string& ref, const std::vector<FoundCheckpoint>& all) {
+  std::vector<std::string> known{"best", "latest"};
+  for (const FoundCheckpoint& one : all)
+    if (!one.manifest.tag.empty()) known.push_back(one.manifest.tag);
+  const std::string near = nearest(ref, known);
+  return near.empty() ? "" : " (did you mean " + near + "?)";
+}
+
+}  // namespace
+
+std::vector<fs::path> list_branches(const fs::path& run_directory) {
+  std::vector<std::pair<std::string, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(run_directory / "checkpoints", error), end; !error && entry != end;
+       entry.increment(error))
+    if (std::error_code none; is_tag(entry->path().filename().string()) && entry->is_directory(none))
+      found.emplace_back(saved_into(entry->path()), entry->path());
+  std::sort(found.begin(), found.end(), std::greater<>());
+  std::vector<fs::path> folders;
+  for (auto& one : found) folders.push_back(std::move(one.second));
+  return folders;
+}
+
+Result<FoundCheckpoint> find_checkpoint(const fs::path& run_directory, const std::string& branch,
+                                        const std::string& ref, std::int64_t now) {
+  if (ref.find('/') != std::string::npos) return by_path(run_directory, ref);
+  auto all = all_of(run_directory, branch);
+  std::string missing = "there is no checkpoint '" + ref + "'" + nearest_tag(ref, all);
+  std::function<bool(const FoundCheckpoint&)> wanted = [&](const FoundCheckpoint& one) {
+    return one.path.filename() == ref || (!ref.empty() && one.manifest.tag == ref);
+  };
+  if (const auto number = number_in(ref)) {
+    const std::int64_t step = ref.front() == '-' ? now + *number : *number;
+    if (step > now)
+      return fail(ErrorKind::usage,
+                  "step " + ref + " hasn't come yet, the run is at step " + std::to_string(now));
+    wanted = [step](const FoundCheckpoint& one) { return one.manifest.step <= step; };
+    missing = "there is no checkpoint of step " + std::to_string(step) + " or before";
+  } else if (ref == "latest") {
+    wanted = [](const FoundCheckpoint&) { return true; };
+  } else if (ref == "best") {
+    wanted = [](const FoundCheckpoint& one) { return one.manifest.best; };
+    missing = "no checkpoint is of the step of the best evaluation";
+  }
+  const auto found = std::find_if(all.begin(), all.end(), wanted);
+  if (found == all.end()) return not_found(missing, all);
+  return std::move(*found);
+}
+
+Result<std::string> new_branch(const fs::path& run_directory, const std::string& wanted, std::int64_t step) {
+  std::error_code none;
+  if (!wanted.empty()) {
+    if (!is_tag(wanted))
+      return fail(
+          ErrorKind::usage,
+          "branch \"" + wanted + "\" can't be a folder's name; use up to 64 letters, digits, '-' and '_'");
+    if (!fs::exists(branch_folder(run_directory, wanted), none)) return wanted;
+    return fail(ErrorKind::usage, "there is a branch \"" + wanted + "\" already; choose another name");
+  }
+  const std::string stem = "from-" + std::to_string(step);
+  std::string name = stem;
+  for (int number = 2; fs::exists(branch_folder(run_directory, name), none); ++number)
+    name = stem + "-" + std::to_string(number);
+  return name;
+}
+
+}  // namespace footplate

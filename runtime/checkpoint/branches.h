@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "protocol/result.h"
+#include "runtime/checkpoint/manifest.h"
+
+namespace footplate {
+
+/// The folders of a run's branches, the one that was saved into last first. Empty: no checkpoints.
+std::vector<std::filesystem::path> list_branches(const std::filesystem::path& run_directory);
+
+/// A checkpoint of a run, and what its manifest says.
+struct FoundCheckpoint {
+  std::filesystem::path path;
+  Manifest manifest;
+};
+
+/// What `ref` means to a run that is at step `now` of `branch`: a step ("300"), a relative one ("-500"), a
+/// tag, "best", "latest", the name of a checkpoint's folder, or its path (absolute, or from the run's folder
+/// on). A step takes the nearest earlier checkpoint. `branch` counts for more than the others, and of those
+/// the one that was saved into last. Reads manifests only: the tensors may still be damaged. Errors (usage):
+/// nothing is meant by it, with what there is; a path outside the run.
+Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& run_directory, const std::string& branch,
+                                        const std::string& ref, std::int64_t now);
+
+/// A name for a branch that begins at `step`: `wanted`, or where that is empty "from-300", "from-300-2", ….
+/// Errors (usage): there is a branch `wanted` already, or it can't be a folder's name.
+Result<std::string> new_branch(const std::filesystem::path& run_directory, const std::string& wanted,
+                               std::int64_t step);
+
+}  // namespace footplate

@@ -1,0 +1,138 @@
+#include "runtime/go_back.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "runtime/checkpoint/load.h"
+#include "runtime/comm/agree.h"
+#include "runtime/control/actions.h"
+#include "runtime/start_up.h"
+
+namespace footplate {
+namespace {
+
+constexpr auto kOfThisCall = "order";  ///< the source of what the call sets, before the order has a number
+
+tl::unexpected<Error> refused(const std::string& why) {
+  return fail(ErrorKind::usage, std::string(kLoad) + ": " + why);
+}
+
+/// `set`: a JSON object, name → value.
+Result<Json> read_set(const Schema& schema, const std::string& text) {
+  Json settings = Json::object();
+  if (text.empty()) return settings;
+  const Json given = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!given.is_object()) return refused("set is a JSON object of settings, {\"optim.lr_scale\": 0.5}");
+  for (const auto& [name, json] : given.items()) {
+    auto value = schema.check_live(name, json);
+    if (!value) return refused(value.error().message);
+    settings[schema.setting(name)->name] = {{"value", footplate::to_json(*value)}};
+  }
+  return settings;
+}
+
+/// What was changed live, for settings = "keep".
+void add_live(const Schema& schema, const Settings& now, Json& settings) {
+  for (const auto& spec : schema.settings)
+    if (spec.knobs.empty() && !settings.contains(spec.name) && now.has(spec.name) &&
+        is_of_order(now.source(spec.name)))
+      settings[spec.name] = {{"value", footplate::to_json(now.value(spec.name))},
+                             {"source", now.source(spec.name)}};
+}
+
+std::vector<std::string> differences(const Schema& schema, const Settings& before, const Settings& after) {
+  std::vector<std::string> lines;
+  for (const auto& spec : schema.settings)
+    if (spec.knobs.empty() && before.has(spec.name) && before.value(spec.name) != after.value(spec.name))
+      lines.push_back(fmt::format("{} {} -> {}", spec.name, to_text(before.value(spec.name)),
+                                  to_text(after.value(spec.name))));
+  return lines;
+}
+
+}  // namespace
+
+GoBack::GoBack(Parts parts) : parts_(std::move(parts)), now_(parts_.settings) {}
+
+Result<void> GoBack::prepare(const Order& order, const Settings& after) {
+  for (const Call& call : order.calls) {
+    if (call.action != kLoad || parts_.communicator.rank() != 0) continue;  // one rank's look at the folder
+    if (const auto possible = plan(call.arguments, after, parts_.progress.step()); !possible)
+      return tl::unexpected(possible.error());
+  }
+  return parts_.inner.prepare(order, after);
+}
+
+Result<GoBack::Plan> GoBack::plan(const Json& arguments, const Settings& now, std::int64_t step) const {
+  auto settings = read_set(parts_.schema, arguments.value("set", ""));
+  if (!settings) return tl::unexpected(settings.error());
+  auto found = find_checkpoint(parts_.run_directory, parts_.branch, arguments.value("ref", "latest"), step);
+  if (!found) return refused(found.error().message);
+  const Manifest& manifest = found->manifest;
+  auto branch = new_branch(parts_.run_directory, arguments.value("branch", ""), manifest.step);
+  if (!branch) return refused(branch.error().message);
+  const auto saved = Settings::from_json(manifest.settings, parts_.schema);
+  if (!saved) return refused(saved.error().message);
+
+  if (arguments.value("settings", "restore") == "keep") add_live(parts_.schema, now, *settings);
+  Settings configured = parts_.configured;
+  for (const auto& [name, setting] : settings->items())
+    if (auto value = parts_.schema.check(name, setting.at("value")))
+      configured.set(name, *std::move(value), setting.value("source", kOfThisCall));
+  Settings after = merge_resumed(parts_.schema, configured, *saved, manifest.start).settings;
+  if (auto fits = parts_.schema.check_combination(after); !fits) return refused(fits.error().message);
+  return Plan{*std::move(found), *std::move(branch), *std::move(settings), std::move(after)};
+}
+
+Result<std::optional<double>> GoBack::renew(const Settings& after, std::int64_t step) {
+  return parts_.inner.renew(after, step);
+}
+
+std::vector<Moved> GoBack::settings_changed(const Settings& now, std::int64_t step) {
+  now_ = now;
+  return parts_.inner.settings_changed(now, step);
+}
+
+Result<Json> GoBack::call(const Call& call, std::int64_t step) {
+  if (call.action != kLoad) return parts_.inner.call(call, step);
+  parts_.progress.enter(Phase::saving);  // as a save it waits for the disk
+  Result<Json> found = Json();
+  if (parts_.communicator.rank() == 0) found = verified(call.arguments, step);
+  const auto agreed =
+      agree(parts_.communicator, found ? Result<void>() : tl::unexpected(found.error())).and_then([&] {
+        return from_rank(parts_.communicator, 0, found->dump());
+      });
+  parts_.progress.enter(Phase::boundary);
+  if (!agreed) return tl::unexpected(agreed.error());
+  return Json::parse(*agreed);
+}
+
+/// Once more, as it may be gone by now, and to the last byte.
+Result<Json> GoBack::verified(const Json& arguments, std::int64_t step) const {
+  const auto found = plan(arguments, now_, step);
+  if (!found) return tl::unexpected(found.error());
+  if (const auto whole = verify_checkpoint(found->checkpoint.path); !whole)
+    return refused(whole.error().message + "; the run goes on as it is");
+  tell(*found, step);
+  return Json{{"path", found->checkpoint.path.string()},
+              {"step", found->checkpoint.manifest.step},
+              {"branch", found->branch},
+              {"settings", found->settings}};
+}
+
+void GoBack::tell(const Plan& plan, std::int64_t step) const {
+  const auto lines = differences(parts_.schema, now_, plan.after);
+  parts_.publish("warn", {{"kind", "load"},
+                          {"step", step},
+                          {"text", fmt::format("goes back from step {} to {}, in branch {}{}", step,
+                                               plan.checkpoint.path.string(), plan.branch,
+                                               lines.empty() ? "; settings stay" : ": ") +
+                                       fmt::format("{}", fmt::join(lines, ", "))}});
+}
+
+Result<void> GoBack::rejoin(const Rejoin& rejoin) {
+  return parts_.inner.rejoin(rejoin);
+}
+
+}  // namespace footplate

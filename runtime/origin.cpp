@@ -1,0 +1,33 @@
+#include "runtime/origin.h"
+
+#include "runtime/checkpoint/resume.h"
+#include "runtime/comm/agree.h"
+
+namespace footplate {
+
+Result<Origin> find_origin(const std::filesystem::path& run_directory, const std::string& resume,
+                           const std::string& branch,
+                           const std::function<void(const std::string&)>& skipped) {
+  if (resume.empty()) return Origin{};
+  const auto choice = resolve_resume(run_directory, resume);
+  if (!choice) return tl::unexpected(choice.error());
+  for (const std::string& line : choice->skipped) skipped(line);
+  if (!choice->path) return Origin{};
+  const std::filesystem::path& path = *choice->path;
+  if (!branch.empty()) return Origin{path.string(), branch, true};
+  return Origin{path.string(), resume == "auto" ? path.parent_path().filename().string() : "main"};
+}
+
+Result<Origin> share(Communicator& communicator, const Result<Origin>& mine) {
+  if (auto agreed = agree(communicator, mine ? Result<void>() : tl::unexpected(mine.error())); !agreed)
+    return tl::unexpected(agreed.error());
+  const Json told =
+      mine ? Json{{"checkpoint", mine->checkpoint}, {"branch", mine->branch}, {"opens", mine->opens_branch}}
+           : Json();
+  return from_rank(communicator, 0, told.dump()).map([](const std::string& text) {
+    const Json origin = Json::parse(text);
+    return Origin{origin.at("checkpoint"), origin.at("branch"), origin.at("opens")};
+  });
+}
+
+}  // namespace footplate

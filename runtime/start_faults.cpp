@@ -1,0 +1,27 @@
+#include "runtime/start_faults.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+
+#include "runtime/control/fault.h"
+
+namespace footplate {
+
+void injure_start(int rank, bool has_mpi) {
+  const auto is_here = [&](const std::optional<Fault>& fault) {
+    return fault && fault->get("mpi").value_or(0) == (has_mpi ? 1 : 0);
+  };
+  if (is_here(fault("start_die", rank))) std::raise(SIGKILL);
+  while (is_here(fault("start_hang", rank))) ::pause();
+}
+
+void delay_start(int rank) {
+  if (const auto late = fault("late_start", rank))
+    std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
+}
+
+}  // namespace footplate

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace footplate {
+
+/// For tests (FOOTPLATE_FAULT, runtime/control/fault.h): this rank dies or hangs before MPI starts, or after
+/// it.
+void injure_start(int rank, bool has_mpi);
+
+/// For tests: this rank comes late.
+void delay_start(int rank);
+
+}  // namespace footplate

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""ckpt.load: back to a checkpoint, and on from there in a branch of its own."""
+
+import os
+import shutil
+import signal
+import tempfile
+
+from harness import Run, main, wait_until
+from test_replay import check_equal, replayed
+
+SMALL = ["model.step_ms=5", "ckpt.every=50", "ckpt.keep=20", "log.every=5"]
+
+
+def at_step(client, step):
+    wait_until(lambda: client.ask("status")["step"] >= step, 60, f"step {step}")
+
+
+def second_start(run, count=2):
+    return wait_until(lambda: len(run.lines("starts.jsonl")) == count and run.lines("starts.jsonl")[-1], 60, f"start {count}")
+
+
+def load(run, arguments):
+    done = run.exec(f"ckpt.load{{ {arguments} }}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def value_of(run, name):
+    return run.wait_for_step(1).ask("get", names=[name])[name]["value"]
+
+
+def test_back_and_on_in_a_branch():
+    """The same steps once more, bit for bit: as of a run to which nothing was done."""
+    folder = tempfile.mkdtemp(prefix="fp-load-")
+    with Run([*SMALL, "train.steps=220"], folder=folder, name="undisturbed") as run:
+        assert run.finish() == 0, run.output()
+        wanted = run.result()["state_hash"]
+    with Run([*SMALL, "train.steps=220"], folder=folder) as run:
+        client = run.wait_for_step(110)
+        client.ask("set", changes={"optim.lr_scale": 8})
+        client.ask("set", changes={"log.every": 2}, at_step=215)
+        at_step(client, 160)
+        load(run, 'ref = 149, reason = "the loss doubled"')
+        start = second_start(run)
+        assert (start["step"], start["branch"], start["loaded"]) == (100, "from-100", True), start
+        first = run.read_json("result-1.json")
+        assert (first["code"], first["reason"], first["note"]) == (75, "load", "the loss doubled"), first
+        assert value_of(run, "optim.lr_scale") == 1
+        assert run.finish() == 0, run.output()
+        result = run.result()
+        assert (result["step"], result["restarts"], result["state_hash"]) == (220, 0, wanted), result
+        assert "to go back to step 100, in branch from-100" in run.output(), run.output()
+        said = [event["data"]["text"] for event in run.lines("events.jsonl") if event["data"].get("kind") == "load"]
+        assert len(said) == 1 and "in branch from-100: optim.lr_scale 8 -> 1" in said[0], said
+        saved = {path.relative_to(run.directory / "checkpoints").as_posix() for path in run.directory.glob("checkpoints/*/step-*")}
+        assert {"main/step-00000150", "from-100/step-00000100", "from-100/step-00000200"} <= saved, saved
+        lines = run.lines("metrics.jsonl")
+        assert {line["branch"] for line in lines if line["step"] > 170} == {"from-100"}, lines
+        again = [line["branch"] for line in lines if line["step"] == 110]
+        assert again == ["main", "from-100"], again
+        assert not [line for line in lines if line["step"] == 216], "an order of what was left behind"
+    check_equal(run, *replayed(run))
+    shutil.rmtree(folder)
+
+
+def test_settings_restored_kept_and_set():
+    with Run([*SMALL, "train.steps=100000", "optim.weight_decay=0.2"]) as run:
+        client = run.wait_for_step(20)
+        client.ask("set", changes={"optim.lr_scale": 0.5, "optim.weight_decay": 0.1})
+        at_step(client, 110)
+        client.ask("set", changes={"optim.lr_scale": 0.25, "train.clip_norm": 2, "optim.weight_decay": 0.3})
+
+        load(run, 'ref = "latest", set = { train = { clip_norm = 3 } }, branch = "clipped"')
+        assert second_start(run)["branch"] == "clipped"
+        client = run.wait_for_step(101)
+        now = {name: setting["value"] for name, setting in client.ask("get", names=["optim.lr_scale", "train.clip_norm", "optim.weight_decay"]).items()}
+        assert now == {"optim.lr_scale": 0.5, "train.clip_norm": 3, "optim.weight_decay": 0.1}, now
+
+        client.ask("set", changes={"log.every": 3, "optim.lr_scale": 0.125})
+        load(run, 'settings = "keep", set = { optim = { weight_decay = 0.4 } }')
+        start = second_start(run, 3)
+        assert start["branch"].startswith("from-"), start
+        client = run.wait_for_step(start["step"] + 1)
+        now = {name: setting["value"] for name, setting in client.ask("get", names=["optim.lr_scale", "train.clip_norm", "optim.weight_decay", "log.every"]).items()}
+        assert now == {"optim.lr_scale": 0.125, "train.clip_norm": 3, "optim.weight_decay": 0.4, "log.every": 3}, now
+
+
+def test_a_crash_of_the_branch_goes_on_in_the_branch():
+    with Run([*SMALL, "train.steps=400", "ckpt.every=150", "comm.on_loss=stop"], options=["--restarts", "1"]) as run:
+        client = run.wait_for_step(310)
+        load(run, "ref = 160, set = { optim = { lr_scale = 0.5 } }")
+        second_start(run)
+        client = run.wait_for_step(155)
+        os.kill(run.pids()[1], signal.SIGKILL)
+        start = second_start(run, 3)
+        assert start["resumed"].endswith("from-150/step-00000150"), start
+        assert (start["branch"], start["loaded"]) == ("from-150", False), start
+        assert value_of(run, "optim.lr_scale") == 0.5
+        assert run.finish() == 0, run.output()
+        assert run.result()["checkpoint"].endswith("from-150/step-00000400"), run.result()
+
+
+def test_what_cant_be_loaded_changes_nothing():
+    with Run([*SMALL, "train.steps=100000", "ckpt.every=0"]) as run:
+        client = run.wait_for_step(1)
+        early = run.exec("ckpt.load()")
+        assert early.returncode != 0 and "has no checkpoint yet" in early.stderr, early
+        client.ask("set", changes={"ckpt.every": 50})
+        wait_until(lambda: (run.directory / "checkpoints" / "main" / "step-00000100" / "manifest.json").exists(), 60, "a checkpoint")
+        client.ask("call", action="ckpt.save", arguments={"tag": "before-spike"})
+        for arguments, words in (
+                ('ref = "before-spke"', "did you mean before-spike?"), ("ref = 99999999", "hasn't come yet"), ('ref = "-99999999"', "or before"),
+                ("ref = 1.5", "whole number"), ('ref = "best"', "best evaluation"), ('ref = "/tmp/x/y"', "no checkpoint of this run"),
+                ('branch = "main"', 'there is a branch "main" already'), ('branch = "a/b"', "can't be a folder's name"),
+                ("set = { model = { layers = 3 } }", "fixed"), ("set = { optim = { lr_scal = 3 } }", "optim.lr_scale"),
+                ("set = { optim = { lr_scale = -3 } }", "lr_scale"), ("set = 3", "table of settings"), ('settings = "kept"', "restore"),
+                ('set = { train = { micro_batch = 1000 } }', "micro-batch")):
+            refused = run.exec(f"ckpt.load{{ {arguments} }}")
+            assert refused.returncode != 0 and words in refused.stderr, (arguments, refused)
+        # Only the bytes themselves tell that it is damaged.
+        tensors = run.directory / "checkpoints" / "main" / "step-00000100" / "rank-0.safetensors"
+        content = bytearray(tensors.read_bytes())
+        content[-1] ^= 255
+        tensors.write_bytes(content)
+        damaged = run.exec("return ckpt.load{ ref = 100 }:wait()")
+        assert damaged.returncode != 0 and "the run goes on as it is" in damaged.stderr, damaged
+        step = client.ask("status")["step"]
+        at_step(client, step + 20)
+        assert len(run.lines("starts.jsonl")) == 1 and not (run.directory / "checkpoints" / "from-100").exists()
+
+
+if __name__ == "__main__":
+    main([test_back_and_on_in_a_branch, test_settings_restored_kept_and_set, test_a_crash_of_the_branch_goes_on_in_the_branch,
+          test_what_cant_be_loaded_changes_nothing])
