@@ -105,6 +105,7 @@ Result<Json> GoBack::call(const Call& call, std::int64_t step) {
       });
   parts_.progress.enter(Phase::boundary);
   if (!agreed) return tl::unexpected(agreed.error());
+  ends_start_ = true;
   return Json::parse(*agreed);
 }
 
@@ -131,8 +132,16 @@ void GoBack::tell(const Plan& plan, std::int64_t step) const {
                                        fmt::format("{}", fmt::join(lines, ", "))}});
 }
 
+/// Some may not have heard that the call succeeded: the gate takes it back, on all.
 Result<void> GoBack::rejoin(const Rejoin& rejoin) {
-  return parts_.inner.rejoin(rejoin);
+  auto level = parts_.inner.rejoin(rejoin);
+  if (std::exchange(ends_start_, false))
+    parts_.publish("warn", {{"kind", "load"},
+                            {"step", rejoin.step},
+                            {"text",
+                             "ckpt.load came to nothing: a rank was lost meanwhile, and the run goes "
+                             "on without it; give the order again"}});
+  return level;
 }
 
 }  // namespace footplate

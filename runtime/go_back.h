@@ -56,7 +56,8 @@ class GoBack final : public Steerable {
   void tell(const Plan& plan, std::int64_t step) const;
 
   const Parts parts_;
-  Settings now_;  ///< training thread
+  Settings now_;             ///< training thread
+  bool ends_start_ = false;  ///< training thread: a call has succeeded
 };
 
 }  // namespace footplate

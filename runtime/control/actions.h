@@ -7,6 +7,7 @@ inline constexpr auto kAdmit = "comm.admit";
 
 /// The action that goes back to a checkpoint: the ranks end, and are started again from it.
 inline constexpr auto kLoad = "ckpt.load";
+inline constexpr auto kLoadEnding = "load";  ///< Ending::reason then
 
 /// The action by which NCCL's communicators are made anew as they are.
 inline constexpr auto kRebuild = "nccl.rebuild";

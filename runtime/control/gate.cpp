@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "runtime/control/actions.h"
+
 namespace footplate {
 namespace {
 
@@ -132,11 +134,20 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
   commits_ = commits;
   save_again_.reset();
   if (rejoin.behind) paused_ = paused;
-  if (finished) conclude();
+  if (finished)
+    conclude();
+  else if (ending_.reason == kLoadEnding)
+    give_up_load();
   rejoining_ = rejoin;
   look_ahead();
   look_for_abandon();
   outcome_.notify_all();
+}
+
+/// Not all may have heard that the checkpoint can be loaded.
+void Gate::give_up_load() {
+  stopped_ = false;
+  ending_ = {};
 }
 
 void Gate::join(std::uint64_t applied, std::uint64_t last_applied) {

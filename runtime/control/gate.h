@@ -177,6 +177,7 @@ class Gate final : public StepGate {
   void put_back(const Committed& order);
   void run_calls(Lock& lock, std::int64_t step, const Order& order);
   void run_own(const Order& order, CallMoved& moved, std::int64_t step);
+  void give_up_load();
   void end_to_load(const Order& order, const CallMoved& moved);
   void run_admit(const Order& order, CallMoved& moved, std::int64_t step);
   void run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::int64_t step);

@@ -152,7 +152,7 @@ void Gate::run_own(const Order& order, CallMoved& moved, std::int64_t step) {
 /// Nothing is saved: what came after the checkpoint is what nobody wants.
 void Gate::end_to_load(const Order& order, const CallMoved& moved) {
   stopped_ = true;
-  ending_ = {.reason = "load",
+  ending_ = {.reason = kLoadEnding,
              .resumable = true,
              .note = order.calls[moved.call].arguments.value("reason", ""),
              .load = moved.result};

@@ -113,6 +113,10 @@ class AddingRank final : public Steerable {
     if (const std::string why = control_->gate().interruption(); !done && !why.empty())
       return fail(ErrorKind::timed_out, why);
     if (!done) return tl::unexpected(done.error());
+    if (deaf) {
+      std::exchange(deaf, nullptr)();
+      return fail(ErrorKind::lost, "it didn't hear what became of it");
+    }
     return Json{{"step", step}};
   }
   Result<void> rejoin(const Rejoin& rejoin) override {
@@ -132,7 +136,7 @@ class AddingRank final : public Steerable {
     return {};
   }
 
-  std::function<void()> deaf;  ///< at the next renew(), which this rank doesn't hear the end of
+  std::function<void()> deaf;  ///< at the next renew() or call(), which this rank doesn't hear the end of
   std::int64_t step = 0;
   double value = 1;
   std::vector<Applied> applied;

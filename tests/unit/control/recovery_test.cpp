@@ -120,6 +120,44 @@ TEST(RecoveryTest, WhatOneHasHeardOfNewCommunicatorsCountsForAll) {
     }
 }
 
+/// One that has heard of it would end, the other train on.
+TEST(RecoveryTest, ALoadThatOneHasNotHeardOfComesToNothing) {
+  for (const int deaf : {0, 1}) {
+    SCOPED_TRACE("rank " + std::to_string(deaf) + " is deaf");
+    const SimScheduler scheduler(1);
+    RecoveryRun run(3, {}, 1000000000);
+    run.wait_for_step(1, 5);
+    run.ranks[static_cast<std::size_t>(deaf)]->deaf = [&] { run.world.kill(2); };
+    run.order(6, {{"calls", {{{"action", "ckpt.load"}, {"arguments", Json::object()}}}}});
+    run.await([&] { return !run.reports("rank").empty(); });
+    run.order(7);
+    run.await([&] { return run.ranks[1]->applied.size() == 2U; });
+    run.order(8, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
+    run.join();
+    expect_whole(run, {2}, run.ranks[0]->step);
+    EXPECT_EQ(run.ranks[0]->ending.reason, "asked");
+    EXPECT_EQ(run.ranks[1]->ending.reason, "asked");
+    EXPECT_TRUE(run.ranks[0]->ending.load.is_null());
+    if (::testing::Test::HasFailure()) return show_trace();
+  }
+}
+
+TEST(RecoveryTest, ALoadEndsAllRanks) {
+  const SimScheduler scheduler(1);
+  RecoveryRun run(3, {}, 1000000000);
+  run.wait_for_step(1, 5);
+  run.order(6, {{"calls", {{{"action", "ckpt.load"}, {"arguments", {{"reason", "a spike"}}}}}}});
+  run.join();
+  for (const auto& rank : run.ranks) {
+    EXPECT_EQ(rank->ending.reason, "load");
+    EXPECT_TRUE(rank->ending.resumable);
+    EXPECT_FALSE(rank->ending.save);
+    EXPECT_EQ(rank->ending.note, "a spike");
+    EXPECT_EQ(rank->ending.load["order"], "order 1 (ann)");
+    EXPECT_EQ(rank->ending.load["step"], rank->step);
+  }
+}
+
 TEST(RecoveryTest, OneRankIsLeftOfFour) {
   const SimScheduler scheduler(1);
   constexpr std::int64_t kSteps = 4000;
