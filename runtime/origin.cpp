@@ -1,5 +1,6 @@
 #include "runtime/origin.h"
 
+#include "protocol/json.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/comm/agree.h"
 

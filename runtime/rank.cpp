@@ -178,8 +178,9 @@ class Rank {
     arrival_.waits_in("a meeting of the start");
     auto chosen = share(*communicator_, mine);
     arrival_.is_at("after that meeting");
-    if (chosen) origin_ = *std::move(chosen);
-    return chosen ? Result<void>() : tl::unexpected(chosen.error());
+    if (!chosen) return tl::unexpected(chosen.error());
+    origin_ = *std::move(chosen);
+    return {};
   }
 
   Result<void> take_settings_of(const std::string& checkpoint) {

@@ -10,7 +10,6 @@
 namespace footplate {
 namespace {
 
-using test::save_step;
 using test::TemporaryFolder;
 using testing::HasSubstr;
 
