@@ -34,6 +34,21 @@ Result<void> replace_file(const std::filesystem::path& path, const std::string& 
   return {};
 }
 
+/// Whether a chunk that has run again has registered the same rule. The step of an at() may be another one,
+/// as at(run.step + 50, f) has it: the first one counts.
+bool same_rule(const Json& a, const Json& b) {
+  const bool at = a.value("kind", "") == "at" && b.value("kind", "") == "at";
+  return at || a.value("text", "") == b.value("text", "");
+}
+
+/// As the process of the rules knows it, at the step that whoever gave it was told.
+Json spec_of(const Json& registered, const Json& given) {
+  Json spec = registered;
+  for (const char* field : {"step", "text"})
+    if (given.contains(field)) spec[field] = given[field];
+  return spec;
+}
+
 }  // namespace
 
 Automation::Outcome Automation::register_chunk(const Client& client, const Json& request) {
@@ -94,7 +109,7 @@ void Automation::take_rules(Chunk& chunk, const Json& specs) {
     for (auto& [number, rule] : table_.all()) {
       const auto index = rule.spec.value("index", std::size_t{0});
       if (rule.chunk != chunk.id || !rule.on()) continue;
-      if (index >= specs.size() || specs[index].value("text", "") != rule.text())
+      if (index >= specs.size() || !same_rule(specs[index], rule.spec))
         switch_off(rule, "its chunk didn't register it when it ran again");
     }
     return;
@@ -105,10 +120,8 @@ void Automation::take_rules(Chunk& chunk, const Json& specs) {
     chunks_.remove_if([id](const Chunk& one) { return one.id == id; });
     return;
   }
-  const bool same =
-      specs.size() == chunk.specs.size() &&
-      std::equal(specs.begin(), specs.end(), chunk.specs.begin(),
-                 [](const Json& a, const Json& b) { return a.value("text", "") == b.value("text", ""); });
+  const bool same = specs.size() == chunk.specs.size() &&
+                    std::equal(specs.begin(), specs.end(), chunk.specs.begin(), same_rule);
   if (!same)
     return registration_failed(chunk, "it registered " + std::to_string(chunk.specs.size()) +
                                           " rules here and " + std::to_string(specs.size()) +
@@ -120,7 +133,7 @@ void Automation::take_rules(Chunk& chunk, const Json& specs) {
       continue;
     }
     Rule rule;
-    rule.spec = specs[i];
+    rule.spec = spec_of(specs[i], chunk.specs[i]);
     rule.user = chunk.user;
     rule.role = chunk.role;
     rule.chunk = chunk.id;

@@ -138,6 +138,8 @@ double RunStatus::silent_s(int rank, Clock::time_point now) const {
 
 std::string RunStatus::describe(int rank, Clock::time_point now) const {
   const Rank& one = at(rank);
+  if (one.beat.empty() && silent_s(rank, now) < 1)  // who has just become rank 0 has heard of nobody
+    return fmt::format("rank {}: where it is isn't known yet", rank);
   if (one.beat.empty())
     return fmt::format("rank {}: not heard of for {}", rank, duration(silent_s(rank, now)));
   const double since = silent_s(rank, now);

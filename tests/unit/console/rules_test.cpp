@@ -172,6 +172,26 @@ TEST_F(Rules, SurviveANewConsoleWithoutDoingAnythingTwice) {
   EXPECT_EQ(rule(3)["state"], "done");
 }
 
+TEST_F(Rules, AnAtThatCountsFromNowKeepsItsStep) {
+  make();
+  rank0->send_status(1000);
+  ASSERT_TRUE(eventually([&] { return client->eval("return run.step")["value"]["value"] == 1000; }));
+  client->run("at(run.step + 50, function() ckpt.save() end)");
+  EXPECT_EQ(rule(1)["text"], "at(1050, …)");
+  client.reset();
+  rank0->end();
+  make();
+  rank0->send_status(1020);
+  client->run("every(7, print)");  // the rules' process starts, and runs that chunk at another step
+  EXPECT_EQ(rule(1)["state"], "on");
+  rank0->send_status(1049);
+  ASSERT_TRUE(ordered("ckpt.save"));
+  EXPECT_EQ(orders_with("ckpt.save").at(0).at_step, 1050);
+  // A step that is another one in the rules' process than it was in the session.
+  const Json outcome = client->eval("at(2000 + math.random(1, 1000000000), print)");
+  EXPECT_NE(outcome["type"], "error") << outcome;
+}
+
 TEST_F(Rules, AChunkThatNoLongerRegistersItsRuleSwitchesItOff) {
   make();
   client->run("if run.step < 1000 then every(100, print) end");
