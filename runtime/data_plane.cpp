@@ -92,7 +92,7 @@ Result<std::unique_ptr<DataPlane>> DataPlane::open(const Settings& settings, Mpi
 }
 
 DataPlane::~DataPlane() {
-  if (communicator_ == nullptr || communicator_->finish()) {
+  if (finish()) {
     communicator_.reset();
     bind_tuner(nullptr);
     bind_profiler(nullptr);
@@ -223,7 +223,6 @@ Result<void> Compute::is_alike(Communicator& host) const {
                   what(all.front()), other - all.begin(), what(*other)));
 }
 
-/// The device last: the communicators are its.
 Json Compute::versions() const {
   Json all = footplate::versions();
   all["nccl"] = plane ? Json(plane->version()) : Json();
@@ -231,6 +230,11 @@ Json Compute::versions() const {
 }
 
 void Compute::reset() {
+  if (plane && !plane->finish()) {
+    static_cast<void>(plane.release());
+    static_cast<void>(device.release());
+    return;
+  }
   plane.reset();
   device.reset();
 }

@@ -28,6 +28,8 @@ class DataPlane final : public NcclSteering {
                                                  MpiCommunicator& host, CudaDevice* device);
   /// Ends in order with the other ranks, within a bound. What hangs is left as it is.
   ~DataPlane() override;
+  /// Likewise, before. False: something of it is in a call that hasn't returned, and still uses the device.
+  bool finish() { return communicator_ == nullptr || communicator_->finish(); }
 
   /// Collective: communicators among the ranks of now. Errors, the same on all: NcclCommunicator::connect.
   Result<void> connect() { return communicator_->connect(); }
@@ -77,6 +79,7 @@ struct Compute {
   Result<void> is_alike(Communicator& host) const;
   /// versions(), and as "nccl" that of the plane; null where gradients go over MPI.
   Json versions() const;
+  /// Before the process ends. What still hangs stays as it is, and so does the device that it works on.
   void reset();
 };
 

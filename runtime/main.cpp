@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   app.add_option("--start", options.start, "number of this start: settings are read from config-START.json");
   app.add_option("--resume", options.resume, "auto, or the path of a checkpoint or a run");
   app.add_option("--branch", options.branch, "with --resume PATH: the branch that this start opens");
+  app.add_option("--left", options.left, "with --branch: the step that ckpt.load went back from");
   app.add_flag("--no-console", no_console, "start no console");
   app.add_option("--joins", options.joins, "number of a process that rank 0 starts to join the run");
   app.add_option("--corpus", options.corpus, "with --joins: hash of the text that the ranks train on");

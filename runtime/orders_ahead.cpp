@@ -64,14 +64,30 @@ std::optional<std::string> add(OrdersAhead& ahead, const Json& item, const Schem
   return what;
 }
 
+/// Of `item`, which the run has passed before: what was set then is set again, what was called isn't.
+Json without_calls(OrdersAhead& ahead, Json item) {
+  std::string called;
+  for (const Json& call : item.value("calls", Json::array()))
+    called += (called.empty() ? "" : ", ") + call.value("action", "");
+  item["calls"] = Json::array();
+  if (!called.empty())
+    ahead.said.push_back(
+        fmt::format("not called again: {} of order {} for step {}, which came before ckpt.load", called,
+                    item.value("id", std::uint64_t{0}), item.value("at_step", std::int64_t{0})));
+  return item;
+}
+
 /// Those of the checkpoint that the list of the journal doesn't tell of.
-void add_kept(OrdersAhead& ahead, const Json& kept, const Json& list, const Schema& schema) {
-  for (const Json& item : kept) {
+void add_kept(OrdersAhead& ahead, const Json& kept, const Json& list, const Schema& schema,
+              std::int64_t left) {
+  for (Json item : kept) {
     const auto id = item.value("id", std::uint64_t{0});
     const bool known = std::any_of(list.begin(), list.end(), [id](const Json& other) {
       return other.value("id", std::uint64_t{0}) == id;
     });
     if (known || item.value("session", "").starts_with(kRulePrefix)) continue;
+    if (item.value("at_step", std::int64_t{0}) <= left) item = without_calls(ahead, std::move(item));
+    if (!does_something(item)) continue;
     if (const auto what = add(ahead, item, schema, "checkpoint"))
       ahead.said.push_back("scheduled again: " + *what);
   }
@@ -80,7 +96,8 @@ void add_kept(OrdersAhead& ahead, const Json& kept, const Json& list, const Sche
 }  // namespace
 
 Result<OrdersAhead> read_orders_ahead(const std::filesystem::path& path, const Schema& schema,
-                                      const Json& kept, std::uint64_t held, std::int64_t step) {
+                                      const Json& kept, std::uint64_t held, std::int64_t step,
+                                      std::int64_t left) {
   OrdersAhead ahead;
   std::error_code ignored;
   Json file = {{"orders", Json::array()}};
@@ -103,7 +120,7 @@ Result<OrdersAhead> read_orders_ahead(const std::filesystem::path& path, const S
       ahead.said.push_back("scheduled again: " + *what);
     }
   }
-  add_kept(ahead, kept, list, schema);
+  add_kept(ahead, kept, list, schema, left);
   // Gate and coordinator want them by step; within one, as they were applied.
   std::stable_sort(ahead.orders.begin(), ahead.orders.end(),
                    [](const Committed& a, const Committed& b) { return a.step < b.step; });

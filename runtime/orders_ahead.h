@@ -25,9 +25,11 @@ struct OrdersAhead {
 /// of application (that is not the order of numbers: an order for a later step is applied after younger
 /// ones). It and all before it are left out, and so are those that change nothing. An order that the schema
 /// no longer allows is left out and said. `kept`: the manifest's; what the file tells of one counts for more,
-/// and those of rules are left out, as the rules come again by themselves. No file: only those. Error
-/// (usage): the file can't be read.
+/// and those of rules are left out, as the rules come again by themselves. Up to step `left`, which the run
+/// went back from (ckpt.load), they only set what they set: what they called led there. No file: only those.
+/// Error (usage): the file can't be read.
 Result<OrdersAhead> read_orders_ahead(const std::filesystem::path& file, const Schema& schema,
-                                      const Json& kept, std::uint64_t held, std::int64_t step);
+                                      const Json& kept, std::uint64_t held, std::int64_t step,
+                                      std::int64_t left = 0);
 
 }  // namespace footplate

@@ -205,7 +205,7 @@ class Rank {
   /// Orders of an earlier start, or of the run that this one replays.
   Result<void> read_orders() {
     auto ahead = read_orders_ahead(options_.run_directory / fmt::format("orders-{}.json", options_.start),
-                                   schema_, kept_orders_, last_order_, trainer_->step());
+                                   schema_, kept_orders_, last_order_, trainer_->step(), options_.left);
     if (auto agreed = meet(ahead ? Result<void>() : tl::unexpected(ahead.error())); !agreed) return agreed;
     ahead_ = *std::move(ahead);
     if (session_->rank() == 0)
@@ -306,7 +306,9 @@ class Rank {
                    record_.value("socket", ""),
                    hostname(),
                    user_name(),
-                   started_};
+                   started_,
+                   origin_.branch,
+                   options_.left};
     control.observer = [this](const std::string& topic, const Json& data) { records_->observe(topic, data); };
     control.last_words = [this] { records_->settle(); };
     if (options_.console) control.console_program = program_beside("footplate-console");
@@ -345,7 +347,7 @@ class Rank {
   // --- this process joins a run: rank 0 has spawned it (runtime/comm/mpi/invitation.h) ---
 
   int run_as_guest() {
-    if (auto joined = join(); !joined) bow_out(joined.error().message);
+    if (auto joined = join(); !joined) bow_out(options_.joins, joined.error().message);
     return train();
   }
 
@@ -378,7 +380,7 @@ class Rank {
   }
 
   Result<void> enter(const Json& welcome) {
-    const Fuse bound(kJoinTakes, [this] { bow_out("the ranks didn't let it in after all"); });
+    const Fuse bound(kJoinTakes, [this] { bow_out(options_.joins, "the ranks didn't let it in after all"); });
     auto settings = Settings::from_json(welcome.at("settings"), schema_);
     if (!settings) return tl::unexpected(settings.error());
     settings_ = *std::move(settings);
@@ -391,14 +393,6 @@ class Rank {
     ledger_.restart(0, 0);  // what it has done alone is compared with nobody's
     make_control(welcome);
     return {};
-  }
-
-  /// Not one of the ranks, nobody waits for it: the run goes on as it is. Any thread.
-  [[noreturn]] void bow_out(const std::string& why) {
-    std::fprintf(stderr, "footplate: process %d, which was to join the run, ends: %s\n", options_.joins,
-                 why.c_str());
-    std::fflush(nullptr);
-    std::_Exit(0);
   }
 
   // --- a rank was lost, or joins ---
@@ -435,7 +429,7 @@ class Rank {
 
   /// Any thread; the others may hang. What is on the disk is whole: the newest checkpoint is what is left.
   [[noreturn]] void give_up_recovery(const std::string& reason) {
-    if (!is_member_) bow_out(reason);
+    if (!is_member_) bow_out(options_.joins, reason);
     std::fprintf(stderr, "footplate: rank %d: %s\n", session_->rank(), reason.c_str());
     std::error_code ignored;
     if (!fs::exists(options_.run_directory / "result.json", ignored)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -8,9 +9,10 @@ namespace footplate {
 /// How `footplate run` starts a rank.
 struct RankOptions {
   std::filesystem::path run_directory;
-  int start = 1;       ///< which start of the run this is: config-START.json
-  std::string resume;  ///< empty: fresh; "auto", or the path of a checkpoint or run
-  std::string branch;  ///< of checkpoints, opened by this start; empty: as `resume` has it
+  int start = 1;          ///< which start of the run this is: config-START.json
+  std::string resume;     ///< empty: fresh; "auto", or the path of a checkpoint or run
+  std::string branch;     ///< of checkpoints, opened by this start; empty: as `resume` has it
+  std::int64_t left = 0;  ///< step that ckpt.load went back from, to this start; 0: it did not
   bool console = true;
   /// Its number, where rank 0 of a run has spawned this process to join it (comm.replace); -1: mpirun started
   /// it.

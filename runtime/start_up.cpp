@@ -31,6 +31,12 @@ std::string user_name() {
   return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
 }
 
+void bow_out(int number, const std::string& why) {
+  std::fprintf(stderr, "footplate: process %d, which was to join the run, ends: %s\n", number, why.c_str());
+  std::fflush(nullptr);
+  std::_Exit(0);
+}
+
 std::uint64_t last_journaled_order(const std::filesystem::path& journal) {
   constexpr std::string_view kPrefix = "-- order ";
   std::uint64_t last = 0;

@@ -93,7 +93,7 @@ Result<RunPlan> plan_of(const Recording& recording, Schema schema) {
   plan.ranks = recording.ranks;
   plan.resume = recording.resume;
   plan.schema = std::move(schema);
-  if (auto command = rank_command(plan, 1, "", "", PrivateFolders::of(plan.id)); !command)
+  if (auto command = rank_command(plan, {}, PrivateFolders::of(plan.id)); !command)
     return tl::unexpected(command.error());
   return plan;
 }

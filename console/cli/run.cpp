@@ -141,7 +141,7 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
     plan.resume = *std::move(checkpoint);
   }
   // Whether the programs are there, before anything is written.
-  if (auto command = rank_command(plan, 1, "", "", PrivateFolders::of(plan.id)); !command)
+  if (auto command = rank_command(plan, {}, PrivateFolders::of(plan.id)); !command)
     return tl::unexpected(command.error());
   return plan;
 }

@@ -45,6 +45,7 @@ Automation::Automation(std::filesystem::path run_directory, const Limits& limits
 
 void Automation::begin(const Json& run, const Json& status, const Json& reports) {
   started_ = run.value("started", "");
+  left_ = run.value("left", std::int64_t{0});
   own_.user = rules_actor_.client.user = run.value("user", "");
   begun_here_ = true;
   load(reports);
@@ -62,7 +63,7 @@ void Automation::status(const Json& status) {
   if (!begun_here_ || !at_work) return;
   if (!placed_) {
     placed_ = true;
-    if (new_start_) table_.new_start(ports_.step(), wall_clock_s());
+    if (new_start_) table_.new_start(ports_.step(), wall_clock_s(), left_);
   }
   if (begun_ != started_) {
     begun_ = started_;
@@ -93,6 +94,9 @@ void Automation::order_report(const Json& report) {
   const std::string state = report.value("state", "");
   const Json order = report.value("order", Json::object());
   const std::int64_t rule = rule_of(order.value("session", ""));
+  if (Rule* its = table_.find(rule); its != nullptr && !order.value("calls", Json::array()).empty()) {
+    its->called = dirty_ = true;
+  }
   if (rule != 0 && (state == "committed" || state == "applied" || state == "refused"))
     for (const auto& [hold, rules] : std::map(holds_)) release(hold, rule);
   if (state == "applied" && begun_here_) fire(table_.on_event("order", order_event(report), rule));

@@ -164,6 +164,7 @@ class Automation {
   std::int64_t given_ = 0;           ///< how often job scripts were named on a command line
   std::string started_;              ///< this start of the run
   std::string begun_;                ///< the start whose on("start") has run
+  std::int64_t left_ = 0;            ///< step that ckpt.load went back from, to this start
   std::int64_t next_chunk_ = 1;
   std::uint64_t last_handle_ = 0;
   double step_ms_ = 0;

@@ -245,15 +245,14 @@ void Console::drop_gone() {
 
 /// Rank 0 is gone: everyone who waits is told, what is written gets a moment to be read.
 void Console::farewell() {
-  finish_scripts();
   const std::string how = view_.result() ? "the run has ended" : "rank 0 is gone";
   const Error error{ErrorKind::unreachable, how};
-  waits_.fail_all(error);
-  for (auto& client : clients_) {
+  for (auto& client : clients_)
     for (const Json& eval : std::exchange(client->evals, {}))
       send(*client, {{"type", "error"}, {"id", eval["id"]}, {"error", to_json(error)}});
+  finish_scripts(error);
+  for (auto& client : clients_)
     if (client->lua) client->lua->end(error);
-  }
   automation_.end(error);
   spare_.reset();
   listener_.reset();

@@ -147,7 +147,8 @@ class Console {
   Automation::Ports automation_ports();
   Json with_metrics(const std::string& topic, const Json& data) const;
   void happened(const std::string& event, const Json& data);
-  void finish_scripts();
+  void finish_scripts(const Error& error);
+  std::vector<LuaSession*> running_chunks();
 
   void send(Client& client, const Json& message);
   void not_sent(Client& client, std::size_t bytes, const Json& id);
@@ -194,6 +195,8 @@ class Console {
 struct Console::Operation {
   const char* name;
   void (Console::*run)(Request&);
+  const char* fields =
+      nullptr;  ///< of its requests, beside id and op, with spaces between; null: not checked
 };
 
 }  // namespace footplate::host

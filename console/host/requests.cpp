@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "console/host/console.h"
 
@@ -11,7 +13,8 @@
 namespace footplate::host {
 namespace {
 
-constexpr double kOrderTimeout_s = 30;                      ///< where a request doesn't say
+constexpr double kOrderTimeout_s = 30;  ///< where a request doesn't say
+constexpr double kForEver_s = 1e9;
 constexpr std::size_t kNameShown = 64;                      ///< of a name that nothing has
 constexpr std::chrono::milliseconds kFresh{100};            ///< a younger status is told as it is
 constexpr std::chrono::milliseconds kRankAnswers{100};      ///< else rank 0 is silent, and so it is said
@@ -47,6 +50,22 @@ Result<void> check_topic(const std::string& topic) {
                                     "; topics: " + all);
 }
 
+/// A field that nothing reads was meant as one that counts: "at_stp" would order at once. `fields`: the
+/// operation's own, with spaces between them.
+Result<void> check_fields(const Json& message, const std::string& fields) {
+  std::istringstream words("id op " + fields);
+  const std::vector<std::string> known{std::istream_iterator<std::string>(words), {}};
+  for (const auto& [name, value] : message.items()) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    const std::string near = nearest(name, known);
+    return fail(ErrorKind::usage, "'" + message.value("op", "") + "' has no field '" +
+                                      name.substr(0, kNameShown) + "'" +
+                                      (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                                      "; fields: id op" + (fields.empty() ? "" : " ") + fields);
+  }
+  return {};
+}
+
 /// Leaves out the oldest, at the end, until a line can have the rest.
 void fit(Json& list) {
   while (to_line(list).size() > kMaxFrameBytes / 2)
@@ -55,33 +74,34 @@ void fit(Json& list) {
 
 }  // namespace
 
-const Console::Operation Console::kClientOperations[] = {{"ping", &Console::op_ping},
-                                                         {"status", &Console::op_status},
-                                                         {"comm_report", &Console::op_comm_report},
-                                                         {"stacks", &Console::op_stacks},
-                                                         {"drop", &Console::op_drop},
-                                                         {"schema", &Console::op_schema},
-                                                         {"get", &Console::op_get},
-                                                         {"pending", &Console::op_pending},
-                                                         {"set", &Console::op_set},
-                                                         {"call", &Console::op_call},
-                                                         {"cancel", &Console::op_cancel},
-                                                         {"orders", &Console::op_orders},
-                                                         {"eval", &Console::op_eval},
-                                                         {"answer", &Console::op_answer},
-                                                         {"interrupt", &Console::op_interrupt},
-                                                         {"complete", &Console::op_complete},
-                                                         {"help", &Console::op_help},
-                                                         {"role", &Console::op_role},
-                                                         {"attach", &Console::op_attach},
-                                                         {"subscribe", &Console::op_subscribe},
-                                                         {"rules", &Console::op_rules},
-                                                         {"rule_off", &Console::op_rule_off},
-                                                         {"jobs", &Console::op_jobs},
-                                                         {"job_off", &Console::op_job_off},
-                                                         {"store", &Console::op_store},
-                                                         {"bye", &Console::op_bye},
-                                                         {nullptr, nullptr}};
+const Console::Operation Console::kClientOperations[] = {
+    {"ping", &Console::op_ping, ""},
+    {"status", &Console::op_status, ""},
+    {"comm_report", &Console::op_comm_report, ""},
+    {"stacks", &Console::op_stacks, "rank"},
+    {"drop", &Console::op_drop, "rank"},
+    {"schema", &Console::op_schema, ""},
+    {"get", &Console::op_get, "names"},
+    {"pending", &Console::op_pending, ""},
+    {"set", &Console::op_set, "changes at_step timeout_s"},
+    {"call", &Console::op_call, "action arguments at_step wait timeout_s"},
+    {"cancel", &Console::op_cancel, "order call evaluation"},
+    {"orders", &Console::op_orders, ""},
+    {"eval", &Console::op_eval, "code name timeout_s asks"},
+    {"answer", &Console::op_answer, "question yes"},
+    {"interrupt", &Console::op_interrupt, ""},
+    {"complete", &Console::op_complete, "code cursor"},
+    {"help", &Console::op_help, "name"},
+    {"role", &Console::op_role, "role"},
+    {"attach", &Console::op_attach, "from"},
+    {"subscribe", &Console::op_subscribe, "topics since"},
+    {"rules", &Console::op_rules, ""},
+    {"rule_off", &Console::op_rule_off, "rule"},
+    {"jobs", &Console::op_jobs, ""},
+    {"job_off", &Console::op_job_off, "job"},
+    {"store", &Console::op_store, ""},
+    {"bye", &Console::op_bye, ""},
+    {nullptr, nullptr, nullptr}};
 
 const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_order},
                                                       {"wait_order", &Console::op_wait_order},
@@ -137,8 +157,12 @@ void Console::dispatch(const Operation* table, Request request) {
     const std::string name = request.message.value("op", "");
     std::vector<std::string> known;
     for (const Operation* operation = table; operation->name != nullptr; ++operation) {
-      if (name == operation->name) return (this->*operation->run)(request);
       known.emplace_back(operation->name);
+      if (name != operation->name) continue;
+      if (operation->fields != nullptr)
+        if (auto good = check_fields(request.message, operation->fields); !good)
+          return answer(tl::unexpected(good.error()));
+      return (this->*operation->run)(request);
     }
     std::string all;
     for (const auto& one : known) all += " " + one;
@@ -328,8 +352,12 @@ void Console::op_call(Request& request) {
   order.source = to_line(request.message);
   order.calls.push_back(
       {request.message.value("action", ""), request.message.value("arguments", Json::object())});
+  if (const auto at = request.message.find("at_step"); at != request.message.end() && !at->is_null())
+    order.at_step = at->get<std::int64_t>();
   const auto timeout_s = timeout_of(request.message);
   const bool waits = request.message.value("wait", false);
+  const bool at_step = order.at_step.has_value() && waits;  // that may be far
+  const Until until = order.at_step && !waits ? Until::committed : Until::final;
   const auto ref = submit(request.client, std::move(order));
   if (!ref) return request.answer(tl::unexpected(ref.error()));
   Client& client = request.client;
@@ -337,8 +365,10 @@ void Console::op_call(Request& request) {
     if (!waits || !report || report->value("state", "") != "applied") return answer(std::move(report));
     wait_call(client, report->value("id", std::uint64_t{0}), 0, timeout_s, answer);
   };
-  answer_with_outcome(request, *ref, Until::final,
-                      waits ? kOrderTimeout_s : timeout_s.value_or(kOrderTimeout_s), applied);
+  answer_with_outcome(
+      request, *ref, until,
+      waits && !at_step ? kOrderTimeout_s : timeout_s.value_or(at_step ? kForEver_s : kOrderTimeout_s),
+      applied);
 }
 
 void Console::op_cancel(Request& request) {

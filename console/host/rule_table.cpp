@@ -46,6 +46,13 @@ void Rule::fire_again() {
   fired_at = -1;
 }
 
+void Rule::end_for_good() {
+  state = State::done;
+  for_good = true;
+  next_step = fired_at = -1;
+  due = 0;
+}
+
 Json Rule::to_json() const {
   Json json = {{"rule", number},
                {"text", text()},
@@ -69,6 +76,8 @@ Json Rule::to_record() const {
   json["next_step"] = next_step;
   json["due"] = due;
   json["fired_at"] = fired_at;
+  json["called"] = called;
+  json["for_good"] = for_good;
   return json;
 }
 
@@ -86,6 +95,8 @@ Rule Rule::from_record(const Json& record) {
   rule.next_step = record.value("next_step", std::int64_t{-1});
   rule.due = record.value("due", 0.0);
   rule.fired_at = record.value("fired_at", std::int64_t{-1});
+  rule.called = record.value("called", false);
+  rule.for_good = record.value("for_good", false);
   return rule;
 }
 
@@ -144,9 +155,12 @@ std::optional<double> RuleTable::next_due() const {
   return next;
 }
 
-void RuleTable::new_start(std::int64_t step, double wall_s) {
+void RuleTable::new_start(std::int64_t step, double wall_s, std::int64_t left) {
   for (auto& [number, rule] : rules_) {
     const std::string kind = rule.kind();
+    if (left > step && rule.called && rule.fires_once() && rule.state != Rule::State::off)
+      rule.end_for_good();
+    if (rule.for_good) continue;
     if (kind == "at" && rule.state != Rule::State::off) {
       const bool ahead = rule.spec.value("step", std::int64_t{0}) > step;
       rule.state = ahead ? Rule::State::on : Rule::State::done;

@@ -27,6 +27,8 @@ struct Rule {
   std::uint64_t runs = 0;
   int errors_in_a_row = 0;
   bool said_slow = false;
+  bool called = false;          ///< an order of it has called something, not only set
+  bool for_good = false;        ///< it is done, and so it stays where the run passes its step again
   std::int64_t next_step = -1;  ///< every, after steps, at: when it is due
   double due = 0;               ///< after seconds: wall time since the epoch
   std::int64_t fired_at =
@@ -41,6 +43,8 @@ struct Rule {
 
   /// Its function was given out, and nobody knows whether it ran: it is due again.
   void fire_again();
+  /// It isn't due any more, whatever happens.
+  void end_for_good();
 
   /// For rules(), and for rules.json with what only the console needs.
   Json to_json() const;
@@ -77,8 +81,10 @@ class RuleTable {
   /// The earliest `due`; nothing: no rule waits for the clock.
   std::optional<double> next_due() const;
 
-  /// A new start of the run, at `step`: what is behind it is done, what is ahead is on again.
-  void new_start(std::int64_t step, double wall_s);
+  /// A new start of the run, at `step`: what is behind it is done, what is ahead is on again. Where ckpt.load
+  /// went back to it from step `left`, what has called something on the way stays done: it may be what led
+  /// to the load, and would lead there for ever.
+  void new_start(std::int64_t step, double wall_s, std::int64_t left = 0);
 
   /// By topic, how long training waits for rules with sync = true, in milliseconds: {"metrics": 50}.
   Json sync_budgets() const;

@@ -38,17 +38,36 @@ void Console::happened(const std::string& event, const Json& data) {
   last = data;
 }
 
-/// Rank 0 is gone, or about to be: on("stop") has a moment, for what a script wants to write down.
-void Console::finish_scripts() {
+/// The processes in which a chunk of a client is running.
+std::vector<LuaSession*> Console::running_chunks() {
+  std::vector<LuaSession*> running;
+  for (auto& client : clients_)
+    if (client->lua && client->lua->busy() && client->lua->has_process())
+      running.push_back(client->lua.get());
+  return running;
+}
+
+/// Rank 0 is gone, or about to be: on("stop") has a moment, for what a script wants to write down, and so has
+/// a chunk, for what it has just been told: as of run.stop(). What nobody tells any more fails with `error`.
+void Console::finish_scripts(const Error& error) {
   const auto end = Clock::now() + kLastWords;
-  while (automation_.ending() && Clock::now() < end) {
-    automation_.on_time(now_ = Clock::now());
+  const auto settle_waits = [&] {
+    waits_.look(now_ = Clock::now());
+    waits_.fail_all(error);
+  };
+  settle_waits();
+  for (auto chunks = running_chunks(); (automation_.ending() || !chunks.empty()) && Clock::now() < end;
+       chunks = running_chunks()) {
+    automation_.on_time(now_);
+    for (LuaSession* lua : automation_.processes()) chunks.push_back(lua);
     std::vector<pollfd> ready;
-    for (LuaSession* lua : automation_.processes()) ready.push_back({lua->fd(), lua->events(), 0});
+    for (LuaSession* lua : chunks) ready.push_back({lua->fd(), lua->events(), 0});
     constexpr int kLook_ms = 20;
     ::poll(ready.data(), ready.size(), kLook_ms);
     now_ = Clock::now();
-    for (LuaSession* lua : automation_.processes()) lua->on_ready(POLLIN, now_);
+    for (LuaSession* lua : chunks)
+      if (lua->has_process()) lua->on_ready(POLLIN, now_);
+    settle_waits();
   }
 }
 

@@ -134,11 +134,12 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
   return command;
 }
 
-Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
-                             const std::string& branch, const PrivateFolders& folders) {
-  std::vector<std::string> arguments{"--run-dir", plan.directory.string(), "--start", std::to_string(start)};
-  if (!resume.empty()) arguments.insert(arguments.end(), {"--resume", resume});
-  if (!branch.empty()) arguments.insert(arguments.end(), {"--branch", branch});
+Result<Command> rank_command(const RunPlan& plan, const StartOptions& start, const PrivateFolders& folders) {
+  std::vector<std::string> arguments{"--run-dir", plan.directory.string(), "--start",
+                                     std::to_string(start.number)};
+  if (!start.resume.empty()) arguments.insert(arguments.end(), {"--resume", start.resume});
+  if (!start.branch.empty()) arguments.insert(arguments.end(), {"--branch", start.branch});
+  if (start.left > 0) arguments.insert(arguments.end(), {"--left", std::to_string(start.left)});
   return launch_command(plan.program_folder, plan.ranks, arguments, folders);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,10 +25,16 @@ Result<Command> launch_command(const std::filesystem::path& program_folder, int 
                                const std::vector<std::string>& arguments, const PrivateFolders& folders,
                                const std::vector<std::string>& places = {});
 
-/// How the ranks of `plan` are started for start number `start`; `branch`: that it opens, where it goes back
-/// to a checkpoint. Errors: launch_command's.
-Result<Command> rank_command(const RunPlan& plan, int start, const std::string& resume,
-                             const std::string& branch, const PrivateFolders& folders);
+/// One start of a run.
+struct StartOptions {
+  int number = 1;
+  std::string resume;     ///< empty: fresh; "auto", or a path
+  std::string branch;     ///< of checkpoints, that it opens; empty: it goes on in the one of `resume`
+  std::int64_t left = 0;  ///< with `branch`: the step that ckpt.load went back from
+};
+
+/// How the ranks of `plan` are started. Errors: launch_command's.
+Result<Command> rank_command(const RunPlan& plan, const StartOptions& start, const PrivateFolders& folders);
 
 /// NAME=VALUE in the environment of every process of a run, and of no other's.
 std::string run_mark(const PrivateFolders& folders);

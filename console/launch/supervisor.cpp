@@ -114,7 +114,8 @@ Json Supervisor::run_starts() {
 }
 
 Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const Json& result) const {
-  if (Json load = load_ordered(result); !load.is_null()) return {text_of(load, "path"), std::move(load)};
+  if (Json load = load_ordered(result); !load.is_null())
+    return {text_of(load, "path"), std::move(load), integer_of(result, "step", 0)};
   // Without a checkpoint of its own it goes on from where it began, and so does a branch without one.
   const auto branch = directory_.path / "checkpoints" / text_of(before.load, "branch");
   if (!before.load.is_null() && newest_in(branch).empty()) return before;
@@ -143,8 +144,12 @@ Json Supervisor::run_once(int start, const Beginning& beginning) {
   }
   if (auto kept = update_record(directory_.path, starting_record(plan_, folders_.socket)); !kept)
     return not_started(kept.error());
-  const auto command =
-      rank_command(plan_, start, beginning.resume, text_of(beginning.load, "branch"), folders_);
+  const auto command = rank_command(plan_,
+                                    {.number = start,
+                                     .resume = beginning.resume,
+                                     .branch = text_of(beginning.load, "branch"),
+                                     .left = beginning.left},
+                                    folders_);
   if (!command) return not_started(command.error());
   auto child = Child::start(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());

@@ -34,6 +34,7 @@ class Supervisor {
   struct Beginning {
     std::string resume;  ///< empty: nothing; "auto", or a path
     Json load = {};  ///< what ckpt.load has said of it (load_ordered), whose checkpoint `resume` is; or null
+    std::int64_t left = 0;  ///< with `load`: the step that it went back from
   };
   Json run_starts();
   Json run_once(int start, const Beginning& beginning);

@@ -26,10 +26,12 @@ struct RunInfo {
   std::string name;
   std::string id;
   std::filesystem::path directory;
-  std::string socket;   ///< path of the console's socket
-  std::string host;     ///< this rank's
-  std::string user;     ///< whose run it is
-  std::string started;  ///< ISO 8601
+  std::string socket;     ///< path of the console's socket
+  std::string host;       ///< this rank's
+  std::string user;       ///< whose run it is
+  std::string started;    ///< ISO 8601
+  std::string branch;     ///< of checkpoints, that this start saves into
+  std::int64_t left = 0;  ///< step that ckpt.load went back from, to this start; 0: it did not
 };
 
 /// Rank 0, control thread: every report and event, in order, before the console hears of it. Topics

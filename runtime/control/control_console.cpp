@@ -119,6 +119,8 @@ Json Control::Impl::hello() {
             {"host", run.host},
             {"user", run.user},
             {"started", run.started},
+            {"branch", run.branch},
+            {"left", run.left},
             {"world_size", options_.channel->world_size()}}},
           {"schema", options_.schema.to_json()},
           {"settings", gate_.settings_copy().to_json()},
@@ -147,6 +149,7 @@ void Control::Impl::renew_status() {
   Json status = run_status_->to_json(steps_, Clock::now());
   status["run"] = options_.run.name;
   status["started"] = options_.run.started;
+  status["branch"] = options_.run.branch;
   status["orders"] = coordinator_->open_orders();
   if (link_) link_->send_event({{"type", "status"}, {"status", status}});
   std::lock_guard lock(status_mutex_);

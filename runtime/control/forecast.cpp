@@ -15,11 +15,14 @@ bool comes_before(const Committed& earlier, const Order& order, const Forecast& 
   return earlier.step <= order.at_step.value_or(forecast.step + 1);
 }
 
-void follow(Forecast& forecast, const Order& order) {
-  for (const auto& call : order.calls) {
+/// `earlier` as seen from `order`, which it comes before. Where it ends this start of the run, and has its
+/// own step, an order for a later one may wait: the end says what becomes of it.
+void follow(Forecast& forecast, const Committed& earlier, const Order& order) {
+  const bool waits = earlier.targeted && order.at_step && earlier.step < *order.at_step;
+  for (const auto& call : earlier.order.calls) {
     if (call.action == "run.pause") forecast.paused = true;
     if (call.action == "run.resume") forecast.paused = false;
-    if (ends_start(call.action)) forecast.stopping = true;
+    if (ends_start(call.action) && !waits) forecast.stopping = true;
   }
 }
 
@@ -101,7 +104,7 @@ Result<Settings> foresee(const Schema& schema, const Forecast& forecast, const O
   const auto apply = [&](const Committed& committed) {
     // One that has become impossible will be dropped at its step, so it is passed over here as well.
     if (auto after = with_changes(schema, then.settings, committed.order)) then.settings = *std::move(after);
-    follow(then, committed.order);
+    follow(then, committed, order);
   };
   for (const auto& committed : forecast.pending)
     if (comes_before(committed, order, forecast)) apply(committed);

@@ -92,8 +92,9 @@ class Run:
         self.owns_folder = folder is None
         self.directory = self.folder / "runs" / name
         self.output_path = self.folder / f"{name}.out"
-        environment = {**os.environ, "FOOTPLATE_RUNS": str(self.folder / "runs"), "XDG_STATE_HOME": str(self.folder / "state"),
-                       **(env or {})}
+        # On a machine with one device two ranks would not start.
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "FOOTPLATE_RUNS": str(self.folder / "runs"),
+                       "XDG_STATE_HOME": str(self.folder / "state"), **(env or {})}
         self.environment = environment
         self.program = BIN / "footplate"
         command = command or ["run", str(ROOT / "configs" / f"{config}.lua"), "--batch", "-n", str(ranks), "--name", name,

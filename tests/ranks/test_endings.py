@@ -252,5 +252,14 @@ def test_surroundings_change_nothing():
     assert results[0] == results[1], results
 
 
+def test_a_chunk_hears_of_the_end_it_ordered():
+    for _ in range(30 if FULL else 5):
+        with Run([*LONG]) as run:
+            run.wait_for_step(3)
+            done = run.exec("run.stop() return 7")
+            assert (done.returncode, done.stdout.strip().splitlines()[-1:]) == (0, ["7"]), done
+            assert run.finish() == 0, run.output()
+
+
 if __name__ == "__main__":
-    main([test_endings, test_full_disk, test_surroundings_change_nothing])
+    main([test_endings, test_full_disk, test_surroundings_change_nothing, test_a_chunk_hears_of_the_end_it_ordered])

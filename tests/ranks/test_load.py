@@ -101,6 +101,26 @@ def test_a_crash_of_the_branch_goes_on_in_the_branch():
         assert run.result()["checkpoint"].endswith("from-150/step-00000400"), run.result()
 
 
+def test_what_led_to_a_load_doesnt_lead_there_again():
+    with Run([*SMALL, "train.steps=400"]) as run:
+        client = run.wait_for_step(10)
+        # Agreed before the checkpoint of step 100, which has them ahead; only what was set comes again.
+        client.ask("set", changes={"log.every": 3}, at_step=140)
+        client.ask("call", action="run.pause", at_step=145)
+        done = run.exec("at(240, function() ckpt.load(100) end) at(130, function() optim.lr_scale = 0.5 end)")
+        assert done.returncode == 0, done.stderr
+        wait_until(lambda: client.ask("status")["state"] == "paused", 60, "the pause")
+        client.ask("call", action="run.resume")
+        start = second_start(run)
+        assert (start["step"], start["loaded"]) == (100, True), start
+        assert run.finish() == 0, run.output()
+        assert len(run.lines("starts.jsonl")) == 2 and run.result()["step"] == 400, run.lines("starts.jsonl")
+        assert "not called again: run.pause of order" in run.output(), run.output()
+        assert "run is paused" not in run.output().split("in branch from-100")[-1], run.output()
+        journal = (run.directory / "journal.lua").read_text().split("start 2")[-1]
+        assert "log.every" in journal and "lr_scale" in journal, journal
+
+
 def test_what_cant_be_loaded_changes_nothing():
     with Run([*SMALL, "train.steps=100000", "ckpt.every=0"]) as run:
         client = run.wait_for_step(1)
@@ -132,4 +152,4 @@ def test_what_cant_be_loaded_changes_nothing():
 
 if __name__ == "__main__":
     main([test_back_and_on_in_a_branch, test_settings_restored_kept_and_set, test_a_crash_of_the_branch_goes_on_in_the_branch,
-          test_what_cant_be_loaded_changes_nothing])
+          test_what_led_to_a_load_doesnt_lead_there_again,          test_what_cant_be_loaded_changes_nothing])

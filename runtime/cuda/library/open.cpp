@@ -64,20 +64,26 @@ class Graph final : public Recording {
     try {
       graph_.capture_end();
     } catch (const std::exception&) {
-      // A recording that CUDA took back: LibTorch leaves both of its allocators in it, and the memory taken.
-      quietly([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, memory_->id); });
-      quietly([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(memory_->id); });
-      quietly([&] { c10::cuda::CUDACachingAllocator::releasePool(device, memory_->id); });
-      quietly([&] { at::getHostAllocator(at::kCUDA)->release_pool(memory_->id); });
+      // Where CUDA took the recording back, LibTorch leaves both of its allocators in it, and the memory
+      // taken. Where that failed later, they have left it, and the graph gives the memory back: not twice.
+      const bool open =
+          succeeds([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, memory_->id); });
+      succeeds([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(memory_->id); });
+      if (open) {
+        succeeds([&] { c10::cuda::CUDACachingAllocator::releasePool(device, memory_->id); });
+        succeeds([&] { at::getHostAllocator(at::kCUDA)->release_pool(memory_->id); });
+      }
     }
     static_cast<void>(cudaGetLastError());
   }
 
   template <class Body>
-  static void quietly(Body body) {
+  static bool succeeds(Body body) {
     try {
       body();
+      return true;
     } catch (const std::exception&) {  // it had ended
+      return false;
     }
   }
 

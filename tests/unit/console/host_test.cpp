@@ -91,6 +91,10 @@ TEST(Host, HelloAndOperations) {
   EXPECT_THAT(client.ask({{"op", "get"}, {"names", {"log.evry"}}})["error"]["message"],
               HasSubstr("did you mean log.every?"));
   EXPECT_THAT(client.ask({{"op", "stats"}})["error"]["message"], HasSubstr("unknown operation 'stats'"));
+  EXPECT_THAT(
+      client.ask({{"op", "set"}, {"changes", {{"log.every", 5}}}, {"at_stp", 20000}})["error"]["message"],
+      HasSubstr("'set' has no field 'at_stp'; did you mean 'at_step'?; fields: id op changes at_step"));
+  EXPECT_THAT(client.ask({{"op", "ping"}, {"x", 1}})["error"]["message"], HasSubstr("fields: id op"));
   const Json set =
       client.ask({{"op", "set"}, {"changes", {{"log.every", 10}, {"run.time_limit", "30m"}}}})["value"];
   EXPECT_EQ(set["state"], "applied");
@@ -106,6 +110,9 @@ TEST(Host, HelloAndOperations) {
       {{"op", "call"}, {"action", "eval.now"}, {"arguments", {{"batches", 5}}}, {"wait", true}})["value"];
   EXPECT_EQ(call["state"], "done");
   EXPECT_EQ(call["result"]["loss"], 1.5);
+  EXPECT_EQ(client.ask({{"op", "call"}, {"action", "eval.now"}, {"at_step", 20000}})["value"]["state"],
+            "committed");
+  EXPECT_EQ(rank0.orders().back().at_step, 20000);
   EXPECT_EQ(client.ask({{"op", "bye"}})["type"], "result");
   EXPECT_TRUE(client.read(2).is_null());
 }

@@ -248,6 +248,37 @@ TEST_F(Rules, ANewStartDropsPassedAtsAndArmsThoseAhead) {
   EXPECT_TRUE(orders_with("ckpt.every").empty());
 }
 
+TEST_F(Rules, WhatCalledOnTheWayToALoadDoesNotComeAgain) {
+  make();
+  client->run("at(1400, function() eval.every = 4 end) at(1450, function() eval.now() end)");
+  client->run("at(1600, function() eval.now() end) after{ steps = 3, function() eval.now() end }");
+  rank0->send_status(1500);
+  ASSERT_TRUE(ordered("eval.every") && ordered("eval.now", 2));
+  EXPECT_TRUE(eventually([&] { return rule(2)["state"] == "done"; }));
+  client.reset();
+  rank0->end();
+  make({}, Json::array(), {{"run", {{"started", "2026-11-21T07:00:00Z"}, {"left", 1500}}}});
+  rank0->send_status(1000);
+  EXPECT_TRUE(eventually([&] { return rule(1)["state"] == "on"; })) << "it only sets something";
+  EXPECT_EQ(rule(2)["state"], "done");
+  EXPECT_EQ(rule(3)["state"], "on") << "its step hasn't come yet";
+  EXPECT_EQ(rule(4)["state"], "done");
+  rank0->send_status(1499);
+  ASSERT_TRUE(ordered("eval.every"));
+  EXPECT_TRUE(orders_with("eval.now").empty());
+
+  // And so it stays, where a crash takes the branch back once more.
+  client.reset();
+  rank0->end();
+  make({}, Json::array(), {{"run", {{"started", "2026-11-21T08:00:00Z"}}}});
+  rank0->send_status(1200);
+  EXPECT_TRUE(eventually([&] { return rule(1)["state"] == "on"; }));
+  EXPECT_EQ(rule(2)["state"], "done");
+  rank0->send_status(1600);
+  ASSERT_TRUE(ordered("eval.now"));
+  EXPECT_EQ(orders_with("eval.now").size(), 1U);
+}
+
 TEST_F(Rules, ARunawayHandlerIsEndedAndTheOthersGoOn) {
   make();
   client->run("every(100, { budget_ms = 50 }, function() while true do end end)");

@@ -168,6 +168,20 @@ TEST(Order, WithATargetPastTheEndIsRefused) {
   EXPECT_THAT(error_of(run.wait_for_outcome("d")), HasSubstr("before step 100001"));
 }
 
+TEST(Order, MayWaitForAStepAfterAnAgreedEnd) {
+  SimRun run(ranks(2));
+  const Json stop = Json::array({{{"action", "run.stop"}, {"arguments", Json::object()}}});
+  const Json evaluation = Json::array({{{"action", "eval.now"}, {"arguments", Json::object()}}});
+  run.order("end", Json::object(), stop, {{"at_step", 900000}});
+  ASSERT_FALSE(run.wait_for_order("end", "committed").is_null());
+  run.order("after", Json::object(), evaluation, {{"at_step", 900001}});
+  ASSERT_FALSE(run.wait_for_order("after", "committed").is_null());
+  run.order("same", Json::object(), evaluation, {{"at_step", 900000}});
+  EXPECT_THAT(error_of(run.wait_for_outcome("same")), HasSubstr("the run is stopping"));
+  run.stop();
+  EXPECT_EQ(run.wait_for_outcome("after")["state"], "withdrawn");
+}
+
 TEST(Order, ThatWouldMakeALaterOneImpossibleIsRefused) {
   SimRun run(ranks(2));
   run.order("later", {{"sched.warmup_steps", 5000}}, Json::array(), {{"at_step", 900000}});
