@@ -10,6 +10,7 @@
 #include "runtime/check_data.h"
 #include "runtime/control/schema_table.h"
 #include "runtime/doctor.h"
+#include "runtime/inspect.h"
 #include "runtime/rank.h"
 
 namespace {
@@ -30,15 +31,22 @@ int main(int argc, char** argv) {
   bool schema = false;
   bool data = false;
   bool no_console = false;
+  std::int64_t ran_ms = 0;
+  footplate::InspectOptions inspected;
   footplate::DoctorOptions doctor{.what = "", .elements = 1'000'000};
   app.add_flag("--schema", schema, "print the schema of settings and actions as JSON, and end");
   app.add_flag("--check-data", data,
                "for `footplate check`: whether the data of the settings on stdin can be had");
+  app.add_option("--inspect", inspected.path, "for `footplate inspect`: a checkpoint's or a run's folder");
+  app.add_option("--ref", inspected.ref, "with --inspect RUN: one of its checkpoints");
+  app.add_flag("--verify", inspected.verify, "with --inspect: read every byte");
+  app.add_flag("--tensors", inspected.tensors, "with --inspect: list them");
   app.add_option("--run-dir", options.run_directory, "the run directory, made by footplate run");
   app.add_option("--start", options.start, "number of this start: settings are read from config-START.json");
   app.add_option("--resume", options.resume, "auto, or the path of a checkpoint or a run");
   app.add_option("--branch", options.branch, "with --resume PATH: the branch that this start opens");
   app.add_option("--left", options.left, "with --branch: the step that ckpt.load went back from");
+  app.add_option("--ran", ran_ms, "milliseconds since footplate run began");
   app.add_flag("--no-console", no_console, "start no console");
   app.add_option("--joins", options.joins, "number of a process that rank 0 starts to join the run");
   app.add_option("--corpus", options.corpus, "with --joins: hash of the text that the ranks train on");
@@ -56,12 +64,14 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (data) return footplate::check_data();
+  if (!inspected.path.empty()) return footplate::inspect(inspected);
   if (!doctor.what.empty()) return footplate::run_doctor(doctor);
   if (options.run_directory.empty()) {
     std::fprintf(stderr, "footplate-rank: no --run-dir; start a run with `footplate run CONFIG`\n");
     return static_cast<int>(footplate::ExitCode::usage);
   }
   options.console = !no_console;
+  options.ran = std::chrono::milliseconds(ran_ms);
   keep_freed_memory();
   return footplate::run_rank(options);
 }

@@ -542,7 +542,7 @@ class Rank {
 
   RankOptions options_;
   const std::vector<std::string> variables_;  ///< lines for the log
-  std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now() - options_.ran;
   const Schema schema_ = runtime_schema();
   Settings configured_;  ///< as `footplate run` gave them
   Settings settings_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -13,6 +14,8 @@ struct RankOptions {
   std::string resume;     ///< empty: fresh; "auto", or the path of a checkpoint or run
   std::string branch;     ///< of checkpoints, opened by this start; empty: as `resume` has it
   std::int64_t left = 0;  ///< step that ckpt.load went back from, to this start; 0: it did not
+  /// How long `footplate run` had run when it started this process: run.time_limit counts from there.
+  std::chrono::milliseconds ran{0};
   bool console = true;
   /// Its number, where rank 0 of a run has spawned this process to join it (comm.replace); -1: mpirun started
   /// it.

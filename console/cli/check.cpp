@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <memory>
 
-#include "console/cli/ask_program.h"
 #include "console/cli/commands.h"
 #include "console/cli/configuration.h"
 #include "console/cli/programs.h"
 #include "console/cli/scripts.h"
 #include "console/client/render.h"
 #include "console/client/text.h"
+#include "console/launch/ask_program.h"
 #include "protocol/exit_codes.h"
 
 namespace footplate {
@@ -48,7 +48,7 @@ std::string findings_text(const Json& found) {
 /// Looks at the data as a rank does, which has the code for that. That it can't be asked says nothing about
 /// the configuration: a line on stderr then.
 Result<void> check_data(const Settings& settings) {
-  const auto answer = ask_program(program_folder() / "footplate-rank", "--check-data",
+  const auto answer = ask_program(program_folder() / "footplate-rank", {"--check-data"},
                                   settings.to_json().dump(-1, ' ', false, Json::error_handler_t::replace),
                                   STDERR_FILENO, kLookTakes);
   std::string said = answer ? answer->text : answer.error().message;

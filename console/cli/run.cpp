@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <optional>
 
@@ -24,6 +26,7 @@
 #include "console/launch/launched_once.h"
 #include "console/launch/run_directory.h"
 #include "console/launch/settle.h"
+#include "console/launch/slurm.h"
 #include "console/launch/supervisor.h"
 
 namespace footplate {
@@ -39,6 +42,8 @@ struct RunOptions {
   bool detach = false;
   std::string resume;
   int restarts = 0;
+  bool requeue = false;
+  std::chrono::steady_clock::time_point began;
   ScriptOptions scripts;
 };
 
@@ -84,7 +89,10 @@ Result<Settings> settings_of(const RunOptions& options) {
     if (!earlier) return earlier;
     start = *std::move(earlier);
   }
-  return configure(words, *schema, std::move(start));
+  auto settings = configure(words, *schema, std::move(start));
+  const auto job = slurm_job(environment_of_process());
+  if (settings && job) limit_to_job(*settings, *job, static_cast<double>(std::time(nullptr)));
+  return settings;
 }
 
 /// The job scripts, read and checked as `footplate check` does: a mistake that can be seen is seen before
@@ -108,6 +116,15 @@ Result<void> check_options(const RunOptions& options) {
   if (auto once = check_launched_once(environment_of_process()); !once) return once;
   if (options.resume == "auto" && options.name.empty())
     return fail(ErrorKind::usage, "--resume auto needs --name: which run to go on with (footplate ls -a)");
+  if (options.requeue && !slurm_job(environment_of_process()))
+    return fail(ErrorKind::usage,
+                "--requeue is for a Slurm job, and SLURM_JOB_ID isn't set here; leave it out, or submit the "
+                "command with sbatch");
+  if (options.requeue && options.resume != "auto")
+    return fail(
+        ErrorKind::usage,
+        "--requeue needs --resume auto (and --name): the job's command runs again as it is, and has to go "
+        "on with the run");
   return {};
 }
 
@@ -135,6 +152,8 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   plan.schema = *std::move(schema);
   plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
   plan.restarts = options.restarts;
+  plan.began = options.began;
+  if (options.requeue) plan.requeue = slurm_job(environment_of_process());
   if (!options.resume.empty() && options.resume != "auto") {
     auto checkpoint = checkpoint_of(options.resume);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
@@ -269,7 +288,13 @@ Handler declare_run(CLI::App& command) {
   declare_scripts(command, options->scripts);
   command.add_option("--restarts", options->restarts, "start again after so many failures (0)")
       ->check(CLI::Range(0, 1000));
-  return [options] { return run(*options); };
+  command.add_flag(
+      "--requeue", options->requeue,
+      "in a Slurm job: put it back into the queue where the run ends with code 75, and can go on");
+  return [options] {
+    options->began = std::chrono::steady_clock::now();
+    return run(*options);
+  };
 }
 
 }  // namespace footplate

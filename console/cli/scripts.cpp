@@ -12,9 +12,9 @@
 #include <set>
 #include <sstream>
 
-#include "console/cli/ask_program.h"
 #include "console/cli/programs.h"
 #include "console/client/json_file.h"
+#include "console/launch/ask_program.h"
 
 namespace footplate {
 namespace {
@@ -39,7 +39,7 @@ std::string job_name(const std::string& path, std::set<std::string>& taken) {
 
 Result<std::string> run_check(const Json& given) {
   const auto answer =
-      ask_program(program_folder() / "footplate-lua", "--check",
+      ask_program(program_folder() / "footplate-lua", {"--check"},
                   given.dump(-1, ' ', false, Json::error_handler_t::replace), STDOUT_FILENO, kCheckTakes);
   if (!answer) return tl::unexpected(answer.error());
   if (!answer->in_time)

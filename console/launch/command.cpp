@@ -8,6 +8,7 @@
 #include <map>
 
 #include "console/client/process_table.h"
+#include "console/launch/ask_program.h"
 #include "protocol/console_mark.h"
 
 #ifndef FOOTPLATE_MPI_PREFIX
@@ -22,11 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSsh = "PRTE_MCA_plm_ssh_";  ///< mpirun's settings of how it reaches hosts
-
-bool is_program(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
-}
 
 /// The mpirun that the programs were built for first, in a bundle (scripts/bundle) beside them: another
 /// version's would not understand them.
@@ -43,14 +39,7 @@ Result<std::string> find_mpirun(const fs::path& program_folder) {
     if (is_program(prefix + "/bin/mpirun")) return prefix + "/bin/mpirun";
     looked = prefix + "/bin and ";
   }
-  const char* path = std::getenv("PATH");
-  std::string rest = path == nullptr ? "" : path;
-  while (!rest.empty()) {
-    const auto colon = rest.find(':');
-    const std::string folder = rest.substr(0, colon);
-    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
-    if (!folder.empty() && is_program(folder + "/mpirun")) return folder + "/mpirun";
-  }
+  if (const auto mpirun = find_program("mpirun")) return mpirun->string();
   return fail(ErrorKind::usage,
               "no mpirun in " + looked +
                   "PATH; install it with scripts/deps, name it in FOOTPLATE_MPIRUN, or use -n 1");
@@ -139,6 +128,7 @@ Result<Command> rank_command(const RunPlan& plan, const StartOptions& start, con
                                      std::to_string(start.number)};
   if (!start.resume.empty()) arguments.insert(arguments.end(), {"--resume", start.resume});
   if (!start.branch.empty()) arguments.insert(arguments.end(), {"--branch", start.branch});
+  if (start.ran.count() > 0) arguments.insert(arguments.end(), {"--ran", std::to_string(start.ran.count())});
   if (start.left > 0) arguments.insert(arguments.end(), {"--left", std::to_string(start.left)});
   return launch_command(plan.program_folder, plan.ranks, arguments, folders);
 }

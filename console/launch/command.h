@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -31,6 +32,7 @@ struct StartOptions {
   std::string resume;     ///< empty: fresh; "auto", or a path
   std::string branch;     ///< of checkpoints, that it opens; empty: it goes on in the one of `resume`
   std::int64_t left = 0;  ///< with `branch`: the step that ckpt.load went back from
+  std::chrono::milliseconds ran{0};  ///< since `footplate run` began: run.time_limit counts from there
 };
 
 /// How the ranks of `plan` are started. Errors: launch_command's.

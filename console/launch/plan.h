@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "console/launch/slurm.h"
 #include "protocol/schema.h"
 
 namespace footplate {
@@ -18,7 +20,10 @@ struct RunPlan {
   int start = 1;                      ///< number of the first start: config-START.json
   std::optional<std::string> resume;  ///< "auto" or a checkpoint's path
   int restarts = 0;                   ///< after failures
-  Schema schema;                      ///< that the programs were built with
+  std::optional<SlurmJob> requeue;    ///< that is put back into the queue, where the run ends resumable
+  /// Of the command: run.time_limit counts from here, whatever is started again.
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  Schema schema;  ///< that the programs were built with
 };
 
 /// 8 random hexadecimal digits: names a run's socket and private folders.

@@ -20,8 +20,8 @@ constexpr char kEnded = '-';
 constexpr char kUnknown = '?';
 constexpr std::size_t kDescribed = 4;  ///< ranks told one by one; of the rest, their numbers
 constexpr std::size_t kNumbered = 16;
-constexpr auto kLastWords = 3s;  ///< after a rank was lost: the others may write a result that tells more
-constexpr auto kPatience = 15s;  ///< a start that takes longer is told about
+constexpr auto kOthersTell = 3s;  ///< after a rank was lost: the others may write a result that tells more
+constexpr auto kPatience = 15s;   ///< a start that takes longer is told about
 
 char state_of(const Arrival& arrival) {
   if (arrival.host != host_name()) return kUnknown;
@@ -259,7 +259,7 @@ bool StartWatch::is_lost(const std::vector<RankStart>& ranks, Clock::time_point 
     return false;
   }
   if (!lost_at_) lost_at_ = now;
-  return now - *lost_at_ >= kLastWords;
+  return now - *lost_at_ >= kOthersTell;
 }
 
 std::string StartWatch::bound() const {

@@ -58,6 +58,7 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
       }()) {}
 
 int Supervisor::run() {
+  const std::filesystem::path before = newest_checkpoint(directory_.path);
   Json result;
   if (const auto lock = folders_.create()) {
     const auto janitor = Janitor::start(plan_, folders_, {*lock, directory_.lock});
@@ -78,8 +79,21 @@ int Supervisor::run() {
   pass_lines_on();
   out_.drain(kReaderTakes);
   if (const std::string text = explanation(plan_.name, directory_.path, result); !text.empty()) say(text);
+  put_back(result, before);
   words().drain(kReaderTakes);
   return static_cast<int>(integer_of(result, "code", static_cast<int>(ExitCode::failed)));
+}
+
+void Supervisor::put_back(const Json& result, const std::filesystem::path& before) {
+  if (!plan_.requeue || integer_of(result, "code", 1) == 0) return;
+  const bool saved = newest_checkpoint(directory_.path) != before;
+  const std::string job = "Slurm's job " + plan_.requeue->id;
+  if (const std::string why = why_not_requeued(result, first_signal_, saved); !why.empty())
+    say(job + " is not put back into the queue: " + why);
+  else if (const auto done = requeue(*plan_.requeue); !done)
+    say(job + " could not be put back into the queue: " + done.error().message);
+  else
+    say(job + " is put back into the queue, and goes on from there");
 }
 
 Json Supervisor::run_starts() {
@@ -144,12 +158,14 @@ Json Supervisor::run_once(int start, const Beginning& beginning) {
   }
   if (auto kept = update_record(directory_.path, starting_record(plan_, folders_.socket)); !kept)
     return not_started(kept.error());
-  const auto command = rank_command(plan_,
-                                    {.number = start,
-                                     .resume = beginning.resume,
-                                     .branch = text_of(beginning.load, "branch"),
-                                     .left = beginning.left},
-                                    folders_);
+  const auto command = rank_command(
+      plan_,
+      {.number = start,
+       .resume = beginning.resume,
+       .branch = text_of(beginning.load, "branch"),
+       .left = beginning.left,
+       .ran = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - plan_.began)},
+      folders_);
   if (!command) return not_started(command.error());
   auto child = Child::start(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());
@@ -196,6 +212,7 @@ void Supervisor::wait_for_something() {
 }
 
 void Supervisor::on_signal(Child& child, int number) {
+  if (stops_asked_ == 0) first_signal_ = number;
   stops_asked_ += number == SIGQUIT ? 2 : 1;
   if (stops_asked_ == 1 && is_starting(directory_.path)) {
     // Nothing to save; and a rank that can't handle the signal yet would die of it while the others wait for

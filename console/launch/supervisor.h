@@ -45,6 +45,8 @@ class Supervisor {
   /// Why the start has failed, once it has: then the ranks are ended at once.
   void look_at_start(StartWatch& start, std::string& failed);
   void on_signal(Child& child, int number);
+  /// --requeue. `before`: the newest checkpoint as the command began.
+  void put_back(const Json& result, const std::filesystem::path& before);
   void pass_lines_on();
   void wait_for_something();
   void end_what_lingers(Child& child);
@@ -58,6 +60,7 @@ class Supervisor {
   FileTail lines_;
   int restarts_ = 0;
   int stops_asked_ = 0;
+  int first_signal_ = 0;  ///< that asked
   std::chrono::steady_clock::time_point end_by_ = std::chrono::steady_clock::time_point::max();
   const Janitor* janitor_ = nullptr;
 };

@@ -31,7 +31,27 @@ Result<std::uint64_t> header_length(const OpenFile& file, const std::filesystem:
   return length;
 }
 
+/// The header's JSON, `length` bytes of it.
+Result<std::string> header_text(const OpenFile& file, std::uint64_t length) {
+  std::string text(length, '\0');
+  if (auto read = file.read(std::as_writable_bytes(std::span(text)), kLengthBytes); !read)
+    return tl::unexpected(read.error());
+  return text;
+}
+
 }  // namespace
+
+Result<SafetensorsHeader> read_safetensors_header(const std::filesystem::path& path) {
+  const auto opened = OpenFile::open(path);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto length = header_length(*opened, path);
+  if (!length) return tl::unexpected(length.error());
+  const auto text = header_text(*opened, *length);
+  if (!text) return tl::unexpected(text.error());
+  auto header = parse_safetensors_header(*text, opened->size() - kLengthBytes - *length);
+  if (!header) return refused(path, header.error().message);
+  return header;
+}
 
 Result<SafetensorsFile> SafetensorsFile::read(const std::filesystem::path& path,
                                               std::uint64_t expected_bytes) {
@@ -43,13 +63,12 @@ Result<SafetensorsFile> SafetensorsFile::read(const std::filesystem::path& path,
   const auto length = header_length(*opened, path);
   if (!length) return tl::unexpected(length.error());
 
-  std::string text(*length, '\0');
-  if (auto read = opened->read(std::as_writable_bytes(std::span(text)), kLengthBytes); !read)
-    return tl::unexpected(read.error());
+  const auto text = header_text(*opened, *length);
+  if (!text) return tl::unexpected(text.error());
   SafetensorsFile file;
   file.size_ = opened->size();
   file.data_begin_ = kLengthBytes + *length;
-  auto header = parse_safetensors_header(text, file.size_ - file.data_begin_);
+  auto header = parse_safetensors_header(*text, file.size_ - file.data_begin_);
   if (!header) return refused(path, header.error().message);
   file.header_ = *std::move(header);
 
@@ -59,7 +78,7 @@ Result<SafetensorsFile> SafetensorsFile::read(const std::filesystem::path& path,
     return tl::unexpected(read.error());
   // What was checked is what is handed out, even if somebody writes to the file meanwhile.
   const std::string_view again(reinterpret_cast<const char*>(file.content_.get()) + kLengthBytes, *length);
-  if (again != text) return refused(path, "it changed while it was read");
+  if (again != *text) return refused(path, "it changed while it was read");
   return file;
 }
 

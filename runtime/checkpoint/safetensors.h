@@ -47,6 +47,9 @@ Result<std::string> safetensors_header(std::span<const TensorView> tensors,
 /// tensor and the rule. Allocates in proportion to `text`, whatever the numbers in it say.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::uint64_t data_bytes);
 
+/// The header of a file, whose data isn't read. Errors as of SafetensorsFile::read.
+Result<SafetensorsHeader> read_safetensors_header(const std::filesystem::path& path);
+
 /// A whole file in memory, read through one descriptor and checked before the memory was taken.
 class SafetensorsFile {
  public:

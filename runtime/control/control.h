@@ -69,7 +69,7 @@ struct ControlOptions {
   /// in it. The first on_world says that it is one of the ranks; where the world breaks before, give_up is
   /// called.
   Json welcome;
-  SteadyClock::time_point process_start = SteadyClock::now();  ///< run.time_limit
+  SteadyClock::time_point process_start = SteadyClock::now();  ///< run.time_limit counts from here
 };
 
 /// A rank's part of control, and on rank 0 the coordinator and the link to the console: one thread

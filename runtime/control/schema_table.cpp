@@ -116,10 +116,11 @@ void add_run(std::vector<SettingSpec>& table) {
           "is known",
           "run.peak_tflops = 989"),
       {"peak_tflops", "peak_flops", "run.peak_flops"}));
-  table.push_back(also_called(
-      number("run.time_limit", 0.0, "s", at_least(0),
-             "Save and stop (exit code 75) this long after the start; 0 = none", "run.time_limit = \"8h\""),
-      {"time_limit", "run.max_time"}));
+  table.push_back(also_called(number("run.time_limit", 0.0, "s", at_least(0),
+                                     "Save and stop (exit code 75) this long after footplate run began; 0 = "
+                                     "none. In a Slurm job by default two minutes before its end",
+                                     "run.time_limit = \"8h\""),
+                              {"time_limit", "run.max_time"}));
 }
 
 void add_model(std::vector<SettingSpec>& table) {

@@ -29,6 +29,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--run-dir", type=pathlib.Path, required=True)
 parser.add_argument("--start", type=int, required=True)
 parser.add_argument("--resume", default="")
+parser.add_argument("--ran", type=int, default=0)
 options = parser.parse_args()
 fake = {"steps": 10**6, "step_ms": 10, "log_every_ms": 0, "eval_s": 0.3, "start_s": 0, "fail": None, "code": 0, "reason": "done",
         **json.loads(os.environ.get("FAKE_RANK", "{}"))}

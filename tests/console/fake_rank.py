@@ -39,6 +39,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--run-dir", type=pathlib.Path, required=True)
 parser.add_argument("--start", type=int, required=True)
 parser.add_argument("--resume", default="")
+parser.add_argument("--ran", type=int, default=0)
 options = parser.parse_args()
 fake = {"steps": 3, "step_ms": 10, "checkpoint_at": None, "die": None, "die_at": 1, "die_starts": 10**6, "fail": None,
         "save_s": 0, "deaf": False, "linger_s": 0, "console": True, "pad": 0, "straggler": False, "start_hang": False, "ahead": None, "refuse_stop": None, **json.loads(os.environ.get("FAKE_RANK", "{}"))}
@@ -162,7 +163,7 @@ if rank == 0:
     replace("run.json", {**record, "state": "running", "ranks": [{"rank": 0, "host": record["host"], "pid": os.getpid()}]})
     pathlib.Path(os.environ["TMPDIR"], "left-behind").write_text("x")
     given = "" if "OMPI_COMM_WORLD_RANK" in os.environ else sys.stdin.read()  # mpirun keeps its ranks' stdin open
-    print(f"start {options.start} resume={options.resume!r} stdin={given!r} home={os.environ.get('HOME')!r}", flush=True)
+    print(f"start {options.start} resume={options.resume!r} stdin={given!r} home={os.environ.get('HOME')!r} ran={options.ran}", flush=True)
 
 if fake["straggler"]:
     subprocess.Popen(["sh", "-c", "trap '' TERM; while true; do sleep 1; done"], start_new_session=True, stdout=subprocess.DEVNULL)

@@ -133,7 +133,7 @@ ENDINGS = [
     Ending("SIGTERM to all processes", 75, "signal", act=terminate_everything, checkpoint=True),
     Ending("stop --now", 75, "signal", act=stop_now, checkpoint=False),
     Ending("a second signal", 75, "signal", act=second_signal, checkpoint=False),
-    Ending("time limit", 75, "time limit", assignments=(*LONG, "run.time_limit=4"), checkpoint=True),
+    Ending("time limit", 75, "time limit", assignments=(*LONG, "run.time_limit=8"), checkpoint=True),
     Ending("failed", 1, "step 40 failed: rank 1: injected", env={"FOOTPLATE_FAULT": "step_throw:rank=1:step=40"}, step=0, ends_at=40),
     Ending("console killed", 0, "asked", act=kill_console, checkpoint=True),
     Ending("supervisor killed", 75, "signal", act=kill_supervisor, checkpoint=True),

@@ -1,4 +1,4 @@
-#include "console/cli/ask_program.h"
+#include "console/launch/ask_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -30,7 +31,7 @@ int input_file(const std::string& text) {
   return fd;
 }
 
-Result<pid_t> start(const fs::path& program, std::string flag, int in, int out, int heard) {
+Result<pid_t> start(const fs::path& program, std::vector<std::string> words, int in, int out, int heard) {
   const int unheard = heard == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -38,8 +39,11 @@ Result<pid_t> start(const fs::path& program, std::string flag, int in, int out, 
   posix_spawn_file_actions_adddup2(&actions, out, heard);
   posix_spawn_file_actions_addopen(&actions, unheard, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  std::string name = program.string();
-  std::array<char*, 3> arguments = {name.data(), flag.data(), nullptr};
+  const std::string name = program.string();
+  words.insert(words.begin(), name);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   pid_t pid = -1;
   const int error = ::posix_spawn(&pid, name.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -66,13 +70,30 @@ std::optional<std::string> read_all(int fd, std::chrono::seconds at_most) {
 
 }  // namespace
 
-Result<ProgramAnswer> ask_program(const fs::path& program, const std::string& flag, const std::string& input,
-                                  int heard, std::chrono::seconds at_most) {
+bool is_program(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::optional<fs::path> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::string rest = path == nullptr ? "" : path;
+  while (!rest.empty()) {
+    const auto colon = rest.find(':');
+    const std::string folder = rest.substr(0, colon);
+    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+    if (!folder.empty() && is_program(fs::path(folder) / name)) return fs::path(folder) / name;
+  }
+  return std::nullopt;
+}
+
+Result<ProgramAnswer> ask_program(const fs::path& program, const std::vector<std::string>& arguments,
+                                  const std::string& input, int heard, std::chrono::seconds at_most) {
   const int in = input_file(input);
   std::array<int, 2> pipe{};
   if (in < 0 || ::pipe2(pipe.data(), O_CLOEXEC) != 0)
     return fail(ErrorKind::failed, "can't start " + program.string() + ": " + std::strerror(errno));
-  const auto pid = start(program, flag, in, pipe[1], heard);
+  const auto pid = start(program, arguments, in, pipe[1], heard);
   ::close(in);
   ::close(pipe[1]);
   std::optional<std::string> text;

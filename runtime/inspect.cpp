@@ -1,0 +1,130 @@
+#include "runtime/inspect.h"
+
+#include <cstdio>
+#include <limits>
+#include <vector>
+
+#include "protocol/exit_codes.h"
+#include "protocol/json.h"
+#include "runtime/checkpoint/branches.h"
+#include "runtime/checkpoint/folder_name.h"
+#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/tensor.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t bytes_of(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const ManifestFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+Json all_of(const Manifest& manifest) {
+  Json json = {{"run", manifest.run},           {"start", manifest.start},
+               {"step", manifest.step},         {"world_size", manifest.world_size},
+               {"branch", manifest.branch},     {"tag", manifest.tag},
+               {"best", manifest.best},         {"created", manifest.created},
+               {"journal", manifest.journal},   {"settings", manifest.settings},
+               {"progress", manifest.progress}, {"store", manifest.store},
+               {"orders", manifest.orders},     {"metrics", manifest.metrics},
+               {"files", Json::array()}};
+  for (const ManifestFile& file : manifest.files)
+    json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+  return json;
+}
+
+Result<Manifest> look(const fs::path& checkpoint, bool verify) {
+  return verify ? verify_checkpoint(checkpoint) : read_manifest(checkpoint);
+}
+
+Result<Json> tensors_of(const fs::path& checkpoint, const Manifest& manifest) {
+  Json list = Json::array();
+  for (const ManifestFile& file : manifest.files) {
+    const auto header = read_safetensors_header(checkpoint / file.name);
+    if (!header) return tl::unexpected(header.error());
+    for (const TensorEntry& entry : header->tensors)
+      list.push_back({{"name", entry.spec.name},
+                      {"type", to_string(entry.spec.type)},
+                      {"shape", entry.spec.shape},
+                      {"bytes", entry.end - entry.begin},
+                      {"file", file.name}});
+  }
+  return list;
+}
+
+Result<Json> inspect_checkpoint(const fs::path& path, const InspectOptions& options) {
+  const auto manifest = look(path, options.verify);
+  if (!manifest) return tl::unexpected(manifest.error());
+  Json json = {{"path", path.string()}, {"bytes", bytes_of(*manifest)}, {"manifest", all_of(*manifest)}};
+  if (options.verify) json["verified"] = true;
+  if (!options.tensors) return json;
+  auto tensors = tensors_of(path, *manifest);
+  if (!tensors) return tl::unexpected(tensors.error());
+  json["tensors"] = *std::move(tensors);
+  return json;
+}
+
+/// For the list of a run's.
+Json summary(const fs::path& path, bool verify) {
+  const auto manifest = look(path, verify);
+  if (!manifest) return {{"path", path.string()}, {"error", manifest.error().message}};
+  Json json = {{"path", path.string()},        {"bytes", bytes_of(*manifest)}, {"branch", manifest->branch},
+               {"step", manifest->step},       {"tag", manifest->tag},         {"best", manifest->best},
+               {"created", manifest->created}, {"metrics", manifest->metrics}};
+  if (verify) json["verified"] = true;
+  return json;
+}
+
+Json inspect_run(const InspectOptions& options) {
+  Json list = Json::array();
+  for (const fs::path& branch : list_branches(options.path))
+    for (const fs::path& checkpoint : list_checkpoints(branch)) {
+      list.push_back(summary(checkpoint, options.verify));
+      if (list.back().contains("error")) list.back()["branch"] = branch.filename().string();
+    }
+  return {{"run", options.path.string()}, {"checkpoints", std::move(list)}};
+}
+
+bool is_damaged(const Json& found) {
+  for (const Json& one : found.value("checkpoints", Json::array()))
+    if (one.contains("error")) return true;
+  return false;
+}
+
+Result<Json> look_at(const InspectOptions& options) {
+  std::error_code none;
+  if (!options.ref.empty()) {
+    constexpr std::int64_t kAnyStep = std::numeric_limits<std::int64_t>::max();
+    std::int64_t newest = 0;
+    const bool relative = options.ref.front() == '-';
+    if (relative)
+      if (const auto last = find_checkpoint(options.path, "", "latest", kAnyStep))
+        newest = last->manifest.step;
+    const auto found = find_checkpoint(options.path, "", options.ref, relative ? newest : kAnyStep);
+    if (!found) return tl::unexpected(found.error());
+    return inspect_checkpoint(found->path, options);
+  }
+  if (fs::exists(options.path / kManifestName, none)) return inspect_checkpoint(options.path, options);
+  if (fs::exists(options.path / "run.json", none) || fs::is_directory(options.path / "checkpoints", none))
+    return inspect_run(options);
+  return fail(ErrorKind::usage, options.path.string() +
+                                    " is neither a checkpoint (it has no manifest.json) nor a run (no "
+                                    "run.json); footplate ls -a has your runs");
+}
+
+}  // namespace
+
+int inspect(const InspectOptions& options) {
+  const auto found = look_at(options);
+  if (!found) {
+    std::printf("%s\n", to_line({{"error", found.error().message}}).c_str());
+    return static_cast<int>(found.error().kind == ErrorKind::usage ? ExitCode::usage : ExitCode::failed);
+  }
+  std::printf("%s\n", to_line(*found).c_str());
+  return static_cast<int>(is_damaged(*found) ? ExitCode::failed : ExitCode::done);
+}
+
+}  // namespace footplate

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""footplate inspect: a run's checkpoints, and what is in one."""
+
+import json
+import shutil
+import subprocess
+
+from harness import BIN, Run, main, wait_until
+
+SMALL = ["model.step_ms=5", "ckpt.every=50", "ckpt.keep=20", "eval.every=50", "train.steps=100000"]
+
+
+def inspect(run, *arguments, code=0):
+    done = subprocess.run([str(BIN / "footplate"), "inspect", *arguments], env=run.environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, (arguments, done)
+    return done.stdout + done.stderr
+
+
+def test_a_run_and_its_checkpoints():
+    with Run(SMALL) as run:
+        client = run.wait_for_step(10)
+        client.ask("set", changes={"optim.lr_scale": 0.5})
+        client.ask("set", changes={"log.every": 3}, at_step=90000)
+        assert run.exec("store.note = 'as agreed'").returncode == 0
+        client.ask("call", action="ckpt.save", arguments={"tag": "before-spike"}, wait=True)
+        folder = run.directory / "checkpoints" / "main"
+        wait_until(lambda: (folder / "step-00000150" / "manifest.json").exists(), 60, "checkpoints")
+
+        # Of a run that goes on, by its name, and as the only one.
+        for arguments in (("t",), ()):
+            said = inspect(run, *arguments)
+            assert "main/step-00000050 " in said and "before-spike" in said and "eval loss" in said, said
+
+        one = inspect(run, "t", "before-spike")
+        for words in ("tag before-spike", "optim.lr_scale  0.5  order 1", "step 90000  log.every = 3  order 2", "note  as agreed",
+                      "rank-0.safetensors", "· 2 ranks ·"):
+            assert words in one, (words, one)
+        assert "verified" not in one and "model/" not in one, one
+        assert "step 100 of run" in inspect(run, "t", "149"), "the nearest before"
+        assert "did you mean before-spike?" in inspect(run, "t", "before-spke", code=2)
+        assert inspect(run, str(folder / "step-00000050")).startswith(str(folder / "step-00000050"))
+
+        tensors = json.loads(inspect(run, "t", "50", "--tensors", "--verify", "--json"))
+        assert tensors["verified"] and tensors["manifest"]["step"] == 50, tensors
+        assert sum(tensor["bytes"] for tensor in tensors["tensors"]) <= tensors["bytes"]
+        assert all(set(tensor) == {"name", "type", "shape", "bytes", "file"} for tensor in tensors["tensors"]), tensors
+        assert "verified" in inspect(run, "t", "--verify")
+
+        # Only the bytes themselves tell that it is damaged.
+        path = folder / "step-00000100" / "rank-0.safetensors"
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 255
+        path.write_bytes(content)
+        assert "step 100 of" in inspect(run, "t", "100")
+        assert "its content is damaged" in inspect(run, "t", "100", "--verify", code=1)
+        said = inspect(run, "t", "--verify", code=1)
+        assert "damaged: main/step-00000100/rank-0.safetensors" in said and "main/step-00000050" in said, said
+        # Its manifest is seen without reading all.
+        manifest = folder / "step-00000050" / "manifest.json"
+        manifest.write_text(manifest.read_text().replace('"step": 50', '"step": 51'))
+        listed = json.loads(inspect(run, "t", "--json", code=1))["checkpoints"]
+        broken = [one for one in listed if "error" in one]
+        assert [one["path"] for one in broken] == [str(manifest.parent)] and "hash" in broken[0]["error"], broken
+
+        # A copy elsewhere, which no index has; and what is none.
+        copy = run.folder / "copy"
+        shutil.copytree(run.directory, copy)
+        assert "before-spike" in inspect(run, str(copy), code=1)
+        assert "no run" in inspect(run, "nothing", code=4)
+        empty = run.folder / "empty"
+        (empty / "checkpoints").mkdir(parents=True)
+        assert "has no checkpoint" in inspect(run, str(empty))
+
+
+if __name__ == "__main__":
+    main([test_a_run_and_its_checkpoints])
