@@ -30,6 +30,7 @@ std::string why_no_run_name(const std::string& name);
 Handler declare_run(CLI::App& command);
 Handler declare_replay(CLI::App& command);
 Handler declare_inspect(CLI::App& command);
+Handler declare_report(CLI::App& command);
 Handler declare_attach(CLI::App& command);
 Handler declare_exec(CLI::App& command);
 Handler declare_status(CLI::App& command);

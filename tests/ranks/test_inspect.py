@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""footplate inspect: a run's checkpoints, and what is in one."""
+"""footplate inspect: a run's checkpoints, and what is in one. footplate report: the run as a page."""
 
 import json
 import shutil
@@ -11,7 +11,11 @@ SMALL = ["model.step_ms=5", "ckpt.every=50", "ckpt.keep=20", "eval.every=50", "t
 
 
 def inspect(run, *arguments, code=0):
-    done = subprocess.run([str(BIN / "footplate"), "inspect", *arguments], env=run.environment, stdin=subprocess.DEVNULL,
+    return footplate(run, "inspect", *arguments, code=code)
+
+
+def footplate(run, *arguments, code=0):
+    done = subprocess.run([str(BIN / "footplate"), *arguments], cwd=run.folder, env=run.environment, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == code, (arguments, done)
     return done.stdout + done.stderr
@@ -73,5 +77,28 @@ def test_a_run_and_its_checkpoints():
         assert "has no checkpoint" in inspect(run, str(empty))
 
 
+def test_a_page_of_a_run():
+    with Run([*SMALL, "model.step_ms=2", "log.every=5"]) as run:
+        client = run.wait_for_step(60)
+        client.ask("set", changes={"optim.lr_scale": 0.5})
+        assert run.exec("optim.lr_scale = -1").returncode != 0
+        assert run.exec("ckpt.load(50)").returncode == 0
+        wait_until(lambda: len(run.lines("starts.jsonl")) == 2, 60, "the branch")
+        run.wait_for_step(160)
+        page = run.directory / "report.html"
+        assert footplate(run, "report").strip() == str(page), "of a live run"
+        assert footplate(run, "report", "t", "--metric", "train/los", code=2).count("did you mean train/loss?") == 1
+        client = run.wait_for_step(1)
+        client.ask("call", action="run.stop")
+        assert run.finish() == 0, run.output()
+        footplate(run, "report", "t")
+        text = page.read_text()
+        for words in ("optim.lr_scale 1 → 0.5", "ckpt.load(", "by ckpt.load", "eval/loss", "perf/step_ms", 'pale"', "evaluation", "saving", "asked, exit code 0"):
+            assert words in text, words
+        assert "<script" not in text and "http" not in text, "nothing from elsewhere"
+        assert footplate(run, "report", "t", str(run.directory), "--metric", "train/loss").strip() == str(run.folder / "report.html")
+        assert "-o FILE" in footplate(run, "report", "t", "-o", "/nowhere/x.html", code=1)
+
+
 if __name__ == "__main__":
-    main([test_a_run_and_its_checkpoints])
+    main([test_a_run_and_its_checkpoints, test_a_page_of_a_run])
