@@ -94,9 +94,9 @@ void Automation::order_report(const Json& report) {
   const std::string state = report.value("state", "");
   const Json order = report.value("order", Json::object());
   const std::int64_t rule = rule_of(order.value("session", ""));
-  if (Rule* its = table_.find(rule); its != nullptr && !order.value("calls", Json::array()).empty()) {
+  const bool agreed = state == "committed" || state == "applied";
+  if (Rule* its = table_.find(rule); its != nullptr && agreed && !order.value("calls", Json::array()).empty())
     its->called = dirty_ = true;
-  }
   if (rule != 0 && (state == "committed" || state == "applied" || state == "refused"))
     for (const auto& [hold, rules] : std::map(holds_)) release(hold, rule);
   if (state == "applied" && begun_here_) fire(table_.on_event("order", order_event(report), rule));

@@ -348,17 +348,17 @@ void Console::op_set(Request& request) {
 }
 
 void Console::op_call(Request& request) {
-  Order order;
-  order.source = to_line(request.message);
-  order.calls.push_back(
-      {request.message.value("action", ""), request.message.value("arguments", Json::object())});
-  if (const auto at = request.message.find("at_step"); at != request.message.end() && !at->is_null())
-    order.at_step = at->get<std::int64_t>();
+  const Json call = {{"action", request.message.value("action", "")},
+                     {"arguments", request.message.value("arguments", Json::object())}};
+  Json json = {{"calls", Json::array({call})}, {"source", to_line(request.message)}};
+  if (request.message.contains("at_step")) json["at_step"] = request.message["at_step"];
+  auto order = order_from_json(json);
+  if (!order) return request.answer(tl::unexpected(order.error()));
   const auto timeout_s = timeout_of(request.message);
   const bool waits = request.message.value("wait", false);
-  const bool at_step = order.at_step.has_value() && waits;  // that may be far
-  const Until until = order.at_step && !waits ? Until::committed : Until::final;
-  const auto ref = submit(request.client, std::move(order));
+  const bool far = order->at_step.has_value() && waits;
+  const Until until = order->at_step && !waits ? Until::committed : Until::final;
+  const auto ref = submit(request.client, *std::move(order));
   if (!ref) return request.answer(tl::unexpected(ref.error()));
   Client& client = request.client;
   const auto applied = [this, &client, timeout_s, waits, answer = request.answer](Result<Json> report) {
@@ -367,8 +367,7 @@ void Console::op_call(Request& request) {
   };
   answer_with_outcome(
       request, *ref, until,
-      waits && !at_step ? kOrderTimeout_s : timeout_s.value_or(at_step ? kForEver_s : kOrderTimeout_s),
-      applied);
+      waits && !far ? kOrderTimeout_s : timeout_s.value_or(far ? kForEver_s : kOrderTimeout_s), applied);
 }
 
 void Console::op_cancel(Request& request) {

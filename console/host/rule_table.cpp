@@ -158,7 +158,9 @@ std::optional<double> RuleTable::next_due() const {
 void RuleTable::new_start(std::int64_t step, double wall_s, std::int64_t left) {
   for (auto& [number, rule] : rules_) {
     const std::string kind = rule.kind();
-    if (left > step && rule.called && rule.fires_once() && rule.state != Rule::State::off)
+    // An at() is ordered ahead of its step: one whose step hadn't come is due again.
+    const bool passed = kind != "at" || rule.spec.value("step", std::int64_t{0}) <= left;
+    if (left > step && rule.called && rule.fires_once() && passed && rule.state != Rule::State::off)
       rule.end_for_good();
     if (rule.for_good) continue;
     if (kind == "at" && rule.state != Rule::State::off) {

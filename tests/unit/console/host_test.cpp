@@ -113,6 +113,8 @@ TEST(Host, HelloAndOperations) {
   EXPECT_EQ(client.ask({{"op", "call"}, {"action", "eval.now"}, {"at_step", 20000}})["value"]["state"],
             "committed");
   EXPECT_EQ(rank0.orders().back().at_step, 20000);
+  EXPECT_THAT(client.ask({{"op", "call"}, {"action", "eval.now"}, {"at_step", 2.5}})["error"]["message"],
+              HasSubstr("'at_step' has to be a whole number"));
   EXPECT_EQ(client.ask({{"op", "bye"}})["type"], "result");
   EXPECT_TRUE(client.read(2).is_null());
 }

@@ -251,9 +251,9 @@ TEST_F(Rules, ANewStartDropsPassedAtsAndArmsThoseAhead) {
 TEST_F(Rules, WhatCalledOnTheWayToALoadDoesNotComeAgain) {
   make();
   client->run("at(1400, function() eval.every = 4 end) at(1450, function() eval.now() end)");
-  client->run("at(1600, function() eval.now() end) after{ steps = 3, function() eval.now() end }");
+  client->run("at(1502, function() eval.now() end) after{ steps = 3, function() eval.now() end }");
   rank0->send_status(1500);
-  ASSERT_TRUE(ordered("eval.every") && ordered("eval.now", 2));
+  ASSERT_TRUE(ordered("eval.every") && ordered("eval.now", 3));
   EXPECT_TRUE(eventually([&] { return rule(2)["state"] == "done"; }));
   client.reset();
   rank0->end();
@@ -261,7 +261,7 @@ TEST_F(Rules, WhatCalledOnTheWayToALoadDoesNotComeAgain) {
   rank0->send_status(1000);
   EXPECT_TRUE(eventually([&] { return rule(1)["state"] == "on"; })) << "it only sets something";
   EXPECT_EQ(rule(2)["state"], "done");
-  EXPECT_EQ(rule(3)["state"], "on") << "its step hasn't come yet";
+  EXPECT_EQ(rule(3)["state"], "on") << "ordered ahead of its step, which hadn't come";
   EXPECT_EQ(rule(4)["state"], "done");
   rank0->send_status(1499);
   ASSERT_TRUE(ordered("eval.every"));
