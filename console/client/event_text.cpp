@@ -126,7 +126,6 @@ std::string rule_text(const Json& data) {
 
 /// What nccl.measure has found: a table of a line for each way and size.
 std::string nccl_text(const Json& data) {
-  if (data.contains("text")) return "nccl: " + text_of(data, "text");
   const std::string head = "nccl: " + whole(data, "steps") + " steps before step " + whole(data, "step") +
                            part(data, "step_ms", "", " ms a step");
   std::vector<std::vector<std::string>> rows{{"collective", "from bytes", "count", "algorithm", "protocol",

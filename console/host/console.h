@@ -109,6 +109,7 @@ class Console {
   void op_wait_answer(Request& request);
   void op_wait_call(Request& request);
   void op_wait_event(Request& request);
+  void op_wait_lines(Request& request);
   void op_wait_order(Request& request);
   void op_wait_rules(Request& request);
   void op_wait_seconds(Request& request);

@@ -40,7 +40,7 @@ bool is_held(pid_t pid) {
 
 Result<void> check_topic(const std::string& topic) {
   static const std::vector<std::string> kTopics{"*",    "metrics", "order",  "call", "eval", "ckpt", "run",
-                                                "rank", "warn",    "client", "job",  "rule", "nccl"};
+                                                "rank", "warn",    "client", "job",  "rule", "nccl", "note"};
   if (std::ranges::find(kTopics, topic) != kTopics.end()) return {};
   std::string all;
   for (const auto& one : kTopics) all += (all.empty() ? "" : " ") + one;
@@ -120,6 +120,7 @@ const Console::Operation Console::kLuaOperations[] = {{"order", &Console::op_ord
                                                       {"cancel", &Console::op_cancel},
                                                       {"journal", &Console::op_journal},
                                                       {"wait_event", &Console::op_wait_event},
+                                                      {"wait_lines", &Console::op_wait_lines},
                                                       {"wait_rules", &Console::op_wait_rules},
                                                       {"wait_seconds", &Console::op_wait_seconds},
                                                       {"rule", &Console::op_rule},

@@ -99,6 +99,34 @@ void Console::op_wait_event(Request& request) {
   waits_.add(std::move(wait), now_);
 }
 
+/// Logged metrics one after the other, none left out: {"next", "lines"}, as soon as there is one since
+/// `since`, which is `next` of the answer before. Without `since` at once, and nothing but `next`.
+void Console::op_wait_lines(Request& request) {
+  constexpr std::size_t kMost = 200;  // in an answer
+  const auto since = request.message.find("since");
+  if (since == request.message.end()) return request.answer(Json{{"next", ring_.next_sequence()}});
+  Waits::Wait wait;
+  wait.owner = request.client.id;
+  wait.of_script = true;
+  wait.ready = [this,
+                reader = EventRing::Reader{
+                    {"metrics"}, since->get<std::uint64_t>(), 0}]() mutable -> std::optional<Result<Json>> {
+    Json lines = Json::array();
+    while (lines.size() < kMost) {
+      const auto line = ring_.next_for(reader);
+      if (!line) break;
+      Json data = Json::parse(*line).value("data", Json::object());
+      if (data.contains("train/loss")) lines.push_back(std::move(data));
+    }
+    if (!lines.empty()) return Result<Json>(Json{{"next", reader.next}, {"lines", std::move(lines)}});
+    if (view_.result())
+      return Result<Json>(fail(ErrorKind::failed, "the run ended at step " + std::to_string(view_.step())));
+    return std::nullopt;
+  };
+  wait.answer = request.answer;
+  waits_.add(std::move(wait), now_);
+}
+
 void Console::op_wait_seconds(Request& request) {
   const auto now = [this]() -> Result<Json> { return Json{{"step", view_.step()}}; };
   Waits::Wait wait;

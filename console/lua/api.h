@@ -44,6 +44,9 @@ int nccl_ras(lua_State* state);
 int nccl_try(lua_State* state);
 int nccl_tune(lua_State* state);
 
+/// try{ set = …, steps = …, metric = …, keep_if = … }: the same for any settings, by what is logged.
+int try_settings(lua_State* state);
+
 /// ranks.stacks(rank): where the threads of one rank are, or of all.
 int ranks_stacks(lua_State* state);
 

@@ -62,8 +62,7 @@ void Session::plan() {
                      planned_text(*order);
 }
 
-void Session::commit() {
-  if (now_->stage.in_at()) throw ScriptError("inside at(step, function) nothing can be waited for");
+std::vector<std::shared_ptr<StagedOrder>> Session::take_asked() {
   auto orders = now_->stage.take();
   if (!orders) {
     now_->stage.drop();
@@ -75,12 +74,18 @@ void Session::commit() {
     for (auto& order : *orders) order->dropped = true;
     throw;
   }
-  for (auto& order : *orders) {
+  return *std::move(orders);
+}
+
+void Session::commit() {
+  if (now_->stage.in_at()) throw ScriptError("inside at(step, function) nothing can be waited for");
+  const auto orders = take_asked();
+  for (const auto& order : orders) {
     try {
       send(*order);
       await(*order);
     } catch (...) {
-      for (auto& later : *orders) later->dropped = !later->sent();
+      for (const auto& later : orders) later->dropped = !later->sent();
       throw;
     }
   }

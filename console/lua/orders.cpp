@@ -346,8 +346,11 @@ void open_orders(lua_State* state, int own) {
                                    {"__gc", handle_collect},
                                    {nullptr, nullptr}};
   add_locked_type(state, kHandle, kMethods);
-  constexpr luaL_Reg kFunctions[] = {
-      {"set", bound<set>}, {"at", bound<at>}, {"undo", bound<undo>}, {nullptr, nullptr}};
+  constexpr luaL_Reg kFunctions[] = {{"set", bound<set>},
+                                     {"at", bound<at>},
+                                     {"undo", bound<undo>},
+                                     {"try", bound<try_settings>},
+                                     {nullptr, nullptr}};
   lua_pushvalue(state, own);
   luaL_setfuncs(state, kFunctions, 0);
   lua_pop(state, 1);

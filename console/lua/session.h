@@ -127,6 +127,10 @@ class Session {
   /// Throws ScriptError: refused, timed out (and withdrawn), interrupted (and withdrawn).
   void commit();
 
+  /// What commit() would send, no longer staged: checked as a whole, and a person asked about it. Throws
+  /// ScriptError, also where the answer is no.
+  std::vector<std::shared_ptr<StagedOrder>> take_asked();
+
   /// The same for what has to be put back although the chunk is being ended by Ctrl-C; a second one counts.
   void commit_at_last();
 

@@ -89,7 +89,7 @@ class Reader {
     } else if (topic == "end") {
       moment.text = text_of(data, "reason") + ", exit code " + std::to_string(integer_of(data, "code", 0));
       if (const std::string note = text_of(data, "note"); !note.empty()) moment.text += " (" + note + ")";
-    } else if (topic != "warn") {
+    } else if (topic != "warn" && topic != "note") {
       return;
     }
     add(history_.happenings, std::move(moment));

@@ -16,7 +16,7 @@ inline constexpr auto kRebuild = "nccl.rebuild";
 inline constexpr auto kMeasure = "nccl.measure";
 inline constexpr auto kProfile = "nccl.profile";
 
-/// A line about NCCL's settings, for the journal and everybody who is attached: what a trial came to.
-inline constexpr auto kNote = "nccl.note";
+/// A line for the journal and everybody who is attached: what somebody noticed, or what a trial came to.
+inline constexpr auto kNote = "run.note";
 
 }  // namespace footplate

@@ -12,7 +12,7 @@ namespace footplate {
 namespace {
 
 bool is_own(const std::string& action) {
-  return action == "run.pause" || action == "run.resume" || action == "run.store" ||
+  return action == "run.pause" || action == "run.resume" || action == "run.store" || action == kNote ||
          (ends_start(action) && action != kLoad);
 }
 
@@ -135,6 +135,11 @@ void Gate::run_own(const Order& order, CallMoved& moved, std::int64_t step) {
       ending_.reason = error;
     }
   }
+  if (moved.action == kNote)
+    push(Published{"note",
+                   {{"step", step}, {"text", arguments.value("text", "")}, {"source", source_of(order)}},
+                   std::chrono::system_clock::now(),
+                   0});
   if (moved.action == "run.restart") {
     stopped_ = true;
     ending_ = {.reason = "restart", .save = true, .resumable = true, .note = arguments.value("reason", "")};

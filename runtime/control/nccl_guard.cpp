@@ -11,7 +11,7 @@
 namespace footplate {
 namespace {
 
-constexpr std::array kOwn{kRebuild, kMeasure, kProfile, kNote};
+constexpr std::array kOwn{kRebuild, kMeasure, kProfile};
 
 bool is_nccls(const std::string& action) {
   return std::find(kOwn.begin(), kOwn.end(), action) != kOwn.end();
@@ -84,10 +84,6 @@ Result<Json> NcclGuard::call(const Call& call, std::int64_t step) {
                                           std::to_string(measurement_->end) +
                                           "; run.wait{ event = \"nccl\" } waits for it");
     return report();
-  }
-  if (call.action == kNote) {
-    publish_("nccl", {{"step", step}, {"text", call.arguments.value("text", "")}});
-    return Json{{"step", step}};
   }
   const auto renewed = renew(now_, step);
   if (!renewed) return tl::unexpected(renewed.error());

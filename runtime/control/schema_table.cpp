@@ -473,10 +473,10 @@ std::vector<ActionSpec> all_actions() {
       param("steps", Type::integer, Value(std::int64_t{50}), "how many steps", between(1, 1e6), "steps")};
   actions.push_back(action("nccl.profile", Role::operate, "What the last nccl.measure has found",
                            "return nccl.profile():wait().step_ms", "step, steps, step_ms, collectives"));
-  actions.push_back(action(
-      "nccl.note", Role::operate,
-      "A line about NCCL for the journal and everybody who is attached: nccl.try tells so what it found",
-      "nccl.note(\"quiet links\")", "the step"));
+  actions.push_back(action("run.note", Role::operate,
+                           "A line for the journal, the run's report and everybody who is attached; a trial "
+                           "tells so what it found",
+                           "run.note(\"new data from here on\")", "the step"));
   actions.back().params = {param("text", Type::string, Value(std::string()), "the line")};
   actions.push_back(action("run.pause", Role::operate,
                            "Hold all ranks at the agreed step; orders still apply",

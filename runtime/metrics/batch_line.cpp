@@ -156,7 +156,6 @@ std::string rank_text(const Json& data) {
 
 /// Of nccl.measure; what was found is in events.jsonl.
 std::string nccl_text(const Json& data) {
-  if (data.contains("text")) return "nccl: " + text(data, "text");
   Parts parts("nccl: measured " + whole(data, "steps") + " steps before step " + whole(data, "step"));
   if (const auto time = number(data, "step_ms")) parts.add(short_number(*time) + " ms a step");
   return parts.take();
@@ -178,6 +177,7 @@ std::optional<std::string> text_for(std::string_view topic, const Json& data, st
   if (topic == "rank") return rank_text(data);
   if (topic == "warn") return "warning: " + text_of(data, {"text", "error"});
   if (topic == "job") return "[" + text(data, "job") + "] " + text(data, "text");
+  if (topic == "note") return "note: " + text(data, "text");
   if (topic == "rule") return text(data, "text");
   if (topic == "nccl") return nccl_text(data);
   if (topic == "end") return end_text(data);

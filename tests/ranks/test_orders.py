@@ -3,11 +3,13 @@
 
 import os
 import random
+import re
 import signal
+import subprocess
 import threading
 import time
 
-from harness import FULL, Client, Refused, Run, main
+from harness import BIN, FULL, Client, Refused, Run, main, wait_until
 
 SETTINGS = [
     ("log.every", lambda r: r.randint(1, 500)),
@@ -143,5 +145,30 @@ def test_refused_by_one_rank():
         assert run.lines("events.jsonl"), "refusals are recorded"
 
 
+def test_a_trial_keeps_what_is_better_and_puts_back_the_rest():
+    with Run(["model.step_ms=3", "log.every=5", "eval.every=0", "sched.kind=constant", "sched.warmup_steps=0", "train.steps=100000"]) as run:
+        run.wait_for_step(10).close()
+        # What decides is known here: the learning rate itself, of which less counts as better.
+        kept = run.exec("return try{ set = { optim = { lr_scale = 0.5 } }, steps = 30, metric = 'train/lr', better_by = 0.2 }")
+        assert kept.returncode == 0 and re.search(r"trial of optim.lr_scale = 0.5: train/lr .* in 30 steps, .*, kept$", kept.stdout.strip()), kept
+        back = run.exec("return try{ set = { optim = { lr_scale = 0.8 } }, steps = 30, metric = 'train/lr' }")
+        assert back.returncode == 0 and back.stdout.rstrip().endswith("put back"), back
+        assert run.exec("return optim.lr_scale").stdout.strip() == "0.5"
+        journal = (run.directory / "journal.lua").read_text()
+        assert journal.count('run.note{ text = "trial of') == 2, journal
+        notes = [event for event in run.lines("events.jsonl") if event["topic"] == "note"]
+        assert [note["data"]["text"] for note in notes] == [kept.stdout.strip(), back.stdout.strip()], notes
+
+        # Interrupted, it puts back what was before it.
+        command = [str(BIN / "footplate"), "exec", "-r", str(run.directory), "try{ set = { optim = { lr_scale = 0.25 } }, steps = 500 }"]
+        trial = subprocess.Popen(command, env=run.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: run.exec("return optim.lr_scale").stdout.strip() == "0.25", 60, "the change")
+        trial.send_signal(signal.SIGINT)
+        _, said = trial.communicate(timeout=30)
+        assert trial.returncode == 3 and "what was before is back" in said, said
+        assert run.exec("return optim.lr_scale").stdout.strip() == "0.5", said
+
+
 if __name__ == "__main__":
-    main([test_orders_at_random_moments, test_stopped_ranks_change_nothing, test_refused_by_one_rank])
+    main([test_orders_at_random_moments, test_stopped_ranks_change_nothing, test_refused_by_one_rank,
+          test_a_trial_keeps_what_is_better_and_puts_back_the_rest])

@@ -25,6 +25,10 @@ constexpr std::array kApi = {
           "jobs(): the job scripts of footplate run --script; jobs.NAME:off() ends one and its rules"},
     Topic{"store",
           "store.x = 5: data of the run for all sessions, rules and jobs, kept in checkpoints; 64 KiB"},
+    Topic{"try",
+          "try{ set = { optim = { lr_scale = 0.5 } }, steps = 100 }: measures, changes, measures again, and "
+          "keeps the change or puts back what was; metric (\"train/loss\"), better_by or keep_if = "
+          "function(before, after) … end, abandon_if = function(m) … end, save = true"},
     Topic{"undo", "undo(): puts back what your last order changed, if nobody has touched it since"},
     Topic{"orders", "orders(): all orders, open ones first; orders[17]:cancel() withdraws one"},
     Topic{"journal", "journal(): the end of the run's journal, every applied change as Lua"},

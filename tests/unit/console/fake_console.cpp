@@ -87,6 +87,16 @@ Json FakeConsole::wait_order(const Json& fields, const Note& note) {
   return report;
 }
 
+Json FakeConsole::wait_lines(const Json& fields) {
+  if (!fields.contains("since")) return {{"next", 5}};
+  Json lines = Json::array();
+  for (int i = 0; i < 2; ++i)
+    lines.push_back(line(
+        logged_ += static_cast<double>(std::get<std::int64_t>(session_->settings().value("log.every")))));
+  status["step"] = logged_;
+  return {{"next", fields["since"].get<int>() + 2}, {"lines", lines}};
+}
+
 Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note) {
   asked.emplace_back(op);
   if (op.starts_with("wait_") && interrupt_waits) {
@@ -108,6 +118,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
     }
     return report;
   }
+  if (op == "wait_lines") return wait_lines(fields);
   if (op == "wait_step") return Json{{"step", fields["step"]}};
   if (op == "wait_seconds") return Json{{"step", 812}};
   if (op == "wait_event") return Json{{"step", 812}, {"event", {{"step", 812}, {"loss", 1.5}}}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ class FakeConsole final : public lua::ConsoleLink {
   Json store = Json::object();
   Json pending = Json::array();  ///< what settings("pending") gets
   Json metrics = Json::object();
+  std::function<Json(double step)> line = [](double step) {
+    return Json{{"step", step}, {"train/loss", 2.0}, {"train/grad_norm", 1.0}, {"perf/step_ms", 10.0}};
+  };  ///< what is logged every log.every steps, where wait_lines asks for it
   Json stacks = {{"rank", nullptr}, {"ranks", Json::array()}};  ///< what ranks.stacks() gets
   std::vector<Json> stacks_asked;
   std::vector<Json> cancelled;  ///< what `cancel` was asked for
@@ -55,6 +59,9 @@ class FakeConsole final : public lua::ConsoleLink {
   Json wait_order(const Json& fields, const Note& note);
   void apply(Order& order, Json& report);
 
+  Json wait_lines(const Json& fields);
+
+  double logged_ = 812;        ///< last step that was
   std::vector<Json> reports_;  ///< of orders 1, 2, …
   bool interrupted_ = false;
   std::unique_ptr<lua::Session> session_;

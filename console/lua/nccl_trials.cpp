@@ -6,6 +6,7 @@
 #include "console/lua/convert.h"
 #include "console/lua/listing.h"
 #include "console/lua/session.h"
+#include "console/lua/trial.h"
 #include "protocol/tuning_rules.h"
 
 // nccl.try{} and nccl.tune{}: measure, change, measure again, and keep the change or put back what was
@@ -18,26 +19,14 @@ constexpr auto kRules = "nccl.rules";
 constexpr std::int64_t kSteps = 50;
 constexpr double kBetterBy = 0.02;
 
-using Changes = std::vector<std::pair<std::string, Json>>;
-
 struct Trial {
   Changes changes;
   std::int64_t steps = kSteps;
   double better_by = kBetterBy;
 };
 
-std::string number_text(double value) {
-  return shortest(std::round(value * 100) / 100);
-}
-
 double step_ms(const Json& measured) {
   return measured.value("step_ms", 0.0);
-}
-
-Json run_call(Session& session, const std::string& action, const Json& arguments) {
-  const auto staged = session.stage().call(action, arguments);
-  if (!staged) throw ScriptError(staged.error());
-  return session.wait_call(*staged->first, staged->second, std::nullopt).value("result", Json::object());
 }
 
 /// What nccl.measure finds in `steps` steps from now on.
@@ -49,61 +38,6 @@ Json measure(Session& session, std::int64_t steps) {
     session.ask("wait_step", {{"step", begun.value("last", std::int64_t{0}) + kTold}});
   }
   return run_call(session, "nccl.profile", Json::object());
-}
-
-void stage(Session& session, const Changes& changes) {
-  for (const auto& [name, value] : changes)
-    if (auto staged = session.stage().assign(name, value); !staged) throw ScriptError(staged.error());
-}
-
-void change(Session& session, const Changes& changes) {
-  stage(session, changes);
-  session.commit();
-}
-
-Changes now(Session& session, const Changes& changes) {
-  Changes values;
-  for (const auto& [name, value] : changes)
-    values.emplace_back(name, to_json(session.settings().value(name)));
-  return values;
-}
-
-std::string text_of(const Changes& changes) {
-  std::string text;
-  for (const auto& [name, value] : changes)
-    text += (text.empty() ? "" : ", ") + name + " = " +
-            (value.is_string() ? value.get<std::string>() : value.dump());
-  return text;
-}
-
-/// Ends a trial by an error: what was before comes back first, also where the error is Ctrl-C.
-[[noreturn]] void give_up(Session& session, const Changes& was, const ScriptError& why) {
-  if (now(session, was) == was) throw why;  // refused
-  std::string end = "; what was before is back";
-  try {
-    stage(session, was);
-    session.commit_at_last();
-  } catch (const std::exception& error) {
-    end = "; what was tried may still be in force (" + std::string(error.what()) + "), undo() puts it back";
-  }
-  throw ScriptError(why.what() + end, why.kind);
-}
-
-/// {"kept", "before", "after"}: both measurements. `keep` is asked once both are there; where it throws, what
-/// was before comes back first.
-Json try_out(Session& session, const Trial& trial, const Json& before,
-             const std::function<bool(const Json& before, const Json& after)>& keep) {
-  const Changes was = now(session, trial.changes);
-  Json result = {{"before", before}};
-  try {
-    change(session, trial.changes);
-    result["after"] = measure(session, trial.steps);
-    result["kept"] = keep(before, result["after"]);
-  } catch (const ScriptError& why) {
-    give_up(session, was, why);
-  }
-  if (!result["kept"].get<bool>()) change(session, was);
-  return result;
 }
 
 /// What a measurement has read back: by which ways which sizes were done.
@@ -118,19 +52,14 @@ std::set<std::string> ways(const Json& measured) {
 }
 
 /// As one line: what, from and to how many milliseconds a step, and what came of it.
-std::string verdict(const Changes& changes, const Json& result) {
-  const double before = step_ms(result["before"]), after = step_ms(result["after"]);
+std::string verdict(const Changes& changes, const Tried& result) {
+  const double before = step_ms(result.before), after = step_ms(result.after);
   return "trial of " + text_of(changes) + ": " + number_text(before) + " -> " + number_text(after) +
          " ms a step (" + (after > before ? "+" : "") + number_text((after / before - 1) * 100) + " %), " +
-         (result["kept"].get<bool>() ? "kept" : "put back") +
-         (ways(result["before"]) == ways(result["after"])
+         (result.kept ? "kept" : "put back") +
+         (ways(result.before) == ways(result.after)
               ? "; algorithms, protocols and channels were the same as before"
               : "");
-}
-
-/// In the journal and for everybody who is attached.
-void note(Session& session, const std::string& text) {
-  run_call(session, "nccl.note", {{"text", text}});
 }
 
 /// { algo = "tree", max_size = "1MiB" }: what isn't a setting's name makes a rule, before those there are.
@@ -169,36 +98,6 @@ Changes changes_of(Session& session, const Json& set) {
   return changes;
 }
 
-std::int64_t steps_of(const Json& arguments, const char* key, std::int64_t otherwise,
-                      const std::string& name) {
-  const Json steps = arguments.value(key, Json(otherwise));
-  if (!steps.is_number() || steps.get<double>() < 1 || std::floor(steps.get<double>()) != steps.get<double>())
-    throw ScriptError(name + ": " + key + " is a number of steps, 1 or more");
-  return steps.get<std::int64_t>();
-}
-
-double better_by_of(const Json& arguments, const std::string& name) {
-  const Json better = arguments.value("better_by", Json(kBetterBy));
-  if (!better.is_number() || better.get<double>() < 0 || better.get<double>() >= 1)
-    throw ScriptError(name + ": better_by is a part of the time of a step, 0 to 1: 0.02 is 2 %");
-  return better.get<double>();
-}
-
-/// keep_if of the table at 1, called with both measurements.
-bool asked_keep_if(lua_State* state, const Json& before, const Json& after) {
-  luaL_checkstack(state, 4, nullptr);
-  lua_getfield(state, 1, "keep_if");
-  push_json(state, before);
-  push_json(state, after);
-  if (lua_pcall(state, 2, 1, 0) != LUA_OK) {
-    const char* message = lua_tostring(state, -1);
-    throw ScriptError(std::string("keep_if failed: ") + (message != nullptr ? message : "?"));
-  }
-  const bool keep = lua_toboolean(state, -1) != 0;
-  lua_pop(state, 1);
-  return keep;
-}
-
 /// One way of doing collectives of `from` bytes to less than twice as many.
 Changes candidate(const std::string& others, std::uint64_t from, const std::string& how) {
   const std::string rule = std::to_string(from) + ".." + std::to_string(2 * from - 1) + " " + how;
@@ -223,27 +122,30 @@ int nccl_try(lua_State* state) {
   constexpr auto kName = "nccl.try";
   Session& session = session_of(state);
   luaL_checktype(state, 1, LUA_TTABLE);
-  const bool has_keep_if = lua_getfield(state, 1, "keep_if") != LUA_TNIL;
-  if (has_keep_if && !lua_isfunction(state, -1))
-    throw ScriptError("keep_if is a function of what was measured before and after, true to keep it");
-  lua_pop(state, 1);
+  const bool has_keep_if =
+      has_function(state, kKeepIf, "what was measured before and after, true to keep it");
   Json arguments = json_at(state, 1);
   if (!arguments.is_object()) arguments = Json::object();
   check_arguments(arguments, {"set", "steps", "keep_if", "better_by"}, kName);
   if (has_keep_if && arguments.contains("better_by"))
     throw ScriptError("nccl.try takes keep_if or better_by, not both");
   const Trial trial{changes_of(session, arguments.value("set", Json())),
-                    steps_of(arguments, "steps", kSteps, kName), better_by_of(arguments, kName)};
+                    trial_steps(arguments, "steps", kSteps, kName),
+                    better_by_of(arguments, kBetterBy, kName)};
+  check_changes(session, trial.changes);
   session.begin_wait(kName);
   const Json before = measure(session, trial.steps);
-  Json result = try_out(session, trial, before, [&](const Json& was, const Json& is) {
-    if (has_keep_if) return asked_keep_if(state, was, is);
-    return step_ms(is) <= step_ms(was) * (1 - trial.better_by);
-  });
+  const Tried result = try_out(
+      session, trial.changes, before, [&] { return measure(session, trial.steps); },
+      [&](const Json& was, const Json& is) {
+        if (has_keep_if) return says_yes(state, kKeepIf, {was, is});
+        return step_ms(is) <= step_ms(was) * (1 - trial.better_by);
+      });
   const std::string text = verdict(trial.changes, result);
   note(session, text);
-  result["text"] = text;
-  push_listing(state, result, text);
+  push_listing(state,
+               {{"before", result.before}, {"after", result.after}, {"kept", result.kept}, {"text", text}},
+               text);
   return 1;
 }
 
@@ -258,10 +160,10 @@ int nccl_tune(lua_State* state) {
   if (!arguments.is_object() && !arguments.empty())
     throw ScriptError("nccl.tune takes named arguments: nccl.tune{ budget_steps = 1000 }");
   check_arguments(arguments, {"budget_steps", "steps", "better_by"}, kName);
-  std::int64_t left = steps_of(arguments, "budget_steps", kBudget, kName);
+  std::int64_t left = trial_steps(arguments, "budget_steps", kBudget, kName);
   Trial trial;
-  trial.steps = steps_of(arguments, "steps", std::max(kLeast, left / 20), kName);
-  trial.better_by = better_by_of(arguments, kName);
+  trial.steps = trial_steps(arguments, "steps", std::max(kLeast, left / 20), kName);
+  trial.better_by = better_by_of(arguments, kBetterBy, kName);
   if (left < 2 * trial.steps)
     throw ScriptError("nccl.tune: " + std::to_string(left) + " steps are too few for two measurements of " +
                       std::to_string(trial.steps) + "; give more budget_steps, or fewer steps");
@@ -275,14 +177,16 @@ int nccl_tune(lua_State* state) {
     for (const char* way : kWays) {
       if (left < trial.steps) break;
       trial.changes = candidate(others, std::max<std::uint64_t>(size, 1), way);
-      const Json result = try_out(session, trial, best, [&](const Json& was, const Json& is) {
-        return step_ms(is) <= step_ms(was) * (1 - trial.better_by);
-      });
+      const Tried result = try_out(
+          session, trial.changes, best, [&] { return measure(session, trial.steps); },
+          [&](const Json& was, const Json& is) {
+            return step_ms(is) <= step_ms(was) * (1 - trial.better_by);
+          });
       left -= trial.steps;
       const std::string text = verdict(trial.changes, result);
       note(session, text);
       tried.push_back(text);
-      if (result["kept"].get<bool>()) best = result["after"];
+      if (result.kept) best = result.after;
     }
   }
   const std::string rules = std::get<std::string>(session.settings().value(kRules));
