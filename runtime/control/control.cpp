@@ -289,6 +289,10 @@ void Control::Impl::handle(GateEvent& event) {
     report(published->topic, std::move(published->data), published->time, published->hold);
     return;
   }
+  if (auto* proposed = std::get_if<Proposed>(&event)) {
+    proposed_.push_back(std::move(proposed->order));
+    return;
+  }
   participant_->handle(event);
   if (const auto* call = std::get_if<CallMoved>(&event); call && call->action == kAdmit)
     admission_due_ = call->state == "done";
@@ -338,6 +342,7 @@ void Control::Impl::tick_rank_zero(Clock::time_point now) {
   meetings_->tick(now);
   collectives_->tick(now);
   advice_->tick(now);
+  while (!proposed_.empty() && coordinator_->submit_own(proposed_.front(), now) != 0) proposed_.pop_front();
   if (remedies_) tick_remedies(now);
 }
 

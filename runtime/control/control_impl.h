@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -175,6 +176,7 @@ class Control::Impl {
   std::optional<Coordinator> coordinator_;
   std::optional<Meetings> meetings_;
   std::optional<Advice> advice_;
+  std::deque<Order> proposed_;  ///< by the training thread, not yet given
   Remedies::Memory remedies_so_far_;
   std::optional<Remedies> remedies_;
   std::optional<CollectiveWatch> collectives_;

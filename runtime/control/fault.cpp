@@ -20,11 +20,12 @@ constexpr std::array kKinds{
     Kind{"refuse", "order"},        Kind{"eval_throw", "above tries"},
     Kind{"eval_stall", "ms try"},   Kind{"eval_absent", "ms"},
     Kind{"eval_nan", ""},           Kind{"step_throw", "step"},
-    Kind{"save_fail", ""},          Kind{"save_die", ""},
-    Kind{"nan_grad", "step times"}, Kind{"nan_loss", "step times"},
-    Kind{"reduce_late", "step ms"}, Kind{"odd_reduce", "step"},
-    Kind{"flip_bit", "step"},       Kind{"late_start", "ms"},
-    Kind{"start_hang", "mpi"},      Kind{"start_die", "mpi"},
+    Kind{"step_oom", "above step"}, Kind{"save_fail", ""},
+    Kind{"save_die", ""},           Kind{"nan_grad", "step times"},
+    Kind{"nan_loss", "step times"}, Kind{"reduce_late", "step ms"},
+    Kind{"odd_reduce", "step"},     Kind{"flip_bit", "step"},
+    Kind{"late_start", "ms"},       Kind{"start_hang", "mpi"},
+    Kind{"start_die", "mpi"},
 };
 
 /// Cuts `text` at the first `separator`: what is before it; `text` keeps what is behind.

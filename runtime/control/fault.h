@@ -21,6 +21,7 @@ namespace footplate {
 ///   eval_stall:rank=1:ms=900:try=1  … of each second one
 ///   eval_absent:rank=1:ms=900 … to that reduction, after all have met for it
 ///   eval_nan:rank=1          the loss that rank 1 adds up in an evaluation is a NaN
+///   step_oom:rank=1:step=5:above=8  from step 5 on rank 1 has no memory for more than 8 samples at once
 ///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5
 ///   save_fail                every save fails as if the disk were full
 ///   save_die:rank=2          rank 2 is killed (SIGKILL) in its first save, before anything is written

@@ -371,6 +371,14 @@ void Gate::pause() {
   look_ahead();
 }
 
+void Gate::propose(Order order) {
+  {
+    std::lock_guard lock(mutex_);
+    push(Proposed{std::move(order)});
+  }
+  wake_();
+}
+
 void Gate::publish(const std::string& topic, Json data) {
   const auto time = std::chrono::system_clock::now();
   bool first = false;

@@ -56,7 +56,11 @@ struct Arrived {
   std::string what;
   std::chrono::milliseconds within{0};
 };
-using GateEvent = std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, Published, Arrived>;
+/// What footplate itself orders.
+struct Proposed {
+  Order order;
+};
+using GateEvent = std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, Published, Arrived, Proposed>;
 
 /// Where the training thread stands still.
 enum class Held { no, fence, pause, end, rule, lost };
@@ -99,6 +103,7 @@ class Gate final : public StepGate {
   void pause() override;
   bool lost(Interrupted what, const std::string& tag) override;
   std::string interruption() const override;
+  void propose(Order order) override;
   void publish(const std::string& topic, Json data) override;  ///< any thread
 
   // The control thread.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "protocol/order.h"
 #include "protocol/settings.h"
 
 namespace footplate {
@@ -68,6 +69,10 @@ class StepGate {
   /// Training thread, within a step: the next enter() holds as after run.pause. No order tells the others,
   /// so every rank has to call it within the same step, for a reason that all have in common.
   virtual void pause() = 0;
+
+  /// Training thread, rank 0: an order of footplate's own, which is given once it can be, and agreed on as
+  /// any other.
+  virtual void propose(Order /*order*/) {}
 
   /// What a lost rank interrupted.
   enum class Interrupted {

@@ -4,7 +4,9 @@
 #include <c10/util/Exception.h>
 
 #include <cstring>
+#include <new>
 #include <stdexcept>
+#include <string_view>
 
 namespace footplate {
 namespace {
@@ -23,7 +25,20 @@ class HostDevice final : public ComputeDevice {
 
 std::string explain(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory on the host";
+  const std::string said = error.what();
+  if (const auto at = said.find("you tried to allocate"); at != said.npos && is_out_of_memory(error))
+    return "out of memory on the host: " + said.substr(at, said.find(". ", at) - at);
   return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+}
+
+bool is_out_of_memory(const std::exception& error) {
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  // What LibTorch's allocator of host memory says, and cuBLAS, which allocates by itself.
+  const std::string_view said = error.what();
+  return said.find("can't allocate memory") != said.npos ||
+         said.find("CUBLAS_STATUS_ALLOC_FAILED") != said.npos;
 }
 
 std::unique_ptr<Recording> ComputeDevice::record(const std::function<void()>& /*body*/) {

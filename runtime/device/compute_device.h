@@ -25,6 +25,8 @@ struct DeviceMemory {
 
 /// What an exception says, without the call stack that LibTorch adds.
 std::string explain(const std::exception& error);
+/// Whether it says that there was too little memory, of the host or of a device.
+bool is_out_of_memory(const std::exception& error);
 
 /// Work of a device that is started as one (ComputeDevice::record).
 class Recording {

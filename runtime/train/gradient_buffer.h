@@ -17,7 +17,8 @@ struct StepSums {
   float loss = 0;  ///< added up where it is computed; the others are the host's
   float tokens = 0;
   float failed_ranks = 0;
-  float evaluations_ready = 0;  ///< ranks whose share of the AsyncEvaluation under way is there
+  float out_of_memory_ranks = 0;  ///< of the failed ones, those that would get along with less at once
+  float evaluations_ready = 0;    ///< ranks whose share of the AsyncEvaluation under way is there
 };
 
 /// All gradients of a rank in one flat buffer on its device, of which each parameter's grad is a view, in

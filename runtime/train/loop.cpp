@@ -63,7 +63,8 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       nan_loss_(fault("nan_loss", rank())),
       flip_bit_(fault("flip_bit", rank())),
       reduce_late_(fault("reduce_late", rank())),
-      odd_reduce_(fault("odd_reduce", rank())) {
+      odd_reduce_(fault("odd_reduce", rank())),
+      step_oom_(fault("step_oom", rank())) {
   for (const Parameter& parameter : task_->parameters())
     state_.add(state_entry("model/" + parameter.name, parameter.tensor, device_));
   optimizer_.list_state(state_);
@@ -98,13 +99,10 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   tell_other_corpus();
   timer_.enter(Phase::boundary);
   while (gate.enter(step_) == StepGate::Verdict::train) {
-    auto trained = options_.before_step ? options_.before_step(step_) : Result<void>();
-    if (trained) trained = train_step();
-    if (trained) {
-      after_step();
-    } else if (!is_lost(trained.error())) {
-      return tl::unexpected(trained.error());
-    }
+    const auto trained = options_.before_step ? options_.before_step(step_) : Result<void>();
+    const Result<bool> done = trained ? train_step() : tl::unexpected(trained.error());
+    if (done && *done) after_step();
+    if (!done && !is_lost(done.error())) return tl::unexpected(done.error());
     timer_.enter(Phase::boundary);
   }
   return end();
@@ -498,6 +496,7 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   configure();
   log(fmt::format("step {}: going on as rank {} of {}", step_, rank(), options_.communicator.world_size()));
   gate_->report_state_hash(step_, state_.hash());
+  if (smaller_micro_batch_ > 0) propose_smaller_micro_batch();  // rank 0 may be another one now
   if (now.save) save_and_record(now.tag);
   timer_.enter(Phase::boundary);
   return {};

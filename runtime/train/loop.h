@@ -61,7 +61,8 @@ class Trainer::Loop {
   static constexpr double kNoEvaluation = std::numeric_limits<double>::infinity();
 
   // One step, in the order of its parts (step.cpp).
-  Result<void> train_step();
+  /// False: nothing has changed, and the step is to be tried again.
+  Result<bool> train_step();
   void accumulate_gradients();
   void forward_backward(Slice samples, bool last);
   Slice samples_from(std::int64_t first) const;
@@ -71,6 +72,10 @@ class Trainer::Loop {
   at::Tensor loss_of(const at::Tensor& batch);
   void inject_nan();
   void update_parameters();
+  Result<bool> after_failure(const std::string& reason);
+  bool try_with_less_memory(const std::string& reasons);
+  void propose_smaller_micro_batch();
+  void inject_out_of_memory(const Slice& samples) const;
   Result<void> count_nonfinite();
   void inject_bit_flip();
 
@@ -130,7 +135,7 @@ class Trainer::Loop {
   std::string computing_;             ///< as it was told last
   PhaseTimer timer_;
   StepGate* gate_ = nullptr;  ///< while run() runs
-  std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_, reduce_late_, odd_reduce_;
+  std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_, reduce_late_, odd_reduce_, step_oom_;
 
   // Kept in checkpoints, as the state table is.
   std::int64_t step_ = 0;  ///< completed
@@ -144,6 +149,8 @@ class Trainer::Loop {
   at::Tensor norm_;  ///< of the mean gradient, on the device; one double
   double grad_norm_ = 0;
   std::int64_t tokens_since_line_ = 0, steps_since_line_ = 0;
+
+  std::int64_t smaller_micro_batch_ = 0;  ///< that footplate waits for; 0: for none
 
   // Steps that weren't finite, the same on all ranks.
   std::int64_t nonfinite_ = 0;         ///< since the start

@@ -1,5 +1,6 @@
 // One training step: data, forward, backward, reduce, update.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <fmt/format.h>
 
@@ -32,8 +33,9 @@ bool strikes(const std::optional<Fault>& fault, std::int64_t step) {
 
 }  // namespace
 
-Result<void> Trainer::Loop::train_step() {
+Result<bool> Trainer::Loop::train_step() {
   std::string reason;
+  smaller_micro_batch_ = 0;
   try {
     accumulate_gradients();
   } catch (const std::exception& error) {
@@ -41,6 +43,7 @@ Result<void> Trainer::Loop::train_step() {
     reason = device_.explain(error);
     if (reason.empty()) reason = "unknown error";
     gradients_.mine().failed_ranks = 1;
+    gradients_.mine().out_of_memory_ranks = is_out_of_memory(error) ? 1 : 0;
   }
 
   if (const auto& late = reduce_late_; late && late->matches("step", step_))
@@ -50,7 +53,7 @@ Result<void> Trainer::Loop::train_step() {
   if (async_evaluation_.ready()) gradients_.mine().evaluations_ready = 1;
   gradients_.publish();
   if (odd_reduce_ && odd_reduce_->matches("step", step_)) reducer_.reduce_once_more();
-  if (auto reduced = reducer_.finish(); !reduced) return reduced;
+  if (auto reduced = reducer_.finish(); !reduced) return tl::unexpected(reduced.error());
 
   timer_.enter(Phase::optimizer);
   learning_rate_ = current_learning_rate();
@@ -58,23 +61,64 @@ Result<void> Trainer::Loop::train_step() {
   recorder_.run("update", {}, [this](const at::Tensor& /*input*/) { update_parameters(); });
   sums_ = gradients_.fetch();
   grad_norm_ = norm_.item<double>();
-  if (sums_.failed_ranks > 0) {
-    const auto reasons = gather_reasons(options_.communicator, reason);
-    failed_together_ = reasons.has_value();
-    return fail(ErrorKind::failed, fmt::format("step {} failed: {}; parameters are as step {} left them",
-                                               step_, reasons ? *reasons : reasons.error().message, step_));
-  }
+  if (sums_.failed_ranks > 0) return after_failure(reason);
 
   if (std::isfinite(grad_norm_) && std::isfinite(sums_.loss))
     nonfinite_in_row_ = 0;
   else if (auto counted = count_nonfinite(); !counted)
-    return counted;
+    return tl::unexpected(counted.error());
   inject_bit_flip();
   samples_drawn_ += now_.batch_size;
   tokens_since_line_ += static_cast<std::int64_t>(sums_.tokens);
   ++steps_since_line_;
   ++step_;
-  return {};
+  return true;
+}
+
+/// All ranks know of it by the sums, and nobody has written anything. `reason`: this rank's, or empty.
+Result<bool> Trainer::Loop::after_failure(const std::string& reason) {
+  const auto reasons = gather_reasons(options_.communicator, reason);
+  if (!reasons && reasons.error().kind == ErrorKind::lost) return tl::unexpected(reasons.error());
+  const std::string why = reasons ? *reasons : reasons.error().message;
+  if (reasons && sums_.out_of_memory_ranks == sums_.failed_ranks && try_with_less_memory(why)) return false;
+  failed_together_ = reasons.has_value();
+  return fail(ErrorKind::failed,
+              fmt::format("step {} failed: {}; parameters are as step {} left them", step_, why, step_));
+}
+
+/// Half as many samples at once, accumulated to the same batch: all ranks stand until that order applies,
+/// which lets them go on. False: there is nothing left to halve.
+bool Trainer::Loop::try_with_less_memory(const std::string& reasons) {
+  const std::int64_t world = options_.communicator.world_size();
+  const std::int64_t slice = (now_.batch_size + world - 1) / world;  // the largest of all ranks
+  const std::int64_t most = now_.micro_batch > 0 ? std::min(now_.micro_batch, slice) : slice;
+  if (most < 2) return false;
+  smaller_micro_batch_ = (most + 1) / 2;
+  loaded_ahead_.reset();
+  recorder_.configure(now_.cuda_graph && cant_record().empty());  // what was recorded holds memory
+  device_.empty_cache();
+  const std::string text = fmt::format(
+      "step {}: {}; nothing has changed. It is tried again with {} sequences of a rank at once, {} before "
+      "(train.micro_batch); the batch stays {}",
+      step_, reasons, smaller_micro_batch_, most, now_.batch_size);
+  if (rank() == 0) log(text);
+  publish("warn", {{"kind", "memory"},
+                   {"step", step_},
+                   {"setting", "train.micro_batch"},
+                   {"value", smaller_micro_batch_},
+                   {"text", text}});
+  gate_->pause();
+  propose_smaller_micro_batch();
+  return true;
+}
+
+void Trainer::Loop::propose_smaller_micro_batch() {
+  if (rank() != 0) return;
+  Order order;
+  order.source = "-- out of memory";
+  order.changes = {{"train.micro_batch", smaller_micro_batch_, std::nullopt}};
+  order.calls = {{"run.resume", Json::object()}};
+  gate_->propose(std::move(order));
 }
 
 void Trainer::Loop::accumulate_gradients() {
@@ -126,6 +170,7 @@ void Trainer::Loop::forward_backward(Slice samples, bool last) {
   const at::Tensor batch = load(samples);
   gradients_.mine().tokens += static_cast<float>(task_->tokens(batch));
   timer_.enter(Phase::forward);
+  inject_out_of_memory(samples);
   if (last) reducer_.expect_last_backward();
   recorder_.run("forward and backward", batch, [this](const at::Tensor& input) {
     const at::Tensor loss = loss_of(input);
@@ -195,6 +240,14 @@ void Trainer::Loop::inject_nan() {
   if (strikes(nan_grad_, step_))
     task_->parameters().front().tensor.grad().view({-1}).narrow(0, 0, 1).fill_(kNan);
   if (strikes(nan_loss_, step_)) gradients_.loss().fill_(kNan);
+}
+
+/// As a batch that is too large: by the allocator's own error.
+void Trainer::Loop::inject_out_of_memory(const Slice& samples) const {
+  constexpr std::int64_t kTooMany = std::int64_t{1} << 50;
+  if (step_oom_ && step_ >= step_oom_->get("step").value_or(0) &&
+      samples.size() > step_oom_->get("above").value_or(0))
+    at::empty({kTooMany}, at::kFloat);
 }
 
 /// A high bit of a float's fraction: a low one is soon lost in rounding.

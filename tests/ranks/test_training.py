@@ -303,6 +303,33 @@ def test_a_step_that_is_not_finite_can_pause_the_run():
         assert run.applied(0) == run.applied(1)
 
 
+def test_what_needs_too_much_memory_is_tried_with_less():
+    """By orders, so that the ranks agree on it and a replay does the same; the batch is the same, and so is what comes of it."""
+    settings = [*SMALL, "train.steps=40", "train.batch_size=16", "eval.every=0"]
+    with Run(settings, config="kjv", env={"FOOTPLATE_FAULT": "step_oom:rank=1:step=17:above=3"}) as run:
+        assert run.finish(300) == 0, run.output()
+        warnings = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "warn"]
+        assert [(warning["kind"], warning["step"], warning["value"]) for warning in warnings] == [("memory", 17, 4), ("memory", 17, 2)], warnings
+        assert warnings[0]["text"] == ("step 17: rank 1: out of memory on the host: you tried to allocate 4503599627370496 bytes; nothing has changed. "
+                                       "It is tried again with 4 sequences of a rank at once, 8 before (train.micro_batch); the batch stays 16"), warnings
+        assert run.applied(0) == run.applied(1) and len(run.applied(0)) == 2, run.applied(0)
+        assert "train.micro_batch 4 -> 2, run.resume, applied at step 17 on 2/2 ranks (footplate)" in run.output(), run.output()
+        expected = run.result()["state_hash"]
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder) / "half.lua"
+        script.write_text("at(17, { train = { micro_batch = 2 } })\n")
+        assert trained(40, "train.batch_size=16", "eval.every=0", options=["--script", str(script)])[0]["state_hash"] == expected
+
+
+def test_too_little_memory_for_one_sequence_ends_the_run():
+    with Run([*SMALL, "train.steps=40", "train.batch_size=4", "eval.every=0"], config="kjv",
+             env={"FOOTPLATE_FAULT": "step_oom:rank=1:step=5:above=0"}) as run:
+        assert run.finish(300) == 1, run.output()
+        result = run.result()
+        assert result["step"] == 5 and "step 5 failed: rank 1: out of memory on the host" in result["reason"], result
+        assert [event["data"]["value"] for event in run.lines("events.jsonl") if event["topic"] == "warn"] == [1], run.output()
+
+
 def test_the_odd_rank_is_named():
     with Run([*SMALL, "train.steps=60", "eval.every=0"], ranks=3, config="kjv",
              env={"FOOTPLATE_FAULT": "flip_bit:rank=1:step=15"}) as run:
@@ -358,6 +385,7 @@ if __name__ == "__main__":
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,
           test_an_evaluation_can_be_cancelled, test_a_hundred_failures_change_nothing,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,
-          test_a_step_that_is_not_finite_can_pause_the_run, test_the_odd_rank_is_named,
+          test_a_step_that_is_not_finite_can_pause_the_run, test_what_needs_too_much_memory_is_tried_with_less,
+          test_too_little_memory_for_one_sequence_ends_the_run, test_the_odd_rank_is_named,
           test_the_odd_rank_is_repaired_from_the_majority, test_ranks_that_differ_can_end_the_run,
           test_check_sees_what_a_start_would_refuse])
