@@ -185,6 +185,13 @@ void add_computing(std::vector<SettingSpec>& table) {
              "One that can't do what the model asks leaves it to math; the log says which one runs",
              "train.attention = \"efficient\""),
       {"attention", "sdpa", "attn_implementation"}));
+  table.push_back(also_called(
+      live("train.gradient_checkpointing", Type::boolean, false, "", {},
+           "Backward computes the model's blocks once more instead of keeping what they have computed: less "
+           "memory, more time, the same result to the last bit",
+           "train.gradient_checkpointing = true"),
+      {"gradient_checkpointing", "activation_checkpointing", "recompute", "train.recompute",
+       "train.activation_checkpointing", "checkpoint_activations"}));
   table.push_back(
       also_called(live("train.cuda_graph", Type::boolean, false, "", {},
                        "Record a step's forward and backward pass and its update, and start each as one: "

@@ -15,6 +15,10 @@ MixedPrecision::MixedPrecision(Precision precision, at::Device where)
   autocast::set_autocast_enabled(type_, precision == Precision::bf16);
 }
 
+Precision MixedPrecision::now(at::Device where) {
+  return autocast::is_autocast_enabled(where.type()) ? Precision::bf16 : Precision::fp32;
+}
+
 MixedPrecision::~MixedPrecision() {
   // Copies of parameters that the optimizer is about to change.
   if (autocast::decrement_nesting() == 0) autocast::clear_cache();

@@ -19,6 +19,9 @@ class MixedPrecision {
  public:
   MixedPrecision(Precision precision, at::Device where);
   ~MixedPrecision();
+  /// Of this thread, on that device.
+  static Precision now(at::Device where);
+
   MixedPrecision(const MixedPrecision&) = delete;
   MixedPrecision& operator=(const MixedPrecision&) = delete;
 

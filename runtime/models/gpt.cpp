@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "runtime/device/attention.h"
+#include "runtime/models/recompute.h"
 
 namespace footplate {
 namespace {
@@ -84,7 +85,13 @@ at::Tensor Gpt::loss_sum(const at::Tensor& tokens) const {
   const at::Tensor target = tokens.narrow(1, 1, length).reshape({-1});
 
   at::Tensor x = at::embedding(embedding_, input).add(positions_.narrow(0, 0, length));
-  for (const Block& block : blocks_) x = forward(block, x);
+  for (const Block& block : blocks_) {
+    // Not where gradients are off: an evaluation may be on a thread of its own.
+    if (at::GradMode::is_enabled() && recomputes_)
+      x = recomputed(x, [this, &block](const at::Tensor& in) { return forward(block, in); });
+    else
+      x = forward(block, x);
+  }
   x = at::layer_norm(x, {shape_.width}, final_norm_.weight, final_norm_.bias);
   const at::Tensor logits = at::linear(x.view({-1, shape_.width}), embedding_);
   // In float32 on every device, whatever autocast thinks: it sums over thousands of tokens.

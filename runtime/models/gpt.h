@@ -34,6 +34,9 @@ class Gpt {
   /// of the cross-entropy of the next byte, in nats. Differentiable where gradients are on.
   at::Tensor loss_sum(const at::Tensor& tokens) const;
 
+  /// Whether backward computes each block once more instead of keeping what it has computed (recompute.h).
+  void recompute(bool on) { recomputes_ = on; }
+
   /// Of forward and backward, at full length: 6 for each parameter but the positions, and 12 * layers * width
   /// * context for attention (Chowdhery et al. 2022, appendix B).
   double flops_per_token() const;
@@ -53,6 +56,7 @@ class Gpt {
   at::Tensor attention(const Block& block, const at::Tensor& x) const;
 
   GptShape shape_;
+  bool recomputes_ = false;
   at::Tensor embedding_, positions_;
   std::vector<Block> blocks_;
   Affine final_norm_;

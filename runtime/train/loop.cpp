@@ -79,6 +79,8 @@ void Trainer::Loop::configure() {
   // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
   at::set_num_threads(threads);
   choose_attention(now_.attention);
+  const bool can_recompute = task_->recompute(now_.gradient_checkpointing);
+  recomputes_ = can_recompute && now_.gradient_checkpointing;
   const bool overlap = now_.overlap == Overlap::on ||
                        (now_.overlap == Overlap::automatic && options_.communicator.world_size() > 1 &&
                         (!device_.is_host() || has_spare_cores(options_.local_ranks, threads)));
@@ -172,6 +174,10 @@ void Trainer::Loop::tell_computing() {
   std::string text = fmt::format("computes in {} on {}", now_.precision == Precision::bf16 ? "bf16" : "fp32",
                                  device_.description());
   if (!attention.empty()) text += "; attention: " + attention;
+  if (now_.gradient_checkpointing)
+    text += recomputes_ ? "; backward computes activations once more (train.gradient_checkpointing)"
+                        : "; train.gradient_checkpointing changes nothing: run.task = \"" + task_name_ +
+                              "\" keeps no activations";
   if (now_.cuda_graph) {
     const std::string why = cant_record();
     text += why.empty() ? "; steps are recorded (train.cuda_graph)"

@@ -132,7 +132,8 @@ class Trainer::Loop {
   StateTable state_;
   AsyncEvaluation async_evaluation_;
   bool evaluation_left_out_ = false;  ///< while that one is under way, and said
-  std::string computing_;             ///< as it was told last
+  bool recomputes_ = false;
+  std::string computing_;  ///< as it was told last
   PhaseTimer timer_;
   StepGate* gate_ = nullptr;  ///< while run() runs
   std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_, reduce_late_, odd_reduce_, step_oom_;

@@ -48,14 +48,15 @@ StepSettings StepSettings::from(const Settings& settings) {
                    : nonfinite == "stop" ? Nonfinite::stop
                                          : Nonfinite::skip;
   read.cuda_graph = settings.boolean("train.cuda_graph");
+  read.gradient_checkpointing = settings.boolean("train.gradient_checkpointing");
   read.peak_tflops = settings.number("run.peak_tflops");
   return read;
 }
 
 bool does_the_same(const StepSettings& some, const StepSettings& others) {
   const auto work = [](const StepSettings& of) {
-    return std::tie(of.cuda_graph, of.precision, of.attention, of.clip_norm, of.weight_decay, of.beta1,
-                    of.beta2, of.eps);
+    return std::tie(of.cuda_graph, of.gradient_checkpointing, of.precision, of.attention, of.clip_norm,
+                    of.weight_decay, of.beta1, of.beta2, of.eps);
   };
   return work(some) == work(others);
 }

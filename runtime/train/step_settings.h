@@ -45,6 +45,7 @@ struct StepSettings {
   bool eval_async = false;
 
   bool cuda_graph = false;
+  bool gradient_checkpointing = false;
   double peak_tflops = 0;  ///< of a rank; 0: the device's
 
   static StepSettings from(const Settings& settings);

@@ -71,6 +71,19 @@ def test_chunks_change_nothing():
         assert run.result()["state_hash"] == whole, run.result()
 
 
+def test_gradient_checkpointing_changes_nothing():
+    more = ["eval.every=7", "train.micro_batch=2"]
+    for precision in ("fp32", "bf16"):
+        hashes = {on: trained(40, *more, f"train.precision={precision}", f"train.gradient_checkpointing={on}", "comm.overlap=on")[0]["state_hash"]
+                  for on in ("false", "true")}
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "switch.lua"
+            script.write_text("at(11, { train = { gradient_checkpointing = true } }) at(23, { train = { gradient_checkpointing = false } })\n")
+            result, _ = trained(40, *more, f"train.precision={precision}", options=["--script", str(script)])
+            hashes["switched"] = result["state_hash"]
+        assert len(set(hashes.values())) == 1, hashes
+
+
 def test_uneven_slices():
     """7 sequences over 1 and 3 ranks: the same data, so nearly the same loss."""
     losses = {ranks: trained(30, "eval.every=30", ranks=ranks)[0]["eval_loss"] for ranks in (1, 3)}
@@ -380,7 +393,7 @@ def test_check_sees_what_a_start_would_refuse():
 
 
 if __name__ == "__main__":
-    main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
+    main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_gradient_checkpointing_changes_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
           test_a_resume_on_another_text_warns_and_goes_on, test_a_resume_of_another_model_says_what_differs,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,
           test_an_evaluation_can_be_cancelled, test_a_hundred_failures_change_nothing,
