@@ -43,6 +43,7 @@ struct RunOptions {
   std::string resume;
   int restarts = 0;
   bool requeue = false;
+  std::string notify;
   std::chrono::steady_clock::time_point began;
   ScriptOptions scripts;
 };
@@ -153,6 +154,7 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
   plan.restarts = options.restarts;
   plan.began = options.began;
+  plan.notify = options.notify;
   if (options.requeue) plan.requeue = slurm_job(environment_of_process());
   if (!options.resume.empty() && options.resume != "auto") {
     auto checkpoint = checkpoint_of(options.resume);
@@ -291,6 +293,10 @@ Handler declare_run(CLI::App& command) {
   command.add_flag(
       "--requeue", options->requeue,
       "in a Slurm job: put it back into the queue where the run ends with code 75, and can go on");
+  command.add_option(
+      "--notify", options->notify,
+      "a command of the shell, run at the end of the run, at a restart after a failure and at a "
+      "pause, with FOOTPLATE_NOTIFY_TEXT, _EVENT, _RUN, …; the text is its stdin, too");
   return [options] {
     options->began = std::chrono::steady_clock::now();
     return run(*options);

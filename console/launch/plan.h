@@ -21,6 +21,7 @@ struct RunPlan {
   std::optional<std::string> resume;  ///< "auto" or a checkpoint's path
   int restarts = 0;                   ///< after failures
   std::optional<SlurmJob> requeue;    ///< that is put back into the queue, where the run ends resumable
+  std::string notify;                 ///< a command of the shell (Notifier); empty: none
   /// Of the command: run.time_limit counts from here, whatever is started again.
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   Schema schema;  ///< that the programs were built with

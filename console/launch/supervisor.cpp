@@ -51,11 +51,13 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
       folders_(PrivateFolders::of(plan_.id)),
       signals_(signals),
       out_(out),
-      lines_(batch_log(directory_.path), [&] {
-        std::error_code none;
-        const auto size = std::filesystem::file_size(batch_log(directory_.path), none);
-        return none ? 0 : size;  // lines of earlier starts aren't shown again
-      }()) {}
+      lines_(batch_log(directory_.path),
+             [&] {
+               std::error_code none;
+               const auto size = std::filesystem::file_size(batch_log(directory_.path), none);
+               return none ? 0 : size;  // lines of earlier starts aren't shown again
+             }()),
+      notifier_(plan_.notify, plan_.name, directory_.path, say) {}
 
 int Supervisor::run() {
   const std::filesystem::path before = newest_checkpoint(directory_.path);
@@ -80,8 +82,34 @@ int Supervisor::run() {
   out_.drain(kReaderTakes);
   if (const std::string text = explanation(plan_.name, directory_.path, result); !text.empty()) say(text);
   put_back(result, before);
+  tell_end(result);
   words().drain(kReaderTakes);
   return static_cast<int>(integer_of(result, "code", static_cast<int>(ExitCode::failed)));
+}
+
+void Supervisor::tell_end(const Json& result) {
+  const auto code = integer_of(result, "code", static_cast<int>(ExitCode::failed));
+  const auto step = integer_of(result, "step", 0);
+  const std::string how =
+      text_of(result, "reason") == "done" ? "is done" : "was stopped (" + text_of(result, "reason") + ")";
+  const std::string text = code == 0 ? plan_.name + " " + how + " at step " + std::to_string(step)
+                                     : explanation(plan_.name, directory_.path, result);
+  notifier_.tell({"end", text.substr(0, text.find('\n')), step, code});
+  notifier_.wait();
+}
+
+void Supervisor::look_at_state() {
+  constexpr auto kOften = 1s;
+  const auto now = steady_clock::now();
+  if (plan_.notify.empty() || now < look_again_) return;
+  look_again_ = now + kOften;
+  const auto record = read_json_file(directory_.path / "run.json");
+  const bool paused = record && text_of(*record, "state") == "paused";
+  if (paused && !paused_) {
+    const auto step = last_step(folders_).value_or(integer_of(*record, "step", 0));
+    notifier_.tell({"pause", plan_.name + " is paused at step " + std::to_string(step), step, {}});
+  }
+  paused_ = paused;
 }
 
 void Supervisor::put_back(const Json& result, const std::filesystem::path& before) {
@@ -115,8 +143,11 @@ Json Supervisor::run_starts() {
           std::to_string(integer_of(load, "step", 0)) + ", in branch " + text_of(load, "branch"));
     } else if (restarts_ < plan_.restarts && is_worth_restarting(result)) {
       ++restarts_;
-      say(plan_.name + " failed at step " + step + " (" + text_of(result, "reason") + "); restart " +
-          std::to_string(restarts_) + " of " + std::to_string(plan_.restarts));
+      const std::string text = plan_.name + " failed at step " + step + " (" + text_of(result, "reason") +
+                               "); restart " + std::to_string(restarts_) + " of " +
+                               std::to_string(plan_.restarts);
+      say(text);
+      notifier_.tell({"restart", text, integer_of(result, "step", 0), {}});
     } else {
       return result;
     }
@@ -185,6 +216,7 @@ HowEnded Supervisor::watch(Child& child, StartWatch& start) {
     for (const int number : signals_.take()) on_signal(child, number);
     pass_lines_on();
     look_at_start(start, failed);
+    look_at_state();
     end_what_lingers(child);
   }
   pass_lines_on();

@@ -6,6 +6,7 @@
 #include "console/launch/child.h"
 #include "console/launch/file_tail.h"
 #include "console/launch/janitor.h"
+#include "console/launch/notifier.h"
 #include "console/launch/outlet.h"
 #include "console/launch/plan.h"
 #include "console/launch/private_folders.h"
@@ -47,6 +48,9 @@ class Supervisor {
   void on_signal(Child& child, int number);
   /// --requeue. `before`: the newest checkpoint as the command began.
   void put_back(const Json& result, const std::filesystem::path& before);
+  /// --notify of a pause, once for each.
+  void look_at_state();
+  void tell_end(const Json& result);
   void pass_lines_on();
   void wait_for_something();
   void end_what_lingers(Child& child);
@@ -58,6 +62,9 @@ class Supervisor {
   Signals& signals_;
   Outlet& out_;
   FileTail lines_;
+  Notifier notifier_;
+  bool paused_ = false;
+  std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
   int restarts_ = 0;
   int stops_asked_ = 0;
   int first_signal_ = 0;  ///< that asked

@@ -302,18 +302,22 @@ def test_steps_that_are_not_finite_can_end_the_run():
 
 
 def test_a_step_that_is_not_finite_can_pause_the_run():
-    with Run([*SMALL, "train.steps=40", "eval.every=0", "guard.nonfinite=pause"], ranks=2, config="kjv",
+    tell = 'echo "$FOOTPLATE_NOTIFY_TEXT" >>"$FOOTPLATE_NOTIFY_DIRECTORY/told"'
+    with Run([*SMALL, "train.steps=40", "eval.every=0", "guard.nonfinite=pause"], ranks=2, config="kjv", options=["--notify", tell],
              env={"FOOTPLATE_FAULT": "nan_grad:rank=1:step=17"}) as run:
         client = run.wait_for_step(18)
         status = wait_until(lambda: (now := client.ask("status"))["state"] == "paused" and now, 30, "the pause")
         wait_until(lambda: [rank["step"] for rank in client.ask("status")["ranks"]] == [18, 18], 30, "both ranks to stand at step 18")
         assert run.record()["state"] == "paused" and status["step"] == 18, (run.record(), status)
+        told = run.directory / "told"
+        wait_until(lambda: told.exists() and told.read_text() == "t is paused at step 18\n", 30, "the notice")
         applied = client.ask("set", changes={"log.every": 1})
         assert applied["state"] == "applied" and applied["applied"]["step"] == 18, applied
         assert client.ask("call", action="run.resume")["state"] == "applied"
         assert run.finish(300) == 0, run.output()
         assert run.result()["step"] == 40, run.result()
         assert run.applied(0) == run.applied(1)
+        assert told.read_text() == "t is paused at step 18\nt is done at step 40\n", told.read_text()
 
 
 def test_what_needs_too_much_memory_is_tried_with_less():
