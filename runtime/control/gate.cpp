@@ -371,10 +371,10 @@ void Gate::pause() {
   look_ahead();
 }
 
-void Gate::propose(Order order) {
+void Gate::propose(const Order& order) {
   {
     std::lock_guard lock(mutex_);
-    push(Proposed{std::move(order)});
+    push(Proposed{order});
   }
   wake_();
 }

@@ -103,7 +103,7 @@ class Gate final : public StepGate {
   void pause() override;
   bool lost(Interrupted what, const std::string& tag) override;
   std::string interruption() const override;
-  void propose(Order order) override;
+  void propose(const Order& order) override;
   void publish(const std::string& topic, Json data) override;  ///< any thread
 
   // The control thread.

@@ -72,7 +72,7 @@ class StepGate {
 
   /// Training thread, rank 0: an order of footplate's own, which is given once it can be, and agreed on as
   /// any other.
-  virtual void propose(Order /*order*/) {}
+  virtual void propose(const Order& /*order*/) {}
 
   /// What a lost rank interrupted.
   enum class Interrupted {

@@ -118,7 +118,7 @@ void Trainer::Loop::propose_smaller_micro_batch() {
   order.source = "-- out of memory";
   order.changes = {{"train.micro_batch", smaller_micro_batch_, std::nullopt}};
   order.calls = {{"run.resume", Json::object()}};
-  gate_->propose(std::move(order));
+  gate_->propose(order);
 }
 
 void Trainer::Loop::accumulate_gradients() {
