@@ -13,6 +13,7 @@
 namespace footplate {
 namespace {
 
+constexpr auto kOffset = "data.offset";
 constexpr auto kOfThisCall = "order";  ///< the source of what the call sets, before the order has a number
 
 tl::unexpected<Error> refused(const std::string& why) {
@@ -40,6 +41,16 @@ void add_live(const Schema& schema, const Settings& now, Json& settings) {
         is_of_order(now.source(spec.name)))
       settings[spec.name] = {{"value", footplate::to_json(now.value(spec.name))},
                              {"source", now.source(spec.name)}};
+}
+
+/// skip_steps: what the steps from there on would have had is left out.
+void skip_data(const Json& arguments, const Settings& saved, const Settings& now, Json& settings) {
+  const auto steps = arguments.find("skip_steps");
+  if (steps == arguments.end() || steps->is_null()) return;
+  std::int64_t offset = saved.has(kOffset) ? saved.integer(kOffset) : 0;
+  if (settings.contains(kOffset)) offset = settings[kOffset]["value"].get<std::int64_t>();
+  offset += steps->get<std::int64_t>() * now.integer("train.batch_size");
+  settings[kOffset] = {{"value", offset}};
 }
 
 std::vector<std::string> differences(const Schema& schema, const Settings& before, const Settings& after) {
@@ -82,6 +93,7 @@ Result<GoBack::Plan> GoBack::plan(const Json& arguments, const Settings& now, st
   if (!saved) return refused(saved.error().message);
 
   if (arguments.value("settings", "restore") == "keep") add_live(parts_.schema, now, *settings);
+  skip_data(arguments, *saved, now, *settings);
   Settings configured = parts_.configured;
   for (const auto& [name, setting] : settings->items())
     if (auto value = parts_.schema.check(name, setting.at("value")))

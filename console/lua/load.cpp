@@ -35,6 +35,14 @@ void spell_out_load(const Schema& schema, Json& arguments) {
       throw ScriptError("ckpt.load: a step is a whole number; got " + ref->dump());
     *ref = std::to_string(static_cast<std::int64_t>(step));
   }
+  if (const auto skip = arguments.find("skip"); skip != arguments.end()) {
+    const Json steps = skip->is_object() && skip->size() == 1 ? skip->value("steps", Json()) : Json();
+    if (!steps.is_number())
+      throw ScriptError(
+          "ckpt.load: skip leaves out the data of some steps from there on, as in skip = { steps = 30 }");
+    arguments.erase(skip);
+    arguments["skip_steps"] = steps;
+  }
   const auto set = arguments.find("set");
   if (set == arguments.end() || set->is_string()) return;  // as the journal has it
   Json settings = Json::object();

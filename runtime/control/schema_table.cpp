@@ -256,6 +256,12 @@ void add_data_and_evaluation(std::vector<SettingSpec>& table) {
            "or the path of a file or folder; its last 10 % are held out",
            "data.corpus = \"kjv\""),
       {"corpus", "dataset", "data.dataset", "data.path"})));
+  table.push_back(also_called(
+      live("data.offset", Type::integer, std::int64_t{0}, "sequences", between(0, 1e12),
+           "So many sequences of the training data are passed over: each step takes its batch from so much "
+           "further on. Raised by n * train.batch_size it leaves out what the next n steps would have had",
+           "data.offset = data.offset + 30 * train.batch_size"),
+      {"offset", "data.skip", "skip_batches", "data.skip_batches", "data.skip_samples"}));
   table.push_back(
       also_called(every("eval.every", 200, "Evaluate on the held-out text this often", "eval.every = 500"),
                   {"eval_interval", "eval.interval", "eval_every"}));
@@ -454,6 +460,9 @@ std::vector<ActionSpec> all_actions() {
       param(
           "set", Type::string, std::nullopt,
           "settings that count from there on, whatever it has: a table, as JSON in an order of the protocol"),
+      param("skip_steps", Type::integer, std::nullopt,
+            "leave out the data of so many steps from there on (data.offset); skip = { steps = 30 } in Lua",
+            between(0, 1e9), "steps"),
       param("branch", Type::string, std::nullopt, "a name for what comes from there on; left out: from-STEP"),
       param("reason", Type::string, std::nullopt, "kept in result-K.json")};
   actions.push_back(

@@ -132,10 +132,11 @@ void Trainer::Loop::accumulate_gradients() {
   inject_nan();
 }
 
-/// This rank's part of the batch that begins with that sample.
+/// This rank's part of the batch that begins with that sample, of those that aren't passed over.
 Slice Trainer::Loop::samples_from(std::int64_t first) const {
   const Slice slice = slice_of(now_.batch_size, rank(), options_.communicator.world_size());
-  return {first + slice.first, first + slice.last};
+  const std::int64_t begin = first + now_.data_offset;
+  return {begin + slice.first, begin + slice.last};
 }
 
 /// What goes through the model at once, from a sample of the slice on.

@@ -13,6 +13,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   StepSettings read;
   read.batch_size = settings.integer("train.batch_size");
   read.micro_batch = settings.integer("train.micro_batch");
+  read.data_offset = settings.integer("data.offset");
   read.clip_norm = settings.number("train.clip_norm");
   read.schedule = Schedule::from(settings);
   read.weight_decay = settings.number("optim.weight_decay");

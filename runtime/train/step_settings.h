@@ -24,6 +24,7 @@ enum class Nonfinite { skip, pause, stop };
 struct StepSettings {
   std::int64_t batch_size = 0;   ///< global, in sequences
   std::int64_t micro_batch = 0;  ///< 0: the whole slice
+  std::int64_t data_offset = 0;  ///< sequences that are passed over
   double clip_norm = 0;          ///< 0: off
   Schedule schedule;
   double weight_decay = 0;

@@ -150,6 +150,33 @@ def test_what_cant_be_loaded_changes_nothing():
         assert len(run.lines("starts.jsonl")) == 1 and not (run.directory / "checkpoints" / "from-100").exists()
 
 
+def test_data_can_be_left_out():
+    """Without a learning rate a step's loss is a function of its data alone."""
+    still = ["model.layers=1", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "run.threads=1", "eval.every=0",
+             "sched.warmup_steps=0", "optim.lr_scale=0", "log.every=1", "ckpt.every=10", "ckpt.keep=100000", "train.steps=100000"]
+    with Run(still, config="kjv") as run:
+        client = run.wait_for_step(30)
+        further, back = (client.ask("status")["step"] + more for more in (150, 200))
+        for step, offset in ((further, 5 * 7), (back, 0)):
+            assert client.ask("set", changes={"data.offset": offset}, at_step=step)["step"] == step
+        at_step(client, back + 10)
+        load(run, "ref = 10, skip = { steps = 4 }")
+        assert second_start(run)["step"] == 10
+        assert value_of(run, "data.offset") == 4 * 7
+        run.wait_for_step(30).close()
+        losses = {}
+        for line in run.lines("metrics.jsonl"):
+            losses[line["branch"], line["step"]] = line["train/loss"]
+        steps = range(1, 6)
+        assert len({losses["main", back + i] for i in steps}) == 5
+        # What it draws from `back` on it has drawn before, five steps further on.
+        assert [losses["main", back + i] for i in steps] == [losses["main", back - 5 + i] for i in steps]
+        assert losses["main", further + 1] != losses["main", further - 4]
+        assert [losses["from-10", 10 + i] for i in steps] == [losses["main", 14 + i] for i in steps]
+        refused = run.exec("ckpt.load{ ref = 10, skip = { steps = 0.5 } }")
+        assert refused.returncode == 3 and "skip_steps" in refused.stderr, refused
+
+
 if __name__ == "__main__":
     main([test_back_and_on_in_a_branch, test_settings_restored_kept_and_set, test_a_crash_of_the_branch_goes_on_in_the_branch,
-          test_what_led_to_a_load_doesnt_lead_there_again,          test_what_cant_be_loaded_changes_nothing])
+          test_what_led_to_a_load_doesnt_lead_there_again, test_data_can_be_left_out, test_what_cant_be_loaded_changes_nothing])

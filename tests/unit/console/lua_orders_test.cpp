@@ -51,6 +51,10 @@ TEST_F(LuaOrders, ALoadIsSpelledOut) {
   EXPECT_EQ(Json::parse(both["set"].get<std::string>()), Json({{"log.every", 5}, {"optim.lr_scale", 2.0}}));
   EXPECT_EQ(arguments("ckpt.load{ set = '{\"log.every\":5}' }")["set"], "{\"log.every\":5}")
       << "as the journal";
+  EXPECT_EQ(arguments("ckpt.load{ ref = 300, skip = { steps = 30 } }"),
+            Json({{"ref", "300"}, {"skip_steps", 30}}));
+  EXPECT_THAT(error_of("ckpt.load{ skip = 30 }"), HasSubstr("as in skip = { steps = 30 }"));
+  EXPECT_THAT(error_of("ckpt.load{ skip = { step = 30 } }"), HasSubstr("as in skip = { steps = 30 }"));
   EXPECT_THAT(error_of("ckpt.load{ ref = 1.5 }"), HasSubstr("a step is a whole number; got 1.5"));
   EXPECT_THAT(error_of("ckpt.load{ set = { optim = { lr_scal = 2 } } }"),
               HasSubstr("did you mean optim.lr_scale?"));

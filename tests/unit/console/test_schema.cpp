@@ -81,10 +81,11 @@ Schema small_schema() {
   schema.actions = {
       action("eval.now", {batches}, Role::operate),
       action("ckpt.save", {param("tag", Type::string)}, Role::operate),
-      action("ckpt.load",
-             {param("ref", Type::string), param("settings", Type::string), param("set", Type::string),
-              param("branch", Type::string), param("reason", Type::string)},
-             Role::admin),
+      action(
+          "ckpt.load",
+          {param("ref", Type::string), param("settings", Type::string), param("set", Type::string),
+           param("skip_steps", Type::integer), param("branch", Type::string), param("reason", Type::string)},
+          Role::admin),
       action("nccl.measure", {param("steps", Type::integer)}, Role::operate),
       action("nccl.profile", {}, Role::operate),
       action("nccl.rebuild", {}, Role::admin),
