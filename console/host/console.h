@@ -110,6 +110,7 @@ class Console {
   void op_wait_call(Request& request);
   void op_wait_event(Request& request);
   void op_wait_lines(Request& request);
+  std::optional<Result<Json>> failure_of_the_end() const;
   void op_wait_order(Request& request);
   void op_wait_rules(Request& request);
   void op_wait_seconds(Request& request);

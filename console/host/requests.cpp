@@ -464,9 +464,7 @@ void Console::op_wait_step(Request& request) {
   wait.of_script = wait.for_step = true;
   wait.ready = [this, step, reached]() -> std::optional<Result<Json>> {
     if (view_.step() >= step) return Result<Json>(reached());
-    if (view_.result())
-      return Result<Json>(fail(ErrorKind::failed, "the run ended at step " + std::to_string(view_.step())));
-    return std::nullopt;
+    return failure_of_the_end();
   };
   wait.deadline = after(timeout_of(request.message));
   wait.late = [reached]() -> Result<Json> {

@@ -71,6 +71,12 @@ void Console::finish_scripts(const Error& error) {
   }
 }
 
+/// What a script's wait gets once there is nothing left to wait for.
+std::optional<Result<Json>> Console::failure_of_the_end() const {
+  if (!view_.result()) return std::nullopt;
+  return Result<Json>(fail(ErrorKind::failed, "the run ended at step " + std::to_string(view_.step())));
+}
+
 void Console::op_wait_event(Request& request) {
   const std::string event = request.message.value("event", "");
   constexpr std::array kEvents = {"log", "eval", "ckpt", "warn", "order", "nccl", "stop"};
@@ -88,9 +94,7 @@ void Console::op_wait_event(Request& request) {
   wait.ready = [this, event, before, at]() -> std::optional<Result<Json>> {
     const auto& [count, last] = happened_[event];
     if (count > before) return Result<Json>(at("event", last));
-    if (view_.result())
-      return Result<Json>(fail(ErrorKind::failed, "the run ended at step " + std::to_string(view_.step())));
-    return std::nullopt;
+    return failure_of_the_end();
   };
   const auto timeout = request.message.find("timeout_s");
   if (timeout != request.message.end()) wait.deadline = after(timeout->get<double>());
@@ -119,9 +123,7 @@ void Console::op_wait_lines(Request& request) {
       if (data.contains("train/loss")) lines.push_back(std::move(data));
     }
     if (!lines.empty()) return Result<Json>(Json{{"next", reader.next}, {"lines", std::move(lines)}});
-    if (view_.result())
-      return Result<Json>(fail(ErrorKind::failed, "the run ended at step " + std::to_string(view_.step())));
-    return std::nullopt;
+    return failure_of_the_end();
   };
   wait.answer = request.answer;
   waits_.add(std::move(wait), now_);
@@ -132,10 +134,7 @@ void Console::op_wait_seconds(Request& request) {
   Waits::Wait wait;
   wait.owner = request.client.id;
   wait.of_script = true;
-  wait.ready = [this]() -> std::optional<Result<Json>> {
-    if (!view_.result()) return std::nullopt;
-    return Result<Json>(fail(ErrorKind::failed, "the run ended at step " + std::to_string(view_.step())));
-  };
+  wait.ready = [this]() -> std::optional<Result<Json>> { return failure_of_the_end(); };
   wait.deadline = after(request.message.value("seconds", 0.0));
   wait.late = now;
   wait.answer = request.answer;

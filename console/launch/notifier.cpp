@@ -60,7 +60,7 @@ void Notifier::run(const Notice& notice) {
   if (!answer)
     failure = answer.error().message;
   else if (!answer->in_time || answer->code == kKilledCode || answer->code == -1)
-    failure = "it was killed after " + std::to_string(kTakes.count()) + " s";
+    failure = "it was killed, as it is after " + std::to_string(kTakes.count()) + " s";
   else if (answer->code != 0)
     failure = "it ended with code " + std::to_string(answer->code) +
               (answer->text.empty() ? "" : ": " + printable(answer->text.substr(0, answer->text.find('\n'))));

@@ -80,20 +80,21 @@ int Supervisor::run() {
   }
   pass_lines_on();
   out_.drain(kReaderTakes);
-  if (const std::string text = explanation(plan_.name, directory_.path, result); !text.empty()) say(text);
+  const std::string explained = explanation(plan_.name, directory_.path, result);
+  if (!explained.empty()) say(explained);
   put_back(result, before);
-  tell_end(result);
+  tell_end(result, explained);
   words().drain(kReaderTakes);
   return static_cast<int>(integer_of(result, "code", static_cast<int>(ExitCode::failed)));
 }
 
-void Supervisor::tell_end(const Json& result) {
+void Supervisor::tell_end(const Json& result, const std::string& explained) {
   const auto code = integer_of(result, "code", static_cast<int>(ExitCode::failed));
   const auto step = integer_of(result, "step", 0);
   const std::string how =
       text_of(result, "reason") == "done" ? "is done" : "was stopped (" + text_of(result, "reason") + ")";
-  const std::string text = code == 0 ? plan_.name + " " + how + " at step " + std::to_string(step)
-                                     : explanation(plan_.name, directory_.path, result);
+  const std::string text =
+      explained.empty() ? plan_.name + " " + how + " at step " + std::to_string(step) : explained;
   notifier_.tell({"end", text.substr(0, text.find('\n')), step, code});
   notifier_.wait();
 }

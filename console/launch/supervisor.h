@@ -50,7 +50,8 @@ class Supervisor {
   void put_back(const Json& result, const std::filesystem::path& before);
   /// --notify of a pause, once for each.
   void look_at_state();
-  void tell_end(const Json& result);
+  /// --notify of the end; `explained`: explanation() of it.
+  void tell_end(const Json& result, const std::string& explained);
   void pass_lines_on();
   void wait_for_something();
   void end_what_lingers(Child& child);

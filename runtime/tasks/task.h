@@ -47,8 +47,10 @@ class Task {
   /// differentiable where gradients are on.
   virtual at::Tensor loss(const at::Tensor& batch) = 0;
   /// Whether backward computes the model's parts once more, instead of keeping what forward has computed:
-  /// less memory, more time, the same to the last bit. False: there is nothing to keep.
-  virtual bool recompute(bool /*on*/) { return false; }
+  /// less memory, more time, the same to the last bit.
+  virtual void recompute(bool /*on*/) {}
+  /// False: there is nothing to keep.
+  virtual bool can_recompute() const { return false; }
   /// How many tokens that batch has: what gradients and losses are divided by, once reduced.
   virtual std::int64_t tokens(const at::Tensor& batch) const = 0;
   /// Floating-point operations that a token's forward and backward pass need by the model's formula; 0: not

@@ -21,10 +21,8 @@ class TextTask : public Task {
   const ComputeDevice& device() const override { return device_; }
   std::string attention(Precision precision) const override { return model_.attention_kernel(precision); }
   at::Tensor loss(const at::Tensor& batch) override;
-  bool recompute(bool on) override {
-    model_.recompute(on);
-    return true;
-  }
+  void recompute(bool on) override { model_.recompute(on); }
+  bool can_recompute() const override { return true; }
   std::int64_t tokens(const at::Tensor& batch) const override { return batch.size(0) * context_; }
   double flops_per_token() const override { return model_.flops_per_token(); }
   bool can_be_recorded() const override { return true; }

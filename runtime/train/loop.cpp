@@ -73,19 +73,17 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
 
 void Trainer::Loop::configure() {
   const StepSettings before = std::exchange(now_, StepSettings::from(options_.settings));
-  const bool records = now_.cuda_graph && cant_record().empty();
-  if (!does_the_same(before, now_)) recorder_.configure(records);
+  if (!does_the_same(before, now_)) recorder_.configure(records());
   const int threads = threads_of(options_.settings, options_.local_ranks);
   // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
   at::set_num_threads(threads);
   choose_attention(now_.attention);
-  const bool can_recompute = task_->recompute(now_.gradient_checkpointing);
-  recomputes_ = can_recompute && now_.gradient_checkpointing;
+  task_->recompute(now_.gradient_checkpointing);
   const bool overlap = now_.overlap == Overlap::on ||
                        (now_.overlap == Overlap::automatic && options_.communicator.world_size() > 1 &&
                         (!device_.is_host() || has_spare_cores(options_.local_ranks, threads)));
   // Of a recorded backward pass nobody hears when a gradient is there.
-  reducer_.configure(now_.bucket_mb, overlap && !records);
+  reducer_.configure(now_.bucket_mb, overlap && !records());
   options_.communicator.set_chunk_elements(now_.chunk_elements);
   // A million elements are good for MPI; over NCCL each piece is a launch on the device.
   const bool goes_by_size =
@@ -175,9 +173,10 @@ void Trainer::Loop::tell_computing() {
                                  device_.description());
   if (!attention.empty()) text += "; attention: " + attention;
   if (now_.gradient_checkpointing)
-    text += recomputes_ ? "; backward computes activations once more (train.gradient_checkpointing)"
-                        : "; train.gradient_checkpointing changes nothing: run.task = \"" + task_name_ +
-                              "\" keeps no activations";
+    text += task_->can_recompute()
+                ? "; backward computes activations once more (train.gradient_checkpointing)"
+                : "; train.gradient_checkpointing changes nothing: run.task = \"" + task_name_ +
+                      "\" keeps no activations";
   if (now_.cuda_graph) {
     const std::string why = cant_record();
     text += why.empty() ? "; steps are recorded (train.cuda_graph)"

@@ -110,6 +110,7 @@ class Trainer::Loop {
   Json progress() const;
   void take_progress(const Json& progress);
   void configure();
+  bool records() const { return now_.cuda_graph && cant_record().empty(); }
   void write(Json line);
   void publish(const char* topic, const Json& data);
   void log(const std::string& text) const;
@@ -132,8 +133,7 @@ class Trainer::Loop {
   StateTable state_;
   AsyncEvaluation async_evaluation_;
   bool evaluation_left_out_ = false;  ///< while that one is under way, and said
-  bool recomputes_ = false;
-  std::string computing_;  ///< as it was told last
+  std::string computing_;             ///< as it was told last
   PhaseTimer timer_;
   StepGate* gate_ = nullptr;  ///< while run() runs
   std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_, reduce_late_, odd_reduce_, step_oom_;

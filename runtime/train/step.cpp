@@ -95,7 +95,7 @@ bool Trainer::Loop::try_with_less_memory(const std::string& reasons) {
   if (most < 2) return false;
   smaller_micro_batch_ = (most + 1) / 2;
   loaded_ahead_.reset();
-  recorder_.configure(now_.cuda_graph && cant_record().empty());  // what was recorded holds memory
+  recorder_.configure(records());  // what was recorded holds memory
   device_.empty_cache();
   const std::string text = fmt::format(
       "step {}: {}; nothing has changed. It is tried again with {} sequences of a rank at once, {} before "

@@ -5,6 +5,7 @@ import argparse
 import pathlib
 import re
 import statistics
+import time
 
 from measure import ratio_with_interval, report
 import blocks
@@ -28,17 +29,17 @@ def step_times(pairs):
     """[(without, with)]: medians of neighbouring blocks' steps, in ms."""
     with harness.Run(SETTINGS, ranks=1, config="kjv", name="bench") as run:
         client = run.wait_for_step(2)
-        ends = []  # (first step of a block, whether it is with)
+        starts = []  # (first step of a block, whether it is with)
         for block in range(2 * pairs):
             on = block % 4 in (1, 2)
             applied = client.ask("set", changes={ON: on})
             first = applied["applied"]["step"]
             harness.wait_until(lambda: client.ask("status")["step"] > first + BLOCK, 300, "the block")
-            ends.append((first, on))
+            starts.append((first, on))
         client.close()
-        times = {row["step"]: row["perf/step_ms"] for row in run.lines("metrics.jsonl") if "perf/step_ms" in row}
+        times = {row["step"]: row["perf/step_ms"] for row in blocks.metric_rows(run, time.time())}
         blocks.stop(run)
-    medians = [(on, statistics.median(times[step] for step in range(first + 1, first + 1 + BLOCK))) for first, on in ends]
+    medians = [(on, statistics.median(times[step] for step in range(first + 1, first + 1 + BLOCK))) for first, on in starts]
     return [tuple(time for _, time in sorted(medians[i:i + 2])) for i in range(0, len(medians), 2)]
 
 

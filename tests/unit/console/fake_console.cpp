@@ -26,6 +26,18 @@ lua::Outcome FakeConsole::run(const std::string& code) {
   return session_->evaluate(code, "chunk", std::chrono::seconds(30));
 }
 
+std::string LuaChunks::text_of(const std::string& code) {
+  const auto outcome = console.run(code);
+  EXPECT_FALSE(outcome.error) << outcome.error->message;
+  return outcome.text;
+}
+
+std::string LuaChunks::error_of(const std::string& code) {
+  const auto outcome = console.run(code);
+  EXPECT_TRUE(outcome.error) << code << " went through";
+  return outcome.error ? outcome.error->message : "";
+}
+
 void FakeConsole::output(std::string_view text, lua::Stream stream) {
   (stream == lua::Stream::out ? out : talk) += text;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <gtest/gtest.h>
 #include <deque>
+
 #include <functional>
 #include <optional>
 #include <string>
@@ -65,6 +67,15 @@ class FakeConsole final : public lua::ConsoleLink {
   std::vector<Json> reports_;  ///< of orders 1, 2, …
   bool interrupted_ = false;
   std::unique_ptr<lua::Session> session_;
+};
+
+/// Chunks in a session of their own console.
+class LuaChunks : public testing::Test {
+ protected:
+  std::string text_of(const std::string& code);
+  /// Of a chunk that has to fail.
+  std::string error_of(const std::string& code);
+  FakeConsole console;
 };
 
 }  // namespace footplate::test

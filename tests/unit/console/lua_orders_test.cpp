@@ -10,20 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class LuaOrders : public testing::Test {
- protected:
-  std::string error_of(const std::string& code) {
-    const auto outcome = console.run(code);
-    EXPECT_TRUE(outcome.error) << code << " went through";
-    return outcome.error ? outcome.error->message : "";
-  }
-  std::string text_of(const std::string& code) {
-    const auto outcome = console.run(code);
-    EXPECT_FALSE(outcome.error) << outcome.error->message;
-    return outcome.text;
-  }
-  FakeConsole console;
-};
+class LuaOrders : public LuaChunks {};
 
 TEST_F(LuaOrders, ActionsReturnHandles) {
   EXPECT_EQ(text_of("local loss = eval.now{ batches = 50 }:wait().loss return loss"), "1.5");

@@ -9,19 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class LuaRules : public testing::Test {
- protected:
-  std::string text_of(const std::string& code) {
-    const auto outcome = console.run(code);
-    EXPECT_FALSE(outcome.error) << outcome.error->message;
-    return outcome.text;
-  }
-  std::string error_of(const std::string& code) {
-    const auto outcome = console.run(code);
-    return outcome.error ? outcome.error->message : "no error";
-  }
-  FakeConsole console;
-};
+class LuaRules : public LuaChunks {};
 
 TEST_F(LuaRules, SpecsSayWhatTheConsoleHasToKnow) {
   text_of(

@@ -9,20 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class LuaSettings : public testing::Test {
- protected:
-  std::string error_of(const std::string& code) {
-    const auto outcome = console.run(code);
-    EXPECT_TRUE(outcome.error) << code << " went through";
-    return outcome.error ? outcome.error->message : "";
-  }
-  std::string text_of(const std::string& code) {
-    const auto outcome = console.run(code);
-    EXPECT_FALSE(outcome.error) << outcome.error->message;
-    return outcome.text;
-  }
-  FakeConsole console;
-};
+class LuaSettings : public LuaChunks {};
 
 TEST_F(LuaSettings, AssignmentBecomesOneOrderAtTheEndOfTheChunk) {
   EXPECT_EQ(text_of("log.every = 10; optim.lr_scale = 0.5; return log.every"), "10");

@@ -39,7 +39,7 @@ TEST(Samples, TheErrorOfALineGrowsWithTheDistance) {
   EXPECT_LT(samples.line_at(1.5).error, samples.line_at(6).error);
 }
 
-class Trials : public testing::Test {
+class Trials : public LuaChunks {
  protected:
   Trials() {
     console.line = [this](double step) {
@@ -52,20 +52,9 @@ class Trials : public testing::Test {
                   {"perf/tokens_per_s", 1000 - 100 * scale}};
     };
   }
-  std::string text_of(const std::string& code) {
-    const auto outcome = console.run(code);
-    EXPECT_FALSE(outcome.error) << outcome.error->message;
-    return outcome.text;
-  }
-  std::string error_of(const std::string& code) {
-    const auto outcome = console.run(code);
-    EXPECT_TRUE(outcome.error) << code << " went through";
-    return outcome.error ? outcome.error->message : "";
-  }
   Json scale() { return to_json(console.session().settings().value("optim.lr_scale")); }
 
   double gain = 0.1;
-  FakeConsole console;
 };
 
 TEST_F(Trials, WhatGetsBetterThanItWouldHaveIsKept) {
