@@ -95,9 +95,11 @@ Result<GoBack::Plan> GoBack::plan(const Json& arguments, const Settings& now, st
   if (arguments.value("settings", "restore") == "keep") add_live(parts_.schema, now, *settings);
   skip_data(arguments, *saved, now, *settings);
   Settings configured = parts_.configured;
-  for (const auto& [name, setting] : settings->items())
-    if (auto value = parts_.schema.check(name, setting.at("value")))
-      configured.set(name, *std::move(value), setting.value("source", kOfThisCall));
+  for (const auto& [name, setting] : settings->items()) {
+    auto value = parts_.schema.check(name, setting.at("value"));
+    if (!value) return refused(value.error().message);  // what skip_steps comes to may be too much
+    configured.set(name, *std::move(value), setting.value("source", kOfThisCall));
+  }
   Settings after = merge_resumed(parts_.schema, configured, *saved, manifest.start).settings;
   if (auto fits = parts_.schema.check_combination(after); !fits) return refused(fits.error().message);
   return Plan{*std::move(found), *std::move(branch), *std::move(settings), std::move(after)};

@@ -173,6 +173,9 @@ def test_data_can_be_left_out():
         assert [losses["main", back + i] for i in steps] == [losses["main", back - 5 + i] for i in steps]
         assert losses["main", further + 1] != losses["main", further - 4]
         assert [losses["from-10", 10 + i] for i in steps] == [losses["main", 14 + i] for i in steps]
+        assert run.exec("data.offset = 1e12").returncode == 0 and run.exec("ckpt.save():wait()").returncode == 0
+        refused = run.exec("ckpt.load{ skip = { steps = 1 } }")
+        assert refused.returncode == 5 and "data.offset" in refused.stderr and "1e+12" in refused.stderr, refused
         refused = run.exec("ckpt.load{ ref = 10, skip = { steps = 0.5 } }")
         assert refused.returncode == 3 and "skip_steps" in refused.stderr, refused
 
