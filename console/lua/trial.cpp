@@ -26,16 +26,16 @@ void stage(Session& session, const Changes& changes, const Changes& was) {
   }
 }
 
-/// Ends a trial by an error: what was before comes back first, also where the error is Ctrl-C.
-[[noreturn]] void give_up(Session& session, const Changes& was, const ScriptError& why) {
-  const Changes tried = now(session, was);
-  if (tried == was) throw why;  // refused
+/// Ends a trial by an error: what was before comes back first, also where the error is Ctrl-C, unless somebody
+/// else has changed it meanwhile.
+[[noreturn]] void give_up(Session& session, const Changes& was, const Changes& tried, const ScriptError& why) {
+  if (now(session, was) == was) throw why;  // refused
   std::string end = "; what was before is back";
   try {
     stage(session, was, tried);
     session.commit_at_last();
   } catch (const std::exception& error) {
-    end = "; what was tried may still be in force (" + std::string(error.what()) + "), undo() puts it back";
+    end = "; what was before could not be put back (" + std::string(error.what()) + ")";
   }
   throw ScriptError(why.what() + end, why.kind);
 }
@@ -85,13 +85,13 @@ Tried try_out(Session& session, const Changes& changes, const Json& before,
     session.commit();
     tried.after = measure();
     tried.kept = keep(tried.before, tried.after);
+    if (tried.kept) return tried;
+    stage(session, was, changes);
+    session.commit();
+    return tried;
   } catch (const ScriptError& why) {
-    give_up(session, was, why);
+    give_up(session, was, changes, why);
   }
-  if (tried.kept) return tried;
-  stage(session, was, changes);
-  session.commit();
-  return tried;
 }
 
 void note(Session& session, const std::string& text) {

@@ -116,6 +116,32 @@ TEST_F(Trials, WhatGoesWrongIsPutBackAtOnce) {
   EXPECT_EQ(scale(), 1.0);
 }
 
+TEST_F(Trials, WhatSomebodyElseHasChangedMeanwhileIsNotPutBack) {
+  text_of("log.every = 10");
+  error_of("try{ set = { optim = { lr_scale = 2 } }, steps = 30, keep_if = function() ann() end }");
+  EXPECT_EQ(console.orders.back().changes.at(0).expect, Value(2.0));
+  console.line = [this, line = console.line](double step) {
+    if (scale() == 2.0)
+      console.session().settings_changed({{"optim.lr_scale", {{"value", 3.0}, {"source", "order 9 (bob)"}}}});
+    return line(step);
+  };
+  error_of("try{ set = { optim = { lr_scale = 2 } }, steps = 30, keep_if = function() ann() end }");
+  EXPECT_EQ(console.orders.back().changes.at(0).expect, Value(2.0)) << "so that it is refused";
+}
+
+TEST_F(Trials, WhatInterruptsThePuttingBackDoesNotKeepTheChange) {
+  text_of("log.every = 10");
+  console.line = [this, line = console.line](double step) {
+    lines_ += scale() == 2.0 ? 1 : 0;
+    return line(step);
+  };
+  text_of("n = 0");
+  const std::string said = error_of(
+      "try{ set = { optim = { lr_scale = 2 } }, steps = 30, keep_if = function() interrupt_next() return false end }");
+  EXPECT_THAT(said, HasSubstr("what was before is back"));
+  EXPECT_EQ(scale(), 1.0);
+}
+
 TEST_F(Trials, EvaluationsAreAsked) {
   console.call_result = {{"loss", 1.5}};
   EXPECT_THAT(text_of("log.every = 10 return try{ set = { optim = { lr_scale = 2 } }, metric = 'eval/loss', "
