@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "runtime/base/library_variables.h"
 #include "runtime/cuda/tuner_plugin.h"
-#include "runtime/library_variables.h"
 #include "runtime/versions.h"
 
 namespace footplate {

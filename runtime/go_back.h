@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "protocol/schema.h"
+#include "runtime/base/progress.h"
 #include "runtime/checkpoint/branches.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/control/progress.h"
 #include "runtime/control/steerable.h"
 
 namespace footplate {

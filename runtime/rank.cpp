@@ -19,6 +19,10 @@
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
 #include "runtime/arrival_note.h"
+#include "runtime/base/deadline_timer.h"
+#include "runtime/base/fault.h"
+#include "runtime/base/library_variables.h"
+#include "runtime/base/step_file.h"
 #include "runtime/checkpoint/load.h"
 #include "runtime/checkpoint/saver.h"
 #include "runtime/comm/agree.h"
@@ -28,14 +32,10 @@
 #include "runtime/comm/mpi/session.h"
 #include "runtime/comm/mpi/world.h"
 #include "runtime/control/control.h"
-#include "runtime/control/fault.h"
-#include "runtime/control/fuse.h"
 #include "runtime/control/nccl_guard.h"
 #include "runtime/control/schema_table.h"
-#include "runtime/control/step_file.h"
 #include "runtime/data_plane.h"
 #include "runtime/go_back.h"
-#include "runtime/library_variables.h"
 #include "runtime/metrics/rank_records.h"
 #include "runtime/orders_ahead.h"
 #include "runtime/origin.h"
@@ -583,7 +583,7 @@ class Rank {
 int run_rank(const RankOptions& options) {
   try {
     // First of all: there are no other threads yet.
-    return Rank(options, set_library_variables(options.run_directory, options.start)).run();
+    return Rank(options, set_library_variables(runtime_schema(), options.run_directory, options.start)).run();
   } catch (const std::exception& error) {
     // Nothing is known of the other ranks here, so nothing collective is left to do.
     std::fprintf(stderr, "footplate: rank ended by an unexpected error: %s\n", error.what());

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/control/fault.h"
+#include "runtime/base/fault.h"
 
 namespace footplate {
 

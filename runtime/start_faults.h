@@ -2,7 +2,7 @@
 
 namespace footplate {
 
-/// For tests (FOOTPLATE_FAULT, runtime/control/fault.h): this rank dies or hangs before MPI starts, or after
+/// For tests (FOOTPLATE_FAULT, runtime/base/fault.h): this rank dies or hangs before MPI starts, or after
 /// it.
 void injure_start(int rank, bool has_mpi);
 

@@ -2,11 +2,11 @@
 
 #include <csignal>
 
+#include "runtime/base/fault.h"
 #include "runtime/checkpoint/explain.h"
 #include "runtime/checkpoint/folder_name.h"
 #include "runtime/checkpoint/load.h"
 #include "runtime/checkpoint/resume.h"
-#include "runtime/control/fault.h"
 
 namespace footplate {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "protocol/result.h"
-#include "runtime/threads/clock.h"
+#include "runtime/base/clock.h"
 
 namespace footplate {
 

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
+#include "runtime/base/clock.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "runtime/control/progress.h"
-#include "runtime/threads/condition.h"
+#include "runtime/base/condition.h"
+#include "runtime/base/progress.h"
 
 namespace footplate {
 namespace {

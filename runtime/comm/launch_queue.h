@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/thread.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/threads/thread.h"
 
 namespace footplate {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/progress.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/control/progress.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

@@ -3,10 +3,10 @@
 #include <functional>
 #include <mutex>
 
+#include "runtime/base/condition.h"
+#include "runtime/base/thread.h"
 #include "runtime/comm/deadlines.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/threads/condition.h"
-#include "runtime/threads/thread.h"
 
 namespace footplate {
 

@@ -13,11 +13,11 @@
 
 #include "protocol/order.h"
 #include "protocol/schema.h"
+#include "runtime/base/clock.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/control/conclusions.h"
 #include "runtime/control/late_collectives.h"
 #include "runtime/control/run_status.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "protocol/json.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/times.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/control/advice.h"
 #include "runtime/control/inquiry.h"
 #include "runtime/control/remedies.h"
 #include "runtime/control/run_status.h"
-#include "runtime/control/times.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

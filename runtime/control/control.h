@@ -9,15 +9,15 @@
 
 #include "protocol/schema.h"
 #include "protocol/settings.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/times.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/world.h"
 #include "runtime/control/forecast.h"
-#include "runtime/control/progress.h"
 #include "runtime/control/steerable.h"
 #include "runtime/control/step_gate.h"
-#include "runtime/control/times.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

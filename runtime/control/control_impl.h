@@ -11,13 +11,16 @@
 #include <vector>
 
 #include "protocol/iso_time.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/condition.h"
+#include "runtime/base/deadline_timer.h"
+#include "runtime/base/thread.h"
 #include "runtime/comm/watchdog.h"
 #include "runtime/control/advice.h"
 #include "runtime/control/collective_watch.h"
 #include "runtime/control/console_link.h"
 #include "runtime/control/control.h"
 #include "runtime/control/coordinator.h"
-#include "runtime/control/fuse.h"
 #include "runtime/control/gate.h"
 #include "runtime/control/meetings.h"
 #include "runtime/control/messages.h"
@@ -26,9 +29,6 @@
 #include "runtime/control/remedies.h"
 #include "runtime/control/run_status.h"
 #include "runtime/control/stack_inquiries.h"
-#include "runtime/threads/clock.h"
-#include "runtime/threads/condition.h"
-#include "runtime/threads/thread.h"
 
 namespace footplate {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/deadline_timer.h"
 #include "runtime/control/control_impl.h"
-#include "runtime/control/fuse.h"
 #include "runtime/control/messages.h"
 
 namespace footplate {

@@ -14,11 +14,11 @@
 
 #include "protocol/order.h"
 #include "protocol/schema.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/times.h"
 #include "runtime/control/forecast.h"
 #include "runtime/control/run_status.h"
 #include "runtime/control/state_hashes.h"
-#include "runtime/control/times.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

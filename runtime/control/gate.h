@@ -12,11 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/condition.h"
+#include "runtime/base/progress.h"
 #include "runtime/control/forecast.h"
-#include "runtime/control/progress.h"
 #include "runtime/control/steerable.h"
 #include "runtime/control/step_gate.h"
-#include "runtime/threads/condition.h"
 
 namespace footplate {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "protocol/json.h"
-#include "runtime/threads/clock.h"
+#include "runtime/base/clock.h"
 
 namespace footplate {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "protocol/json.h"
+#include "runtime/base/clock.h"
 #include "runtime/control/run_status.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "protocol/variables.h"
+#include "runtime/base/times.h"
 #include "runtime/control/actions.h"
-#include "runtime/control/times.h"
 
 namespace footplate {
 namespace {

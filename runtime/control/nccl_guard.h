@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/clock.h"
 #include "runtime/control/steerable.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

@@ -8,13 +8,13 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/fault.h"
+#include "runtime/base/times.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/watchdog.h"
-#include "runtime/control/fault.h"
 #include "runtime/control/gate.h"
-#include "runtime/control/times.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/progress.h"
 #include "runtime/control/messages.h"
-#include "runtime/control/progress.h"
 
 namespace footplate {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "protocol/json.h"
 #include "protocol/settings.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/times.h"
 #include "runtime/control/inquiry.h"
 #include "runtime/control/run_status.h"
-#include "runtime/control/times.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/control/progress.h"
+#include "runtime/base/progress.h"
 
 namespace footplate {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "protocol/json.h"
-#include "runtime/control/times.h"
-#include "runtime/threads/clock.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/times.h"
 
 namespace footplate {
 

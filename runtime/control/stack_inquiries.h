@@ -7,9 +7,9 @@
 #include <string>
 
 #include "protocol/json.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/times.h"
 #include "runtime/control/run_status.h"
-#include "runtime/control/times.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/threads/condition.h"
+#include "runtime/base/condition.h"
 
 namespace footplate {
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/threads/clock.h"
-#include "runtime/threads/thread.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/thread.h"
 
 namespace footplate {
 

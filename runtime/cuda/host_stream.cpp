@@ -3,7 +3,7 @@
 #include <deque>
 #include <mutex>
 
-#include "runtime/threads/condition.h"
+#include "runtime/base/condition.h"
 
 namespace footplate {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <memory>
 
+#include "runtime/base/thread.h"
 #include "runtime/cuda/nccl_stream.h"
-#include "runtime/threads/thread.h"
 
 namespace footplate {
 

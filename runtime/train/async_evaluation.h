@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "protocol/result.h"
+#include "runtime/base/progress.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/control/progress.h"
 #include "runtime/tasks/task.h"
 #include "runtime/train/evaluation.h"
 

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/fault.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/batch_all_reduce.h"
-#include "runtime/control/fault.h"
 
 namespace footplate {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/control/fault.h"
+#include "runtime/base/fault.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/tasks/task.h"
 #include "runtime/train/adamw.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <chrono>
 
-#include "runtime/control/progress.h"
+#include "runtime/base/progress.h"
 
 namespace footplate {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "protocol/settings.h"
+#include "runtime/base/progress.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/control/progress.h"
 #include "runtime/control/steerable.h"
 #include "runtime/control/step_gate.h"
 #include "runtime/train/ports.h"

@@ -4,12 +4,12 @@
 
 #include <mutex>
 
+#include "runtime/base/progress.h"
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/launch_queue.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/mpi/session.h"
-#include "runtime/control/progress.h"
 
 namespace footplate {
 

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/base/condition.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/threads/condition.h"
 
 namespace footplate {
 

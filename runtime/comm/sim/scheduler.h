@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/threads/scheduler.h"
+#include "runtime/base/scheduler.h"
 
 namespace footplate {
 

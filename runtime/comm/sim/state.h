@@ -8,10 +8,10 @@
 #include <set>
 #include <vector>
 
+#include "runtime/base/condition.h"
 #include "runtime/comm/sim/meeting.h"
 #include "runtime/comm/sim/world.h"
 #include "runtime/comm/wake_event.h"
-#include "runtime/threads/condition.h"
 
 namespace footplate {
 

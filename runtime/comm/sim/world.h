@@ -6,12 +6,12 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/progress.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/world.h"
-#include "runtime/control/progress.h"
-#include "runtime/threads/clock.h"
 
 namespace footplate {
 

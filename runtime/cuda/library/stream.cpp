@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/threads/clock.h"
+#include "runtime/base/clock.h"
 
 namespace footplate {
 namespace {

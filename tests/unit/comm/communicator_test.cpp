@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/thread.h"
 #include "runtime/comm/sim/scheduler.h"
 #include "runtime/comm/sim/world.h"
-#include "runtime/threads/thread.h"
 
 namespace footplate {
 namespace {

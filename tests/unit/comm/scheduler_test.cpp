@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/threads/condition.h"
-#include "runtime/threads/thread.h"
+#include "runtime/base/condition.h"
+#include "runtime/base/thread.h"
 
 namespace footplate {
 namespace {

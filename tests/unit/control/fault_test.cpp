@@ -1,4 +1,4 @@
-#include "runtime/control/fault.h"
+#include "runtime/base/fault.h"
 
 #include <gtest/gtest.h>
 

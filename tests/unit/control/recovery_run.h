@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/thread.h"
 #include "runtime/comm/sim/scheduler.h"
 #include "runtime/comm/sim/world.h"
 #include "runtime/control/control.h"
 #include "runtime/control/schema_table.h"
-#include "runtime/threads/thread.h"
 
 // Whole ranks over SimWorld: real control threads, gates and collectives, a training thread that adds up what
 // all ranks reduce.

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/condition.h"
+#include "runtime/base/thread.h"
 #include "runtime/comm/sim/scheduler.h"
 #include "runtime/comm/sim/world.h"
 #include "runtime/control/control.h"
 #include "runtime/control/schema_table.h"
-#include "runtime/threads/condition.h"
-#include "runtime/threads/thread.h"
 
 namespace footplate::testing {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <thread>
 
-#include "runtime/threads/scheduler.h"
+#include "runtime/base/scheduler.h"
 
 namespace footplate {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/threads/clock.h"
+#include "runtime/base/clock.h"
 
 namespace footplate {
 

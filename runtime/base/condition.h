@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "runtime/threads/clock.h"
+#include "runtime/base/clock.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/threads/condition.h"
+#include "runtime/base/condition.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/control/step_file.h"
+#include "runtime/base/step_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "runtime/library_variables.h"
+#include "runtime/base/library_variables.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,6 @@
 
 #include "protocol/fnv.h"
 #include "protocol/variable_files.h"
-#include "runtime/control/schema_table.h"
 
 namespace footplate {
 namespace {
@@ -55,13 +54,13 @@ class LateVariable {
   std::array<char, 512> text_{};
 };
 
-const Schema& schema_of_variables() {
-  static const Schema schema = runtime_schema();
-  return schema;
-}
+struct LogVariable {
+  SettingSpec spec;
+  std::unique_ptr<LateVariable> variable;
+};
 
 /// By setting; empty where the environment of footplate run has the variable.
-using LogVariables = std::map<std::string, std::unique_ptr<LateVariable>>;
+using LogVariables = std::map<std::string, LogVariable>;
 LogVariables& log_variables() {
   static auto* variables = new LogVariables();
   return *variables;
@@ -94,11 +93,11 @@ std::string others(const Environment& environment) {
 
 }  // namespace
 
-std::vector<std::string> set_library_variables(const std::filesystem::path& run_directory, int start) {
+std::vector<std::string> set_library_variables(const Schema& schema,
+                                               const std::filesystem::path& run_directory, int start) {
   std::ifstream file(run_directory / ("config-" + std::to_string(start) + ".json"));
   const Json config = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (config.is_discarded()) return {};
-  const Schema& schema = schema_of_variables();
   const auto settings = Settings::from_json(config, schema);
   if (!settings) return {};
   const Environment environment = environment_of_process();
@@ -125,7 +124,7 @@ std::vector<std::string> set_library_variables(const std::filesystem::path& run_
   for (const char* name : kLogSettings) {
     const SettingSpec& spec = *schema.setting(name);
     if (is_set(spec.variable.c_str()) || is_from_file(settings->source(name))) continue;
-    log_variables()[name] = std::make_unique<LateVariable>(spec.variable);
+    log_variables()[name] = {spec, std::make_unique<LateVariable>(spec.variable)};
     if (const auto text = variable_text(spec, settings->value(name)))
       said.push_back("NCCL's " + spec.variable + "=" + *text + " (" + name + ", " + settings->source(name) +
                      ")");
@@ -135,11 +134,9 @@ std::vector<std::string> set_library_variables(const std::filesystem::path& run_
 }
 
 bool set_log_variables(const Settings& settings) {
-  const Schema& schema = schema_of_variables();
   bool changed = false;
-  for (const auto& [name, variable] : log_variables())
-    if (variable->set(variable_text(*schema.setting(name), settings.value(name)).value_or("")))
-      changed = true;
+  for (const auto& [name, log] : log_variables())
+    if (log.variable->set(variable_text(log.spec, settings.value(name)).value_or(""))) changed = true;
   return changed;
 }
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <mutex>
 
-#include "runtime/threads/condition.h"
-#include "runtime/threads/thread.h"
+#include "runtime/base/condition.h"
+#include "runtime/base/thread.h"
 
 namespace footplate {
 

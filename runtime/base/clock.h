@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "runtime/threads/scheduler.h"
+#include "runtime/base/scheduler.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/control/progress.h"
+#include "runtime/base/progress.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/threads/thread.h"
+#include "runtime/base/thread.h"
 
 #include <pthread.h>
 

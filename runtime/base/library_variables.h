@@ -19,7 +19,8 @@ inline constexpr auto kOwnPlugin = "STATIC_PLUGIN";
 /// NCCL reads those of this host. Call it before any thread is started: who reads the environment meanwhile
 /// may crash. Returns lines for the log. Where config-START.json can't be read it does nothing: that is said
 /// later, to all ranks.
-std::vector<std::string> set_library_variables(const std::filesystem::path& run_directory, int start);
+std::vector<std::string> set_library_variables(const Schema& schema,
+                                               const std::filesystem::path& run_directory, int start);
 
 /// nccl.debug and nccl.debug_subsystems into the environment while threads run, which may read it meanwhile;
 /// NCCL reads them again when its log is opened anew. Whether they have changed. What the environment of

@@ -1,4 +1,4 @@
-#include "runtime/threads/clock.h"
+#include "runtime/base/clock.h"
 
 #include <ctime>
 #include <thread>
