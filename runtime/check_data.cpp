@@ -5,8 +5,8 @@
 
 #include "protocol/exit_codes.h"
 #include "protocol/settings.h"
-#include "runtime/control/schema_table.h"
 #include "runtime/data/corpus.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

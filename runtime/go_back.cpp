@@ -7,7 +7,7 @@
 
 #include "runtime/checkpoint/load.h"
 #include "runtime/comm/agree.h"
-#include "runtime/control/actions.h"
+#include "runtime/schema/actions.h"
 #include "runtime/start_up.h"
 
 namespace footplate {

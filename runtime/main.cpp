@@ -8,10 +8,10 @@
 
 #include "protocol/exit_codes.h"
 #include "runtime/check_data.h"
-#include "runtime/control/schema_table.h"
 #include "runtime/doctor.h"
 #include "runtime/inspect.h"
 #include "runtime/rank.h"
+#include "runtime/schema/schema_table.h"
 
 namespace {
 

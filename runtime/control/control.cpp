@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "runtime/control/actions.h"
 #include "runtime/control/control_impl.h"
 #include "runtime/control/messages.h"
+#include "runtime/schema/actions.h"
 
 namespace footplate {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "runtime/control/actions.h"
 #include "runtime/control/control_impl.h"
 #include "runtime/control/messages.h"
+#include "runtime/schema/actions.h"
 
 namespace footplate {
 namespace {

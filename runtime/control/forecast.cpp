@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/control/actions.h"
+#include "runtime/schema/actions.h"
 
 namespace footplate {
 namespace {

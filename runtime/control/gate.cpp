@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "runtime/control/actions.h"
+#include "runtime/schema/actions.h"
 
 namespace footplate {
 namespace {

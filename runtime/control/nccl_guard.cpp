@@ -6,7 +6,7 @@
 
 #include "protocol/variables.h"
 #include "runtime/base/times.h"
-#include "runtime/control/actions.h"
+#include "runtime/schema/actions.h"
 
 namespace footplate {
 namespace {

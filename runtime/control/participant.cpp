@@ -8,10 +8,10 @@
 #include <csignal>
 #include <utility>
 
-#include "runtime/control/actions.h"
 #include "runtime/control/inquiry.h"
 #include "runtime/control/messages.h"
 #include "runtime/control/stacks.h"
+#include "runtime/schema/actions.h"
 
 namespace footplate {
 namespace {

@@ -2,7 +2,7 @@
 #include "protocol/schema.h"
 #include "protocol/settings.h"
 #include "require.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace {
 

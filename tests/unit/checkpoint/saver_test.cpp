@@ -3,7 +3,7 @@
 #include "fixture.h"
 #include "runtime/checkpoint/load.h"
 #include "runtime/checkpoint/resume.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

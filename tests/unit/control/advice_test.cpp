@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/control/advice.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 #include "tests/unit/control/sim_run.h"
 
 namespace footplate {

@@ -18,7 +18,7 @@
 
 #include "runtime/comm/mpi/channel.h"
 #include "runtime/control/control.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

@@ -10,8 +10,8 @@
 #include "runtime/comm/wake_event.h"
 #include "runtime/control/coordinator.h"
 #include "runtime/control/gate.h"
-#include "runtime/control/schema_table.h"
 #include "runtime/control/state_hashes.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

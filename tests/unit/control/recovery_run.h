@@ -19,7 +19,7 @@
 #include "runtime/comm/sim/scheduler.h"
 #include "runtime/comm/sim/world.h"
 #include "runtime/control/control.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 // Whole ranks over SimWorld: real control threads, gates and collectives, a training thread that adds up what
 // all ranks reduce.

@@ -15,7 +15,7 @@
 #include "runtime/comm/sim/scheduler.h"
 #include "runtime/control/inquiry.h"
 #include "runtime/control/remedies.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 #include "tests/unit/control/recovery_run.h"
 
 namespace footplate {

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "nccl_stub.h"
-#include "runtime/control/schema_table.h"
 #include "runtime/cuda/nccl_communicators.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

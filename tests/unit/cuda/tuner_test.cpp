@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "plugin_host.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

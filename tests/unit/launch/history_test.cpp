@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "console/client/json_file.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "console/client/json_file.h"
 #include "console/launch/run_directory.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "console/lua/config/config.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

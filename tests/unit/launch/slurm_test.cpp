@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "protocol/json.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

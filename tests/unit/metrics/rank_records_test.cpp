@@ -3,8 +3,8 @@
 #include <fcntl.h>
 
 #include "fixture.h"
-#include "runtime/control/schema_table.h"
 #include "runtime/metrics/json_file.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

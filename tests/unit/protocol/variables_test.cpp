@@ -10,7 +10,7 @@
 
 #include "fixture.h"
 #include "protocol/variable_files.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/comm/sim/world.h"
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate::testing {
 namespace {

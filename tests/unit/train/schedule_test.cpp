@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
 namespace footplate {
 namespace {

@@ -1,6 +1,6 @@
-#include "runtime/control/schema_table.h"
+#include "runtime/schema/schema_table.h"
 
-#include "runtime/control/schema_nccl.h"
+#include "runtime/schema/schema_nccl.h"
 
 namespace footplate {
 namespace {

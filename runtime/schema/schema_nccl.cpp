@@ -1,4 +1,4 @@
-#include "runtime/control/schema_nccl.h"
+#include "runtime/schema/schema_nccl.h"
 
 #include <string>
 #include <utility>
