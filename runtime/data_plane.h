@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/comm/mpi/communicator.h"
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_communicator.h"
+#include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/control/nccl_guard.h"
 #include "runtime/cuda/collective_profile.h"
 #include "runtime/cuda/device.h"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "protocol/exit_codes.h"
-#include "runtime/comm/mpi/communicator.h"
-#include "runtime/comm/mpi/session.h"
-#include "runtime/comm/mpi/trial.h"
+#include "runtime/comm/mpi/mpi_communicator.h"
+#include "runtime/comm/mpi/mpi_session.h"
+#include "runtime/comm/mpi/mpi_trial.h"
 #include "runtime/versions.h"
 
 namespace footplate {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "protocol/json.h"
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
 

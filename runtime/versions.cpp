@@ -1,7 +1,7 @@
 #include "runtime/versions.h"
 
 #include "protocol/version.h"
-#include "runtime/comm/mpi/trial.h"
+#include "runtime/comm/mpi/mpi_trial.h"
 #include "runtime/train/libtorch_version.h"
 
 namespace footplate {

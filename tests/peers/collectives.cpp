@@ -15,8 +15,8 @@
 
 #include "runtime/comm/batch_all_reduce.h"
 #include "runtime/comm/chunks.h"
-#include "runtime/comm/mpi/communicator.h"
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_communicator.h"
+#include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/watchdog.h"
 
 namespace footplate {

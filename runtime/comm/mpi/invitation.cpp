@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
 namespace {

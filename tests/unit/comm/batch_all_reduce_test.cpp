@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "tests/unit/comm/batch_all_reduce_cases.h"
 
 namespace footplate {

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "runtime/comm/mpi/communicator.h"
+#include "runtime/comm/mpi/mpi_communicator.h"
+#include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/patience.h"
-#include "runtime/comm/mpi/session.h"
 #include "tests/unit/comm/batch_all_reduce_cases.h"
 
 namespace footplate {

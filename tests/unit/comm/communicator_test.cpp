@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "runtime/base/thread.h"
-#include "runtime/comm/sim/scheduler.h"
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_scheduler.h"
+#include "runtime/comm/sim/sim_world.h"
 
 namespace footplate {
 namespace {

@@ -16,7 +16,7 @@
 #include <random>
 #include <thread>
 
-#include "runtime/comm/mpi/channel.h"
+#include "runtime/comm/mpi/mpi_channel.h"
 #include "runtime/control/control.h"
 #include "runtime/schema/schema_table.h"
 

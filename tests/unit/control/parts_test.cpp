@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "runtime/comm/doorbell.h"
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "runtime/comm/wake_event.h"
 #include "runtime/control/coordinator.h"
 #include "runtime/control/gate.h"

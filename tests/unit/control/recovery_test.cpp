@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/comm/sim/scheduler.h"
+#include "runtime/comm/sim/sim_scheduler.h"
 #include "runtime/control/recovery.h"
 #include "tests/unit/control/recovery_run.h"
 

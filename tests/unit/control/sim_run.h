@@ -11,8 +11,8 @@
 
 #include "runtime/base/condition.h"
 #include "runtime/base/thread.h"
-#include "runtime/comm/sim/scheduler.h"
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_scheduler.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "runtime/control/control.h"
 #include "runtime/schema/schema_table.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/comm/sim/scheduler.h"
+#include "runtime/comm/sim/sim_scheduler.h"
 #include "runtime/control/inquiry.h"
 #include "runtime/control/remedies.h"
 #include "runtime/schema/schema_table.h"

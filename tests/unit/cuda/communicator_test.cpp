@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "runtime/cuda/host_stream.h"
 
 namespace footplate {

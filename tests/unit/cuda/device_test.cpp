@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "runtime/comm/launch_queue.h"
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "runtime/cuda/nccl_communicator.h"
 #include "tests/unit/train/fixtures.h"
 

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <set>
 
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {

@@ -14,7 +14,7 @@
 #include <new>
 #include <thread>
 
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {

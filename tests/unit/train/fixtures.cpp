@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate::testing {

@@ -1,4 +1,4 @@
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_session.h"
 
 #include <fmt/format.h>
 #if __has_include(<mpi-ext.h>)

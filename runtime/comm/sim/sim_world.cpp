@@ -1,8 +1,8 @@
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_world.h"
 
 #include <algorithm>
 
-#include "runtime/comm/sim/state.h"
+#include "runtime/comm/sim/sim_state.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/comm/mpi/channel.h"
+#include "runtime/comm/mpi/mpi_channel.h"
 
 #include <algorithm>
 #include <array>

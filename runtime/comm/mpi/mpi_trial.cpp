@@ -1,4 +1,4 @@
-#include "runtime/comm/mpi/trial.h"
+#include "runtime/comm/mpi/mpi_trial.h"
 
 #include <fmt/format.h>
 #include <mpi.h>

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "runtime/comm/message_channel.h"
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
 

@@ -9,7 +9,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/launch_queue.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/base/condition.h"
-#include "runtime/comm/sim/meeting.h"
-#include "runtime/comm/sim/world.h"
+#include "runtime/comm/sim/sim_meeting.h"
+#include "runtime/comm/sim/sim_world.h"
 #include "runtime/comm/wake_event.h"
 
 namespace footplate {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "protocol/json.h"
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
 

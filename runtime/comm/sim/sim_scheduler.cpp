@@ -1,4 +1,4 @@
-#include "runtime/comm/sim/scheduler.h"
+#include "runtime/comm/sim/sim_scheduler.h"
 
 #include <fmt/format.h>
 #include <semaphore.h>

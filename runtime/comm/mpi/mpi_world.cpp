@@ -1,4 +1,4 @@
-#include "runtime/comm/mpi/world.h"
+#include "runtime/comm/mpi/mpi_world.h"
 
 #include <chrono>
 

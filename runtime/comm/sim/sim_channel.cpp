@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/comm/sim/state.h"
+#include "runtime/comm/sim/sim_state.h"
 
 namespace footplate {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/launch_queue.h"
-#include "runtime/comm/sim/state.h"
+#include "runtime/comm/sim/sim_state.h"
 
 namespace footplate {
 namespace {

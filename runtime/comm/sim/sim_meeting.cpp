@@ -1,4 +1,4 @@
-#include "runtime/comm/sim/meeting.h"
+#include "runtime/comm/sim/sim_meeting.h"
 
 #include <fmt/format.h>
 

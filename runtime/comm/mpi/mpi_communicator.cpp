@@ -1,10 +1,10 @@
-#include "runtime/comm/mpi/communicator.h"
+#include "runtime/comm/mpi/mpi_communicator.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
 namespace {

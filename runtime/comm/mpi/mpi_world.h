@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "runtime/comm/message_channel.h"
-#include "runtime/comm/mpi/communicator.h"
 #include "runtime/comm/mpi/invitation.h"
-#include "runtime/comm/mpi/session.h"
+#include "runtime/comm/mpi/mpi_communicator.h"
+#include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/world.h"
 
 namespace footplate {
