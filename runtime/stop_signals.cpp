@@ -5,7 +5,7 @@
 #include <csignal>
 #include <thread>
 
-#include "runtime/control/stacks.h"
+#include "runtime/stacks/thread_stacks.h"
 
 namespace footplate {
 namespace {

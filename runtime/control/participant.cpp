@@ -10,8 +10,8 @@
 
 #include "runtime/control/inquiry.h"
 #include "runtime/control/messages.h"
-#include "runtime/control/stacks.h"
 #include "runtime/schema/actions.h"
+#include "runtime/stacks/thread_stacks.h"
 
 namespace footplate {
 namespace {

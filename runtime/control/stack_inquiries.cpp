@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/control/messages.h"
-#include "runtime/control/stacks.h"
+#include "runtime/stacks/thread_stacks.h"
 
 namespace footplate {
 namespace {

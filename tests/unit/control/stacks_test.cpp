@@ -1,5 +1,5 @@
 // Stacks of the threads of this process, the names in them, and rank 0's questions for them.
-#include "runtime/control/stacks.h"
+#include "runtime/stacks/thread_stacks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "runtime/control/stack_inquiries.h"
-#include "runtime/control/symbols.h"
+#include "runtime/stacks/symbols.h"
 
 namespace footplate {
 namespace {

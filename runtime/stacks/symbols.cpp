@@ -1,4 +1,4 @@
-#include "runtime/control/symbols.h"
+#include "runtime/stacks/symbols.h"
 
 #include <cxxabi.h>
 #include <elf.h>

@@ -1,4 +1,4 @@
-#include "runtime/control/stacks.h"
+#include "runtime/stacks/thread_stacks.h"
 
 #include <dirent.h>
 #include <execinfo.h>
@@ -23,7 +23,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/control/symbols.h"
+#include "runtime/stacks/symbols.h"
 
 namespace footplate {
 namespace {
