@@ -10,7 +10,7 @@
 #include "runtime/base/progress.h"
 #include "runtime/checkpoint/branches.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/control/steerable.h"
+#include "runtime/orders/steerable.h"
 
 namespace footplate {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "protocol/schema.h"
-#include "runtime/control/forecast.h"
+#include "runtime/orders/forecast.h"
 
 namespace footplate {
 

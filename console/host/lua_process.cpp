@@ -35,7 +35,7 @@ class Actions {
 };
 
 /// A process group of its own, so that a job's children can be told from the console's; no blocked or ignored
-/// signals. Not a session of its own: see runtime/control/console_process.cpp.
+/// signals. Not a session of its own: see runtime/console_link/console_process.cpp.
 class Attributes {
  public:
   Attributes() {

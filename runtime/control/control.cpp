@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "runtime/control/control_impl.h"
-#include "runtime/control/messages.h"
 #include "runtime/schema/actions.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

@@ -15,9 +15,9 @@
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/world.h"
-#include "runtime/control/forecast.h"
-#include "runtime/control/steerable.h"
-#include "runtime/control/step_gate.h"
+#include "runtime/orders/forecast.h"
+#include "runtime/orders/steerable.h"
+#include "runtime/orders/step_gate.h"
 
 namespace footplate {
 

@@ -1,7 +1,7 @@
 // What goes to the console and the records, and what comes from there.
 #include "protocol/iso_time.h"
 #include "runtime/control/control_impl.h"
-#include "runtime/control/messages.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "runtime/base/deadline_timer.h"
 #include "runtime/control/control_impl.h"
-#include "runtime/control/messages.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

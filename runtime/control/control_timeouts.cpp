@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/control/control_impl.h"
-#include "runtime/control/messages.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 

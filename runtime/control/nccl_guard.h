@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/base/clock.h"
-#include "runtime/control/steerable.h"
+#include "runtime/orders/steerable.h"
 
 namespace footplate {
 

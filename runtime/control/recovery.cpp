@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/control/messages.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

@@ -8,8 +8,8 @@
 #include "protocol/settings.h"
 #include "runtime/base/progress.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/control/steerable.h"
-#include "runtime/control/step_gate.h"
+#include "runtime/orders/steerable.h"
+#include "runtime/orders/step_gate.h"
 #include "runtime/train/ports.h"
 
 namespace footplate {

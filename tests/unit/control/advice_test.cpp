@@ -6,8 +6,8 @@
 
 #include <thread>
 
-#include "runtime/control/advice.h"
 #include "runtime/schema/schema_table.h"
+#include "runtime/watch/advice.h"
 #include "tests/unit/control/sim_run.h"
 
 namespace footplate {

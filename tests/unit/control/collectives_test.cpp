@@ -9,8 +9,8 @@
 #include <random>
 #include <thread>
 
-#include "runtime/control/collective_watch.h"
-#include "runtime/control/meetings.h"
+#include "runtime/watch/collective_watch.h"
+#include "runtime/watch/meetings.h"
 #include "tests/unit/control/sim_run.h"
 
 namespace footplate {

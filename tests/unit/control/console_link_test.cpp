@@ -1,4 +1,4 @@
-#include "runtime/control/console_link.h"
+#include "runtime/console_link/console_link.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,9 +8,9 @@
 #include "runtime/comm/doorbell.h"
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/comm/wake_event.h"
-#include "runtime/control/coordinator.h"
-#include "runtime/control/gate.h"
-#include "runtime/control/state_hashes.h"
+#include "runtime/orders/coordinator.h"
+#include "runtime/orders/gate.h"
+#include "runtime/orders/state_hashes.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {

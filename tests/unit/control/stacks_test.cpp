@@ -17,8 +17,8 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/control/stack_inquiries.h"
 #include "runtime/stacks/symbols.h"
+#include "runtime/watch/stack_inquiries.h"
 
 namespace footplate {
 namespace {

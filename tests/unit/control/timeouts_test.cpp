@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "runtime/comm/sim/sim_scheduler.h"
-#include "runtime/control/inquiry.h"
-#include "runtime/control/remedies.h"
 #include "runtime/schema/schema_table.h"
+#include "runtime/watch/inquiry.h"
+#include "runtime/watch/remedies.h"
 #include "tests/unit/control/recovery_run.h"
 
 namespace footplate {

@@ -1,11 +1,11 @@
-#include "runtime/control/coordinator.h"
+#include "runtime/orders/coordinator.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "runtime/control/forecast.h"
-#include "runtime/control/messages.h"
+#include "runtime/orders/forecast.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/control/run_status.h"
+#include "runtime/watch/run_status.h"
 
 #include <fmt/format.h>
 

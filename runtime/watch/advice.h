@@ -15,9 +15,9 @@
 #include "protocol/schema.h"
 #include "runtime/base/clock.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/control/conclusions.h"
-#include "runtime/control/late_collectives.h"
-#include "runtime/control/run_status.h"
+#include "runtime/watch/conclusions.h"
+#include "runtime/watch/late_collectives.h"
+#include "runtime/watch/run_status.h"
 
 namespace footplate {
 

@@ -10,7 +10,7 @@
 
 #include "protocol/fd.h"
 #include "protocol/frame.h"
-#include "runtime/control/console_process.h"
+#include "runtime/console_link/console_process.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/control/remedies.h"
+#include "runtime/watch/remedies.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/base/progress.h"
-#include "runtime/control/messages.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

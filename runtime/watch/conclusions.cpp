@@ -1,4 +1,4 @@
-#include "runtime/control/conclusions.h"
+#include "runtime/watch/conclusions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

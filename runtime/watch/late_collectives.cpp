@@ -1,4 +1,4 @@
-#include "runtime/control/late_collectives.h"
+#include "runtime/watch/late_collectives.h"
 
 #include <algorithm>
 #include <utility>

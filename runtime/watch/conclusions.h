@@ -7,7 +7,7 @@
 
 #include "protocol/value.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/control/late_collectives.h"
+#include "runtime/watch/late_collectives.h"
 
 namespace footplate {
 

@@ -9,7 +9,7 @@
 #include "protocol/json.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
-#include "runtime/control/run_status.h"
+#include "runtime/watch/run_status.h"
 
 namespace footplate {
 

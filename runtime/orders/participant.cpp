@@ -1,4 +1,4 @@
-#include "runtime/control/participant.h"
+#include "runtime/orders/participant.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@
 #include <csignal>
 #include <utility>
 
-#include "runtime/control/inquiry.h"
-#include "runtime/control/messages.h"
 #include "runtime/schema/actions.h"
 #include "runtime/stacks/thread_stacks.h"
+#include "runtime/watch/inquiry.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

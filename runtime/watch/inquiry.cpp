@@ -1,4 +1,4 @@
-#include "runtime/control/inquiry.h"
+#include "runtime/watch/inquiry.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

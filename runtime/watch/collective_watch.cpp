@@ -1,10 +1,10 @@
-#include "runtime/control/collective_watch.h"
+#include "runtime/watch/collective_watch.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "runtime/control/messages.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 

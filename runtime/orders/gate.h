@@ -14,9 +14,9 @@
 
 #include "runtime/base/condition.h"
 #include "runtime/base/progress.h"
-#include "runtime/control/forecast.h"
-#include "runtime/control/steerable.h"
-#include "runtime/control/step_gate.h"
+#include "runtime/orders/forecast.h"
+#include "runtime/orders/steerable.h"
+#include "runtime/orders/step_gate.h"
 
 namespace footplate {
 

@@ -1,10 +1,10 @@
-#include "runtime/control/stack_inquiries.h"
+#include "runtime/watch/stack_inquiries.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "runtime/control/messages.h"
 #include "runtime/stacks/thread_stacks.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

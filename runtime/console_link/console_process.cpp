@@ -1,4 +1,4 @@
-#include "runtime/control/console_process.h"
+#include "runtime/console_link/console_process.h"
 
 #include <fcntl.h>
 #include <poll.h>

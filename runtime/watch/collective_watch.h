@@ -13,10 +13,10 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/control/advice.h"
-#include "runtime/control/inquiry.h"
-#include "runtime/control/remedies.h"
-#include "runtime/control/run_status.h"
+#include "runtime/watch/advice.h"
+#include "runtime/watch/inquiry.h"
+#include "runtime/watch/remedies.h"
+#include "runtime/watch/run_status.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/control/console_link.h"
+#include "runtime/console_link/console_link.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "runtime/control/advice.h"
+#include "runtime/watch/advice.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/control/forecast.h"
+#include "runtime/orders/forecast.h"
 
 #include <fmt/format.h>
 

@@ -4,9 +4,9 @@
 #include <stdexcept>
 
 #include "protocol/store.h"
-#include "runtime/control/gate.h"
-#include "runtime/control/messages.h"
+#include "runtime/orders/gate.h"
 #include "runtime/schema/actions.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {

@@ -14,7 +14,7 @@
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/watchdog.h"
-#include "runtime/control/gate.h"
+#include "runtime/orders/gate.h"
 
 namespace footplate {
 

@@ -16,9 +16,9 @@
 #include "protocol/schema.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
-#include "runtime/control/forecast.h"
-#include "runtime/control/run_status.h"
-#include "runtime/control/state_hashes.h"
+#include "runtime/orders/forecast.h"
+#include "runtime/orders/state_hashes.h"
+#include "runtime/watch/run_status.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/control/state_hashes.h"
+#include "runtime/orders/state_hashes.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/control/gate.h"
+#include "runtime/orders/gate.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
-#include "runtime/control/meetings.h"
+#include "runtime/watch/meetings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/control/messages.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 

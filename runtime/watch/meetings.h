@@ -10,7 +10,7 @@
 
 #include "protocol/json.h"
 #include "runtime/base/clock.h"
-#include "runtime/control/run_status.h"
+#include "runtime/watch/run_status.h"
 
 namespace footplate {
 

@@ -11,8 +11,8 @@
 #include "protocol/settings.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
-#include "runtime/control/inquiry.h"
-#include "runtime/control/run_status.h"
+#include "runtime/watch/inquiry.h"
+#include "runtime/watch/run_status.h"
 
 namespace footplate {
 
