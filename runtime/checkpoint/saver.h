@@ -7,7 +7,7 @@
 
 #include "runtime/checkpoint/disk.h"
 #include "runtime/checkpoint/store.h"
-#include "runtime/train/ports.h"
+#include "runtime/state/ports.h"
 
 namespace footplate {
 

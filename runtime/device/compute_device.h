@@ -11,7 +11,7 @@
 #include <string>
 
 #include "runtime/device/mixed_precision.h"
-#include "runtime/train/state_table.h"
+#include "runtime/state/state_table.h"
 
 namespace footplate {
 

@@ -12,7 +12,7 @@
 #include "runtime/metrics/line_printer.h"
 #include "runtime/metrics/log.h"
 #include "runtime/metrics/record_writer.h"
-#include "runtime/train/ports.h"
+#include "runtime/state/ports.h"
 
 namespace footplate {
 

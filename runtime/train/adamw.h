@@ -7,7 +7,7 @@
 
 #include "runtime/device/compute_device.h"
 #include "runtime/models/parameter.h"
-#include "runtime/train/state_table.h"
+#include "runtime/state/state_table.h"
 #include "runtime/train/step_settings.h"
 
 namespace footplate {

@@ -10,7 +10,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/orders/steerable.h"
 #include "runtime/orders/step_gate.h"
-#include "runtime/train/ports.h"
+#include "runtime/state/ports.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/train/state_table.h"
+#include "runtime/state/state_table.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "protocol/json.h"
 #include "protocol/result.h"
 #include "protocol/settings.h"
-#include "runtime/train/state_table.h"
+#include "runtime/state/state_table.h"
 
 namespace footplate {
 
