@@ -1,4 +1,4 @@
-#include "runtime/metrics/log.h"
+#include "runtime/records/rank_log.h"
 
 #include <regex>
 

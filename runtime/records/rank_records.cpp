@@ -1,10 +1,10 @@
-#include "runtime/metrics/rank_records.h"
+#include "runtime/records/rank_records.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/metrics/batch_line.h"
-#include "runtime/metrics/json_file.h"
+#include "runtime/records/batch_line.h"
+#include "runtime/records/json_file.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/metrics/json_file.h"
+#include "runtime/records/json_file.h"
 
 #include <atomic>
 

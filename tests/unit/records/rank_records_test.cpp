@@ -1,9 +1,9 @@
-#include "runtime/metrics/rank_records.h"
+#include "runtime/records/rank_records.h"
 
 #include <fcntl.h>
 
 #include "fixture.h"
-#include "runtime/metrics/json_file.h"
+#include "runtime/records/json_file.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {

@@ -1,4 +1,4 @@
-#include "runtime/metrics/append_file.h"
+#include "runtime/records/append_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

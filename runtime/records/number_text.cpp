@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "runtime/metrics/batch_line.h"
+#include "runtime/records/batch_line.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/metrics/log.h"
+#include "runtime/records/rank_log.h"
 
 #include <spdlog/async.h>
 #include <spdlog/pattern_formatter.h>

@@ -15,7 +15,7 @@
 
 #include "protocol/json.h"
 #include "protocol/result.h"
-#include "runtime/metrics/append_file.h"
+#include "runtime/records/append_file.h"
 
 namespace footplate {
 

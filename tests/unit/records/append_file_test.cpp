@@ -1,4 +1,4 @@
-#include "runtime/metrics/append_file.h"
+#include "runtime/records/append_file.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "runtime/metrics/batch_line.h"
+#include "runtime/records/batch_line.h"
 
 #include <limits>
 

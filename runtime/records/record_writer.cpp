@@ -1,4 +1,4 @@
-#include "runtime/metrics/record_writer.h"
+#include "runtime/records/record_writer.h"
 
 #include <pthread.h>
 
@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "protocol/iso_time.h"
-#include "runtime/metrics/json_file.h"
+#include "runtime/records/json_file.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/metrics/record_writer.h"
+#include "runtime/records/record_writer.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "fixture.h"
-#include "runtime/metrics/json_file.h"
+#include "runtime/records/json_file.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/metrics/line_printer.h"
+#include "runtime/records/line_printer.h"
 
 #include <fcntl.h>
 #include <pty.h>

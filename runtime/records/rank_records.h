@@ -9,9 +9,9 @@
 
 #include "protocol/json.h"
 #include "protocol/settings.h"
-#include "runtime/metrics/line_printer.h"
-#include "runtime/metrics/log.h"
-#include "runtime/metrics/record_writer.h"
+#include "runtime/records/line_printer.h"
+#include "runtime/records/rank_log.h"
+#include "runtime/records/record_writer.h"
 #include "runtime/state/ports.h"
 
 namespace footplate {
