@@ -8,7 +8,7 @@
 #include "protocol/json.h"
 #include "runtime/checkpoint/branches.h"
 #include "runtime/checkpoint/folder_name.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/tensor.h"
 
 namespace footplate {

@@ -23,7 +23,9 @@
 #include "runtime/base/fault.h"
 #include "runtime/base/library_variables.h"
 #include "runtime/base/step_file.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/load_handler.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/checkpoint/saver.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/mpi/invitation.h"
@@ -34,7 +36,6 @@
 #include "runtime/control/control.h"
 #include "runtime/control/nccl_guard.h"
 #include "runtime/data_plane.h"
-#include "runtime/go_back.h"
 #include "runtime/orders_ahead.h"
 #include "runtime/origin.h"
 #include "runtime/rank_table.h"
@@ -321,10 +322,10 @@ class Rank {
     control_ = std::make_unique<Control>(std::move(control));
     const auto tell = [this](const std::string& topic, Json data) { publish(topic, std::move(data)); };
     guard_ = std::make_unique<NcclGuard>(*trainer_, settings_, compute_.plane.get(), tell);
-    go_back_ = std::make_unique<GoBack>(GoBack::Parts{*guard_, schema_, configured_, settings_,
-                                                      options_.run_directory, origin_.branch, *communicator_,
-                                                      progress_, tell});
-    control_->set_steerable(*go_back_);
+    load_handler_ = std::make_unique<LoadHandler>(LoadHandler::Parts{*guard_, schema_, configured_, settings_,
+                                                                     options_.run_directory, origin_.branch,
+                                                                     *communicator_, progress_, tell});
+    control_->set_steerable(*load_handler_);
   }
 
   void publish(const std::string& topic, Json data) {
@@ -527,7 +528,7 @@ class Rank {
   void leave(int code) {
     let_no_signal_reach_control();
     control_.reset();
-    go_back_.reset();
+    load_handler_.reset();
     guard_.reset();
     trainer_.reset();
     compute_.reset();
@@ -574,7 +575,7 @@ class Rank {
   std::unique_ptr<CheckpointSaver> saver_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<NcclGuard> guard_;
-  std::unique_ptr<GoBack> go_back_;
+  std::unique_ptr<LoadHandler> load_handler_;
   std::unique_ptr<Control> control_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "protocol/schema.h"
 #include "runtime/checkpoint/folder_name.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 
 namespace footplate {

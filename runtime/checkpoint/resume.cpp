@@ -2,7 +2,7 @@
 
 #include "runtime/checkpoint/branches.h"
 #include "runtime/checkpoint/folder_name.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 
 namespace footplate {
 namespace {

@@ -5,7 +5,7 @@
 #include "runtime/base/fault.h"
 #include "runtime/checkpoint/explain.h"
 #include "runtime/checkpoint/folder_name.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 
 namespace footplate {

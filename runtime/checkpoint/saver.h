@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint_store.h"
 #include "runtime/checkpoint/disk.h"
-#include "runtime/checkpoint/store.h"
 #include "runtime/state/ports.h"
 
 namespace footplate {

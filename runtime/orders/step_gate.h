@@ -16,7 +16,7 @@ struct Ending {
   bool resumable = false;       ///< exit code 75 instead of 0
   std::string note;             ///< what whoever asked gave as the action's reason
   bool script_error = false;    ///< a job script or a rule failed: exit code 3
-  Json load = {};               ///< of ckpt.load: what the next start begins with (GoBack); else null
+  Json load = {};               ///< of ckpt.load: what the next start begins with (LoadHandler); else null
 };
 
 /// The training thread's view of control: the one place where orders enter the step loop.

@@ -3,7 +3,7 @@
 #include "faulty_disk.h"
 #include "fixture.h"
 #include "runtime/checkpoint/folder_name.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 
 namespace footplate {

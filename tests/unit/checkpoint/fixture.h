@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint_store.h"
 #include "runtime/checkpoint/disk.h"
-#include "runtime/checkpoint/store.h"
 
 namespace footplate::test {
 

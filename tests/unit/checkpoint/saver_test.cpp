@@ -1,7 +1,7 @@
 #include "runtime/checkpoint/saver.h"
 
 #include "fixture.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/schema/schema_table.h"
 

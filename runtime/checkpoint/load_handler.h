@@ -18,7 +18,7 @@ namespace footplate {
 /// is there, and the settings fit together, is seen before all agree; that it is whole, before the ranks end:
 /// what can't be loaded costs a run nothing. `footplate run` starts the ranks again, from the checkpoint and
 /// in a branch of its own.
-class GoBack final : public Steerable {
+class LoadHandler final : public Steerable {
  public:
   struct Parts {
     Steerable& inner;
@@ -31,7 +31,7 @@ class GoBack final : public Steerable {
     Progress& progress;
     std::function<void(const std::string& topic, Json data)> publish;  ///< on rank 0
   };
-  explicit GoBack(Parts parts);
+  explicit LoadHandler(Parts parts);
 
   Result<void> prepare(const Order& order, const Settings& after) override;
   Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;

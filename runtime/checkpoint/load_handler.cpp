@@ -1,14 +1,14 @@
-#include "runtime/go_back.h"
+#include "runtime/checkpoint/load_handler.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <utility>
 
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/comm/agree.h"
 #include "runtime/schema/actions.h"
-#include "runtime/start_up.h"
 
 namespace footplate {
 namespace {
@@ -64,9 +64,9 @@ std::vector<std::string> differences(const Schema& schema, const Settings& befor
 
 }  // namespace
 
-GoBack::GoBack(Parts parts) : parts_(std::move(parts)), now_(parts_.settings) {}
+LoadHandler::LoadHandler(Parts parts) : parts_(std::move(parts)), now_(parts_.settings) {}
 
-Result<void> GoBack::prepare(const Order& order, const Settings& after) {
+Result<void> LoadHandler::prepare(const Order& order, const Settings& after) {
   for (const Call& call : order.calls) {
     if (call.action != kLoad || parts_.communicator.rank() != 0) continue;  // one rank's look at the folder
     if (order.at_step && *order.at_step > parts_.progress.step() + 1) {
@@ -81,7 +81,8 @@ Result<void> GoBack::prepare(const Order& order, const Settings& after) {
   return parts_.inner.prepare(order, after);
 }
 
-Result<GoBack::Plan> GoBack::plan(const Json& arguments, const Settings& now, std::int64_t step) const {
+Result<LoadHandler::Plan> LoadHandler::plan(const Json& arguments, const Settings& now,
+                                            std::int64_t step) const {
   auto settings = read_set(parts_.schema, arguments.value("set", ""));
   if (!settings) return tl::unexpected(settings.error());
   auto found = find_checkpoint(parts_.run_directory, parts_.branch, arguments.value("ref", "latest"), step);
@@ -105,16 +106,16 @@ Result<GoBack::Plan> GoBack::plan(const Json& arguments, const Settings& now, st
   return Plan{*std::move(found), *std::move(branch), *std::move(settings), std::move(after)};
 }
 
-Result<std::optional<double>> GoBack::renew(const Settings& after, std::int64_t step) {
+Result<std::optional<double>> LoadHandler::renew(const Settings& after, std::int64_t step) {
   return parts_.inner.renew(after, step);
 }
 
-std::vector<Moved> GoBack::settings_changed(const Settings& now, std::int64_t step) {
+std::vector<Moved> LoadHandler::settings_changed(const Settings& now, std::int64_t step) {
   now_ = now;
   return parts_.inner.settings_changed(now, step);
 }
 
-Result<Json> GoBack::call(const Call& call, std::int64_t step) {
+Result<Json> LoadHandler::call(const Call& call, std::int64_t step) {
   if (call.action != kLoad) return parts_.inner.call(call, step);
   parts_.progress.enter(Phase::saving);  // as a save it waits for the disk
   Result<Json> found = Json();
@@ -130,7 +131,7 @@ Result<Json> GoBack::call(const Call& call, std::int64_t step) {
 }
 
 /// Once more, as it may be gone by now, and to the last byte.
-Result<Json> GoBack::verified(const Json& arguments, std::int64_t step) const {
+Result<Json> LoadHandler::verified(const Json& arguments, std::int64_t step) const {
   const auto found = plan(arguments, now_, step);
   if (!found) return tl::unexpected(found.error());
   if (const auto whole = verify_checkpoint(found->checkpoint.path); !whole)
@@ -142,7 +143,7 @@ Result<Json> GoBack::verified(const Json& arguments, std::int64_t step) const {
               {"settings", found->settings}};
 }
 
-void GoBack::tell(const Plan& plan, std::int64_t step) const {
+void LoadHandler::tell(const Plan& plan, std::int64_t step) const {
   const auto lines = differences(parts_.schema, now_, plan.after);
   parts_.publish("warn", {{"kind", "load"},
                           {"step", step},
@@ -153,7 +154,7 @@ void GoBack::tell(const Plan& plan, std::int64_t step) const {
 }
 
 /// Some may not have heard that the call succeeded: the gate takes it back, on all.
-Result<void> GoBack::rejoin(const Rejoin& rejoin) {
+Result<void> LoadHandler::rejoin(const Rejoin& rejoin) {
   auto level = parts_.inner.rejoin(rejoin);
   if (std::exchange(ends_start_, false))
     parts_.publish("warn", {{"kind", "load"},

@@ -1,4 +1,4 @@
-#include "runtime/checkpoint/store.h"
+#include "runtime/checkpoint/checkpoint_store.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 
 #include "fixture.h"
 #include "runtime/checkpoint/folder_name.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 
 namespace footplate {

@@ -1,4 +1,4 @@
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
-#include "runtime/checkpoint/store.h"
+#include "runtime/checkpoint/checkpoint_store.h"
 
 #include <chrono>
 
 #include "protocol/iso_time.h"
 #include "runtime/checkpoint/explain.h"
 #include "runtime/checkpoint/folder_name.h"
-#include "runtime/checkpoint/load.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/write_file.h"
 
