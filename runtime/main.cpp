@@ -7,11 +7,11 @@
 #include <string>
 
 #include "protocol/exit_codes.h"
-#include "runtime/check_data.h"
-#include "runtime/doctor.h"
-#include "runtime/inspect.h"
-#include "runtime/rank.h"
+#include "runtime/rank/rank.h"
 #include "runtime/schema/schema_table.h"
+#include "runtime/tools/check_data.h"
+#include "runtime/tools/list_checkpoints.h"
+#include "runtime/tools/machine_trials.h"
 
 namespace {
 

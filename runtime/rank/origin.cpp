@@ -1,4 +1,4 @@
-#include "runtime/origin.h"
+#include "runtime/rank/origin.h"
 
 #include "protocol/json.h"
 #include "runtime/checkpoint/resume.h"

@@ -1,4 +1,4 @@
-#include "runtime/rank_table.h"
+#include "runtime/rank/rank_table.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "runtime/versions.h"
+#include "runtime/rank/versions.h"
 
 #include "protocol/version.h"
 #include "runtime/comm/mpi/mpi_trial.h"

@@ -1,4 +1,4 @@
-#include "runtime/doctor.h"
+#include "runtime/tools/machine_trials.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include "runtime/comm/mpi/mpi_communicator.h"
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/mpi_trial.h"
-#include "runtime/versions.h"
+#include "runtime/rank/versions.h"
 
 namespace footplate {
 namespace {

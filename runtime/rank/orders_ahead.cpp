@@ -1,4 +1,4 @@
-#include "runtime/orders_ahead.h"
+#include "runtime/rank/orders_ahead.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/rank.h"
+#include "runtime/rank/rank.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -18,7 +18,6 @@
 
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
-#include "runtime/arrival_note.h"
 #include "runtime/base/deadline_timer.h"
 #include "runtime/base/fault.h"
 #include "runtime/base/library_variables.h"
@@ -34,16 +33,18 @@
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/control/control.h"
-#include "runtime/control/nccl_guard.h"
-#include "runtime/data_plane.h"
-#include "runtime/orders_ahead.h"
-#include "runtime/origin.h"
-#include "runtime/rank_table.h"
+#include "runtime/cuda/data_plane.h"
+#include "runtime/cuda/nccl_guard.h"
+#include "runtime/rank/arrival_note.h"
+#include "runtime/rank/orders_ahead.h"
+#include "runtime/rank/origin.h"
+#include "runtime/rank/rank_table.h"
+#include "runtime/rank/start_faults.h"
+#include "runtime/rank/start_up.h"
+#include "runtime/rank/stop_signals.h"
+#include "runtime/rank/versions.h"
 #include "runtime/records/rank_records.h"
 #include "runtime/schema/schema_table.h"
-#include "runtime/start_faults.h"
-#include "runtime/start_up.h"
-#include "runtime/stop_signals.h"
 #include "runtime/train/trainer.h"
 
 namespace footplate {
@@ -337,8 +338,10 @@ class Rank {
 
   Json start_record() const {
     const Json resumed = origin_.checkpoint.empty() ? Json() : Json(origin_.checkpoint);
+    Json libraries = versions();
+    libraries["nccl"] = compute_.nccl_version();
     return {{"start", options_.start},    {"config", fmt::format("config-{}.json", options_.start)},
-            {"time", started_},           {"versions", compute_.versions()},
+            {"time", started_},           {"versions", std::move(libraries)},
             {"hosts", session_->hosts()}, {"world_size", session_->world_size()},
             {"step", trainer_->step()},   {"resumed", resumed},
             {"journal", last_order_},     {"given", given_},

@@ -1,4 +1,4 @@
-#include "runtime/inspect.h"
+#include "runtime/tools/list_checkpoints.h"
 
 #include <cstdio>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "runtime/control/nccl_guard.h"
+#include "runtime/cuda/nccl_guard.h"
 
 #include <algorithm>
 #include <array>

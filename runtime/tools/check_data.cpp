@@ -1,4 +1,4 @@
-#include "runtime/check_data.h"
+#include "runtime/tools/check_data.h"
 
 #include <cstdio>
 #include <iostream>

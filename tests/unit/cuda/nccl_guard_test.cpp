@@ -1,5 +1,5 @@
 // Orders on nccl.* that would change nothing.
-#include "runtime/control/nccl_guard.h"
+#include "runtime/cuda/nccl_guard.h"
 
 #include <gmock/gmock.h>
 

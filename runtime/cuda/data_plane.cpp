@@ -1,4 +1,4 @@
-#include "runtime/data_plane.h"
+#include "runtime/cuda/data_plane.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 
 #include "runtime/base/library_variables.h"
 #include "runtime/cuda/tuner_plugin.h"
-#include "runtime/versions.h"
 
 namespace footplate {
 namespace {
@@ -223,10 +222,8 @@ Result<void> Compute::is_alike(Communicator& host) const {
                   what(all.front()), other - all.begin(), what(*other)));
 }
 
-Json Compute::versions() const {
-  Json all = footplate::versions();
-  all["nccl"] = plane ? Json(plane->version()) : Json();
-  return all;
+Json Compute::nccl_version() const {
+  return plane ? Json(plane->version()) : Json();
 }
 
 void Compute::reset() {

@@ -5,11 +5,11 @@
 
 #include "runtime/comm/mpi/mpi_communicator.h"
 #include "runtime/comm/mpi/mpi_session.h"
-#include "runtime/control/nccl_guard.h"
 #include "runtime/cuda/collective_profile.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/host_stream.h"
 #include "runtime/cuda/nccl_communicator.h"
+#include "runtime/cuda/nccl_guard.h"
 #include "runtime/cuda/tuning.h"
 
 namespace footplate {
@@ -77,8 +77,8 @@ struct Compute {
   static Result<Compute> open(const Settings& settings, MpiSession& session, MpiCommunicator& host);
   /// Collective. Error (usage), the same on all: some train on a device and some don't.
   Result<void> is_alike(Communicator& host) const;
-  /// versions(), and as "nccl" that of the plane; null where gradients go over MPI.
-  Json versions() const;
+  /// "2.28.9": that of the plane; null where gradients go over MPI.
+  Json nccl_version() const;
   /// Before the process ends. What still hangs stays as it is, and so does the device that it works on.
   void reset();
 };

@@ -1,4 +1,4 @@
-#include "runtime/arrival_note.h"
+#include "runtime/rank/arrival_note.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "runtime/stop_signals.h"
+#include "runtime/rank/stop_signals.h"
 
 #include <array>
 #include <atomic>

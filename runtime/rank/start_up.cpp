@@ -1,4 +1,4 @@
-#include "runtime/start_up.h"
+#include "runtime/rank/start_up.h"
 
 #include <pwd.h>
 #include <unistd.h>

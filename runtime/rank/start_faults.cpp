@@ -1,4 +1,4 @@
-#include "runtime/start_faults.h"
+#include "runtime/rank/start_faults.h"
 
 #include <unistd.h>
 
