@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "console/cli/commands.h"
-#include "console/client/find_run.h"
-#include "console/client/render.h"
-#include "console/client/text.h"
+#include "console/client/link/find_run.h"
+#include "console/client/render/render.h"
+#include "console/client/render/text.h"
 #include "console/launch/detach.h"
 #include "console/launch/file_tail.h"
 #include "console/launch/supervisor.h"

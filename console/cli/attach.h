@@ -1,6 +1,6 @@
 #pragma once
 
-#include "console/client/attachment.h"
+#include "console/client/prompt/attachment.h"
 
 namespace footplate {
 

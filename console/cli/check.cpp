@@ -9,8 +9,8 @@
 #include "console/cli/configuration.h"
 #include "console/cli/programs.h"
 #include "console/cli/scripts.h"
-#include "console/client/render.h"
-#include "console/client/text.h"
+#include "console/client/render/render.h"
+#include "console/client/render/text.h"
 #include "console/launch/ask_program.h"
 #include "protocol/exit_codes.h"
 

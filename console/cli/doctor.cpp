@@ -10,8 +10,8 @@
 
 #include "console/cli/commands.h"
 #include "console/cli/programs.h"
-#include "console/client/render.h"
-#include "console/client/run_index.h"
+#include "console/client/render/render.h"
+#include "console/client/runs/run_index.h"
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
 #include "console/doctor/trial.h"

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "console/cli/commands.h"
-#include "console/client/render.h"
-#include "console/client/run_index.h"
+#include "console/client/render/render.h"
+#include "console/client/runs/run_index.h"
 #include "console/launch/settle.h"
 
 namespace footplate {

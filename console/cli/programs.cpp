@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "console/client/json_file.h"
+#include "console/client/runs/json_file.h"
 
 namespace footplate {
 

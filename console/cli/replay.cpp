@@ -7,9 +7,9 @@
 
 #include "console/cli/commands.h"
 #include "console/cli/programs.h"
-#include "console/client/find_run.h"
-#include "console/client/json_file.h"
-#include "console/client/run_index.h"
+#include "console/client/link/find_run.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_index.h"
 #include "console/launch/command.h"
 #include "console/launch/history.h"
 #include "console/launch/run_directory.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "console/cli/commands.h"
-#include "console/client/find_run.h"
+#include "console/client/link/find_run.h"
 #include "console/report/page.h"
 #include "protocol/schema.h"
 

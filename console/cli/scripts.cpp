@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "console/cli/programs.h"
-#include "console/client/json_file.h"
+#include "console/client/runs/json_file.h"
 #include "console/launch/ask_program.h"
 
 namespace footplate {

@@ -6,7 +6,7 @@
 
 #include "console/cli/commands.h"
 #include "console/cli/programs.h"
-#include "console/client/render.h"
+#include "console/client/render/render.h"
 
 namespace footplate {
 namespace {

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "console/cli/commands.h"
-#include "console/client/connection.h"
-#include "console/client/find_run.h"
-#include "console/client/render.h"
+#include "console/client/link/find_run.h"
+#include "console/client/link/run_connection.h"
+#include "console/client/render/render.h"
 #include "console/launch/settle.h"
 #include "console/launch/start_watch.h"
 #include "console/launch/supervisor.h"

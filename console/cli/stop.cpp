@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "console/cli/commands.h"
-#include "console/client/connection.h"
-#include "console/client/find_run.h"
-#include "console/client/process_table.h"
-#include "console/client/text.h"
+#include "console/client/link/find_run.h"
+#include "console/client/link/run_connection.h"
+#include "console/client/render/text.h"
+#include "console/client/runs/process_table.h"
 #include "console/launch/start_watch.h"
 #include "protocol/value.h"
 

@@ -10,13 +10,13 @@
 #include <memory>
 
 #include "console/cli/commands.h"
-#include "console/client/event_text.h"
-#include "console/client/find_run.h"
-#include "console/client/live_link.h"
-#include "console/client/metric_log.h"
-#include "console/client/plain_terminal.h"
-#include "console/client/render.h"
-#include "console/client/text.h"
+#include "console/client/link/find_run.h"
+#include "console/client/link/live_link.h"
+#include "console/client/prompt/plain_terminal.h"
+#include "console/client/render/event_text.h"
+#include "console/client/render/metric_log.h"
+#include "console/client/render/render.h"
+#include "console/client/render/text.h"
 
 namespace footplate {
 namespace {

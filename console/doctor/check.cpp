@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "console/client/render.h"
+#include "console/client/render/render.h"
 
 namespace footplate {
 namespace {

@@ -1,5 +1,5 @@
 // What `footplate doctor --host` tries: processes on other hosts, started by mpirun as a run's would be.
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 #include "console/doctor/readings.h"
 #include "console/doctor/trial.h"
 

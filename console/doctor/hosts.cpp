@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "console/client/render.h"
-#include "console/client/run_record.h"
+#include "console/client/render/render.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "console/client/render.h"
-#include "console/client/run_record.h"
+#include "console/client/render/render.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {

@@ -11,10 +11,10 @@
 #include <sstream>
 #include <utility>
 
-#include "console/client/json_file.h"
-#include "console/client/render.h"
-#include "console/client/run_record.h"
-#include "console/client/text.h"
+#include "console/client/render/render.h"
+#include "console/client/render/text.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/child.h"
 #include "console/launch/file_tail.h"
 #include "console/launch/plan.h"

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "console/client/process_table.h"
+#include "console/client/runs/process_table.h"
 
 namespace footplate {
 namespace {

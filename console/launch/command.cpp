@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "console/client/process_table.h"
+#include "console/client/runs/process_table.h"
 #include "console/launch/ask_program.h"
 #include "protocol/console_mark.h"
 

@@ -13,9 +13,9 @@
 #include <optional>
 #include <thread>
 
-#include "console/client/connection.h"
-#include "console/client/json_file.h"
-#include "console/client/run_record.h"
+#include "console/client/link/run_connection.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/supervisor.h"
 #include "protocol/exit_codes.h"
 

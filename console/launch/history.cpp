@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "console/client/json_file.h"
-#include "console/client/run_record.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/settle.h"
 #include "console/lua/config/journal.h"
 

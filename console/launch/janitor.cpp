@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "console/client/process_table.h"
+#include "console/client/runs/process_table.h"
 #include "console/launch/child.h"
 #include "console/launch/run_directory.h"
 #include "console/launch/settle.h"

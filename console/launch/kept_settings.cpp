@@ -2,8 +2,8 @@
 
 #include <iterator>
 
-#include "console/client/json_file.h"
-#include "console/client/run_record.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/history.h"
 #include "console/launch/run_directory.h"
 #include "protocol/variables.h"

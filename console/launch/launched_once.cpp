@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "console/client/process_table.h"
+#include "console/client/runs/process_table.h"
 
 namespace footplate {
 namespace {

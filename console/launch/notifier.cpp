@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "console/client/text.h"
+#include "console/client/render/text.h"
 #include "console/launch/ask_program.h"
 
 namespace footplate {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "console/client/text.h"
+#include "console/client/render/text.h"
 
 namespace footplate {
 namespace {

@@ -12,11 +12,11 @@
 #include <cstring>
 #include <thread>
 
-#include "console/client/find_run.h"
-#include "console/client/json_file.h"
-#include "console/client/process_table.h"
-#include "console/client/run_index.h"
-#include "console/client/run_record.h"
+#include "console/client/link/find_run.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/process_table.h"
+#include "console/client/runs/run_index.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/settle.h"
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"

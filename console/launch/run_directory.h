@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/plan.h"
 #include "protocol/settings.h"
 

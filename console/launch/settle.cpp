@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "console/client/json_file.h"
-#include "console/client/run_record.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/signals.h"
 #include "protocol/exit_codes.h"
 #include "protocol/step_file_name.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/private_folders.h"
 #include "protocol/json.h"
 

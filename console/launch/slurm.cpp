@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "console/client/run_record.h"
-#include "console/client/text.h"
+#include "console/client/render/text.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/ask_program.h"
 #include "console/launch/settle.h"
 #include "protocol/exit_codes.h"

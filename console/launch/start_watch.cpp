@@ -5,9 +5,9 @@
 #include <fstream>
 #include <utility>
 
-#include "console/client/process_table.h"
-#include "console/client/render.h"
-#include "console/client/run_record.h"
+#include "console/client/render/render.h"
+#include "console/client/runs/process_table.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/run_directory.h"
 
 namespace footplate {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/private_folders.h"
 #include "protocol/arrival.h"
 

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <utility>
 
-#include "console/client/json_file.h"
-#include "console/client/run_record.h"
-#include "console/client/text.h"
+#include "console/client/render/text.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
 #include "console/launch/history.h"
 #include "console/launch/kept_settings.h"
 #include "console/launch/settle.h"

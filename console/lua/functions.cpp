@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "console/client/render.h"
+#include "console/client/render/render.h"
 #include "console/lua/api.h"
 #include "console/lua/bind.h"
 #include "console/lua/convert.h"

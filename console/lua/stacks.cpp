@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "console/client/render.h"
+#include "console/client/render/render.h"
 #include "console/lua/api.h"
 #include "console/lua/bind.h"
 #include "console/lua/listing.h"

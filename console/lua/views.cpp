@@ -1,4 +1,4 @@
-#include "console/client/render.h"
+#include "console/client/render/render.h"
 #include "console/lua/api.h"
 #include "console/lua/bind.h"
 #include "console/lua/convert.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "console/client/render.h"
+#include "console/client/render/render.h"
 
 namespace footplate::report {
 namespace {

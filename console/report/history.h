@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 #include "console/report/series.h"
 
 namespace footplate::report {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "console/client/render.h"
-#include "console/client/text.h"
+#include "console/client/render/render.h"
+#include "console/client/render/text.h"
 #include "console/report/chart.h"
 
 namespace footplate::report {

@@ -3,13 +3,13 @@
 
 #include <cmath>
 
-#include "console/client/chunk_error.h"
-#include "console/client/edit_terminal.h"
-#include "console/client/event_feed.h"
-#include "console/client/event_text.h"
-#include "console/client/plot.h"
-#include "console/client/prompt.h"
-#include "console/client/text.h"
+#include "console/client/link/event_feed.h"
+#include "console/client/prompt/chunk_error.h"
+#include "console/client/prompt/edit_terminal.h"
+#include "console/client/prompt/prompt.h"
+#include "console/client/render/event_text.h"
+#include "console/client/render/plot.h"
+#include "console/client/render/text.h"
 
 namespace footplate::test {
 namespace {

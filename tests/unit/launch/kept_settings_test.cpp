@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "console/client/json_file.h"
+#include "console/client/runs/json_file.h"
 #include "console/launch/run_directory.h"
 #include "runtime/schema/schema_table.h"
 

@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "console/client/json_file.h"
-#include "console/client/run_record.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {

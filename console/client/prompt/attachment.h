@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "console/client/event_feed.h"
-#include "console/client/live_link.h"
-#include "console/client/terminal.h"
+#include "console/client/link/event_feed.h"
+#include "console/client/link/live_link.h"
+#include "console/client/prompt/terminal.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "console/client/plain_terminal.h"
+#include "console/client/prompt/plain_terminal.h"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "console/client/edit_terminal.h"
-#include "console/client/text.h"
+#include "console/client/prompt/edit_terminal.h"
+#include "console/client/render/text.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "console/client/run_index.h"
+#include "console/client/runs/run_index.h"
 
 #include <pwd.h>
 #include <unistd.h>

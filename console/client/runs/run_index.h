@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 

@@ -1,8 +1,8 @@
-#include "console/client/chunk_error.h"
+#include "console/client/prompt/chunk_error.h"
 
 #include <algorithm>
 
-#include "console/client/text.h"
+#include "console/client/render/text.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "console/client/text.h"
+#include "console/client/render/text.h"
 
 #include <langinfo.h>
 

@@ -1,4 +1,4 @@
-#include "console/client/json_file.h"
+#include "console/client/runs/json_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>

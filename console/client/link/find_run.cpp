@@ -1,11 +1,11 @@
-#include "console/client/find_run.h"
+#include "console/client/link/find_run.h"
 
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <thread>
 
-#include "console/client/run_index.h"
+#include "console/client/runs/run_index.h"
 #include "protocol/schema.h"
 
 namespace footplate {

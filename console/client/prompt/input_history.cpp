@@ -1,4 +1,4 @@
-#include "console/client/input_history.h"
+#include "console/client/prompt/input_history.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

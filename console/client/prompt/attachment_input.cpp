@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "console/client/attachment.h"
-#include "console/client/chunk_error.h"
+#include "console/client/prompt/attachment.h"
+#include "console/client/prompt/chunk_error.h"
 #include "console/lua/config/incomplete.h"
 
 // What is typed: chunks for the console, and the client's own words.

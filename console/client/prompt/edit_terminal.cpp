@@ -1,4 +1,4 @@
-#include "console/client/edit_terminal.h"
+#include "console/client/prompt/edit_terminal.h"
 
 #include <histedit.h>
 #include <poll.h>
@@ -10,9 +10,9 @@
 #include <cstdio>
 #include <cwchar>
 
-#include "console/client/input_history.h"
-#include "console/client/run_index.h"
-#include "console/client/text.h"
+#include "console/client/prompt/input_history.h"
+#include "console/client/render/text.h"
+#include "console/client/runs/run_index.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "console/client/terminal.h"
+#include "console/client/prompt/terminal.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "console/client/text.h"
+#include "console/client/render/text.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "console/client/process_table.h"
+#include "console/client/runs/process_table.h"
 
 #include <charconv>
 #include <filesystem>

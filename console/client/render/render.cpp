@@ -1,4 +1,4 @@
-#include "console/client/render.h"
+#include "console/client/render/render.h"
 
 #include <unistd.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "console/client/run_record.h"
-#include "console/client/text.h"
+#include "console/client/render/text.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {

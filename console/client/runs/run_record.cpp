@@ -1,4 +1,4 @@
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 
 #include <unistd.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <ctime>
 
-#include "console/client/json_file.h"
-#include "console/client/process_table.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/process_table.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "console/client/attachment.h"
+#include "console/client/prompt/attachment.h"
 
 #include <unistd.h>
 
@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <utility>
 
-#include "console/client/away.h"
-#include "console/client/event_text.h"
-#include "console/client/find_run.h"
-#include "console/client/process_table.h"
-#include "console/client/prompt.h"
-#include "console/client/render.h"
-#include "console/client/text.h"
+#include "console/client/link/find_run.h"
+#include "console/client/prompt/away.h"
+#include "console/client/prompt/prompt.h"
+#include "console/client/render/event_text.h"
+#include "console/client/render/render.h"
+#include "console/client/render/text.h"
+#include "console/client/runs/process_table.h"
 
 namespace footplate {
 namespace {

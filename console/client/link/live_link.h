@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "console/client/connection.h"
-#include "console/client/run_record.h"
+#include "console/client/link/run_connection.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "console/client/plot.h"
+#include "console/client/render/plot.h"
 #include "protocol/json.h"
 
 namespace footplate {

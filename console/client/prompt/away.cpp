@@ -1,4 +1,4 @@
-#include "console/client/away.h"
+#include "console/client/prompt/away.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,11 +6,11 @@
 #include <map>
 #include <vector>
 
-#include "console/client/event_text.h"
-#include "console/client/json_file.h"
-#include "console/client/render.h"
-#include "console/client/run_index.h"
-#include "console/client/run_record.h"
+#include "console/client/render/event_text.h"
+#include "console/client/render/render.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_index.h"
+#include "console/client/runs/run_record.h"
 #include "protocol/iso_time.h"
 #include "protocol/order.h"
 

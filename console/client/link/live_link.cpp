@@ -1,4 +1,4 @@
-#include "console/client/live_link.h"
+#include "console/client/link/live_link.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
-#include "console/client/event_text.h"
+#include "console/client/render/event_text.h"
 
 #include <array>
 #include <cmath>
 
-#include "console/client/render.h"
-#include "console/client/run_record.h"
+#include "console/client/render/render.h"
+#include "console/client/runs/run_record.h"
 #include "protocol/order.h"
 #include "protocol/value.h"
 

@@ -1,9 +1,9 @@
-#include "console/client/event_feed.h"
+#include "console/client/link/event_feed.h"
 
 #include <utility>
 
-#include "console/client/event_text.h"
-#include "console/client/run_record.h"
+#include "console/client/render/event_text.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "console/client/connection.h"
+#include "console/client/link/run_connection.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {

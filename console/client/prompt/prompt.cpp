@@ -1,9 +1,9 @@
-#include "console/client/prompt.h"
+#include "console/client/prompt/prompt.h"
 
 #include <array>
 #include <utility>
 
-#include "console/client/run_record.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <string>
 
-#include "console/client/connection.h"
-#include "console/client/run_record.h"
+#include "console/client/link/run_connection.h"
+#include "console/client/runs/run_record.h"
 
 namespace footplate {
 

@@ -1,4 +1,4 @@
-#include "console/client/plot.h"
+#include "console/client/render/plot.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <limits>
 #include <optional>
 
-#include "console/client/render.h"
-#include "console/client/text.h"
+#include "console/client/render/render.h"
+#include "console/client/render/text.h"
 
 namespace footplate {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "console/client/terminal.h"
+#include "console/client/prompt/terminal.h"
 
 namespace footplate {
 

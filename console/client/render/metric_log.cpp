@@ -1,11 +1,11 @@
-#include "console/client/metric_log.h"
+#include "console/client/render/metric_log.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 
-#include "console/client/event_text.h"
-#include "console/client/run_record.h"
+#include "console/client/render/event_text.h"
+#include "console/client/runs/run_record.h"
 #include "protocol/order.h"
 #include "protocol/schema.h"
 
