@@ -11,9 +11,9 @@
 #include "console/client/link/find_run.h"
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
-#include "console/launch/detach.h"
-#include "console/launch/file_tail.h"
-#include "console/launch/supervisor.h"
+#include "console/launch/start/file_tail.h"
+#include "console/launch/supervise/detach.h"
+#include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
 
 namespace footplate {

@@ -11,7 +11,7 @@
 #include "console/cli/scripts.h"
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
-#include "console/launch/ask_program.h"
+#include "console/launch/start/ask_program.h"
 #include "protocol/exit_codes.h"
 
 namespace footplate {

@@ -1,6 +1,6 @@
 #include "console/cli/commands.h"
 
-#include "console/launch/run_directory.h"
+#include "console/launch/run_dir/run_directory.h"
 
 namespace footplate {
 

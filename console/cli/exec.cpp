@@ -13,7 +13,7 @@
 #include "console/client/link/find_run.h"
 #include "console/client/link/run_connection.h"
 #include "console/client/render/render.h"
-#include "console/launch/signals.h"
+#include "console/launch/start/signals.h"
 
 namespace footplate {
 namespace {

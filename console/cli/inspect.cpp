@@ -12,7 +12,7 @@
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
 #include "console/client/runs/run_record.h"
-#include "console/launch/ask_program.h"
+#include "console/launch/start/ask_program.h"
 #include "protocol/exit_codes.h"
 #include "protocol/order.h"
 #include "protocol/value.h"

@@ -5,7 +5,7 @@
 #include "console/cli/commands.h"
 #include "console/client/render/render.h"
 #include "console/client/runs/run_index.h"
-#include "console/launch/settle.h"
+#include "console/launch/run_dir/missing_result.h"
 
 namespace footplate {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "console/cli/programs.h"
 #include "console/client/runs/json_file.h"
-#include "console/launch/ask_program.h"
+#include "console/launch/start/ask_program.h"
 
 namespace footplate {
 namespace {

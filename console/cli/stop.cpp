@@ -13,7 +13,7 @@
 #include "console/client/link/run_connection.h"
 #include "console/client/render/text.h"
 #include "console/client/runs/process_table.h"
-#include "console/launch/start_watch.h"
+#include "console/launch/supervise/start_watch.h"
 #include "protocol/value.h"
 
 namespace footplate {

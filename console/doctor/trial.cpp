@@ -15,10 +15,10 @@
 #include "console/client/render/text.h"
 #include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
-#include "console/launch/child.h"
-#include "console/launch/file_tail.h"
-#include "console/launch/plan.h"
-#include "console/launch/run_directory.h"
+#include "console/launch/run_dir/run_directory.h"
+#include "console/launch/start/child.h"
+#include "console/launch/start/file_tail.h"
+#include "console/launch/start/plan.h"
 
 extern char** environ;
 

@@ -8,9 +8,9 @@
 #include "console/doctor/check.h"
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
-#include "console/launch/command.h"
-#include "console/launch/private_folders.h"
-#include "console/launch/signals.h"
+#include "console/launch/start/command.h"
+#include "console/launch/start/private_folders.h"
+#include "console/launch/start/signals.h"
 
 namespace footplate {
 

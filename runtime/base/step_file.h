@@ -8,8 +8,9 @@
 namespace footplate {
 
 /// The step that rank 0 is at, in a file mapped into its memory: storing it costs what a variable costs, and
-/// whoever clears up after a killed run reads where it was, to the step (console/launch/settle.h). The file
-/// is one std::int64_t, named kStepFileName, in the run's private folder.
+/// whoever clears up after a killed run reads where it was, to the step
+/// (console/launch/run_dir/missing_result.h). The file is one std::int64_t, named kStepFileName, in the run's
+/// private folder.
 class StepFile {
  public:
   /// Makes the file, with `step` in it. Null where the system refuses: the record then knows the step of the

@@ -13,8 +13,8 @@ namespace footplate {
 /// Orders that are committed before training starts, each for its step: what a crash undid, the journal of a
 /// run that is replayed, and what was agreed for a later step when the checkpoint was written. `footplate
 /// run` and `footplate replay` leave the first two in orders-K.json of the run directory
-/// (console/launch/history.h), the last is in the manifest; every rank reads the same, so nothing has to be
-/// agreed on.
+/// (console/launch/run_dir/order_history.h), the last is in the manifest; every rank reads the same, so
+/// nothing has to be agreed on.
 struct OrdersAhead {
   std::vector<Committed> orders;  ///< in the order in which they were applied once
   std::vector<std::string> said;  ///< one line each, for people: what is scheduled, what is left out and why

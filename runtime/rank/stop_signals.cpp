@@ -40,7 +40,7 @@ void install_signal_handlers() {
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
   for (const int signal : kStopSignals) sigaction(signal, &action, nullptr);
-  sigset_t held;  // of a rank that has no mpirun (console/launch/child.cpp)
+  sigset_t held;  // of a rank that has no mpirun (console/launch/start/child.cpp)
   sigemptyset(&held);
   sigaddset(&held, SIGTERM);
   sigprocmask(SIG_UNBLOCK, &held, nullptr);

@@ -113,7 +113,7 @@ void Invitation::serve(const std::shared_ptr<Shared>& shared) {
   arguments.push_back(nullptr);
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
-  MPI_Info_set(info, "bind_to", "none");  // as mpirun's own (console/launch/command.cpp)
+  MPI_Info_set(info, "bind_to", "none");  // as mpirun's own (console/launch/start/command.cpp)
   MPI_Comm between = MPI_COMM_NULL, pair = MPI_COMM_NULL;
   int error = MPI_SUCCESS;
   int code = MPI_Comm_spawn(shared->command.front().data(), arguments.data(), 1, info, 0, MPI_COMM_SELF,

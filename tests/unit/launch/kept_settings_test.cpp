@@ -1,5 +1,5 @@
 // Settings for the next start that were changed live: the next start has them.
-#include "console/launch/kept_settings.h"
+#include "console/launch/run_dir/kept_settings.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "console/client/runs/json_file.h"
-#include "console/launch/run_directory.h"
+#include "console/launch/run_dir/run_directory.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {

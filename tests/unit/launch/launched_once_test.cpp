@@ -1,4 +1,4 @@
-#include "console/launch/launched_once.h"
+#include "console/launch/start/launched_once.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "console/launch/private_folders.h"
+#include "console/launch/start/private_folders.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "console/launch/start_watch.h"
+#include "console/launch/supervise/start_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

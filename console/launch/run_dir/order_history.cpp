@@ -1,0 +1,209 @@
+#include "console/launch/run_dir/order_history.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
+#include "console/launch/run_dir/missing_result.h"
+#include "console/lua/config/journal.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path orders_path(const fs::path& directory, int start) {
+  return directory / ("orders-" + std::to_string(start) + ".json");
+}
+
+Result<std::vector<Json>> read_starts(const fs::path& directory) {
+  std::vector<Json> starts;
+  std::ifstream file(directory / "starts.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    if (file.eof()) break;  // without its end: the machine stopped while it was written
+    Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!start.is_object())
+      return fail(ErrorKind::usage,
+                  (directory / "starts.jsonl").string() + " has a line that isn't an object");
+    starts.push_back(std::move(start));
+  }
+  return starts;
+}
+
+/// Only the changes of settings: what was called was done, and is not done again.
+Order changes_of(Order order) {
+  order.calls.clear();
+  return order;
+}
+
+/// How many of `applied` a checkpoint holds whose last order was `last`. The journal may lack that one (its
+/// disk was full): then steps and numbers have to do.
+std::size_t held_by_checkpoint(const std::vector<Order>& applied, std::uint64_t last, std::int64_t step) {
+  if (last == 0) return 0;
+  for (std::size_t count = applied.size(); count > 0; --count)
+    if (applied[count - 1].id == last) return count;
+  const auto after = std::find_if(applied.begin(), applied.end(), [&](const Order& order) {
+    return *order.at_step > step || (*order.at_step == step && order.id > last);
+  });
+  return static_cast<std::size_t>(after - applied.begin());
+}
+
+/// ckpt.load left behind what came after the checkpoint: for good. A crash did not mean to.
+void go_back(History& history, const Json& start) {
+  const std::size_t held = held_by_checkpoint(history.applied, start.value("journal", std::uint64_t{0}),
+                                              integer_of(start, "step", 0));
+  if (flag_of(start, "loaded")) {
+    history.ahead.clear();
+    history.applied.resize(held);
+    history.loaded = static_cast<int>(integer_of(start, "start", 0));
+    history.before_loaded = held;
+    return;
+  }
+  std::vector<Order> again;
+  for (std::size_t i = held; i < history.applied.size(); ++i)
+    if (const Order& order = history.applied[i]; order.id != 0 && !order.changes.empty())
+      again.push_back(changes_of(order));
+  again.insert(again.end(), history.ahead.begin(), history.ahead.end());
+  history.ahead = std::move(again);
+  history.applied.resize(held);
+}
+
+/// What a later start's command line or config set otherwise than the checkpoint had it.
+std::optional<Order> given_by_start(const Json& start, const Schema& schema) {
+  const auto given = start.find("given");
+  if (given == start.end() || !given->is_object() || given->empty()) return std::nullopt;
+  Order order;
+  order.session = "start " + std::to_string(integer_of(start, "start", 0));
+  order.source = "-- given to " + order.session;
+  order.at_step = integer_of(start, "step", 0);
+  for (const auto& [name, json] : given->items())
+    if (auto value = schema.check(name, json))
+      order.changes.push_back({name, *std::move(value), std::nullopt});
+  return order;
+}
+
+void follow(History& history, const std::vector<Order>& orders) {
+  for (const Order& order : orders) {
+    std::erase_if(history.ahead, [&](const Order& again) { return again.id == order.id; });
+    history.applied.push_back(order);
+  }
+}
+
+/// What a start ordered. A journal may have several parts of one start, some without an order.
+void follow_parts(History& history, const std::vector<JournalPart>& journal, const Json& start) {
+  const std::string time = text_of(start, "time");
+  std::uint64_t newest = history.newest_order.empty() ? 0 : history.newest_order.rbegin()->second;
+  for (const JournalPart& part : journal) {
+    if (part.started != time) continue;
+    follow(history, part.orders);
+    for (const Order& order : part.orders) newest = std::max(newest, order.id);
+  }
+  history.newest_order[static_cast<int>(integer_of(start, "start", 0))] = newest;
+}
+
+std::vector<std::uint64_t> ids_in(const Json& orders_file, bool left_out) {
+  std::vector<std::uint64_t> ids;
+  for (const auto& order : orders_file.value("orders", Json::array()))
+    if (flag_of(order, "left_out") == left_out) ids.push_back(order.value("id", std::uint64_t{0}));
+  return ids;
+}
+
+bool contains(const std::vector<std::uint64_t>& ids, std::uint64_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+/// A failure, or an end that nobody could write down.
+bool failed(const fs::path& directory, int start) {
+  const auto result = read_json_file(directory / ("result-" + std::to_string(start) + ".json"));
+  return !result || is_worth_restarting(*result);
+}
+
+/// What start `previous` had left out, and the last order that it applied again before it failed.
+std::vector<std::uint64_t> left_out_after(const fs::path& directory, int previous, const History& history) {
+  const auto file = read_json_file(orders_path(directory, previous));
+  if (!file || !file->is_object()) return {};
+  std::vector<std::uint64_t> left_out = ids_in(*file, true);
+  const auto again = ids_in(*file, false);
+  if (!failed(directory, previous)) return left_out;
+  for (std::size_t i = history.applied.size(); i > history.before_last_start; --i)
+    if (contains(again, history.applied[i - 1].id)) {
+      left_out.push_back(history.applied[i - 1].id);
+      break;
+    }
+  return left_out;
+}
+
+}  // namespace
+
+Result<History> read_history(const fs::path& directory, const Schema& schema) {
+  const auto journal = read_journal(directory / "journal.lua", schema);
+  if (!journal) return tl::unexpected(journal.error());
+  const auto starts = read_starts(directory);
+  if (!starts) return tl::unexpected(starts.error());
+  History history;
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    const Json& start = (*starts)[i];
+    if (i > 0) {
+      go_back(history, start);
+      if (auto given = given_by_start(start, schema)) history.applied.push_back(*std::move(given));
+    }
+    history.before_last_start = history.applied.size();
+    follow_parts(history, *journal, start);
+  }
+  return history;
+}
+
+Result<void> write_orders_ahead(const fs::path& directory, int start, const char* why,
+                                const std::vector<Order>& orders,
+                                const std::vector<std::uint64_t>& left_out) {
+  Json list = Json::array();
+  for (const Order& order : orders) {
+    list.push_back(to_json(order));
+    if (contains(left_out, order.id)) list.back()["left_out"] = true;
+  }
+  return write_json_file(orders_path(directory, start), {{"why", why}, {"orders", std::move(list)}});
+}
+
+Result<void> schedule_again(const fs::path& directory, int start, const Schema& schema) {
+  const auto history = read_history(directory, schema);
+  if (!history) return tl::unexpected(history.error());
+  std::vector<Order> orders;
+  // Those that only called something as well, without their calls: the checkpoint's last order may be one.
+  for (const Order& order : history->applied)
+    if (order.id != 0) orders.push_back(changes_of(order));
+  orders.insert(orders.end(), history->ahead.begin(), history->ahead.end());
+  if (orders.empty()) return {};
+  return write_orders_ahead(directory, start, "journal", orders,
+                            left_out_after(directory, start - 1, *history));
+}
+
+Value without_pause(const Value& nonfinite) {
+  return nonfinite == Value(std::string("pause")) ? Value(std::string("skip")) : nonfinite;
+}
+
+std::vector<Order> orders_to_replay(const History& history) {
+  std::uint64_t last_id = 0;
+  for (const Order& order : history.applied) last_id = std::max(last_id, order.id);
+  std::vector<Order> orders;
+  for (std::size_t i = 0; i < history.applied.size(); ++i) {
+    Order order = history.applied[i];
+    const bool of_last_start = i >= history.before_last_start;
+    for (Call& call : order.calls)
+      if (call.action == "run.restart" || call.action == "ckpt.load") call = {"run.stop", Json::object()};
+    std::erase_if(order.calls, [&](const Call& call) { return !of_last_start || call.action != "run.stop"; });
+    std::erase_if(order.changes, [](const Change& change) {
+      return change.name == "run.time_limit" || change.name == "comm.auto";
+    });
+    for (Change& change : order.changes)
+      if (change.name == "guard.nonfinite") change.value = without_pause(change.value);
+    if (order.changes.empty() && order.calls.empty()) continue;
+    if (order.id == 0) order.id = ++last_id;
+    orders.push_back(std::move(order));
+  }
+  return orders;
+}
+
+}  // namespace footplate

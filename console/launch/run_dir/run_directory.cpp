@@ -1,0 +1,229 @@
+#include "console/launch/run_dir/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "console/client/link/find_run.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/process_table.h"
+#include "console/client/runs/run_index.h"
+#include "console/client/runs/run_record.h"
+#include "console/launch/run_dir/missing_result.h"
+#include "protocol/exit_codes.h"
+#include "protocol/iso_time.h"
+#include "protocol/reserved_file.h"
+
+namespace footplate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestName = 64;
+constexpr std::chrono::seconds kLastWords{5};  ///< of a supervisor after its run's end
+constexpr std::chrono::milliseconds kLockLook{20};
+constexpr int kMostNumbers = 100'000;  ///< tried for a free name
+
+}  // namespace
+
+Result<void> check_run_name(const std::string& name) {
+  const bool good = !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
+                    name.front() != '-' && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                      return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+                    });
+  if (good) return {};
+  return fail(ErrorKind::usage,
+              "'" + name + "' can't be the name of a run; allowed: letters, digits, '-', '_' and '.', 1 to " +
+                  std::to_string(kLongestName) + " of them, not starting with '-' or '.'");
+}
+
+namespace {
+
+Result<fs::path> make_runs_folder() {
+  std::error_code error;
+  const fs::path folder = fs::absolute(runs_folder(), error);
+  if (!error) fs::create_directories(folder, error);
+  if (error)
+    return fail(ErrorKind::usage,
+                "can't make the folder of runs " + folder.string() + ": " + error.message());
+  return folder.lexically_normal();
+}
+
+int newest_start(const fs::path& directory) {
+  int newest = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    constexpr std::string_view kPrefix = "config-";
+    int start = 0;
+    if (name.rfind(kPrefix, 0) != 0) continue;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), start);
+    newest = std::max(newest, start);
+  }
+  return newest;
+}
+
+Error live_run(const fs::path& directory) {
+  const std::string name = directory.filename();
+  return {ErrorKind::usage, "a live run has the name " + name + " (" + directory.string() +
+                                "); see it with: footplate status " + name +
+                                "; choose another --name, or stop it with: footplate stop " + name};
+}
+
+/// Whether the lock is about to be let go: the run has ended and its supervisor has a few last words to say,
+/// or its processes were killed and the kernel is still clearing them away.
+bool is_ending(const fs::path& directory) {
+  const auto record = read_run(directory);
+  return record && record->life != Life::live;
+}
+
+/// The lock ends with the process and its copies, however they end; nothing has to be cleared up.
+Result<int> lock_directory(const fs::path& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return fail(ErrorKind::failed, "can't open " + directory.string() + ": " + std::strerror(errno));
+  const auto end = std::chrono::steady_clock::now() + kLastWords;
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return fd;  // a file system without locks: the record's processes have to do
+    if (!is_ending(directory) || std::chrono::steady_clock::now() >= end) {
+      ::close(fd);
+      return tl::unexpected(live_run(directory));
+    }
+    std::this_thread::sleep_for(kLockLook);
+  }
+  return fd;
+}
+
+}  // namespace
+
+fs::path config_path(const fs::path& directory, int start) {
+  return directory / ("config-" + std::to_string(start) + ".json");
+}
+
+bool came_to_nothing(const fs::path& directory) {
+  const auto result = read_json_file(directory / "result.json");
+  std::error_code none;
+  return result && integer_of(*result, "code", 0) == static_cast<int>(ExitCode::usage) &&
+         integer_of(*result, "step", -1) == 0 && newest_checkpoint(directory).empty() &&
+         (fs::file_size(directory / "starts.jsonl", none) == 0 || none);  // has a line where one has trained
+}
+
+Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {
+  if (auto good = check_run_name(name); !good) return tl::unexpected(good.error());
+  const auto folder = make_runs_folder();
+  if (!folder) return tl::unexpected(folder.error());
+  const fs::path path = *folder / name;
+  bool made = ::mkdir(path.c_str(), 0700) == 0;
+  if (!made && errno != EEXIST)
+    return fail(ErrorKind::usage,
+                "can't make the run's folder " + path.string() + ": " + std::strerror(errno));
+  auto lock = lock_directory(path);
+  if (!lock) return tl::unexpected(lock.error());
+  std::error_code unreadable;
+  if (fs::is_empty(path, unreadable) && !unreadable) made = true;  // somebody else made it, and let go of it
+  if (!made) {
+    const auto record = read_run(path);
+    std::optional<Error> taken;
+    if (record && record->life == Life::live)
+      taken = live_run(path);
+    else if (!go_on)
+      taken = Error{ErrorKind::usage, "there is a run " + name + " already (" + path.string() + ")" +
+                                          (record ? ", it " + record->outcome() : "") +
+                                          "; choose another --name, or go on with it: --resume auto"};
+    if (taken) {
+      ::close(*lock);
+      return tl::unexpected(*taken);
+    }
+  }
+  return RunDirectory{path, *lock, newest_start(path), made};
+}
+
+Result<RunDirectory> take_free_run_directory(const std::string& stem) {
+  const auto folder = make_runs_folder();
+  if (!folder) return tl::unexpected(folder.error());
+  std::string base = stem.substr(0, kLongestName - 8);
+  if (!check_run_name(base)) base = "run";
+  for (int number = 1; number <= kMostNumbers; ++number) {
+    const std::string name = base + "-" + std::to_string(number);
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(*folder / name, ignored))) continue;
+    auto taken = take_run_directory(name, false);
+    // Somebody else may have taken the number since: then the next one.
+    if (taken || !fs::exists(*folder / name, ignored)) return taken;
+  }
+  return fail(ErrorKind::usage,
+              "no free name " + base + "-N in " + folder->string() + "; give one with --name");
+}
+
+void abandon_run_directory(const RunDirectory& directory) {
+  std::error_code ignored;
+  if (directory.made) fs::remove_all(directory.path, ignored);
+  if (directory.lock >= 0) ::close(directory.lock);
+}
+
+Settings as_of_start(const Settings& settings, int start) {
+  Settings earlier = settings;
+  for (const auto& [name, setting] : settings.all())
+    if (setting.source == kCommandLine) earlier.set(name, setting.value, command_line_of(start));
+  return earlier;
+}
+
+void set_aside_result(const fs::path& directory, int start) {
+  std::error_code ignored;
+  const std::string name = "result-" + std::to_string(start);
+  // A start that came to nothing has no number of its own, and doesn't take the place of one that ran.
+  const bool taken = fs::exists(directory / (name + ".json"), ignored);
+  fs::rename(directory / "result.json", directory / (name + (taken ? "-not-started.json" : ".json")),
+             ignored);
+}
+
+Result<void> update_record(const fs::path& directory, const Json& fields) {
+  Json record = Json::object();
+  if (auto existing = read_json_file(directory / "run.json"); existing && existing->is_object())
+    record = *std::move(existing);
+  record.update(fields);
+  return write_json_file(directory / "run.json", record);
+}
+
+bool is_starting(const fs::path& directory) {
+  const auto record = read_json_file(directory / "run.json");
+  return record && text_of(*record, "state") == "starting";
+}
+
+void reserve_room_for_the_end(const fs::path& directory, int ranks) {
+  // Where even that isn't to be had the run starts all the same, and says later what it can't write.
+  constexpr std::size_t kRest = 8192;
+  constexpr std::size_t kRankEntry = 256;
+  reserve_room(directory / "run.json", kRest + kRankEntry * static_cast<std::size_t>(ranks));
+  reserve_room(directory / "result.json", kRest);
+}
+
+void give_room_of_the_end_back(const fs::path& directory) {
+  for (const char* name : {"run.json", "result.json"}) give_room_back(directory / name);
+}
+
+Json starting_record(const RunPlan& plan, const std::string& socket) {
+  return {{"id", plan.id},
+          {"name", plan.name},
+          {"state", "starting"},
+          {"protocol", kProtocolVersion},
+          {"socket", socket},
+          {"host", host_name()},
+          {"started", iso_time(std::chrono::system_clock::now())},
+          {"world_size", plan.ranks},
+          {"ranks", Json::array()},
+          {"console_pid", 0},
+          {"launcher_pid", ::getpid()},
+          {"launcher_started", process_entry(::getpid()).started},
+          {"step", 0}};
+}
+
+}  // namespace footplate

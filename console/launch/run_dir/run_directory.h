@@ -1,0 +1,60 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "console/client/runs/run_record.h"
+#include "console/launch/start/plan.h"
+#include "protocol/settings.h"
+
+namespace footplate {
+
+/// A run directory that this process owns: nobody else runs there while `lock` or a copy of it is open.
+struct RunDirectory {
+  std::filesystem::path path;
+  int lock = -1;
+  int last_start = 0;  ///< newest config-K.json; 0 in a new directory
+  bool made = false;   ///< just now: nobody else has anything in it
+};
+
+/// Errors (usage): no run can have that name, with what is allowed.
+Result<void> check_run_name(const std::string& name);
+
+/// Whether all that has run in `directory` was refused before its first step (a corpus that isn't there):
+/// nothing is lost where the next run of that name goes on there.
+bool came_to_nothing(const std::filesystem::path& directory);
+
+/// Takes runs/NAME. A new name makes the folder (0700). Errors (usage): the name isn't one; a live run has
+/// it; an ended one has it and `go_on` is false.
+Result<RunDirectory> take_run_directory(const std::string& name, bool go_on);
+
+/// Takes the first free runs/STEM-K.
+Result<RunDirectory> take_free_run_directory(const std::string& stem);
+
+/// Gives a new directory back, as if the run had never been: for what fails before anything was started.
+void abandon_run_directory(const RunDirectory& directory);
+
+std::filesystem::path config_path(const std::filesystem::path& directory, int start);
+
+/// The settings of an earlier start for the next one. What was on the earlier command line says so and no
+/// longer counts as this one's: it must not win over what was changed live since.
+Settings as_of_start(const Settings& settings, int start);
+
+/// result.json of an earlier start becomes result-K.json, so that it isn't taken for the new one's.
+void set_aside_result(const std::filesystem::path& directory, int start);
+
+/// run.json, merged over what is there: rank 0 writes fields of its own.
+Result<void> update_record(const std::filesystem::path& directory, const Json& fields);
+
+/// Whether its record says that the ranks aren't ready yet: no step has been done in this start.
+bool is_starting(const std::filesystem::path& directory);
+
+/// Room for run.json and result.json, so that the run's end can be recorded on a full disk too.
+void reserve_room_for_the_end(const std::filesystem::path& directory, int ranks);
+void give_room_of_the_end_back(const std::filesystem::path& directory);
+
+/// The record of a start, before its ranks: state "starting".
+Json starting_record(const RunPlan& plan, const std::string& socket);
+
+}  // namespace footplate

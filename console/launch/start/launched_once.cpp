@@ -1,0 +1,72 @@
+#include "console/launch/start/launched_once.h"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "console/client/runs/process_table.h"
+
+namespace footplate {
+namespace {
+
+/// The variables of a launcher that say which process of how many this one is.
+struct Launcher {
+  const char* program;
+  const char* rank;
+  const char* size;
+};
+
+/// Of Slurm those of a step: the batch script, which is started once, has SLURM_PROCID and SLURM_NTASKS as
+/// well. MPICH's and Intel's mpirun, and Slurm's own PMI, set PMI_RANK.
+constexpr Launcher kSlurm{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"};
+constexpr std::array kLaunchers{kSlurm, Launcher{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                Launcher{"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+                                Launcher{"mpirun", "PMI_RANK", "PMI_SIZE"}};
+
+/// From here on Slurm numbers steps that aren't srun's: the batch script's, and the shell of `salloc`, which
+/// may have the whole job's SLURM_STEP_NUM_TASKS.
+constexpr std::int64_t kStepsOfSlurmsOwn = 0xfffffff0;
+
+std::optional<std::int64_t> number(const Environment& environment, const char* name) {
+  const auto found = environment.find(name);
+  if (found == environment.end()) return std::nullopt;
+  const std::string& text = found->second;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string refusal(const Launcher& launcher, std::int64_t rank, std::int64_t size) {
+  const std::string count = std::to_string(size);
+  const std::string program = launcher.program;
+  return "footplate run was started " + count + " times, by " + program + " (" + launcher.rank + "=" +
+         std::to_string(rank) + ", " + launcher.size + "=" + count +
+         "): each would start a run of its own. It starts the ranks itself: write `footplate run CONFIG -n " +
+         count + "` once, in the sbatch script or the shell, without " + program + ", or `" + program +
+         " -n 1 footplate run CONFIG -n " + count +
+         "`. Where it is started once after all, or runs of their own are meant: `env -u " + launcher.size +
+         " footplate run CONFIG`";
+}
+
+}  // namespace
+
+Result<void> check_launched_once(const Environment& environment) {
+  // A run's mpirun leaves its variables to what a rank starts.
+  if (const auto run = environment.find(kRunVariable); run != environment.end() && !run->second.empty())
+    return {};
+  for (const Launcher& launcher : kLaunchers) {
+    const auto rank = number(environment, launcher.rank);
+    const auto size = number(environment, launcher.size);
+    if (!rank || !size || *size <= 1) continue;
+    if (launcher.size == kSlurm.size &&
+        number(environment, "SLURM_STEP_ID").value_or(kStepsOfSlurmsOwn) >= kStepsOfSlurmsOwn)
+      continue;
+    return fail(ErrorKind::usage, refusal(launcher, *rank, *size));
+  }
+  return {};
+}
+
+}  // namespace footplate

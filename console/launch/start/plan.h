@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "console/launch/start/slurm_job.h"
+#include "protocol/schema.h"
+
+namespace footplate {
+
+/// What `footplate run` has decided before anything is started.
+struct RunPlan {
+  std::string name;
+  std::string id;                        ///< 8 hexadecimal digits, new for each `footplate run`
+  std::filesystem::path directory;       ///< runs/NAME, absolute
+  std::filesystem::path program_folder;  ///< where footplate-rank is
+  int ranks = 1;
+  int start = 1;                      ///< number of the first start: config-START.json
+  std::optional<std::string> resume;  ///< "auto" or a checkpoint's path
+  int restarts = 0;                   ///< after failures
+  std::optional<SlurmJob> requeue;    ///< that is put back into the queue, where the run ends resumable
+  std::string notify;                 ///< a command of the shell (Notifier); empty: none
+  /// Of the command: run.time_limit counts from here, whatever is started again.
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  Schema schema;  ///< that the programs were built with
+};
+
+/// 8 random hexadecimal digits: names a run's socket and private folders.
+Result<std::string> new_run_id();
+
+}  // namespace footplate

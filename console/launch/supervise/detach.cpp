@@ -1,0 +1,119 @@
+#include "console/launch/supervise/detach.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "console/client/link/run_connection.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
+#include "console/launch/supervise/supervisor.h"
+#include "protocol/exit_codes.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr auto kStartLook = 20ms;
+constexpr auto kAnswerTakes = 500ms;
+constexpr auto kConsoleFollows = 2s;  ///< after the first step; a run without a console is one all the same
+
+/// The step that this start goes on from.
+std::int64_t first_step(const RunPlan& plan) {
+  std::ifstream file(plan.directory / "starts.jsonl");
+  std::int64_t step = 0;
+  for (std::string line; std::getline(file, line);)
+    if (const auto start = parse_line(line); start && integer_of(*start, "start", 0) == plan.start)
+      step = integer_of(*start, "step", 0);
+  return step;
+}
+
+/// What the console says; nothing where there is none yet.
+std::optional<std::int64_t> step_of_console(const Json& record) {
+  const auto deadline = steady_clock::now() + kAnswerTakes;
+  auto connection = Connection::open(text_of(record, "socket"), deadline);
+  if (!connection) return std::nullopt;
+  const auto status = connection->request({{"op", "status"}}, deadline);
+  if (!status) return std::nullopt;
+  return integer_of(*status, "step", 0);
+}
+
+/// Watches for the first step of a start, and for the console that the next command will want.
+class FirstStep {
+ public:
+  FirstStep(const RunPlan& plan, pid_t supervisor) : plan_(plan), supervisor_(supervisor) {}
+
+  bool is_done() {
+    const auto record = read_json_file(plan_.directory / "run.json");
+    if (!record || integer_of(*record, "launcher_pid", 0) != supervisor_)
+      return false;  // of an earlier start
+    if (text_of(*record, "state") == "starting") return false;
+    const std::int64_t first = first_step(plan_);
+    if (const auto step = step_of_console(*record)) return *step > first;
+    if (integer_of(*record, "step", 0) <= first) return false;
+    const auto now = steady_clock::now();
+    patient_until_ = std::min(patient_until_, now + kConsoleFollows);
+    return now >= patient_until_;
+  }
+
+ private:
+  const RunPlan& plan_;
+  const pid_t supervisor_;
+  steady_clock::time_point patient_until_ = steady_clock::time_point::max();
+};
+
+}  // namespace
+
+Result<pid_t> detach(const std::filesystem::path& log) {
+  std::fflush(nullptr);
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail(ErrorKind::failed, std::string("can't start a process: ") + std::strerror(errno));
+  if (pid > 0) return pid;
+  ::setsid();
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int talk = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(null, STDOUT_FILENO);
+  ::dup2(talk >= 0 ? talk : null, STDERR_FILENO);
+  return 0;
+}
+
+int wait_for_first_step(const RunPlan& plan, pid_t supervisor, Signals& signals) {
+  FirstStep first(plan, supervisor);
+  for (int status = 0;; std::this_thread::sleep_for(kStartLook)) {
+    const bool ended = ::waitpid(supervisor, &status, WNOHANG) != 0;
+    if (!ended && !signals.take().empty()) {
+      std::fprintf(stderr, "footplate: no longer waiting; %s goes on: footplate status %s\n",
+                   plan.name.c_str(), plan.name.c_str());
+      return 0;
+    }
+    if (!ended && !first.is_done()) continue;
+    if (!ended) return 0;
+    return explain_end(plan.name, plan.directory);
+  }
+}
+
+int explain_end(const std::string& name, const std::filesystem::path& directory) {
+  const auto result = read_json_file(directory / "result.json");
+  if (!result || !result->is_object()) {
+    std::fprintf(stderr, "footplate: the supervisor of %s died; see %s\n", name.c_str(),
+                 launcher_log(directory).c_str());
+    return static_cast<int>(ExitCode::failed);
+  }
+  const std::string text = explanation(name, directory, *result);
+  if (!text.empty()) std::fprintf(stderr, "footplate: %s\n", text.c_str());
+  return static_cast<int>(integer_of(*result, "code", static_cast<int>(ExitCode::failed)));
+}
+
+}  // namespace footplate

@@ -1,0 +1,128 @@
+#include "console/launch/supervise/janitor.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "console/client/runs/process_table.h"
+#include "console/launch/run_dir/missing_result.h"
+#include "console/launch/run_dir/run_directory.h"
+#include "console/launch/start/child.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr pid_t kDismissed = -1;      ///< instead of a session: the supervisor has cleared up itself
+constexpr auto kSavingTakes = 30min;  ///< ranks that are not gone by then are killed
+constexpr auto kStartTakes = 10s;  ///< the same for ranks that weren't ready: one may have died of the signal
+constexpr auto kFarewell = 15s;    ///< between the result and the end of the last rank
+constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
+constexpr auto kEndLook = 100ms;
+
+/// Keeps a pipe of this process from looking open to whoever waits for its end.
+void keep_only(std::vector<int> wanted) {
+  std::vector<int> open;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
+       entry.increment(error))
+    open.push_back(std::atoi(entry->path().filename().c_str()));
+  for (const int fd : open)
+    if (fd > STDERR_FILENO && std::find(wanted.begin(), wanted.end(), fd) == wanted.end()) ::close(fd);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
+}
+
+void wait_for(pid_t session, const std::filesystem::path& directory) {
+  auto deadline = std::chrono::steady_clock::now();
+  deadline += is_starting(directory) ? std::chrono::duration_cast<std::chrono::seconds>(kStartTakes)
+                                     : std::chrono::duration_cast<std::chrono::seconds>(kSavingTakes);
+  for (bool has_result = false; session > 0 && !launched_processes(session).empty();) {
+    const auto now = std::chrono::steady_clock::now();
+    std::error_code ignored;
+    if (!has_result && std::filesystem::exists(directory / "result.json", ignored)) {
+      has_result = true;
+      deadline = std::min(deadline, now + kFarewell);
+    }
+    if (now >= deadline) break;
+    std::this_thread::sleep_for(kEndLook);
+  }
+  if (session > 0) end_launched(session);
+}
+
+[[noreturn]] void keep_watch(const RunPlan& plan, const PrivateFolders& folders, int pipe) {
+  ::setsid();
+  ::prctl(PR_SET_NAME, "footplate-clear");
+  pid_t session = 0;
+  int starts = 0;
+  for (pid_t next = 0;;) {
+    const ssize_t got = ::read(pipe, &next, sizeof(next));
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(sizeof(next))) break;
+    if (next == kDismissed) ::_exit(0);
+    session = next;
+    ++starts;
+  }
+  wait_for(session, plan.directory);
+  end_stragglers(folders, kConsoleEnds);
+  HowEnded how;
+  how.wait_status = SIGKILL;  // as of a child that was killed: the supervisor was
+  how.step = last_step(folders);
+  folders.remove();
+  const Json result = settle(plan.directory, how, std::max(0, starts - 1));
+  [[maybe_unused]] const auto written =
+      update_record(plan.directory, {{"state", "ended"}, {"step", result.value("step", Json(0))}});
+  give_room_of_the_end_back(plan.directory);
+  ::_exit(0);
+}
+
+void tell(int pipe, pid_t word) {
+  [[maybe_unused]] const auto written = ::write(pipe, &word, sizeof(word));
+}
+
+}  // namespace
+
+Result<Janitor> Janitor::start(const RunPlan& plan, const PrivateFolders& folders,
+                               std::initializer_list<int> locks) {
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0)
+    return fail(ErrorKind::failed, std::string("can't make a pipe: ") + std::strerror(errno));
+  std::vector<int> wanted(locks);
+  wanted.push_back(pipe[0]);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    keep_only(std::move(wanted));
+    keep_watch(plan, folders, pipe[0]);
+  }
+  ::close(pipe[0]);
+  if (pid > 0) return Janitor(pid, pipe[1]);
+  ::close(pipe[1]);
+  return fail(ErrorKind::failed, std::string("can't start a process: ") + std::strerror(errno));
+}
+
+Janitor::Janitor(Janitor&& other) noexcept : pid_(other.pid_), pipe_(std::exchange(other.pipe_, -1)) {}
+
+Janitor::~Janitor() {
+  if (pipe_ < 0) return;
+  tell(pipe_, kDismissed);
+  ::close(pipe_);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void Janitor::watch(pid_t session) const {
+  tell(pipe_, session);
+}
+
+}  // namespace footplate

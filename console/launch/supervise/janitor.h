@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include "console/launch/start/plan.h"
+#include "console/launch/start/private_folders.h"
+
+namespace footplate {
+
+/// A small process that outlives a killed supervisor: it waits for the ranks (which were told to save and
+/// stop by the supervisor's death), removes the private folders, and writes the result and the record's end.
+/// It also holds the locks until then. A supervisor that ends by itself dismisses it.
+class Janitor {
+ public:
+  /// Forks. `locks` are the descriptors it keeps. Call before anything else is opened that must not be
+  /// inherited, and with signals blocked.
+  static Result<Janitor> start(const RunPlan& plan, const PrivateFolders& folders,
+                               std::initializer_list<int> locks);
+
+  Janitor(Janitor&& other) noexcept;
+  Janitor& operator=(Janitor&&) = delete;
+  ~Janitor();  ///< dismisses it
+
+  /// The session that has to be over before anything is removed; 0 for none.
+  void watch(pid_t session) const;
+
+ private:
+  Janitor(pid_t pid, int pipe) : pid_(pid), pipe_(pipe) {}
+
+  pid_t pid_;
+  int pipe_;
+};
+
+}  // namespace footplate

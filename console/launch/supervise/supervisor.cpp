@@ -1,0 +1,326 @@
+#include "console/launch/supervise/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "console/client/render/text.h"
+#include "console/client/runs/json_file.h"
+#include "console/client/runs/run_record.h"
+#include "console/launch/run_dir/kept_settings.h"
+#include "console/launch/run_dir/missing_result.h"
+#include "console/launch/run_dir/order_history.h"
+#include "console/launch/supervise/requeue.h"
+#include "protocol/exit_codes.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr auto kLongestSleep =
+    200ms;                       ///< longest sleep of the loop: what no descriptor tells is seen by then
+constexpr auto kFarewell = 15s;  ///< between the result and the end of mpirun; it has been seen to hang there
+constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
+constexpr auto kReaderTakes = 2s;  ///< for the last lines, by a slow reader of stdout
+constexpr std::size_t kShownLines = 20;
+
+/// As stdout: never waited for. A run whose terminal stands still has to hear a signal all the same.
+Outlet& words() {
+  static Outlet outlet(STDERR_FILENO);
+  return outlet;
+}
+
+void say(const std::string& text) {
+  words().push("footplate: " + text + "\n");
+  words().flush();
+}
+
+}  // namespace
+
+Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, Signals& signals, Outlet& out)
+    : plan_(std::move(plan)),
+      settings_(std::move(settings)),
+      directory_(std::move(directory)),
+      folders_(PrivateFolders::of(plan_.id)),
+      signals_(signals),
+      out_(out),
+      lines_(batch_log(directory_.path),
+             [&] {
+               std::error_code none;
+               const auto size = std::filesystem::file_size(batch_log(directory_.path), none);
+               return none ? 0 : size;  // lines of earlier starts aren't shown again
+             }()),
+      notifier_(plan_.notify, plan_.name, directory_.path, say) {}
+
+int Supervisor::run() {
+  const std::filesystem::path before = newest_checkpoint(directory_.path);
+  Json result;
+  if (const auto lock = folders_.create()) {
+    const auto janitor = Janitor::start(plan_, folders_, {*lock, directory_.lock});
+    janitor_ = janitor ? &*janitor : nullptr;
+    result = run_starts();
+    end_stragglers(folders_, kConsoleEnds);
+    folders_.remove();
+    if (auto written =
+            update_record(directory_.path, {{"state", "ended"}, {"step", integer_of(result, "step", 0)}});
+        !written)
+      say(written.error().message);
+    give_room_of_the_end_back(directory_.path);
+    janitor_ = nullptr;
+    ::close(*lock);
+  } else {
+    result = settle(directory_.path, {.not_started = lock.error().message}, 0);
+  }
+  pass_lines_on();
+  out_.drain(kReaderTakes);
+  const std::string explained = explanation(plan_.name, directory_.path, result);
+  if (!explained.empty()) say(explained);
+  put_back(result, before);
+  tell_end(result, explained);
+  words().drain(kReaderTakes);
+  return static_cast<int>(integer_of(result, "code", static_cast<int>(ExitCode::failed)));
+}
+
+void Supervisor::tell_end(const Json& result, const std::string& explained) {
+  const auto code = integer_of(result, "code", static_cast<int>(ExitCode::failed));
+  const auto step = integer_of(result, "step", 0);
+  const std::string how =
+      text_of(result, "reason") == "done" ? "is done" : "was stopped (" + text_of(result, "reason") + ")";
+  const std::string text =
+      explained.empty() ? plan_.name + " " + how + " at step " + std::to_string(step) : explained;
+  notifier_.tell({"end", text.substr(0, text.find('\n')), step, code});
+  notifier_.wait();
+}
+
+void Supervisor::look_at_state() {
+  constexpr auto kOften = 1s;
+  const auto now = steady_clock::now();
+  if (plan_.notify.empty() || now < look_again_) return;
+  look_again_ = now + kOften;
+  const auto record = read_json_file(directory_.path / "run.json");
+  const bool paused = record && text_of(*record, "state") == "paused";
+  if (paused && !paused_) {
+    const auto step = last_step(folders_).value_or(integer_of(*record, "step", 0));
+    notifier_.tell({"pause", plan_.name + " is paused at step " + std::to_string(step), step, {}});
+  }
+  paused_ = paused;
+}
+
+void Supervisor::put_back(const Json& result, const std::filesystem::path& before) {
+  if (!plan_.requeue || integer_of(result, "code", 1) == 0) return;
+  const bool saved = newest_checkpoint(directory_.path) != before;
+  const std::string job = "Slurm's job " + plan_.requeue->id;
+  if (const std::string why = why_not_requeued(result, first_signal_, saved); !why.empty())
+    say(job + " is not put back into the queue: " + why);
+  else if (const auto done = requeue(*plan_.requeue); !done)
+    say(job + " could not be put back into the queue: " + done.error().message);
+  else
+    say(job + " is put back into the queue, and goes on from there");
+}
+
+Json Supervisor::run_starts() {
+  Beginning beginning{plan_.resume.value_or("")};
+  for (int start = plan_.start;; ++start) {
+    Json result = run_once(start, beginning);
+    if (stops_asked_ > 0) return result;
+    const std::string step = std::to_string(integer_of(result, "step", 0));
+    if (is_restart_ordered(result) && !is_saved(result)) {
+      say(plan_.name + " is not started again: step " + step +
+          " could not be saved (log/rank-0.log has why), and what came after the last checkpoint would be "
+          "gone");
+      return result;
+    }
+    if (is_restart_ordered(result)) {
+      say(plan_.name + " ended at step " + step + " to be started again, as ordered");
+    } else if (const Json load = load_ordered(result); !load.is_null()) {
+      say(plan_.name + " ended at step " + step + " to go back to step " +
+          std::to_string(integer_of(load, "step", 0)) + ", in branch " + text_of(load, "branch"));
+    } else if (restarts_ < plan_.restarts && is_worth_restarting(result)) {
+      ++restarts_;
+      const std::string text = plan_.name + " failed at step " + step + " (" + text_of(result, "reason") +
+                               "); restart " + std::to_string(restarts_) + " of " +
+                               std::to_string(plan_.restarts);
+      say(text);
+      notifier_.tell({"restart", text, integer_of(result, "step", 0), {}});
+    } else {
+      return result;
+    }
+    set_aside_result(directory_.path, start);
+    end_stragglers(folders_, kConsoleEnds);
+    folders_.clear();
+    beginning = next_beginning(beginning, result);
+  }
+}
+
+Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const Json& result) const {
+  if (Json load = load_ordered(result); !load.is_null())
+    return {text_of(load, "path"), std::move(load), integer_of(result, "step", 0)};
+  // Without a checkpoint of its own it goes on from where it began, and so does a branch without one.
+  const auto branch = directory_.path / "checkpoints" / text_of(before.load, "branch");
+  if (!before.load.is_null() && newest_in(branch).empty()) return before;
+  return {newest_checkpoint(directory_.path).empty() ? plan_.resume.value_or("") : "auto"};
+}
+
+Settings Supervisor::settings_of(int start, const Beginning& beginning) const {
+  const Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
+  if (!beginning.load.is_null()) return with_loaded_settings(settings, plan_.schema, beginning.load);
+  // A journal that can't be read keeps nobody from going on; what it would have told is said to be missing.
+  return with_kept_settings(settings, plan_.schema, directory_.path, start, beginning.resume)
+      .value_or(settings);
+}
+
+Json Supervisor::run_once(int start, const Beginning& beginning) {
+  reserve_room_for_the_end(directory_.path, plan_.ranks);  // an earlier start may have used it
+  const Settings settings = settings_of(start, beginning);
+  const auto not_started = [&](const Error& error) {
+    return settle(directory_.path, {.not_started = error.message}, restarts_);
+  };
+  if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
+    return not_started(kept.error());
+  if (start > 1 && beginning.load.is_null()) {
+    if (auto again = schedule_again(directory_.path, start, plan_.schema); !again)
+      say("changes made past the checkpoint are not applied again: " + again.error().message);
+  }
+  if (auto kept = update_record(directory_.path, starting_record(plan_, folders_.socket)); !kept)
+    return not_started(kept.error());
+  const auto command = rank_command(
+      plan_,
+      {.number = start,
+       .resume = beginning.resume,
+       .branch = text_of(beginning.load, "branch"),
+       .left = beginning.left,
+       .ran = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - plan_.began)},
+      folders_);
+  if (!command) return not_started(command.error());
+  auto child = Child::start(*command, batch_log(directory_.path), launcher_log(directory_.path));
+  if (!child) return not_started(child.error());
+  if (janitor_ != nullptr) janitor_->watch(child->pid());
+  end_by_ = steady_clock::time_point::max();
+  StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
+  HowEnded how = watch(*child, watched);
+  end_launched(child->pid());
+  how.step = last_step(folders_);
+  return settle(directory_.path, how, restarts_);
+}
+
+HowEnded Supervisor::watch(Child& child, StartWatch& start) {
+  std::string failed;
+  while (!child.ended()) {
+    wait_for_something();
+    for (const int number : signals_.take()) on_signal(child, number);
+    pass_lines_on();
+    look_at_start(start, failed);
+    look_at_state();
+    end_what_lingers(child);
+  }
+  pass_lines_on();
+  if (failed.empty() && stops_asked_ == 0) failed = start.lost_rank().value_or("");
+  return {.wait_status = child.wait_status(), .asked = stops_asked_ > 0, .not_started = failed};
+}
+
+void Supervisor::look_at_start(StartWatch& start, std::string& failed) {
+  if (!failed.empty() || stops_asked_ > 0) return;
+  const auto now = steady_clock::now();
+  if (const std::string waits = start.patience(now); !waits.empty()) say(plan_.name + ": " + waits);
+  if (const auto why = start.look(now)) {
+    failed = *why;
+    end_by_ = now;
+  }
+}
+
+void Supervisor::wait_for_something() {
+  const auto unless_empty = [](const Outlet& outlet) {
+    return pollfd{outlet.pending() ? outlet.fd() : -1, POLLOUT, 0};
+  };
+  std::array<pollfd, 4> ready{
+      {{signals_.fd(), POLLIN, 0}, {lines_.fd(), POLLIN, 0}, unless_empty(out_), unless_empty(words())}};
+  ::poll(ready.data(), ready.size(), static_cast<int>(std::chrono::milliseconds(kLongestSleep).count()));
+}
+
+void Supervisor::on_signal(Child& child, int number) {
+  if (stops_asked_ == 0) first_signal_ = number;
+  stops_asked_ += number == SIGQUIT ? 2 : 1;
+  if (stops_asked_ == 1 && is_starting(directory_.path)) {
+    // Nothing to save; and a rank that can't handle the signal yet would die of it while the others wait for
+    // it.
+    end_by_ = steady_clock::now();
+    say(std::string(signal_name(number)) + " before the ranks were ready: stopping at once");
+  } else if (stops_asked_ == 1) {
+    child.signal(SIGUSR2);
+    say(std::string(signal_name(number)) + ": saving and stopping; a second signal stops at once");
+  } else if (stops_asked_ == 2 || number == SIGQUIT) {
+    end_by_ = steady_clock::now();
+    say(std::string(signal_name(number)) + ": stopping at once");
+  }
+}
+
+void Supervisor::pass_lines_on() {
+  for (std::string text = lines_.lines(); !text.empty(); text = lines_.lines()) {
+    out_.push(text);
+    out_.flush();
+  }
+  out_.flush();
+  words().flush();
+}
+
+void Supervisor::end_what_lingers(Child& child) {
+  std::error_code ignored;
+  if (end_by_ == steady_clock::time_point::max() &&
+      std::filesystem::exists(directory_.path / "result.json", ignored))
+    end_by_ = steady_clock::now() + kFarewell;
+  if (steady_clock::now() < end_by_) return;
+  end_launched(child.pid());
+  end_by_ = steady_clock::now() + kFarewell;
+}
+
+Result<void> make_logs(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory / "log", error);
+  const int fd = ::open(batch_log(directory).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return fail(ErrorKind::usage,
+                "can't write " + batch_log(directory).string() + ": " + std::strerror(errno));
+  ::close(fd);
+  return {};
+}
+
+std::filesystem::path batch_log(const std::filesystem::path& directory) {
+  return directory / "log" / "batch.log";
+}
+std::filesystem::path launcher_log(const std::filesystem::path& directory) {
+  return directory / "log" / "launcher.log";
+}
+
+std::string explanation(const std::string& name, const std::filesystem::path& directory, const Json& result) {
+  const auto code = integer_of(result, "code", static_cast<int>(ExitCode::failed));
+  const std::string reason = text_of(result, "reason");
+  if (code == 0) return {};
+  const std::int64_t step = integer_of(result, "step", 0);
+  std::string text =
+      name + " ended at step " + std::to_string(step) + ": " + (reason.empty() ? "no reason given" : reason);
+  for (const char* field : {"note", "error"})
+    if (const std::string more = text_of(result, field); !more.empty()) text += " (" + more + ")";
+  if (const std::string checkpoint = text_of(result, "checkpoint"); !checkpoint.empty())
+    text += "; checkpoint " + checkpoint;
+  if (code == static_cast<int>(ExitCode::resumable))
+    text += "; go on with: footplate run --name " + name + " --resume auto";
+  if (step > 0 || code == static_cast<int>(ExitCode::resumable)) return text;
+  std::string lines = last_lines(launcher_log(directory), kShownLines);
+  // A detached supervisor has said all this into the same log.
+  if (const auto own = lines.find("footplate: " + name + " ended at step"); own != std::string::npos)
+    lines.erase(own);
+  text += "; logs are in " + (directory / "log").string();
+  const bool says_more =
+      !lines.empty() && (reason.empty() || lines.find("footplate: " + reason) == std::string::npos);
+  return says_more ? text + "\n" + printable(lines) : text;
+}
+
+}  // namespace footplate

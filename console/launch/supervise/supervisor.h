@@ -1,0 +1,87 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "console/launch/run_dir/missing_result.h"
+#include "console/launch/run_dir/run_directory.h"
+#include "console/launch/start/child.h"
+#include "console/launch/start/file_tail.h"
+#include "console/launch/start/outlet.h"
+#include "console/launch/start/plan.h"
+#include "console/launch/start/private_folders.h"
+#include "console/launch/start/signals.h"
+#include "console/launch/supervise/janitor.h"
+#include "console/launch/supervise/notifier.h"
+#include "console/launch/supervise/start_watch.h"
+#include "protocol/settings.h"
+
+namespace footplate {
+
+/// Runs a plan to its end: starts the ranks, passes their lines on, hands signals on, restarts after
+/// failures, clears up, and takes the exit code from result.json. One thread; nothing it does is on the path
+/// of training.
+class Supervisor {
+ public:
+  /// `out` gets the batch lines; what the supervisor itself has to say goes to stderr. Call run() on the main
+  /// thread.
+  Supervisor(RunPlan plan, Settings settings, RunDirectory directory, Signals& signals, Outlet& out);
+
+  /// Returns the run's exit code.
+  int run();
+
+ private:
+  /// What a start goes on from.
+  struct Beginning {
+    std::string resume;  ///< empty: nothing; "auto", or a path
+    Json load = {};  ///< what ckpt.load has said of it (load_ordered), whose checkpoint `resume` is; or null
+    std::int64_t left = 0;  ///< with `load`: the step that it went back from
+  };
+  Json run_starts();
+  Json run_once(int start, const Beginning& beginning);
+  Beginning next_beginning(const Beginning& before, const Json& result) const;
+  /// As the ranks of `start` read them.
+  Settings settings_of(int start, const Beginning& beginning) const;
+  HowEnded watch(Child& child, StartWatch& start);
+  /// Why the start has failed, once it has: then the ranks are ended at once.
+  void look_at_start(StartWatch& start, std::string& failed);
+  void on_signal(Child& child, int number);
+  /// --requeue. `before`: the newest checkpoint as the command began.
+  void put_back(const Json& result, const std::filesystem::path& before);
+  /// --notify of a pause, once for each.
+  void look_at_state();
+  /// --notify of the end; `explained`: explanation() of it.
+  void tell_end(const Json& result, const std::string& explained);
+  void pass_lines_on();
+  void wait_for_something();
+  void end_what_lingers(Child& child);
+
+  const RunPlan plan_;
+  const Settings settings_;
+  const RunDirectory directory_;
+  const PrivateFolders folders_;
+  Signals& signals_;
+  Outlet& out_;
+  FileTail lines_;
+  Notifier notifier_;
+  bool paused_ = false;
+  std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
+  int restarts_ = 0;
+  int stops_asked_ = 0;
+  int first_signal_ = 0;  ///< that asked
+  std::chrono::steady_clock::time_point end_by_ = std::chrono::steady_clock::time_point::max();
+  const Janitor* janitor_ = nullptr;
+};
+
+/// A new directory's log folder, and the empty file of the batch lines.
+Result<void> make_logs(const std::filesystem::path& directory);
+
+/// Where rank 0's lines are kept: log/batch.log.
+std::filesystem::path batch_log(const std::filesystem::path& directory);
+std::filesystem::path launcher_log(const std::filesystem::path& directory);
+
+/// How a run ended, for stderr: nothing where it was done or asked for, else the reason, and the launcher's
+/// last lines where it never reached a step.
+std::string explanation(const std::string& name, const std::filesystem::path& directory, const Json& result);
+
+}  // namespace footplate
