@@ -15,7 +15,7 @@
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
 #include "console/doctor/trial.h"
-#include "console/lua/config/version.h"
+#include "console/lua/config/lua_version.h"
 #include "protocol/exit_codes.h"
 #include "protocol/version.h"
 

@@ -8,7 +8,7 @@
 #include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/missing_result.h"
-#include "console/lua/config/journal.h"
+#include "console/lua/config/journal_reader.h"
 
 namespace footplate {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "console/lua/config/bounded_state.h"
-#include "console/lua/config/groups.h"
+#include "console/lua/config/config_groups.h"
 
 namespace footplate {
 namespace {

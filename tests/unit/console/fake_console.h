@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "console/lua/session.h"
+#include "console/lua/session/session.h"
 
 namespace footplate::test {
 

@@ -1,4 +1,4 @@
-#include "console/lua/idle_priority.h"
+#include "console/lua/session/idle_priority.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "console/lua/samples.h"
+#include "console/lua/trials/samples.h"
 #include "fake_console.h"
 
 namespace footplate::test {

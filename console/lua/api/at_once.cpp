@@ -1,0 +1,43 @@
+#include "console/lua/api/api.h"
+#include "console/lua/core/bind.h"
+#include "console/lua/session/session.h"
+
+// What acts at once. comm.drop(rank) kills a rank that is stuck: no order, which that rank would have to
+// agree to. eval.cancel() gives up the evaluation that is under way: an order would apply after it.
+
+namespace footplate::lua {
+
+int comm_drop(lua_State* state) {
+  Session& session = session_of(state);
+  const lua_Integer rank = luaL_checkinteger(state, 1);
+  const bool forced =
+      lua_istable(state, 2) && lua_getfield(state, 2, "force") != LUA_TNIL && lua_toboolean(state, -1) != 0;
+  if (session.activity().mode == Activity::Mode::registering) return 0;
+  session.commit();
+  if (!forced)
+    session.confirm("comm.drop(" + std::to_string(rank) +
+                    ") kills that rank; the others go on with fewer, or end (comm.on_loss)");
+  {
+    const Waiting waiting(session.activity().clock);
+    session.ask("wait_drop", {{"rank", rank}});
+  }
+  session.talk("rank " + std::to_string(rank) + " is gone");
+  return 0;
+}
+
+int eval_cancel(lua_State* state) {
+  Session& session = session_of(state);
+  if (session.activity().mode == Activity::Mode::registering) return 0;
+  session.commit();
+  const Json status = session.look("status");
+  if (status.value("state", "") != "evaluating" && !status.value("evaluating_step", Json()).is_number()) {
+    lua_pushboolean(state, 0);
+    lua_pushliteral(state, "no evaluation is under way");
+    return 2;
+  }
+  session.ask("cancel", {{"evaluation", true}});
+  lua_pushboolean(state, 1);
+  return 1;
+}
+
+}  // namespace footplate::lua

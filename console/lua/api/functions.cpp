@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <array>
+
+#include "console/client/render/render.h"
+#include "console/lua/api/api.h"
+#include "console/lua/core/bind.h"
+#include "console/lua/core/convert.h"
+#include "console/lua/core/listing.h"
+#include "console/lua/reference/columns.h"
+#include "console/lua/reference/help.h"
+#include "console/lua/session/session.h"
+
+namespace footplate::lua {
+namespace {
+
+int print(lua_State* state) {
+  std::string line;
+  for (int i = 1; i <= lua_gettop(state); ++i) {
+    std::size_t size = 0;
+    const char* text = luaL_tolstring(state, i, &size);
+    line.append(i > 1 ? "\t" : "").append(text, size);
+    lua_pop(state, 1);
+  }
+  session_of(state).print(line + "\n");
+  return 0;
+}
+
+int status(lua_State* state) {
+  Session& session = session_of(state);
+  const Json status = session.look("status");
+  push_listing(state, status,
+               without_newline(render_status(status, session.greeting().run.value("name", ""))));
+  return 1;
+}
+
+int journal(lua_State* state) {
+  const Json text = session_of(state).look("journal");
+  push_json(state, text);
+  return 1;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool matches(const SettingSpec& spec, const std::string& pattern) {
+  return contains(spec.name, pattern) || contains(spec.help, pattern) || contains(spec.variable, pattern) ||
+         std::any_of(spec.aliases.begin(), spec.aliases.end(),
+                     [&](const auto& alias) { return contains(alias, pattern); });
+}
+
+/// settings("pending")
+int list_pending(lua_State* state) {
+  Session& session = session_of(state);
+  const Json pending = session.look("pending");
+  std::vector<std::vector<std::string>> lines;
+  for (const Json& item : pending) {
+    const std::string name = item.at("name");
+    const auto at_start = session.schema().check(name, item.at("at_start"));
+    const auto value = session.schema().check(name, item.at("value"));
+    if (!at_start || !value) continue;
+    lines.push_back({name, to_text(*at_start) + " -> " + to_text(*value), item.at("source")});
+  }
+  push_listing(state, pending,
+               lines.empty() ? "nothing waits for the next start"
+                             : in_columns(lines) + "\nrun.restart() starts again");
+  return 1;
+}
+
+/// settings("lr")
+int list_settings(lua_State* state) {
+  Session& session = session_of(state);
+  const std::string pattern = lua_isnoneornil(state, 1) ? "" : string_argument(state, 1);
+  if (pattern == "pending") return list_pending(state);
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& spec : session.schema().settings) {
+    if (!matches(spec, pattern)) continue;
+    const Value& value = session.stage().value(spec.name);
+    const std::string& source = session.settings().source(spec.name);
+    rows.push_back({{"name", spec.name},
+                    {"value", to_json(value)},
+                    {"unit", spec.unit},
+                    {"source", source},
+                    {"help", spec.help}});
+    const std::string shown = to_text(value) + (spec.unit.empty() ? "" : " " + spec.unit);
+    lines.push_back({spec.name, shown, source, spec.help});
+  }
+  push_listing(state, rows,
+               rows.empty() ? "no setting has '" + pattern + "' in its name or help" : in_columns(lines));
+  return 1;
+}
+
+/// help(), help("log.every"), help(log)
+int help(lua_State* state) {
+  std::string name;
+  if (lua_isuserdata(state, 1)) {
+    luaL_tolstring(state, 1, nullptr);  // "log.every = 10 …": its first word has the group
+    name = lua_tostring(state, -1);
+    name = name.substr(0, name.find('.'));
+  } else if (!lua_isnoneornil(state, 1)) {
+    name = string_argument(state, 1);
+  }
+  const std::string text = help_text(session_of(state), name);
+  lua_pushlstring(state, text.data(), text.size());
+  return 1;
+}
+
+}  // namespace
+
+std::string help_text(Session& session, const std::string& name) {
+  return footplate::help_text(session.schema(), session.settings(), name);
+}
+
+void open_functions(lua_State* state, int own) {
+  constexpr luaL_Reg kFunctions[] = {{"print", bound<print>},     {"status", bound<status>},
+                                     {"journal", bound<journal>}, {"settings", bound<list_settings>},
+                                     {"help", bound<help>},       {nullptr, nullptr}};
+  lua_pushvalue(state, own);
+  luaL_setfuncs(state, kFunctions, 0);
+  lua_pop(state, 1);
+}
+
+}  // namespace footplate::lua

@@ -1,0 +1,123 @@
+#include "console/lua/api/api.h"
+#include "console/lua/core/bind.h"
+#include "console/lua/core/convert.h"
+#include "console/lua/core/listing.h"
+#include "console/lua/session/session.h"
+#include "protocol/schema.h"
+
+// Job scripts as scripts see them: jobs(), jobs.early_stop:off().
+
+namespace footplate::lua {
+namespace {
+
+constexpr const char* kJob = "footplate.job";
+
+std::string name_at(lua_State* state, int index) {
+  luaL_checkudata(state, index, kJob);
+  lua_getiuservalue(state, index, 1);
+  std::string name = lua_tostring(state, -1);
+  lua_pop(state, 1);
+  return name;
+}
+
+std::string describe_job(const Json& job) {
+  return job.value("job", "") + "  " + job.value("state", "") +
+         (job.value("error", "").empty() ? "" : " · " + job.value("error", ""));
+}
+
+Json find_job(lua_State* state, const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& job : session_of(state).look("jobs")) {
+    if (job.value("job", "") == name) return job;
+    known.push_back(job.value("job", ""));
+  }
+  const std::string near = nearest(name, known);
+  throw ScriptError("there is no job '" + name + "'" +
+                    (near.empty() ? "; jobs() lists them" : "; did you mean jobs." + near + "?"));
+}
+
+/// jobs(): all of them.
+int jobs_call(lua_State* state) {
+  const Json list = session_of(state).look("jobs");
+  std::string text;
+  for (const auto& job : list) text += (text.empty() ? "" : "\n") + describe_job(job);
+  push_listing(state, list,
+               text.empty() ? "no job scripts; footplate run CONFIG --script FILE starts one" : text);
+  return 1;
+}
+
+int job_off(lua_State* state) {
+  if (session_of(state).activity().mode == Activity::Mode::registering) return 0;  // the chunk did it
+  session_of(state).ask("job_off", {{"job", name_at(state, 1)}});
+  return 0;
+}
+
+int job_index(lua_State* state) {
+  const std::string name = name_at(state, 1);
+  const std::string key = string_argument(state, 2);
+  if (key == "off") {
+    lua_pushcfunction(state, bound<job_off>);
+    return 1;
+  }
+  if (key != "job" && key != "path" && key != "state" && key != "resumed" && key != "error")
+    throw ScriptError("a job has :off(), .job, .path, .state, .resumed and .error, not '" + key + "'");
+  push_json(state, find_job(state, name).value(key, Json()));
+  return 1;
+}
+
+int job_text(lua_State* state) {
+  const std::string text = describe_job(find_job(state, name_at(state, 1)));
+  lua_pushlstring(state, text.data(), text.size());
+  return 1;
+}
+
+int job_json(lua_State* state) {
+  push_json(state, find_job(state, name_at(state, 1)));
+  return 1;
+}
+
+void push_job(lua_State* state, const std::string& name) {
+  lua_newuserdatauv(state, 0, 1);
+  lua_pushlstring(state, name.data(), name.size());
+  lua_setiuservalue(state, -2, 1);
+  luaL_setmetatable(state, kJob);
+}
+
+/// jobs.early_stop
+int jobs_index(lua_State* state) {
+  const std::string name = string_argument(state, 2);
+  find_job(state, name);
+  push_job(state, name);
+  return 1;
+}
+
+/// for name, job in pairs(jobs)
+int jobs_pairs(lua_State* state) {
+  return push_pairs(state, session_of(state).look("jobs"), [state](const Json& job) {
+    push_json(state, job.value("job", ""));
+    push_job(state, job.value("job", ""));
+  });
+}
+
+int jobs_length(lua_State* state) {
+  lua_pushinteger(state, static_cast<lua_Integer>(session_of(state).look("jobs").size()));
+  return 1;
+}
+
+}  // namespace
+
+void open_jobs(lua_State* state, int own) {
+  constexpr luaL_Reg kJobMethods[] = {{"__index", bound<job_index>},
+                                      {"__tostring", bound<job_text>},
+                                      {"__json", bound<job_json>},
+                                      {nullptr, nullptr}};
+  add_locked_type(state, kJob, kJobMethods);
+  constexpr luaL_Reg kJobs[] = {{"__index", bound<jobs_index>},
+                                {"__call", bound<jobs_call>},
+                                {"__pairs", bound<jobs_pairs>},
+                                {"__len", bound<jobs_length>},
+                                {nullptr, nullptr}};
+  add_locked_object(state, own, "jobs", kJobs);
+}
+
+}  // namespace footplate::lua

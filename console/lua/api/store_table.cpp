@@ -1,0 +1,58 @@
+#include "console/lua/api/api.h"
+#include "console/lua/core/bind.h"
+#include "console/lua/core/convert.h"
+#include "console/lua/session/session.h"
+#include "protocol/store.h"
+
+// store.x = …: data that belongs to the run. An assignment is staged like a setting's and travels in the
+// chunk's order, as a call of run.store.
+
+namespace footplate::lua {
+namespace {
+
+/// What the store will be once the chunk's order is applied.
+Json whole_store(lua_State* state) {
+  Session& session = session_of(state);
+  Json store = session.look("store");
+  session.stage().add_stored(store);
+  return store;
+}
+
+int store_index(lua_State* state) {
+  push_json(state, whole_store(state).value(string_argument(state, 2), Json()));
+  return 1;
+}
+
+int store_assign(lua_State* state) {
+  const std::string name = string_argument(state, 2);
+  if (lua_isfunction(state, 3)) throw ScriptError("store holds data; a function can't be kept");
+  const Json value = json_at(state, 3);
+  Json after = whole_store(state);
+  if (auto kept = put_in_store(after, name, value); !kept) throw ScriptError(kept.error());
+  if (auto staged = session_of(state).stage().store(name, value.dump()); !staged)
+    throw ScriptError(staged.error());
+  return 0;
+}
+
+int store_call(lua_State* state) {
+  push_json(state, whole_store(state));
+  return 1;
+}
+
+int store_pairs(lua_State* state) {
+  lua_getglobal(state, "next");
+  push_json(state, whole_store(state));
+  lua_pushnil(state);
+  return 3;
+}
+
+}  // namespace
+
+void open_store(lua_State* state, int own) {
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<store_index>}, {"__newindex", bound<store_assign>},
+                                   {"__call", bound<store_call>},   {"__json", bound<store_call>},
+                                   {"__pairs", bound<store_pairs>}, {nullptr, nullptr}};
+  add_locked_object(state, own, "store", kMethods);
+}
+
+}  // namespace footplate::lua

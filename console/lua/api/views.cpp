@@ -1,0 +1,157 @@
+#include "console/client/render/render.h"
+#include "console/lua/api/api.h"
+#include "console/lua/core/bind.h"
+#include "console/lua/core/convert.h"
+#include "console/lua/core/listing.h"
+#include "console/lua/session/session.h"
+
+// ranks[0], #ranks, pairs(ranks), metrics.loss: the latest that rank 0 has told the console.
+
+namespace footplate::lua {
+namespace {
+
+Json all_ranks(lua_State* state) {
+  return session_of(state).look("status").value("ranks", Json::array());
+}
+
+int ranks_index(lua_State* state) {
+  if (lua_type(state, 2) == LUA_TSTRING) {
+    const std::string name = string_argument(state, 2);
+    if (name != "stacks")
+      throw ScriptError("there is no ranks." + name + "; there are ranks[0], #ranks and ranks.stacks()");
+    lua_pushcfunction(state, bound<ranks_stacks>);
+    return 1;
+  }
+  const Json ranks = all_ranks(state);
+  const lua_Integer wanted = number_in_brackets(state, "ranks[0]");
+  for (const auto& rank : ranks) {
+    if (rank.value("rank", lua_Integer{-1}) != wanted) continue;
+    push_json(state, rank);
+    return 1;
+  }
+  throw ScriptError("there is no rank " + std::to_string(wanted) + "; there are " +
+                    std::to_string(ranks.size()) + ", from 0 on");
+}
+
+int ranks_length(lua_State* state) {
+  lua_pushinteger(state, static_cast<lua_Integer>(all_ranks(state).size()));
+  return 1;
+}
+
+/// for rank, of_it in pairs(ranks): from 0 on
+int ranks_pairs(lua_State* state) {
+  return push_pairs(state, all_ranks(state), [state](const Json& rank) {
+    lua_pushinteger(state, rank.value("rank", lua_Integer{0}));
+    push_json(state, rank);
+  });
+}
+
+int ranks_call(lua_State* state) {
+  const Json ranks = all_ranks(state);
+  push_listing(state, ranks, without_newline(render_ranks(ranks)));
+  return 1;
+}
+
+/// "1000 to 9999", "0"
+std::string sizes(std::int64_t at_least) {
+  if (at_least == 0) return "0";
+  return std::to_string(at_least) + " to " + std::to_string(at_least * 10 - 1);
+}
+
+/// One line of comm.report(); means are of the time from an operation's start to its end.
+std::vector<std::string> pattern_row(Json& pattern) {
+  const double count = pattern.value("count", 0.0), total_ms = pattern.value("total_ms", 0.0);
+  const double mean_ms = count > 0 ? total_ms / count : 0;
+  const double mb_per_s = total_ms > 0 ? pattern.value("bytes", 0.0) / 1e3 / total_ms : 0;
+  pattern["mean_ms"] = mean_ms;
+  pattern["mb_per_s"] = mb_per_s;
+  return {std::to_string(pattern.value("rank", 0)),
+          pattern.value("kind", ""),
+          sizes(pattern.value("at_least", std::int64_t{0})),
+          std::to_string(pattern.value("count", std::int64_t{0})),
+          rounded(mean_ms) + " ms",
+          rounded(pattern.value("longest_ms", 0.0)) + " ms",
+          rounded(mb_per_s) + " MB/s",
+          std::to_string(pattern.value("overdue", std::int64_t{0}))};
+}
+
+Json all_metrics(lua_State* state) {
+  return session_of(state).look("metrics");
+}
+
+/// metrics["train/loss"], or metrics.loss where only one metric ends in it; train/ is looked at first.
+int metrics_index(lua_State* state) {
+  const Json metrics = all_metrics(state);
+  const std::string name = string_argument(state, 2);
+  std::vector<std::string> ending;
+  std::vector<std::string> known;
+  for (const auto& [key, value] : metrics.items()) {
+    known.push_back(key);
+    if (key.ends_with("/" + name)) ending.push_back(key);
+  }
+  std::string found = metrics.contains(name)              ? name
+                      : metrics.contains("train/" + name) ? "train/" + name
+                                                          : "";
+  if (found.empty() && ending.size() == 1) found = ending.front();
+  if (found.empty()) {
+    const std::string near = nearest(name, known);
+    throw ScriptError("unknown metric '" + name + "'" +
+                      (known.empty()  ? "; nothing has been logged yet"
+                       : near.empty() ? "; metrics() has them all"
+                                      : "; did you mean metrics[\"" + near + "\"]?"));
+  }
+  push_json(state, metrics[found]);
+  return 1;
+}
+
+/// for name, value in pairs(metrics)
+int metrics_pairs(lua_State* state) {
+  const Json metrics = all_metrics(state);
+  lua_newtable(state);
+  lua_Integer count = 0;
+  for (const auto& [name, value] : metrics.items()) {
+    push_json(state, name);
+    lua_rawseti(state, -2, ++count);
+    push_json(state, value);
+    lua_rawseti(state, -2, ++count);
+  }
+  return push_pairs(state);
+}
+
+int metrics_call(lua_State* state) {
+  push_json(state, all_metrics(state));
+  return 1;
+}
+
+int refuse_write(lua_State*) {
+  throw ScriptError("ranks and metrics can only be read");
+}
+
+}  // namespace
+
+int comm_report(lua_State* state) {
+  const Json report = session_of(state).look("comm_report");
+  Json patterns = report.value("patterns", Json::array());
+  std::vector<std::vector<std::string>> rows{
+      {"rank", "operation", "elements", "count", "mean", "longest", "rate", "past its deadline"}};
+  for (Json& pattern : patterns) rows.push_back(pattern_row(pattern));
+  std::string text = rows.size() > 1 ? without_newline(table(rows)) : "no collective has been counted yet";
+  for (const Json& proposal : report.value("proposals", Json::array()))
+    text += "\nproposed: " + proposal.value("text", "");
+  push_listing(state, patterns, text);
+  return 1;
+}
+
+void open_views(lua_State* state, int own) {
+  constexpr luaL_Reg kRanks[] = {{"__index", bound<ranks_index>}, {"__newindex", bound<refuse_write>},
+                                 {"__call", bound<ranks_call>},   {"__json", bound<ranks_call>},
+                                 {"__pairs", bound<ranks_pairs>}, {"__ipairs", bound<ranks_pairs>},
+                                 {"__len", bound<ranks_length>},  {nullptr, nullptr}};
+  add_locked_object(state, own, "ranks", kRanks);
+  constexpr luaL_Reg kMetrics[] = {{"__index", bound<metrics_index>}, {"__newindex", bound<refuse_write>},
+                                   {"__call", bound<metrics_call>},   {"__json", bound<metrics_call>},
+                                   {"__pairs", bound<metrics_pairs>}, {nullptr, nullptr}};
+  add_locked_object(state, own, "metrics", kMetrics);
+}
+
+}  // namespace footplate::lua

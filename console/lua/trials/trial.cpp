@@ -1,0 +1,140 @@
+#include "console/lua/trials/trial.h"
+
+#include <cmath>
+
+#include "console/lua/core/bind.h"
+#include "console/lua/core/convert.h"
+#include "console/lua/session/session.h"
+
+namespace footplate::lua {
+namespace {
+
+Changes now(Session& session, const Changes& changes) {
+  Changes values;
+  for (const auto& [name, value] : changes)
+    values.emplace_back(name, to_json(session.settings().value(name)));
+  return values;
+}
+
+/// Of settings that are still as in `was`. Nobody is asked: that is done before a trial begins.
+void stage(Session& session, const Changes& changes, const Changes& was) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    auto staged = session.stage().assign(changes[i].first, changes[i].second);
+    if (staged) staged = session.stage().expect(was[i].first, was[i].second);
+    if (!staged) throw ScriptError(staged.error());
+    session.stage().force(changes[i].first);
+  }
+}
+
+/// Ends a trial by an error: what was before comes back first, also where the error is Ctrl-C, unless
+/// somebody else has changed it meanwhile.
+[[noreturn]] void give_up(Session& session, const Changes& was, const Changes& tried,
+                          const ScriptError& why) {
+  if (now(session, was) == was) throw why;  // refused
+  std::string end = "; what was before is back";
+  try {
+    stage(session, was, tried);
+    session.commit_at_last();
+  } catch (const std::exception& error) {
+    end = "; what was before could not be put back (" + std::string(error.what()) + ")";
+  }
+  throw ScriptError(why.what() + end, why.kind);
+}
+
+}  // namespace
+
+std::string text_of(const Changes& changes) {
+  std::string text;
+  for (const auto& [name, value] : changes)
+    text += (text.empty() ? "" : ", ") + name + " = " +
+            (value.is_string()         ? value.get<std::string>()
+             : value.is_number_float() ? shortest(value.get<double>())
+                                       : value.dump());
+  return text;
+}
+
+std::string number_text(double value) {
+  constexpr double kDigits = 100;  // two decimals
+  if (value == 0 || !std::isfinite(value)) return shortest(value);
+  const double scale = std::max(kDigits, std::pow(10, 2 - std::floor(std::log10(std::abs(value)))));
+  return shortest(std::round(value * scale) / scale);
+}
+
+Json run_call(Session& session, const std::string& action, const Json& arguments) {
+  const auto staged = session.stage().call(action, arguments);
+  if (!staged) throw ScriptError(staged.error());
+  return session.wait_call(*staged->first, staged->second, std::nullopt).value("result", Json::object());
+}
+
+void check_changes(Session& session, const Changes& changes) {
+  const auto staged = session.stage().snapshot();
+  for (const auto& [name, value] : changes)
+    if (auto checked = session.stage().assign(name, value); !checked) {
+      session.stage().restore(staged);
+      throw ScriptError(checked.error());
+    }
+  session.stage().restore(staged);
+}
+
+Tried try_out(Session& session, const Changes& changes, const Json& before,
+              const std::function<Json()>& measure,
+              const std::function<bool(const Json& before, const Json& after)>& keep) {
+  const Changes was = now(session, changes);
+  Tried tried{before, {}, false};
+  try {
+    stage(session, changes, was);
+    session.commit();
+    tried.after = measure();
+    tried.kept = keep(tried.before, tried.after);
+    if (tried.kept) return tried;
+    stage(session, was, changes);
+    session.commit();
+    return tried;
+  } catch (const ScriptError& why) {
+    give_up(session, was, changes, why);
+  }
+}
+
+void note(Session& session, const std::string& text) {
+  run_call(session, "run.note", {{"text", text}});
+}
+
+std::int64_t trial_steps(const Json& arguments, const char* key, std::int64_t otherwise,
+                         const std::string& function) {
+  constexpr double kMost = 1e9;
+  const Json steps = arguments.value(key, Json(otherwise));
+  if (!steps.is_number() || steps.get<double>() < 1 || steps.get<double>() > kMost ||
+      std::floor(steps.get<double>()) != steps.get<double>())
+    throw ScriptError(function + ": " + key + " is a number of steps, 1 or more");
+  return steps.get<std::int64_t>();
+}
+
+double better_by_of(const Json& arguments, double otherwise, const std::string& function) {
+  const Json better = arguments.value("better_by", Json(otherwise));
+  if (!better.is_number() || better.get<double>() < 0 || better.get<double>() >= 1)
+    throw ScriptError(function + ": better_by is a part of what is measured, 0 to 1: 0.02 is 2 %");
+  return better.get<double>();
+}
+
+bool has_function(lua_State* state, const char* name, const char* of_what) {
+  const int type = lua_getfield(state, 1, name);
+  lua_pop(state, 1);
+  if (type != LUA_TNIL && type != LUA_TFUNCTION)
+    throw ScriptError(std::string(name) + " is a function of " + of_what);
+  return type == LUA_TFUNCTION;
+}
+
+bool says_yes(lua_State* state, const char* name, const std::vector<Json>& arguments) {
+  luaL_checkstack(state, static_cast<int>(arguments.size()) + 2, nullptr);
+  lua_getfield(state, 1, name);
+  for (const Json& argument : arguments) push_json(state, argument);
+  if (lua_pcall(state, static_cast<int>(arguments.size()), 1, 0) != LUA_OK) {
+    const char* message = lua_tostring(state, -1);
+    throw ScriptError(std::string(name) + " failed: " + (message != nullptr ? message : "?"));
+  }
+  const bool yes = lua_toboolean(state, -1) != 0;
+  lua_pop(state, 1);
+  return yes;
+}
+
+}  // namespace footplate::lua

@@ -1,0 +1,75 @@
+// journal.lua read back: what console/host/journal.cpp writes.
+#include "console/lua/config/journal_reader.h"
+
+#include <gmock/gmock.h>
+
+#include "runtime/schema/schema_table.h"
+
+namespace footplate {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kJournal = R"(-- start "2026-11-21T09:00:00.000Z" of run t
+-- order 1 · ann · s3 · 2026-11-21T09:00:01Z · log.every was 100
+--   log.every = 10
+--   optim.lr_scale = 0.5
+at(41, { log = { every = 10 }, optim = { lr_scale = 0.5 } })
+-- order 3 · bob · s4 · 2026-11-21T09:00:02Z · optim.betas was {0.9, 0.99}
+at(52, function() set{ optim = { betas = {0.8, 0.95} } }; ckpt.save{ tag = "a \"b\"\n" }; eval.now() end)
+-- start "2026-11-21T10:00:00.000Z" of run t
+-- order 2 ·  · footplate · 2026-11-21T10:00:01Z
+--   -- signal
+at(60, function() run.stop{ reason = "signal", resumable = true, save = true } end)
+)";
+
+Result<std::vector<JournalPart>> read(const std::string& text) {
+  return read_journal_text(text, "journal.lua", runtime_schema());
+}
+
+TEST(JournalReader, ReadsOrdersWithTheirComments) {
+  const auto parts = read(kJournal);
+  ASSERT_TRUE(parts) << parts.error().message;
+  ASSERT_EQ(parts->size(), 3U);
+  EXPECT_TRUE((*parts)[0].orders.empty());
+  EXPECT_EQ((*parts)[1].started, "2026-11-21T09:00:00.000Z");
+  ASSERT_EQ((*parts)[1].orders.size(), 2U);
+  const Order& first = (*parts)[1].orders[0];
+  EXPECT_EQ(first.id, 1U);
+  EXPECT_EQ(first.user, "ann");
+  EXPECT_EQ(first.session, "s3");
+  EXPECT_EQ(first.source, "log.every = 10\noptim.lr_scale = 0.5");
+  EXPECT_EQ(first.at_step, 41);
+  EXPECT_EQ(first.changes.size(), 2U);
+  const Order& second = (*parts)[1].orders[1];
+  ASSERT_EQ(second.changes.size(), 1U);
+  EXPECT_EQ(second.changes[0].value, Value(std::vector<double>{0.8, 0.95}));
+  ASSERT_EQ(second.calls.size(), 2U);
+  EXPECT_EQ(second.calls[0].arguments["tag"], "a \"b\"\n");
+  EXPECT_EQ(second.calls[1].action, "eval.now");
+  ASSERT_EQ((*parts)[2].orders.size(), 1U);
+  EXPECT_EQ((*parts)[2].orders[0].session, "footplate");
+  EXPECT_EQ((*parts)[2].orders[0].calls[0].arguments["resumable"], true);
+}
+
+TEST(JournalReader, LeavesOutWhatACrashCutShort) {
+  const std::string whole = kJournal;
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    const auto parts = read(whole.substr(0, size));
+    ASSERT_TRUE(parts) << size << ": " << parts.error().message;
+  }
+}
+
+TEST(JournalReader, SaysWhereItUnderstandsNothing) {
+  const std::string heading = "-- order 1 · ann · s3 · now\n";
+  EXPECT_THAT(read(heading + "at(3, { log = { evry = 1 } })\n").error().message, HasSubstr("log.every"));
+  EXPECT_THAT(read(heading + "at(3, { log = { every = -1 } })\n").error().message, HasSubstr("log.every"));
+  EXPECT_THAT(read(heading + "at(3, function() run.stopp() end)\n").error().message, HasSubstr("run.stop"));
+  EXPECT_THAT(read("at(3, { log = { every = 1 } })\n").error().message, HasSubstr("journal.lua:1"));
+  EXPECT_THAT(read(heading + "io.open('x')\n").error().message, HasSubstr("'io'"));
+  EXPECT_THAT(read("set{ log = { every = 1 } }\n").error().message, HasSubstr("outside of at"));
+  EXPECT_THAT(read("while true do end\n").error().message, HasSubstr("still running"));
+}
+
+}  // namespace
+}  // namespace footplate
