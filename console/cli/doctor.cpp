@@ -14,7 +14,7 @@
 #include "console/client/runs/run_index.h"
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
-#include "console/doctor/trial.h"
+#include "console/doctor/rank_trials.h"
 #include "console/lua/config/lua_version.h"
 #include "protocol/exit_codes.h"
 #include "protocol/version.h"

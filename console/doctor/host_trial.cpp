@@ -1,7 +1,7 @@
 // What `footplate doctor --host` tries: processes on other hosts, started by mpirun as a run's would be.
 #include "console/client/runs/run_record.h"
+#include "console/doctor/rank_trials.h"
 #include "console/doctor/readings.h"
-#include "console/doctor/trial.h"
 
 namespace footplate {
 namespace {

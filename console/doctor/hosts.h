@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "console/doctor/check.h"
+#include "console/doctor/finding.h"
 #include "protocol/result.h"
 
 namespace footplate {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "console/doctor/check.h"
+#include "console/doctor/finding.h"
 #include "console/doctor/readings.h"
 
 namespace footplate {

@@ -11,10 +11,10 @@
 #include "console/host/automation.h"
 #include "console/host/client.h"
 #include "console/host/journal.h"
-#include "console/host/limits.h"
 #include "console/host/listener.h"
 #include "console/host/order_book.h"
 #include "console/host/run_view.h"
+#include "console/host/session_limits.h"
 #include "console/host/waits.h"
 #include "protocol/order.h"
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "console/host/limits.h"
 #include "console/host/lua_process.h"
+#include "console/host/session_limits.h"
 
 namespace footplate::host {
 

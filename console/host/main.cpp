@@ -32,7 +32,8 @@ int run(int count, char** arguments) {
   std::string role = "admin";
   CLI::App app{"The console of a footplate run; rank 0 starts it, with their socketpair as descriptor 3."};
   app.add_option("--run-dir", options.run_directory, "run directory, for journal.lua")->required();
-  app.add_option("--limit", limits, "change a limit, as in chunk_s=0.5 (console/host/limits.h has them)");
+  app.add_option("--limit", limits,
+                 "change a limit, as in chunk_s=0.5 (console/host/session_limits.h has them)");
   app.add_option("--role", role, "what clients may do: view, operate or admin");
   try {
     app.parse(count, arguments);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "console/report/history.h"
+#include "console/report/run_history.h"
 
 namespace footplate::report {
 

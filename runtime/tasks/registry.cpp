@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "runtime/tasks/synthetic.h"
+#include "runtime/tasks/synthetic_task.h"
 #include "runtime/tasks/task.h"
-#include "runtime/tasks/text.h"
+#include "runtime/tasks/text_task.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "console/doctor/trial.h"
+#include "console/doctor/rank_trials.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "runtime/tasks/synthetic.h"
+#include "runtime/tasks/synthetic_task.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>

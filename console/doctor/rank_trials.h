@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "console/doctor/check.h"
+#include "console/doctor/finding.h"
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
 #include "console/launch/start/command.h"

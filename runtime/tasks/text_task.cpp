@@ -1,4 +1,4 @@
-#include "runtime/tasks/text.h"
+#include "runtime/tasks/text_task.h"
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "console/doctor/check.h"
+#include "console/doctor/finding.h"
 
 #include <array>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "console/host/limits.h"
+#include "console/host/session_limits.h"
 
 #include <array>
 #include <cmath>

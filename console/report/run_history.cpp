@@ -1,4 +1,4 @@
-#include "console/report/history.h"
+#include "console/report/run_history.h"
 
 #include <algorithm>
 #include <cmath>
