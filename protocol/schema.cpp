@@ -4,8 +4,8 @@
 #include <array>
 #include <numeric>
 
+#include "protocol/nccl/tuning_rules.h"
 #include "protocol/settings.h"
-#include "protocol/tuning_rules.h"
 
 namespace footplate {
 namespace {

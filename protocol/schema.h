@@ -62,7 +62,8 @@ struct SettingSpec {
   /// Not empty: the value is computed (optim.lr); read-only, and these are the settings that move it.
   std::vector<std::string> knobs;
   /// Not empty: the environment variable by which a library reads it ("NCCL_BUFFSIZE"), set for the ranks at
-  /// their start (protocol/variables.h). The default leaves the variable, and so the choice, to the library.
+  /// their start (protocol/nccl/variables.h). The default leaves the variable, and so the choice, to the
+  /// library.
   std::string variable;
   /// Of a choice: what each value is in the variable, {"off", "1"}.
   std::vector<std::pair<std::string, std::string>> variable_values;

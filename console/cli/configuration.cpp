@@ -6,7 +6,7 @@
 #include "console/cli/programs.h"
 #include "console/lua/config/config.h"
 #include "console/lua/config/find_config.h"
-#include "protocol/variable_files.h"
+#include "protocol/nccl/variable_files.h"
 
 namespace footplate {
 namespace {

@@ -18,7 +18,7 @@ struct ConfigurationWords {
 ConfigurationWords split_words(const std::vector<std::string>& words);
 
 /// The settings these words make, on top of `start`: configs from left to right, then assignments, then what
-/// the environment of this process and NCCL's files on this host say (protocol/variables.h,
+/// the environment of this process and NCCL's files on this host say (protocol/nccl/variables.h,
 /// variable_files.h), then the rules between settings. Prints what those override, or have for nothing.
 /// Errors (usage) say file and line, or that it was the command line.
 Result<Settings> configure(const ConfigurationWords& words, const Schema& schema, Settings start);

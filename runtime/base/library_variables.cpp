@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "protocol/fnv.h"
-#include "protocol/variable_files.h"
+#include "protocol/nccl/variable_files.h"
 
 namespace footplate {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "protocol/tuning_rules.h"
+#include "protocol/nccl/tuning_rules.h"
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/launch_queue.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "protocol/variables.h"
+#include "protocol/nccl/variables.h"
 #include "runtime/base/times.h"
 #include "runtime/schema/actions.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "protocol/fnv.h"
-#include "protocol/variables.h"
+#include "protocol/nccl/variables.h"
 
 namespace footplate {
 namespace {

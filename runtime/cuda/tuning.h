@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "protocol/nccl/tuning_rules.h"
 #include "protocol/result.h"
 #include "protocol/settings.h"
-#include "protocol/tuning_rules.h"
 #include "runtime/cuda/plugin_abi.h"
 
 namespace footplate {

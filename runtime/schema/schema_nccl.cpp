@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "protocol/tuning_rules.h"
+#include "protocol/nccl/tuning_rules.h"
 
 namespace footplate {
 namespace {

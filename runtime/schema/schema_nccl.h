@@ -7,10 +7,10 @@
 namespace footplate {
 
 /// The settings nccl.*: each stands for one environment variable of NCCL, which the ranks set at their start
-/// (protocol/variables.h); those that ncclConfig_t has (Applies::comm) the ranks hand to new communicators
-/// instead, since the variable would count for more. Their defaults leave the choice to NCCL. Source of
-/// names, values and ranges: NCCL's user guide, "Environment Variables", and the sources of v2.28.9-1
-/// (src/graph, src/transport).
+/// (protocol/nccl/variables.h); those that ncclConfig_t has (Applies::comm) the ranks hand to new
+/// communicators instead, since the variable would count for more. Their defaults leave the choice to NCCL.
+/// Source of names, values and ranges: NCCL's user guide, "Environment Variables", and the sources of
+/// v2.28.9-1 (src/graph, src/transport).
 std::vector<SettingSpec> nccl_settings();
 
 /// What of them can't be together.

@@ -6,7 +6,7 @@
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/order_history.h"
 #include "console/launch/run_dir/run_directory.h"
-#include "protocol/variables.h"
+#include "protocol/nccl/variables.h"
 
 namespace footplate {
 namespace {

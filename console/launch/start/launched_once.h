@@ -1,7 +1,7 @@
 #pragma once
 
+#include "protocol/nccl/variables.h"
 #include "protocol/value.h"
-#include "protocol/variables.h"
 
 namespace footplate {
 

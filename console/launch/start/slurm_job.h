@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "protocol/nccl/variables.h"
 #include "protocol/settings.h"
-#include "protocol/variables.h"
 
 namespace footplate {
 

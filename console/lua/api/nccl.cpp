@@ -6,7 +6,7 @@
 #include "console/lua/session/session.h"
 #include "console/network/preset.h"
 #include "console/network/ras.h"
-#include "protocol/variables.h"
+#include "protocol/nccl/variables.h"
 
 // nccl.preset("ethernet"), nccl.show(), nccl.ras(): what NCCL's settings have besides fields.
 

@@ -7,7 +7,7 @@
 #include "console/lua/core/listing.h"
 #include "console/lua/session/session.h"
 #include "console/lua/trials/trial.h"
-#include "protocol/tuning_rules.h"
+#include "protocol/nccl/tuning_rules.h"
 
 // nccl.try{} and nccl.tune{}: measure, change, measure again, and keep the change or put back what was
 // before.

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "protocol/tuning_rules.h"
+#include "protocol/nccl/tuning_rules.h"
 
 namespace footplate::test {
 namespace {

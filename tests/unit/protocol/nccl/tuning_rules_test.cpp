@@ -1,4 +1,4 @@
-#include "protocol/tuning_rules.h"
+#include "protocol/nccl/tuning_rules.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Settings that stand for environment variables of a library, with the real ones: NCCL's.
-#include "protocol/variables.h"
+#include "protocol/nccl/variables.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <set>
 
 #include "fixture.h"
-#include "protocol/variable_files.h"
+#include "protocol/nccl/variable_files.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {

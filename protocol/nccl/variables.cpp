@@ -1,4 +1,4 @@
-#include "protocol/variables.h"
+#include "protocol/nccl/variables.h"
 
 #include <algorithm>
 #include <cctype>

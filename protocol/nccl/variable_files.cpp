@@ -1,4 +1,4 @@
-#include "protocol/variable_files.h"
+#include "protocol/nccl/variable_files.h"
 
 #include <pwd.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "protocol/variables.h"
+#include "protocol/nccl/variables.h"
 
 namespace footplate {
 

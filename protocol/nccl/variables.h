@@ -17,7 +17,7 @@ namespace footplate {
 using Environment = std::map<std::string, std::string, std::less<>>;
 Environment environment_of_process();
 
-/// A file whose lines the library takes for variables (protocol/variable_files.h).
+/// A file whose lines the library takes for variables (protocol/nccl/variable_files.h).
 struct VariableFile {
   std::string path;
   Environment variables;
