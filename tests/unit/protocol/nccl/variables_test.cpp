@@ -8,9 +8,9 @@
 #include <fstream>
 #include <set>
 
-#include "fixture.h"
 #include "protocol/nccl/variable_files.h"
 #include "runtime/schema/schema_table.h"
+#include "tests/unit/protocol/fixture.h"
 
 namespace footplate {
 namespace {
