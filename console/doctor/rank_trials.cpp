@@ -155,12 +155,12 @@ Result<int> Trials::run_to_end(const Command& command, std::chrono::seconds at_m
     return fail(ErrorKind::failed, std::string("interrupted by ") + signal_name(interrupted_));
   if (!in_time)
     return fail(ErrorKind::timed_out,
-                "no answer within " + std::to_string(at_most.count()) + " s: " + last_words());
+                "no answer within " + std::to_string(at_most.count()) + " s: " + last_output());
   const int status = child->wait_status();
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-std::string Trials::last_words() const {
+std::string Trials::last_output() const {
   const std::string text = in_one_line(printable(last_lines(err(), kShownLines)));
   return text.empty() ? "nothing was said" : text;
 }
@@ -178,7 +178,7 @@ Result<Json> Trials::ask_ranks(int ranks, const std::vector<std::string>& argume
   std::ifstream file(out());
   for (std::string line; std::getline(file, line);)
     if (auto answer = parse_line(line); answer && answer->is_object()) return *std::move(answer);
-  return fail(ErrorKind::failed, "ended with code " + std::to_string(*code) + ": " + last_words());
+  return fail(ErrorKind::failed, "ended with code " + std::to_string(*code) + ": " + last_output());
 }
 
 Result<Json> Trials::libraries() {
@@ -256,7 +256,7 @@ Check Trials::evaluation() {
   check.values = {{"code", code ? Json(*code) : Json()}, {"step", step}, {"recorded", failed}};
   if (!code || *code != 0 || step != kSteps)
     return to_mend(
-        check, "a run of two ranks didn't get to its end: " + (code ? last_words() : code.error().message),
+        check, "a run of two ranks didn't get to its end: " + (code ? last_output() : code.error().message),
         "try it yourself: footplate run synthetic -n 2 --batch");
   if (failed == 0)
     return to_mend(check, "evaluations failed in a run of two ranks, and metrics.jsonl doesn't have it",

@@ -62,7 +62,7 @@ class Trials {
                          const std::vector<Host>& hosts = {});
   Check judge_reduction(Check check, const Json& answer, const std::string& between) const;
   Result<int> run_to_end(const Command& command, std::chrono::seconds at_most);
-  std::string last_words() const;
+  std::string last_output() const;
   std::filesystem::path out() const { return folders_.temporary / "doctor.out"; }
   std::filesystem::path err() const { return folders_.temporary / "doctor.err"; }
 

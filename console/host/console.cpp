@@ -16,7 +16,7 @@ constexpr std::size_t kRankUnread =
     64U * 1024 * 1024;  ///< what rank 0 may leave unread: never reached unless it is dead
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr std::chrono::seconds kLookLate{2};  ///< how long a look may wait for something else to wake it
-constexpr std::chrono::milliseconds kFarewell{500};  ///< for what clients still have to read at the end
+constexpr std::chrono::milliseconds kClientsReadEnd{500};  ///< for what clients still have to read at the end
 constexpr std::size_t kEventsAhead =
     256U * 1024;  ///< unsent bytes of a client beyond which events stay in the ring
 constexpr std::chrono::seconds kHeldUp{10};  ///< between two looks: this process was stopped, or swapped out
@@ -44,7 +44,7 @@ Console::Console(ConsoleOptions options)
 
 int Console::run() {
   while (running_) turn();
-  farewell();
+  say_bye();
   return exit_code_;
 }
 
@@ -244,7 +244,7 @@ void Console::drop_gone() {
 }
 
 /// Rank 0 is gone: everyone who waits is told, what is written gets a moment to be read.
-void Console::farewell() {
+void Console::say_bye() {
   const std::string how = view_.result() ? "the run has ended" : "rank 0 is gone";
   const Error error{ErrorKind::unreachable, how};
   for (auto& client : clients_)
@@ -256,7 +256,7 @@ void Console::farewell() {
   automation_.end(error);
   spare_.reset();
   listener_.reset();
-  const auto end = Clock::now() + kFarewell;
+  const auto end = Clock::now() + kClientsReadEnd;
   while (Clock::now() < end) {
     std::vector<pollfd> unsent;
     for (auto& client : clients_) {

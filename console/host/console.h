@@ -59,7 +59,7 @@ class Console {
   void on_time();
   void deliver_events(Client& client);
   void drop_gone();
-  void farewell();
+  void say_bye();
 
   // rank_messages.cpp: what rank 0 says
   void rank_message(const Json& message);

@@ -28,7 +28,7 @@ void look_again() {
   std::this_thread::yield();
 }
 
-void Looks::pause() {
+void PollPause::pause() {
   constexpr int kEager = 200;
   constexpr int kOften = 400;  // for some 4 ms
   constexpr std::chrono::microseconds kShort{20};

@@ -32,7 +32,7 @@ inline void sleep_for(SteadyClock::duration time) {
 
 /// The pauses of a loop that looks at what nobody can be told of, until it is done: at first only others run,
 /// then they get longer, up to a millisecond. One object for one wait.
-class Looks {
+class PollPause {
  public:
   void pause();
 

@@ -10,28 +10,28 @@
 namespace footplate {
 
 /// Runs something on a thread of its own unless it is destroyed in time: a bound on what may never return.
-class Fuse {
+class DeadlineTimer {
  public:
-  Fuse(std::chrono::milliseconds after, std::function<void()> burn)
-      : thread_("fuse", [this, after, burn = std::move(burn)] {
+  DeadlineTimer(std::chrono::milliseconds after, std::function<void()> expire)
+      : thread_("deadline timer", [this, after, expire = std::move(expire)] {
           std::unique_lock lock(mutex_);
-          if (!changed_.wait_for(lock, after, [this] { return out_; })) burn();
+          if (!changed_.wait_for(lock, after, [this] { return cancelled_; })) expire();
         }) {}
-  ~Fuse() {
+  ~DeadlineTimer() {
     {
       std::lock_guard lock(mutex_);
-      out_ = true;
+      cancelled_ = true;
     }
     changed_.notify_all();
     thread_.join();
   }
-  Fuse(const Fuse&) = delete;
-  Fuse& operator=(const Fuse&) = delete;
+  DeadlineTimer(const DeadlineTimer&) = delete;
+  DeadlineTimer& operator=(const DeadlineTimer&) = delete;
 
  private:
   std::mutex mutex_;
   Condition changed_;
-  bool out_ = false;
+  bool cancelled_ = false;
   Thread thread_;  // last: it uses the members above
 };
 

@@ -21,8 +21,8 @@ struct ControlTimes {
   ms outcome{5000};             ///< an order that isn't committed by then is aborted
   ms missing{2000};             ///< a collective running for longer is looked into for who is missing
   ms inquiry{1000};             ///< how long ranks have to answer what they know of a collective
-  ms settled{1000};             ///< a console that lived so long didn't fail at its start: outside killed it
-  ms farewell{1000};            ///< how long finish() waits for the console to read the end
+  ms console_survives{1000};    ///< a console that lived so long didn't fail at its start: outside killed it
+  ms console_reads_end{1000};   ///< how long finish() waits for the console to read the end
   ms stop_retry{1000};          ///< a stop by a signal that was aborted is tried again after this
   ms rebuild{60000};            ///< how long those who are left may take to find together after a loss
   std::size_t queue = 64;       ///< orders waiting for their turn; more are refused

@@ -20,7 +20,7 @@ struct Membership {
 };
 
 /// A process on its way into the run, in the place of one that was lost. Rank 0 knows of it; one at a time.
-enum class Guest {
+enum class JoiningRank {
   none,
   coming,  ///< is being started, or prepares itself
   ready,   ///< could be let in at once
@@ -51,13 +51,13 @@ class World {
   /// Returns at once.
   virtual void invite(int /*number*/, const std::string& /*greeting*/) {}
   /// Rank 0. Where it has failed, why.
-  virtual Guest guest() const { return Guest::none; }
+  virtual JoiningRank joining_rank() const { return JoiningRank::none; }
   virtual std::string guest_failure() const { return ""; }
   /// Rank 0: forgets about it; it ends by itself.
   virtual void dismiss() {}
   /// Every rank, while nothing is under way on the communicator: as rebuild(), but nothing is interrupted,
-  /// and the world is one larger. The guest becomes the last rank, having been told `welcome` (rank 0's
-  /// counts). Errors: lost, on all ranks: it came to nothing, the world is broken().
+  /// and the world is one larger. The joining rank becomes the last rank, having been told `welcome` (rank
+  /// 0's counts). Errors: lost, on all ranks: it came to nothing, the world is broken().
   virtual Result<void> grow(const std::string& /*welcome*/) {
     return fail(ErrorKind::failed, "this world can't grow");
   }

@@ -36,7 +36,7 @@ void ConsoleLink::pump(Clock::time_point now) {
   if (lost_) {
     lost_ = false;
     process_.reset();
-    if (now - started_ >= parts_.settled) starts_.clear();
+    if (now - started_ >= parts_.survives) starts_.clear();
     while (!starts_.empty() && now - starts_.front() > std::chrono::minutes(1)) starts_.pop_front();
     const auto doubled = kFirstBackoff * (1 << std::min<std::size_t>(starts_.size(), kBackoffDoublings));
     next_start_ = now + std::min<Clock::duration>(doubled / 2, kLongestBackoff);

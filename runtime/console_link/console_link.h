@@ -27,7 +27,7 @@ class ConsoleLink {
     std::function<void(const Json&)> on_message;   ///< a line of the console
     std::function<void(pid_t)> started;            ///< a console
     std::function<void(const std::string&)> warn;  ///< the console died, couldn't be started, …
-    std::chrono::milliseconds settled{};  ///< a start that is followed by so long a life wasn't in vain
+    std::chrono::milliseconds survives{};  ///< a start that is followed by so long a life wasn't in vain
   };
 
   /// Opens RUN/log/console.log, for all consoles to come: later the disk may hang, or be gone.

@@ -36,7 +36,7 @@ void Control::Impl::follow_limits() {
   on_mismatch_ = settings.string("guard.on_mismatch");
   hard_limit_ = std::chrono::duration<double>(settings.number("comm.hard_limit_s"));
   replace_ = settings.boolean("comm.replace");
-  if (remedies_) remedies_->follow(settings);
+  if (collective_timeouts_) collective_timeouts_->follow(settings);
 }
 
 void Control::Impl::start() {
@@ -131,34 +131,34 @@ void Control::Impl::start_rank_zero(std::uint64_t first_order_id) {
       [this](const std::string& text) {
         report("warn", {{"kind", "console"}, {"text", text}}, std::chrono::system_clock::now());
       },
-      options_.times.settled});
+      options_.times.console_survives});
 }
 
 void Control::Impl::watch_collectives() {
   const int world_size = options_.channel->world_size();
   const auto send_all = [this](const Json& message) { this->send_all(message); };
-  meetings_.emplace(Meetings::Parts{*run_status_, world_size, send_all});
+  rank_barrier_.emplace(RankBarrier::Parts{*run_status_, world_size, send_all});
   advice_.emplace(Advice::Parts{
       options_.schema, *run_status_, options_.ledger, world_size, options_.first_order_id,
       [this](Order order) { return coordinator_->submit_own(std::move(order), Clock::now()); },
       [this](Json data) { report("warn", std::move(data), std::chrono::system_clock::now()); }});
   advice_->follow(gate_.settings_copy().to_json());
-  remedies_.reset();
+  collective_timeouts_.reset();
   if (options_.world != nullptr) {
-    remedies_.emplace(Remedies::Parts{*run_status_, world_size, send_all,
-                                      [this](Json data) {
-                                        report("warn", std::move(data), std::chrono::system_clock::now());
-                                      },
-                                      options_.times},
-                      remedies_so_far_);
-    remedies_->follow(gate_.settings_copy());
+    collective_timeouts_.emplace(
+        CollectiveTimeouts::Parts{
+            *run_status_, world_size, send_all,
+            [this](Json data) { report("warn", std::move(data), std::chrono::system_clock::now()); },
+            options_.times},
+        timeouts_so_far_);
+    collective_timeouts_->follow(gate_.settings_copy());
   }
-  collectives_.emplace(CollectiveWatch::Parts{*run_status_, options_.ledger, world_size, send_all,
-                                              [this](const std::string& topic, Json data) {
-                                                report(topic, std::move(data),
-                                                       std::chrono::system_clock::now());
-                                              },
-                                              options_.times, &*advice_, remedies_ ? &*remedies_ : nullptr});
+  collectives_.emplace(CollectiveWatch::Parts{
+      *run_status_, options_.ledger, world_size, send_all,
+      [this](const std::string& topic, Json data) {
+        report(topic, std::move(data), std::chrono::system_clock::now());
+      },
+      options_.times, &*advice_, collective_timeouts_ ? &*collective_timeouts_ : nullptr});
   stacks_.emplace(StackInquiries::Parts{
       *run_status_, world_size, [this](int to, const Json& message) { options_.channel->send(to, message); },
       [this](const std::string& topic, Json data) {
@@ -181,7 +181,7 @@ void Control::Impl::loop() {
       complain(error);
     }
   }
-  farewell();
+  end_console();
 }
 
 void Control::Impl::turn(Clock::time_point now) {
@@ -218,9 +218,9 @@ void Control::Impl::handle_messages(Clock::time_point now, int most) {
     if (type == message::kRemedy) on_remedy(message->body);
     if (coordinator_) {
       coordinator_->handle(message->source, message->body, now);
-      meetings_->handle(message->source, message->body, now);
+      rank_barrier_->handle(message->source, message->body, now);
       collectives_->handle(message->source, message->body, now);
-      if (remedies_) remedies_->handle(message->source, message->body);
+      if (collective_timeouts_) collective_timeouts_->handle(message->source, message->body);
       stacks_->handle(message->source, message->body, now);
     }
     if (message->source == 0) participant_->handle(message->body);
@@ -339,37 +339,38 @@ void Control::Impl::tick_rank_zero(Clock::time_point now) {
   enforce_hard_limit(now);
   look_for_replacement(now);
   for (const Json& differing : std::exchange(differing_, {})) on_difference(differing, now);
-  meetings_->tick(now);
+  rank_barrier_->tick(now);
   collectives_->tick(now);
   advice_->tick(now);
   while (!proposed_.empty() && coordinator_->submit_own(proposed_.front(), now) != 0) proposed_.pop_front();
-  if (remedies_) tick_remedies(now);
+  if (collective_timeouts_) tick_timeouts(now);
 }
 
 milliseconds Control::Impl::sleep() const {
   const auto now = Clock::now();
   auto next = participant_->next_tick();
   if (coordinator_)
-    next = std::min({next, coordinator_->next_tick(), meetings_->next_tick(), collectives_->next_tick()});
-  if (remedies_) next = std::min(next, remedies_->next_tick());
+    next = std::min({next, coordinator_->next_tick(), rank_barrier_->next_tick(), collectives_->next_tick()});
+  if (collective_timeouts_) next = std::min(next, collective_timeouts_->next_tick());
   if (stacks_) next = std::min(next, stacks_->next_tick());
   if (link_) next = std::min(next, link_->next_pump());
   auto most = options_.times.heartbeat;
   if (gate_.streaming()) most = std::min(most, kStreaming);
-  const bool awaiting = participant_->awaiting_outcome() ||
-                        (coordinator_ && (coordinator_->awaiting_outcome() || meetings_->awaiting_ranks() ||
-                                          collectives_->awaiting_answers() || stacks_->awaiting_answers() ||
-                                          (remedies_ && remedies_->awaiting_ranks())));
+  const bool awaiting =
+      participant_->awaiting_outcome() ||
+      (coordinator_ && (coordinator_->awaiting_outcome() || rank_barrier_->awaiting_ranks() ||
+                        collectives_->awaiting_answers() || stacks_->awaiting_answers() ||
+                        (collective_timeouts_ && collective_timeouts_->awaiting_ranks())));
   if (awaiting && !options_.channel->rings()) most = std::min(most, kImpatient);
   if (next <= now || admission_due_ || rebuild_due_) return milliseconds(0);
   if (next - now >= most) return most;
   return std::chrono::ceil<milliseconds>(next - now);
 }
 
-void Control::Impl::farewell() {
+void Control::Impl::end_console() {
   handle_gate();
   participant_->say_goodbye();
-  if (link_) link_->finish({{"type", "end"}, {"result", result_}}, options_.times.farewell);
+  if (link_) link_->finish({{"type", "end"}, {"result", result_}}, options_.times.console_reads_end);
 }
 
 // --- the door ---

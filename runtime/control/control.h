@@ -51,7 +51,7 @@ struct ControlOptions {
   Observer observer;  ///< may be empty
   /// Control thread, before this rank, as rank 0, has itself killed: what the observer was told is to outlive
   /// it. Bounded; may be empty.
-  std::function<void()> last_words;
+  std::function<void()> before_exit;
   std::filesystem::path console_program;  ///< empty: no console. The one that rank 0 starts, whoever that is
   /// Control thread, the world is a new one; before anything is reported in it. `leads`: this rank has become
   /// rank 0, and keeps the run's records from now on. Returns the first free order id by those records, or 0.
@@ -109,7 +109,7 @@ class Control {
   void settle(std::chrono::milliseconds at_most);
 
   /// Once the training thread is done for whatever reason: tells the console how the run ended
-  /// (rank 0), waits at most times.farewell for it to have read that, and ends the thread. After it
+  /// (rank 0), waits at most times.console_reads_end for it to have read that, and ends the thread. After it
   /// nothing uses the channel.
   void finish(const Json& result);
 

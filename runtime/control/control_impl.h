@@ -23,10 +23,10 @@
 #include "runtime/orders/gate.h"
 #include "runtime/orders/participant.h"
 #include "runtime/watch/advice.h"
+#include "runtime/watch/collective_timeouts.h"
 #include "runtime/watch/collective_watch.h"
-#include "runtime/watch/meetings.h"
 #include "runtime/watch/messages.h"
-#include "runtime/watch/remedies.h"
+#include "runtime/watch/rank_barrier.h"
 #include "runtime/watch/run_status.h"
 #include "runtime/watch/stack_inquiries.h"
 
@@ -107,7 +107,7 @@ class Control::Impl {
   // --- a collective hangs, and all ranks live (control_timeouts.cpp) ---
 
   void on_remedy(const Json& message);
-  void tick_remedies(Clock::time_point now);
+  void tick_timeouts(Clock::time_point now);
   void watch_recovery(Clock::time_point now);
 
   // --- somebody takes the place of a lost one (control_replacement.cpp) ---
@@ -119,9 +119,9 @@ class Control::Impl {
   void note_admission(const std::string& state);
   /// All ranks, once that order has brought their training threads to a halt at one step.
   void admit(Clock::time_point now);
-  /// What the guest has to know, by rank 0.
+  /// What the joining rank has to know, by rank 0.
   Json welcome() const;
-  /// The guest's start.
+  /// The joining rank's start.
   void join_run(const Json& welcome);
 
   // --- the loop (control.cpp) ---
@@ -151,7 +151,7 @@ class Control::Impl {
   void handle_stop_request();
   void tick_rank_zero(Clock::time_point now);
   milliseconds sleep() const;
-  void farewell();
+  void end_console();
 
   // --- the console and the records (control_console.cpp) ---
 
@@ -174,11 +174,11 @@ class Control::Impl {
   // Rank 0.
   std::optional<RunStatus> run_status_;
   std::optional<Coordinator> coordinator_;
-  std::optional<Meetings> meetings_;
+  std::optional<RankBarrier> rank_barrier_;
   std::optional<Advice> advice_;
   std::deque<Order> proposed_;  ///< by the training thread, not yet given
-  Remedies::Memory remedies_so_far_;
-  std::optional<Remedies> remedies_;
+  CollectiveTimeouts::Memory timeouts_so_far_;
+  std::optional<CollectiveTimeouts> collective_timeouts_;
   std::optional<CollectiveWatch> collectives_;
   std::optional<StackInquiries> stacks_;
   std::optional<ConsoleLink> link_;

@@ -83,7 +83,7 @@ void Control::Impl::world_changed(const Membership& before, Clock::time_point no
 }
 
 Result<void> Control::Impl::in_time(const std::function<Result<void>()>& change) {
-  const Fuse fuse(options_.times.rebuild, [this] {
+  const DeadlineTimer fuse(options_.times.rebuild, [this] {
     if (options_.give_up)
       options_.give_up("recovery failed: the ranks that are left didn't find together in time");
   });
@@ -108,17 +108,17 @@ void Control::Impl::kill(const RunStatus::Stuck& stuck, const std::string& why) 
   const std::string text = fmt::format("killed {}: {}", why, stuck.text);
   report("rank", {{"rank", stuck.rank}, {"state", "killed"}, {"text", text}},
          std::chrono::system_clock::now());
-  if (stuck.rank == options_.channel->rank() && options_.last_words) options_.last_words();
+  if (stuck.rank == options_.channel->rank() && options_.before_exit) options_.before_exit();
   send_all({{"t", message::kDie}, {"rank", stuck.rank}, {"pid", stuck.pid}, {"host", stuck.host}});
 }
 
 void Control::Impl::tick_recovery() {
   if (told_standing_) return;
-  const auto standing = gate_.standing();
+  const auto standing = gate_.recovery_state();
   if (!standing) return;
   told_standing_ = true;
   handle_gate();  // what was applied on the way here is told first
-  participant_->stand(*standing, options_.world->members().generation);
+  participant_->report_recovery_state(*standing, options_.world->members().generation);
 }
 
 void Control::Impl::on_standing(int source, const Json& message, Clock::time_point now) {

@@ -20,8 +20,8 @@ void Control::Impl::look_for_replacement(Clock::time_point now) {
   World* world = options_.world;
   if (world == nullptr) return;
   const int missing = wanted_ - options_.channel->world_size();
-  switch (world->guest()) {
-    case Guest::none:
+  switch (world->joining_rank()) {
+    case JoiningRank::none:
       if (!replace_ || missing <= 0 || now < next_try_ || gate_.held() == footplate::Held::end) return;
       report("rank",
              {{"state", "invited"},
@@ -30,13 +30,13 @@ void Control::Impl::look_for_replacement(Clock::time_point now) {
              std::chrono::system_clock::now());
       world->invite(next_number_++, gate_.settings_copy().to_json().dump());
       return;
-    case Guest::coming:
+    case JoiningRank::coming:
       return;
-    case Guest::ready:
+    case JoiningRank::ready:
       if (replace_ && missing > 0) return order_admission(now);
       world->dismiss();
       return;
-    case Guest::failed:
+    case JoiningRank::failed:
       const auto pause = kFirstPause * (1 << std::min(failures_++, kPauseDoublings));
       next_try_ = now + pause;
       report("warn",

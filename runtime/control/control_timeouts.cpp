@@ -15,14 +15,14 @@ void Control::Impl::on_remedy(const Json& message) {
   if (ends_by_remedy_ && options_.channel->rank() != 0) give_up(remedy_);
 }
 
-void Control::Impl::tick_remedies(Clock::time_point now) {
-  switch (remedies_->tick(now)) {
-    case Remedies::Due::nothing:
+void Control::Impl::tick_timeouts(Clock::time_point now) {
+  switch (collective_timeouts_->tick(now)) {
+    case CollectiveTimeouts::Due::nothing:
       break;
-    case Remedies::Due::rebuild:
+    case CollectiveTimeouts::Due::rebuild:
       rebuild_due_ = true;
       break;
-    case Remedies::Due::stop:
+    case CollectiveTimeouts::Due::stop:
       give_up(remedy_);
       break;
   }

@@ -128,7 +128,7 @@ Result<void> NcclCommunicators::connect(const std::vector<Group>& groups, const 
 /// nothing to wait for.
 Result<void> NcclCommunicators::await(const std::vector<Comm>& comms, const char* what,
                                       SteadyClock::time_point until) {
-  Looks looks;
+  PollPause poll_pause;
   for (std::size_t i = 0; i < comms.size(); ++i)
     for (;;) {
       Status state = kInProgress;
@@ -145,7 +145,7 @@ Result<void> NcclCommunicators::await(const std::vector<Comm>& comms, const char
                     std::string("NCCL: ") + what + " (" + names_[i] +
                         ") took too long: another rank hasn't come, or the network between them fails; "
                         "footplate status tells where each rank is");
-      looks.pause();
+      poll_pause.pause();
     }
   return {};
 }

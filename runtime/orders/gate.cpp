@@ -113,10 +113,10 @@ void Gate::hold_for_recovery() {
   outcome_.notify_all();
 }
 
-std::optional<Standing> Gate::standing() const {
+std::optional<RecoveryState> Gate::recovery_state() const {
   std::lock_guard lock(mutex_);
   if (held_ != Held::lost || rejoining_) return std::nullopt;
-  return Standing{
+  return RecoveryState{
       whole_ ? held_at_ : -1, paused_, finished_, save_again_, commits_, begun_, refused_, refusal_};
 }
 

@@ -66,7 +66,7 @@ using GateEvent = std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, P
 enum class Held { no, fence, pause, end, rule, lost };
 
 /// Where the training thread waits for those who are left.
-struct Standing {
+struct RecoveryState {
   std::int64_t step = 0;  ///< completed; -1: this rank's state is undefined
   bool paused = false;
   bool finished = false;
@@ -141,7 +141,7 @@ class Gate final : public StepGate {
   /// A rank is lost: the training thread is held as soon as it comes here, and meetings end.
   void hold_for_recovery();
   /// Once it stands here.
-  std::optional<Standing> standing() const;
+  std::optional<RecoveryState> recovery_state() const;
   /// It goes on as `rejoin` says. No fence and no meeting is open any more; this rank has heard of so many
   /// commits; `paused` and `finished` as for the source. Calls of the orders up to number `begun` are over:
   /// another rank has begun them, and they came to nothing by the loss.

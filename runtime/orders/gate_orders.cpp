@@ -164,7 +164,8 @@ void Gate::end_to_load(const Order& order, const CallMoved& moved) {
   ending_.load["order"] = source_of(order);
 }
 
-/// All stand here until the guest is in. An order of an earlier start comes again by a resume or a replay.
+/// All stand here until the joining rank is in. An order of an earlier start comes again by a resume or a
+/// replay.
 void Gate::run_admit(const Order& order, CallMoved& moved, std::int64_t step) {
   if (!recoverable_ || order.calls[moved.call].arguments.value("start", "") != start_) {
     moved.state = "failed";

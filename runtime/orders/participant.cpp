@@ -347,7 +347,7 @@ void Participant::say_goodbye() {
   answer({{"t", message::kBye}});
 }
 
-void Participant::stand(const Standing& standing, std::uint32_t generation) {
+void Participant::report_recovery_state(const RecoveryState& standing, std::uint32_t generation) {
   answer({{"t", message::kStanding},
           {"generation", generation},
           {"step", standing.step},

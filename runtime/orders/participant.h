@@ -55,7 +55,7 @@ class Participant {
   // After a loss (recovery.h).
 
   /// Tells the new rank 0 where this rank stands.
-  void stand(const Standing& standing, std::uint32_t generation);
+  void report_recovery_state(const RecoveryState& standing, std::uint32_t generation);
   /// The training thread goes on as `verdict` says; what it has applied of late is confirmed again.
   void rejoin(const Json& verdict, int local_ranks);
   /// What a rank that joins needs to go on as this one: take_over() of it.

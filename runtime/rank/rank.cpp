@@ -55,7 +55,7 @@ namespace fs = std::filesystem;
 /// How long a rank's end waits for its control thread to record what happened before; a disk may hold that
 /// up.
 constexpr std::chrono::milliseconds kSettle{1000};
-/// For a guest, from its welcome until all ranks have let it in; it takes milliseconds.
+/// For a joining rank, from its welcome until all ranks have let it in; it takes milliseconds.
 constexpr std::chrono::milliseconds kJoinTakes{20000};
 
 /// Private to the run; `footplate run` makes and removes it. Alone, a rank has nobody to ring.
@@ -83,14 +83,14 @@ class Rank {
   Result<void> start() {
     install_signal_handlers();
     arrival_.is_at("before MPI starts");
-    injure_start(MpiSession::launched_rank(), /*has_mpi=*/false);
+    inject_start_fault(MpiSession::launched_rank(), /*has_mpi=*/false);
     arrival_.waits_in("MPI's start");
     auto session = MpiSession::start();
     if (!session) return tl::unexpected(session.error());
     session_ = *std::move(session);
     arrival_.has_met();
     arrival_.is_at("after MPI's start");
-    injure_start(session_->rank(), /*has_mpi=*/true);
+    inject_start_fault(session_->rank(), /*has_mpi=*/true);
     delay_start(session_->rank());
     communicator_ = std::make_unique<MpiCommunicator>(*session_, ledger_, progress_);
     arrival_.waits_in("the exchange of process ids");
@@ -215,7 +215,7 @@ class Rank {
     return {};
   }
 
-  /// Before the trainer. A guest connects with the others, once it is let in.
+  /// Before the trainer. A joining rank connects with the others, once it is let in.
   Result<void> open_data_plane() {
     arrival_.is_at("opening its device and NCCL's library");
     auto opened = Compute::open(settings_, *session_, *communicator_);
@@ -278,12 +278,12 @@ class Rank {
   void make_world() {
     channel_ = make_mpi_channel(*session_, doorbell_directory());
     world_ = std::make_unique<MpiWorld>(*session_, *communicator_, *channel_);
-    std::vector<std::string> guest = {program_beside("footplate-rank"), "--run-dir", options_.run_directory,
-                                      "--start", std::to_string(options_.start)};
-    if (!options_.console) guest.emplace_back("--no-console");
-    guest.insert(guest.end(), {"--branch", origin_.branch});
-    guest.insert(guest.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
-    world_->set_invitation(std::move(guest), start_limit());
+    std::vector<std::string> joining = {program_beside("footplate-rank"), "--run-dir", options_.run_directory,
+                                        "--start", std::to_string(options_.start)};
+    if (!options_.console) joining.emplace_back("--no-console");
+    joining.insert(joining.end(), {"--branch", origin_.branch});
+    joining.insert(joining.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
+    world_->set_invitation(std::move(joining), start_limit());
   }
 
   std::chrono::milliseconds start_limit() const {
@@ -298,7 +298,7 @@ class Rank {
     control.settings = settings_;
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
-    control.on_world = [this](const Membership& members, bool leads) { return take_place(members, leads); };
+    control.on_world = [this](const Membership& members, bool leads) { return enter_world(members, leads); };
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;
     control.ledger = &ledger_;
@@ -312,7 +312,7 @@ class Rank {
                    origin_.branch,
                    options_.left};
     control.observer = [this](const std::string& topic, const Json& data) { records_->observe(topic, data); };
-    control.last_words = [this] { records_->settle(); };
+    control.before_exit = [this] { records_->flush(); };
     if (options_.console) control.console_program = program_beside("footplate-console");
     control.first_order_id = 1 + std::max({last_order_, ahead_.last_id,
                                            last_journaled_order(options_.run_directory / "journal.lua")});
@@ -351,7 +351,7 @@ class Rank {
   // --- this process joins a run: rank 0 has spawned it (runtime/comm/mpi/invitation.h) ---
 
   int run_as_guest() {
-    if (auto joined = join(); !joined) bow_out(options_.joins, joined.error().message);
+    if (auto joined = join(); !joined) leave_before_joining(options_.joins, joined.error().message);
     return train();
   }
 
@@ -359,11 +359,11 @@ class Rank {
   Result<void> join() {
     install_signal_handlers();
     origin_.branch = options_.branch;
-    injure_start(options_.joins, /*has_mpi=*/false);
+    inject_start_fault(options_.joins, /*has_mpi=*/false);
     auto session = MpiSession::start(options_.joins);
     if (!session) return tl::unexpected(session.error());
     session_ = *std::move(session);
-    injure_start(options_.joins, /*has_mpi=*/true);
+    inject_start_fault(options_.joins, /*has_mpi=*/true);
     communicator_ = std::make_unique<MpiCommunicator>(*session_, ledger_, progress_);
     if (auto read = read_configuration(); !read) return read;
     const auto at_most = start_limit();
@@ -384,7 +384,8 @@ class Rank {
   }
 
   Result<void> enter(const Json& welcome) {
-    const Fuse bound(kJoinTakes, [this] { bow_out(options_.joins, "the ranks didn't let it in after all"); });
+    const DeadlineTimer bound(
+        kJoinTakes, [this] { leave_before_joining(options_.joins, "the ranks didn't let it in after all"); });
     auto settings = Settings::from_json(welcome.at("settings"), schema_);
     if (!settings) return tl::unexpected(settings.error());
     settings_ = *std::move(settings);
@@ -403,7 +404,7 @@ class Rank {
 
   /// Control thread; training stands, or is about to: this rank's number is another, and perhaps rank 0's
   /// work its own.
-  std::uint64_t take_place(const Membership& members, bool leads) {
+  std::uint64_t enter_world(const Membership& members, bool leads) {
     if (!is_member_.exchange(true)) {
       records_->info(fmt::format("joins the run as rank {} of {}", members.rank, members.world_size()));
       for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
@@ -433,7 +434,7 @@ class Rank {
 
   /// Any thread; the others may hang. What is on the disk is whole: the newest checkpoint is what is left.
   [[noreturn]] void give_up_recovery(const std::string& reason) {
-    if (!is_member_) bow_out(options_.joins, reason);
+    if (!is_member_) leave_before_joining(options_.joins, reason);
     std::fprintf(stderr, "footplate: rank %d: %s\n", session_->rank(), reason.c_str());
     std::error_code ignored;
     if (!fs::exists(options_.run_directory / "result.json", ignored)) {
@@ -472,7 +473,7 @@ class Rank {
     const bool named = error.message.starts_with(who);
     std::fprintf(stderr, "footplate: %s%s\n", named ? "" : who.c_str(), error.message.c_str());
     let_no_signal_reach_control();
-    records_->settle();  // not destroyed: control's thread may be using them
+    records_->flush();  // not destroyed: control's thread may be using them
     // Rank 0 may be the one that was lost, or be ended by the abort before it has written.
     std::error_code ignored;
     if (!fs::exists(options_.run_directory / "result.json", ignored)) [[maybe_unused]]
@@ -559,10 +560,11 @@ class Rank {
   Json store_ = Json::object();       ///< of it, too
   Json kept_orders_ = Json::array();  ///< that were agreed for later steps when it was written
 
-  std::map<int, std::int64_t> pids_;                 ///< by origin
-  int world_size_ = 1;                               ///< control thread: before the newest change
-  std::atomic<bool> is_member_{options_.joins < 0};  ///< of the ranks; a guest isn't before it is let in
-  std::atomic<int> recoveries_{0};                   ///< written by the control thread
+  std::map<int, std::int64_t> pids_;  ///< by origin
+  int world_size_ = 1;                ///< control thread: before the newest change
+  std::atomic<bool> is_member_{options_.joins <
+                               0};  ///< of the ranks; a joining rank isn't before it is let in
+  std::atomic<int> recoveries_{0};  ///< written by the control thread
 
   ArrivalNote arrival_{options_.joins >= 0 ? fs::path() : doorbell_directory(), MpiSession::launched_rank()};
   Ledger ledger_;

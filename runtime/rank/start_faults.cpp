@@ -11,7 +11,7 @@
 
 namespace footplate {
 
-void injure_start(int rank, bool has_mpi) {
+void inject_start_fault(int rank, bool has_mpi) {
   const auto is_here = [&](const std::optional<Fault>& fault) {
     return fault && fault->get("mpi").value_or(0) == (has_mpi ? 1 : 0);
   };

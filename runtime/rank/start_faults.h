@@ -4,7 +4,7 @@ namespace footplate {
 
 /// For tests (FOOTPLATE_FAULT, runtime/base/fault.h): this rank dies or hangs before MPI starts, or after
 /// it.
-void injure_start(int rank, bool has_mpi);
+void inject_start_fault(int rank, bool has_mpi);
 
 /// For tests: this rank comes late.
 void delay_start(int rank);

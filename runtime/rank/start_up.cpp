@@ -27,7 +27,7 @@ std::string user_name() {
   return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
 }
 
-void bow_out(int number, const std::string& why) {
+void leave_before_joining(int number, const std::string& why) {
   std::fprintf(stderr, "footplate: process %d, which was to join the run, ends: %s\n", number, why.c_str());
   std::fflush(nullptr);
   std::_Exit(0);

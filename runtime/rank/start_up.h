@@ -20,7 +20,7 @@ std::string user_name();
 
 /// Ends process `number`, which was to join a run and isn't one of its ranks: the run goes on without it. Any
 /// thread.
-[[noreturn]] void bow_out(int number, const std::string& why);
+[[noreturn]] void leave_before_joining(int number, const std::string& why);
 
 /// The largest order id in journal.lua; 0: none. Ids of a later start go on from there, so that a
 /// number means one order in all of a run's files.

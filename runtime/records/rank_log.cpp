@@ -79,7 +79,7 @@ void Log::error(const std::string& text) {
   state_->logger->error(spdlog::string_view_t(text));
 }
 
-void Log::settle(std::chrono::milliseconds at_most) {
+void Log::flush(std::chrono::milliseconds at_most) {
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   while (state_->pool->queue_size() > 0 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -31,7 +31,7 @@ class Log {
   void set_level(std::string_view level);
 
   /// Waits until what was logged before is in the file, `at_most` that long: the disk may hang.
-  void settle(std::chrono::milliseconds at_most);
+  void flush(std::chrono::milliseconds at_most);
 
   std::uint64_t dropped() const;       ///< lines that found the queue full
   std::uint64_t write_errors() const;  ///< lines that the disk refused

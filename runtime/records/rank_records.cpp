@@ -128,9 +128,9 @@ void RankRecords::resumed(const Json& last_evaluation) {
   last_evaluation_ = last_evaluation;
 }
 
-void RankRecords::settle() {
+void RankRecords::flush() {
   if (writer_) writer_->flush(kSettle);
-  log_->settle(kSettle);
+  log_->flush(kSettle);
 }
 
 void RankRecords::info(const std::string& text) {

@@ -38,7 +38,7 @@ class RankRecords final : public Sink {
   /// Reports and events as control's observer gets them.
   void observe(const std::string& topic, const Json& data);
   /// Waits until they and the log are written, a second each at most: the disk may hang.
-  void settle();
+  void flush();
 
   /// Rank 0: a line of metrics.jsonl.
   void write(const Json& metrics) override;

@@ -2,7 +2,7 @@
 
 namespace footplate {
 
-/// The action by which all ranks let a guest in (world.h).
+/// The action by which all ranks let a joining rank in (world.h).
 inline constexpr auto kAdmit = "comm.admit";
 
 /// The action that goes back to a checkpoint: the ranks end, and are started again from it.

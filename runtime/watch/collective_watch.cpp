@@ -32,7 +32,7 @@ void CollectiveWatch::on_overdue(const Json& message, Clock::time_point now) {
     inquire(sequence, message.at("limit_s"), now);
     return;
   }
-  if (parts_.remedies != nullptr) parts_.remedies->over(sequence);
+  if (parts_.timeouts != nullptr) parts_.timeouts->over(sequence);
   if (sequence != unfinished_) return;
   unfinished_ = 0;
   parts_.status.note("collective", "");
@@ -59,7 +59,7 @@ void CollectiveWatch::conclude(Clock::time_point now) {
   if (const auto next = std::exchange(next_, std::nullopt)) inquire(next->first, next->second, now);
   if (!verdict) return;
   if (parts_.advice != nullptr) parts_.advice->found(verdict->kind, verdict->sequence, verdict->ranks);
-  if (parts_.remedies != nullptr) parts_.remedies->hangs(*verdict, now);
+  if (parts_.timeouts != nullptr) parts_.timeouts->hangs(*verdict, now);
   if (verdict->kind == "different")
     different_ = true;
   else

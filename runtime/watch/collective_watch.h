@@ -14,8 +14,8 @@
 #include "runtime/base/times.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/watch/advice.h"
+#include "runtime/watch/collective_timeouts.h"
 #include "runtime/watch/inquiry.h"
-#include "runtime/watch/remedies.h"
 #include "runtime/watch/run_status.h"
 
 namespace footplate {
@@ -34,8 +34,8 @@ class CollectiveWatch {
     /// `warn` with kind `collective`, and `comm_report` (docs/protocol.md).
     std::function<void(const std::string& topic, Json data)> report;
     ControlTimes times;
-    Advice* advice = nullptr;      ///< hears of what is late, and why; may be null
-    Remedies* remedies = nullptr;  ///< likewise, of what hangs
+    Advice* advice = nullptr;                ///< hears of what is late, and why; may be null
+    CollectiveTimeouts* timeouts = nullptr;  ///< likewise, of what hangs
   };
 
   explicit CollectiveWatch(Parts parts) : parts_(std::move(parts)) {}

@@ -233,8 +233,8 @@ def test_a_replacement_joins_in():
         wait_until(lambda: rebuilds(run, "joined"), 60, "the replacement")
         step = rebuilds(run, "joined")[0]["step"]
         wait_until(lambda: client.ask("status")["step"] > step + 20, 30, "training to go on")
-        guest = run.calls(run.pids()[1])
-        assert guest[0]["rank"] == "1/2" and guest[0]["max_ctas"] == "6", guest
+        joining = run.calls(run.pids()[1])
+        assert joining[0]["rank"] == "1/2" and joining[0]["max_ctas"] == "6", joining
 
 
 def test_a_start_that_hangs_is_bounded():

@@ -134,23 +134,23 @@ fs::path newest_checkpoint(const fs::path& directory) {
   return branch.empty() ? fs::path() : newest_in(branch);
 }
 
-Json settle(const fs::path& directory, const HowEnded& how, int restarts) {
+Json write_missing_result(const fs::path& directory, const HowEnded& how, int restarts) {
   const auto result = read_json_file(directory / "result.json");
   const bool by_the_ranks = result && result->is_object();
-  Json settled = by_the_ranks ? *result : written_for_the_ranks(directory, how);
+  Json result_now = by_the_ranks ? *result : written_for_the_ranks(directory, how);
   if (by_the_ranks && !how.not_started.empty()) {
     // The ranks that remained have written that one was lost, but can't know which one, and where it was.
-    settled["note"] = text_of(settled, "reason");
-    settled["reason"] = how.not_started;
+    result_now["note"] = text_of(result_now, "reason");
+    result_now["reason"] = how.not_started;
   }
-  if (!settled.contains("checkpoint")) {
+  if (!result_now.contains("checkpoint")) {
     const fs::path checkpoint = newest_checkpoint(directory);
-    settled["checkpoint"] = checkpoint.empty() ? Json() : Json(checkpoint.string());
+    result_now["checkpoint"] = checkpoint.empty() ? Json() : Json(checkpoint.string());
   }
-  settled["restarts"] = restarts;
+  result_now["restarts"] = restarts;
   [[maybe_unused]] const auto written =
-      write_json_file(directory / "result.json", settled);  // a full disk: the code still counts
-  return settled;
+      write_json_file(directory / "result.json", result_now);  // a full disk: the code still counts
+  return result_now;
 }
 
 bool is_worth_restarting(const Json& result) {

@@ -29,7 +29,7 @@ std::int64_t step_now(const RunRecord& run);
 /// result.json of a start that is over. The ranks write it; where they could not (killed, crashed), it is
 /// written here: code 75 where the run can go on (a checkpoint exists, the end was asked for, or a rank was
 /// killed), else 1, or 2 where the rank said so. `restarts` is put into it.
-Json settle(const std::filesystem::path& directory, const HowEnded& how, int restarts);
+Json write_missing_result(const std::filesystem::path& directory, const HowEnded& how, int restarts);
 
 /// Whether a start that ended so is started again under --restarts: failures are, what was asked for isn't,
 /// nor what would fail again (usage).

@@ -19,6 +19,7 @@
 #include "console/launch/run_dir/missing_result.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "console/launch/start/child.h"
+#include "console/launch/supervise/ending_times.h"
 
 namespace footplate {
 namespace {
@@ -28,8 +29,6 @@ using namespace std::chrono_literals;
 constexpr pid_t kDismissed = -1;      ///< instead of a session: the supervisor has cleared up itself
 constexpr auto kSavingTakes = 30min;  ///< ranks that are not gone by then are killed
 constexpr auto kStartTakes = 10s;  ///< the same for ranks that weren't ready: one may have died of the signal
-constexpr auto kFarewell = 15s;    ///< between the result and the end of the last rank
-constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
 constexpr auto kEndLook = 100ms;
 
 /// Keeps a pipe of this process from looking open to whoever waits for its end.
@@ -54,7 +53,7 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
     std::error_code ignored;
     if (!has_result && std::filesystem::exists(directory / "result.json", ignored)) {
       has_result = true;
-      deadline = std::min(deadline, now + kFarewell);
+      deadline = std::min(deadline, now + kResultToExit);
     }
     if (now >= deadline) break;
     std::this_thread::sleep_for(kEndLook);
@@ -81,7 +80,7 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   how.wait_status = SIGKILL;  // as of a child that was killed: the supervisor was
   how.step = last_step(folders);
   folders.remove();
-  const Json result = settle(plan.directory, how, std::max(0, starts - 1));
+  const Json result = write_missing_result(plan.directory, how, std::max(0, starts - 1));
   [[maybe_unused]] const auto written =
       update_record(plan.directory, {{"state", "ended"}, {"step", result.value("step", Json(0))}});
   give_room_of_the_end_back(plan.directory);

@@ -16,6 +16,7 @@
 #include "console/launch/run_dir/kept_settings.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/launch/run_dir/order_history.h"
+#include "console/launch/supervise/ending_times.h"
 #include "console/launch/supervise/requeue.h"
 #include "protocol/exit_codes.h"
 
@@ -26,9 +27,7 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr auto kLongestSleep =
-    200ms;                       ///< longest sleep of the loop: what no descriptor tells is seen by then
-constexpr auto kFarewell = 15s;  ///< between the result and the end of mpirun; it has been seen to hang there
-constexpr auto kConsoleEnds = 3s;  ///< the console ends itself when rank 0 is gone
+    200ms;                         ///< longest sleep of the loop: what no descriptor tells is seen by then
 constexpr auto kReaderTakes = 2s;  ///< for the last lines, by a slow reader of stdout
 constexpr std::size_t kShownLines = 20;
 
@@ -77,7 +76,7 @@ int Supervisor::run() {
     janitor_ = nullptr;
     ::close(*lock);
   } else {
-    result = settle(directory_.path, {.not_started = lock.error().message}, 0);
+    result = write_missing_result(directory_.path, {.not_started = lock.error().message}, 0);
   }
   pass_lines_on();
   out_.drain(kReaderTakes);
@@ -181,7 +180,7 @@ Json Supervisor::run_once(int start, const Beginning& beginning) {
   reserve_room_for_the_end(directory_.path, plan_.ranks);  // an earlier start may have used it
   const Settings settings = settings_of(start, beginning);
   const auto not_started = [&](const Error& error) {
-    return settle(directory_.path, {.not_started = error.message}, restarts_);
+    return write_missing_result(directory_.path, {.not_started = error.message}, restarts_);
   };
   if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
     return not_started(kept.error());
@@ -208,7 +207,7 @@ Json Supervisor::run_once(int start, const Beginning& beginning) {
   HowEnded how = watch(*child, watched);
   end_launched(child->pid());
   how.step = last_step(folders_);
-  return settle(directory_.path, how, restarts_);
+  return write_missing_result(directory_.path, how, restarts_);
 }
 
 HowEnded Supervisor::watch(Child& child, StartWatch& start) {
@@ -275,10 +274,10 @@ void Supervisor::end_what_lingers(Child& child) {
   std::error_code ignored;
   if (end_by_ == steady_clock::time_point::max() &&
       std::filesystem::exists(directory_.path / "result.json", ignored))
-    end_by_ = steady_clock::now() + kFarewell;
+    end_by_ = steady_clock::now() + kResultToExit;
   if (steady_clock::now() < end_by_) return;
   end_launched(child.pid());
-  end_by_ = steady_clock::now() + kFarewell;
+  end_by_ = steady_clock::now() + kResultToExit;
 }
 
 Result<void> make_logs(const std::filesystem::path& directory) {

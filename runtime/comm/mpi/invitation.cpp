@@ -15,11 +15,11 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kHost = 0, kGuest = 1;  // in the communicator of the two
+constexpr int kHost = 0, kJoiningRank = 1;  // in the communicator of the two
 constexpr int kGreeting = 1, kReady = 2, kWelcome = 3, kNotWanted = 4;
 /// Between looks for a message: a blocking receive would keep a core busy.
 constexpr milliseconds kInvitationLook{10};
-/// For a guest that is ready to take its welcome.
+/// For a joining rank that is ready to take its welcome.
 constexpr milliseconds kTakesWelcome{5000};
 
 /// The size of a message of this tag, or -1 where none is there. Error: MPI's.
@@ -38,7 +38,7 @@ void say(MPI_Comm pair, int to, int tag) {
   if (MPI_Isend(nullptr, 0, MPI_BYTE, to, tag, pair, &request) == MPI_SUCCESS) MPI_Request_free(&request);
 }
 
-/// The guest's: a text of rank 0's.
+/// The joining rank's: a text of rank 0's.
 Result<std::string> await_text(MPI_Comm host, int tag, milliseconds at_most) {
   const auto deadline = Clock::now() + at_most;
   while (Clock::now() < deadline) {
@@ -64,16 +64,16 @@ struct Invitation::Shared {
   std::string greeting;
   milliseconds at_most{0};
   std::function<void()> changed;
-  std::atomic<Guest> state{Guest::coming};
+  std::atomic<JoiningRank> state{JoiningRank::coming};
   std::atomic<bool> unwanted{false};
   std::mutex mutex;
   std::string failure;            ///< guarded by mutex
   MPI_Comm pair = MPI_COMM_NULL;  ///< written before `state` is ready
 
-  void become(Guest now, const std::string& why = "") {
+  void become(JoiningRank now, const std::string& why = "") {
     std::lock_guard lock(mutex);  // nobody is called after dismiss()
     failure = why;
-    state = unwanted ? Guest::none : now;
+    state = unwanted ? JoiningRank::none : now;
     if (!unwanted) changed();
   }
 };
@@ -90,7 +90,7 @@ Invitation::Invitation(std::vector<std::string> command, std::string greeting, m
   thread.detach();
 }
 
-Guest Invitation::state() const {
+JoiningRank Invitation::state() const {
   return shared_->state;
 }
 
@@ -102,8 +102,8 @@ std::string Invitation::failure() const {
 void Invitation::dismiss() {
   std::lock_guard lock(shared_->mutex);
   shared_->unwanted = true;
-  if (state() == Guest::ready) say(shared_->pair, kGuest, kNotWanted);
-  if (state() != Guest::coming) shared_->state = Guest::none;
+  if (state() == JoiningRank::ready) say(shared_->pair, kJoiningRank, kNotWanted);
+  if (state() != JoiningRank::coming) shared_->state = JoiningRank::none;
 }
 
 void Invitation::serve(const std::shared_ptr<Shared>& shared) {
@@ -123,40 +123,41 @@ void Invitation::serve(const std::shared_ptr<Shared>& shared) {
     code = MPI_Intercomm_merge(between, 0, &pair);
   }
   if (code != MPI_SUCCESS)
-    return shared->become(Guest::failed, "it couldn't be started: " + mpi_error_text(code));
+    return shared->become(JoiningRank::failed, "it couldn't be started: " + mpi_error_text(code));
   MPI_Comm_set_errhandler(pair, MPI_ERRORS_RETURN);
   MPI_Request greeting = MPI_REQUEST_NULL;  // kept for as long as the process: `shared` is with the thread
-  MPI_Isend(shared->greeting.data(), static_cast<int>(shared->greeting.size()), MPI_BYTE, kGuest, kGreeting,
-            pair, &greeting);
+  MPI_Isend(shared->greeting.data(), static_cast<int>(shared->greeting.size()), MPI_BYTE, kJoiningRank,
+            kGreeting, pair, &greeting);
   for (;;) {
-    const auto said = look_for(pair, kGuest, kReady);
-    if (!said) return shared->become(Guest::failed, "it died before it was ready: " + said.error().message);
+    const auto said = look_for(pair, kJoiningRank, kReady);
+    if (!said)
+      return shared->become(JoiningRank::failed, "it died before it was ready: " + said.error().message);
     if (*said >= 0) break;
     if (shared->unwanted || Clock::now() > deadline) {
-      say(pair, kGuest, kNotWanted);
-      return shared->become(Guest::failed,
+      say(pair, kJoiningRank, kNotWanted);
+      return shared->become(JoiningRank::failed,
                             fmt::format("it wasn't ready after {:.3g} s (comm.init_timeout_s)",
                                         std::chrono::duration<double>(shared->at_most).count()));
     }
     std::this_thread::sleep_for(kInvitationLook);
   }
-  MPI_Recv(nullptr, 0, MPI_BYTE, kGuest, kReady, pair, MPI_STATUS_IGNORE);
+  MPI_Recv(nullptr, 0, MPI_BYTE, kJoiningRank, kReady, pair, MPI_STATUS_IGNORE);
   shared->pair = pair;
-  shared->become(Guest::ready);
+  shared->become(JoiningRank::ready);
 }
 
 MPI_Comm Invitation::welcome(const std::string& text) {
-  if (state() != Guest::ready) return MPI_COMM_NULL;
+  if (state() != JoiningRank::ready) return MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   const auto deadline = Clock::now() + kTakesWelcome;
-  if (MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, kGuest, kWelcome, shared_->pair,
+  if (MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, kJoiningRank, kWelcome, shared_->pair,
                 &request) != MPI_SUCCESS)
     return MPI_COMM_NULL;
   for (int sent = 0; sent == 0;) {
     if (MPI_Test(&request, &sent, MPI_STATUS_IGNORE) != MPI_SUCCESS || Clock::now() > deadline)
       return MPI_COMM_NULL;
   }
-  shared_->state = Guest::none;  // it belongs to the run now, or is lost with the attempt
+  shared_->state = JoiningRank::none;  // it belongs to the run now, or is lost with the attempt
   return shared_->pair;
 }
 

@@ -17,7 +17,8 @@ namespace footplate {
 class Invitation {
  public:
   /// `command`: program and arguments. `greeting` is for await_greeting(). `changed` is called by that thread
-  /// whenever state() is another, until dismiss(). A guest that isn't ready after `at_most` has failed.
+  /// whenever state() is another, until dismiss(). A joining rank that isn't ready after `at_most` has
+  /// failed.
   Invitation(std::vector<std::string> command, std::string greeting, std::chrono::milliseconds at_most,
              std::function<void()> changed);
   ~Invitation() { dismiss(); }
@@ -26,14 +27,14 @@ class Invitation {
 
   /// Any thread. `none`: it has been welcomed or dismissed; `coming` also where it has been dismissed and the
   /// thread is still in MPI: nobody else can be invited then.
-  Guest state() const;
+  JoiningRank state() const;
   std::string failure() const;
 
-  /// A guest that hasn't been let in is told to end, now or as soon as it can be. Doesn't wait.
+  /// A joining rank that hasn't been let in is told to end, now or as soon as it can be. Doesn't wait.
   void dismiss();
 
-  /// Tells a ready guest `text`, upon which it enters MpiSession::join(). The communicator of the two, or
-  /// MPI_COMM_NULL where it didn't take it in time.
+  /// Tells a ready joining rank `text`, upon which it enters MpiSession::join(). The communicator of the two,
+  /// or MPI_COMM_NULL where it didn't take it in time.
   MPI_Comm welcome(const std::string& text);
 
  private:
@@ -42,8 +43,8 @@ class Invitation {
   std::shared_ptr<Shared> shared_;
 };
 
-// The guest's side, over MpiSession::host(). Errors: it isn't wanted any more, rank 0 is gone, or nothing
-// came within `at_most`.
+// The joining rank's side, over MpiSession::host(). Errors: it isn't wanted any more, rank 0 is gone, or
+// nothing came within `at_most`.
 
 Result<std::string> await_greeting(MPI_Comm host, std::chrono::milliseconds at_most);
 /// It is ready: says so, and waits for what welcome() gives.

@@ -103,7 +103,7 @@ Result<std::unique_ptr<MpiSession>> MpiSession::start(int joins) {
   if (!hosts) return tl::unexpected(hosts.error());
   for (std::size_t rank = 0; rank < hosts->size(); ++rank)
     session->hosts_by_origin_[session->members_.origins[rank]] = (*hosts)[rank];
-  session->look_around();
+  session->find_place();
   if (joins >= 0)
     if (auto met = session->meet_host(); !met) return tl::unexpected(met.error());
   return session;
@@ -118,7 +118,7 @@ Result<MpiSession::Comms> MpiSession::derive(MPI_Comm base) {
 }
 
 /// Who of the members is where.
-void MpiSession::look_around() {
+void MpiSession::find_place() {
   hosts_.clear();
   for (const int origin : members_.origins) hosts_.push_back(hosts_by_origin_.at(origin));
   local_rank_ = members_.local_ranks = 0;
@@ -200,7 +200,7 @@ Result<void> MpiSession::shrink() {
         members_.generation = std::max(members_.generation, static_cast<std::uint32_t>(generation));
       }
       ++members_.generation;
-      look_around();
+      find_place();
       lost_ = false;
       return {};
     }
@@ -222,7 +222,7 @@ Result<void> MpiSession::meet_host() {
 }
 
 /// Collective over a world that has just grown: who is who in it.
-Result<MpiSession::Crew> MpiSession::introduce(MPI_Comm base) const {
+Result<MpiSession::Roster> MpiSession::introduce(MPI_Comm base) const {
   struct Entry {
     std::int64_t pid;
     std::uint32_t generation;
@@ -239,49 +239,49 @@ Result<MpiSession::Crew> MpiSession::introduce(MPI_Comm base) const {
                       "introducing who joins");
       !ok)
     return tl::unexpected(ok.error());
-  Crew crew;
-  MPI_Comm_rank(base, &crew.members.rank);
-  crew.members.generation = all.front().generation + 1;  // the guest doesn't know it
+  Roster roster;
+  MPI_Comm_rank(base, &roster.members.rank);
+  roster.members.generation = all.front().generation + 1;  // the joining rank doesn't know it
   for (const Entry& one : all) {
-    crew.members.origins.push_back(one.origin);
-    crew.hosts[one.origin] = one.host.data();
-    crew.pids[one.origin] = one.pid;
+    roster.members.origins.push_back(one.origin);
+    roster.hosts[one.origin] = one.host.data();
+    roster.pids[one.origin] = one.pid;
   }
-  return crew;
+  return roster;
 }
 
-void MpiSession::take(const Comms& comms, Crew crew) {
+void MpiSession::take(const Comms& comms, Roster roster) {
   base_ = comms.base;
   control_ = comms.control;
   data_ = comms.data;
-  members_ = std::move(crew.members);
-  hosts_by_origin_.merge(crew.hosts);
-  pids_ = std::move(crew.pids);
-  look_around();
+  members_ = std::move(roster.members);
+  hosts_by_origin_.merge(roster.hosts);
+  pids_ = std::move(roster.pids);
+  find_place();
 }
 
 /// The ranks that are there decide by an agreement, which no loss can keep from ending: either all have the
 /// new world, or none has.
-Result<void> MpiSession::grow(MPI_Comm guest) {
-  int wanted = guest != MPI_COMM_NULL ? 1 : 0;
+Result<void> MpiSession::grow(MPI_Comm joining) {
+  int wanted = joining != MPI_COMM_NULL ? 1 : 0;
   Comms comms;
-  Crew crew;
+  Roster roster;
   const bool grown = MPI_Bcast(&wanted, 1, MPI_INT, 0, base_) == MPI_SUCCESS && wanted != 0 && [&] {
-    auto merged = merge_with(base_, guest, 1, /*high=*/0);
+    auto merged = merge_with(base_, joining, 1, /*high=*/0);
     if (!merged) return false;
     comms.base = *merged;
     const auto derived = derive(comms.base);
     if (derived) comms = *derived;
-    auto introduced = derived ? introduce(comms.base) : Result<Crew>(tl::unexpected(derived.error()));
+    auto introduced = derived ? introduce(comms.base) : Result<Roster>(tl::unexpected(derived.error()));
     if (!introduced) return false;
-    crew = *std::move(introduced);
+    roster = *std::move(introduced);
     return true;
   }();
   if (!grown) MPIX_Comm_revoke(base_);  // whoever still waits for this rank
   int all = grown ? 1 : 0;
   MPIX_Comm_agree(base_, &all);  // its code tells of losses; the value is the same on all
   if (grown && all != 0) {
-    take(comms, std::move(crew));
+    take(comms, std::move(roster));
     return {};
   }
   for (MPI_Comm comm : {comms.base, comms.control, comms.data})
@@ -295,9 +295,9 @@ Result<void> MpiSession::join() {
   if (!merged) return tl::unexpected(merged.error());
   auto derived = derive(*merged);
   if (!derived) return tl::unexpected(derived.error());
-  auto crew = introduce(*merged);
-  if (!crew) return tl::unexpected(crew.error());
-  take(*derived, *std::move(crew));
+  auto roster = introduce(*merged);
+  if (!roster) return tl::unexpected(roster.error());
+  take(*derived, *std::move(roster));
   return {};
 }
 
@@ -307,7 +307,7 @@ Result<void> MpiSession::meet_host() {
   return fail(ErrorKind::failed, "this MPI was built without its fault-tolerance extension (ULFM)");
 }
 
-Result<void> MpiSession::grow(MPI_Comm /*guest*/) {
+Result<void> MpiSession::grow(MPI_Comm /*joining*/) {
   return meet_host();
 }
 

@@ -66,11 +66,11 @@ class MpiSession {
   /// Errors: this MPI can't do it, or failed.
   Result<void> shrink();
 
-  /// Every rank: a world with the guest as its last rank. `guest` is rank 0's alone: the communicator of the
-  /// two, where the guest has been welcomed; MPI_COMM_NULL: come to nothing. The same outcome on all ranks.
-  /// Error: lost; the session is lost() then.
-  Result<void> grow(MPI_Comm guest);
-  /// The same, for the guest. Its communicator with rank 0 is host().
+  /// Every rank: a world with the joining rank as its last rank. `joining` is rank 0's alone: the
+  /// communicator of the two, where the joining rank has been welcomed; MPI_COMM_NULL: come to nothing. The
+  /// same outcome on all ranks. Error: lost; the session is lost() then.
+  Result<void> grow(MPI_Comm joining);
+  /// The same, for the joining rank. Its communicator with rank 0 is host().
   Result<void> join();
   MPI_Comm host() const { return host_; }
 
@@ -90,7 +90,7 @@ class MpiSession {
     MPI_Comm data = MPI_COMM_NULL;
   };
   /// Who is in a world that has grown.
-  struct Crew {
+  struct Roster {
     Membership members;
     std::map<int, std::string> hosts;
     std::map<int, std::int64_t> pids;
@@ -98,10 +98,10 @@ class MpiSession {
 
   MpiSession() = default;
   static Result<Comms> derive(MPI_Comm base);
-  Result<Crew> introduce(MPI_Comm base) const;
+  Result<Roster> introduce(MPI_Comm base) const;
   Result<void> meet_host();
-  void take(const Comms& comms, Crew crew);
-  void look_around();
+  void take(const Comms& comms, Roster roster);
+  void find_place();
 
   Membership members_;
   int local_rank_ = 0;

@@ -32,20 +32,20 @@ void MpiWorld::renew() {
 }
 
 void MpiWorld::set_invitation(std::vector<std::string> command, std::chrono::milliseconds at_most) {
-  guest_command_ = std::move(command);
+  joining_command_ = std::move(command);
   guest_takes_ = at_most;
 }
 
 void MpiWorld::invite(int number, const std::string& greeting) {
-  if (guest_command_.empty() || guest() != Guest::none) return;
-  auto command = guest_command_;
+  if (joining_command_.empty() || joining_rank() != JoiningRank::none) return;
+  auto command = joining_command_;
   command.push_back(std::to_string(number));
   invitation_ =
       std::make_unique<Invitation>(std::move(command), greeting, guest_takes_, [this] { channel_.wake(); });
 }
 
-Guest MpiWorld::guest() const {
-  return invitation_ ? invitation_->state() : Guest::none;
+JoiningRank MpiWorld::joining_rank() const {
+  return invitation_ ? invitation_->state() : JoiningRank::none;
 }
 
 std::string MpiWorld::guest_failure() const {

@@ -19,8 +19,8 @@ class MpiWorld final : public World {
   /// Both are of `session`.
   MpiWorld(MpiSession& session, MpiCommunicator& communicator, MessageChannel& channel);
 
-  /// Before invite(): what a guest is started with, program and arguments, to which its number is appended;
-  /// how long it may take to get ready.
+  /// Before invite(): what a joining rank is started with, program and arguments, to which its number is
+  /// appended; how long it may take to get ready.
   void set_invitation(std::vector<std::string> command, std::chrono::milliseconds at_most);
 
   const Membership& members() const override { return session_.members(); }
@@ -29,12 +29,12 @@ class MpiWorld final : public World {
   Result<void> rebuild() override;
 
   void invite(int number, const std::string& greeting) override;
-  Guest guest() const override;
+  JoiningRank joining_rank() const override;
   std::string guest_failure() const override;
   void dismiss() override;
   Result<void> grow(const std::string& welcome) override;
 
-  /// A guest, once it has been welcomed.
+  /// A joining rank, once it has been welcomed.
   Result<void> join();
 
  private:
@@ -44,7 +44,7 @@ class MpiWorld final : public World {
   MpiSession& session_;
   MpiCommunicator& communicator_;
   MessageChannel& channel_;
-  std::vector<std::string> guest_command_;
+  std::vector<std::string> joining_command_;
   std::chrono::milliseconds guest_takes_{0};
   std::unique_ptr<Invitation> invitation_;  ///< rank 0
 };

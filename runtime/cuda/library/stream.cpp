@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kScratch = 8;  ///< floats
 
-/// Looks at the device without a pause between them, then with one.
+/// PollPause at the device without a pause between them, then with one.
 constexpr int kEagerLooks = 200;
 constexpr std::chrono::microseconds kPause{20};
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runtime/watch/collective_watch.h"
-#include "runtime/watch/meetings.h"
+#include "runtime/watch/rank_barrier.h"
 #include "tests/unit/control/sim_run.h"
 
 namespace footplate {
@@ -201,14 +201,14 @@ TEST_F(CollectiveWatchTest, ReportsThePatternsOfThoseThatAnswer) {
 class MeetingsTest : public ::testing::Test {
  protected:
   void arrive(int rank, std::uint64_t ticket) {
-    meetings_.handle(
+    rank_barrier_.handle(
         rank, {{"t", "arrived"}, {"ticket", ticket}, {"what", "the reduction"}, {"within_s", 5.0}}, now_);
   }
 
   Clock::time_point now_{seconds(1000)};
   RunStatus status_{3, {}, now_};
   std::vector<Json> sent_;
-  Meetings meetings_{{status_, 3, [this](const Json& message) { sent_.push_back(message); }}};
+  RankBarrier rank_barrier_{{status_, 3, [this](const Json& message) { sent_.push_back(message); }}};
 };
 
 TEST_F(MeetingsTest, AreHeldOnceAllHaveCome) {
@@ -216,28 +216,28 @@ TEST_F(MeetingsTest, AreHeldOnceAllHaveCome) {
   arrive(1, 1);
   arrive(0, 1);
   EXPECT_THAT(sent_, IsEmpty());
-  EXPECT_TRUE(meetings_.awaiting_ranks());
+  EXPECT_TRUE(rank_barrier_.awaiting_ranks());
   arrive(2, 1);
   EXPECT_THAT(sent_, ElementsAre(Json{{"t", "met"}, {"ticket", 1}}));
-  EXPECT_FALSE(meetings_.awaiting_ranks());
+  EXPECT_FALSE(rank_barrier_.awaiting_ranks());
 }
 
 TEST_F(MeetingsTest, FailForAllWithinTheBoundOfTheFirstAndNameWhoIsAbsent) {
   arrive(2, 7);
   now_ += seconds(4);
   arrive(0, 7);
-  EXPECT_EQ(meetings_.next_tick(), now_ + seconds(1));
-  meetings_.tick(now_);
+  EXPECT_EQ(rank_barrier_.next_tick(), now_ + seconds(1));
+  rank_barrier_.tick(now_);
   EXPECT_THAT(sent_, IsEmpty());
   now_ += seconds(1);
-  meetings_.tick(now_);
+  rank_barrier_.tick(now_);
   ASSERT_EQ(sent_.size(), 1U);
   EXPECT_EQ(sent_[0]["ticket"], 7);
   EXPECT_THAT(sent_[0]["error"].get<std::string>(),
               HasSubstr("rank 1 didn't come to the reduction within 5 s; rank 1"));
   arrive(1, 7);  // too late: has been told already
   EXPECT_EQ(sent_.size(), 1U);
-  EXPECT_FALSE(meetings_.awaiting_ranks());
+  EXPECT_FALSE(rank_barrier_.awaiting_ranks());
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ TEST_F(ConsoleLinkTest, ReplacesOneThatSendsNonsense) {
 
 TEST_F(ConsoleLinkTest, GivesUpForAMinuteAfterFiveAndTrainingGoesOn) {
   plan("die");
-  options_.times.settled = std::chrono::minutes(1);  // however slowly they die here
+  options_.times.console_survives = std::chrono::minutes(1);  // however slowly they die here
   SimRun run(options_);
   EXPECT_FALSE(wait_until_told(5, "hello").is_null());
   std::this_thread::sleep_for(milliseconds(300));

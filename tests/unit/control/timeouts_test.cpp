@@ -14,8 +14,8 @@
 
 #include "runtime/comm/sim/sim_scheduler.h"
 #include "runtime/schema/schema_table.h"
+#include "runtime/watch/collective_timeouts.h"
 #include "runtime/watch/inquiry.h"
-#include "runtime/watch/remedies.h"
 #include "tests/unit/control/recovery_run.h"
 
 namespace footplate {

@@ -17,7 +17,7 @@ namespace footplate {
 /// Rank 0: the ranks come together before a collective that not all may reach (an evaluation's reduction).
 /// Either all have come, or the bound has passed since the first came and none of them goes on: rank 0 alone
 /// decides, so that all hear the same. A state machine as Coordinator is; control thread.
-class Meetings {
+class RankBarrier {
  public:
   using Clock = SteadyClock;
   struct Parts {
@@ -26,7 +26,7 @@ class Meetings {
     std::function<void(const Json& message)> send_all;
   };
 
-  explicit Meetings(Parts parts) : parts_(std::move(parts)) {}
+  explicit RankBarrier(Parts parts) : parts_(std::move(parts)) {}
 
   void handle(int source, const Json& message, Clock::time_point now);
   void tick(Clock::time_point now);

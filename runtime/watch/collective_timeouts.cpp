@@ -1,4 +1,4 @@
-#include "runtime/watch/remedies.h"
+#include "runtime/watch/collective_timeouts.h"
 
 #include <fmt/format.h>
 
@@ -25,13 +25,13 @@ bool is_training(const std::string& phase) {
 
 }  // namespace
 
-void Remedies::follow(const Settings& settings) {
+void CollectiveTimeouts::follow(const Settings& settings) {
   on_timeout_ = settings.string("comm.on_timeout");
   eval_on_timeout_ = settings.string("eval.on_timeout");
 }
 
 /// Collectives of other phases (a start, a save) have no policy: nothing is lost by waiting for a slow disk.
-void Remedies::hangs(const Inquiry::Verdict& verdict, Clock::time_point now) {
+void CollectiveTimeouts::hangs(const Inquiry::Verdict& verdict, Clock::time_point now) {
   const bool evaluation = verdict.phase == to_string(Phase::evaluation);
   if (open_ || verdict.limit_s <= 0 || (!evaluation && !is_training(verdict.phase))) return;
   const std::string& policy = evaluation ? eval_on_timeout_ : on_timeout_;
@@ -56,18 +56,18 @@ void Remedies::hangs(const Inquiry::Verdict& verdict, Clock::time_point now) {
   open_ = std::move(open);
 }
 
-void Remedies::over(std::uint64_t sequence) {
+void CollectiveTimeouts::over(std::uint64_t sequence) {
   if (!open_ || open_->sequence != sequence) return;
   take_back();
   open_.reset();
 }
 
-void Remedies::handle(int source, const Json& message) {
+void CollectiveTimeouts::handle(int source, const Json& message) {
   if (message.at("t") != message::kReady || !open_ || !open_->asked) return;
   if (message.at("ticket") == memory_.tickets) open_->ready.insert(source);
 }
 
-Remedies::Due Remedies::tick(Clock::time_point now) {
+CollectiveTimeouts::Due CollectiveTimeouts::tick(Clock::time_point now) {
   if (!open_) return Due::nothing;
   const bool all_ready = static_cast<int>(open_->ready.size()) == parts_.world_size;
   if (open_->asked && open_->stop && (all_ready || now >= open_->until)) {
@@ -88,7 +88,7 @@ Remedies::Due Remedies::tick(Clock::time_point now) {
   return Due::nothing;
 }
 
-void Remedies::ask(Clock::time_point now) {
+void CollectiveTimeouts::ask(Clock::time_point now) {
   open_->asked = true;
   open_->until = now + parts_.times.inquiry;
   open_->ready.clear();
@@ -96,12 +96,12 @@ void Remedies::ask(Clock::time_point now) {
       {{"t", message::kRemedy}, {"ticket", ++memory_.tickets}, {"stop", open_->stop}, {"text", open_->text}});
 }
 
-void Remedies::take_back() {
+void CollectiveTimeouts::take_back() {
   if (!std::exchange(open_->asked, false)) return;
   parts_.send_all({{"t", message::kRemedy}, {"ticket", ++memory_.tickets}, {"stop", false}, {"text", ""}});
 }
 
-void Remedies::note(const Open& done) {
+void CollectiveTimeouts::note(const Open& done) {
   if (!done.evaluation) {
     memory_.at_step = done.step == memory_.step ? memory_.at_step + 1 : 1;
     memory_.step = done.step;
@@ -116,7 +116,7 @@ void Remedies::note(const Open& done) {
                                             : "communicators are rebuilt, the step is done again")}});
 }
 
-Remedies::Clock::time_point Remedies::next_tick() const {
+CollectiveTimeouts::Clock::time_point CollectiveTimeouts::next_tick() const {
   if (!open_) return Clock::time_point::max();
   return open_->asked ? open_->until : open_->due;
 }

@@ -21,7 +21,7 @@ namespace footplate {
 /// loss (World::rebuild). That waits for everybody, so it is done only once all ranks have answered, and
 /// never while one is silent: it may come back, or be killed past comm.hard_limit_s. A state machine as
 /// Coordinator is; control thread.
-class Remedies {
+class CollectiveTimeouts {
  public:
   using Clock = SteadyClock;
   struct Parts {
@@ -42,7 +42,7 @@ class Remedies {
     std::uint64_t tickets = 0;
   };
 
-  Remedies(Parts parts, Memory& memory) : parts_(std::move(parts)), memory_(memory) {}
+  CollectiveTimeouts(Parts parts, Memory& memory) : parts_(std::move(parts)), memory_(memory) {}
 
   /// The policies in force.
   void follow(const Settings& settings);

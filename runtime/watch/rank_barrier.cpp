@@ -1,4 +1,4 @@
-#include "runtime/watch/meetings.h"
+#include "runtime/watch/rank_barrier.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 
 namespace footplate {
 
-void Meetings::handle(int source, const Json& message, Clock::time_point now) {
+void RankBarrier::handle(int source, const Json& message, Clock::time_point now) {
   if (message.at("t") != message::kArrived) return;
   const std::uint64_t ticket = message.at("ticket");
   if (ticket <= closed_) return;  // it has come too late, and been told so
@@ -20,11 +20,11 @@ void Meetings::handle(int source, const Json& message, Clock::time_point now) {
   if (static_cast<int>(open_->here.size()) == parts_.world_size) close("");
 }
 
-void Meetings::tick(Clock::time_point now) {
+void RankBarrier::tick(Clock::time_point now) {
   if (open_ && now >= open_->until) close(absence(now));
 }
 
-std::string Meetings::absence(Clock::time_point now) const {
+std::string RankBarrier::absence(Clock::time_point now) const {
   std::vector<int> absent;
   for (int rank = 0; rank < parts_.world_size; ++rank)
     if (!open_->here.contains(rank)) absent.push_back(rank);
@@ -32,7 +32,7 @@ std::string Meetings::absence(Clock::time_point now) const {
                      open_->within_s, parts_.status.whom(absent, now));
 }
 
-void Meetings::close(const std::string& error) {
+void RankBarrier::close(const std::string& error) {
   closed_ = open_->ticket;
   Json message = {{"t", message::kMet}, {"ticket", open_->ticket}};
   if (!error.empty()) message["error"] = error;
@@ -40,7 +40,7 @@ void Meetings::close(const std::string& error) {
   parts_.send_all(message);
 }
 
-Meetings::Clock::time_point Meetings::next_tick() const {
+RankBarrier::Clock::time_point RankBarrier::next_tick() const {
   return open_ ? open_->until : Clock::time_point::max();
 }
 
