@@ -7,11 +7,12 @@ void Condition::notify_all() {
   changed_.notify_all();
 }
 
-std::cv_status Condition::wait_until(Lock& lock, time_point deadline) {
+std::cv_status Condition::wait_until(MutexLock& lock, time_point deadline) {
   if (Scheduler* scheduler = Scheduler::current())
-    return scheduler->wait(this, lock, deadline) ? std::cv_status::no_timeout : std::cv_status::timeout;
-  if (deadline != time_point::max()) return changed_.wait_until(lock, deadline);
-  changed_.wait(lock);  // the standard library's arithmetic overflows on max()
+    return scheduler->wait(this, lock.underlying(), deadline) ? std::cv_status::no_timeout
+                                                              : std::cv_status::timeout;
+  if (deadline != time_point::max()) return changed_.wait_until(lock.underlying(), deadline);
+  changed_.wait(lock.underlying());  // the standard library's arithmetic overflows on max()
   return std::cv_status::no_timeout;
 }
 

@@ -2,8 +2,8 @@
 
 #include <chrono>
 #include <functional>
-#include <mutex>
 
+#include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 #include "runtime/base/thread.h"
 
@@ -14,12 +14,12 @@ class DeadlineTimer {
  public:
   DeadlineTimer(std::chrono::milliseconds after, std::function<void()> expire)
       : thread_("deadline timer", [this, after, expire = std::move(expire)] {
-          std::unique_lock lock(mutex_);
+          MutexLock lock(mutex_);
           if (!changed_.wait_for(lock, after, [this] { return cancelled_; })) expire();
         }) {}
   ~DeadlineTimer() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       cancelled_ = true;
     }
     changed_.notify_all();
@@ -29,7 +29,7 @@ class DeadlineTimer {
   DeadlineTimer& operator=(const DeadlineTimer&) = delete;
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   Condition changed_;
   bool cancelled_ = false;
   Thread thread_;  // last: it uses the members above

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <mutex>
 #include <utility>
+
+#include "protocol/mutex.h"
 
 namespace footplate {
 namespace {
@@ -56,9 +57,9 @@ void keep_until_done(std::vector<Fused> fused, Works works) {
     std::vector<Fused> fused;
     Works works;
   };
-  static std::mutex mutex;
+  static Mutex mutex;
   static auto& kept = *new std::vector<Kept>;
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   std::erase_if(kept, [](const Kept& one) { return all_done(one.works); });
   kept.push_back({std::move(fused), std::move(works)});
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 #include "runtime/base/progress.h"
 
@@ -19,12 +20,12 @@ class PendingWork : public Work {
   PendingWork(Collective kind, const char* name) : kind_(kind), name_(name) {}
 
   bool done() const override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return outcome_.has_value();
   }
 
   Result<void> wait(Clock::time_point deadline) override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (!changed_.wait_until(lock, deadline, [&] { return outcome_.has_value(); }))
       return fail(ErrorKind::timed_out,
                   fmt::format("{} of {} is not done at its deadline; it goes on", to_string(kind_), name_));
@@ -32,7 +33,7 @@ class PendingWork : public Work {
   }
 
   void finish(Result<void> outcome) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     outcome_ = std::move(outcome);
     changed_.notify_all();
   }
@@ -40,7 +41,7 @@ class PendingWork : public Work {
  private:
   Collective kind_;
   const char* name_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   Condition changed_;
   std::optional<Result<void>> outcome_;
 };
@@ -68,7 +69,7 @@ struct LaunchQueue::Shared {
   explicit Shared(Ledger& the_ledger) : ledger(the_ledger) {}
 
   Ledger& ledger;
-  std::mutex mutex;
+  Mutex mutex;
   Condition changed;
   std::deque<Item> waiting;  // guarded by mutex
   bool running = false;      // guarded by mutex: an operation is under way
@@ -84,7 +85,7 @@ LaunchQueue::LaunchQueue(Ledger& ledger, const Progress& progress)
 LaunchQueue::~LaunchQueue() {
   bool drained = false;
   {
-    std::unique_lock lock(shared_->mutex);
+    MutexLock lock(shared_->mutex);
     shared_->ended = true;
     shared_->changed.notify_all();
     drained = shared_->changed.wait_for(lock, kDrain,
@@ -100,7 +101,7 @@ std::unique_ptr<Work> LaunchQueue::launch(LedgerEntry entry, Operation operation
   auto work = std::make_shared<PendingWork>(entry.kind, entry.name);
   entry.step = progress_.step();
   entry.phase = progress_.phase();
-  std::unique_lock lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   shared_->changed.wait(lock, [&] { return shared_->waiting.size() < kMaxWaiting; });
   const std::uint64_t sequence = ledger_.enqueue(entry);
   shared_->waiting.push_back({sequence, std::move(operation), work});
@@ -109,29 +110,29 @@ std::unique_ptr<Work> LaunchQueue::launch(LedgerEntry entry, Operation operation
 }
 
 void LaunchQueue::close(Error error) {
-  std::lock_guard lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   shared_->outcome = tl::unexpected(std::move(error));
 }
 
 bool LaunchQueue::closed() const {
-  std::lock_guard lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   return !shared_->outcome;
 }
 
 bool LaunchQueue::wait_idle(std::chrono::milliseconds at_most) {
-  std::unique_lock lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   return shared_->changed.wait_for(lock, at_most,
                                    [&] { return shared_->waiting.empty() && !shared_->running; });
 }
 
 void LaunchQueue::reopen(std::uint64_t sequence, std::uint32_t generation) {
-  std::lock_guard lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   ledger_.restart(sequence, generation);
   shared_->outcome = {};
 }
 
 void LaunchQueue::serve(std::shared_ptr<Shared> shared) {
-  std::unique_lock lock(shared->mutex);
+  MutexLock lock(shared->mutex);
   while (true) {
     shared->changed.wait(lock, [&] { return shared->ended || !shared->waiting.empty(); });
     if (shared->waiting.empty()) return;

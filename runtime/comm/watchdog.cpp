@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/mutex.h"
+
 namespace footplate {
 namespace {
 
@@ -18,7 +20,7 @@ Watchdog::Watchdog(const Ledger& ledger, Deadlines deadlines, Listener listener)
 
 Watchdog::~Watchdog() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     quit_ = true;
     changed_.notify_all();
   }
@@ -26,7 +28,7 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::set(const Deadlines& deadlines) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (deadlines_ == deadlines) return;
   deadlines_ = deadlines;
   renewed_ = true;
@@ -34,7 +36,7 @@ void Watchdog::set(const Deadlines& deadlines) {
 }
 
 void Watchdog::watch() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!quit_) {
     const Deadlines deadlines = deadlines_;
     renewed_ = false;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 
+#include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 #include "runtime/base/thread.h"
 #include "runtime/comm/deadlines.h"
@@ -42,7 +42,7 @@ class Watchdog {
   const Ledger& ledger_;
   const Listener listener_;
   std::optional<Finding> overdue_;  ///< told, and not over; watchdog thread
-  std::mutex mutex_;
+  Mutex mutex_;
   Condition changed_;
   Deadlines deadlines_;  ///< guarded by mutex_, as are those below
   bool renewed_ = false;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "protocol/mutex.h"
 #include "runtime/control/control_impl.h"
 #include "runtime/schema/actions.h"
 #include "runtime/watch/messages.h"
@@ -68,7 +69,7 @@ void Control::Impl::finish(const Json& result) {
 
 void Control::Impl::settle(milliseconds at_most) {
   if (!thread_.joinable()) return;
-  std::unique_lock lock(settle_mutex_);
+  MutexLock lock(settle_mutex_);
   settle_wanted_ = true;
   options_.channel->wake();
   settled_.wait_for(lock, at_most, [this] { return !settle_wanted_; });
@@ -83,14 +84,14 @@ void Control::Impl::request_stop(const char* reason, bool resumable) noexcept {
 
 void Control::Impl::take(const Json& line) {
   {
-    std::lock_guard lock(taken_mutex_);
+    MutexLock lock(taken_mutex_);
     taken_.push_back(line);
   }
   options_.channel->wake();
 }
 
 Json Control::Impl::status() const {
-  std::lock_guard lock(status_mutex_);
+  MutexLock lock(status_mutex_);
   return status_;
 }
 
@@ -238,7 +239,7 @@ void Control::Impl::on_own_beat(const Json& beat) {
 void Control::Impl::handle_taken() {
   std::vector<Json> lines;
   {
-    std::lock_guard lock(taken_mutex_);
+    MutexLock lock(taken_mutex_);
     lines.swap(taken_);
   }
   for (const Json& line : lines) on_console(line);
@@ -246,7 +247,7 @@ void Control::Impl::handle_taken() {
 
 void Control::Impl::found(const Watchdog::Finding& finding) {
   {
-    std::lock_guard lock(taken_mutex_);
+    MutexLock lock(taken_mutex_);
     findings_.push_back(finding);
   }
   options_.channel->wake();
@@ -255,7 +256,7 @@ void Control::Impl::found(const Watchdog::Finding& finding) {
 void Control::Impl::handle_findings() {
   std::vector<Watchdog::Finding> findings;
   {
-    std::lock_guard lock(taken_mutex_);
+    MutexLock lock(taken_mutex_);
     findings.swap(findings_);
   }
   for (const auto& finding : findings) participant_->tell(finding);
@@ -274,11 +275,11 @@ void Control::Impl::handle_gate() {
 
 void Control::Impl::handle_settle() {
   {
-    std::lock_guard lock(settle_mutex_);
+    MutexLock lock(settle_mutex_);
     if (!settle_wanted_) return;
   }
   handle_gate();
-  std::lock_guard lock(settle_mutex_);
+  MutexLock lock(settle_mutex_);
   settle_wanted_ = false;
   settled_.notify_all();
 }

@@ -1,5 +1,6 @@
 // What goes to the console and the records, and what comes from there.
 #include "protocol/iso_time.h"
+#include "protocol/mutex.h"
 #include "runtime/control/control_impl.h"
 #include "runtime/watch/messages.h"
 
@@ -152,7 +153,7 @@ void Control::Impl::renew_status() {
   status["branch"] = options_.run.branch;
   status["orders"] = coordinator_->open_orders();
   if (link_) link_->send_event({{"type", "status"}, {"status", status}});
-  std::lock_guard lock(status_mutex_);
+  MutexLock lock(status_mutex_);
   status_ = std::move(status);
 }
 

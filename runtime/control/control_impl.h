@@ -4,13 +4,13 @@
 #include <atomic>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "protocol/iso_time.h"
+#include "protocol/mutex.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/condition.h"
 #include "runtime/base/deadline_timer.h"
@@ -225,13 +225,13 @@ class Control::Impl {
   std::atomic<bool> training_ended_{false};
   std::atomic<const char*> stop_reason_{nullptr};
   std::atomic<bool> stop_resumable_{false};
-  std::mutex settle_mutex_;
+  Mutex settle_mutex_;
   Condition settled_;
   bool settle_wanted_ = false;  ///< guarded by settle_mutex_
-  std::mutex taken_mutex_;
+  Mutex taken_mutex_;
   std::vector<Json> taken_;
   std::vector<Watchdog::Finding> findings_;  ///< guarded by taken_mutex_
-  mutable std::mutex status_mutex_;
+  mutable Mutex status_mutex_;
   Json status_;
   Thread thread_;
   std::optional<Watchdog> watchdog_;

@@ -1,14 +1,14 @@
 #include "runtime/cuda/bounded_thread.h"
 
-#include <mutex>
 #include <utility>
 
+#include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 
 namespace footplate {
 
 struct BoundedThread::Shared {
-  std::mutex mutex;
+  Mutex mutex;
   Condition changed;
   std::function<void()> call;  ///< what is to run; empty: nothing
   bool running = false;
@@ -20,7 +20,7 @@ BoundedThread::BoundedThread(const char* name)
 
 BoundedThread::~BoundedThread() {
   {
-    const std::lock_guard lock(shared_->mutex);
+    const MutexLock lock(shared_->mutex);
     shared_->ended = true;
   }
   shared_->changed.notify_all();
@@ -31,7 +31,7 @@ BoundedThread::~BoundedThread() {
 }
 
 void BoundedThread::serve(const std::shared_ptr<Shared>& shared) {
-  std::unique_lock lock(shared->mutex);
+  MutexLock lock(shared->mutex);
   for (;;) {
     shared->changed.wait(lock, [&] { return shared->ended || shared->call; });
     if (!shared->call) return;
@@ -47,7 +47,7 @@ void BoundedThread::serve(const std::shared_ptr<Shared>& shared) {
 
 bool BoundedThread::run(std::function<void()> call, SteadyClock::time_point until) {
   if (stuck_) return false;
-  std::unique_lock lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   shared_->call = std::move(call);
   shared_->running = true;
   shared_->changed.notify_all();

@@ -6,6 +6,7 @@
 #include <new>
 #include <tuple>
 
+#include "protocol/mutex.h"
 #include "runtime/cuda/tuning.h"
 
 namespace footplate {
@@ -86,7 +87,7 @@ double CollectiveRow::bus_gb_per_s() const {
 CollectiveProfile::CollectiveProfile() = default;
 
 void CollectiveProfile::set_mask(int* mask) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   mask_ = mask;
   set_events(measuring());
 }
@@ -98,7 +99,7 @@ void CollectiveProfile::set_events(bool on) {
 }
 
 void CollectiveProfile::measure(std::int64_t first, std::int64_t steps) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   first_step_ = first;
   end_step_ = first + std::max<std::int64_t>(0, steps);
   row_count_ = 0;
@@ -110,7 +111,7 @@ void CollectiveProfile::measure(std::int64_t first, std::int64_t steps) {
 void CollectiveProfile::at_step(std::int64_t step) {
   const bool on = step >= first_step_ && step < end_step_;
   if (on == measuring()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   set_events(on);
 }
 
@@ -135,7 +136,7 @@ std::uintptr_t CollectiveProfile::start_collective(const nccl_abi::Description& 
     bytes *= static_cast<std::uint64_t>(ranks);  // counted by the part of one rank
   key.size_class = bytes == 0 ? 0 : static_cast<int>(std::bit_width(bytes)) - 1;
 
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const int row = row_for(key);
   if (row < 0) {
     ++left_out_;
@@ -151,7 +152,7 @@ std::uintptr_t CollectiveProfile::start_collective(const nccl_abi::Description& 
 }
 
 std::uintptr_t CollectiveProfile::start_channel(const nccl_abi::Description& description) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto parent = reinterpret_cast<std::uintptr_t>(description.parent);
   Open* open = this->open(parent);
   if (open == nullptr || kind_of(parent) != kOfCollective) return 0;
@@ -163,7 +164,7 @@ std::uintptr_t CollectiveProfile::start_channel(const nccl_abi::Description& des
 
 void CollectiveProfile::record(std::uintptr_t event, int state, const nccl_abi::StateArguments* arguments) {
   if (kind_of(event) != kOfChannel || state != nccl_abi::kKernelChannelStop || arguments == nullptr) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Open* open = this->open(event);
   if (open == nullptr) return;
   open->last_ns = std::max(open->last_ns, arguments->kernel_channel.timer_ns);
@@ -173,7 +174,7 @@ void CollectiveProfile::record(std::uintptr_t event, int state, const nccl_abi::
 
 void CollectiveProfile::stop(std::uintptr_t event) {
   if (kind_of(event) != kOfCollective) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Open* open = this->open(event);
   if (open == nullptr) return;
   open->launched = true;  // enqueued: its end is that of its channels
@@ -213,7 +214,7 @@ int CollectiveProfile::row_for(const Row& key) {
 std::vector<CollectiveRow> CollectiveProfile::rows() const {
   std::vector<Row> copied;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     copied.assign(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(row_count_));
   }
   std::erase_if(copied, [](const Row& row) { return row.count == 0; });
@@ -230,11 +231,11 @@ std::vector<CollectiveRow> CollectiveProfile::rows() const {
 }
 
 std::uint64_t CollectiveProfile::unfinished() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return unfinished_;
 }
 std::uint64_t CollectiveProfile::left_out() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return left_out_;
 }
 

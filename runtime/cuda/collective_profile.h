@@ -3,11 +3,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "protocol/mutex.h"
 #include "runtime/cuda/plugin_abi.h"
 
 namespace footplate {
@@ -94,7 +94,7 @@ class CollectiveProfile {
   void settle(Open& open);
   void set_events(bool on);
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::array<Open, kOpen> open_;
   std::array<Row, kRows> rows_;
   std::size_t row_count_ = 0;

@@ -1,8 +1,8 @@
 #include "runtime/cuda/host_stream.h"
 
 #include <deque>
-#include <mutex>
 
+#include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 
 namespace footplate {
@@ -18,7 +18,7 @@ struct HostStream::Shared : HostStreamHandle {
     void (*run)(void* argument);
     void* argument;
   };
-  std::mutex mutex;
+  Mutex mutex;
   Condition changed;
   std::deque<Item> waiting;  ///< guarded by mutex; so is what follows
   bool running = false;
@@ -30,7 +30,7 @@ struct HostStream::Shared : HostStreamHandle {
 HostStream::HostStream() : shared_(std::make_shared<Shared>()) {
   shared_->enqueue = [](HostStreamHandle* stream, void (*run)(void*), void* argument) {
     auto& shared = *static_cast<Shared*>(stream);
-    const std::lock_guard lock(shared.mutex);
+    const MutexLock lock(shared.mutex);
     shared.waiting.push_back({run, argument});
     shared.changed.notify_all();
   };
@@ -40,7 +40,7 @@ HostStream::HostStream() : shared_(std::make_shared<Shared>()) {
 HostStream::~HostStream() {
   bool idle = false;
   {
-    std::unique_lock lock(shared_->mutex);
+    MutexLock lock(shared_->mutex);
     idle = shared_->changed.wait_for(lock, kEnd, [&] { return shared_->idle(); });
     shared_->ended = true;
     shared_->changed.notify_all();
@@ -56,12 +56,12 @@ nccl_abi::Stream HostStream::handle() {
 }
 
 Result<bool> HostStream::drain(std::chrono::microseconds at_most) {
-  std::unique_lock lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   return shared_->changed.wait_for(lock, at_most, [&] { return shared_->idle(); });
 }
 
 void HostStream::serve(const std::shared_ptr<Shared>& shared) {
-  std::unique_lock lock(shared->mutex);
+  MutexLock lock(shared->mutex);
   for (;;) {
     shared->changed.wait(lock, [&] { return shared->ended || !shared->waiting.empty(); });
     if (shared->waiting.empty()) return;

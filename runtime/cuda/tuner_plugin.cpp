@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
+
+#include "protocol/mutex.h"
 
 namespace footplate {
 namespace {
@@ -22,7 +23,7 @@ struct Context {
 
 /// The only state that NCCL's entry points can share: they have no object.
 struct Shared {
-  std::mutex mutex;  ///< of the list; never taken while something is launched
+  Mutex mutex;  ///< of the list; never taken while something is launched
   std::vector<std::unique_ptr<Context>> contexts;
   Tuning* tuning = nullptr;
 };
@@ -57,7 +58,7 @@ Status init(void** context, std::uint64_t communicator, std::size_t /*ranks*/, s
   *context = nullptr;
   try {
     Shared& all = shared();
-    const std::lock_guard lock(all.mutex);
+    const MutexLock lock(all.mutex);
     if (all.tuning == nullptr) return nccl_abi::kSuccess;
     auto own = std::make_unique<Context>();
     own->tuning = all.tuning;
@@ -84,7 +85,7 @@ Status collective(void* context, int function, std::size_t bytes, int operations
 
 Status finalize_tuner(void* context) noexcept {
   Shared& all = shared();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   std::erase_if(all.contexts, [&](const auto& own) { return own.get() == context; });
   return nccl_abi::kSuccess;
 }
@@ -94,13 +95,13 @@ constexpr nccl_abi::Tuner kTuner{"footplate", init, collective, finalize_tuner};
 }  // namespace
 
 void bind_tuner(Tuning* tuning) {
-  const std::lock_guard lock(shared().mutex);
+  const MutexLock lock(shared().mutex);
   shared().tuning = tuning;
 }
 
 std::vector<CommunicatorDigest> tuner_digests(const Tuning& tuning) {
   std::vector<CommunicatorDigest> digests;
-  const std::lock_guard lock(shared().mutex);
+  const MutexLock lock(shared().mutex);
   for (const auto& own : shared().contexts)
     if (own->tuning == &tuning) {
       TunerDigest digest;
@@ -113,7 +114,7 @@ std::vector<CommunicatorDigest> tuner_digests(const Tuning& tuning) {
 }
 
 void restart_digests(const Tuning& tuning) {
-  const std::lock_guard lock(shared().mutex);
+  const MutexLock lock(shared().mutex);
   for (const auto& own : shared().contexts)
     if (own->tuning == &tuning) {
       own->collectives = 0;

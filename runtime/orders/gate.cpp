@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "protocol/mutex.h"
 #include "runtime/schema/actions.h"
 
 namespace footplate {
@@ -57,7 +58,7 @@ StepGate::Verdict Gate::enter_slowly(std::int64_t step) {
 }
 
 /// Until control has made a new world; then with the others there. Where another is lost meanwhile: again.
-void Gate::rejoin(Lock& lock, std::int64_t& step) {
+void Gate::rejoin(MutexLock& lock, std::int64_t& step) {
   progress_.enter(Phase::boundary);
   held_ = Held::lost;
   held_at_ = step;
@@ -85,7 +86,7 @@ void Gate::rejoin(Lock& lock, std::int64_t& step) {
 }
 
 bool Gate::lost(Interrupted what, const std::string& tag) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!recoverable_) return false;
   if (what == Interrupted::save) save_again_ = tag;
   whole_ = whole_ && what != Interrupted::state;
@@ -95,17 +96,17 @@ bool Gate::lost(Interrupted what, const std::string& tag) {
 }
 
 std::string Gate::interruption() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return interruption_;
 }
 
 void Gate::set_interruption(std::string why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   interruption_ = std::move(why);
 }
 
 void Gate::hold_for_recovery() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   lost_ = true;
   rejoining_.reset();
   look_ahead();
@@ -114,7 +115,7 @@ void Gate::hold_for_recovery() {
 }
 
 std::optional<RecoveryState> Gate::recovery_state() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (held_ != Held::lost || rejoining_) return std::nullopt;
   return RecoveryState{
       whole_ ? held_at_ : -1, paused_, finished_, save_again_, commits_, begun_, refused_, refusal_};
@@ -122,7 +123,7 @@ std::optional<RecoveryState> Gate::recovery_state() const {
 
 void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t begun, bool paused,
                   bool finished) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   calls_over_ = begun;
   refused_ = rejoin.refused;
   refusal_ = rejoin.refusal;
@@ -151,7 +152,7 @@ void Gate::give_up_load() {
 }
 
 void Gate::join(std::uint64_t applied, std::uint64_t last_applied) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   applied_ = applied;
   last_applied_ = last_applied;
   whole_ = false;
@@ -160,12 +161,12 @@ void Gate::join(std::uint64_t applied, std::uint64_t last_applied) {
 }
 
 std::pair<std::uint64_t, std::uint64_t> Gate::applied() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return {applied_, last_applied_};
 }
 
 void Gate::give_up(const std::string& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   given_up_ = why;
   lost_ = true;
   look_ahead();
@@ -193,7 +194,7 @@ std::optional<Committed> Gate::take_due(std::int64_t step) {
 }
 
 /// Sleeps until the control thread has something new. The caller looks again at everything.
-void Gate::stand_still(Lock& lock, Held why, std::int64_t step) {
+void Gate::stand_still(MutexLock& lock, Held why, std::int64_t step) {
   using Clock = SteadyClock;
   progress_.enter(why == Held::pause ? Phase::paused : why == Held::end ? Phase::ending : Phase::boundary);
   if (why != Held::fence) wake_();
@@ -251,14 +252,14 @@ Result<void> Gate::meet(const std::string& what, std::chrono::milliseconds at_mo
 }
 
 void Gate::met(std::uint64_t ticket, const std::string& error) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   met_[ticket] = error;
   look_for_abandon();
   outcome_.notify_all();
 }
 
 std::int64_t Gate::propose_fence() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::int64_t fence = 0;
   if (held_ == Held::pause || held_ == Held::end) {
     fence = fence_ = held_at_;
@@ -275,14 +276,14 @@ std::int64_t Gate::propose_fence() {
 }
 
 void Gate::release_fence() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   fence_ = kNever;
   look_ahead();
   outcome_.notify_all();
 }
 
 void Gate::commit(Committed committed) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   // Behind those of the same step: the order of commits is the same on all ranks. Ids are not, where
   // the run's own stop overtook older orders in the queue and one rank has applied it already.
   const auto place = std::upper_bound(pending_.begin(), pending_.end(), committed,
@@ -296,7 +297,7 @@ void Gate::commit(Committed committed) {
 }
 
 void Gate::withdraw(std::uint64_t order) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(pending_, [&](const Committed& committed) { return committed.order.id == order; });
   ++commits_;
   fence_ = kNever;
@@ -306,13 +307,13 @@ void Gate::withdraw(std::uint64_t order) {
 }
 
 bool Gate::is_pending(std::uint64_t order) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return std::any_of(pending_.begin(), pending_.end(),
                      [&](const Committed& committed) { return committed.order.id == order; });
 }
 
 void Gate::cancel(std::uint64_t order, std::size_t call) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const bool known = (running_ && running_->first == order) ||
                      std::any_of(pending_.begin(), pending_.end(),
                                  [&](const Committed& committed) { return committed.order.id == order; });
@@ -322,14 +323,14 @@ void Gate::cancel(std::uint64_t order, std::size_t call) {
 }
 
 void Gate::cancel_evaluation(std::int64_t step) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   progress_.cancel_evaluation(step);
   if (running_ && progress_.phase() == Phase::evaluation) cancelled_.insert(*running_);
   look_for_abandon();
 }
 
 void Gate::finish() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   conclude();
   outcome_.notify_all();
 }
@@ -340,40 +341,40 @@ void Gate::conclude() {
 }
 
 Ending Gate::ending() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return ending_;
 }
 
 Forecast Gate::forecast() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return {settings_, pending_, progress_.step(), paused_, stopped_};
 }
 
 Settings Gate::settings_copy() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return settings_;
 }
 
 Held Gate::held() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return stopped_ || finished_ ? Held::end : held_;
 }
 
 void Gate::report_state_hash(std::int64_t step, std::uint64_t hash) {
   // No wake: it travels with the next heartbeat.
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   push(StateHash{step, hash});
 }
 
 void Gate::pause() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   paused_ = true;
   look_ahead();
 }
 
 void Gate::propose(const Order& order) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     push(Proposed{order});
   }
   wake_();
@@ -383,7 +384,7 @@ void Gate::publish(const std::string& topic, Json data) {
   const auto time = std::chrono::system_clock::now();
   bool first = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (published_ >= kMostPublished) {
       ++dropped_;
       return;
@@ -410,7 +411,7 @@ std::uint64_t Gate::begin_hold(const std::string& topic) {
   return hold_->id;
 }
 
-void Gate::wait_for_release(Lock& lock) {
+void Gate::wait_for_release(MutexLock& lock) {
   progress_.enter(Phase::boundary);
   held_ = Held::rule;
   while (hold_ && outcome_.wait_until(lock, hold_->until) != std::cv_status::timeout) continue;
@@ -432,7 +433,7 @@ void Gate::wait_for_release(Lock& lock) {
 }
 
 void Gate::set_sync(const Json& budgets) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   sync_budgets_ = budgets.is_object() ? budgets : Json::object();
   sync_.store(!sync_budgets_.empty(), std::memory_order_relaxed);
   if (!hold_ || sync_budgets_.contains(hold_->topic)) return;
@@ -442,7 +443,7 @@ void Gate::set_sync(const Json& budgets) {
 }
 
 void Gate::release(std::uint64_t hold) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!hold_ || hold_->id != hold) return;
   hold_.reset();
   look_ahead();
@@ -450,12 +451,12 @@ void Gate::release(std::uint64_t hold) {
 }
 
 Json Gate::store() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return store_;
 }
 
 Json Gate::orders_ahead() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Json list = Json::array();
   for (const Committed& committed : pending_)
     if (committed.targeted) list.push_back(to_json(committed.order));
@@ -463,7 +464,7 @@ Json Gate::orders_ahead() const {
 }
 
 std::vector<GateEvent> Gate::drain() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto now = SteadyClock::now();
   streaming_.store(urgent_ > 0 && now - last_urgent_ < kStreamGap, std::memory_order_relaxed);
   if (urgent_ > 0) last_urgent_ = now;
@@ -482,12 +483,12 @@ std::vector<GateEvent> Gate::drain() {
 }
 
 std::chrono::nanoseconds Gate::time_at_fences() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return time_at_fences_;
 }
 
 std::uint64_t Gate::stops_at_fences() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return stops_at_fences_;
 }
 

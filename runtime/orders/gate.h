@@ -5,13 +5,13 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 #include "runtime/base/progress.h"
 #include "runtime/orders/forecast.h"
@@ -170,29 +170,29 @@ class Gate final : public StepGate {
 
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = MutexLock;
   using CallKey = std::pair<std::uint64_t, std::size_t>;
 
   Verdict enter_slowly(std::int64_t step);
   bool at_end(std::int64_t step) const;
   std::optional<Committed> take_due(std::int64_t step);
-  void apply(Lock& lock, std::int64_t step, const Committed& due);
-  bool change_settings(Lock& lock, const Order& order, std::int64_t step, OrderApplied& outcome);
-  bool renew(Lock& lock, const Settings& after, std::int64_t step, OrderApplied& outcome);
+  void apply(MutexLock& lock, std::int64_t step, const Committed& due);
+  bool change_settings(MutexLock& lock, const Order& order, std::int64_t step, OrderApplied& outcome);
+  bool renew(MutexLock& lock, const Settings& after, std::int64_t step, OrderApplied& outcome);
   void put_back(const Committed& order);
-  void run_calls(Lock& lock, std::int64_t step, const Order& order);
+  void run_calls(MutexLock& lock, std::int64_t step, const Order& order);
   void run_own(const Order& order, CallMoved& moved, std::int64_t step);
   void give_up_load();
   void end_to_load(const Order& order, const CallMoved& moved);
   void run_admit(const Order& order, CallMoved& moved, std::int64_t step);
-  void run_foreign(Lock& lock, const Order& order, CallMoved& moved, std::int64_t step);
-  void stand_still(Lock& lock, Held why, std::int64_t step);
+  void run_foreign(MutexLock& lock, const Order& order, CallMoved& moved, std::int64_t step);
+  void stand_still(MutexLock& lock, Held why, std::int64_t step);
   void announce_end(std::int64_t step);
-  void wait_for_release(Lock& lock);
+  void wait_for_release(MutexLock& lock);
   std::uint64_t begin_hold(const std::string& topic);
   void look_ahead();
   void look_for_abandon();
-  void rejoin(Lock& lock, std::int64_t& step);
+  void rejoin(MutexLock& lock, std::int64_t& step);
   void conclude();
   void push(GateEvent event);
 
@@ -212,7 +212,7 @@ class Gate final : public StepGate {
   std::atomic<bool> sync_{false};  ///< some topic has a budget
   std::string start_;              ///< written before the first enter()
 
-  mutable std::mutex mutex_;  ///< guards all below
+  mutable Mutex mutex_;  ///< guards all below
   Json store_ = Json::object();
   Json sync_budgets_ = Json::object();
   struct Hold {

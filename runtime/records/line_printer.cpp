@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 
+
 namespace footplate {
 namespace {
 
@@ -44,28 +45,28 @@ LinePrinter::LinePrinter(int descriptor) : descriptor_(open_own(descriptor)), th
 
 LinePrinter::~LinePrinter() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ending_ = true;
   }
-  changed_.notify_one();
+  changed_.notify_all();
   thread_.join();
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void LinePrinter::print(std::string line) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (queue_.size() == kQueuedOutput) {
       ++dropped_;
       return;
     }
     queue_.push_back(std::move(line));
   }
-  changed_.notify_one();
+  changed_.notify_all();
 }
 
 std::uint64_t LinePrinter::dropped() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return dropped_;
 }
 
@@ -76,7 +77,7 @@ void LinePrinter::work() {
   for (;;) {
     std::string line;
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       changed_.wait(lock, [this] { return ending_ || !queue_.empty(); });
       if (queue_.empty()) return;
       line = std::move(queue_.front());
@@ -94,7 +95,7 @@ bool LinePrinter::writable_in_time() {
     if (count > 0) return (ready.revents & (POLLERR | POLLNVAL)) == 0;
     if (count < 0 && errno != EINTR) return false;
     const auto now = std::chrono::steady_clock::now();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (ending_ && given_up == std::chrono::steady_clock::time_point::max()) given_up = now + kFarewell;
     if (now >= given_up) return false;
   }

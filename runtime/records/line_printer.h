@@ -1,11 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "protocol/mutex.h"
+#include "runtime/base/condition.h"
 
 namespace footplate {
 
@@ -28,8 +29,8 @@ class LinePrinter {
   bool writable_in_time();
 
   int descriptor_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable Mutex mutex_;
+  Condition changed_;
   std::deque<std::string> queue_;
   std::uint64_t dropped_ = 0;
   bool ending_ = false;

@@ -111,7 +111,7 @@ void RankRecords::write(const Json& metrics) {
   // Another choice of samples has another loss: what result.json tells is of a whole evaluation.
   if (const auto loss = metrics.find("eval/loss");
       loss != metrics.end() && !metrics.contains("eval/partial")) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     last_evaluation_ = {{"eval/loss", *loss}};
   }
   print("metrics", metrics);
@@ -119,12 +119,12 @@ void RankRecords::write(const Json& metrics) {
 }
 
 Json RankRecords::last_evaluation() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return last_evaluation_;
 }
 
 void RankRecords::resumed(const Json& last_evaluation) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   last_evaluation_ = last_evaluation;
 }
 

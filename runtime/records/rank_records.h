@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "protocol/json.h"
+#include "protocol/mutex.h"
 #include "protocol/settings.h"
 #include "runtime/records/line_printer.h"
 #include "runtime/records/rank_log.h"
@@ -67,7 +67,7 @@ class RankRecords final : public Sink {
   std::int64_t flush_every_;  ///< control thread
   std::atomic<std::int64_t> steps_;
   std::atomic<std::uint64_t> last_order_{0};
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   Json last_evaluation_ = Json::object();  ///< guarded by mutex_
   // In this order: the writer tells the log and the printer until its thread has ended.
   std::unique_ptr<Log> log_;

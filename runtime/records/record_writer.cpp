@@ -46,58 +46,58 @@ RecordWriter::RecordWriter(Options options, AppendFile metrics, AppendFile event
 
 RecordWriter::~RecordWriter() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ending_ = true;
   }
-  wanted_.notify_one();
+  wanted_.notify_all();
   thread_.join();
 }
 
 void RecordWriter::metrics(Json line) {
   line["start"] = options_.start;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (queued_.metrics.size() == kQueuedRecords) {
     ++lost_.queue_full;
     return;
   }
   queued_.metrics.push_back(std::move(line));
   // The first starts the writer's clock, enough of them end its wait.
-  if (queued_.metrics.size() == 1 || queued_.metrics.size() >= flush_every_) wanted_.notify_one();
+  if (queued_.metrics.size() == 1 || queued_.metrics.size() >= flush_every_) wanted_.notify_all();
 }
 
 void RecordWriter::event(std::string topic, Json data) {
   Json line = {{"time", iso_time(std::chrono::system_clock::now())},
                {"topic", std::move(topic)},
                {"data", std::move(data)}};
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (queued_.events.size() == kQueuedRecords) {
     ++lost_.queue_full;
     return;
   }
   queued_.events.push_back(std::move(line));
-  wanted_.notify_one();
+  wanted_.notify_all();
 }
 
 void RecordWriter::run(const Json& fields) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   queued_.run.update(fields);
-  wanted_.notify_one();
+  wanted_.notify_all();
 }
 
 void RecordWriter::set_flush_every(int lines) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   flush_every_ = static_cast<std::size_t>(std::max(1, lines));
 }
 
 bool RecordWriter::flush(std::chrono::milliseconds at_most) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const std::uint64_t mine = ++flushes_wanted_;
-  wanted_.notify_one();
+  wanted_.notify_all();
   return written_.wait_for(lock, at_most, [&] { return flushes_done_ >= mine; });
 }
 
 RecordWriter::Lost RecordWriter::lost() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return lost_;
 }
 
@@ -108,7 +108,7 @@ bool RecordWriter::due() const {
 
 void RecordWriter::work() {
   pthread_setname_np(pthread_self(), "records");
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     wanted_.wait(lock, [this] { return due() || !queued_.metrics.empty(); });
     wanted_.wait_for(lock, options_.longest_wait, [this] { return due(); });
@@ -147,7 +147,7 @@ void RecordWriter::append(AppendFile& file, const std::vector<Json>& lines) {
   const auto error = file.append(text);
   if (!error) return note_success(file.path());
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     lost_.disk_refused += lines.size();
   }
   note_failure(file.path(), "can't write " + file.path().string() + ": " + error.message());

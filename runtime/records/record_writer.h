@@ -1,12 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,7 +12,9 @@
 #include <vector>
 
 #include "protocol/json.h"
+#include "protocol/mutex.h"
 #include "protocol/result.h"
+#include "runtime/base/condition.h"
 #include "runtime/records/append_file.h"
 
 namespace footplate {
@@ -77,9 +77,9 @@ class RecordWriter {
   std::set<std::filesystem::path> failing_;  ///< writer's thread
   std::optional<std::int64_t> step_;         ///< writer's thread: last one in metrics
 
-  mutable std::mutex mutex_;
-  std::condition_variable wanted_;
-  std::condition_variable written_;
+  mutable Mutex mutex_;
+  Condition wanted_;
+  Condition written_;
   Batch queued_;
   Lost lost_;
   std::size_t flush_every_;

@@ -17,12 +17,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "protocol/mutex.h"
 #include "runtime/stacks/symbols.h"
 
 namespace footplate {
@@ -352,8 +352,8 @@ void prepare_stacks() {
 
 std::vector<ThreadStack> take_stacks(std::chrono::milliseconds patience) {
   prepare_stacks();
-  static std::mutex mutex;  // several ranks in one process: tests
-  const std::lock_guard lock(mutex);
+  static Mutex mutex;  // several ranks in one process: tests
+  const MutexLock lock(mutex);
   std::vector<Question> questions = make_questions();
   {
     const FaultGuard guard;

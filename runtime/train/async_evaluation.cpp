@@ -8,6 +8,7 @@
 
 #include <chrono>
 
+
 namespace footplate {
 namespace {
 
@@ -63,14 +64,14 @@ void AsyncEvaluation::work(const Communicator& communicator) {
     return stop_.load() || (progress_ != nullptr && progress_->is_cancelled(step_));
   });
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     done_.store(true, std::memory_order_release);
   }
   finished_.notify_all();
 }
 
 void AsyncEvaluation::wait(const std::function<bool()>& abandon) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!finished_.wait_for(lock, kLook, [this] { return done_.load(); }))
     if (abandon()) stop_ = true;  // the share then says so
 }

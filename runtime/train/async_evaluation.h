@@ -1,14 +1,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "protocol/mutex.h"
 #include "protocol/result.h"
+#include "runtime/base/condition.h"
 #include "runtime/base/progress.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/tasks/task.h"
@@ -64,8 +64,8 @@ class AsyncEvaluation {
   std::atomic<bool> stop_{false};
   std::atomic<bool> done_{false};
   EvalShare share_;  ///< the thread's until done_
-  std::mutex mutex_;
-  std::condition_variable finished_;
+  Mutex mutex_;
+  Condition finished_;
   std::thread thread_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "console/client/render/text.h"
 #include "console/launch/start/ask_program.h"
+#include "protocol/mutex.h"
 
 namespace footplate {
 namespace {
@@ -38,7 +39,7 @@ void Notifier::wait() {
 void Notifier::complain() {
   std::vector<std::string> failures;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failures.swap(failures_);
   }
   for (const std::string& failure : failures) complain_(failure);
@@ -65,7 +66,7 @@ void Notifier::run(const Notice& notice) {
     failure = "it ended with code " + std::to_string(answer->code) +
               (answer->text.empty() ? "" : ": " + printable(answer->text.substr(0, answer->text.find('\n'))));
   if (failure.empty()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   failures_.push_back("--notify, told of " + notice.event + ": " + failure);
 }
 

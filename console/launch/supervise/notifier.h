@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "protocol/mutex.h"
 
 namespace footplate {
 
@@ -45,7 +46,7 @@ class Notifier {
   const std::filesystem::path directory_;
   const std::function<void(const std::string&)> complain_;
   std::vector<std::thread> threads_;
-  std::mutex mutex_;  ///< guards failures_
+  Mutex mutex_;  ///< guards failures_
   std::vector<std::string> failures_;
 };
 

@@ -4,9 +4,9 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <mutex>
 #include <thread>
 
+#include "protocol/mutex.h"
 #include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
@@ -66,12 +66,12 @@ struct Invitation::Shared {
   std::function<void()> changed;
   std::atomic<JoiningRank> state{JoiningRank::coming};
   std::atomic<bool> unwanted{false};
-  std::mutex mutex;
+  Mutex mutex;
   std::string failure;            ///< guarded by mutex
   MPI_Comm pair = MPI_COMM_NULL;  ///< written before `state` is ready
 
   void become(JoiningRank now, const std::string& why = "") {
-    std::lock_guard lock(mutex);  // nobody is called after dismiss()
+    MutexLock lock(mutex);  // nobody is called after dismiss()
     failure = why;
     state = unwanted ? JoiningRank::none : now;
     if (!unwanted) changed();
@@ -95,12 +95,12 @@ JoiningRank Invitation::state() const {
 }
 
 std::string Invitation::failure() const {
-  std::lock_guard lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   return shared_->failure;
 }
 
 void Invitation::dismiss() {
-  std::lock_guard lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   shared_->unwanted = true;
   if (state() == JoiningRank::ready) say(shared_->pair, kJoiningRank, kNotWanted);
   if (state() != JoiningRank::coming) shared_->state = JoiningRank::none;

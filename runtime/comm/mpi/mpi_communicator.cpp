@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "protocol/mutex.h"
 #include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
@@ -60,19 +61,19 @@ MpiCommunicator::MpiCommunicator(MpiSession& session, Ledger& ledger, const Prog
       queue_(ledger, progress) {}
 
 void MpiCommunicator::close() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   offer_ = {};
   queue_.close({ErrorKind::lost, "a rank was lost; nothing is reduced until the others have found together"});
 }
 
 void MpiCommunicator::offer() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   offer_ = {session_.members().generation, session_.data(), session_.rank(), session_.world_size()};
 }
 
 /// The lock: close() comes either before, and there is nothing to rejoin, or after, and ends that.
 Result<void> MpiCommunicator::rejoin(std::uint32_t generation, std::uint64_t sequence) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (offer_.generation != generation) return {};
   comm_ = offer_.comm;
   rank_ = offer_.rank;

@@ -2,8 +2,7 @@
 
 #include <mpi.h>
 
-#include <mutex>
-
+#include "protocol/mutex.h"
 #include "runtime/base/progress.h"
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/communicator.h"
@@ -53,7 +52,7 @@ class MpiCommunicator : public Communicator {
   };
 
   MpiSession& session_;
-  std::mutex mutex_;
+  Mutex mutex_;
   Offer offer_;  ///< guarded by mutex_
   MPI_Comm comm_;
   int rank_ = 0;

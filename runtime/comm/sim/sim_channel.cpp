@@ -3,6 +3,8 @@
 
 #include "runtime/comm/sim/sim_state.h"
 
+#include "protocol/mutex.h"
+
 namespace footplate {
 namespace {
 
@@ -51,7 +53,7 @@ class SimChannel final : public MessageChannel {
     state_->hold(origin_);
     const bool broken = state_->is_broken(origin_);
     const auto now = state_->options().now();
-    std::lock_guard lock(inbox_.mutex);
+    MutexLock lock(inbox_.mutex);
     std::deque<SimWorld::State::Letter>* first = nullptr;
     for (std::size_t from = 0; from < inbox_.from.size(); ++from) {
       auto& queue = inbox_.from[from];
@@ -73,7 +75,7 @@ class SimChannel final : public MessageChannel {
     std::chrono::nanoseconds sleep = at_most;
     {
       const auto now = state_->options().now();
-      std::lock_guard lock(inbox_.mutex);
+      MutexLock lock(inbox_.mutex);
       for (const auto& queue : inbox_.from)
         if (!queue.empty())
           sleep = std::clamp<std::chrono::nanoseconds>(queue.front().due - now, std::chrono::nanoseconds(0),
@@ -102,14 +104,14 @@ std::unique_ptr<MessageChannel> SimWorld::channel(int rank) {
 
 void SimAlarm::ring() {
   if (Scheduler::current() == nullptr) return event_.wake();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_rung_ = true;
   rung_.notify_all();
 }
 
 void SimAlarm::sleep(std::chrono::nanoseconds at_most, int fd) {
   if (Scheduler::current() == nullptr) return static_cast<void>(event_.wait(at_most, fd, -1));
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   rung_.wait_for(lock, at_most, [this] { return is_rung_; });
   is_rung_ = false;
 }
@@ -118,7 +120,7 @@ void SimWorld::State::deliver(const SimGeneration& generation, int from, int to,
                               std::chrono::microseconds delay) {
   if (is_dead(from) || is_dead(to)) return;
   {
-    std::lock_guard lock(inbox(to).mutex);
+    MutexLock lock(inbox(to).mutex);
     auto& queue = inbox(to).from[static_cast<std::size_t>(from)];
     auto due = options_.now() + delay;
     if (!queue.empty()) due = std::max(due, queue.back().due);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "protocol/mutex.h"
+
 namespace footplate {
 namespace {
 
@@ -91,7 +93,7 @@ void execute(const std::vector<SimAttendance>& ranks) {
 }  // namespace
 
 Result<void> SimMeeting::attend(int rank, const SimAttendance& attendance) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!outcome_) return outcome_;
   ranks_[static_cast<std::size_t>(rank)] = attendance;
   const std::uint64_t round = round_;
@@ -109,7 +111,7 @@ Result<void> SimMeeting::attend(int rank, const SimAttendance& attendance) {
 }
 
 void SimMeeting::fail_all(Error error) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (outcome_) outcome_ = tl::unexpected(std::move(error));
   met_.notify_all();
 }

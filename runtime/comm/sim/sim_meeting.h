@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/ledger.h"
@@ -31,7 +31,7 @@ class SimMeeting {
   void fail_all(Error error);
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   Condition met_;
   std::vector<SimAttendance> ranks_;  // guarded by mutex_, like all below
   int arrived_ = 0;

@@ -4,10 +4,10 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <vector>
 
+#include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 #include "runtime/comm/sim/sim_meeting.h"
 #include "runtime/comm/sim/sim_world.h"
@@ -48,7 +48,7 @@ class SimAlarm {
 
  private:
   WakeEvent event_;
-  std::mutex mutex_;
+  Mutex mutex_;
   Condition rung_;
   bool is_rung_ = false;  ///< guarded by mutex_
 };
@@ -69,7 +69,7 @@ class SimWorld::State {
     Message message;  ///< its source by the numbers of that generation
   };
   struct Inbox {
-    std::mutex mutex;
+    Mutex mutex;
     std::vector<std::deque<Letter>> from;  ///< by source, each in the order sent
     Clock::time_point paused_until{};
     SimAlarm alarm;
@@ -95,7 +95,7 @@ class SimWorld::State {
 
   const Options options_;
   std::vector<std::unique_ptr<Inbox>> inboxes_;
-  mutable std::mutex mutex_;  // guards all below
+  mutable Mutex mutex_;  // guards all below
   Condition changed_;
   std::shared_ptr<SimGeneration> generation_;
   std::set<int> dead_, broken_, rebuilding_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "protocol/mutex.h"
 #include "runtime/comm/sim/sim_state.h"
 
 namespace footplate {
@@ -23,7 +24,7 @@ SimWorld::State::State(int world_size, Options options) : options_(std::move(opt
 void SimWorld::State::hold(int rank) {
   Clock::time_point until;
   {
-    std::lock_guard lock(inbox(rank).mutex);
+    MutexLock lock(inbox(rank).mutex);
     until = inbox(rank).paused_until;
   }
   let_others_first();
@@ -31,22 +32,22 @@ void SimWorld::State::hold(int rank) {
 }
 
 std::shared_ptr<SimGeneration> SimWorld::State::generation() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return generation_;
 }
 
 bool SimWorld::State::is_dead(int rank) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return dead_.contains(rank);
 }
 
 bool SimWorld::State::is_broken(int rank) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return broken_.contains(rank);
 }
 
 void SimWorld::State::kill(int rank) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!dead_.insert(rank).second) return;
   trace("rank {} dies", rank);
   revoke(("rank " + std::to_string(rank) + " has died").c_str());
@@ -81,7 +82,7 @@ void SimWorld::State::renew_if_all() {
 }
 
 std::shared_ptr<SimGeneration> SimWorld::State::rebuild(int rank) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const std::uint32_t before = generation_->number;
   if (!dead_.contains(rank)) {
     rebuilding_.insert(rank);
@@ -139,7 +140,7 @@ std::unique_ptr<World> SimWorld::world(int rank, MessageChannel& channel) {
 
 void SimWorld::pause(int rank, Clock::time_point until) {
   trace("rank {} pauses", rank);
-  std::lock_guard lock(state_->inbox(rank).mutex);
+  MutexLock lock(state_->inbox(rank).mutex);
   state_->inbox(rank).paused_until = until;
 }
 

@@ -67,16 +67,16 @@ TEST(SimSchedulerTest, TimeIsAsLateAsTheFirstWhoWaits) {
 
 TEST(SimSchedulerTest, AConditionIsNotifiedOrItsDeadlineComes) {
   SimScheduler scheduler(1);
-  std::mutex mutex;
+  Mutex mutex;
   Condition changed;
   bool set = false;
   Thread setter("setter", [&] {
     sleep_for(microseconds(500));
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     set = true;
     changed.notify_all();
   });
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   const auto began = SteadyClock::now();
   EXPECT_FALSE(changed.wait_for(lock, microseconds(100), [&] { return set; }));
   EXPECT_LT(SteadyClock::now(), began + microseconds(200));
@@ -102,10 +102,10 @@ TEST(SimSchedulerDeathTest, SaysWhoWaitsWhereNobodyCanGoOn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto wait_for_ever = [] {
     SimScheduler scheduler(7);
-    std::mutex mutex;
+    Mutex mutex;
     Condition never;
     Thread waiter("waiter", [&] {
-      std::unique_lock lock(mutex);
+      MutexLock lock(mutex);
       never.wait(lock);
     });
     waiter.join();

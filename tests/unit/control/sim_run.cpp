@@ -62,7 +62,7 @@ SimRun::SimRun(Options options)
     if (rank == 0) {
       control.console_program = options_.console_program;
       control.observer = [this](const std::string& topic, const Json& data) {
-        std::lock_guard lock(mutex_);
+        MutexLock lock(mutex_);
         if (topic == "order")
           orders_.emplace(std::pair(data.at("ref"), data.at("state").get<std::string>()), data);
         reports_.emplace_back(topic, data);
@@ -116,7 +116,7 @@ void SimRun::order(const std::string& ref, const Json& changes, const Json& call
 }
 
 Json SimRun::wait_for(const std::string& topic, const std::function<bool(const Json&)>& fits) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   Json found;
   const auto look = [&] {
     for (const auto& [at, data] : reports_)
@@ -131,7 +131,7 @@ Json SimRun::wait_for(const std::string& topic, const std::function<bool(const J
 }
 
 Json SimRun::wait_for_any(const std::string& ref, const std::vector<std::string>& states) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   Json found;
   reported_.wait_for(lock, kPatience, [&] {
     for (const auto& state : states)
@@ -160,7 +160,7 @@ Json SimRun::wait_for_status(const std::function<bool(const Json&)>& fits) {
 }
 
 std::vector<Json> SimRun::reports(const std::string& topic) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<Json> found;
   for (const auto& [at, data] : reports_)
     if (at == topic) found.push_back(data);

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -108,7 +107,7 @@ class SimRun {
   std::vector<Thread> threads_;
   std::vector<std::atomic<std::int64_t>> at_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   Condition reported_;
   std::vector<std::pair<std::string, Json>> reports_;
   std::map<std::pair<Json, std::string>, Json> orders_;  ///< first order report by ref and state
