@@ -15,10 +15,25 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("FOOTPLATE_BIN", ROOT / "build" / "release" / "bin"))
 FULL = os.environ.get("FOOTPLATE_FULL") == "1"
+
+
+# What a shell says to programs of MPI, NCCL and Slurm, and to footplate, isn't for the runs of tests; but for where things are.
+FOREIGN = ("FOOTPLATE_", "NCCL_", "OMPI_", "PMIX_", "PRTE_", "SLURM_")
+PLACES = ("FOOTPLATE_CACHE", "FOOTPLATE_MPIRUN")
+
+
+def surroundings(folder, **more):
+    """An environment whose user has no other runs, and whose home, with a blank in its name, is empty; what is None in `more`
+    is unset. A corpus that the user has already isn't made again."""
+    own = {name: value for name, value in os.environ.items() if name in PLACES or not name.startswith(FOREIGN)}
+    own = {"FOOTPLATE_CACHE": os.path.expanduser("~/.cache/footplate/data"), **own, "HOME": str(pathlib.Path(folder) / "a home"),
+           "XDG_STATE_HOME": str(pathlib.Path(folder) / "state"), "FOOTPLATE_RUNS": str(pathlib.Path(folder) / "runs"), **more}
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def wait_until(condition, timeout_s, what):
@@ -92,17 +107,16 @@ class Run:
         self.owns_folder = folder is None
         self.directory = self.folder / "runs" / name
         self.output_path = self.folder / f"{name}.out"
+        self.mark = uuid.uuid4().hex  # in the environment of all its processes
         # On a machine with one device two ranks would not start.
-        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "FOOTPLATE_RUNS": str(self.folder / "runs"),
-                       "XDG_STATE_HOME": str(self.folder / "state"), **(env or {})}
-        self.environment = environment
+        self.environment = surroundings(self.folder, CUDA_VISIBLE_DEVICES="", FOOTPLATE_TEST_MARK=self.mark, **(env or {}))
         self.program = BIN / "footplate"
         command = command or ["run", str(ROOT / "configs" / f"{config}.lua"), "--batch", "-n", str(ranks), "--name", name,
                               *options, *assignments]
         command = [*wrapper, str(BIN / "footplate"), *command]
         with open(self.output_path, "ab") as output:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                                            env=environment, start_new_session=True)
+                                            env=self.environment, start_new_session=True)
 
     def read_json(self, name):
         try:

@@ -1,59 +1,66 @@
 #!/usr/bin/env python3
 """footplate doctor with real ranks: what it tries works on this machine, and nothing is left of it."""
 
-import fcntl
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
+import time
+import uuid
 
-import leftovers
-from harness import BIN, FULL, main, wait_until
+from harness import BIN, FULL, main, surroundings, wait_until
+from leftovers import PRIVATE, folders_of, marked, name_of
 
-PRIVATE = pathlib.Path(f"/tmp/footplate-{os.getuid()}")
-SHARED = pathlib.Path("/dev/shm")
+class Doctor:
+    """One that runs. A thread looks which private folders it and what it starts hold: of an id that nobody else knows."""
+
+    def __init__(self, *options, **variables):
+        self.folder = tempfile.mkdtemp(prefix="fp-doctor-")
+        self.mark = f"FOOTPLATE_TEST_MARK={uuid.uuid4().hex}"
+        self.ids = set()
+        environment = surroundings(self.folder, FOOTPLATE_TEST_MARK=self.mark.split("=")[1], **variables)
+        self.process = subprocess.Popen([str(BIN / "footplate"), "doctor", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, cwd=self.folder, env=environment)
+        self.watch = threading.Thread(target=self.look_for_folders)
+        self.watch.start()
+
+    def look_for_folders(self):
+        while self.process.returncode is None:
+            for pid in marked(self.mark):
+                with contextlib.suppress(OSError):  # it has ended
+                    for file in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+                        path = pathlib.Path(os.path.realpath(file))
+                        if path.parent == PRIVATE and path.suffix == ".d":
+                            self.ids.add(path.stem)
+            time.sleep(0.02)
+
+    def left(self):
+        return [*(f"process {pid} {name_of(pid)}" for pid in marked(self.mark)), *(str(path) for run_id in self.ids for path in folders_of(run_id))]
+
+    def finish(self, timeout_s, runs=0):
+        """What it said on stdout and stderr; then nothing is left of it and of the `runs` that it started."""
+        out, err = self.process.communicate(timeout=timeout_s)
+        self.watch.join()
+        assert len(self.ids) == 1 + runs, self.ids
+        wait_until(lambda: not self.left(), 10, f"nothing to be left, as this was: {self.left()}")
+        assert not os.path.exists(os.path.join(self.folder, "runs")), "it made a run of the user's"
+        shutil.rmtree(self.folder)
+        return out, err
 
 
-def is_held(folder):
-    """Whether a run, or a doctor, still needs its private folder: it holds a lock on it."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-
-
-def places():
-    """All that is left outside of run directories by what has ended; other runs may live beside this test."""
-    found = {(path, path.name.split(".")[0]) for path in PRIVATE.glob("*")}
-    found |= {(path, path.name.split("-")[-1]) for path in SHARED.glob(f"footplate-{os.getuid()}-*")}
-    return {str(path) for path, run_id in found if not is_held(PRIVATE / f"{run_id}.d")} | leftovers.of_dead_processes()
-
-
-def start(*options, **variables):
-    environment = {name: value for name, value in {**os.environ, **variables}.items() if value is not None}
-    return subprocess.Popen([str(BIN / "footplate"), "doctor", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, env=environment)
-
-
-def examine(*options, **variables):
+def examine(*options, runs=0, **variables):
     """{name: check}, the exit code."""
-    before = places()
-    process = start("--json", *options, **variables)
-    out, err = process.communicate(timeout=1200)
+    doctor = Doctor("--json", *options, **variables)
+    out, err = doctor.finish(1200, runs)
     checks = {check["name"]: check for check in json.loads(out)["checks"]}
-    wait_until(lambda: places() <= before, 10, f"nothing to be left: {places() - before}")
     assert err == "", err
-    return checks, process.returncode
+    return checks, doctor.process.returncode
 
 
 def check_verdicts(checks, code, **expected):
@@ -65,7 +72,7 @@ def check_verdicts(checks, code, **expected):
 
 def test_all_of_it():
     elements = 500_000_000 if FULL else 3_000_000
-    checks, code = examine("--elements", str(elements))
+    checks, code = examine("--elements", str(elements), runs=1)
     large = "left out" if checks["large reduction"]["verdict"] == "left out" else "good"  # a machine with little memory
     check_verdicts(checks, code, versions="good", environment="good", fault_tolerance="good", all_reduce="good", large_reduction=large,
                    evaluation="good")
@@ -78,10 +85,8 @@ def test_all_of_it():
 
 
 def test_bare_surroundings():
-    with tempfile.TemporaryDirectory() as folder:
-        checks, code = examine("--quick", HOME=None, TERM=None, NO_COLOR="1", FOOTPLATE_RUNS=folder)
-        check_verdicts(checks, code, fault_tolerance="good", all_reduce="good", evaluation="left out")
-        assert os.listdir(folder) == []
+    checks, code = examine("--quick", HOME=None, TERM=None, NO_COLOR="1")
+    check_verdicts(checks, code, fault_tolerance="good", all_reduce="good", evaluation="left out")
 
 
 def test_an_mpirun_that_fails():
@@ -129,15 +134,13 @@ def test_hosts_of_their_own_names():
 
 
 def test_interrupted():
-    before = places()
-    process = start("--elements", "3000000")
-    for line in process.stdout:
+    doctor = Doctor("--elements", "3000000")
+    for line in doctor.process.stdout:
         if " fault tolerance " in line:
             break
-    process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 1 and "interrupted by SIGTERM" in err, (process.returncode, err)
-    wait_until(lambda: places() <= before, 10, f"nothing to be left: {places() - before}")
+    doctor.process.send_signal(signal.SIGTERM)
+    _, err = doctor.finish(120)
+    assert doctor.process.returncode == 1 and "interrupted by SIGTERM" in err, (doctor.process.returncode, err)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ import tempfile
 import time
 import typing
 
-import leftovers
 from harness import FULL, Run, main, wait_until
+from leftovers import nothing_left
 
 LONG = ("train.steps=1000000", "model.step_ms=5")
 STEP_S = 0.005
@@ -103,7 +103,8 @@ def session_of(pid):
 
 def kill_supervisor(run, _client):
     run.process.kill()
-    wait_until(lambda: run.result() and not leftovers.left_by(run), 60, "the clearing up")
+    wait_until(run.result, 60, "the result")
+    nothing_left(run, 60)
 
 
 def kill_console(run, client):
@@ -175,7 +176,6 @@ def check_record(row, run):
 
 
 def check_ending(row):
-    before = leftovers.of_dead_processes()
     with Run(row.assignments, env=row.env, options=row.options, wrapper=row.wrapper) as run:
         client, seen = None, 0
         if row.step > 0:
@@ -187,7 +187,7 @@ def check_ending(row):
         assert code == (-signal.SIGKILL if row.act is kill_supervisor else row.code), f"exit code {code}\n{run.output()}"
         check_record(row, run)
         check_step(row, run, seen, acted)
-        wait_until(lambda: not leftovers.left_by(run, before), 10, f"nothing to be left: {leftovers.left_by(run, before)}")
+        nothing_left(run)
 
 
 def test_endings():
@@ -224,7 +224,6 @@ def test_full_disk():
         if folder is None:
             print("      skipped: this user may not mount a small file system", flush=True)
             return
-        before = leftovers.of_dead_processes()
         try:
             with Run(["train.steps=3000", "model.step_ms=1", "log.every=1"], folder=folder) as run:
                 filler = pathlib.Path(folder, "filler")
@@ -237,7 +236,7 @@ def test_full_disk():
                 result, record = run.result(), run.record()
                 assert result["code"] == 0 and result["step"] == 3000 and result["reason"] == "done", result
                 assert record["state"] == "ended" and record["step"] == 3000, record
-                wait_until(lambda: not leftovers.left_by(run, before), 10, f"nothing to be left: {leftovers.left_by(run, before)}")
+                nothing_left(run)
         finally:
             subprocess.run(["umount", "-l", folder], check=False)
             shutil.rmtree(folder, ignore_errors=True)

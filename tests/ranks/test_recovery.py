@@ -7,7 +7,7 @@ import statistics
 import time
 
 from harness import FULL, Run, main, wait_until
-import leftovers
+from leftovers import nothing_left
 
 QUICK = ["model.step_ms=5", "run.threads=1", "eval.batches=4", "ckpt.every=0"]
 
@@ -31,10 +31,6 @@ def wait_for_loss(run, count, timeout_s=20):
 
 def connect(run, timeout_s=20):
     return wait_until(run.try_connect, timeout_s, "the console")
-
-
-def nothing_left(run):
-    wait_until(lambda: not leftovers.left_by(run), 10, f"nothing to be left: {leftovers.left_by(run)}")
 
 
 def stop(run):

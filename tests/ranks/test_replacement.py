@@ -10,7 +10,7 @@ import tempfile
 import time
 
 from harness import FULL, Refused, Run, main, wait_until
-import leftovers
+from leftovers import nothing_left
 
 QUICK = ["model.step_ms=5", "run.threads=1", "eval.batches=4", "ckpt.every=0", "comm.replace=true", "guard.check_every=10",
          "train.steps=1000000"]
@@ -76,7 +76,7 @@ def end(run, client):
     client.close()
     assert run.finish() == 0, run.output()[-3000:]
     assert run.result()["reason"] == "asked", run.result()
-    wait_until(lambda: not leftovers.left_by(run), 10, f"nothing to be left: {leftovers.left_by(run)}")
+    nothing_left(run)
 
 
 def test_a_lost_rank_is_replaced():

@@ -2,15 +2,13 @@
 """A rank that doesn't arrive: `footplate run` names it within comm.init_timeout_s, ends with 1, and nothing is left."""
 
 import os
-import pathlib
 import signal
 import subprocess
 import time
 
-import leftovers
 from harness import Run, main, wait_until
+from leftovers import PRIVATE, nothing_left, strays_of
 
-PRIVATE = pathlib.Path(f"/tmp/footplate-{os.getuid()}")
 # Of a rank that hangs: small, but enough for the others to arrive on a busy machine. Ending all processes comes on top of it.
 BOUND_S = 10
 ENDING_TAKES_S = 60
@@ -20,7 +18,6 @@ LONG_BOUND_S = 300
 
 def fails(fault, said, ranks=2, options=(), starts=1, bound_s=BOUND_S):
     """A start with this fault: its result, after all that holds for each of them."""
-    before = leftovers.of_dead_processes()
     started = time.monotonic()
     with Run([f"comm.init_timeout_s={bound_s}", "train.steps=20"], ranks=ranks, options=options, env={"FOOTPLATE_FAULT": fault}) as run:
         assert run.finish(starts * (BOUND_S + ENDING_TAKES_S)) == 1, run.output()
@@ -32,7 +29,7 @@ def fails(fault, said, ranks=2, options=(), starts=1, bound_s=BOUND_S):
         for text in said:
             assert text in result["reason"], result
             assert text in run.output(), run.output()
-        wait_until(lambda: not leftovers.left_by(run, before), 10, f"nothing to be left: {leftovers.left_by(run, before)}")
+        nothing_left(run)
         return took
 
 
@@ -79,6 +76,17 @@ def test_a_start_that_was_refused_leaves_its_name_free():
             assert third.finish(ENDING_TAKES_S) == 2 and "there is a run t already" in third.output(), third.output()
 
 
+def test_a_run_keeps_to_its_own_folders():
+    """Whoever looks for what a run leaves behind looks there."""
+    with Run(["train.steps=1000000", "model.step_ms=5"]) as run:
+        run.wait_for_step(5).close()
+        assert run.exec("return 1").returncode == 0
+        assert not strays_of(run), strays_of(run)
+        run.process.send_signal(signal.SIGTERM)
+        assert run.finish(60) == 75, run.output()
+        nothing_left(run)
+
+
 def test_several_hang():
     fails("start_hang:rank=1,start_hang:rank=2", ["ranks 1, 2 of 3", host()], ranks=3)
 
@@ -106,13 +114,12 @@ def test_each_start_has_the_bound():
 
 def test_stopped_while_starting():
     """A signal to `footplate run` counts at once; the bound isn't waited for."""
-    before = leftovers.of_dead_processes()
     with Run(["comm.init_timeout_s=600"], env={"FOOTPLATE_FAULT": "start_hang:rank=1"}) as run:
         arrived = wait_until(lambda: run.record().get("id") and PRIVATE / f"{run.record()['id']}.d" / "arrival-1", 30, "the record")
         wait_until(arrived.exists, 60, "rank 1")
         run.process.send_signal(signal.SIGTERM)
         assert run.finish(60) == 75, run.output()
-        wait_until(lambda: not leftovers.left_by(run, before), 10, f"nothing to be left: {leftovers.left_by(run, before)}")
+        nothing_left(run)
 
 
 def test_status_and_log_tell_whom_a_start_waits_for():
@@ -138,6 +145,6 @@ def test_slow_is_not_late():
 
 
 if __name__ == "__main__":
-    main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_a_fault_that_there_isnt, test_a_start_records_what_it_ran_with, test_a_start_that_was_refused_leaves_its_name_free, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
+    main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_a_fault_that_there_isnt, test_a_start_records_what_it_ran_with, test_a_start_that_was_refused_leaves_its_name_free, test_a_run_keeps_to_its_own_folders, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
           test_dies_after_mpi, test_rank_0_dies, test_each_start_has_the_bound, test_stopped_while_starting,
           test_status_and_log_tell_whom_a_start_waits_for, test_slow_is_not_late])

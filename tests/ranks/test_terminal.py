@@ -11,7 +11,7 @@ import time
 
 import pexpect
 
-from harness import BIN, FULL, ROOT, Run, main, wait_until
+from harness import BIN, FULL, ROOT, Run, main, surroundings, wait_until
 
 SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.every=0",
          "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10",
@@ -55,7 +55,7 @@ def stopped_for_a_minute(terminal):
 
 def run_on_terminal(leave, steps):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-term-"))
-    environment = {**os.environ, "FOOTPLATE_RUNS": str(folder / "runs"), "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm"}
+    environment = surroundings(folder, TERM="xterm")
     terminal = pexpect.spawn(str(BIN / "footplate"), ["run", str(ROOT / "configs" / "kjv.lua"), "-n", "2", "--name", "t", *SMALL, f"train.steps={steps}"],
                              env=environment, timeout=120, encoding="utf-8")
     terminal.expect(r"t:\d+> ")

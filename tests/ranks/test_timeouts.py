@@ -5,7 +5,7 @@ import os
 import signal
 
 from harness import FULL, Run, main, wait_until
-import leftovers
+from leftovers import nothing_left
 from test_collectives import SMALL, small_run, undisturbed, warnings
 
 QUICK = ["comm.timeout_s=1", "comm.eval_timeout_s=1", "comm.small_timeout_s=1"]
@@ -15,10 +15,6 @@ LONG = ["eval.every=0", "train.steps=400"]
 def of_state(run, state):
     return [event["data"] for event in run.lines("events.jsonl")
             if event["topic"] == "rank" and event["data"].get("state") == state]
-
-
-def nothing_left(run):
-    wait_until(lambda: not leftovers.left_by(run), 10, f"nothing to be left: {leftovers.left_by(run)}")
 
 
 def test_a_step_that_hangs_is_done_again_bit_for_bit():

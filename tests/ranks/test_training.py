@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import BIN, FULL, ROOT, Run, main, wait_until
+from harness import BIN, FULL, ROOT, Run, main, surroundings, wait_until
 
 SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.batches=2",
          "eval.batch_size=5", "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10"]
@@ -380,7 +380,7 @@ def test_check_sees_what_a_start_would_refuse():
     with tempfile.TemporaryDirectory(prefix="fp-") as folder:
         folder = pathlib.Path(folder)
         (folder / "short.txt").write_text("x" * 500)
-        environment = {**os.environ, "FOOTPLATE_RUNS": str(folder / "runs"), "FOOTPLATE_CACHE": str(folder / "cache")}
+        environment = surroundings(folder, FOOTPLATE_CACHE=str(folder / "cache"))
         for corpus, said in (("/no/such/file", "no such file or folder"), (folder / "short.txt", "has 500 bytes and holds out 50")):
             answers = [subprocess.run([str(BIN / "footplate"), *words, str(ROOT / "configs" / "kjv.lua"), f"data.corpus={corpus}"],
                                       cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
