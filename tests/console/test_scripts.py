@@ -29,6 +29,38 @@ def run(*command):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
 
 
+FAILED = """<testsuite name="Linux" tests="3" failures="2">
+  <testcase name="ranks_load" status="fail"><failure message="Failed"/></testcase>
+  <testcase name="ranks_load_again" status="fail"><failure message="Timeout"/></testcase>
+  <testcase name="ranks_start" status="run"/>
+</testsuite>
+"""
+
+
+class SecondTry(unittest.TestCase):
+    def pattern(self, listed, code=0):
+        with tempfile.TemporaryDirectory() as folder:
+            sensitive, report = pathlib.Path(folder, "sensitive.txt"), pathlib.Path(folder, "report.xml")
+            sensitive.write_text("# NAME  DATE  REASON\n\n" + listed)
+            report.write_text(FAILED)
+            result = run(sys.executable, SCRIPTS / "lib" / "second_try.py", sensitive, report)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stdout if code == 0 else result.stderr
+
+    def test_only_what_failed_and_is_on_the_list(self):
+        self.assertEqual(self.pattern(""), "")
+        self.assertEqual(self.pattern("ranks_start 2026-11-24 waits for a clock\n"), "")
+        self.assertEqual(self.pattern("ranks_start 2026-11-24 x\nranks_load 2026-11-24 waits for a clock\n"), "^(ranks_load)$\n")
+
+    def test_a_line_has_a_date_and_a_reason(self):
+        for line in ("ranks_load", "ranks_load 2026-11-24", "ranks_load 24.11.2026 waits for a clock", "ranks_load soon it is mended"):
+            self.assertIn("sensitive.txt:3: a test, a date (2026-01-31) and a reason, not: " + line, self.pattern(line + "\n", code=2))
+
+    def test_the_list_is_as_it_has_to_be(self):
+        result = run(sys.executable, SCRIPTS / "lib" / "second_try.py", SCRIPTS.parent / "tests" / "sensitive.txt")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+
+
 class WithoutADevice(unittest.TestCase):
     def test_why_tests_were_skipped(self):
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as report:
