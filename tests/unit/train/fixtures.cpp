@@ -1,9 +1,11 @@
 #include "tests/unit/train/fixtures.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "runtime/comm/sim/sim_world.h"
@@ -12,17 +14,26 @@
 namespace footplate::testing {
 namespace {
 
-/// 20 kB of text that a model can learn something from.
-std::string corpus_path() {
-  const auto path = std::filesystem::path(::testing::TempDir()) / "footplate-train-test.txt";
-  static const bool written = [&] {
+/// 20 kB of text that a model can learn something from, in a file of this process: others may run beside it.
+struct Corpus {
+  std::filesystem::path path = std::filesystem::temp_directory_path() /
+                               ("footplate-train-test-" + std::to_string(::getpid()) + ".txt");
+  Corpus() {
     std::ofstream out(path);
     for (int line = 0; line < 500; ++line)
       out << "line " << line << " of " << line * line % 97 << " and then on to the next\n";
-    return true;
-  }();
-  (void)written;
-  return path.string();
+  }
+  Corpus(const Corpus&) = delete;
+  Corpus& operator=(const Corpus&) = delete;
+  ~Corpus() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+};
+
+std::string corpus_path() {
+  static const Corpus corpus;
+  return corpus.path.string();
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -356,7 +358,9 @@ TEST(Trainer, ACorpusThatIsMissingIsAUsageError) {
 
 /// A text of that many bytes as the corpus of a model with a context of 16: why it is refused.
 std::string refused_text(int bytes) {
-  const std::string path = ::testing::TempDir() + "footplate-short.txt";
+  const auto file = std::filesystem::temp_directory_path() /
+                    ("footplate-short-" + std::to_string(::getpid()) + ".txt");  // others may run beside this
+  const std::string path = file.string();
   std::ofstream(path) << std::string(static_cast<std::size_t>(bytes), 'a');
   std::string message;
   Progress progress;
@@ -367,6 +371,7 @@ std::string refused_text(int bytes) {
     EXPECT_EQ(trainer.error().kind, ErrorKind::usage);
     message = trainer.error().message;
   });
+  std::filesystem::remove(file);
   return message;
 }
 
