@@ -192,7 +192,9 @@ def perform(order, index, call):
 
 def serve_control():
     server = socket.socket(socket.AF_UNIX)
-    server.bind(str(options.run_dir / "control.sock"))
+    folder = os.open(options.run_dir, os.O_RDONLY)  # its path may be too long for a socket
+    server.bind(f"/proc/self/fd/{folder}/control.sock")
+    os.close(folder)
     server.listen()
     while True:
         client, _ = server.accept()

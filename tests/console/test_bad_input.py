@@ -3,6 +3,7 @@
 nothing is started or left half-written."""
 
 import os
+import pathlib
 import unittest
 
 from harness import Case
@@ -162,8 +163,8 @@ class Combinations(Case):
         self.check(self.footplate(*rules, env={"NCCL_MIN_CTAS": "2"}), 2, "nccl.min_ctas (2, from environment)")
 
     def test_nccls_own_file_counts_as_the_environment(self):
-        file = self.folder / "nccl.conf"
-        file.write_text("# of this cluster\nNCCL_MIN_CTAS=2\nNCCL_IB_TIMEOUT=22\nNCCL_TIMEOUT=1800\n")
+        file = pathlib.Path("nccl.conf")  # a long path would be told with its end cut off
+        (self.folder / file).write_text("# of this cluster\nNCCL_MIN_CTAS=2\nNCCL_IB_TIMEOUT=22\nNCCL_TIMEOUT=1800\n")
         env = {"NCCL_CONF_FILE": str(file)}
         rules = ("check", "good", "nccl.rules=ring 4 channels", "nccl.ib_timeout=18")
         overrides = f"NCCL_IB_TIMEOUT=22 in {file} overrides nccl.ib_timeout = 18 (command line); take that line out"

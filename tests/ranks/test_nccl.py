@@ -30,7 +30,8 @@ def test_every_rank_sets_what_the_settings_say():
 
 
 def test_nccls_own_file_stays_with_nccl():
-    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+    # In /tmp, not in $TMPDIR: a long path would be told with its end cut off.
+    with tempfile.NamedTemporaryFile("w", suffix=".conf", dir="/tmp") as file:
         file.write("NCCL_BUFFSIZE=4194304\nNCCL_DEBUG_FILE=/dev/null\n")
         file.flush()
         with Run([*LONG, "nccl.buffer_bytes=8MiB", "nccl.ib_timeout=18"], env={"NCCL_CONF_FILE": file.name}) as run:
