@@ -16,13 +16,25 @@ SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32"
          "eval.batch_size=5", "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10"]
 
 
-def trained(steps, *assignments, ranks=2, options=(), folder=None, code=0, name="t"):
+def trained(steps, *assignments, ranks=2, options=(), folder=None, code=0, name="t", env=None):
     with Run([*SMALL, f"train.steps={steps}", *assignments], ranks=ranks, config="kjv", options=options, folder=folder,
-             name=name) as run:
+             name=name, env=env) as run:
         assert run.finish(300) == code, run.output()
         result = run.result()
         assert result["step"] == steps or code == 75, result
         return result, run
+
+
+def not_finite_at(step):
+    """A step that is skipped, and with PAUSE the run stands after it: what is ordered there for later steps can't come too late."""
+    return f"nan_grad:rank=1:step={step}"
+
+
+PAUSE = "guard.nonfinite=pause"
+
+
+def wait_for_pause(client):
+    wait_until(lambda: client.ask("status")["state"] == "paused", 60, "the pause")
 
 
 def test_evaluation_changes_nothing():
@@ -33,16 +45,18 @@ def test_evaluation_changes_nothing():
 
 def test_evaluation_at_random_steps_changes_nothing():
     steps = 400
-    whole = trained(steps, "eval.every=0")[0]["state_hash"]
-    rng = random.Random(3)
-    with Run([*SMALL, f"train.steps={steps}", "eval.every=0"], ranks=2, config="kjv") as run:
-        client = run.wait_for_step(2)
-        for step in sorted(rng.sample(range(10, steps - 100), 6)):
-            wait_until(lambda: client.ask("status")["step"] >= step, 60, f"step {step}")
-            client.ask("call", action="eval.now")
+    env = {"FOOTPLATE_FAULT": not_finite_at(5)}
+    whole = trained(steps, "eval.every=0", env=env)[0]["state_hash"]
+    wanted = sorted(random.Random(3).sample(range(10, steps), 6))
+    with Run([*SMALL, f"train.steps={steps}", "eval.every=0", PAUSE], ranks=2, config="kjv", env=env) as run:
+        client = run.wait_for_step(5)
+        wait_for_pause(client)
+        for step in wanted:
+            client.ask("call", action="eval.now", at_step=step)
+        client.ask("call", action="run.resume")
         assert run.finish(300) == 0, run.output()
         evaluated = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "eval"]
-        assert len(evaluated) == 6 and not any(data.get("failed") for data in evaluated), evaluated
+        assert [data["step"] for data in evaluated] == wanted and not any(data.get("failed") for data in evaluated), (wanted, evaluated)
         assert run.result()["state_hash"] == whole
 
 
@@ -253,17 +267,20 @@ def test_a_hundred_failures_change_nothing():
     rank or on all: in each of them. Training ends with the same bits, and the ranks hold no more than after the first fifth."""
     failures = 100 if FULL else 20
     steps = failures * 10
-    undisturbed = trained(steps, "eval.every=0")[0]["state_hash"]
+    early, late = steps // 5, steps * 9 // 10
+    undisturbed = trained(steps, "eval.every=0", env={"FOOTPLATE_FAULT": not_finite_at(early)})[0]["state_hash"]
     for fault in ("eval_throw", "eval_throw:rank=0", "eval_throw:above=2", "eval_nan", "eval_nan:rank=1",
                   "eval_stall:rank=1:ms=150"):
-        with Run([*SMALL, f"train.steps={steps}", "eval.every=10", "eval.meet_timeout_s=0.1"], ranks=2, config="kjv",
-                 env={"FOOTPLATE_FAULT": fault}) as run:
-            client = run.wait_for_step(steps // 5)
+        with Run([*SMALL, f"train.steps={steps}", "eval.every=10", "eval.meet_timeout_s=0.1", PAUSE], ranks=2, config="kjv",
+                 env={"FOOTPLATE_FAULT": f"{fault},{not_finite_at(early)}"}) as run:
+            client = run.wait_for_step(early)
+            wait_for_pause(client)
             pids, before = run.pids(), [held_by(pid) for pid in run.pids()]
-            wait_until(lambda: client.ask("status")["step"] >= steps * 9 // 10, 300, "most of the steps")
-            client.ask("call", action="run.pause", arguments={})
+            client.ask("call", action="run.pause", at_step=late)
+            client.ask("call", action="run.resume")
+            wait_until(lambda: (now := client.ask("status"))["state"] == "paused" and now["step"] >= late, 300, "most of the steps")
             after = [held_by(pid) for pid in pids]
-            client.ask("call", action="run.resume", arguments={})
+            client.ask("call", action="run.resume")
             client.close()
             assert run.finish(300) == 0, run.output()
             recorded = [line for line in run.lines("metrics.jsonl") if "eval/loss" in line or "eval/evaluation_failed" in line]
