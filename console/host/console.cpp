@@ -190,6 +190,7 @@ void Console::on_client(Client& client, short revents) {
 }
 
 void Console::on_time() {
+  if (waits_.next_deadline().value_or(now_) < now_) tell_silence();  // before it is too late to
   waits_.look(now_);
   for (auto& client : clients_)
     if (client->lua) client->lua->on_time(now_);

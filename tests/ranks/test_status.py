@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from harness import Run, main, wait_until
+from harness import Refused, Run, main, wait_until
 
 
 def test_status_while_a_rank_is_stopped():
@@ -94,6 +94,29 @@ def test_a_stopped_rank_0_is_named_and_nothing_has_changed():
         wait_until(lambda: "rank 0 is back: it was silent for" in run.output(), 10, "the line of what happened")
 
 
+def test_the_silence_is_told_by_a_console_that_was_held_up():
+    """A busy machine may keep the console from running until the order's time is over."""
+    with Run(["model.step_ms=10", "train.steps=1000000"], ranks=2) as run:
+        client = run.wait_for_step(5)
+        rank, console = run.pids()[0], run.record()["console_pid"]
+        os.kill(rank, signal.SIGSTOP)
+        other = run.try_connect()  # unlike footplate exec it waits for as long as it takes
+        try:
+            order = other.send("eval", code="log.every = 9", timeout_s=2)
+            wait_until(lambda: client.ask("orders"), 10, "the order")
+            os.kill(console, signal.SIGSTOP)
+            time.sleep(2.5)
+            os.kill(console, signal.SIGCONT)
+            try:
+                raise AssertionError(f"an order without rank 0: {other.answer(order)}")
+            except Refused as error:
+                assert "not agreed by all ranks within 2 s (rank 0 silent for" in error.message, error.message
+            assert [output for output in other.outputs if output["text"].startswith("waiting: rank 0 silent for")], other.outputs
+        finally:
+            os.kill(console, signal.SIGCONT)
+            os.kill(rank, signal.SIGCONT)
+
+
 def test_an_order_for_a_step_that_is_over_is_warned_of():
     with Run(["model.step_ms=10", "train.steps=1000000"], ranks=2) as run:
         run.wait_for_step(20)
@@ -124,4 +147,4 @@ def test_an_evaluation_beside_training_is_in_the_status():
 if __name__ == "__main__":
     main([test_status_while_a_rank_is_stopped, test_nobody_is_called_silent_while_all_evaluate, test_an_order_says_whom_it_waits_for,
           test_a_stopped_rank_0_is_named_and_nothing_has_changed, test_an_order_for_a_step_that_is_over_is_warned_of,
-          test_an_evaluation_beside_training_is_in_the_status])
+          test_the_silence_is_told_by_a_console_that_was_held_up, test_an_evaluation_beside_training_is_in_the_status])
