@@ -48,6 +48,19 @@ def wait_until(condition, timeout_s, what):
         time.sleep(0.01)
 
 
+# With it a run stands still by itself after a step that isn't finite: what is ordered there can't come too late.
+PAUSE = "guard.nonfinite=pause"
+
+
+def not_finite_at(step):
+    """The fault that makes a step so; without PAUSE it is skipped, too, with the same parameters."""
+    return f"nan_grad:rank=1:step={step}"
+
+
+def wait_for_pause(client, step=0, timeout_s=60):
+    wait_until(lambda: (now := client.ask("status"))["state"] == "paused" and now["step"] >= step, timeout_s, f"the pause from step {step} on")
+
+
 class Client:
     """One connection to a run's console."""
 

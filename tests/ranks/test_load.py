@@ -6,7 +6,7 @@ import shutil
 import signal
 import tempfile
 
-from harness import Run, main, wait_until
+from harness import PAUSE, Run, main, not_finite_at, wait_for_pause, wait_until
 from test_replay import check_equal, replayed
 
 SMALL = ["model.step_ms=5", "ckpt.every=50", "ckpt.keep=20", "log.every=5"]
@@ -14,6 +14,17 @@ SMALL = ["model.step_ms=5", "ckpt.every=50", "ckpt.keep=20", "log.every=5"]
 
 def at_step(client, step):
     wait_until(lambda: client.ask("status")["step"] >= step, 60, f"step {step}")
+
+
+def held_at(run, step):
+    """A client of a run that stands still there, with PAUSE and not_finite_at()."""
+    client = run.wait_for_step(step)
+    wait_for_pause(client)
+    return client
+
+
+def resume(client):
+    client.ask("call", action="run.resume")
 
 
 def second_start(run, count=2):
@@ -33,14 +44,20 @@ def value_of(run, name):
 def test_back_and_on_in_a_branch():
     """The same steps once more, bit for bit: as of a run to which nothing was done."""
     folder = tempfile.mkdtemp(prefix="fp-load-")
-    with Run([*SMALL, "train.steps=220"], folder=folder, name="undisturbed") as run:
+    settings, env = [*SMALL, "train.steps=220", "model.step_ms=20"], {"FOOTPLATE_FAULT": not_finite_at(20)}
+    with Run(settings, folder=folder, name="undisturbed", env=env) as run:
         assert run.finish() == 0, run.output()
         wanted = run.result()["state_hash"]
-    with Run([*SMALL, "train.steps=220"], folder=folder) as run:
-        client = run.wait_for_step(110)
+    with Run([*settings, PAUSE], folder=folder, env=env) as run:
+        client = held_at(run, 20)
+        client.ask("call", action="run.pause", at_step=110)  # the checkpoint of step 100 is not to have ahead what follows
+        resume(client)
+        wait_for_pause(client, 110)
         client.ask("set", changes={"optim.lr_scale": 8})
         client.ask("set", changes={"log.every": 2}, at_step=215)
-        at_step(client, 160)
+        client.ask("call", action="run.pause", at_step=160)
+        resume(client)
+        wait_for_pause(client, 160)
         load(run, 'ref = 149, reason = "the loss doubled"')
         start = second_start(run)
         assert (start["step"], start["branch"], start["loaded"]) == (100, "from-100", True), start
@@ -65,15 +82,15 @@ def test_back_and_on_in_a_branch():
 
 
 def test_settings_restored_kept_and_set():
-    with Run([*SMALL, "train.steps=100000", "optim.weight_decay=0.2"]) as run:
+    with Run([*SMALL, "train.steps=100000", "optim.weight_decay=0.2", "ckpt.every=0"]) as run:
         client = run.wait_for_step(20)
         client.ask("set", changes={"optim.lr_scale": 0.5, "optim.weight_decay": 0.1})
-        at_step(client, 110)
+        saved = client.ask("call", action="ckpt.save", wait=True)["result"]["step"]
         client.ask("set", changes={"optim.lr_scale": 0.25, "train.clip_norm": 2, "optim.weight_decay": 0.3})
 
         load(run, 'ref = "latest", set = { train = { clip_norm = 3 } }, branch = "clipped"')
         assert second_start(run)["branch"] == "clipped"
-        client = run.wait_for_step(101)
+        client = run.wait_for_step(saved + 1)
         now = {name: setting["value"] for name, setting in client.ask("get", names=["optim.lr_scale", "train.clip_norm", "optim.weight_decay"]).items()}
         assert now == {"optim.lr_scale": 0.5, "train.clip_norm": 3, "optim.weight_decay": 0.1}, now
 
@@ -87,9 +104,9 @@ def test_settings_restored_kept_and_set():
 
 
 def test_a_crash_of_the_branch_goes_on_in_the_branch():
-    with Run([*SMALL, "train.steps=400", "ckpt.every=150", "comm.on_loss=stop"], options=["--restarts", "1"]) as run:
-        client = run.wait_for_step(310)
-        load(run, "ref = 160, set = { optim = { lr_scale = 0.5 } }")
+    with Run([*SMALL, "train.steps=100000", "ckpt.every=150", "comm.on_loss=stop"], options=["--restarts", "1"]) as run:
+        run.wait_for_step(310).close()
+        load(run, "ref = 160, set = { optim = { lr_scale = 0.5 }, ckpt = { every = 0 } }")  # nor is there a newer one in the branch
         second_start(run)
         client = run.wait_for_step(155)
         os.kill(run.pids()[1], signal.SIGKILL)
@@ -97,20 +114,22 @@ def test_a_crash_of_the_branch_goes_on_in_the_branch():
         assert start["resumed"].endswith("from-150/step-00000150"), start
         assert (start["branch"], start["loaded"]) == ("from-150", False), start
         assert value_of(run, "optim.lr_scale") == 0.5
+        assert run.exec("run.stop()").returncode == 0
         assert run.finish() == 0, run.output()
-        assert run.result()["checkpoint"].endswith("from-150/step-00000400"), run.result()
+        assert run.result()["checkpoint"].endswith(f"from-150/step-{run.result()['step']:08d}"), run.result()
 
 
 def test_what_led_to_a_load_doesnt_lead_there_again():
-    with Run([*SMALL, "train.steps=400"]) as run:
-        client = run.wait_for_step(10)
+    with Run([*SMALL, "train.steps=400", PAUSE], env={"FOOTPLATE_FAULT": not_finite_at(10)}) as run:
+        client = held_at(run, 10)
         # Agreed before the checkpoint of step 100, which has them ahead; only what was set comes again.
         client.ask("set", changes={"log.every": 3}, at_step=140)
         client.ask("call", action="run.pause", at_step=145)
         done = run.exec("at(240, function() ckpt.load(100) end) at(130, function() optim.lr_scale = 0.5 end)")
         assert done.returncode == 0, done.stderr
-        wait_until(lambda: client.ask("status")["state"] == "paused", 60, "the pause")
-        client.ask("call", action="run.resume")
+        resume(client)
+        wait_for_pause(client, 145)
+        resume(client)
         start = second_start(run)
         assert (start["step"], start["loaded"]) == (100, True), start
         assert run.finish() == 0, run.output()
@@ -122,11 +141,12 @@ def test_what_led_to_a_load_doesnt_lead_there_again():
 
 
 def test_what_cant_be_loaded_changes_nothing():
-    with Run([*SMALL, "train.steps=100000", "ckpt.every=0"]) as run:
-        client = run.wait_for_step(1)
+    with Run([*SMALL, "train.steps=100000", "ckpt.every=0", "ckpt.keep=100000", PAUSE], env={"FOOTPLATE_FAULT": not_finite_at(3)}) as run:
+        client = held_at(run, 3)
         early = run.exec("ckpt.load()")
         assert early.returncode != 0 and "has no checkpoint yet" in early.stderr, early
         client.ask("set", changes={"ckpt.every": 50})
+        resume(client)
         wait_until(lambda: (run.directory / "checkpoints" / "main" / "step-00000100" / "manifest.json").exists(), 60, "a checkpoint")
         client.ask("call", action="ckpt.save", arguments={"tag": "before-spike"})
         for arguments, words in (
@@ -154,11 +174,12 @@ def test_data_can_be_left_out():
     """Without a learning rate a step's loss is a function of its data alone."""
     still = ["model.layers=1", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "run.threads=1", "eval.every=0",
              "sched.warmup_steps=0", "optim.lr_scale=0", "log.every=1", "ckpt.every=10", "ckpt.keep=100000", "train.steps=100000"]
-    with Run(still, config="kjv") as run:
-        client = run.wait_for_step(30)
+    with Run([*still, PAUSE], config="kjv", env={"FOOTPLATE_FAULT": not_finite_at(5)}) as run:
+        client = held_at(run, 5)
         further, back = (client.ask("status")["step"] + more for more in (150, 200))
         for step, offset in ((further, 5 * 7), (back, 0)):
             assert client.ask("set", changes={"data.offset": offset}, at_step=step)["step"] == step
+        resume(client)
         at_step(client, back + 10)
         load(run, "ref = 10, skip = { steps = 4 }")
         assert second_start(run)["step"] == 10

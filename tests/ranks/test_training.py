@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import BIN, FULL, ROOT, Run, main, surroundings, wait_until
+from harness import BIN, FULL, PAUSE, ROOT, Run, main, not_finite_at, surroundings, wait_for_pause, wait_until
 
 SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.batches=2",
          "eval.batch_size=5", "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10"]
@@ -23,18 +23,6 @@ def trained(steps, *assignments, ranks=2, options=(), folder=None, code=0, name=
         result = run.result()
         assert result["step"] == steps or code == 75, result
         return result, run
-
-
-def not_finite_at(step):
-    """A step that is skipped, and with PAUSE the run stands after it: what is ordered there for later steps can't come too late."""
-    return f"nan_grad:rank=1:step={step}"
-
-
-PAUSE = "guard.nonfinite=pause"
-
-
-def wait_for_pause(client):
-    wait_until(lambda: client.ask("status")["state"] == "paused", 60, "the pause")
 
 
 def test_evaluation_changes_nothing():
@@ -278,7 +266,7 @@ def test_a_hundred_failures_change_nothing():
             pids, before = run.pids(), [held_by(pid) for pid in run.pids()]
             client.ask("call", action="run.pause", at_step=late)
             client.ask("call", action="run.resume")
-            wait_until(lambda: (now := client.ask("status"))["state"] == "paused" and now["step"] >= late, 300, "most of the steps")
+            wait_for_pause(client, late, 300)
             after = [held_by(pid) for pid in pids]
             client.ask("call", action="run.resume")
             client.close()
