@@ -7,7 +7,7 @@ import subprocess
 
 from harness import BIN, Run, main, wait_until
 
-SMALL = ["model.step_ms=5", "ckpt.every=50", "ckpt.keep=20", "eval.every=50", "train.steps=100000"]
+SMALL = ["model.step_ms=5", "ckpt.every=50", "ckpt.keep=100000", "eval.every=50", "train.steps=100000"]
 
 
 def inspect(run, *arguments, code=0):
