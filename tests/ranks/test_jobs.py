@@ -17,7 +17,8 @@ QUICK = ["model.step_ms=5", "log.every=10", "eval.batches=2"]
 
 @contextlib.contextmanager
 def script(text, name="job.lua"):
-    with tempfile.TemporaryDirectory(prefix="fp-job-") as folder:
+    # Not in $TMPDIR: Lua tells where an error is by the beginning of a path alone, if that is long.
+    with tempfile.TemporaryDirectory(prefix="fp-job-", dir="/tmp") as folder:
         path = pathlib.Path(folder) / name
         path.write_text(text)
         yield path
