@@ -6,8 +6,8 @@
 Beside the command there are: segments and session folders of dead MPI programs in /dev/shm and /tmp, the folders of a lost run
 of footplate, a job of mpirun, and two live runs of footplate, of the same user and the same home. The command's HOME has a blank
 in its name, and TMPDIR is set, to a path that is too long for a socket. What scripts/deps installed is still found
-(FOOTPLATE_CACHE). --user runs the command, and both runs, as somebody else: root alone may say so, and that user has to be able
-to read the programs (FOOTPLATE_BIN, or build/release/bin).
+(FOOTPLATE_CACHE), but with --user: that runs the command, and both runs, as somebody else. Root alone may say so, and that
+user has to be able to read the programs (FOOTPLATE_BIN, or build/release/bin).
 
 Ends with the code of the command; with 1 where that was 0 and one of the runs or the job didn't live through it, or a foreign
 file is gone.
@@ -63,8 +63,9 @@ class Dirt:
         self.processes = []
 
     def environment(self, **more):
-        cache = os.environ.get("FOOTPLATE_CACHE", os.path.expanduser("~/.cache/footplate"))
-        return {**os.environ, "HOME": str(self.home), "FOOTPLATE_CACHE": cache, **more}
+        """What scripts/deps installed is found again by who may write there; another user has his own corpora in his home."""
+        cache = {} if self.as_user else {"FOOTPLATE_CACHE": os.environ.get("FOOTPLATE_CACHE", os.path.expanduser("~/.cache/footplate"))}
+        return {**os.environ, "HOME": str(self.home), **cache, **more}
 
     def plant(self):
         dead = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text()) - 1
