@@ -68,10 +68,11 @@ class Dirt:
         return {**os.environ, "HOME": str(self.home), **cache, **more}
 
     def plant(self):
-        dead = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text()) - 1
+        with subprocess.Popen(["true"]) as process:
+            dead = process.pid
         shared, private = pathlib.Path("/dev/shm"), pathlib.Path(f"/tmp/footplate-{self.user.pw_uid}")
         host = os.uname().nodename
-        self.planted = [shared / f"sm_segment.{host}.{self.user.pw_uid}.{number:08x}.{rank}" for number in (1, dead) for rank in (0, 1)]
+        self.planted = [shared / f"sm_segment.{host}.{self.user.pw_uid}.{number:08x}.{rank}" for number in (dead, dead << 16) for rank in (0, 1)]
         self.planted += [shared / f"osc_rdma.{host}.1.{dead}.0"]
         folders = [pathlib.Path(f"/tmp/{name}.{dead}") for name in ("ompi", f"ompi.{host}", f"prte.{host}")]
         for path in self.planted:
