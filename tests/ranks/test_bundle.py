@@ -17,7 +17,7 @@ from harness import ROOT, main, wait_until
 def libraries(program):
     text = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     assert "not found" not in text, text
-    return {name: path for name, path in re.findall(r"(\S+) => (\S+)", text)}
+    return {name: path for name, path in re.findall(r"(\S+) => (.+) \(0x", text)}
 
 
 @contextlib.contextmanager
