@@ -17,13 +17,15 @@ import uuid
 from harness import BIN, FULL, main, surroundings, wait_until
 from leftovers import PRIVATE, folders_of, marked, name_of
 
+
 class Doctor:
-    """One that runs. A thread looks which private folders it and what it starts hold: of an id that nobody else knows."""
+    """One that runs. A thread looks on which private folders it and what it starts hold locks: of an id that nobody else knows."""
 
     def __init__(self, *options, **variables):
         self.folder = tempfile.mkdtemp(prefix="fp-doctor-")
         self.mark = f"FOOTPLATE_TEST_MARK={uuid.uuid4().hex}"
         self.ids = set()
+        self.before = set(PRIVATE.glob("*.d"))  # of which it looks whether they are abandoned, and locks those that are
         environment = surroundings(self.folder, FOOTPLATE_TEST_MARK=self.mark.split("=")[1], **variables)
         self.process = subprocess.Popen([str(BIN / "footplate"), "doctor", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, cwd=self.folder, env=environment)
@@ -36,7 +38,8 @@ class Doctor:
                 with contextlib.suppress(OSError):  # it has ended
                     for file in pathlib.Path(f"/proc/{pid}/fd").iterdir():
                         path = pathlib.Path(os.path.realpath(file))
-                        if path.parent == PRIVATE and path.suffix == ".d":
+                        if path.parent == PRIVATE and path.suffix == ".d" and path not in self.before and \
+                                "FLOCK" in pathlib.Path(f"/proc/{pid}/fdinfo/{file.name}").read_text():
                             self.ids.add(path.stem)
             time.sleep(0.02)
 
