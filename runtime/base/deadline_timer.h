@@ -15,7 +15,7 @@ class DeadlineTimer {
   DeadlineTimer(std::chrono::milliseconds after, std::function<void()> expire)
       : thread_("deadline timer", [this, after, expire = std::move(expire)] {
           MutexLock lock(mutex_);
-          if (!changed_.wait_for(lock, after, [this] { return cancelled_; })) expire();
+          if (!changed_.wait_for(lock, after, [this]() REQUIRES(mutex_) { return cancelled_; })) expire();
         }) {}
   ~DeadlineTimer() {
     {
@@ -31,7 +31,7 @@ class DeadlineTimer {
  private:
   Mutex mutex_;
   Condition changed_;
-  bool cancelled_ = false;
+  bool cancelled_ GUARDED_BY(mutex_) = false;
   Thread thread_;  // last: it uses the members above
 };
 
