@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 
-
 namespace footplate {
 namespace {
 
@@ -78,7 +77,7 @@ void LinePrinter::work() {
     std::string line;
     {
       MutexLock lock(mutex_);
-      changed_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+      changed_.wait(lock, [this]() REQUIRES(mutex_) { return ending_ || !queue_.empty(); });
       if (queue_.empty()) return;
       line = std::move(queue_.front());
       queue_.pop_front();

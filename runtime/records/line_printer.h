@@ -31,9 +31,9 @@ class LinePrinter {
   int descriptor_;
   mutable Mutex mutex_;
   Condition changed_;
-  std::deque<std::string> queue_;
-  std::uint64_t dropped_ = 0;
-  bool ending_ = false;
+  std::deque<std::string> queue_ GUARDED_BY(mutex_);
+  std::uint64_t dropped_ GUARDED_BY(mutex_) = 0;
+  bool ending_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -68,7 +68,7 @@ class RankRecords final : public Sink {
   std::atomic<std::int64_t> steps_;
   std::atomic<std::uint64_t> last_order_{0};
   mutable Mutex mutex_;
-  Json last_evaluation_ = Json::object();  ///< guarded by mutex_
+  Json last_evaluation_ GUARDED_BY(mutex_) = Json::object();
   // In this order: the writer tells the log and the printer until its thread has ended.
   std::unique_ptr<Log> log_;
   std::unique_ptr<LinePrinter> printer_;

@@ -93,7 +93,7 @@ bool RecordWriter::flush(std::chrono::milliseconds at_most) {
   MutexLock lock(mutex_);
   const std::uint64_t mine = ++flushes_wanted_;
   wanted_.notify_all();
-  return written_.wait_for(lock, at_most, [&] { return flushes_done_ >= mine; });
+  return written_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) { return flushes_done_ >= mine; });
 }
 
 RecordWriter::Lost RecordWriter::lost() const {
@@ -110,8 +110,8 @@ void RecordWriter::work() {
   pthread_setname_np(pthread_self(), "records");
   MutexLock lock(mutex_);
   for (;;) {
-    wanted_.wait(lock, [this] { return due() || !queued_.metrics.empty(); });
-    wanted_.wait_for(lock, options_.longest_wait, [this] { return due(); });
+    wanted_.wait(lock, [this]() REQUIRES(mutex_) { return due() || !queued_.metrics.empty(); });
+    wanted_.wait_for(lock, options_.longest_wait, [this]() REQUIRES(mutex_) { return due(); });
     Batch batch = std::exchange(queued_, Batch());
     const std::uint64_t flushes = flushes_wanted_;
     const bool last = ending_;

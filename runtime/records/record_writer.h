@@ -64,7 +64,7 @@ class RecordWriter {
 
   RecordWriter(Options options, AppendFile metrics, AppendFile events);
   void work();
-  bool due() const;
+  bool due() const REQUIRES(mutex_);
   void write(Batch batch);
   void append(AppendFile& file, const std::vector<Json>& lines);
   void note_failure(const std::filesystem::path& file, const std::string& what);
@@ -80,12 +80,12 @@ class RecordWriter {
   mutable Mutex mutex_;
   Condition wanted_;
   Condition written_;
-  Batch queued_;
-  Lost lost_;
-  std::size_t flush_every_;
-  std::uint64_t flushes_wanted_ = 0;
-  std::uint64_t flushes_done_ = 0;
-  bool ending_ = false;
+  Batch queued_ GUARDED_BY(mutex_);
+  Lost lost_ GUARDED_BY(mutex_);
+  std::size_t flush_every_ GUARDED_BY(mutex_);
+  std::uint64_t flushes_wanted_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t flushes_done_ GUARDED_BY(mutex_) = 0;
+  bool ending_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
