@@ -53,15 +53,18 @@ bool all_done(const Works& works) {
 /// Keeps what a backend still writes into until its operations are done: those that are go whenever another
 /// batch is given up. Never destroyed: a backend's thread may outlive main().
 void keep_until_done(std::vector<Fused> fused, Works works) {
-  struct Kept {
+  struct Batch {
     std::vector<Fused> fused;
     Works works;
   };
-  static Mutex mutex;
-  static auto& kept = *new std::vector<Kept>;
-  const MutexLock lock(mutex);
-  std::erase_if(kept, [](const Kept& one) { return all_done(one.works); });
-  kept.push_back({std::move(fused), std::move(works)});
+  struct Kept {
+    Mutex mutex;
+    std::vector<Batch> batches GUARDED_BY(mutex);
+  };
+  static Kept& kept = *new Kept;
+  const MutexLock lock(kept.mutex);
+  std::erase_if(kept.batches, [](const Batch& one) { return all_done(one.works); });
+  kept.batches.push_back({std::move(fused), std::move(works)});
 }
 
 class BatchWork : public Work {

@@ -26,7 +26,7 @@ class PendingWork : public Work {
 
   Result<void> wait(Clock::time_point deadline) override {
     MutexLock lock(mutex_);
-    if (!changed_.wait_until(lock, deadline, [&] { return outcome_.has_value(); }))
+    if (!changed_.wait_until(lock, deadline, [this]() REQUIRES(mutex_) { return outcome_.has_value(); }))
       return fail(ErrorKind::timed_out,
                   fmt::format("{} of {} is not done at its deadline; it goes on", to_string(kind_), name_));
     return *outcome_;
@@ -43,7 +43,7 @@ class PendingWork : public Work {
   const char* name_;
   mutable Mutex mutex_;
   Condition changed_;
-  std::optional<Result<void>> outcome_;
+  std::optional<Result<void>> outcome_ GUARDED_BY(mutex_);
 };
 
 /// Handed to the caller; the communication thread may outlive it.
@@ -71,10 +71,12 @@ struct LaunchQueue::Shared {
   Ledger& ledger;
   Mutex mutex;
   Condition changed;
-  std::deque<Item> waiting;  // guarded by mutex
-  bool running = false;      // guarded by mutex: an operation is under way
-  bool ended = false;        // guarded by mutex: the queue is being destroyed
-  Result<void> outcome;      // guarded by mutex: an error is that of everything to come
+  std::deque<Item> waiting GUARDED_BY(mutex);
+  bool running GUARDED_BY(mutex) = false;  ///< an operation is under way
+  bool ended GUARDED_BY(mutex) = false;    ///< the queue is being destroyed
+  Result<void> outcome GUARDED_BY(mutex);  ///< an error is that of everything to come
+
+  bool idle() const REQUIRES(mutex) { return waiting.empty() && !running; }
 };
 
 LaunchQueue::LaunchQueue(Ledger& ledger, const Progress& progress)
@@ -89,7 +91,7 @@ LaunchQueue::~LaunchQueue() {
     shared_->ended = true;
     shared_->changed.notify_all();
     drained = shared_->changed.wait_for(lock, kDrain,
-                                        [&] { return shared_->waiting.empty() && !shared_->running; });
+                                        [this]() REQUIRES(shared_->mutex) { return shared_->idle(); });
   }
   if (drained)
     thread_.join();
@@ -102,7 +104,8 @@ std::unique_ptr<Work> LaunchQueue::launch(LedgerEntry entry, Operation operation
   entry.step = progress_.step();
   entry.phase = progress_.phase();
   MutexLock lock(shared_->mutex);
-  shared_->changed.wait(lock, [&] { return shared_->waiting.size() < kMaxWaiting; });
+  shared_->changed.wait(lock,
+                        [this]() REQUIRES(shared_->mutex) { return shared_->waiting.size() < kMaxWaiting; });
   const std::uint64_t sequence = ledger_.enqueue(entry);
   shared_->waiting.push_back({sequence, std::move(operation), work});
   shared_->changed.notify_all();
@@ -122,7 +125,7 @@ bool LaunchQueue::closed() const {
 bool LaunchQueue::wait_idle(std::chrono::milliseconds at_most) {
   MutexLock lock(shared_->mutex);
   return shared_->changed.wait_for(lock, at_most,
-                                   [&] { return shared_->waiting.empty() && !shared_->running; });
+                                   [this]() REQUIRES(shared_->mutex) { return shared_->idle(); });
 }
 
 void LaunchQueue::reopen(std::uint64_t sequence, std::uint32_t generation) {
@@ -134,7 +137,8 @@ void LaunchQueue::reopen(std::uint64_t sequence, std::uint32_t generation) {
 void LaunchQueue::serve(std::shared_ptr<Shared> shared) {
   MutexLock lock(shared->mutex);
   while (true) {
-    shared->changed.wait(lock, [&] { return shared->ended || !shared->waiting.empty(); });
+    shared->changed.wait(
+        lock, [&shared]() REQUIRES(shared->mutex) { return shared->ended || !shared->waiting.empty(); });
     if (shared->waiting.empty()) return;
     Item item = std::move(shared->waiting.front());
     shared->waiting.pop_front();

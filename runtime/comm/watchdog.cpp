@@ -43,7 +43,7 @@ void Watchdog::watch() {
     lock.unlock();
     const auto sleep = look(deadlines);
     lock.lock();
-    changed_.wait_for(lock, sleep, [&] { return quit_ || renewed_; });
+    changed_.wait_for(lock, sleep, [this]() REQUIRES(mutex_) { return quit_ || renewed_; });
   }
 }
 

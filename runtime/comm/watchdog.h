@@ -44,9 +44,9 @@ class Watchdog {
   std::optional<Finding> overdue_;  ///< told, and not over; watchdog thread
   Mutex mutex_;
   Condition changed_;
-  Deadlines deadlines_;  ///< guarded by mutex_, as are those below
-  bool renewed_ = false;
-  bool quit_ = false;
+  Deadlines deadlines_ GUARDED_BY(mutex_);
+  bool renewed_ GUARDED_BY(mutex_) = false;
+  bool quit_ GUARDED_BY(mutex_) = false;
   Thread thread_;
 };
 

@@ -67,7 +67,7 @@ struct Invitation::Shared {
   std::atomic<JoiningRank> state{JoiningRank::coming};
   std::atomic<bool> unwanted{false};
   Mutex mutex;
-  std::string failure;            ///< guarded by mutex
+  std::string failure GUARDED_BY(mutex);
   MPI_Comm pair = MPI_COMM_NULL;  ///< written before `state` is ready
 
   void become(JoiningRank now, const std::string& why = "") {

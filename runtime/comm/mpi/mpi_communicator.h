@@ -53,7 +53,7 @@ class MpiCommunicator : public Communicator {
 
   MpiSession& session_;
   Mutex mutex_;
-  Offer offer_;  ///< guarded by mutex_
+  Offer offer_ GUARDED_BY(mutex_);
   MPI_Comm comm_;
   int rank_ = 0;
   int world_size_ = 1;

@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/comm/sim/sim_state.h"
-
 #include "protocol/mutex.h"
+#include "runtime/comm/sim/sim_state.h"
 
 namespace footplate {
 namespace {
@@ -112,21 +111,22 @@ void SimAlarm::ring() {
 void SimAlarm::sleep(std::chrono::nanoseconds at_most, int fd) {
   if (Scheduler::current() == nullptr) return static_cast<void>(event_.wait(at_most, fd, -1));
   MutexLock lock(mutex_);
-  rung_.wait_for(lock, at_most, [this] { return is_rung_; });
+  rung_.wait_for(lock, at_most, [this]() REQUIRES(mutex_) { return is_rung_; });
   is_rung_ = false;
 }
 
 void SimWorld::State::deliver(const SimGeneration& generation, int from, int to, Json body,
                               std::chrono::microseconds delay) {
   if (is_dead(from) || is_dead(to)) return;
+  Inbox& inbox = this->inbox(to);
   {
-    MutexLock lock(inbox(to).mutex);
-    auto& queue = inbox(to).from[static_cast<std::size_t>(from)];
+    MutexLock lock(inbox.mutex);
+    auto& queue = inbox.from[static_cast<std::size_t>(from)];
     auto due = options_.now() + delay;
     if (!queue.empty()) due = std::max(due, queue.back().due);
     queue.push_back({due, generation.number, {generation.rank_of(from), std::move(body)}});
   }
-  inbox(to).alarm.ring();
+  inbox.alarm.ring();
 }
 
 }  // namespace footplate

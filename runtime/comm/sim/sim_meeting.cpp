@@ -98,7 +98,7 @@ Result<void> SimMeeting::attend(int rank, const SimAttendance& attendance) {
   ranks_[static_cast<std::size_t>(rank)] = attendance;
   const std::uint64_t round = round_;
   if (++arrived_ < static_cast<int>(ranks_.size())) {
-    met_.wait(lock, [&] { return round_ != round || !outcome_; });
+    met_.wait(lock, [&]() REQUIRES(mutex_) { return round_ != round || !outcome_; });
     // A round that was complete counts, whatever came after.
     return round_ != round ? Result<void>() : outcome_;
   }

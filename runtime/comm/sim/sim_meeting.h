@@ -33,10 +33,10 @@ class SimMeeting {
  private:
   Mutex mutex_;
   Condition met_;
-  std::vector<SimAttendance> ranks_;  // guarded by mutex_, like all below
-  int arrived_ = 0;
-  std::uint64_t round_ = 0;
-  Result<void> outcome_;  // an error stays
+  std::vector<SimAttendance> ranks_ GUARDED_BY(mutex_);
+  int arrived_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t round_ GUARDED_BY(mutex_) = 0;
+  Result<void> outcome_ GUARDED_BY(mutex_);  ///< an error stays
 };
 
 }  // namespace footplate

@@ -50,7 +50,7 @@ class SimAlarm {
   WakeEvent event_;
   Mutex mutex_;
   Condition rung_;
-  bool is_rung_ = false;  ///< guarded by mutex_
+  bool is_rung_ GUARDED_BY(mutex_) = false;
 };
 
 /// What all parts of one simulated world share. Any thread. Ranks by their numbers at the start.
@@ -70,8 +70,8 @@ class SimWorld::State {
   };
   struct Inbox {
     Mutex mutex;
-    std::vector<std::deque<Letter>> from;  ///< by source, each in the order sent
-    Clock::time_point paused_until{};
+    std::vector<std::deque<Letter>> from GUARDED_BY(mutex);  ///< by source, each in the order sent
+    Clock::time_point paused_until GUARDED_BY(mutex){};
     SimAlarm alarm;
   };
   Inbox& inbox(int rank) { return *inboxes_[static_cast<std::size_t>(rank)]; }
@@ -90,15 +90,15 @@ class SimWorld::State {
   std::shared_ptr<SimGeneration> rebuild(int rank);
 
  private:
-  void revoke(const char* why);  // with mutex_ held
-  void renew_if_all();           // likewise
+  void revoke(const char* why) REQUIRES(mutex_);
+  void renew_if_all() REQUIRES(mutex_);
 
   const Options options_;
   std::vector<std::unique_ptr<Inbox>> inboxes_;
-  mutable Mutex mutex_;  // guards all below
+  mutable Mutex mutex_;
   Condition changed_;
-  std::shared_ptr<SimGeneration> generation_;
-  std::set<int> dead_, broken_, rebuilding_;
+  std::shared_ptr<SimGeneration> generation_ GUARDED_BY(mutex_);
+  std::set<int> dead_ GUARDED_BY(mutex_), broken_ GUARDED_BY(mutex_), rebuilding_ GUARDED_BY(mutex_);
 };
 
 }  // namespace footplate

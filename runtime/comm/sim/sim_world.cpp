@@ -22,10 +22,11 @@ SimWorld::State::State(int world_size, Options options) : options_(std::move(opt
 }
 
 void SimWorld::State::hold(int rank) {
+  Inbox& inbox = this->inbox(rank);
   Clock::time_point until;
   {
-    MutexLock lock(inbox(rank).mutex);
-    until = inbox(rank).paused_until;
+    MutexLock lock(inbox.mutex);
+    until = inbox.paused_until;
   }
   let_others_first();
   if (until > Clock::now()) sleep_until(until);
@@ -70,8 +71,8 @@ void SimWorld::State::renew_if_all() {
   std::vector<int> left;
   for (const int origin : generation_->origins)
     if (!dead_.contains(origin)) left.push_back(origin);
-  const bool all =
-      std::all_of(left.begin(), left.end(), [&](int origin) { return rebuilding_.contains(origin); });
+  const bool all = std::all_of(left.begin(), left.end(),
+                               [this](int origin) REQUIRES(mutex_) { return rebuilding_.contains(origin); });
   if (all && !left.empty()) {
     for (const int origin : left) broken_.erase(origin);
     rebuilding_.clear();
@@ -88,7 +89,8 @@ std::shared_ptr<SimGeneration> SimWorld::State::rebuild(int rank) {
     rebuilding_.insert(rank);
     revoke("revoked by another rank");
     renew_if_all();
-    changed_.wait(lock, [&] { return generation_->number != before || dead_.contains(rank); });
+    changed_.wait(lock,
+                  [&]() REQUIRES(mutex_) { return generation_->number != before || dead_.contains(rank); });
   }
   return dead_.contains(rank) ? nullptr : generation_;
 }
@@ -140,8 +142,9 @@ std::unique_ptr<World> SimWorld::world(int rank, MessageChannel& channel) {
 
 void SimWorld::pause(int rank, Clock::time_point until) {
   trace("rank {} pauses", rank);
-  MutexLock lock(state_->inbox(rank).mutex);
-  state_->inbox(rank).paused_until = until;
+  State::Inbox& inbox = state_->inbox(rank);
+  MutexLock lock(inbox.mutex);
+  inbox.paused_until = until;
 }
 
 void SimWorld::hold(int rank) {
