@@ -10,9 +10,9 @@ namespace footplate {
 struct BoundedThread::Shared {
   Mutex mutex;
   Condition changed;
-  std::function<void()> call;  ///< what is to run; empty: nothing
-  bool running = false;
-  bool ended = false;
+  std::function<void()> call GUARDED_BY(mutex);  ///< what is to run; empty: nothing
+  bool running GUARDED_BY(mutex) = false;
+  bool ended GUARDED_BY(mutex) = false;
 };
 
 BoundedThread::BoundedThread(const char* name)
@@ -33,7 +33,7 @@ BoundedThread::~BoundedThread() {
 void BoundedThread::serve(const std::shared_ptr<Shared>& shared) {
   MutexLock lock(shared->mutex);
   for (;;) {
-    shared->changed.wait(lock, [&] { return shared->ended || shared->call; });
+    shared->changed.wait(lock, [&shared]() REQUIRES(shared->mutex) { return shared->ended || shared->call; });
     if (!shared->call) return;
     auto call = std::exchange(shared->call, nullptr);
     lock.unlock();
@@ -51,7 +51,8 @@ bool BoundedThread::run(std::function<void()> call, SteadyClock::time_point unti
   shared_->call = std::move(call);
   shared_->running = true;
   shared_->changed.notify_all();
-  stuck_ = !shared_->changed.wait_until(lock, until, [&] { return !shared_->running; });
+  stuck_ = !shared_->changed.wait_until(lock, until,
+                                        [this]() REQUIRES(shared_->mutex) { return !shared_->running; });
   return !stuck_;
 }
 

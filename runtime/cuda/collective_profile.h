@@ -89,20 +89,20 @@ class CollectiveProfile {
 
   std::uintptr_t start_collective(const nccl_abi::Description& description, int ranks);
   std::uintptr_t start_channel(const nccl_abi::Description& description);
-  Open* open(std::uintptr_t event);
-  int row_for(const Row& key);
-  void settle(Open& open);
-  void set_events(bool on);
+  Open* open(std::uintptr_t event) REQUIRES(mutex_);
+  int row_for(const Row& key) REQUIRES(mutex_);
+  void settle(Open& open) REQUIRES(mutex_);
+  void set_events(bool on) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::array<Open, kOpen> open_;
-  std::array<Row, kRows> rows_;
-  std::size_t row_count_ = 0;
-  std::size_t next_ = 0;
-  std::uint32_t generation_ = 0;
-  std::uint64_t unfinished_ = 0, left_out_ = 0;
-  std::int64_t first_step_ = 0, end_step_ = 0;
-  int* mask_ = nullptr;
+  std::array<Open, kOpen> open_ GUARDED_BY(mutex_);
+  std::array<Row, kRows> rows_ GUARDED_BY(mutex_);
+  std::size_t row_count_ GUARDED_BY(mutex_) = 0;
+  std::size_t next_ GUARDED_BY(mutex_) = 0;
+  std::uint32_t generation_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t unfinished_ GUARDED_BY(mutex_) = 0, left_out_ GUARDED_BY(mutex_) = 0;
+  std::int64_t first_step_ = 0, end_step_ = 0;  ///< training thread
+  int* mask_ GUARDED_BY(mutex_) = nullptr;
   std::atomic<bool> on_ = false;
 };
 

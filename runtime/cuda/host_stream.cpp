@@ -20,11 +20,11 @@ struct HostStream::Shared : HostStreamHandle {
   };
   Mutex mutex;
   Condition changed;
-  std::deque<Item> waiting;  ///< guarded by mutex; so is what follows
-  bool running = false;
-  bool ended = false;
+  std::deque<Item> waiting GUARDED_BY(mutex);
+  bool running GUARDED_BY(mutex) = false;
+  bool ended GUARDED_BY(mutex) = false;
 
-  bool idle() const { return waiting.empty() && !running; }
+  bool idle() const REQUIRES(mutex) { return waiting.empty() && !running; }
 };
 
 HostStream::HostStream() : shared_(std::make_shared<Shared>()) {
@@ -41,7 +41,8 @@ HostStream::~HostStream() {
   bool idle = false;
   {
     MutexLock lock(shared_->mutex);
-    idle = shared_->changed.wait_for(lock, kEnd, [&] { return shared_->idle(); });
+    idle =
+        shared_->changed.wait_for(lock, kEnd, [this]() REQUIRES(shared_->mutex) { return shared_->idle(); });
     shared_->ended = true;
     shared_->changed.notify_all();
   }
@@ -57,13 +58,15 @@ nccl_abi::Stream HostStream::handle() {
 
 Result<bool> HostStream::drain(std::chrono::microseconds at_most) {
   MutexLock lock(shared_->mutex);
-  return shared_->changed.wait_for(lock, at_most, [&] { return shared_->idle(); });
+  return shared_->changed.wait_for(lock, at_most,
+                                   [this]() REQUIRES(shared_->mutex) { return shared_->idle(); });
 }
 
 void HostStream::serve(const std::shared_ptr<Shared>& shared) {
   MutexLock lock(shared->mutex);
   for (;;) {
-    shared->changed.wait(lock, [&] { return shared->ended || !shared->waiting.empty(); });
+    shared->changed.wait(
+        lock, [&shared]() REQUIRES(shared->mutex) { return shared->ended || !shared->waiting.empty(); });
     if (shared->waiting.empty()) return;
     const Shared::Item item = shared->waiting.front();
     shared->waiting.pop_front();

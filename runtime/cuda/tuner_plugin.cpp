@@ -23,9 +23,9 @@ struct Context {
 
 /// The only state that NCCL's entry points can share: they have no object.
 struct Shared {
-  Mutex mutex;  ///< of the list; never taken while something is launched
-  std::vector<std::unique_ptr<Context>> contexts;
-  Tuning* tuning = nullptr;
+  Mutex mutex;  ///< never taken while something is launched
+  std::vector<std::unique_ptr<Context>> contexts GUARDED_BY(mutex);
+  Tuning* tuning GUARDED_BY(mutex) = nullptr;
 };
 Shared& shared() {
   static Shared instance;
@@ -95,14 +95,16 @@ constexpr nccl_abi::Tuner kTuner{"footplate", init, collective, finalize_tuner};
 }  // namespace
 
 void bind_tuner(Tuning* tuning) {
-  const MutexLock lock(shared().mutex);
-  shared().tuning = tuning;
+  Shared& all = shared();
+  const MutexLock lock(all.mutex);
+  all.tuning = tuning;
 }
 
 std::vector<CommunicatorDigest> tuner_digests(const Tuning& tuning) {
   std::vector<CommunicatorDigest> digests;
-  const MutexLock lock(shared().mutex);
-  for (const auto& own : shared().contexts)
+  Shared& all = shared();
+  const MutexLock lock(all.mutex);
+  for (const auto& own : all.contexts)
     if (own->tuning == &tuning) {
       TunerDigest digest;
       digest.collectives = own->collectives.load(std::memory_order_acquire);
@@ -114,8 +116,9 @@ std::vector<CommunicatorDigest> tuner_digests(const Tuning& tuning) {
 }
 
 void restart_digests(const Tuning& tuning) {
-  const MutexLock lock(shared().mutex);
-  for (const auto& own : shared().contexts)
+  Shared& all = shared();
+  const MutexLock lock(all.mutex);
+  for (const auto& own : all.contexts)
     if (own->tuning == &tuning) {
       own->collectives = 0;
       own->hash = 0;
