@@ -200,6 +200,9 @@ std::string where_in_kernel(pid_t tid) {
 
 // --- asking ---
 
+Mutex g_asking;  ///< one question at a time: in tests several ranks are in one process
+std::uint64_t g_round GUARDED_BY(g_asking) = 0;
+
 /// A thread, and what became of the question.
 struct Question {
   ThreadStack stack;
@@ -231,9 +234,8 @@ int send_signal(pid_t tid, std::uint64_t ticket) {
 }
 
 /// All threads that haven't ended, each with a slot or a note.
-std::vector<Question> make_questions() {
-  static std::uint64_t round = 0;  // one at a time
-  ++round;
+std::vector<Question> make_questions() REQUIRES(g_asking) {
+  ++g_round;
   std::size_t next = 0;
   std::vector<Question> questions;
   for (const pid_t tid : threads_of_process()) {
@@ -246,7 +248,7 @@ std::vector<Question> make_questions() {
     else if (task->pending)
       question.stack.note = "doesn't answer: an earlier signal hasn't reached it yet" + where_in_kernel(tid);
     else
-      give_slot(question, next, round);
+      give_slot(question, next, g_round);
     if (question.slot == nullptr && question.stack.note.empty())
       question.stack.note = fmt::format("not asked: there are more than {} threads", kMostThreads);
   }
@@ -352,8 +354,7 @@ void prepare_stacks() {
 
 std::vector<ThreadStack> take_stacks(std::chrono::milliseconds patience) {
   prepare_stacks();
-  static Mutex mutex;  // several ranks in one process: tests
-  const MutexLock lock(mutex);
+  const MutexLock lock(g_asking);
   std::vector<Question> questions = make_questions();
   {
     const FaultGuard guard;
