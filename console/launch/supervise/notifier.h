@@ -46,8 +46,8 @@ class Notifier {
   const std::filesystem::path directory_;
   const std::function<void(const std::string&)> complain_;
   std::vector<std::thread> threads_;
-  Mutex mutex_;  ///< guards failures_
-  std::vector<std::string> failures_;
+  Mutex mutex_;
+  std::vector<std::string> failures_ GUARDED_BY(mutex_);
 };
 
 }  // namespace footplate
