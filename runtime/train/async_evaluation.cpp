@@ -8,7 +8,6 @@
 
 #include <chrono>
 
-
 namespace footplate {
 namespace {
 
@@ -36,13 +35,16 @@ void AsyncEvaluation::start(std::int64_t step, const std::vector<Parameter>& par
   if (progress_ != nullptr) progress_->evaluates(step);
   step_ = step;
   plan_ = plan;
-  stop_ = done_ = false;
+  stop_ = false;
+  {
+    const MutexLock lock(mutex_);
+    share_.reset();
+  }
   try {
     copy(parameters);
     thread_ = std::thread([this, &communicator] { work(communicator); });
   } catch (const std::exception& error) {
-    share_ = EvalShare::failed(error.what());
-    done_ = true;
+    deliver(EvalShare::failed(error.what()));
   }
 }
 
@@ -60,26 +62,36 @@ void AsyncEvaluation::copy(const std::vector<Parameter>& parameters) {
 void AsyncEvaluation::work(const Communicator& communicator) {
   step_back();
   task_->device().enter_thread();
-  share_ = evaluate_share(*task_, communicator, plan_, [this] {
+  deliver(evaluate_share(*task_, communicator, plan_, [this] {
     return stop_.load() || (progress_ != nullptr && progress_->is_cancelled(step_));
-  });
+  }));
+}
+
+void AsyncEvaluation::deliver(EvalShare share) {
   {
-    MutexLock lock(mutex_);
-    done_.store(true, std::memory_order_release);
+    const MutexLock lock(mutex_);
+    share_ = std::move(share);
   }
   finished_.notify_all();
 }
 
-void AsyncEvaluation::wait(const std::function<bool()>& abandon) {
+bool AsyncEvaluation::ready() const {
+  if (!under_way_) return false;
+  const MutexLock lock(mutex_);
+  return share_.has_value();
+}
+
+EvalShare AsyncEvaluation::wait(const std::function<bool()>& abandon) {
   MutexLock lock(mutex_);
-  while (!finished_.wait_for(lock, kLook, [this] { return done_.load(); }))
+  while (!finished_.wait_for(lock, kLook, [this]() REQUIRES(mutex_) { return share_.has_value(); }))
     if (abandon()) stop_ = true;  // the share then says so
+  return *share_;
 }
 
 Result<EvalResult> AsyncEvaluation::finish(Communicator& communicator, const EvalPorts& ports) {
-  wait(ports.abandon);
+  const EvalShare share = wait(ports.abandon);
   end();
-  return gather_shares(communicator, plan_, share_, ports.meet);
+  return gather_shares(communicator, plan_, share, ports.meet);
 }
 
 void AsyncEvaluation::give_up() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "protocol/mutex.h"
@@ -40,7 +41,7 @@ class AsyncEvaluation {
              const EvalPlan& plan);
 
   /// Whether this rank's share is there.
-  bool ready() const { return under_way_ && done_.load(std::memory_order_acquire); }
+  bool ready() const;
 
   /// Collective: all ranks' shares, as evaluate() would tell them. Waits for this rank's own share; where
   /// ports.abandon comes first, all ranks give up (refused).
@@ -52,7 +53,8 @@ class AsyncEvaluation {
  private:
   void copy(const std::vector<Parameter>& parameters);
   void work(const Communicator& communicator);  ///< its own thread
-  void wait(const std::function<bool()>& abandon);
+  EvalShare wait(const std::function<bool()>& abandon);
+  void deliver(EvalShare share);
   void end();
 
   MakeTask make_task_;
@@ -62,10 +64,9 @@ class AsyncEvaluation {
   std::int64_t step_ = -1;
   EvalPlan plan_;
   std::atomic<bool> stop_{false};
-  std::atomic<bool> done_{false};
-  EvalShare share_;  ///< the thread's until done_
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Condition finished_;
+  std::optional<EvalShare> share_ GUARDED_BY(mutex_);  ///< this rank's, once it is there
   std::thread thread_;
 };
 
