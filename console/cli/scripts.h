@@ -35,7 +35,7 @@ struct Script {
 Result<std::vector<Script>> read_scripts(const ScriptOptions& options);
 
 /// Runs each script up to its first wait in a footplate-lua of its own, without a run: a line of findings for
-/// each, as of console/lua/session/script_check.h. Errors (script): the first mistake, with file and line.
+/// each, as of console/lua/program/script_check.h. Errors (script): the first mistake, with file and line.
 Result<Json> check_scripts(const std::vector<Script>& scripts, const ScriptOptions& options,
                            const Schema& schema, const Settings& settings);
 

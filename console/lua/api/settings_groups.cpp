@@ -2,9 +2,9 @@
 #include <set>
 
 #include "console/lua/api/api.h"
+#include "console/lua/api/load_text.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
-#include "console/lua/core/load_text.h"
 #include "console/lua/session/session.h"
 
 // Settings as fields and actions as functions: log.every = 10, ckpt.save{ tag = "x" }.

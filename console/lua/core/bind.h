@@ -3,12 +3,11 @@
 #include <lua.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "protocol/result.h"
 
 namespace footplate::lua {
-
-class Session;
 
 /// Thrown by bindings; becomes a Lua error with the line of the chunk, and keeps its kind.
 struct ScriptError : std::runtime_error {
@@ -18,8 +17,25 @@ struct ScriptError : std::runtime_error {
   ErrorKind kind;
 };
 
-/// The session that a Lua state, or a coroutine of it, belongs to.
-Session& session_of(lua_State* state);
+/// What a Lua state belongs to: a session, or a config that is read. Outlives the state; one thread.
+class StateOwner {
+ public:
+  /// A binding has failed, with this message and of this kind.
+  virtual void remember_error(const std::string& message, ErrorKind kind);
+
+  /// The message for a global name that is read and isn't among `known`.
+  virtual std::string unknown_name(const std::string& name, const std::vector<std::string>& known) const;
+
+  /// Why no global variable can have this name; empty: one can.
+  virtual std::string refused_variable(const std::string& name) const;
+
+ protected:
+  ~StateOwner() = default;
+};
+
+/// Call before a coroutine is made: each has the owner of the state that makes it.
+void set_owner(lua_State* state, StateOwner& owner);
+StateOwner& owner_of(lua_State* state);
 
 /// Pushes the message of `error` with the chunk's line before it.
 void push_error(lua_State* state, const std::exception& error);

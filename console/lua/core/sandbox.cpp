@@ -6,8 +6,6 @@
 
 #include "console/lua/core/bind.h"
 #include "console/lua/core/bounded.h"
-#include "console/lua/session/session.h"
-#include "protocol/schema.h"
 
 namespace footplate::lua {
 namespace {
@@ -146,14 +144,7 @@ int unknown_global(lua_State* state) {
   std::vector<std::string> known;
   for (lua_pushnil(state); lua_next(state, lua_upvalueindex(1)) != 0; lua_pop(state, 1))
     known.emplace_back(lua_tostring(state, -2));
-  if (const Schema& schema = session_of(state).schema(); schema.knows_variable(name))
-    throw ScriptError(schema.unknown_setting(name));
-  const std::string near = name.size() < 3 ? "" : nearest(name, known);
-  const bool rule = session_of(state).greeting().kind == Kind::rules;
-  throw ScriptError(
-      "unknown name '" + name + "'" +
-      (near.empty() ? "; help() lists what there is" : "; did you mean " + near + "?") +
-      (rule ? " A rule sees what its own chunk defines; store is for what sessions share" : ""));
+  throw ScriptError(owner_of(state).unknown_name(name, known));
 }
 
 int new_global(lua_State* state) {
@@ -161,10 +152,9 @@ int new_global(lua_State* state) {
   if (lua_rawget(state, lua_upvalueindex(1)) != LUA_TNIL)
     throw ScriptError("'" + std::string(lua_tostring(state, 2)) +
                       "' is footplate's own name; use another one, or a local variable");
-  // NCCL_BUFFSIZE = … at the prompt: a variable of the session that would do nothing.
   if (lua_type(state, 2) == LUA_TSTRING)
-    if (const Schema& schema = session_of(state).schema(); schema.knows_variable(lua_tostring(state, 2)))
-      throw ScriptError(schema.unknown_setting(lua_tostring(state, 2)));
+    if (const std::string why = owner_of(state).refused_variable(lua_tostring(state, 2)); !why.empty())
+      throw ScriptError(why);
   lua_settop(state, 3);
   lua_rawset(state, 1);
   return 0;

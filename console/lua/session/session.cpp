@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "console/lua/api/api.h"
 #include "console/lua/config/expression.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
@@ -83,21 +82,7 @@ Json results_value(lua_State* state, int first) {
 }  // namespace
 
 Session& session_of(lua_State* state) {
-  return **static_cast<Session**>(lua_getextraspace(state));
-}
-
-void push_error(lua_State* state, const std::exception& error) {
-  const auto* script = dynamic_cast<const ScriptError*>(&error);
-  session_of(state).remember_error(error.what(), script == nullptr ? ErrorKind::script : script->kind);
-  luaL_where(state, 1);
-  lua_pushstring(state, error.what());
-  lua_concat(state, 2);
-}
-
-std::string string_argument(lua_State* state, int index) {
-  std::size_t size = 0;
-  const char* text = luaL_checklstring(state, index, &size);
-  return {text, size};
+  return static_cast<Session&>(owner_of(state));
 }
 
 Result<Greeting> Greeting::from_json(const Json& hello) {
@@ -131,29 +116,23 @@ Result<Greeting> Greeting::from_json(const Json& hello) {
   }
 }
 
-Session::Session(Greeting greeting, ConsoleLink& link)
+Session::Session(Greeting greeting, ConsoleLink& link, const OpenNames& open_names)
     : greeting_(std::move(greeting)),
       link_(link),
       allocator_(greeting_.limits.memory_bytes),
       state_(lua_newstate(CappedAllocator::allocate, &allocator_)),
       now_(new_activity(Activity::Mode::chunk, greeting_.limits.chunk)) {
   if (state_ == nullptr) throw std::bad_alloc();
-  *static_cast<Session**>(lua_getextraspace(state_)) = this;
+  set_owner(state_, *this);
   // Set before any coroutine is made: each inherits its hook from the state that makes it.
   lua_sethook(state_, hook, LUA_MASKCOUNT, kHookEvery);
   handlers_ = lua_newthread(state_);
   lua_setfield(state_, LUA_REGISTRYINDEX, "footplate.handlers");
   open_convert(state_);
   lua_newtable(state_);
-  open_groups(state_, 1);
-  open_orders(state_, 1);
-  open_rules(state_, 1);
-  open_jobs(state_, 1);
-  open_functions(state_, 1);
-  open_views(state_, 1);
-  open_store(state_, 1);
   push_environment(state_, 1);
-  if (greeting_.trusted()) open_trusted(state_, 1, lua_gettop(state_));
+  open_names(state_, 1, 2);
+  lua_settop(state_, 2);
   environment_ = luaL_ref(state_, LUA_REGISTRYINDEX);
   lua_setfield(state_, LUA_REGISTRYINDEX, kOwn);
   lua_settop(state_, 0);
@@ -161,6 +140,25 @@ Session::Session(Greeting greeting, ConsoleLink& link)
 
 Session::~Session() {
   lua_close(state_);
+}
+
+void Session::remember_error(const std::string& message, ErrorKind kind) {
+  now_->last_error = {kind, message};
+}
+
+std::string Session::unknown_name(const std::string& name, const std::vector<std::string>& known) const {
+  if (schema().knows_variable(name)) return schema().unknown_setting(name);
+  const std::string near = name.size() < 3 ? "" : nearest(name, known);
+  return "unknown name '" + name + "'" +
+         (near.empty() ? "; help() lists what there is" : "; did you mean " + near + "?") +
+         (greeting_.kind == Kind::rules
+              ? " A rule sees what its own chunk defines; store is for what sessions share"
+              : "");
+}
+
+/// NCCL_BUFFSIZE = … at the prompt: a variable of the session that would do nothing.
+std::string Session::refused_variable(const std::string& name) const {
+  return schema().knows_variable(name) ? schema().unknown_setting(name) : "";
 }
 
 std::unique_ptr<Activity> Session::new_activity(Activity::Mode mode, std::chrono::duration<double> limit) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <lua.hpp>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "console/lua/core/bind.h"
 #include "console/lua/core/chunk_limits.h"
 #include "console/lua/session/console_port.h"
 #include "console/lua/session/stage.h"
@@ -88,11 +90,15 @@ struct Activity {
   std::string planned;       ///< footplate check: what it would have ordered by then
 };
 
-/// One session: a Lua state with footplate's API (docs/lua.md). One thread at a time.
-class Session {
+/// Puts what chunks can use besides Lua's own into the table at stack index `own`, and variables into the
+/// environment at `environment`. May leave values above these on the stack.
+using OpenNames = std::function<void(lua_State* state, int own, int environment)>;
+
+/// One session: a Lua state with the names that `open_names` gives it. One thread at a time.
+class Session final : public StateOwner {
  public:
   /// `link` outlives the session.
-  Session(Greeting greeting, ConsoleLink& link);
+  Session(Greeting greeting, ConsoleLink& link, const OpenNames& open_names);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -165,7 +171,9 @@ class Session {
   /// Where a person sits at the client: asks, and throws ScriptError where the answer is no.
   void confirm(const std::string& text);
 
-  void remember_error(const std::string& message, ErrorKind kind) { now_->last_error = {kind, message}; }
+  void remember_error(const std::string& message, ErrorKind kind) override;
+  std::string unknown_name(const std::string& name, const std::vector<std::string>& known) const override;
+  std::string refused_variable(const std::string& name) const override;
 
  private:
   /// Where a rule's function is kept: by its chunk, and its place among that chunk's rules.
@@ -203,5 +211,8 @@ class Session {
   std::map<RuleKey, int> functions_;
   std::int64_t job_rules_ = 0;  ///< that this job has registered
 };
+
+/// The session that a Lua state, or a coroutine of it, belongs to.
+Session& session_of(lua_State* state);
 
 }  // namespace footplate::lua

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "console/lua/program/names.h"
 #include "protocol/store.h"
 #include "test_schema.h"
 
@@ -15,7 +16,7 @@ FakeConsole::FakeConsole() {
   greeting.session = "s1";
   greeting.user = "ann";
   greeting.limits.chunk = std::chrono::milliseconds(300);
-  session_ = std::make_unique<lua::Session>(std::move(greeting), *this);
+  session_ = std::make_unique<lua::Session>(std::move(greeting), *this, lua::open_names);
 }
 
 FakeConsole::~FakeConsole() = default;

@@ -1,4 +1,4 @@
-#include "console/lua/session/script_check.h"
+#include "console/lua/program/script_check.h"
 
 #include <unistd.h>
 
@@ -6,6 +6,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "console/lua/program/names.h"
 #include "console/lua/session/session.h"
 
 namespace footplate::lua {
@@ -35,7 +36,7 @@ Json check_script(const Json& given, const Json& script) {
   auto greeting = Greeting::from_json(hello);
   if (!greeting) return {{"path", path}, {"error", to_json(greeting.error())}};
   NoRun none;
-  Session session(*std::move(greeting), none);
+  Session session(*std::move(greeting), none, open_names);
   const Outcome outcome = session.check(script.value("code", ""), path);
   Json found = outcome.value;
   found["path"] = path;

@@ -1,4 +1,3 @@
-#include "console/lua/api/api.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/session/session.h"

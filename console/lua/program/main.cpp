@@ -12,8 +12,9 @@
 #include <string_view>
 #include <thread>
 
+#include "console/lua/program/names.h"
+#include "console/lua/program/script_check.h"
 #include "console/lua/session/idle_priority.h"
-#include "console/lua/session/script_check.h"
 #include "console/lua/session/session.h"
 #include "console/lua/session/wire.h"
 
@@ -89,7 +90,7 @@ int run() {
   }
   limit_process(greeting->limits, greeting->kind);
   Allowance allowance(greeting->limits.burst);
-  Session session(*std::move(greeting), wire);
+  Session session(*std::move(greeting), wire, open_names);
   wire.on_settings = [&](const Json& settings) { session.settings_changed(settings); };
   wire.on_handle = [&](const Json& request) { handle(request, session, wire); };
   for (;;) {

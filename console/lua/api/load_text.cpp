@@ -1,4 +1,4 @@
-#include "console/lua/core/load_text.h"
+#include "console/lua/api/load_text.h"
 
 #include <cmath>
 #include <cstdint>
