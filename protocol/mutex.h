@@ -49,4 +49,16 @@ class FOOTPLATE_THREAD_SAFETY(scoped_lockable) MutexLock {
   std::unique_lock<std::mutex> lock_;
 };
 
+/// Gives a locked Mutex up as long as it lives, for a function that is called with the lock held.
+class FOOTPLATE_THREAD_SAFETY(scoped_lockable) MutexUnlock {
+ public:
+  explicit MutexUnlock(Mutex& mutex) RELEASE(mutex) : mutex_(mutex) { mutex_.unlock(); }
+  ~MutexUnlock() RELEASE() { mutex_.lock(); }  // RELEASE: of this object, which takes the mutex again
+  MutexUnlock(const MutexUnlock&) = delete;
+  MutexUnlock& operator=(const MutexUnlock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
 }  // namespace footplate

@@ -32,7 +32,7 @@ Deadlines deadlines_of(const Settings& settings) {
 }  // namespace
 
 void Control::Impl::follow_limits() {
-  const Settings settings = gate_.settings_copy();
+  const Settings settings = gate_.settings();
   on_loss_ = settings.string("comm.on_loss");
   on_mismatch_ = settings.string("guard.on_mismatch");
   hard_limit_ = std::chrono::duration<double>(settings.number("comm.hard_limit_s"));
@@ -108,7 +108,7 @@ void Control::Impl::join() {
 
 void Control::Impl::start_rank_zero(std::uint64_t first_order_id) {
   const auto now = Clock::now();
-  follow_settings(gate_.settings_copy().to_json());
+  follow_settings(gate_.settings().to_json());
   run_status_.emplace(options_.channel->world_size(), options_.times, now);
   coordinator_.emplace(
       Coordinator::Parts{options_.schema, *run_status_, options_.channel->world_size(),
@@ -143,7 +143,7 @@ void Control::Impl::watch_collectives() {
       options_.schema, *run_status_, options_.ledger, world_size, options_.first_order_id,
       [this](Order order) { return coordinator_->submit_own(std::move(order), Clock::now()); },
       [this](Json data) { report("warn", std::move(data), std::chrono::system_clock::now()); }});
-  advice_->follow(gate_.settings_copy().to_json());
+  advice_->follow(gate_.settings().to_json());
   collective_timeouts_.reset();
   if (options_.world != nullptr) {
     collective_timeouts_.emplace(
@@ -152,7 +152,7 @@ void Control::Impl::watch_collectives() {
             [this](Json data) { report("warn", std::move(data), std::chrono::system_clock::now()); },
             options_.times},
         timeouts_so_far_);
-    collective_timeouts_->follow(gate_.settings_copy());
+    collective_timeouts_->follow(gate_.settings());
   }
   collectives_.emplace(CollectiveWatch::Parts{
       *run_status_, options_.ledger, world_size, send_all,
@@ -300,7 +300,7 @@ void Control::Impl::handle(GateEvent& event) {
   if (const auto* applied = std::get_if<OrderApplied>(&event)) {
     record(*applied);
     follow_limits();
-    if (watchdog_) watchdog_->set(deadlines_of(gate_.settings_copy()));
+    if (watchdog_) watchdog_->set(deadlines_of(gate_.settings()));
   }
 }
 
@@ -385,7 +385,7 @@ void Control::start() {
   impl_->start();
 }
 StepGate& Control::gate() {
-  return impl_->gate();
+  return impl_->gate().training();
 }
 void Control::request_stop(const char* reason, bool resumable) noexcept {
   impl_->request_stop(reason, resumable);

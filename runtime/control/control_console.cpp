@@ -124,7 +124,7 @@ Json Control::Impl::hello() {
             {"left", run.left},
             {"world_size", options_.channel->world_size()}}},
           {"schema", options_.schema.to_json()},
-          {"settings", gate_.settings_copy().to_json()},
+          {"settings", gate_.settings().to_json()},
           {"at_start", kept_at_start()},
           {"status", std::move(now)},
           {"store", gate_.store()},

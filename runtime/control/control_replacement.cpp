@@ -28,7 +28,7 @@ void Control::Impl::look_for_replacement(Clock::time_point now) {
               {"text", fmt::format("{} of {} ranks missing: another process is being started (comm.replace)",
                                    missing, wanted_)}},
              std::chrono::system_clock::now());
-      world->invite(next_number_++, gate_.settings_copy().to_json().dump());
+      world->invite(next_number_++, gate_.settings().to_json().dump());
       return;
     case JoiningRank::coming:
       return;

@@ -1,0 +1,57 @@
+// What wakes a control thread and brings its messages, without threads.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "runtime/comm/doorbell.h"
+#include "runtime/comm/sim/sim_world.h"
+#include "runtime/comm/wake_event.h"
+
+namespace footplate {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+TEST(SimChannelTest, KeepsTheOrderBetweenTwoRanksAndItsDelays) {
+  Clock::time_point now{seconds(1000)};
+  SimOptions options;
+  options.seed = 3;
+  options.max_delay = milliseconds(5);
+  options.now = [&] { return now; };
+  SimWorld world(2, options);
+  auto from = world.channel(0);
+  auto to = world.channel(1);
+  for (int i = 0; i < 100; ++i) from->send(1, i);
+  now += milliseconds(2);
+  int next = 0;
+  while (auto message = to->poll()) EXPECT_EQ(message->body, next++);
+  EXPECT_LT(next, 100);
+  now += milliseconds(5);
+  while (auto message = to->poll()) EXPECT_EQ(message->body, next++);
+  EXPECT_EQ(next, 100);
+}
+
+TEST(DoorbellTest, RingsAndRefusesALongPath) {
+  std::string name = "/tmp/footplate-bell-XXXXXX";  // TMPDIR's path may be too long for a socket
+  const std::filesystem::path directory = ::mkdtemp(name.data());
+  auto zero = Doorbell::install(directory, 0).value();
+  auto one = Doorbell::install(directory, 1).value();
+  WakeEvent sleep;
+  EXPECT_FALSE(sleep.wait(milliseconds(1), one->fd(), -1).fd0);
+  for (int i = 0; i < 100; ++i) zero->ring(1);  // more than the socket's queue holds
+  zero->ring(7);                                // nobody there
+  EXPECT_TRUE(sleep.wait(seconds(5), one->fd(), -1).fd0);
+  one->silence();
+  EXPECT_FALSE(sleep.wait(milliseconds(1), one->fd(), -1).fd0);
+  const auto refused = Doorbell::install(directory / std::string(100, 'x'), 0);
+  EXPECT_THAT(refused.error().message, HasSubstr("at most 107 bytes"));
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace footplate
