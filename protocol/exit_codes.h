@@ -4,7 +4,7 @@
 
 namespace footplate {
 
-/// Exit codes of every program, as documented in docs/guide.md. 75 is sysexits' EX_TEMPFAIL.
+/// Exit codes of every program, as documented in docs/batch.md. 75 is sysexits' EX_TEMPFAIL.
 enum class ExitCode : int {
   done = 0,         ///< done, or stopped because someone asked
   failed = 1,       ///< the run failed

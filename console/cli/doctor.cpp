@@ -223,7 +223,7 @@ Result<int> doctor(const DoctorOptions& options) {
 Handler declare_doctor(CLI::App& command) {
   auto options = std::make_shared<DoctorOptions>();
   command.add_flag("--quick", options->quick, "without the large reduction and the run");
-  command.add_flag("--json", options->json, "one JSON object instead of lines (docs/guide.md)");
+  command.add_flag("--json", options->json, "one JSON object instead of lines (docs/start.md)");
   command.add_option("--elements", options->elements, "size of the large reduction, in float32 (500000000)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{2'000'000'000}));
   auto* host = command.add_option("--host,--hosts", options->host,

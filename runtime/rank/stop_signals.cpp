@@ -23,7 +23,7 @@ void ask_to_stop(Control& control) {
   control.request_stop("signal", /*resumable=*/true);
 }
 
-/// Save and stop (docs/guide.md, "Signals").
+/// Save and stop (docs/batch.md, "Signals").
 void on_stop_signal(int /*signal*/) {
   ++g_handlers;
   g_stop_wanted = true;

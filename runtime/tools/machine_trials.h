@@ -5,7 +5,7 @@
 
 namespace footplate {
 
-/// What `footplate doctor` has a rank try (docs/guide.md, "Is this machine fit").
+/// What `footplate doctor` has a rank try (docs/start.md, "Is this machine fit?").
 struct DoctorOptions {
   std::string what;           ///< versions, reduce, loss or link
   std::int64_t elements = 0;  ///< of a reduction
