@@ -228,8 +228,7 @@ Result<std::unique_ptr<CudaDevice>> open(const CudaOptions& options) {
     return fail(ErrorKind::usage, "there is no device " + std::to_string(options.index) +
                                       " for this rank: " + std::to_string(devices) +
                                       " visible on this host (CUDA_VISIBLE_DEVICES), and a device takes one "
-                                      "rank; start at most as many "
-                                      "ranks on a host (-n, --hosts)");
+                                      "rank; start at most as many ranks (-n)");
   const int index = options.index >= 0 ? options.index : freest(devices);
   if (options.deterministic) be_deterministic();
   C10_CUDA_CHECK(cudaSetDevice(index));
