@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "console/client/runs/json_file.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 

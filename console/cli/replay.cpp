@@ -8,13 +8,13 @@
 #include "console/cli/commands.h"
 #include "console/cli/programs.h"
 #include "console/client/link/find_run.h"
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_index.h"
 #include "console/launch/run_dir/order_history.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "console/launch/start/command.h"
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -16,7 +16,6 @@
 #include "console/cli/configuration.h"
 #include "console/cli/programs.h"
 #include "console/cli/scripts.h"
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_index.h"
 #include "console/doctor/readings.h"
 #include "console/launch/run_dir/kept_settings.h"
@@ -28,6 +27,7 @@
 #include "console/launch/start/slurm_job.h"
 #include "console/launch/supervise/detach.h"
 #include "console/launch/supervise/supervisor.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

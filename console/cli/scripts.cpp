@@ -13,8 +13,8 @@
 #include <sstream>
 
 #include "console/cli/programs.h"
-#include "console/client/runs/json_file.h"
 #include "console/launch/start/ask_program.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

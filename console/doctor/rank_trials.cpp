@@ -13,12 +13,12 @@
 
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "console/launch/start/child.h"
 #include "console/launch/start/file_tail.h"
 #include "console/launch/start/plan.h"
+#include "run_files/json_file.h"
 
 extern char** environ;
 

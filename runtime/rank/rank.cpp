@@ -120,12 +120,10 @@ class Rank {
   }
 
   Result<void> read_configuration() {
-    const auto record = read_json(options_.run_directory / "run.json");
-    const auto config = read_json(options_.run_directory / fmt::format("config-{}.json", options_.start));
-    if (!record) return tl::unexpected(record.error());
-    if (!config) return tl::unexpected(config.error());
-    record_ = *record;
-    auto settings = Settings::from_json(*config, schema_);
+    const auto files = read_start_files(options_.run_directory, options_.start);
+    if (!files) return tl::unexpected(files.error());
+    record_ = files->record;
+    auto settings = Settings::from_json(files->config, schema_);
     if (!settings) return tl::unexpected(settings.error());
     configured_ = settings_ = *std::move(settings);
     return schema_.check_combination(settings_);

@@ -8,14 +8,16 @@
 #include <fstream>
 #include <string_view>
 
+#include "run_files/json_file.h"
+
 namespace footplate {
 
-Result<Json> read_json(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!file || json.is_discarded())
-    return fail(ErrorKind::usage, "can't read " + path.string() + ": it is missing or not JSON");
-  return json;
+Result<StartFiles> read_start_files(const std::filesystem::path& run_directory, int start) {
+  auto record = read_json_file(run_directory / "run.json");
+  auto config = read_json_file(run_directory / ("config-" + std::to_string(start) + ".json"));
+  if (!record) return fail(ErrorKind::usage, record.error().message);
+  if (!config) return fail(ErrorKind::usage, config.error().message);
+  return StartFiles{*std::move(record), *std::move(config)};
 }
 
 std::filesystem::path program_beside(const char* name) {

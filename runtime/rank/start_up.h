@@ -9,8 +9,14 @@
 
 namespace footplate {
 
-/// Errors (usage): it isn't there, or not JSON.
-Result<Json> read_json(const std::filesystem::path& path);
+/// What `footplate run` has written for a start.
+struct StartFiles {
+  Json record;  ///< run.json
+  Json config;  ///< config-K.json: every setting
+};
+
+/// Errors (usage): one of them isn't there, or not JSON.
+Result<StartFiles> read_start_files(const std::filesystem::path& run_directory, int start);
 
 /// In the folder of the program that runs.
 std::filesystem::path program_beside(const char* name);

@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "run_files/json_file.h"
 #include "runtime/records/batch_line.h"
-#include "runtime/records/json_file.h"
 
 namespace footplate {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kSettle{1000};
 }  // namespace
 
 Result<void> write_result(const std::filesystem::path& directory, const Json& result) {
-  return replace_json_file(directory / "result.json", result, /*durable=*/true);
+  return write_json_file(directory / "result.json", result, Durable::yes);
 }
 
 RankRecords::RankRecords(std::filesystem::path directory, int start, const Settings& settings)

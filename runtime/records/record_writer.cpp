@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "protocol/iso_time.h"
-#include "runtime/records/json_file.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "console/client/render/event_text.h"
 #include "console/client/render/render.h"
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_index.h"
 #include "console/client/runs/run_record.h"
 #include "protocol/iso_time.h"
 #include "protocol/order.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <ctime>
 
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/process_table.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <iterator>
 
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/order_history.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "protocol/nccl/variables.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/start/signals.h"
 #include "protocol/exit_codes.h"
 #include "protocol/step_file_name.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/lua/config/journal_reader.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "console/client/link/find_run.h"
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/process_table.h"
 #include "console/client/runs/run_index.h"
 #include "console/client/runs/run_record.h"
@@ -21,6 +20,7 @@
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
 #include "protocol/reserved_file.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -14,10 +14,10 @@
 #include <thread>
 
 #include "console/client/link/run_connection.h"
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "console/client/render/text.h"
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/kept_settings.h"
 #include "console/launch/run_dir/missing_result.h"
@@ -19,6 +18,7 @@
 #include "console/launch/supervise/ending_times.h"
 #include "console/launch/supervise/requeue.h"
 #include "protocol/exit_codes.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

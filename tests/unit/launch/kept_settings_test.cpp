@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "console/client/runs/json_file.h"
 #include "console/launch/run_dir/run_directory.h"
+#include "run_files/json_file.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "console/client/runs/json_file.h"
+#include "run_files/json_file.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {

@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "console/client/runs/json_file.h"
 #include "console/client/runs/run_record.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {

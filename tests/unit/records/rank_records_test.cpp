@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "fixture.h"
-#include "runtime/records/json_file.h"
+#include "run_files/json_file.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {
@@ -34,7 +34,7 @@ class RankRecordsTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(
-        replace_json_file(run_ / "run.json", {{"id", "k7"}, {"launcher_pid", 9}, {"state", "starting"}}));
+        write_json_file(run_ / "run.json", {{"id", "k7"}, {"launcher_pid", 9}, {"state", "starting"}}));
     output_ = ::open((run_ / "stdout").c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   }
   void TearDown() override { ::close(output_); }

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "fixture.h"
-#include "runtime/records/json_file.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {
@@ -82,7 +82,7 @@ TEST_F(RecordWriterTest, ALineOfMetricsAloneIsWrittenToo) {
 }
 
 TEST_F(RecordWriterTest, RunRecordGetsStateAndStep) {
-  ASSERT_TRUE(replace_json_file(folder_.path() / "run.json", {{"id", "k7"}, {"launcher_pid", 1}}));
+  ASSERT_TRUE(write_json_file(folder_.path() / "run.json", {{"id", "k7"}, {"launcher_pid", 1}}));
   {
     const auto writer = open();
     writer->run({{"state", "running"}});
@@ -117,7 +117,7 @@ TEST_F(RecordWriterTest, NothingIsLostFromManyThreads) {
 }
 
 TEST_F(RecordWriterTest, AFullDiskIsToldOnceCountedAndBorne) {
-  ASSERT_TRUE(replace_json_file(folder_.path() / "run.json", Json::object()));
+  ASSERT_TRUE(write_json_file(folder_.path() / "run.json", Json::object()));
   const pid_t child = ::fork();
   if (child == 0) {
     ::signal(SIGXFSZ, SIG_IGN);

@@ -1,8 +1,8 @@
-#include "runtime/records/json_file.h"
+#include "run_files/json_file.h"
 
 #include <atomic>
 
-#include "fixture.h"
+#include "tests/unit/records/fixture.h"
 
 namespace footplate {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 TEST(JsonFile, UpdateKeepsUnknownMembers) {
   test::TemporaryFolder folder;
   const auto path = folder.path() / "run.json";
-  ASSERT_TRUE(replace_json_file(path, {{"launcher_pid", 7}, {"state", "starting"}}));
+  ASSERT_TRUE(write_json_file(path, {{"launcher_pid", 7}, {"state", "starting"}}));
   ASSERT_TRUE(update_json_file(path, {{"state", "running"}, {"step", 3}}));
   EXPECT_EQ(*read_json_file(path), (Json{{"launcher_pid", 7}, {"state", "running"}, {"step", 3}}));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
@@ -29,7 +29,7 @@ TEST(JsonFile, AMissingOrBrokenFileCountsAsEmpty) {
 
 TEST(JsonFile, ErrorsLeaveTheOldOne) {
   test::TemporaryFolder folder;
-  const auto error = replace_json_file(folder.path() / "no" / "x.json", {});
+  const auto error = write_json_file(folder.path() / "no" / "x.json", {});
   ASSERT_FALSE(error);
   EXPECT_NE(error.error().message.find("x.json: No such file"), std::string::npos);
 }
@@ -37,7 +37,7 @@ TEST(JsonFile, ErrorsLeaveTheOldOne) {
 TEST(JsonFile, AReaderNeverSeesHalfAFile) {
   test::TemporaryFolder folder;
   const auto path = folder.path() / "run.json";
-  ASSERT_TRUE(replace_json_file(path, {{"step", 0}}));
+  ASSERT_TRUE(write_json_file(path, {{"step", 0}}));
   std::atomic<bool> done{false};
   std::thread writer([&] {
     for (int step = 1; step <= 500; ++step)
