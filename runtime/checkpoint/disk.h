@@ -32,7 +32,7 @@ class Disk {
 };
 
 /// The operating system's.
-class PosixDisk final : public Disk {
+class PosixDisk : public Disk {
  public:
   std::error_code make_folder(const std::filesystem::path& path) override;
   std::error_code create(const std::filesystem::path& path, int& descriptor) override;

@@ -1,9 +1,5 @@
 #include "runtime/checkpoint/saver.h"
 
-#include <csignal>
-
-#include "runtime/base/fault.h"
-#include "runtime/checkpoint/explain.h"
 #include "runtime/checkpoint/folder_name.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
@@ -79,9 +75,7 @@ Json within_a_manifest(Json orders, const std::function<void(const std::string&)
 }
 
 CheckpointSaver::CheckpointSaver(SaverOptions options, Disk& disk)
-    : options_(std::move(options)),
-      store_(branch_folder(options_.run_directory, options_.branch), disk),
-      dies_(fault("save_die", options_.rank).has_value()) {}
+    : options_(std::move(options)), store_(branch_folder(options_.run_directory, options_.branch), disk) {}
 
 std::vector<std::string> CheckpointSaver::remove_leftovers() {
   return store_.remove_leftovers();
@@ -95,19 +89,15 @@ void CheckpointSaver::moved_to(int rank, int world_size) {
 }
 
 Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
-  const std::filesystem::path folder = branch_folder(options_.run_directory, options_.branch);
-  const std::string path = (folder / folder_name(snapshot.step, snapshot.tag)).string();
-  if (dies_) std::raise(SIGKILL);
+  const std::string path =
+      (branch_folder(options_.run_directory, options_.branch) / folder_name(snapshot.step, snapshot.tag))
+          .string();
   if (options_.rank != 0) return Saved{path, 0};
 
   const std::uint64_t order = options_.last_order ? options_.last_order() : 0;
   Json orders = within_a_manifest(options_.orders ? options_.orders() : Json::array(), options_.warn);
   // State changes by steps, settings by orders: with neither in between it is the same checkpoint.
   if (path == last_path_ && order == last_order_ && orders == last_orders_) return Saved{path, 0};
-  if (fault("save_fail", options_.rank))
-    return fail(ErrorKind::failed, "can't save a checkpoint in " + folder.string() + ": (injected) " +
-                                       explain_disk_error(std::make_error_code(std::errc::no_space_on_device),
-                                                          options_.run_directory));
 
   const auto tensors = on_host(snapshot.state);
   if (!tensors) return tl::unexpected(tensors.error());

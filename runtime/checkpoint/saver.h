@@ -45,7 +45,6 @@ class CheckpointSaver final : public Saver {
  private:
   SaverOptions options_;
   CheckpointStore store_;
-  const bool dies_;  ///< for tests: the process that had this rank at its start is killed in its first save
   std::string last_path_;
   std::uint64_t last_order_ = 0;
   Json last_orders_;

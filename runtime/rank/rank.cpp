@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "runtime/base/fault.h"
 #include "runtime/base/library_variables.h"
 #include "runtime/base/step_file.h"
+#include "runtime/checkpoint/full_disk.h"
 #include "runtime/checkpoint/load_handler.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resumed_settings.h"
@@ -45,6 +47,7 @@
 #include "runtime/rank/versions.h"
 #include "runtime/records/rank_records.h"
 #include "runtime/schema/schema_table.h"
+#include "runtime/train/faulty_training.h"
 #include "runtime/train/trainer.h"
 
 namespace footplate {
@@ -244,7 +247,8 @@ class Rank {
     saver.orders = [this] { return control_->gate().orders_ahead(); };
     saver.metrics = [this] { return records_->last_evaluation(); };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
-    saver_ = std::make_unique<CheckpointSaver>(std::move(saver), disk_);
+    disk_ = open_disk(session_->rank());
+    saver_ = std::make_unique<CheckpointSaver>(std::move(saver), *disk_);
     if (session_->rank() == 0 && options_.joins < 0)
       for (const std::string& line : saver_->remove_leftovers()) records_->info(line);
 
@@ -260,7 +264,8 @@ class Rank {
                            .before_step = [this](std::int64_t step) { return guard_->before_step(step); },
                            .branch = origin_.branch};
     arrival_.is_at("building the model");
-    auto made = Trainer::create(std::move(trainer));
+    faulty_training_.emplace(session_->rank());
+    auto made = Trainer::create(faulty_training_->around(trainer));
     if (auto agreed = meet(made ? Result<void>() : tl::unexpected(made.error())); !agreed) return agreed;
     trainer_ = *std::move(made);
     return trainer_->check_corpus(options_.corpus);
@@ -568,7 +573,7 @@ class Rank {
   Ledger ledger_;
   Progress progress_;
   std::unique_ptr<StepFile> step_file_;
-  PosixDisk disk_;
+  std::unique_ptr<Disk> disk_;
   std::unique_ptr<MpiSession> session_;
   std::unique_ptr<RankRecords> records_;
   std::unique_ptr<MpiCommunicator> communicator_;
@@ -576,6 +581,7 @@ class Rank {
   std::unique_ptr<MpiWorld> world_;
   Compute compute_;
   std::unique_ptr<CheckpointSaver> saver_;
+  std::optional<FaultyTraining> faulty_training_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<NcclGuard> guard_;
   std::unique_ptr<LoadHandler> load_handler_;

@@ -8,12 +8,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <limits>
-#include <stdexcept>
-#include <thread>
 #include <vector>
 
-#include "runtime/base/fault.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/batch_all_reduce.h"
 
@@ -85,17 +81,6 @@ void add_batch(Task& task, Precision precision, std::span<const std::int64_t> sa
   sums.samples += static_cast<double>(samples.size());
 }
 
-/// FOOTPLATE_FAULT=eval_stall, eval_throw and eval_nan.
-void inject_failure(int rank, const Try& now, Sums& sums) {
-  if (const auto stall = fault("eval_stall", rank); stall && now.number == stall->get("try").value_or(0))
-    std::this_thread::sleep_for(std::chrono::milliseconds(stall->get("ms").value_or(0)));
-  if (fault("eval_nan", rank)) sums.loss = std::numeric_limits<double>::quiet_NaN();
-  const auto throws = fault("eval_throw", rank);
-  if (throws && now.batch_size > throws->get("above").value_or(0) &&
-      now.number < throws->get("tries").value_or(kMostRetries + 1))
-    throw std::runtime_error("injected by FOOTPLATE_FAULT");
-}
-
 void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
              const std::function<bool()>& abandon, Part& part) {
   Sums& sums = part.sums;
@@ -114,7 +99,6 @@ void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
               sums);
   }
   sums.loss = loss.item<double>();
-  inject_failure(communicator.rank(), now, sums);
 }
 
 /// This rank's sums; where it fails, none, and why.
@@ -165,8 +149,6 @@ Result<void> meet_and_reduce(Communicator& communicator, const std::function<Res
                              Part& part) {
   if (meet)
     if (const auto met = meet(); !met) return skipped(met.error(), part.sums, communicator.rank());
-  if (const auto absent = fault("eval_absent", communicator.rank()))
-    std::this_thread::sleep_for(std::chrono::milliseconds(absent->get("ms").value_or(0)));
   if (auto done = part.reduce(communicator); !done) return done;
   if (part.verdict.abandoning_ranks > 0)
     return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");

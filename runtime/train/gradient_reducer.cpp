@@ -55,12 +55,6 @@ void GradientReducer::launch_next() {
   works_.push_back(communicator_.all_reduce(buckets_[works_.size()].buffer, ReduceOp::sum, "gradients"));
 }
 
-void GradientReducer::reduce_once_more() {
-  odd_.assign(static_cast<std::size_t>(buckets_.back().buffer.elements), 0.0F);
-  communicator_.all_reduce({odd_.data(), buckets_.back().buffer.elements, DataType::float32}, ReduceOp::sum,
-                           "gradients");
-}
-
 Result<void> GradientReducer::finish() {
   last_backward_ = false;
   while (works_.size() < buckets_.size()) launch_next();

@@ -28,9 +28,6 @@ class GradientReducer {
   /// Before the last backward of a step: gradients that arrive from here on are complete.
   void expect_last_backward();
 
-  /// For tests (FOOTPLATE_FAULT=odd_reduce): this rank alone reduces something of the last bucket's size.
-  void reduce_once_more();
-
   /// Launches what hasn't been launched yet, and waits for all of it. An error is the first bucket's.
   Result<void> finish();
 
@@ -48,7 +45,6 @@ class GradientReducer {
   std::vector<std::size_t> bucket_of_;        ///< by reversed parameter order
   std::vector<std::size_t> missing_;          ///< gradients that haven't arrived, by bucket
   std::vector<std::unique_ptr<Work>> works_;  ///< launched ones, in order
-  std::vector<float> odd_;                    ///< what reduce_once_more() reduces
 };
 
 }  // namespace footplate

@@ -44,6 +44,12 @@ bool has_spare_cores(int local_ranks, int threads) {
 
 }  // namespace
 
+Result<std::unique_ptr<Task>> make_task(const TrainerOptions& options) {
+  auto made = make_task(options.settings, options.communicator.world_size(), device_of(options));
+  if (made && options.wrap_task) return options.wrap_task(*std::move(made));
+  return made;
+}
+
 Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
     : options_(std::move(options)),
       device_(device_of(options_)),
@@ -54,17 +60,8 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
       reducer_(task_->parameters(), gradients_, reduces_gradients()),
       optimizer_(task_->parameters(), device_),
       recorder_(device_),
-      async_evaluation_([settings = options_.settings, ranks = options_.communicator.world_size(),
-                         &device = device_] { return make_task(settings, ranks, device); },
-                        &options_.progress),
-      timer_(options_.progress),
-      step_throw_(fault("step_throw", rank())),
-      nan_grad_(fault("nan_grad", rank())),
-      nan_loss_(fault("nan_loss", rank())),
-      flip_bit_(fault("flip_bit", rank())),
-      reduce_late_(fault("reduce_late", rank())),
-      odd_reduce_(fault("odd_reduce", rank())),
-      step_oom_(fault("step_oom", rank())) {
+      async_evaluation_([options = options_] { return make_task(options); }, &options_.progress),
+      timer_(options_.progress) {
   for (const Parameter& parameter : task_->parameters())
     state_.add(state_entry("model/" + parameter.name, parameter.tensor, device_));
   optimizer_.list_state(state_);

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/fault.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/tasks/task.h"
 #include "runtime/train/adamw.h"
@@ -25,6 +24,9 @@ namespace footplate {
 inline ComputeDevice& device_of(const TrainerOptions& options) {
   return options.device != nullptr ? *options.device : host_device();
 }
+
+/// The task that run.task names, for these ranks.
+Result<std::unique_ptr<Task>> make_task(const TrainerOptions& options);
 
 /// The trainer behind its door: everything that sees LibTorch. Training thread.
 class Trainer::Loop {
@@ -70,14 +72,11 @@ class Trainer::Loop {
   void load_ahead();
   at::Tensor load(const Slice& samples);
   at::Tensor loss_of(const at::Tensor& batch);
-  void inject_nan();
   void update_parameters();
   Result<bool> after_failure(const std::string& reason);
   bool try_with_less_memory(const std::string& reasons);
   void propose_smaller_micro_batch();
-  void inject_out_of_memory(const Slice& samples) const;
   Result<void> count_nonfinite();
-  void inject_bit_flip();
 
   // What comes between steps (loop.cpp).
   void after_step();
@@ -136,7 +135,6 @@ class Trainer::Loop {
   std::string computing_;             ///< as it was told last
   PhaseTimer timer_;
   StepGate* gate_ = nullptr;  ///< while run() runs
-  std::optional<Fault> step_throw_, nan_grad_, nan_loss_, flip_bit_, reduce_late_, odd_reduce_, step_oom_;
 
   // Kept in checkpoints, as the state table is.
   std::int64_t step_ = 0;  ///< completed

@@ -1,16 +1,11 @@
 // One training step: data, forward, backward, reduce, update.
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <limits>
-#include <stdexcept>
-#include <thread>
 
 #include "runtime/comm/agree.h"
 #include "runtime/train/loop.h"
@@ -23,13 +18,6 @@ constexpr double kClipEpsilon = 1e-6;
 
 /// So many steps in a row that aren't finite end the run: what is wrong won't go away by itself.
 constexpr std::int64_t kMostNonfinite = 3;
-
-/// Whether `step` is among the `times` ones that the fault asks for.
-bool strikes(const std::optional<Fault>& fault, std::int64_t step) {
-  if (!fault) return false;
-  const std::int64_t first = fault->get("step").value_or(step);
-  return step >= first && step < first + fault->get("times").value_or(1);
-}
 
 }  // namespace
 
@@ -46,13 +34,10 @@ Result<bool> Trainer::Loop::train_step() {
     gradients_.mine().out_of_memory_ranks = is_out_of_memory(error) ? 1 : 0;
   }
 
-  if (const auto& late = reduce_late_; late && late->matches("step", step_))
-    std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
   if (!device_.is_host()) load_ahead();
   timer_.enter(Phase::reduce);
   if (async_evaluation_.ready()) gradients_.mine().evaluations_ready = 1;
   gradients_.publish();
-  if (odd_reduce_ && odd_reduce_->matches("step", step_)) reducer_.reduce_once_more();
   if (auto reduced = reducer_.finish(); !reduced) return tl::unexpected(reduced.error());
 
   timer_.enter(Phase::optimizer);
@@ -67,7 +52,6 @@ Result<bool> Trainer::Loop::train_step() {
     nonfinite_in_row_ = 0;
   else if (auto counted = count_nonfinite(); !counted)
     return tl::unexpected(counted.error());
-  inject_bit_flip();
   samples_drawn_ += now_.batch_size;
   tokens_since_line_ += static_cast<std::int64_t>(sums_.tokens);
   ++steps_since_line_;
@@ -124,12 +108,9 @@ void Trainer::Loop::propose_smaller_micro_batch() {
 void Trainer::Loop::accumulate_gradients() {
   timer_.enter(Phase::data);
   gradients_.zero();
-  if (step_throw_ && step_throw_->matches("step", step_))
-    throw std::runtime_error("injected by FOOTPLATE_FAULT");
   const Slice mine = samples_from(samples_drawn_);
   for (Slice part = micro_batch_at(mine.first, mine); part.size() > 0; part = micro_batch_at(part.last, mine))
     forward_backward(part, part.last == mine.last);
-  inject_nan();
 }
 
 /// This rank's part of the batch that begins with that sample, of those that aren't passed over.
@@ -171,7 +152,6 @@ void Trainer::Loop::forward_backward(Slice samples, bool last) {
   const at::Tensor batch = load(samples);
   gradients_.mine().tokens += static_cast<float>(task_->tokens(batch));
   timer_.enter(Phase::forward);
-  inject_out_of_memory(samples);
   if (last) reducer_.expect_last_backward();
   recorder_.run("forward and backward", batch, [this](const at::Tensor& input) {
     const at::Tensor loss = loss_of(input);
@@ -233,33 +213,6 @@ Result<void> Trainer::Loop::count_nonfinite() {
     publish("run", {{"state", "paused"}, {"step", step_ + 1}});
   }
   return {};
-}
-
-/// Into the gradient of the first parameter: its bucket is the last one, which waits for the end of backward.
-void Trainer::Loop::inject_nan() {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  if (strikes(nan_grad_, step_))
-    task_->parameters().front().tensor.grad().view({-1}).narrow(0, 0, 1).fill_(kNan);
-  if (strikes(nan_loss_, step_)) gradients_.loss().fill_(kNan);
-}
-
-/// As a batch that is too large: by the allocator's own error.
-void Trainer::Loop::inject_out_of_memory(const Slice& samples) const {
-  constexpr std::int64_t kTooMany = std::int64_t{1} << 50;
-  if (step_oom_ && step_ >= step_oom_->get("step").value_or(0) &&
-      samples.size() > step_oom_->get("above").value_or(0))
-    at::empty({kTooMany}, at::kFloat);
-}
-
-/// A high bit of a float's fraction: a low one is soon lost in rounding.
-void Trainer::Loop::inject_bit_flip() {
-  if (!flip_bit_ || !flip_bit_->matches("step", step_)) return;
-  const StateEntry& entry = state_.entries().front();
-  std::vector<std::byte> room;
-  const auto bytes = entry.on_host(room);
-  std::vector<std::byte> flipped(bytes.begin(), bytes.end());
-  flipped[2] ^= std::byte{0x40};
-  entry.take(flipped.data());
 }
 
 }  // namespace footplate

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
   const Communicator& communicator = options.communicator;
   return without_exceptions<std::unique_ptr<Trainer>>(
       communicator.rank(), [&]() -> Result<std::unique_ptr<Trainer>> {
-        auto task = make_task(options.settings, communicator.world_size(), device_of(options));
+        auto task = make_task(options);
         if (!task) return tl::unexpected(task.error());
         auto loop = std::make_unique<Loop>(std::move(options), std::move(*task));
         return std::unique_ptr<Trainer>(new Trainer(std::move(loop)));

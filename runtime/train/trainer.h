@@ -15,6 +15,7 @@
 namespace footplate {
 
 class ComputeDevice;
+class Task;
 
 /// What a trainer is made from. Everything referred to outlives it.
 struct TrainerOptions {
@@ -30,6 +31,8 @@ struct TrainerOptions {
   /// Training thread, at the top of each step once its orders are in force; collective where it has to be.
   /// An error is as one of the step. May be empty.
   std::function<Result<void>(std::int64_t step)> before_step = {};
+  /// Puts something around each task that the trainer makes (FaultyTraining). May be empty.
+  std::function<std::unique_ptr<Task>(std::unique_ptr<Task>)> wrap_task = {};
   std::string branch = "main";  ///< that the metrics are of
 };
 

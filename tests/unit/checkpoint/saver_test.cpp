@@ -1,6 +1,7 @@
 #include "runtime/checkpoint/saver.h"
 
 #include "fixture.h"
+#include "runtime/checkpoint/full_disk.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/schema/schema_table.h"
@@ -34,14 +35,14 @@ class SaverTest : public testing::Test {
     options.world_size = 2;
     options.last_order = [this] { return order_; };
     options.metrics = [] { return Json{{"eval/loss", 1.5}}; };
-    return {std::move(options), disk_};
+    return {std::move(options), *disk_};
   }
   Snapshot snapshot(const Model& model, std::int64_t step, const std::string& tag = "") {
     return {step, tag, model.state, settings_, Json{{"samples", step * 32}}};
   }
 
   TemporaryFolder run_;
-  PosixDisk disk_;
+  std::unique_ptr<Disk> disk_ = open_disk(0);
   std::uint64_t order_ = 3;
   Settings settings_ = Settings::defaults(runtime_schema());
 };
@@ -142,11 +143,17 @@ TEST_F(SaverTest, StateThatIsntReplicatedIsRefused) {
 }
 
 TEST_F(SaverTest, InjectedFullDiskFailsEverySave) {
-  ASSERT_EQ(::setenv("FOOTPLATE_FAULT", "save_fail", 1), 0);
-  const auto saved = saver(0).save(snapshot(Model(), 1));
+  ASSERT_EQ(::setenv("FOOTPLATE_FAULT", "save_fail:rank=0", 1), 0);
+  disk_ = open_disk(0);
+  EXPECT_NE(dynamic_cast<FullDisk*>(disk_.get()), nullptr);
+  EXPECT_EQ(dynamic_cast<FullDisk*>(open_disk(1).get()), nullptr);
   ::unsetenv("FOOTPLATE_FAULT");
-  ASSERT_FALSE(saved);
-  EXPECT_NE(saved.error().message.find("No space left on device"), std::string::npos);
+  CheckpointSaver rank0 = saver(0);
+  for (const std::int64_t step : {1, 2}) {
+    const auto saved = rank0.save(snapshot(Model(), step));
+    ASSERT_FALSE(saved);
+    EXPECT_NE(saved.error().message.find("No space left on device"), std::string::npos);
+  }
 }
 
 }  // namespace

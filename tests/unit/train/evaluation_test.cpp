@@ -10,11 +10,13 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <thread>
 
 #include "runtime/comm/sim/sim_world.h"
+#include "runtime/tasks/faulty_task.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -74,15 +76,18 @@ Outcome evaluate_on(int world_size, const EvalPlan& plan, const Trouble& trouble
     threads.emplace_back([&, rank] {
       Ledger ledger;
       Progress progress;
-      CountingTask task(rank, trouble);
+      auto owned = std::make_unique<CountingTask>(rank, trouble);
+      CountingTask& counted = *owned;
+      const std::int64_t step = 0;
+      FaultyTask task(std::move(owned), step, rank);
       const auto communicator = world.communicator(rank, ledger, progress);
       auto result = evaluate(task, *communicator, plan, {[&] { return rank == abandoning_rank; }, meet});
       if (meet && !result) {
         EXPECT_EQ(ledger.newest(), 0U) << "nothing is reduced";
       }
       const std::lock_guard lock(mutex);
-      for (const auto& [sample, times] : task.seen) outcome.seen[sample] += times;
-      EXPECT_LE(task.largest_batch, static_cast<std::size_t>(plan.batch_size));
+      for (const auto& [sample, times] : counted.seen) outcome.seen[sample] += times;
+      EXPECT_LE(counted.largest_batch, static_cast<std::size_t>(plan.batch_size));
       outcome.results.push_back(std::move(result));
     });
   }

@@ -10,6 +10,7 @@
 
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/schema/schema_table.h"
+#include "runtime/train/faulty_training.h"
 
 namespace footplate::testing {
 namespace {
@@ -112,8 +113,10 @@ std::vector<std::uint64_t> train(int world_size, const Settings& settings,
     MemorySink sink;
     MemorySaver saver;
     std::vector<std::string> told;
-    auto trainer = Trainer::create({settings, communicator, progress, world_size, &saver, &sink,
-                                    [&](const std::string& text) { told.push_back(text); }, device});
+    FaultyTraining faulty(rank);
+    auto trainer =
+        Trainer::create(faulty.around({settings, communicator, progress, world_size, &saver, &sink,
+                                       [&](const std::string& text) { told.push_back(text); }, device}));
     ASSERT_TRUE(trainer) << trainer.error().message;
     FreeGate gate(settings, **trainer);
     Rank me{communicator, progress, **trainer, gate, sink, saver, told};
@@ -129,7 +132,9 @@ std::vector<std::uint64_t> train(int world_size, const Settings& settings,
 std::vector<std::string> train_to_failure(int world_size, const Settings& settings) {
   std::vector<std::string> messages(static_cast<std::size_t>(world_size));
   run_ranks(world_size, [&](int rank, Communicator& communicator, Progress& progress) {
-    auto trainer = Trainer::create({settings, communicator, progress, world_size, nullptr, nullptr, {}});
+    FaultyTraining faulty(rank);
+    auto trainer =
+        Trainer::create(faulty.around({settings, communicator, progress, world_size, nullptr, nullptr, {}}));
     ASSERT_TRUE(trainer) << trainer.error().message;
     FreeGate gate(settings, **trainer);
     const auto ending = (*trainer)->run(gate);

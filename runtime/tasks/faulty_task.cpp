@@ -1,0 +1,107 @@
+#include "runtime/tasks/faulty_task.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include <chrono>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+
+namespace footplate {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// Whether `step` is among the `times` ones that the fault asks for.
+bool strikes(const std::optional<Fault>& fault, std::int64_t step) {
+  if (!fault) return false;
+  const std::int64_t first = fault->get("step").value_or(step);
+  return step >= first && step < first + fault->get("times").value_or(1);
+}
+
+}  // namespace
+
+FaultyTask::FaultyTask(std::unique_ptr<Task> inner, const std::int64_t& step, int rank)
+    : inner_(std::move(inner)),
+      step_(step),
+      throws_(fault("step_throw", rank)),
+      out_of_memory_(fault("step_oom", rank)),
+      nan_gradient_(fault("nan_grad", rank)),
+      nan_loss_(fault("nan_loss", rank)),
+      flip_bit_(fault("flip_bit", rank)),
+      evaluation_throws_(fault("eval_throw", rank)),
+      stalls_(fault("eval_stall", rank)),
+      evaluation_nan_(fault("eval_nan", rank)) {
+  if (nan_gradient_)
+    parameters().front().tensor.register_hook([this](at::Tensor gradient) {
+      put_nan_among(gradient);
+      return gradient;
+    });
+}
+
+void FaultyTask::put_nan_among(at::Tensor& gradient) const {
+  if (!strikes(nan_gradient_, step_)) return;
+  gradient = gradient.clone();  // others may hold it
+  gradient.view({-1}).narrow(0, 0, 1).fill_(kNan);
+}
+
+at::Tensor FaultyTask::load(Slice samples) {
+  loaded_ = samples.size();
+  return inner_->load(samples);
+}
+
+at::Tensor FaultyTask::loss(const at::Tensor& batch) {
+  if (!at::GradMode::is_enabled()) {
+    const at::Tensor loss = inner_->loss(batch);
+    return evaluation_nan_ ? loss.add(kNan) : loss;
+  }
+  flip_bit();
+  fail_step();
+  const at::Tensor loss = inner_->loss(batch);
+  return strikes(nan_loss_, step_) ? loss.add(kNan) : loss;
+}
+
+void FaultyTask::fail_step() const {
+  constexpr std::int64_t kTooMany = std::int64_t{1} << 50;
+  if (throws_ && throws_->matches("step", step_)) throw std::runtime_error("injected by FOOTPLATE_FAULT");
+  // As a batch that is too large: by the allocator's own error.
+  if (out_of_memory_ && step_ >= out_of_memory_->get("step").value_or(0) &&
+      loaded_ > out_of_memory_->get("above").value_or(0))
+    at::empty({kTooMany}, at::kFloat);
+}
+
+/// Before the next step's forward pass. A high bit of a float's fraction: a low one is soon lost in rounding.
+void FaultyTask::flip_bit() {
+  constexpr std::int64_t kBit = 0x400000;
+  if (!flip_bit_ || step_ == 0 || flipped_after_ == step_ - 1 || !flip_bit_->matches("step", step_ - 1))
+    return;
+  flipped_after_ = step_ - 1;
+  const at::NoGradGuard no_grad;
+  parameters().front().tensor.detach().view({-1}).narrow(0, 0, 1).view(at::kInt).bitwise_xor_(kBit);
+}
+
+at::Tensor FaultyTask::load_held_out(std::span<const std::int64_t> samples) {
+  const bool begins = samples.front() <= first_sample_ || first_sample_ < 0;
+  first_sample_ = samples.front();
+  if (begins) {
+    // evaluate() halves its batches from try to try.
+    const auto size = static_cast<std::int64_t>(samples.size());
+    try_ = threw_ || size < batch_size_ ? try_ + 1 : 0;
+    batch_size_ = size;
+    threw_ = true;
+    fail_evaluation(size);
+    threw_ = false;
+  }
+  return inner_->load_held_out(samples);
+}
+
+void FaultyTask::fail_evaluation(std::int64_t batch_size) const {
+  if (stalls_ && try_ == stalls_->get("try").value_or(0))
+    std::this_thread::sleep_for(std::chrono::milliseconds(stalls_->get("ms").value_or(0)));
+  if (evaluation_throws_ && batch_size > evaluation_throws_->get("above").value_or(0) &&
+      try_ < evaluation_throws_->get("tries").value_or(std::numeric_limits<std::int64_t>::max()))
+    throw std::runtime_error("injected by FOOTPLATE_FAULT");
+}
+
+}  // namespace footplate
