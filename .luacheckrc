@@ -1,14 +1,11 @@
--- Configs and job scripts see what footplate-lua offers: groups of settings as tables whose fields are assigned, and
--- functions. Unknown fields are caught where they are used, by the schema.
+-- Written by scripts/lua-page. Configs and job scripts see what footplate-lua offers: groups of settings as tables
+-- whose fields are assigned, and functions. Unknown fields are caught where they are used, by the schema.
 std = "lua54"
 max_line_length = 110
 globals = {
-  -- groups of settings, some with actions
-  "run", "model", "train", "optim", "sched", "data", "eval", "ckpt", "comm", "nccl", "log", "metrics", "guard", "perf", "debug",
-  -- kept in checkpoints
-  "store",
+  "run", "model", "train", "sched", "optim", "data", "eval", "ckpt", "comm", "guard", "log", "nccl", "store",
 }
 read_globals = {
-  "set", "undo", "at", "after", "every", "on", "command", "help", "settings", "status", "ranks", "orders", "journal", "jobs", "rules",
-  "export",
+  "set", "at", "every", "after", "on", "rules", "jobs", "try", "undo", "orders", "journal", "status",
+  "settings", "help", "metrics", "ranks",
 }

@@ -16,12 +16,12 @@ void Console::op_complete(Request& request) {
   std::string code = request.message.value("code", "");
   if (const auto cursor = request.message.find("cursor"); cursor != request.message.end())
     code.resize(std::min(code.size(), cursor->get<std::size_t>()));
-  request.answer(completions(view_.schema(), view_.settings(), code));
+  request.answer(completions(view_.schema(), view_.settings(), compiled_function_docs(), code));
 }
 
 void Console::op_help(Request& request) {
-  request.answer(
-      Json{{"text", help_text(view_.schema(), view_.settings(), request.message.value("name", ""))}});
+  request.answer(Json{{"text", help_text(view_.schema(), view_.settings(), compiled_function_docs(),
+                                         request.message.value("name", ""))}});
 }
 
 /// A session may only lower its role: what holds it back can't be undone by a script that it runs.

@@ -2,22 +2,31 @@
 
 #include <lua.hpp>
 #include <memory>
-#include <string>
+#include <span>
 
+#include "console/lua/session/registration.h"
 #include "console/lua/session/stage.h"
 
 namespace footplate::lua {
 
-/// Each adds its names to the table at stack index `own`.
-void open_groups(lua_State* state,
-                 int own);  ///< log, optim, eval, …: settings as fields, actions as functions
-void open_orders(lua_State* state, int own);     ///< orders, set, at, undo; handles
-void open_functions(lua_State* state, int own);  ///< print, status, help, settings, journal
-void open_views(lua_State* state, int own);      ///< ranks, metrics
+// What each file registers.
+std::span<const Registration> change_functions();   ///< set, at
+std::span<const Registration> rule_functions();     ///< every, after, on, rules
+std::span<const Registration> job_functions();      ///< jobs
+std::span<const Registration> store_functions();    ///< store
+std::span<const Registration> undo_functions();     ///< undo
+std::span<const Registration> order_functions();    ///< orders
+std::span<const Registration> looking_functions();  ///< journal, status, settings, help
+std::span<const Registration> at_once_functions();  ///< eval.cancel, comm.drop
+std::span<const Registration> view_functions();     ///< metrics, ranks, comm.report
+std::span<const Registration> stack_functions();    ///< ranks.stacks
+std::span<const Registration> run_functions();      ///< run.wait, run.stop_when, run.step, …
+std::span<const Registration> output_functions();   ///< print
+std::span<const Registration> nccl_functions();     ///< nccl.preset, nccl.show, nccl.ras
 
-void open_rules(lua_State* state, int own);  ///< every, after, on, rules
-void open_jobs(lua_State* state, int own);   ///< jobs
-void open_store(lua_State* state, int own);  ///< store
+/// Puts the groups into the table at stack index `own`: log, optim, eval, …: settings as fields, actions and
+/// registered names as functions.
+void open_groups(lua_State* state, int own);
 
 /// What a script of the owner's own gets besides: io, os and arg. Bounded nowhere.
 void open_trusted(lua_State* state, int own, int environment);
@@ -26,39 +35,10 @@ void open_trusted(lua_State* state, int own, int environment);
 int register_at(lua_State* state);
 int register_stop_when(lua_State* state);
 
-/// comm.report(): counts of collectives, by rank, operation and size.
-int comm_report(lua_State* state);
-
-/// eval.cancel(): gives up the evaluation that is under way.
-int eval_cancel(lua_State* state);
-
-/// comm.drop(rank): kills a rank that is stuck.
-int comm_drop(lua_State* state);
-
-/// nccl.preset("ethernet") and nccl.show().
-int nccl_preset(lua_State* state);
-int nccl_show(lua_State* state);
-/// nccl.ras(): what NCCL itself says of the run's communicators.
-int nccl_ras(lua_State* state);
-/// nccl.try{ set = …, steps = …, keep_if = … } and nccl.tune{ budget_steps = … }.
-int nccl_try(lua_State* state);
-int nccl_tune(lua_State* state);
-
-/// try{ set = …, steps = …, metric = …, keep_if = … }: the same for any settings, by what is logged.
-int try_settings(lua_State* state);
-
-/// ranks.stacks(rank): where the threads of one rank are, or of all.
-int ranks_stacks(lua_State* state);
-
 /// Pushes a handle of an order (`call` < 0) or of one of its calls.
 void push_handle(lua_State* state, std::shared_ptr<StagedOrder> order, int call);
 
-/// Stages the fields of the table at `index`: { every = 10 } within `group`, or { log = { every = 10 } } and
-/// { ["log.every"] = 10 } where `group` is empty. A field `expect` holds expected values of the same shape;
-/// with force = true nobody is asked about them.
-void stage_table(lua_State* state, int index, const std::string& group);
-
-/// The text of help(name): a setting, an action, a group or a function.
-std::string help_text(class Session& session, const std::string& name);
+/// The number that rank 0 has given the order of `report`; 0: none.
+std::uint64_t order_number(const Json& report);
 
 }  // namespace footplate::lua

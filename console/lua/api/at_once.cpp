@@ -6,6 +6,7 @@
 // agree to. eval.cancel() gives up the evaluation that is under way: an order would apply after it.
 
 namespace footplate::lua {
+namespace {
 
 int comm_drop(lua_State* state) {
   Session& session = session_of(state);
@@ -38,6 +39,27 @@ int eval_cancel(lua_State* state) {
   session.ask("cancel", {{"evaluation", true}});
   lua_pushboolean(state, 1);
   return 1;
+}
+
+constexpr Registration kAtOnceFunctions[] = {
+    {.doc = {.name = "eval.cancel",
+             .role = Role::operate,
+             .example = "eval.cancel()",
+             .help = "gives up the evaluation that is under way, whoever asked for it; true, or false and "
+                     "why there was nothing to cancel"},
+     .handler = bound<eval_cancel>},
+    {.doc = {.name = "comm.drop",
+             .role = Role::admin,
+             .example = "comm.drop(3)",
+             .help = "kills rank 3, which is stuck; the others go on with fewer (comm.on_loss). { force = "
+                     "true } as a second argument: without a question"},
+     .handler = bound<comm_drop>},
+};
+
+}  // namespace
+
+std::span<const Registration> at_once_functions() {
+  return kAtOnceFunctions;
 }
 
 }  // namespace footplate::lua

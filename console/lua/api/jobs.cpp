@@ -104,9 +104,7 @@ int jobs_length(lua_State* state) {
   return 1;
 }
 
-}  // namespace
-
-void open_jobs(lua_State* state, int own) {
+int push_jobs(lua_State* state) {
   constexpr luaL_Reg kJobMethods[] = {{"__index", bound<job_index>},
                                       {"__tostring", bound<job_text>},
                                       {"__json", bound<job_json>},
@@ -117,7 +115,24 @@ void open_jobs(lua_State* state, int own) {
                                 {"__pairs", bound<jobs_pairs>},
                                 {"__len", bound<jobs_length>},
                                 {nullptr, nullptr}};
-  add_locked_object(state, own, "jobs", kJobs);
+  push_locked_object(state, kJobs);
+  return 1;
+}
+
+constexpr Registration kJobFunctions[] = {
+    {.doc = {.name = "jobs",
+             .role = Role::view,
+             .example = "jobs()",
+             .help = "the job scripts of footplate run --script; jobs.NAME:off() ends one and its rules",
+             .in_overview = true},
+     .form = Form::object,
+     .handler = bound<push_jobs>},
+};
+
+}  // namespace
+
+std::span<const Registration> job_functions() {
+  return kJobFunctions;
 }
 
 }  // namespace footplate::lua

@@ -34,27 +34,25 @@ std::string when_text(const SettingSpec& spec) {
   return std::string(to_string(spec.applies));
 }
 
-}  // namespace
-
-int nccl_preset(lua_State* state) {
+int preset(lua_State* state) {
   Session& session = session_of(state);
-  auto preset = footplate::nccl_preset(string_argument(state, 1), read_network("/"),
-                                       [&](const std::string& name) { return is_set(session, name); });
-  if (!preset) throw ScriptError(preset.error());
+  auto found = footplate::nccl_preset(string_argument(state, 1), read_network("/"),
+                                      [&](const std::string& name) { return is_set(session, name); });
+  if (!found) throw ScriptError(found.error());
   Json changes = Json::object();
   std::string text;
-  for (const auto& change : preset->changes) {
+  for (const auto& change : found->changes) {
     if (auto staged = session.stage().assign(change.name, change.value); !staged)
       throw ScriptError(staged.error());
     changes[change.name] = change.value;
     text += change.name + " = " + to_text(session.stage().value(change.name)) + "\n";
   }
-  for (const auto& line : preset->said) text += line + "\n";
+  for (const auto& line : found->said) text += line + "\n";
   push_listing(state, changes, without_newline(std::move(text)));
   return 1;
 }
 
-int nccl_show(lua_State* state) {
+int show(lua_State* state) {
   Session& session = session_of(state);
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines{
@@ -80,7 +78,7 @@ int nccl_show(lua_State* state) {
 }
 
 /// Asked from this process, which is on rank 0's host and may wait: neither the console nor a rank does.
-int nccl_ras(lua_State* state) {
+int ras(lua_State* state) {
   constexpr std::chrono::seconds kAtMost{5};
   Session& session = session_of(state);
   const Json arguments = lua_isnoneornil(state, 1) ? Json::object() : json_at(state, 1);
@@ -97,6 +95,33 @@ int nccl_ras(lua_State* state) {
   std::erase_if(text, [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f; });
   push_listing(state, text, text);
   return 1;
+}
+
+constexpr Registration kNcclFunctions[] = {
+    {.doc = {.name = "nccl.preset",
+             .role = Role::admin,
+             .example = "nccl.preset(\"ethernet\")",
+             .help =
+                 "sets what is usual there and nobody has set; infiniband ethernet pcie nvlink conservative"},
+     .handler = bound<preset>},
+    {.doc = {.name = "nccl.show",
+             .role = Role::view,
+             .example = "nccl.show()",
+             .help = "NCCL's settings, where each comes from, its variable and when it applies"},
+     .handler = bound<show>},
+    {.doc = {.name = "nccl.ras",
+             .role = Role::view,
+             .example = "nccl.ras()",
+             .help =
+                 "what NCCL's own service says of the run's communicators, such as ranks that are missing or "
+                 "behind; { verbose = true } says more. By hand only: asked often it has crashed jobs"},
+     .handler = bound<ras>},
+};
+
+}  // namespace
+
+std::span<const Registration> nccl_functions() {
+  return kNcclFunctions;
 }
 
 }  // namespace footplate::lua

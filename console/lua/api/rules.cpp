@@ -281,6 +281,48 @@ int rules_length(lua_State* state) {
   return 1;
 }
 
+int push_rules(lua_State* state) {
+  constexpr luaL_Reg kRuleMethods[] = {{"__index", bound<rule_index>},
+                                       {"__tostring", bound<rule_text>},
+                                       {"__json", bound<rule_json>},
+                                       {"__gc", rule_collect},
+                                       {nullptr, nullptr}};
+  add_locked_type(state, kRule, kRuleMethods);
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<rules_index>}, {"__call", bound<rules_call>},
+                                   {"__pairs", bound<rules_pairs>}, {"__ipairs", bound<rules_pairs>},
+                                   {"__len", bound<rules_length>},  {nullptr, nullptr}};
+  push_locked_object(state, kMethods);
+  return 1;
+}
+
+constexpr Registration kRuleFunctions[] = {
+    {.doc = {.name = "every",
+             .role = Role::operate,
+             .example = "every(1000, function() ckpt.save() end)",
+             .help = "a rule; it belongs to the run (rules() lists, :off() ends one)",
+             .in_overview = true},
+     .handler = bound<every>},
+    {.doc = {.name = "after",
+             .role = Role::operate,
+             .example = "after{ minutes = 30, fn = function() … end }",
+             .help = "once; also seconds, steps",
+             .in_overview = true},
+     .handler = bound<after>},
+    {.doc = {.name = "on",
+             .role = Role::operate,
+             .example = "on(\"eval\", function(e) … end)",
+             .help = "start log eval ckpt warn order stop; options budget_ms, on_error, sync",
+             .in_overview = true},
+     .handler = bound<on>},
+    {.doc = {.name = "rules",
+             .role = Role::view,
+             .example = "rules()",
+             .help = "the run's rules; rules[3]:off() ends one",
+             .in_overview = true},
+     .form = Form::object,
+     .handler = bound<push_rules>},
+};
+
 }  // namespace
 
 int register_at(lua_State* state) {
@@ -297,22 +339,8 @@ int register_stop_when(lua_State* state) {
   return add(state, std::move(spec), function, "run.stop_when(…)");
 }
 
-void open_rules(lua_State* state, int own) {
-  constexpr luaL_Reg kMethods[] = {{"__index", bound<rule_index>},
-                                   {"__tostring", bound<rule_text>},
-                                   {"__json", bound<rule_json>},
-                                   {"__gc", rule_collect},
-                                   {nullptr, nullptr}};
-  add_locked_type(state, kRule, kMethods);
-  constexpr luaL_Reg kFunctions[] = {
-      {"every", bound<every>}, {"after", bound<after>}, {"on", bound<on>}, {nullptr, nullptr}};
-  lua_pushvalue(state, own);
-  luaL_setfuncs(state, kFunctions, 0);
-  lua_pop(state, 1);
-  constexpr luaL_Reg kListing[] = {{"__index", bound<rules_index>}, {"__call", bound<rules_call>},
-                                   {"__pairs", bound<rules_pairs>}, {"__ipairs", bound<rules_pairs>},
-                                   {"__len", bound<rules_length>},  {nullptr, nullptr}};
-  add_locked_object(state, own, "rules", kListing);
+std::span<const Registration> rule_functions() {
+  return kRuleFunctions;
 }
 
 }  // namespace footplate::lua

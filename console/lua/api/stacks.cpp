@@ -57,14 +57,28 @@ std::string stacks_text(const Json& ranks) {
   return text;
 }
 
-}  // namespace
-
 int ranks_stacks(lua_State* state) {
   Json asked = Json::object();
   if (!lua_isnoneornil(state, 1)) asked["rank"] = luaL_checkinteger(state, 1);
   const Json ranks = session_of(state).look("stacks", asked).value("ranks", Json::array());
   push_listing(state, ranks, without_newline(stacks_text(ranks)));
   return 1;
+}
+
+constexpr Registration kStackFunctions[] = {
+    {.doc = {.name = "ranks.stacks",
+             .role = Role::view,
+             .example = "ranks.stacks()",
+             .help = "where every thread of every rank is, frame by frame, also while training hangs; "
+                     "ranks.stacks(2) of one rank",
+             .in_overview = true},
+     .handler = bound<ranks_stacks>},
+};
+
+}  // namespace
+
+std::span<const Registration> stack_functions() {
+  return kStackFunctions;
 }
 
 }  // namespace footplate::lua

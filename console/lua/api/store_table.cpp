@@ -46,13 +46,28 @@ int store_pairs(lua_State* state) {
   return 3;
 }
 
-}  // namespace
-
-void open_store(lua_State* state, int own) {
+int push_store(lua_State* state) {
   constexpr luaL_Reg kMethods[] = {{"__index", bound<store_index>}, {"__newindex", bound<store_assign>},
                                    {"__call", bound<store_call>},   {"__json", bound<store_call>},
                                    {"__pairs", bound<store_pairs>}, {nullptr, nullptr}};
-  add_locked_object(state, own, "store", kMethods);
+  push_locked_object(state, kMethods);
+  return 1;
+}
+
+constexpr Registration kStoreFunctions[] = {
+    {.doc = {.name = "store",
+             .role = Role::operate,
+             .example = "store.x = 5",
+             .help = "data of the run for all sessions, rules and jobs, kept in checkpoints; 64 KiB",
+             .in_overview = true},
+     .form = Form::object,
+     .handler = bound<push_store>},
+};
+
+}  // namespace
+
+std::span<const Registration> store_functions() {
+  return kStoreFunctions;
 }
 
 }  // namespace footplate::lua

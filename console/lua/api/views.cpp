@@ -1,5 +1,6 @@
 #include "console/client/render/render.h"
 #include "console/lua/api/api.h"
+#include "console/lua/api/catalogue.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
@@ -17,9 +18,10 @@ Json all_ranks(lua_State* state) {
 int ranks_index(lua_State* state) {
   if (lua_type(state, 2) == LUA_TSTRING) {
     const std::string name = string_argument(state, 2);
-    if (name != "stacks")
+    const Registration* registered = find_registration("ranks." + name);
+    if (registered == nullptr)
       throw ScriptError("there is no ranks." + name + "; there are ranks[0], #ranks and ranks.stacks()");
-    lua_pushcfunction(state, bound<ranks_stacks>);
+    push_registered(state, *registered);
     return 1;
   }
   const Json ranks = all_ranks(state);
@@ -123,11 +125,9 @@ int metrics_call(lua_State* state) {
   return 1;
 }
 
-int refuse_write(lua_State*) {
+int refuse_view_write(lua_State*) {
   throw ScriptError("ranks and metrics can only be read");
 }
-
-}  // namespace
 
 int comm_report(lua_State* state) {
   const Json report = session_of(state).look("comm_report");
@@ -142,16 +142,51 @@ int comm_report(lua_State* state) {
   return 1;
 }
 
-void open_views(lua_State* state, int own) {
-  constexpr luaL_Reg kRanks[] = {{"__index", bound<ranks_index>}, {"__newindex", bound<refuse_write>},
-                                 {"__call", bound<ranks_call>},   {"__json", bound<ranks_call>},
-                                 {"__pairs", bound<ranks_pairs>}, {"__ipairs", bound<ranks_pairs>},
-                                 {"__len", bound<ranks_length>},  {nullptr, nullptr}};
-  add_locked_object(state, own, "ranks", kRanks);
-  constexpr luaL_Reg kMetrics[] = {{"__index", bound<metrics_index>}, {"__newindex", bound<refuse_write>},
-                                   {"__call", bound<metrics_call>},   {"__json", bound<metrics_call>},
-                                   {"__pairs", bound<metrics_pairs>}, {nullptr, nullptr}};
-  add_locked_object(state, own, "metrics", kMetrics);
+int push_ranks(lua_State* state) {
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<ranks_index>}, {"__newindex", bound<refuse_view_write>},
+                                   {"__call", bound<ranks_call>},   {"__json", bound<ranks_call>},
+                                   {"__pairs", bound<ranks_pairs>}, {"__ipairs", bound<ranks_pairs>},
+                                   {"__len", bound<ranks_length>},  {nullptr, nullptr}};
+  push_locked_object(state, kMethods);
+  return 1;
+}
+
+int push_metrics(lua_State* state) {
+  constexpr luaL_Reg kMethods[] = {
+      {"__index", bound<metrics_index>}, {"__newindex", bound<refuse_view_write>},
+      {"__call", bound<metrics_call>},   {"__json", bound<metrics_call>},
+      {"__pairs", bound<metrics_pairs>}, {nullptr, nullptr}};
+  push_locked_object(state, kMethods);
+  return 1;
+}
+
+constexpr Registration kViewFunctions[] = {
+    {.doc = {.name = "metrics",
+             .role = Role::view,
+             .example = "metrics[\"train/loss\"] or metrics.loss",
+             .help = "the latest value of a metric; metrics() has all of them",
+             .in_overview = true},
+     .form = Form::object,
+     .handler = bound<push_metrics>},
+    {.doc = {.name = "ranks",
+             .role = Role::view,
+             .example = "ranks[0]",
+             .help = "one rank; #ranks is their number; for rank, it in pairs(ranks)",
+             .in_overview = true},
+     .form = Form::object,
+     .handler = bound<push_ranks>},
+    {.doc = {.name = "comm.report",
+             .role = Role::view,
+             .example = "comm.report()",
+             .help = "the collectives of each rank so far, by operation and size: how many, how long, how "
+                     "fast, how many past their deadline"},
+     .handler = bound<comm_report>},
+};
+
+}  // namespace
+
+std::span<const Registration> view_functions() {
+  return kViewFunctions;
 }
 
 }  // namespace footplate::lua

@@ -62,7 +62,7 @@ void lock_metatable(lua_State* state);
 /// A locked metatable for luaL_setmetatable(type). `methods` ends with a null name, as for luaL_setfuncs.
 void add_locked_type(lua_State* state, const char* type, const luaL_Reg* methods);
 
-/// An object without content, whose behaviour is its locked metatable, as field `name` of the table at `own`.
-void add_locked_object(lua_State* state, int own, const char* name, const luaL_Reg* methods);
+/// Pushes an object without content, whose behaviour is its locked metatable.
+void push_locked_object(lua_State* state, const luaL_Reg* methods);
 
 }  // namespace footplate::lua

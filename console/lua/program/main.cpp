@@ -12,7 +12,7 @@
 #include <string_view>
 #include <thread>
 
-#include "console/lua/program/names.h"
+#include "console/lua/api/catalogue.h"
 #include "console/lua/program/script_check.h"
 #include "console/lua/session/idle_priority.h"
 #include "console/lua/session/session.h"

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "console/lua/program/names.h"
+#include "console/lua/api/catalogue.h"
 #include "console/lua/session/session.h"
 
 namespace footplate::lua {

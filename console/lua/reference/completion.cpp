@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "console/lua/reference/topics.h"
-
 namespace footplate {
 namespace {
 
@@ -109,7 +107,8 @@ void offer_fields(Candidates& candidates, const Schema& schema, const Settings& 
 
 }  // namespace
 
-Json completions(const Schema& schema, const Settings& settings, std::string_view code) {
+Json completions(const Schema& schema, const Settings& settings, FunctionDocs functions,
+                 std::string_view code) {
   const std::size_t start = name_start(code);
   Candidates candidates{std::string(code.substr(start))};
   const bool method = start > 0 && code[start - 1] == ':';
@@ -122,8 +121,8 @@ Json completions(const Schema& schema, const Settings& settings, std::string_vie
       candidates.offer_name(spec.name, "setting", value_note(settings, spec));
     for (const auto& spec : schema.actions)
       candidates.offer_name(spec.name, "action", "() " + first_line(spec.help));
-    for (const auto& topic : api_topics()) candidates.offer_name(topic.name, "function", topic.help);
-    for (const auto& topic : lua_topics()) candidates.offer_name(topic.name, "function", topic.help);
+    for (const auto& function : functions) candidates.offer_name(function.name, "function", function.line());
+    for (const char* name : lua_names()) candidates.offer_name(name, "function", kLuaNameHelp);
   }
   return {{"start", start}, {"items", candidates.list()}};
 }

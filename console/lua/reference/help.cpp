@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "console/lua/reference/columns.h"
-#include "console/lua/reference/topics.h"
 
 namespace footplate {
 namespace {
@@ -65,7 +64,7 @@ std::string action_help(const ActionSpec& spec) {
          (spec.example.empty() ? "" : "\nexample: " + spec.example);
 }
 
-std::string overview(const Schema& schema) {
+std::string overview(const Schema& schema, FunctionDocs functions) {
   std::string text = "settings, as in log.every = 10 (help(\"log.every\") explains one):\n";
   std::string group;
   for (const auto& spec : schema.settings) {
@@ -77,46 +76,48 @@ std::string overview(const Schema& schema) {
   text += "\nactions:\n";
   for (const auto& spec : schema.actions) text += "  " + padded(spec.name, 16) + spec.help + "\n";
   text += "functions:\n";
-  for (const auto& topic : api_topics()) text += "  " + std::string(topic.help) + "\n";
+  for (const auto& function : functions)
+    if (function.in_overview) text += "  " + function.line() + "\n";
   text.pop_back();
   return text;
 }
 
-/// comm.report, of comm: what a schema doesn't describe. Those of Lua's own libraries aren't explained here.
-bool is_function_of(const Topic& topic, const std::string& group) {
-  return std::string_view(topic.name).starts_with(group + ".") &&
-         std::string_view(topic.help).starts_with(topic.name);
+/// comm.report, of comm: what a schema doesn't describe.
+bool is_function_of(const FunctionDoc& function, const std::string& group) {
+  return std::string_view(function.name).starts_with(group + ".") && *function.example != '\0' &&
+         !function.in_overview;
 }
 
-std::string topic_help(const Topic& topic) {
-  const std::string help = topic.help;
-  return help.starts_with(topic.name) ? help : topic.name + (": " + help);
+std::string function_help(const FunctionDoc& function) {
+  const bool shows_name = function.in_overview || *function.example != '\0';
+  return shows_name ? function.line() : function.name + (": " + function.line());
 }
 
-std::string group_help(const Schema& schema, const std::string& group) {
+std::string group_help(const Schema& schema, FunctionDocs functions, const std::string& group) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& spec : schema.settings)
     if (spec.name.starts_with(group + ".")) rows.push_back({spec.name, spec.help});
   for (const auto& spec : schema.actions)
     if (spec.name.starts_with(group + ".")) rows.push_back({spec.name + "()", spec.help});
   std::string text = in_columns(rows);
-  for (const auto& topic : lua_topics())
-    if (is_function_of(topic, group)) text += (text.empty() ? "" : "\n") + std::string(topic.help);
+  for (const auto& function : functions)
+    if (is_function_of(function, group)) text += (text.empty() ? "" : "\n") + function.line();
   return text;
 }
 
 }  // namespace
 
-std::string help_text(const Schema& schema, const Settings& settings, const std::string& name) {
-  if (name.empty()) return overview(schema);
+std::string help_text(const Schema& schema, const Settings& settings, FunctionDocs functions,
+                      const std::string& name) {
+  if (name.empty()) return overview(schema, functions);
   if (const SettingSpec* spec = schema.setting(name)) return setting_help(settings, *spec);
   if (const ActionSpec* spec = schema.action(name)) return action_help(*spec);
-  std::string text = group_help(schema, name);
-  for (const auto& topic : api_topics())
-    if (name == topic.name) text += (text.empty() ? "" : "\n") + std::string(topic.help);
+  std::string text = group_help(schema, functions, name);
+  for (const auto& function : functions)
+    if (name == function.name) text += (text.empty() ? "" : "\n") + function_help(function);
   if (!text.empty()) return text;
-  for (const auto& topic : lua_topics())
-    if (name == topic.name) return topic_help(topic);
+  for (const char* known : lua_names())
+    if (name == known) return name + ": " + kLuaNameHelp;
   if (const SettingSpec* spec = schema.setting_of_variable(name)) return setting_help(settings, *spec);
   return schema.unknown_setting(name);
 }

@@ -13,8 +13,6 @@ struct Firing {
   int function;  ///< a reference
 };
 
-constexpr int kHookEvery = 10'000;  ///< as of a chunk
-
 }  // namespace
 
 std::shared_ptr<RegisteredRule> Session::add_rule(lua_State* state, Json spec, int function) {

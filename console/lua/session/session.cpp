@@ -14,8 +14,6 @@
 namespace footplate::lua {
 namespace {
 
-constexpr int kHookEvery = 10'000;  ///< instructions; the cost is the same from 100 to 100,000
-
 constexpr double kNoLimit_s = 1e9;  ///< thirty years
 
 constexpr std::size_t kMaxMessage = 16U * 1024;  ///< bytes of an error's text

@@ -176,6 +176,8 @@ class Session final : public StateOwner {
   std::string refused_variable(const std::string& name) const override;
 
  private:
+  static constexpr int kHookEvery = 10'000;  ///< instructions; the cost is the same from 100 to 100,000
+
   /// Where a rule's function is kept: by its chunk, and its place among that chunk's rules.
   using RuleKey = std::pair<std::int64_t, std::int64_t>;
 

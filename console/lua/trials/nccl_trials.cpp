@@ -1,12 +1,12 @@
 #include <cmath>
 #include <set>
 
-#include "console/lua/api/api.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
 #include "console/lua/session/session.h"
 #include "console/lua/trials/trial.h"
+#include "console/lua/trials/trial_functions.h"
 #include "protocol/nccl/tuning_rules.h"
 
 // nccl.try{} and nccl.tune{}: measure, change, measure again, and keep the change or put back what was
@@ -116,8 +116,6 @@ std::vector<std::uint64_t> sizes_by_time(const Json& measured) {
   return sizes;
 }
 
-}  // namespace
-
 int nccl_try(lua_State* state) {
   constexpr auto kName = "nccl.try";
   Session& session = session_of(state);
@@ -198,6 +196,28 @@ int nccl_tune(lua_State* state) {
                {{"tried", tried}, {"rules", rules}, {"before_ms", first_ms}, {"after_ms", step_ms(best)}},
                text);
   return 1;
+}
+
+constexpr Registration kNcclTrialFunctions[] = {
+    {.doc = {.name = "nccl.try",
+             .role = Role::admin,
+             .example = "nccl.try{ set = { algo = \"tree\", max_size = \"1MiB\" }, steps = 50, keep_if = "
+                        "function(before, after) … end }",
+             .help = "measures, changes, measures again, and keeps the change or puts back what was; without "
+                     "keep_if it keeps what is faster by better_by (0.02: 2 %)"},
+     .handler = bound<nccl_try>},
+    {.doc = {.name = "nccl.tune",
+             .role = Role::admin,
+             .example = "nccl.tune{ budget_steps = 1000 }",
+             .help =
+                 "tries algorithms and protocols for the sizes that take longest, and keeps what is faster"},
+     .handler = bound<nccl_tune>},
+};
+
+}  // namespace
+
+std::span<const Registration> nccl_trial_functions() {
+  return kNcclTrialFunctions;
 }
 
 }  // namespace footplate::lua

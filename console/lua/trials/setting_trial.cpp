@@ -2,13 +2,14 @@
 #include <map>
 #include <set>
 
-#include "console/lua/api/api.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
 #include "console/lua/session/session.h"
+#include "console/lua/session/stage_table.h"
 #include "console/lua/trials/samples.h"
 #include "console/lua/trials/trial.h"
+#include "console/lua/trials/trial_functions.h"
 
 // try{}: measures what the run logs, changes settings, measures again, and keeps the change or puts back what
 // was before.
@@ -212,8 +213,6 @@ std::string reason_to_abandon(lua_State* state, bool has_abandon_if, const Json&
   return has_abandon_if && says_yes(state, kAbandonIf, {line}) ? "abandon_if said so" : "";
 }
 
-}  // namespace
-
 int try_settings(lua_State* state) {
   Session& session = session_of(state);
   luaL_checktype(state, 1, LUA_TTABLE);
@@ -272,6 +271,23 @@ int try_settings(lua_State* state) {
                 {"text", text}},
                text);
   return 1;
+}
+
+constexpr Registration kTryFunctions[] = {
+    {.doc = {.name = "try",
+             .role = Role::operate,
+             .example = "try{ set = { optim = { lr_scale = 0.5 } }, steps = 100 }",
+             .help = "measures, changes, measures again, and keeps the change or puts back what was; metric "
+                     "(\"train/loss\"), better_by or keep_if = function(before, after) … end, abandon_if = "
+                     "function(m) … end, save = true",
+             .in_overview = true},
+     .handler = bound<try_settings>},
+};
+
+}  // namespace
+
+std::span<const Registration> try_functions() {
+  return kTryFunctions;
 }
 
 }  // namespace footplate::lua

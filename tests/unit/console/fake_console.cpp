@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "console/lua/program/names.h"
+#include "console/lua/api/catalogue.h"
 #include "protocol/store.h"
 #include "test_schema.h"
 

@@ -5,8 +5,8 @@
 
 #include "console/lua/config/incomplete.h"
 #include "console/lua/reference/columns.h"
+#include "console/lua/reference/function_docs.h"
 #include "console/lua/reference/help.h"
-#include "console/lua/reference/topics.h"
 #include "test_schema.h"
 
 namespace footplate::test {
@@ -20,7 +20,7 @@ using ::testing::Not;
 
 Json complete(const std::string& code) {
   const Schema schema = small_schema();
-  return completions(schema, Settings::defaults(schema), code);
+  return completions(schema, Settings::defaults(schema), compiled_function_docs(), code);
 }
 
 std::vector<std::string> texts(const std::string& code) {
@@ -85,17 +85,23 @@ TEST(Completion, AnyBytes) {
 TEST(Help, KnowsEveryTopic) {
   const Schema schema = small_schema();
   const Settings settings = Settings::defaults(schema);
-  for (const auto& topic : api_topics()) {
-    EXPECT_STRNE(topic.help, "") << topic.name;
-    EXPECT_THAT(help_text(schema, settings, topic.name), HasSubstr(topic.help));
+  const auto help_text = [&](const std::string& name) {
+    return footplate::help_text(schema, settings, compiled_function_docs(), name);
+  };
+  EXPECT_GT(compiled_function_docs().size(), 30U);
+  for (const FunctionDoc& function : compiled_function_docs()) {
+    EXPECT_STRNE(function.help, "") << function.name;
+    EXPECT_THAT(help_text(function.name), HasSubstr(function.line()));
+    EXPECT_EQ(help_text("").find("\n  " + function.line()) != std::string::npos, function.in_overview)
+        << function.name;
   }
-  EXPECT_THAT(help_text(schema, settings, "log.every"), HasSubstr("log.every = 50 steps"));
+  EXPECT_THAT(help_text("assert"), HasSubstr("assert: of Lua 5.4"));
+  EXPECT_THAT(help_text("log.every"), HasSubstr("log.every = 50 steps"));
   for (const char* name : {"NCCL_BUFFSIZE", "nccl.buffsize"})
-    EXPECT_THAT(help_text(schema, settings, name),
-                AllOf(HasSubstr("nccl.buffer_bytes = 0 bytes"),
-                      HasSubstr("applies at the next start · NCCL's NCCL_BUFFSIZE")));
-  EXPECT_THAT(help_text(schema, settings, "NCCL_TIMEOUT"), HasSubstr("comm.timeout_s"));
-  EXPECT_THAT(help_text(schema, settings, "log.evry"), HasSubstr("did you mean log.every?"));
+    EXPECT_THAT(help_text(name), AllOf(HasSubstr("nccl.buffer_bytes = 0 bytes"),
+                                       HasSubstr("applies at the next start · NCCL's NCCL_BUFFSIZE")));
+  EXPECT_THAT(help_text("NCCL_TIMEOUT"), HasSubstr("comm.timeout_s"));
+  EXPECT_THAT(help_text("log.evry"), HasSubstr("did you mean log.every?"));
 }
 
 TEST(Incomplete, GoesOnWhereLuaMeetsTheEnd) {

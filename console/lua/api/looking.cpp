@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <array>
 
 #include "console/client/render/render.h"
 #include "console/lua/api/api.h"
+#include "console/lua/api/catalogue.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
@@ -10,20 +10,10 @@
 #include "console/lua/reference/help.h"
 #include "console/lua/session/session.h"
 
+// status(), journal(), settings(), help(): what the console and the schema know.
+
 namespace footplate::lua {
 namespace {
-
-int print(lua_State* state) {
-  std::string line;
-  for (int i = 1; i <= lua_gettop(state); ++i) {
-    std::size_t size = 0;
-    const char* text = luaL_tolstring(state, i, &size);
-    line.append(i > 1 ? "\t" : "").append(text, size);
-    lua_pop(state, 1);
-  }
-  session_of(state).print(line + "\n");
-  return 0;
-}
 
 int status(lua_State* state) {
   Session& session = session_of(state);
@@ -93,6 +83,7 @@ int list_settings(lua_State* state) {
 
 /// help(), help("log.every"), help(log)
 int help(lua_State* state) {
+  Session& session = session_of(state);
   std::string name;
   if (lua_isuserdata(state, 1)) {
     luaL_tolstring(state, 1, nullptr);  // "log.every = 10 …": its first word has the group
@@ -101,24 +92,43 @@ int help(lua_State* state) {
   } else if (!lua_isnoneornil(state, 1)) {
     name = string_argument(state, 1);
   }
-  const std::string text = help_text(session_of(state), name);
+  const std::string text = help_text(session.schema(), session.settings(), catalogue_docs(), name);
   lua_pushlstring(state, text.data(), text.size());
   return 1;
 }
 
+constexpr Registration kLookingFunctions[] = {
+    {.doc = {.name = "journal",
+             .role = Role::view,
+             .example = "journal()",
+             .help = "the end of the run's journal, every applied change as Lua",
+             .in_overview = true},
+     .handler = bound<journal>},
+    {.doc = {.name = "status",
+             .role = Role::view,
+             .example = "status()",
+             .help = "where the run is, and each rank",
+             .in_overview = true},
+     .handler = bound<status>},
+    {.doc = {.name = "settings",
+             .role = Role::view,
+             .example = "settings(\"lr\")",
+             .help = "settings whose name, other names or help have this text; without it all of them; "
+                     "settings(\"pending\"): what is set and waits for the next start",
+             .in_overview = true},
+     .handler = bound<list_settings>},
+    {.doc = {.name = "help",
+             .role = Role::view,
+             .example = "help(\"log.every\")",
+             .help = "what a setting, an action, a group or a function does",
+             .in_overview = true},
+     .handler = bound<help>},
+};
+
 }  // namespace
 
-std::string help_text(Session& session, const std::string& name) {
-  return footplate::help_text(session.schema(), session.settings(), name);
-}
-
-void open_functions(lua_State* state, int own) {
-  constexpr luaL_Reg kFunctions[] = {{"print", bound<print>},     {"status", bound<status>},
-                                     {"journal", bound<journal>}, {"settings", bound<list_settings>},
-                                     {"help", bound<help>},       {nullptr, nullptr}};
-  lua_pushvalue(state, own);
-  luaL_setfuncs(state, kFunctions, 0);
-  lua_pop(state, 1);
+std::span<const Registration> looking_functions() {
+  return kLookingFunctions;
 }
 
 }  // namespace footplate::lua
