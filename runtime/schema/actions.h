@@ -9,14 +9,14 @@ inline constexpr auto kAdmit = "comm.admit";
 inline constexpr auto kLoad = "ckpt.load";
 inline constexpr auto kLoadEnding = "load";  ///< Ending::reason then
 
-/// The action by which NCCL's communicators are made anew as they are.
+/// The action that makes new NCCL communicators, with the settings as they are.
 inline constexpr auto kRebuild = "nccl.rebuild";
 
-/// Measures NCCL's collectives for some steps, and what the last measurement has found.
+/// Measures NCCL's collectives for some steps; returns what the last measurement found.
 inline constexpr auto kMeasure = "nccl.measure";
 inline constexpr auto kProfile = "nccl.profile";
 
-/// A line for the journal and everybody who is attached: what somebody noticed, or what a trial came to.
+/// A line for the journal and everybody who is attached: what somebody noticed, or a trial's result.
 inline constexpr auto kNote = "run.note";
 
 }  // namespace footplate

@@ -15,7 +15,7 @@ struct Entry {
                                         const ComputeDevice& device);
 };
 
-/// The values that run.task may have (runtime/schema/schema_table.cpp lists them too).
+/// The values that run.task may have (runtime/schema/settings_run.cpp lists them too).
 constexpr Entry kTasks[] = {
     {"text", TextTask::make},
     {"synthetic", SyntheticTask::make},

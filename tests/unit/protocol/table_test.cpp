@@ -1,4 +1,5 @@
 // The table of settings and actions itself: every entry is complete and agrees with itself.
+#include <cctype>
 #include <set>
 
 #include "fixture.h"
@@ -45,6 +46,19 @@ TEST(Table, EveryEntryHasWhatHelpAndCompletionNeed) {
     for (const auto& param : action.params)
       EXPECT_FALSE(param.help.empty()) << action.name << " " << param.name;
   }
+}
+
+TEST(Table, HelpIsSentencesThatStandAlone) {
+  const Schema schema = runtime_schema();
+  const auto check = [](const std::string& name, const std::string& help) {
+    EXPECT_TRUE(std::isupper(static_cast<unsigned char>(help.front()))) << name << ": " << help;
+    EXPECT_NE(help.back(), '.') << name << ": what shows it ends the sentence";
+    for (const char* riddle :
+         {"likewise", "Likewise", "so many", "come to nothing", "mend", "anew", "The same,"})
+      EXPECT_EQ(help.find(riddle), std::string::npos) << name << ": " << help;
+  };
+  for (const auto& spec : schema.settings) check(spec.name, spec.help);
+  for (const auto& action : schema.actions) check(action.name, action.help);
 }
 
 TEST(Table, DefaultsAreAllowedUsualAndFitTogether) {

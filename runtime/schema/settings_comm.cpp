@@ -1,0 +1,133 @@
+#include "runtime/schema/rows.h"
+#include "runtime/schema/settings_groups.h"
+
+namespace footplate {
+namespace {
+
+std::vector<SettingRow> recovery() {
+  return {
+      {.name = "comm.on_timeout",
+       .value = "rebuild",
+       .choices = {"wait", "rebuild", "stop"},
+       .help = "Decides what happens when a collective of a training step is past its deadline and all "
+               "ranks answer. rebuild: communicators are rebuilt and the step is done again, up to three "
+               "times, each time with twice the patience. wait: the collective is reported and waited "
+               "for. stop: the run ends resumable (exit code 75). eval.on_timeout is for evaluations",
+       .example = "comm.on_timeout = \"wait\""},
+      {.name = "comm.on_loss",
+       .value = "rebuild",
+       .choices = {"rebuild", "stop"},
+       .help = "Decides what happens when a rank dies. rebuild: the others go on in place with fewer "
+               "ranks. stop: the run ends resumable (exit code 75), and --restarts starts it again",
+       .example = "comm.on_loss = \"stop\""},
+      {.name = "comm.hard_limit_s",
+       .value = 1800.0,
+       .unit = "s",
+       .range = {.min = 0, .max = 604800},
+       .help = "A rank is killed that was silent for longer, or that kept the others waiting in a collective "
+               "for longer. comm.on_loss says what follows. A rank that saves isn't killed. 0 = never",
+       .example = "comm.hard_limit_s = 600"},
+      {.name = "comm.replace",
+       .value = false,
+       .help = "After the loss of a rank another process is started in its place, beside training. It "
+               "joins at an agreed step once it is ready",
+       .example = "comm.replace = true"},
+  };
+}
+
+std::vector<SettingRow> reductions() {
+  return {
+      {.name = "comm.init_timeout_s",
+       .value = 300.0,
+       .unit = "s",
+       .range = {.min = 1, .max = kDay},
+       .applies = Applies::fixed,
+       .help = "A start waits this long for all ranks to meet. A rank that doesn't arrive is "
+               "named, and the run fails",
+       .example = "comm.init_timeout_s = 60"},
+      {.name = "comm.bucket_mb",
+       .value = 4.0,
+       .unit = "MiB",
+       .range = {.min = 0, .max = 4096, .exclusive_min = true},
+       .help = "Gradients are reduced in buckets of about this size",
+       .example = "comm.bucket_mb = 8"},
+      {.name = "comm.chunk_elements",
+       .value = 1000000,
+       .unit = "elements",
+       .range = {.min = 0, .max = 2147483647.0},
+       .aliases = {"chunk_elements", "comm.chunk_size", "chunk_size"},
+       .help = "Reductions and broadcasts run in pieces of this many elements, and need as much "
+               "extra memory. 0 goes by size: one piece below 100 million elements, 2 to 5 up to "
+               "500 million, 10 to 20 beyond. NCCL goes by size until this is set. With more than "
+               "two ranks the last bits of a sum may depend on it",
+       .example = "comm.chunk_elements = 4000000"},
+      {.name = "comm.overlap",
+       .value = "auto",
+       .choices = {"auto", "on", "off"},
+       .help = "Buckets are reduced while the backward pass still runs. auto does so only with a "
+               "spare core for each rank",
+       .example = "comm.overlap = \"off\""},
+  };
+}
+
+std::vector<SettingRow> deadlines() {
+  return {
+      {.name = "comm.timeout_s",
+       .value = 600.0,
+       .unit = "s",
+       .range = {.min = 0, .max = kDay, .exclusive_min = true},
+       .role = Role::operate,
+       .aliases = {"comm.timeout", "timeout", "nccl_timeout"},
+       .help = "A collective of a training step that takes longer is reported: which rank is missing, "
+               "which is slow. An operation has the longer one of the deadlines of its phase and its "
+               "size. comm.on_timeout says what follows",
+       .example = "comm.timeout_s = 1200"},
+      {.name = "comm.eval_timeout_s",
+       .value = 1800.0,
+       .unit = "s",
+       .range = {.min = 0, .max = kDay, .exclusive_min = true},
+       .role = Role::operate,
+       .aliases = {"eval_timeout", "eval.timeout"},
+       .help = "A collective of an evaluation that takes longer is reported: which rank is missing, "
+               "which is slow. eval.on_timeout says what follows",
+       .example = "comm.eval_timeout_s = \"1h\""},
+      {.name = "comm.small_timeout_s",
+       .value = 300.0,
+       .unit = "s",
+       .range = {.min = 0, .max = kDay, .exclusive_min = true},
+       .role = Role::operate,
+       .help = "A collective of less than 10 million elements has at least this deadline, in every phase",
+       .example = "comm.small_timeout_s = 60"},
+      {.name = "comm.medium_timeout_s",
+       .value = 900.0,
+       .unit = "s",
+       .range = {.min = 0, .max = kDay, .exclusive_min = true},
+       .role = Role::operate,
+       .help = "A collective of 10 to 100 million elements has at least this deadline, in every phase",
+       .example = "comm.medium_timeout_s = 600"},
+      {.name = "comm.large_timeout_s",
+       .value = 1800.0,
+       .unit = "s",
+       .range = {.min = 0, .max = kDay, .exclusive_min = true},
+       .role = Role::operate,
+       .help = "A collective of more than 100 million elements has at least this deadline, in every phase",
+       .example = "comm.large_timeout_s = 3600"},
+      {.name = "comm.auto",
+       .value = "advise",
+       .choices = {"off", "advise", "apply"},
+       .help = "Decides what happens when collectives keep going past a deadline and end after all. "
+               "advise: a warning says once what to set (a longer deadline, smaller pieces). apply: "
+               "footplate sets it by an order of its own, up to ten times what was set",
+       .example = "comm.auto = \"apply\""},
+  };
+}
+
+}  // namespace
+
+void add_comm_settings(std::vector<SettingSpec>& table) {
+  add(table, recovery());
+  add(table, reductions());
+  add(table, deadlines());
+}
+
+}  // namespace footplate

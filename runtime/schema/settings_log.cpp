@@ -1,0 +1,39 @@
+#include "runtime/schema/rows.h"
+#include "runtime/schema/settings_groups.h"
+
+namespace footplate {
+namespace {
+
+std::vector<SettingRow> rows() {
+  return {
+      {.name = "log.every",
+       .value = 10,
+       .unit = "steps",
+       .range = {.min = 0, .max = kManySteps},
+       .role = Role::operate,
+       .aliases = {"log_interval", "log.interval", "logging_steps", "log_every", "train.log_every"},
+       .help = "A line of metrics is logged once in this many steps. 0 = never",
+       .example = "log.every = 50"},
+      {.name = "log.level",
+       .value = "info",
+       .choices = {"trace", "debug", "info", "warn", "error"},
+       .role = Role::operate,
+       .help = "The log files of the ranks keep lines of this level and above",
+       .example = "log.level = \"debug\""},
+      {.name = "log.flush_every",
+       .value = 200,
+       .unit = "lines",
+       .range = {.min = 1, .max = 1000000},
+       .role = Role::operate,
+       .help = "The file metrics.jsonl is flushed after this many lines, and at least once a second",
+       .example = "log.flush_every = 1"},
+  };
+}
+
+}  // namespace
+
+void add_log_settings(std::vector<SettingSpec>& table) {
+  add(table, rows());
+}
+
+}  // namespace footplate

@@ -1,0 +1,90 @@
+#include "runtime/schema/rows.h"
+#include "runtime/schema/settings_groups.h"
+
+namespace footplate {
+namespace {
+
+std::vector<SettingRow> schedule() {
+  return {
+      {.name = "sched.kind",
+       .value = "cosine",
+       .choices = {"cosine", "linear", "constant"},
+       .help = "After the warm-up the learning rate goes from sched.base_lr to sched.min_lr in this way",
+       .example = "sched.kind = \"linear\""},
+      {.name = "sched.base_lr",
+       .value = 1e-3,
+       .range = {.min = 0, .max = 1000},
+       .usual = {.min = 0, .max = 1},
+       .aliases = {"lr", "train.lr", "learning_rate", "train.learning_rate", "base_lr", "max_lr",
+                   "optim.base_lr"},
+       .help = "The learning rate has this value at the end of the warm-up",
+       .example = "sched.base_lr = 3e-4"},
+      {.name = "sched.warmup_steps",
+       .value = 100,
+       .unit = "steps",
+       .range = {.min = 0, .max = kManySteps},
+       .aliases = {"warmup_steps", "warmup", "train.warmup_steps"},
+       .help = "The learning rate rises from 0 to sched.base_lr in this many steps",
+       .example = "sched.warmup_steps = 200"},
+      {.name = "sched.min_lr",
+       .value = 0.0,
+       .range = {.min = 0, .max = 1000},
+       .usual = {.min = 0, .max = 1},
+       .aliases = {"min_lr"},
+       .help = "The learning rate has this value at the end of the run (cosine and linear)",
+       .example = "sched.min_lr = 1e-5"},
+  };
+}
+
+std::vector<SettingRow> optimizer() {
+  return {
+      {.name = "optim.kind",
+       .value = "adamw",
+       .choices = {"adamw"},
+       .applies = Applies::fixed,
+       .help = "This optimizer updates the parameters",
+       .example = "optim.kind = \"adamw\""},
+      {.name = "optim.lr",
+       .value = 0.0,
+       .range = {.min = 0},
+       .role = Role::view,
+       .knobs = {"sched.base_lr", "optim.lr_scale"},
+       .help = "The current step has this learning rate. It is computed from the schedule",
+       .example = "return optim.lr"},
+      {.name = "optim.lr_scale",
+       .value = 1.0,
+       .range = {.min = 0, .max = 1000000},
+       .usual = {.min = 0, .max = 10},
+       .aliases = {"lr", "train.lr", "lr_scale"},
+       .help = "The scheduled learning rate is multiplied by this factor",
+       .example = "optim.lr_scale = 0.5"},
+      {.name = "optim.weight_decay",
+       .value = 0.1,
+       .range = {.min = 0, .max = 1000},
+       .usual = {.min = 0, .max = 1},
+       .aliases = {"weight_decay", "train.weight_decay", "wd"},
+       .help = "Matrices decay by this much, apart from the gradient (decoupled weight decay)",
+       .example = "optim.weight_decay = 0.05"},
+      {.name = "optim.betas",
+       .value = std::vector<double>{0.9, 0.99},
+       .range = {.min = 0, .max = 0.999999},
+       .aliases = {"betas", "beta1", "beta2"},
+       .help = "AdamW's first and second moment decay by these factors",
+       .example = "optim.betas = {0.9, 0.95}"},
+      {.name = "optim.eps",
+       .value = 1e-8,
+       .range = {.min = 0, .max = 1, .exclusive_min = true},
+       .aliases = {"eps", "epsilon"},
+       .help = "AdamW adds this to its denominator, against division by zero",
+       .example = "optim.eps = 1e-8"},
+  };
+}
+
+}  // namespace
+
+void add_optimizer_settings(std::vector<SettingSpec>& table) {
+  add(table, schedule());
+  add(table, optimizer());
+}
+
+}  // namespace footplate
