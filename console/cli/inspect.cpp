@@ -16,6 +16,7 @@
 #include "protocol/exit_codes.h"
 #include "protocol/order.h"
 #include "protocol/value.h"
+#include "run_files/checkpoint_folders.h"
 
 namespace footplate {
 namespace {
@@ -161,7 +162,7 @@ std::string render_checkpoint(const Json& found) {
 Result<fs::path> folder_of(const InspectOptions& options) {
   std::error_code none;
   const fs::path given = fs::absolute(options.run, none).lexically_normal();
-  if (!options.run.empty() && fs::exists(given / "manifest.json", none)) return given;
+  if (!options.run.empty() && fs::exists(given / kManifestName, none)) return given;
   const auto run = find_run(options.run, Wanted::any);
   if (run) return run->directory;
   // A copy of a run's folder, which no index has.

@@ -27,6 +27,7 @@
 #include "console/launch/start/slurm_job.h"
 #include "console/launch/supervise/detach.h"
 #include "console/launch/supervise/supervisor.h"
+#include "run_files/checkpoint_folders.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -56,9 +57,9 @@ Result<std::string> checkpoint_of(const std::string& given) {
     path = newest_checkpoint(path);
     if (path.empty()) return fail(ErrorKind::usage, "--resume " + given + ": that run has no checkpoint");
   }
-  if (!fs::exists(path / "manifest.json", error))
+  if (!fs::exists(path / kManifestName, error))
     return fail(ErrorKind::usage,
-                "--resume " + given + ": no checkpoint there (" + (path / "manifest.json").string() +
+                "--resume " + given + ": no checkpoint there (" + (path / kManifestName).string() +
                     " is missing); give a folder checkpoints/BRANCH/step-N, a run, or auto");
   return path.string();
 }

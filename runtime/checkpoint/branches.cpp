@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "protocol/schema.h"
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
-#include "runtime/checkpoint/resume.h"
 
 namespace footplate {
 namespace {
@@ -17,14 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostListed = 12;
-
-/// The newest `created` in a branch's folder; empty where no manifest can be read.
-std::string saved_into(const fs::path& folder) {
-  std::string newest;
-  for (const fs::path& path : list_checkpoints(folder))
-    if (const auto manifest = read_manifest(path)) newest = std::max(newest, manifest->created);
-  return newest;
-}
 
 /// Those whose manifests can be read; `branch` first, within each newest first.
 std::vector<FoundCheckpoint> all_of(const fs::path& run_directory, const std::string& branch) {
@@ -62,7 +53,7 @@ std::optional<std::int64_t> number_in(const std::string& ref) {
 
 Result<FoundCheckpoint> by_path(const fs::path& run_directory, const std::string& ref) {
   std::error_code none;
-  const fs::path checkpoints = fs::weakly_canonical(run_directory / "checkpoints", none);
+  const fs::path checkpoints = fs::weakly_canonical(checkpoints_folder(run_directory), none);
   const fs::path path =
       fs::weakly_canonical(run_directory / ref, none);  // an absolute `ref` stands for itself
   if (path.parent_path().parent_path() != checkpoints)
@@ -83,19 +74,6 @@ std::string nearest_tag(const std::string& ref, const std::vector<FoundCheckpoin
 }
 
 }  // namespace
-
-std::vector<fs::path> list_branches(const fs::path& run_directory) {
-  std::vector<std::pair<std::string, fs::path>> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(run_directory / "checkpoints", error), end; !error && entry != end;
-       entry.increment(error))
-    if (std::error_code none; is_tag(entry->path().filename().string()) && entry->is_directory(none))
-      found.emplace_back(saved_into(entry->path()), entry->path());
-  std::sort(found.begin(), found.end(), std::greater<>());
-  std::vector<fs::path> folders;
-  for (auto& one : found) folders.push_back(std::move(one.second));
-  return folders;
-}
 
 Result<FoundCheckpoint> find_checkpoint(const fs::path& run_directory, const std::string& branch,
                                         const std::string& ref, std::int64_t now) {

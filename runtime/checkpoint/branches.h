@@ -10,9 +10,6 @@
 
 namespace footplate {
 
-/// The folders of a run's branches, the one that was saved into last first. Empty: no checkpoints.
-std::vector<std::filesystem::path> list_branches(const std::filesystem::path& run_directory);
-
 /// A checkpoint of a run, and what its manifest says.
 struct FoundCheckpoint {
   std::filesystem::path path;

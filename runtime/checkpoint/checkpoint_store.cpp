@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "protocol/iso_time.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/explain.h"
-#include "runtime/checkpoint/folder_name.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/write_file.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/open_file.h"
 #include "runtime/checkpoint/refused.h"
 #include "runtime/checkpoint/sha256.h"

@@ -14,7 +14,6 @@ constexpr std::string_view kHashOpens = "\"sha256\": \"";
 constexpr std::string_view kHashCloses = "\"\n}\n";
 constexpr std::size_t kHashDigits = 64;
 constexpr std::size_t kTailBytes = kHashOpens.size() + kHashDigits + kHashCloses.size();
-constexpr std::size_t kMaxWord = 64;
 
 std::string hash_of(std::string_view text) {
   return sha256_hex(std::as_bytes(std::span(text)));
@@ -32,13 +31,10 @@ Result<void> check_hash(std::string_view text) {
   return {};
 }
 
-/// Whether `name` stays inside its folder and needs no quoting anywhere.
-bool is_word(std::string_view name, bool dots) {
-  return !name.empty() && name.size() <= kMaxWord && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [dots](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                  c == '-' || (dots && c == '.');
-         });
+/// Whether `name` stays inside its folder and needs no quoting anywhere: a tag that may have dots in it.
+bool is_file_name(std::string name) {
+  if (name.size() > 1 && name.front() != '.') std::replace(name.begin(), name.end(), '.', '_');
+  return is_tag(name);
 }
 
 bool is_hash(std::string_view text) {
@@ -67,7 +63,7 @@ std::vector<ManifestFile> files_from(const Json& list) {
   for (const auto& item : list) {
     ManifestFile file{item.at("name").get<std::string>(), static_cast<std::uint64_t>(whole(item, "bytes", 1)),
                       item.at("sha256").get<std::string>()};
-    if (!is_word(file.name, true) || file.name == kManifestName)
+    if (!is_file_name(file.name) || file.name == kManifestName)
       throw std::runtime_error("'" + file.name + "' can't be a file of a checkpoint");
     if (!is_hash(file.sha256)) throw std::runtime_error(file.name + " has no SHA-256");
     if (!names.insert(file.name).second) throw std::runtime_error(file.name + " is listed twice");
@@ -107,10 +103,6 @@ Manifest manifest_from_json(const Json& json) {
 }
 
 }  // namespace
-
-bool is_tag(std::string_view name) {
-  return is_word(name, false);
-}
 
 std::string to_text(const Manifest& manifest) {
   Json json = {{"format", kCheckpointFormat},   {"run", manifest.run},

@@ -7,13 +7,13 @@
 
 #include "protocol/json.h"
 #include "protocol/result.h"
+#include "run_files/checkpoint_folders.h"
 
 namespace footplate {
 
 /// Version of the checkpoint format that is written; the only one that is read (docs/checkpoints.md).
 inline constexpr int kCheckpointFormat = 1;
 inline constexpr std::uint64_t kMaxManifestBytes = 16u << 20;
-inline constexpr std::string_view kManifestName = "manifest.json";
 
 /// One file of a checkpoint besides the manifest.
 struct ManifestFile {
@@ -47,9 +47,5 @@ std::string to_text(const Manifest& manifest);
 /// Reads what to_text wrote. Errors (failed): a hash that doesn't fit (any change of any byte), another
 /// format version, a field that is missing or of the wrong type, a file name that leads elsewhere.
 Result<Manifest> manifest_from_text(std::string_view text);
-
-/// Letters, digits, '_' and '-', at most 64 of them: what a tag may be. No dot, which sets a folder's
-/// own suffixes (".tmp-…") apart.
-bool is_tag(std::string_view name);
 
 }  // namespace footplate

@@ -1,7 +1,6 @@
 #include "runtime/checkpoint/resume.h"
 
-#include "runtime/checkpoint/branches.h"
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 
 namespace footplate {
@@ -13,15 +12,21 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-/// Of the branch that was saved into last; of an older one where none of that verifies.
+/// Verifies, and keeps in `choice` which one it is and which ones don't verify.
+IsGood into(ResumeChoice& choice) {
+  return [&choice](const std::filesystem::path& path) {
+    const auto manifest = verify_checkpoint(path);
+    if (manifest)
+      choice.path = path;
+    else
+      choice.skipped.push_back("skipped " + path.filename().string() + ": " + manifest.error().message);
+    return manifest.has_value();
+  };
+}
+
 ResumeChoice newest_of_branches(const std::filesystem::path& run) {
   ResumeChoice choice;
-  for (const auto& folder : list_branches(run)) {
-    ResumeChoice of_branch = newest_checkpoint(folder);
-    choice.path = std::move(of_branch.path);
-    for (std::string& line : of_branch.skipped) choice.skipped.push_back(std::move(line));
-    if (choice.path) break;
-  }
+  newest_checkpoint(run, into(choice));
   return choice;
 }
 
@@ -34,20 +39,9 @@ Result<ResumeChoice> newest_of_run(const std::filesystem::path& run) {
 
 }  // namespace
 
-std::filesystem::path branch_folder(const std::filesystem::path& run_directory, const std::string& branch) {
-  return run_directory / "checkpoints" / branch;
-}
-
-ResumeChoice newest_checkpoint(const std::filesystem::path& branch) {
+ResumeChoice newest_verified(const std::filesystem::path& branch) {
   ResumeChoice choice;
-  for (const auto& path : list_checkpoints(branch)) {
-    const auto manifest = verify_checkpoint(path);
-    if (manifest) {
-      choice.path = path;
-      return choice;
-    }
-    choice.skipped.push_back("skipped " + path.filename().string() + ": " + manifest.error().message);
-  }
+  newest_in(branch, into(choice));
   return choice;
 }
 
@@ -64,7 +58,7 @@ Result<ResumeChoice> resolve_resume(const std::filesystem::path& run_directory, 
     if (!manifest) return tl::unexpected(manifest.error());
     return ResumeChoice{path, {}};
   }
-  if (std::filesystem::is_directory(path / "checkpoints", error)) return newest_of_run(path);
+  if (std::filesystem::is_directory(checkpoints_folder(path), error)) return newest_of_run(path);
   return fail(ErrorKind::usage,
               "can't resume from '" + resume +
                   "': neither a checkpoint (no manifest.json in it) nor a run (no checkpoints in it)");

@@ -9,10 +9,6 @@
 
 namespace footplate {
 
-/// Where a run keeps the checkpoints of a branch: RUN/checkpoints/BRANCH.
-std::filesystem::path branch_folder(const std::filesystem::path& run_directory,
-                                    const std::string& branch = "main");
-
 /// A checkpoint to go on from.
 struct ResumeChoice {
   std::optional<std::filesystem::path> path;  ///< nothing: start fresh
@@ -20,7 +16,7 @@ struct ResumeChoice {
 };
 
 /// The newest checkpoint of a branch's folder that verifies. Nothing where there is none, or no folder.
-ResumeChoice newest_checkpoint(const std::filesystem::path& branch);
+ResumeChoice newest_verified(const std::filesystem::path& branch);
 
 /// What `--resume` means: "auto" is the newest of this run, of the branch that it saved into last, or
 /// nothing; otherwise the path of a checkpoint's folder or of a run's. Errors (usage): a path that is

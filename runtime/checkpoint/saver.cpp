@@ -1,6 +1,6 @@
 #include "runtime/checkpoint/saver.h"
 
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 

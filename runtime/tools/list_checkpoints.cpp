@@ -6,8 +6,8 @@
 
 #include "protocol/exit_codes.h"
 #include "protocol/json.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/branches.h"
-#include "runtime/checkpoint/folder_name.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/tensor.h"
 

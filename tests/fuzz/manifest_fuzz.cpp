@@ -1,7 +1,7 @@
 // Manifests: the text as it is, and with a hash that fits, so that what lies behind the hash is met too.
 #include "protocol/json.h"
 #include "require.h"
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/sha256.h"
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "protocol/json.h"
+#include "protocol/json_fields.h"
 
 namespace footplate {
 
@@ -44,11 +45,5 @@ std::string host_name();
 
 /// How long ago an ISO time was, in seconds; negative if it can't be read.
 double seconds_since(const std::string& iso);
-
-/// The field of an object that may lack it or hold another type.
-std::string text_of(const Json& object, const char* field);
-double number_of(const Json& object, const char* field);
-bool flag_of(const Json& object, const char* field);
-std::int64_t integer_of(const Json& object, const char* field, std::int64_t otherwise);
 
 }  // namespace footplate

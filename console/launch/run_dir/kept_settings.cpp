@@ -6,6 +6,7 @@
 #include "console/launch/run_dir/order_history.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "protocol/nccl/variables.h"
+#include "run_files/checkpoint_folders.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -51,7 +52,7 @@ void keep_live(const Schema& schema, const Json& json, Settings& settings) {
 }
 
 void keep_of_checkpoint(const Schema& schema, const std::filesystem::path& checkpoint, Settings& settings) {
-  const auto manifest = read_json_file(checkpoint / "manifest.json");
+  const auto manifest = read_json_file(checkpoint / kManifestName);
   if (!manifest || !manifest->contains("settings")) return;  // the ranks say what is wrong with it
   keep_live(schema, (*manifest)["settings"], settings);
 }
@@ -106,7 +107,7 @@ Result<Settings> with_kept_settings(const Settings& settings, const Schema& sche
 
 Settings with_loaded_settings(const Settings& settings, const Schema& schema, const Json& load) {
   Settings then = settings;
-  const auto manifest = read_json_file(std::filesystem::path(text_of(load, "path")) / "manifest.json");
+  const auto manifest = read_json_file(std::filesystem::path(text_of(load, "path")) / kManifestName);
   if (manifest && manifest->contains("settings")) {  // else the ranks say what is wrong with it
     const auto saved = Settings::from_json((*manifest)["settings"], schema);
     for (const auto& spec : schema.settings)

@@ -4,16 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <fstream>
 #include <string>
-#include <vector>
 
 #include "console/client/runs/run_record.h"
 #include "console/launch/start/signals.h"
 #include "protocol/exit_codes.h"
 #include "protocol/step_file_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -35,21 +34,12 @@ bool was_killed(int number) {
   return number == SIGKILL || number == SIGTERM || number == SIGHUP || number == SIGINT;
 }
 
-/// step-00001000 and step-00001000-TAG → 1000; -1 for other names (step-00001000.tmp-…).
-std::int64_t step_of(const std::string& name) {
-  constexpr std::string_view kPrefix = "step-";
-  if (name.rfind(kPrefix, 0) != 0) return -1;
-  std::int64_t step = -1;
-  const char* end = name.data() + name.size();
-  const char* rest = std::from_chars(name.data() + kPrefix.size(), end, step).ptr;
-  return rest == end || *rest == '-' ? step : -1;
-}
-
 /// As of the last metrics; of a start that ended before it had any, the step it would have gone on from.
 std::int64_t recorded_step(const fs::path& directory, const fs::path& checkpoint) {
   const auto record = read_json_file(directory / "run.json");
   const std::int64_t step = record && record->is_object() ? integer_of(*record, "step", 0) : 0;
-  return std::max(step, std::max<std::int64_t>(0, step_of(checkpoint.filename())));
+  const auto name = parse_folder_name(checkpoint.filename());
+  return std::max(step, name ? name->step : 0);
 }
 
 Json written_for_the_ranks(const fs::path& directory, const HowEnded& how) {
@@ -94,46 +84,6 @@ std::int64_t step_now(const RunRecord& run) {
   return last_step(PrivateFolders::of(text_of(run.run, "id"))).value_or(run.step());
 }
 
-/// When a checkpoint was made, as its manifest has it.
-static std::string created(const fs::path& checkpoint) {
-  const auto manifest = read_json_file(checkpoint / "manifest.json");
-  return manifest && manifest->is_object() ? text_of(*manifest, "created") : "";
-}
-
-static std::vector<fs::path> checkpoints_in(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  std::error_code none;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    if (step_of(entry->path().filename()) >= 0 && fs::exists(entry->path() / "manifest.json", none))
-      found.push_back(entry->path());
-  return found;
-}
-
-fs::path newest_in(const fs::path& folder) {
-  const auto all = checkpoints_in(folder);
-  const auto newest = std::max_element(all.begin(), all.end(), [](const fs::path& a, const fs::path& b) {
-    const std::int64_t step_a = step_of(a.filename());
-    const std::int64_t step_b = step_of(b.filename());
-    return step_a < step_b || (step_a == step_b && created(a) < created(b));
-  });
-  return newest == all.end() ? fs::path() : *newest;
-}
-
-fs::path newest_checkpoint(const fs::path& directory) {
-  fs::path branch;
-  std::string saved_into;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory / "checkpoints", error), end; !error && entry != end;
-       entry.increment(error))
-    for (const fs::path& checkpoint : checkpoints_in(entry->path()))
-      if (const std::string when = created(checkpoint); branch.empty() || when > saved_into) {
-        branch = entry->path();
-        saved_into = when;
-      }
-  return branch.empty() ? fs::path() : newest_in(branch);
-}
-
 Json write_missing_result(const fs::path& directory, const HowEnded& how, int restarts) {
   const auto result = read_json_file(directory / "result.json");
   const bool by_the_ranks = result && result->is_object();
@@ -175,7 +125,7 @@ Json load_ordered(const Json& result) {
 }
 
 bool is_saved(const Json& result) {
-  const auto manifest = read_json_file(fs::path(text_of(result, "checkpoint")) / "manifest.json");
+  const auto manifest = read_json_file(fs::path(text_of(result, "checkpoint")) / kManifestName);
   return manifest && integer_of(*manifest, "step", -1) == integer_of(result, "step", 0);
 }
 

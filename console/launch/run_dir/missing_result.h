@@ -45,11 +45,4 @@ Json load_ordered(const Json& result);
 /// Whether the checkpoint of a start that ended so is of its last step: nothing is lost where it goes on.
 bool is_saved(const Json& result);
 
-/// Path of the newest checkpoint whose manifest is there, of the branch that was saved into last; empty for
-/// none.
-std::filesystem::path newest_checkpoint(const std::filesystem::path& directory);
-
-/// The same, of the branch in `folder`.
-std::filesystem::path newest_in(const std::filesystem::path& folder);
-
 }  // namespace footplate

@@ -20,6 +20,7 @@
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
 #include "protocol/reserved_file.h"
+#include "run_files/checkpoint_folders.h"
 #include "run_files/json_file.h"
 
 namespace footplate {

@@ -18,6 +18,7 @@
 #include "console/launch/supervise/ending_times.h"
 #include "console/launch/supervise/requeue.h"
 #include "protocol/exit_codes.h"
+#include "run_files/checkpoint_folders.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -163,7 +164,7 @@ Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const 
   if (Json load = load_ordered(result); !load.is_null())
     return {text_of(load, "path"), std::move(load), integer_of(result, "step", 0)};
   // Without a checkpoint of its own it goes on from where it began, and so does a branch without one.
-  const auto branch = directory_.path / "checkpoints" / text_of(before.load, "branch");
+  const auto branch = branch_folder(directory_.path, text_of(before.load, "branch"));
   if (!before.load.is_null() && newest_in(branch).empty()) return before;
   return {newest_checkpoint(directory_.path).empty() ? plan_.resume.value_or("") : "auto"};
 }

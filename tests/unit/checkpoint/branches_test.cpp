@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "fixture.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/resume.h"
 
 namespace footplate {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 
@@ -140,7 +140,7 @@ TEST_F(StoreTest, AFileThatCantGrowIsAnErrorAndLeavesNothing) {
     EXPECT_EQ(test::names_in(folder_), std::vector<std::string>{"step-00000005"}) << limit;
   }
   EXPECT_EQ(save_in_child_with_limit(store_, 100000), 0);
-  EXPECT_EQ(newest_checkpoint(folder_).path, folder_ / "step-00000006");
+  EXPECT_EQ(newest_verified(folder_).path, folder_ / "step-00000006");
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // nothing of what was never synced. Each time the newest valid checkpoint has to be the expected one.
 #include "faulty_disk.h"
 #include "fixture.h"
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 
@@ -31,7 +31,7 @@ struct World {
       test::write_file(folder / "step-00000006" / "manifest.json", "{}");
   }
   std::int64_t newest() const {
-    const auto found = newest_checkpoint(folder).path;
+    const auto found = newest_verified(folder).path;
     return found ? verify_checkpoint(*found)->step : -1;
   }
   TemporaryFolder run;

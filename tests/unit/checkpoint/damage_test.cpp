@@ -1,5 +1,6 @@
 // Damage of any kind, at any place: refused, the process alive, the model untouched.
 #include "fixture.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 

@@ -1,6 +1,7 @@
 #include "runtime/checkpoint/resume.h"
 
 #include "fixture.h"
+#include "run_files/checkpoint_folders.h"
 
 namespace footplate {
 namespace {

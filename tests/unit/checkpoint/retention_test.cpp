@@ -1,7 +1,7 @@
 #include <random>
 
 #include "fixture.h"
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 
@@ -66,19 +66,19 @@ TEST_F(RetentionTest, RandomSequencesNeverEatTheLastGoodOne) {
         Manifest manifest = test::manifest_at(step += 1 + random() % 3);
         manifest.best = random() % 4 == 0;
         ASSERT_TRUE(store_.save(manifest, "rank-0.safetensors", SmallState(1).views(), keep));
-        ASSERT_EQ(newest_checkpoint(folder_).path, folder_ / folder_name(step, ""));
+        ASSERT_EQ(newest_verified(folder_).path, folder_ / folder_name(step, ""));
       } else if (choice == 7) {
         store_.remove_leftovers();
       } else if (list_checkpoints(folder_).size() - damaged >= 2) {
-        const auto newest = newest_checkpoint(folder_).path;
+        const auto newest = newest_verified(folder_).path;
         ASSERT_TRUE(newest);
         test::write_file(*newest / "manifest.json", "damaged");
         ++damaged;
-        step = verify_checkpoint(*newest_checkpoint(folder_).path)->step;  // a restart goes on from there …
-        std::filesystem::remove_all(*newest);                              // … and reaches that step again
+        step = verify_checkpoint(*newest_verified(folder_).path)->step;  // a restart goes on from there …
+        std::filesystem::remove_all(*newest);                            // … and reaches that step again
         --damaged;
       }
-      ASSERT_TRUE(newest_checkpoint(folder_).path);
+      ASSERT_TRUE(newest_verified(folder_).path);
       ASSERT_LE(list_checkpoints(folder_).size(), keep + 1);
     }
   }

@@ -1,6 +1,7 @@
 #include "runtime/checkpoint/saver.h"
 
 #include "fixture.h"
+#include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/full_disk.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"

@@ -56,5 +56,18 @@ TEST(JsonFile, AReaderNeverSeesHalfAFile) {
   writer.join();
 }
 
+TEST(JsonFile, LevelsAreBounded) {
+  test::TemporaryFolder folder;
+  const auto path = folder.path() / "deep.json";
+  std::ofstream(path) << std::string(kMaxLevels, '[') << std::string(kMaxLevels, ']');
+  EXPECT_TRUE(read_json_file(path));
+  std::ofstream(path) << std::string(kMaxLevels + 1, '[') << std::string(kMaxLevels + 1, ']');
+  const auto deep = read_json_file(path);
+  ASSERT_FALSE(deep);
+  EXPECT_EQ(deep.error().kind, ErrorKind::failed);
+  EXPECT_NE(deep.error().message.find("deep.json is not JSON (or has more than 64 levels)"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace footplate

@@ -1,6 +1,6 @@
-#include "runtime/checkpoint/folder_name.h"
+#include "run_files/checkpoint_folders.h"
 
-#include "fixture.h"
+#include "tests/unit/records/fixture.h"
 
 namespace footplate {
 namespace {
@@ -53,6 +53,61 @@ TEST(FolderName, OfOneStepTheOneMadeLastIsTheNewest) {
   std::vector<std::string> names;
   for (const auto& path : list_checkpoints(folder.path())) names.push_back(path.filename().string());
   EXPECT_EQ(names, (std::vector<std::string>{"step-00000007", "step-00000007-a", "step-00000007-before"}));
+}
+
+TEST(FolderName, Tags) {
+  for (const char* good : {"a", "before-spike", "V_2", "0"}) EXPECT_TRUE(is_tag(good)) << good;
+  for (const char* bad : {"", ".", "a.b", "a/b", "a b", "ü", "a\n"}) EXPECT_FALSE(is_tag(bad)) << bad;
+  EXPECT_TRUE(is_tag(std::string(64, 'x')));
+  EXPECT_FALSE(is_tag(std::string(65, 'x')));
+}
+
+class NewestCheckpoint : public testing::Test {
+ protected:
+  /// A checkpoint as a save leaves it, but for its tensors. `created`: "" for one without a manifest.
+  void save(const std::string& branch, const std::string& name, const std::string& created) {
+    const auto folder = branch_folder(run_.path(), branch) / name;
+    std::filesystem::create_directories(folder);
+    if (!created.empty()) std::ofstream(folder / kManifestName) << "{\"created\": \"" << created << "\"}";
+  }
+
+  std::string newest(const IsGood& is_good = has_manifest) {
+    const auto path = newest_checkpoint(run_.path(), is_good);
+    return path.empty() ? "" : path.parent_path().filename().string() + "/" + path.filename().string();
+  }
+
+  test::TemporaryFolder run_;
+};
+
+TEST_F(NewestCheckpoint, OfTheBranchThatWasSavedIntoLast) {
+  EXPECT_EQ(newest(), "");
+  save("main", "step-00000300", "2026-11-20T09:00:03.000Z");
+  save("main", "step-00000100", "2026-11-20T09:00:01.000Z");
+  EXPECT_EQ(newest(), "main/step-00000300");
+  save("from-100", "step-00000150", "2026-11-20T09:00:04.000Z");
+  EXPECT_EQ(newest(), "from-100/step-00000150");
+  EXPECT_EQ(newest_in(branch_folder(run_.path())).filename(), "step-00000300");
+  EXPECT_TRUE(newest_in(branch_folder(run_.path(), "nowhere")).empty());
+}
+
+TEST_F(NewestCheckpoint, WithoutAManifestItIsNone) {
+  save("main", "step-00000300", "2026-11-20T09:00:03.000Z");
+  save("main", "step-00000400", "");
+  save("main", "step-00000500.tmp-0123456789ab", "2026-11-20T09:00:05.000Z");
+  EXPECT_EQ(newest(), "main/step-00000300");
+}
+
+TEST_F(NewestCheckpoint, WhatIsNotGoodIsPassedOver) {
+  save("main", "step-00000300", "2026-11-20T09:00:03.000Z");
+  save("from-100", "step-00000150", "2026-11-20T09:00:04.000Z");
+  save("from-100", "step-00000200", "2026-11-20T09:00:05.000Z");
+  std::vector<std::string> asked;
+  const auto only_main = [&](const std::filesystem::path& path) {
+    asked.push_back(path.filename().string());
+    return path.parent_path().filename() == "main";
+  };
+  EXPECT_EQ(newest(only_main), "main/step-00000300");
+  EXPECT_EQ(asked, (std::vector<std::string>{"step-00000200", "step-00000150", "step-00000300"}));
 }
 
 }  // namespace
