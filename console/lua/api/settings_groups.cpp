@@ -6,6 +6,7 @@
 #include "console/lua/api/load_text.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
+#include "console/lua/core/settings_table.h"
 #include "console/lua/reference/help.h"
 #include "console/lua/session/session.h"
 #include "console/lua/session/stage_table.h"
@@ -15,16 +16,7 @@
 namespace footplate::lua {
 namespace {
 
-constexpr const char* kGroup = "footplate.group";
 constexpr const char* kLoadAction = "ckpt.load";
-
-std::string group_of(lua_State* state) {
-  luaL_checkudata(state, 1, kGroup);
-  lua_getiuservalue(state, 1, 1);
-  std::string group = lua_tostring(state, -1);
-  lua_pop(state, 1);
-  return group;
-}
 
 /// force = true: nobody is asked. No parameter of an action has that name.
 bool take_force(Json& arguments) {
@@ -64,45 +56,58 @@ int call_action(lua_State* state) {
   return 1;
 }
 
-int set_in_group(lua_State* state) {
-  luaL_checktype(state, 1, LUA_TTABLE);
-  stage_table(state, 1, lua_tostring(state, lua_upvalueindex(1)));
-  return 0;
-}
+/// What a chunk reads and stages.
+class ChunkSettings final : public SettingsTarget {
+ public:
+  explicit ChunkSettings(Session& session) : session_(session) {}
 
-int group_index(lua_State* state) {
-  Session& session = session_of(state);
-  const std::string group = group_of(state);
-  const std::string key = string_argument(state, 2);
-  const std::string name = group + "." + key;
-  if (session.schema().setting(name) != nullptr) {
-    push_value(state, session.stage().value(name), name);
-  } else if (session.schema().action(name) != nullptr) {
-    lua_pushlstring(state, name.data(), name.size());
-    lua_pushcclosure(state, bound<call_action>, 1);
-  } else if (key == "set") {
-    lua_pushlstring(state, group.data(), group.size());
-    lua_pushcclosure(state, bound<set_in_group>, 1);
-  } else if (const Registration* registered = find_registration(name)) {
-    push_registered(state, *registered);
-  } else {
-    throw ScriptError(unknown_member(session.schema(), name));
-  }
-  return 1;
-}
+  const Schema& schema() const override { return session_.schema(); }
 
-int group_assign(lua_State* state) {
-  Session& session = session_of(state);
-  const std::string name = group_of(state) + "." + string_argument(state, 2);
-  if (session.schema().setting(name) == nullptr) {
-    if (session.schema().action(name) != nullptr)
-      throw ScriptError(name + " is an action: call it, " + session.schema().action(name)->example);
-    throw ScriptError(unknown_member(session.schema(), name));
+  void push_setting(lua_State* state, const std::string& name) override {
+    push_value(state, session_.stage().value(name), name);
   }
-  if (auto staged = session.stage().assign(name, json_at(state, 3)); !staged)
-    throw ScriptError(staged.error());
-  return 0;
-}
+
+  void assign(lua_State* state, const std::string& name, int value) override {
+    if (schema().setting(name) == nullptr) {
+      if (const ActionSpec* action = schema().action(name))
+        throw ScriptError(name + " is an action: call it, " + action->example);
+      throw ScriptError(unknown_member(name));
+    }
+    if (auto staged = session_.stage().assign(name, json_at(state, value)); !staged)
+      throw ScriptError(staged.error());
+  }
+
+  void set(lua_State* state, const std::string& group) override {
+    luaL_checktype(state, 1, LUA_TTABLE);
+    stage_table(state, 1, group);
+  }
+
+  bool push_member(lua_State* state, const std::string& name) override {
+    if (schema().action(name) != nullptr) {
+      lua_pushlstring(state, name.data(), name.size());
+      lua_pushcclosure(state, bound<call_action>, 1);
+      return true;
+    }
+    const Registration* registered = find_registration(name);
+    if (registered != nullptr) push_registered(state, *registered);
+    return registered != nullptr;
+  }
+
+  std::string unknown_member(const std::string& name) const override {
+    return lua::unknown_member(schema(), name);
+  }
+
+  bool has_fields(lua_State* state, const std::string& name, int depth) const override {
+    return names_group(state, name, depth);
+  }
+
+  std::string refused_key(const std::string&, const std::string&) const override {
+    return "set takes named values: { every = 10 }";
+  }
+
+ private:
+  Session& session_;
+};
 
 /// A plain table of the group's values, in the schema's order by way of `next` on a list of pairs.
 int group_next(lua_State* state) {
@@ -124,7 +129,7 @@ int group_next(lua_State* state) {
 }
 
 int group_pairs(lua_State* state) {
-  const std::string group = group_of(state);
+  const std::string group = group_at(state, 1);
   lua_pushlstring(state, group.data(), group.size());
   lua_pushcclosure(state, bound<group_next>, 1);
   lua_pushvalue(state, 1);
@@ -134,7 +139,7 @@ int group_pairs(lua_State* state) {
 
 int group_text(lua_State* state) {
   Session& session = session_of(state);
-  const std::string group = group_of(state);
+  const std::string group = group_at(state, 1);
   std::string text;
   for (const auto& spec : session.schema().settings)
     if (spec.name.starts_with(group + "."))
@@ -147,7 +152,7 @@ int group_text(lua_State* state) {
 
 int group_json(lua_State* state) {
   Session& session = session_of(state);
-  const std::string prefix = group_of(state) + ".";
+  const std::string prefix = group_at(state, 1) + ".";
   Json json = Json::object();
   for (const auto& spec : session.schema().settings)
     if (spec.name.starts_with(prefix))
@@ -159,22 +164,20 @@ int group_json(lua_State* state) {
 }  // namespace
 
 void open_groups(lua_State* state, int own) {
-  const Schema& schema = session_of(state).schema();
-  constexpr luaL_Reg kMethods[] = {{"__index", bound<group_index>}, {"__newindex", bound<group_assign>},
-                                   {"__pairs", bound<group_pairs>}, {"__tostring", bound<group_text>},
-                                   {"__json", bound<group_json>},   {nullptr, nullptr}};
-  add_locked_type(state, kGroup, kMethods);
+  Session& session = session_of(state);
+  constexpr luaL_Reg kMethods[] = {{"__pairs", bound<group_pairs>},
+                                   {"__tostring", bound<group_text>},
+                                   {"__json", bound<group_json>},
+                                   {nullptr, nullptr}};
+  open_settings(state, std::make_unique<ChunkSettings>(session), kMethods);
   std::set<std::string> groups;
-  for (const auto& spec : schema.settings) groups.insert(spec.name.substr(0, spec.name.find('.')));
-  for (const auto& spec : schema.actions) groups.insert(spec.name.substr(0, spec.name.find('.')));
-  for (const auto& registration : catalogue())
-    if (const std::string name = registration.doc.name; name.find('.') != std::string::npos)
-      groups.insert(name.substr(0, name.find('.')));
+  const auto add = [&](const std::string& name) { groups.insert(name.substr(0, name.find('.'))); };
+  for (const auto& spec : session.schema().settings) add(spec.name);
+  for (const auto& spec : session.schema().actions) add(spec.name);
+  for (const FunctionDoc& function : catalogue_docs())
+    if (std::string_view(function.name).find('.') != std::string_view::npos) add(function.name);
   for (const auto& group : groups) {
-    lua_newuserdatauv(state, 0, 1);
-    lua_pushlstring(state, group.data(), group.size());
-    lua_setiuservalue(state, -2, 1);
-    luaL_setmetatable(state, kGroup);
+    push_group(state, group);
     lua_setfield(state, own, group.c_str());
   }
 }

@@ -1,8 +1,10 @@
 #include "console/lua/config/bounded_state.h"
 
 #include <array>
-#include <cstdlib>
 #include <ctime>
+
+#include "console/lua/core/convert.h"
+#include "console/lua/core/sandbox.h"
 
 namespace footplate {
 namespace {
@@ -16,30 +18,6 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Takes all but the named fields out of the table on top of the stack.
-template <std::size_t N>
-void keep_only(lua_State* lua, const std::array<const char*, N>& names) {
-  lua_newtable(lua);
-  for (const char* name : names) {
-    lua_getfield(lua, -2, name);
-    lua_setfield(lua, -2, name);
-  }
-  lua_pushnil(lua);
-  while (lua_next(lua, -3) != 0) {
-    lua_pop(lua, 1);
-    lua_pushvalue(lua, -1);
-    lua_pushnil(lua);
-    lua_settable(lua, -5);  // clearing existing fields during a traversal is allowed
-  }
-  lua_pushnil(lua);
-  while (lua_next(lua, -2) != 0) {
-    lua_pushvalue(lua, -2);
-    lua_insert(lua, -2);
-    lua_settable(lua, -5);
-  }
-  lua_pop(lua, 1);
-}
-
 constexpr std::array<const char*, 9> kBase{"assert", "error",    "ipairs",   "next", "pairs",
                                            "select", "tonumber", "tostring", "type"};
 constexpr std::array<const char*, 5> kString{"format", "len", "lower", "sub", "upper"};
@@ -48,18 +26,17 @@ constexpr std::array<const char*, 18> kMath{"abs",  "ceil", "cos", "exp",       
                                             "huge", "log",  "max", "maxinteger", "min",       "mininteger",
                                             "modf", "pi",   "sin", "sqrt",       "tointeger", "type"};
 
-int open_libraries(lua_State* lua) {
-  luaL_requiref(lua, "_G", luaopen_base, 1);
-  keep_only(lua, kBase);
-  luaL_requiref(lua, LUA_STRLIBNAME, luaopen_string, 0);
-  keep_only(lua, kString);  // the methods of strings ("x"):upper() are this same table
-  luaL_requiref(lua, LUA_TABLIBNAME, luaopen_table, 0);
-  keep_only(lua, kTable);
-  luaL_requiref(lua, LUA_MATHLIBNAME, luaopen_math, 0);
-  keep_only(lua, kMath);
-  lua_setglobal(lua, LUA_MATHLIBNAME);
-  lua_setglobal(lua, LUA_TABLIBNAME);
-  lua_setglobal(lua, LUA_STRLIBNAME);
+constexpr lua::AllowedLibrary kLibraries[] = {{LUA_STRLIBNAME, luaopen_string, kString, nullptr},
+                                              {LUA_TABLIBNAME, luaopen_table, kTable, nullptr},
+                                              {LUA_MATHLIBNAME, luaopen_math, kMath, nullptr}};
+
+/// A global table with what is allowed, in place of Lua's own.
+int open_libraries(lua_State* state) {
+  lua_newtable(state);
+  lua::add_base(state, 1, kBase);
+  lua::add_libraries(state, 1, kLibraries, /*read_only=*/false);
+  lua_rawseti(state, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua::open_convert(state);
   return 0;
 }
 
@@ -76,32 +53,18 @@ std::string message_on_top(lua_State* lua) {
 }  // namespace
 
 BoundedState::BoundedState(std::size_t memory_bytes, int instructions, double processor_s)
-    : memory_limit_(memory_bytes),
+    : allocator_(memory_bytes),
       instructions_(instructions),
       processor_s_(processor_s),
-      state_(lua_newstate(&BoundedState::allocate, this)) {
+      state_(lua_newstate(&lua::CappedAllocator::allocate, &allocator_)) {
   if (!state_) return;
-  *static_cast<BoundedState**>(lua_getextraspace(get())) = this;
+  lua::set_owner(get(), *this);
   lua_pushcfunction(get(), &open_libraries);
   if (lua_pcall(get(), 0, 0, 0) != LUA_OK) state_.reset();
 }
 
-void* BoundedState::allocate(void* self, void* block, std::size_t old_size, std::size_t new_size) {
-  auto& state = *static_cast<BoundedState*>(self);
-  if (block == nullptr) old_size = 0;  // Lua passes the kind of object there
-  if (new_size == 0) {
-    std::free(block);
-    state.memory_used_ -= old_size;
-    return nullptr;
-  }
-  if (new_size > old_size && state.memory_used_ + (new_size - old_size) > state.memory_limit_) return nullptr;
-  void* moved = std::realloc(block, new_size);
-  if (moved != nullptr) state.memory_used_ += new_size - old_size;
-  return moved;
-}
-
 void BoundedState::look(lua_State* lua, lua_Debug*) {
-  auto& state = **static_cast<BoundedState**>(lua_getextraspace(lua));
+  auto& state = static_cast<BoundedState&>(lua::owner_of(lua));
   state.instructions_used_ += kInstructionsPerLook;
   const bool too_many = state.instructions_used_ > state.instructions_;
   if (!too_many && processor_seconds() <= state.deadline_) return;
@@ -141,7 +104,7 @@ Result<void> BoundedState::run(const std::string& text, const std::function<void
   if (status == LUA_OK) return {};
   std::string message = message_on_top(lua);
   if (status == LUA_ERRMEM)
-    message = "uses more than " + std::to_string(memory_limit_ >> 20) +
+    message = "uses more than " + std::to_string(allocator_.cap_bytes() >> 20) +
               " MiB of memory; a config only assigns settings";
   return fail(ErrorKind::usage, std::move(message));
 }

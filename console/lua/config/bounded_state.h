@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "console/lua/core/bind.h"
+#include "console/lua/core/limits.h"
 #include "protocol/result.h"
 
 namespace footplate {
@@ -13,7 +15,7 @@ namespace footplate {
 /// A Lua state with a cap on memory, instructions and processor time, and with only those library functions
 /// that a count hook can interrupt: a single call of string.rep, string.find or table.move can run for hours,
 /// pcall swallows the hook's error, and metatables bring finalisers that run without the hook.
-class BoundedState {
+class BoundedState final : public lua::StateOwner {
  public:
   BoundedState(std::size_t memory_bytes, int instructions, double processor_s);
 
@@ -31,12 +33,10 @@ class BoundedState {
     void operator()(lua_State* state) const { lua_close(state); }
   };
 
-  static void* allocate(void* self, void* block, std::size_t old_size, std::size_t new_size);
   static void look(lua_State* lua, lua_Debug*);
   static int load(lua_State* lua, std::string_view text);
 
-  std::size_t memory_limit_;
-  std::size_t memory_used_ = 0;
+  lua::CappedAllocator allocator_;
   int instructions_;
   int instructions_used_ = 0;
   double processor_s_;

@@ -58,9 +58,8 @@ Result<Value> check_config_text(const Schema& schema, std::string_view name, std
 
 Result<Settings> evaluate_config_text(const std::string& text, const std::string& shown_as,
                                       const Schema& schema, Settings settings, const ConfigLimits& limits) {
-  ConfigTarget target{schema, settings, shown_as};
   BoundedState state(limits.memory_bytes, limits.instructions, limits.processor_s);
-  auto ran = state.run(text, [&](lua_State* lua) { install_groups(lua, target); });
+  auto ran = state.run(text, [&](lua_State* lua) { install_groups(lua, schema, settings, shown_as); });
   if (!ran) return fail(ran.error().kind, with_file_name(std::move(ran.error().message), shown_as));
   return settings;
 }

@@ -7,16 +7,10 @@
 
 namespace footplate {
 
-/// What the fields of a running config read and write. Outlives the Lua state.
-struct ConfigTarget {
-  const Schema& schema;
-  Settings& settings;
-  std::string shown_as;  ///< the file, for sources: "configs/kjv.lua"
-};
-
-/// Makes the settings of `target` the global names of `lua`: groups (`train`, `log`) as userdata whose fields
-/// read and assign, and `set{}`. An unknown name, read or assigned, is an error with the nearest name. May
-/// raise a Lua error; call inside a protected call.
-void install_groups(lua_State* lua, ConfigTarget& target);
+/// Makes `settings` the global names of a config's `state`: groups (`train`, `log`) whose fields read and
+/// assign, and `set{}`. What is assigned has the source "configs/kjv.lua:3", where `shown_as` is the file. An
+/// unknown name, read or assigned, is an error with the nearest name. Schema and settings outlive the state.
+/// May raise a Lua error; call inside a protected call.
+void install_groups(lua_State* state, const Schema& schema, Settings& settings, const std::string& shown_as);
 
 }  // namespace footplate

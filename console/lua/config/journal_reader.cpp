@@ -92,21 +92,21 @@ Result<std::vector<JournalPart>> read_journal_text(std::string text, const std::
                                                    const Schema& schema) {
   text.erase(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
   const Comments comments = read_comments(text);
-  RecorderTarget target{schema, {}, {}, false};
+  Recording recording{schema, {}, {}, false};
   const std::size_t instructions = kLeastInstructions + kInstructionsPerByte * text.size();
   BoundedState state(kLeastMemory + kMemoryPerByte * text.size(),
                      static_cast<int>(std::min<std::size_t>(instructions, std::numeric_limits<int>::max())),
                      kProcessor_s);
-  if (auto ran = state.run(text, [&](lua_State* lua) { install_recorder(lua, target); }); !ran)
+  if (auto ran = state.run(text, [&](lua_State* lua) { install_recorder(lua, recording); }); !ran)
     return fail(ErrorKind::usage, shown_as + ": " + ran.error().message);
 
   std::vector<JournalPart> parts;
   for (const auto& start : comments.starts) parts.push_back({start, {}});
-  for (std::size_t i = 0; i < target.orders.size(); ++i) {
-    Order& order = target.orders[i];
-    const auto found = comments.by_line.find(target.lines[i]);
+  for (std::size_t i = 0; i < recording.orders.size(); ++i) {
+    Order& order = recording.orders[i];
+    const auto found = comments.by_line.find(recording.lines[i]);
     if (found == comments.by_line.end() || found->second.id == 0)
-      return fail(ErrorKind::usage, shown_as + ":" + std::to_string(target.lines[i]) +
+      return fail(ErrorKind::usage, shown_as + ":" + std::to_string(recording.lines[i]) +
                                         ": an at() without its comment '-- order N · user · session'");
     const Heading& heading = found->second;
     order.id = heading.id;

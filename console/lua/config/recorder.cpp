@@ -1,146 +1,143 @@
 #include "console/lua/config/recorder.h"
 
-#include <new>
 #include <string>
 
-#include "console/lua/config/binding.h"
 #include "console/lua/config/config.h"
-#include "console/lua/config/values.h"
+#include "console/lua/core/bind.h"
+#include "console/lua/core/convert.h"
+#include "console/lua/core/settings_table.h"
 
 namespace footplate {
 namespace {
 
-constexpr const char* kGroupType = "footplate.recorded";
 constexpr int kDeepestSet = 4;
 
-RecorderTarget& target_of(lua_State* lua) {
-  return *static_cast<RecorderTarget*>(lua_touserdata(lua, lua_upvalueindex(1)));
-}
+int call_action(lua_State* state);
+int at(lua_State* state);
 
-Json json_at(lua_State* lua, int index, const std::string& name) {
-  auto json = json_from_lua(lua, index);
-  if (!json) throw Refused(name + " can't be " + json.error().message);
+Json json_at(lua_State* state, int index, const std::string& name) {
+  auto json = lua::setting_at(state, index);
+  if (!json) throw lua::ScriptError(name + " can't be " + json.error().message);
   return *std::move(json);
 }
 
-std::string key_at(lua_State* lua, int index) {
-  if (lua_type(lua, index) != LUA_TSTRING) throw Refused("names are words");
-  return lua_tostring(lua, index);
-}
-
-/// The changes in the table at `index`; a table that is no setting's value is a group.
-void read_changes(lua_State* lua, int index, const std::string& prefix, int depth, Order& order) {
-  const Schema& schema = target_of(lua).schema;
-  index = lua_absindex(lua, index);
-  luaL_checkstack(lua, 4, nullptr);
-  lua_pushnil(lua);
-  while (lua_next(lua, index) != 0) {
-    const std::string name = prefix + key_at(lua, -2);
-    if (lua_istable(lua, -1) && schema.setting(name) == nullptr && depth < kDeepestSet) {
-      read_changes(lua, -1, name + ".", depth + 1, order);
-    } else {
-      auto value = check_config_value(schema, name, json_at(lua, -1, name));
-      if (!value) throw Refused(value.error().message);
-      order.changes.push_back({name, *std::move(value), std::nullopt});
-    }
-    lua_pop(lua, 1);
-  }
-}
-
-Order& recorded(lua_State* lua, const std::string& word) {
-  RecorderTarget& target = target_of(lua);
-  if (!target.recording) throw Refused(word + " stands outside of at(STEP, function() … end)");
-  return target.orders.back();
-}
-
-int set(lua_State* lua) {
-  luaL_checktype(lua, 1, LUA_TTABLE);
-  read_changes(lua, 1, "", 0, recorded(lua, "set"));
-  return 0;
-}
-
-/// Called as ckpt.save{ tag = "x" } or ckpt.save(); the action's name is the second upvalue.
-int call_action(lua_State* lua) {
-  const std::string name = lua_tostring(lua, lua_upvalueindex(2));
-  Call call{name, Json::object()};
-  if (lua_istable(lua, 1)) {
-    lua_pushnil(lua);
-    while (lua_next(lua, 1) != 0) {
-      const std::string key = key_at(lua, -2);
-      call.arguments[key] = json_at(lua, -1, name + "'s " + key);
-      lua_pop(lua, 1);
-    }
-  }
-  auto arguments = target_of(lua).schema.check_arguments(name, call.arguments);
-  if (!arguments) throw Refused(arguments.error().message);
-  call.arguments = *std::move(arguments);
-  recorded(lua, name).calls.push_back(std::move(call));
-  return 0;
-}
-
-int read_field(lua_State* lua) {
-  const auto& prefix = *static_cast<std::string*>(luaL_checkudata(lua, 1, kGroupType));
-  const std::string name = prefix + key_at(lua, 2);
-  RecorderTarget& target = target_of(lua);
-  if (target.schema.action(name) == nullptr) throw Refused(target.schema.unknown_action(name));
-  lua_pushlightuserdata(lua, &target);
-  lua_pushlstring(lua, name.data(), name.size());
-  lua_pushcclosure(lua, &guarded<call_action>, 2);
-  return 1;
-}
-
-int read_global(lua_State* lua) {
-  const std::string prefix = key_at(lua, 2) + ".";
-  for (const auto& spec : target_of(lua).schema.actions)
-    if (spec.name.compare(0, prefix.size(), prefix) == 0) {
-      new (lua_newuserdatauv(lua, sizeof(std::string), 0)) std::string(prefix);
-      luaL_setmetatable(lua, kGroupType);
-      return 1;
-    }
-  throw Refused("unknown name '" + key_at(lua, 2) + "' in a journal");
-}
-
-int line_of_caller(lua_State* lua) {
+int line_of_caller(lua_State* state) {
   lua_Debug activation;
-  if (lua_getstack(lua, 1, &activation) == 0 || lua_getinfo(lua, "l", &activation) == 0) return 0;
+  if (lua_getstack(state, 1, &activation) == 0 || lua_getinfo(state, "l", &activation) == 0) return 0;
   return activation.currentline;
 }
 
-int at(lua_State* lua) {
-  RecorderTarget& target = target_of(lua);
-  if (target.recording) throw Refused("at() inside of at()");
-  Order order;
-  order.at_step = luaL_checkinteger(lua, 1);
-  target.orders.push_back(std::move(order));
-  target.lines.push_back(line_of_caller(lua));
-  if (lua_istable(lua, 2)) {
-    read_changes(lua, 2, "", 0, target.orders.back());
-    return 0;
+/// The orders that a journal's at() records. Nothing can be read, and what is assigned is a change of the
+/// last order.
+class RecordedSettings final : public lua::SettingsTarget {
+ public:
+  explicit RecordedSettings(Recording& recording) : recording_(recording) {}
+
+  const Schema& schema() const override { return recording_.schema; }
+
+  void push_setting(lua_State*, const std::string& name) override {
+    throw lua::ScriptError(schema().unknown_action(name));
   }
-  luaL_checktype(lua, 2, LUA_TFUNCTION);
-  target.recording = true;
-  lua_pushvalue(lua, 2);
-  lua_call(lua, 0, 0);  // an error ends the whole reading
-  target.recording = false;
+
+  void assign(lua_State* state, const std::string& name, int value) override {
+    Order& order = order_for(name);
+    auto checked = check_config_value(schema(), name, json_at(state, value, name));
+    if (!checked) throw lua::ScriptError(checked.error());
+    order.changes.push_back({name, *std::move(checked), std::nullopt});
+  }
+
+  void set(lua_State* state, const std::string& group) override {
+    luaL_checktype(state, 1, LUA_TTABLE);
+    order_for("set");
+    read_changes(state, 1, group);
+  }
+
+  /// Called as ckpt.save{ tag = "x" } or ckpt.save().
+  bool push_member(lua_State* state, const std::string& name) override {
+    if (schema().action(name) == nullptr) return false;
+    lua_pushlstring(state, name.data(), name.size());
+    lua_pushcclosure(state, lua::bound<call_action>, 1);
+    return true;
+  }
+
+  std::string unknown_member(const std::string& name) const override {
+    if (name.find('.') != std::string::npos) return schema().unknown_action(name);
+    return "unknown name '" + name + "' in a journal";
+  }
+
+  /// A table that is no setting's value is a group.
+  bool has_fields(lua_State*, const std::string& name, int depth) const override {
+    return schema().setting(name) == nullptr && depth < kDeepestSet;
+  }
+
+  std::string refused_key(const std::string&, const std::string&) const override { return "names are words"; }
+
+  void call(const std::string& name, const Json& given) {
+    auto arguments = schema().check_arguments(name, given);
+    if (!arguments) throw lua::ScriptError(arguments.error());
+    order_for(name).calls.push_back({name, *std::move(arguments)});
+  }
+
+  void record_at(lua_State* state) {
+    if (recording_.inside) throw lua::ScriptError("at() inside of at()");
+    Order order;
+    order.at_step = luaL_checkinteger(state, 1);
+    recording_.orders.push_back(std::move(order));
+    recording_.lines.push_back(line_of_caller(state));
+    recording_.inside = true;  // an error ends the whole reading
+    if (lua_istable(state, 2)) {
+      read_changes(state, 2, "");
+    } else {
+      luaL_checktype(state, 2, LUA_TFUNCTION);
+      lua_pushvalue(state, 2);
+      lua_call(state, 0, 0);
+    }
+    recording_.inside = false;
+  }
+
+ private:
+  Order& order_for(const std::string& word) {
+    if (!recording_.inside) throw lua::ScriptError(word + " stands outside of at(STEP, function() … end)");
+    return recording_.orders.back();
+  }
+
+  void read_changes(lua_State* state, int table, const std::string& group) {
+    lua::for_each_setting(state, table, group,
+                          [&](const std::string& name, int) { assign(state, name, lua_gettop(state)); });
+  }
+
+  Recording& recording_;
+};
+
+RecordedSettings& recorded(lua_State* state) {
+  return static_cast<RecordedSettings&>(lua::settings_target(state));
+}
+
+int call_action(lua_State* state) {
+  const std::string name = lua_tostring(state, lua_upvalueindex(1));
+  Json arguments = Json::object();
+  if (lua_istable(state, 1))
+    for (lua_pushnil(state); lua_next(state, 1) != 0; lua_pop(state, 1)) {
+      if (lua_type(state, -2) != LUA_TSTRING) throw lua::ScriptError("names are words");
+      const std::string key = lua_tostring(state, -2);
+      arguments[key] = json_at(state, -1, name + "'s " + key);
+    }
+  recorded(state).call(name, arguments);
+  return 0;
+}
+
+int at(lua_State* state) {
+  recorded(state).record_at(state);
   return 0;
 }
 
 }  // namespace
 
-void install_recorder(lua_State* lua, RecorderTarget& target) {
-  luaL_newmetatable(lua, kGroupType);
-  set_method(lua, &target, "__index", &guarded<read_field>);
-  lua_pushcfunction(lua, end_string);
-  lua_setfield(lua, -2, "__gc");
-  lua_pop(lua, 1);
-
-  lua_pushglobaltable(lua);
-  set_method(lua, &target, "at", &guarded<at>);
-  set_method(lua, &target, "set", &guarded<set>);
-  lua_newtable(lua);
-  set_method(lua, &target, "__index", &guarded<read_global>);
-  lua_setmetatable(lua, -2);
-  lua_pop(lua, 1);
+void install_recorder(lua_State* state, Recording& recording) {
+  lua::open_settings(state, std::make_unique<RecordedSettings>(recording));
+  lua_pushcfunction(state, lua::bound<at>);
+  lua_setglobal(state, "at");
+  lua::settings_as_globals(state);
 }
 
 }  // namespace footplate

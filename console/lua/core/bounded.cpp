@@ -98,7 +98,7 @@ int whole_table(lua_State* state) {
 }
 
 void replace(lua_State* state, int library, const char* name, lua_CFunction function) {
-  lua_getfield(state, library, name);
+  if (lua_getfield(state, library, name) == LUA_TNIL) return lua_pop(state, 1);
   lua_pushcclosure(state, function, 1);
   lua_setfield(state, library, name);
 }
@@ -109,10 +109,6 @@ void bound_string_library(lua_State* state, int library) {
   replace(state, library, "rep", bound<repeat>);
   replace(state, library, "format", bound<format>);
   for (const char* name : {"find", "match", "gmatch", "gsub"}) replace(state, library, name, bound<match>);
-  for (const char* name : {"dump", "pack", "packsize", "unpack"}) {
-    lua_pushnil(state);
-    lua_setfield(state, library, name);
-  }
 }
 
 void bound_table_library(lua_State* state, int library) {

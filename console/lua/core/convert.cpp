@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kList = "footplate.list";  ///< a list from JSON, so that an empty one stays a list
 constexpr const char* kFixedList = "footplate.fixed";  ///< key in a read-only list's metatable: its values
 constexpr int kMaxDepth = 32;
+constexpr lua_Unsigned kLongestList = 1000;  ///< values of one setting: more than any has
 constexpr std::size_t kMaxEntries = 100'000;
 constexpr std::size_t kMaxBytes = 256U * 1024;  ///< a message has 1 MiB, and JSON may need six bytes for one
 constexpr std::size_t kMaxLine = 100;           ///< columns a table may take on one line
@@ -222,6 +223,27 @@ class Renderer {
   std::size_t used_ = 0;
 };
 
+Result<Json> list_at(lua_State* state, int index) {
+  const lua_Unsigned size = lua_rawlen(state, index);
+  if (size > kLongestList) return fail(ErrorKind::usage, "a list of " + std::to_string(size) + " values");
+  Json list = Json::array();
+  for (lua_Unsigned i = 1; i <= size; ++i) {
+    lua_rawgeti(state, index, static_cast<lua_Integer>(i));
+    auto item =
+        lua_istable(state, -1) ? fail(ErrorKind::usage, "a table inside a list") : setting_at(state, -1);
+    lua_pop(state, 1);
+    if (!item) return item;
+    list.push_back(*std::move(item));
+  }
+  lua_pushnil(state);
+  for (lua_Unsigned seen = 0; lua_next(state, index) != 0; lua_pop(state, 1))
+    if (++seen > size) {
+      lua_pop(state, 2);
+      return fail(ErrorKind::usage, "a table with named fields");
+    }
+  return list;
+}
+
 int refuse_element(lua_State* state) {
   const std::string name = lua_tostring(state, lua_upvalueindex(1));
   throw ScriptError(name + " is read-only element by element; assign the whole list: " + name + " = { … }");
@@ -307,6 +329,30 @@ void push_json(lua_State* state, const Json& json) {
 void push_value(lua_State* state, const Value& value, const std::string& name) {
   push_json(state, to_json(value));
   if (std::holds_alternative<std::vector<double>>(value)) make_fixed(state, name);
+}
+
+void push_copy(lua_State* state, const Value& value) {
+  push_json(state, to_json(value));
+  if (!lua_istable(state, -1)) return;
+  lua_pushnil(state);
+  lua_setmetatable(state, -2);
+}
+
+Result<Json> setting_at(lua_State* state, int index) {
+  index = lua_absindex(state, index);
+  switch (lua_type(state, index)) {
+    case LUA_TNIL:
+    case LUA_TBOOLEAN:
+    case LUA_TNUMBER:
+    case LUA_TSTRING:
+      return json_at(state, index);
+    case LUA_TTABLE:
+      return list_at(state, index);
+    case LUA_TUSERDATA:
+      return fail(ErrorKind::usage, "a group of settings");
+    default:
+      return fail(ErrorKind::usage, std::string("a ") + luaL_typename(state, index));
+  }
 }
 
 Json json_at(lua_State* state, int index) {

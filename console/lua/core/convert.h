@@ -18,6 +18,13 @@ void push_json(lua_State* state, const Json& json);
 /// Pushes a setting's value; a list comes as a read-only one whose error says to assign the whole of `name`.
 void push_value(lua_State* state, const Value& value, const std::string& name);
 
+/// Pushes a setting's value; a list comes as a table of its own, and changing that changes no setting.
+void push_copy(lua_State* state, const Value& value);
+
+/// A setting's value at `index` as JSON: a number, string, boolean, nil, or a list of these. Error (usage):
+/// what it is instead, "a function", "a table inside a list".
+Result<Json> setting_at(lua_State* state, int index);
+
 /// Lua data as JSON: tables with keys 1…n are lists, others objects. Throws ScriptError where it is nested
 /// deeper than 32 levels (or in a circle) or has more than 100,000 entries. Functions become their text.
 Json json_at(lua_State* state, int index);

@@ -1,4 +1,4 @@
-#include "console/lua/core/chunk_limits.h"
+#include "console/lua/core/limits.h"
 
 #include <cstdlib>
 

@@ -22,6 +22,7 @@ class CappedAllocator {
   /// A lua_Alloc; `self` is the CappedAllocator.
   static void* allocate(void* self, void* block, std::size_t old_size, std::size_t new_size);
 
+  std::size_t cap_bytes() const { return cap_; }
   std::size_t used_bytes() const { return used_; }
 
  private:

@@ -1,7 +1,9 @@
 #include "console/lua/core/sandbox.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "console/lua/core/bind.h"
@@ -14,6 +16,23 @@ namespace {
 constexpr std::array kBase = {"assert", "error",    "getmetatable", "next",   "pairs",
                               "pcall",  "rawequal", "rawlen",       "rawget", "rawset",
                               "select", "tonumber", "tostring",     "type",   "_VERSION"};
+constexpr std::array kString = {"byte",  "char",  "find", "format",  "gmatch", "gsub", "len",
+                                "lower", "match", "rep",  "reverse", "sub",    "upper"};
+constexpr std::array kTable = {"concat", "insert", "move", "pack", "remove", "sort", "unpack"};
+// With what Debian's library keeps of Lua 5.3 (cosh frexp ldexp log10 pow sinh tanh).
+constexpr std::array kMath = {"cosh", "frexp",      "ldexp", "log10",     "pow",  "sinh",   "tanh",
+                              "abs",  "acos",       "asin",  "atan",      "ceil", "cos",    "deg",
+                              "exp",  "floor",      "fmod",  "huge",      "log",  "max",    "maxinteger",
+                              "min",  "mininteger", "modf",  "pi",        "rad",  "random", "randomseed",
+                              "sin",  "sqrt",       "tan",   "tointeger", "type", "ult"};
+constexpr std::array kUtf8 = {"char", "charpattern", "codepoint", "codes", "len", "offset"};
+constexpr std::array kCoroutine = {"close",   "create", "isyieldable", "resume",
+                                   "running", "status", "wrap",        "yield"};
+constexpr AllowedLibrary kLibraries[] = {{"string", luaopen_string, kString, bound_string_library},
+                                         {"table", luaopen_table, kTable, bound_table_library},
+                                         {"math", luaopen_math, kMath, nullptr},
+                                         {"utf8", luaopen_utf8, kUtf8, nullptr},
+                                         {"coroutine", luaopen_coroutine, kCoroutine, nullptr}};
 
 int set_metatable(lua_State* state) {
   luaL_checktype(state, 1, LUA_TTABLE);
@@ -122,11 +141,16 @@ void set_view(lua_State* state, int target, const char* name) {
   lua_settop(state, table - 1);
 }
 
-void open_library(lua_State* state, int target, const char* name, lua_CFunction open,
-                  void (*limit)(lua_State*, int)) {
-  luaL_requiref(state, name, open, 0);
-  if (limit != nullptr) limit(state, lua_gettop(state));
-  set_view(state, target, name);
+/// Takes all but `names` out of the table at `table`.
+void keep_only(lua_State* state, int table, std::span<const char* const> names) {
+  for (lua_pushnil(state); lua_next(state, table) != 0;) {
+    lua_pop(state, 1);
+    const std::string_view name = lua_tostring(state, -1);
+    if (std::ranges::find(names, name) != names.end()) continue;
+    lua_pushvalue(state, -1);
+    lua_pushnil(state);
+    lua_rawset(state, table);  // clearing fields during a traversal is allowed
+  }
 }
 
 /// ("x"):rep works through the string metatable; nobody gets hold of it.
@@ -167,14 +191,11 @@ void add_load(lua_State* state, int own, int environment) {
   lua_setfield(state, own, "load");
 }
 
-/// Functions of Lua that scripts may use, copied or wrapped into the table at `own`.
-void add_base(lua_State* state, int own, int environment) {
+/// Functions of Lua that scripts may use, some of them wrapped, into the table at `own`.
+void add_wrapped_base(lua_State* state, int own, int environment) {
+  add_base(state, own, kBase);
   luaL_requiref(state, "_G", luaopen_base, 0);
   const int base = lua_gettop(state);
-  for (const char* name : kBase) {
-    lua_getfield(state, base, name);
-    lua_setfield(state, own, name);
-  }
   lua_getfield(state, base, "ipairs");
   lua_pushcclosure(state, indexed_pairs, 1);
   lua_setfield(state, own, "ipairs");
@@ -207,16 +228,34 @@ void bind_environment(lua_State* state, int own, int environment) {
 
 }  // namespace
 
+void add_base(lua_State* state, int target, std::span<const char* const> functions) {
+  luaL_requiref(state, "_G", luaopen_base, 0);
+  const int base = lua_gettop(state);
+  for (const char* name : functions) {
+    lua_getfield(state, base, name);
+    lua_setfield(state, target, name);
+  }
+  lua_pop(state, 1);
+}
+
+void add_libraries(lua_State* state, int target, std::span<const AllowedLibrary> libraries, bool read_only) {
+  for (const AllowedLibrary& library : libraries) {
+    luaL_requiref(state, library.name, library.open, 0);
+    keep_only(state, lua_gettop(state), library.functions);
+    if (library.bound != nullptr) library.bound(state, lua_gettop(state));
+    if (read_only)
+      set_view(state, target, library.name);
+    else
+      lua_setfield(state, target, library.name);
+  }
+}
+
 void push_environment(lua_State* state, int own) {
   own = lua_absindex(state, own);
   lua_newtable(state);
   const int environment = lua_gettop(state);
-  add_base(state, own, environment);
-  open_library(state, own, "string", luaopen_string, bound_string_library);
-  open_library(state, own, "table", luaopen_table, bound_table_library);
-  open_library(state, own, "math", luaopen_math, nullptr);
-  open_library(state, own, "utf8", luaopen_utf8, nullptr);
-  open_library(state, own, "coroutine", luaopen_coroutine, nullptr);
+  add_wrapped_base(state, own, environment);
+  add_libraries(state, own, kLibraries, /*read_only=*/true);
   lock_string_metatable(state);
   bind_environment(state, own, environment);
 }

@@ -1,8 +1,22 @@
 #pragma once
 
 #include <lua.hpp>
+#include <span>
 
 namespace footplate::lua {
+
+/// A library of Lua's, and those of its functions that scripts may use.
+struct AllowedLibrary {
+  const char* name;
+  lua_CFunction open;
+  std::span<const char* const> functions;
+  void (*bound)(lua_State* state, int library);  ///< replaces functions by bounded ones; null: none
+};
+
+/// Copies what is allowed of Lua into the table at `target`; strings lose the methods that aren't. The global
+/// table isn't touched but for what luaopen_base does to it. `read_only`: libraries come as views.
+void add_base(lua_State* state, int target, std::span<const char* const> functions);
+void add_libraries(lua_State* state, int target, std::span<const AllowedLibrary> libraries, bool read_only);
 
 /// Leaves the environment that chunks run in on top of the stack: an allow-list of Lua's libraries with
 /// bounded functions in place of those that a count hook can't interrupt (docs/lua.md, "Limits"). `own`

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "console/lua/core/bind.h"
-#include "console/lua/core/chunk_limits.h"
+#include "console/lua/core/limits.h"
 #include "console/lua/session/console_port.h"
 #include "console/lua/session/stage.h"
 #include "protocol/schema.h"

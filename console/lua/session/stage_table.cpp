@@ -5,6 +5,7 @@
 
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
+#include "console/lua/core/settings_table.h"
 #include "console/lua/session/session.h"
 
 namespace footplate::lua {
@@ -19,21 +20,17 @@ bool is_empty(lua_State* state, int table) {
 
 enum class Fields { assigned, forced, expected };
 
+/// What set{} has besides settings.
+bool is_option(std::string_view name) {
+  return name == "expect" || name == "force";
+}
+
 void stage_fields(lua_State* state, int table, const std::string& group, Fields kind,
-                  std::set<std::string>& seen, bool inner_table = false) {
+                  std::set<std::string>& seen) {
   Session& session = session_of(state);
-  for (lua_pushnil(state); lua_next(state, table) != 0; lua_pop(state, 1)) {
-    if (lua_type(state, -2) != LUA_TSTRING) throw ScriptError("set takes named values: { every = 10 }");
-    const std::string key = lua_tostring(state, -2);
-    const std::string name = group.empty() ? key : group + "." + key;
-    const bool inner = group.empty() && key.find('.') == std::string::npos && lua_istable(state, -1);
-    if (!inner_table && (key == "expect" || key == "force") && kind != Fields::expected) continue;
-    if (inner) {
-      if (is_empty(state, lua_gettop(state)))
-        throw ScriptError(key + " = {} names no setting; as in " + key + " = { NAME = VALUE }");
-      stage_fields(state, lua_gettop(state), key, kind, seen, /*inner_table=*/true);
-      continue;
-    }
+  for_each_setting(state, table, group, [&](const std::string& name, int depth) {
+    const std::string_view key = std::string_view(name).substr(group.empty() ? 0 : group.size() + 1);
+    if (depth == 0 && is_option(key) && kind != Fields::expected) return;
     if (session.schema().setting(name) == nullptr) throw ScriptError(unknown_member(session.schema(), name));
     // A table has no order: which of the two would count is chance.
     if (!seen.insert(name).second) throw ScriptError("set{} names " + name + " twice");
@@ -42,7 +39,7 @@ void stage_fields(lua_State* state, int table, const std::string& group, Fields 
         kind == Fields::expected ? session.stage().expect(name, value) : session.stage().assign(name, value);
     if (!staged) throw ScriptError(staged.error());
     if (kind == Fields::forced) session.stage().force(name);
-  }
+  });
 }
 
 }  // namespace
@@ -62,10 +59,17 @@ std::string unknown_member(const Schema& schema, const std::string& name) {
   return schema.unknown_setting(name);
 }
 
+bool names_group(lua_State* state, const std::string& name, int depth) {
+  if (depth > 0 || name.find('.') != std::string::npos || is_option(name)) return false;
+  if (is_empty(state, lua_gettop(state)))
+    throw ScriptError(name + " = {} names no setting; as in " + name + " = { NAME = VALUE }");
+  return true;
+}
+
 void stage_table(lua_State* state, int index, const std::string& group) {
   Stage& stage = session_of(state).stage();
   index = lua_absindex(state, index);
-  luaL_checkstack(state, 12, "set{} nested too deeply");
+  luaL_checkstack(state, 4, "set{} nested too deeply");
   const auto before = stage.snapshot();
   try {
     const int force = lua_getfield(state, index, "force");

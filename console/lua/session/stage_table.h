@@ -12,6 +12,10 @@ namespace footplate::lua {
 /// with force = true nobody is asked about them. Throws ScriptError; nothing of the table is staged then.
 void stage_table(lua_State* state, int index, const std::string& group);
 
+/// Whether the table on top of the stack, for `name`, `depth` tables down in such a table, is a group of
+/// settings. Throws ScriptError where it is an empty one.
+bool names_group(lua_State* state, const std::string& name, int depth);
+
 /// The message for a name that is neither a setting nor an action.
 std::string unknown_member(const Schema& schema, const std::string& name);
 
