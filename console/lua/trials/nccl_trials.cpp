@@ -19,12 +19,6 @@ constexpr auto kRules = "nccl.rules";
 constexpr std::int64_t kSteps = 50;
 constexpr double kBetterBy = 0.02;
 
-struct Trial {
-  Changes changes;
-  std::int64_t steps = kSteps;
-  double better_by = kBetterBy;
-};
-
 double step_ms(const Json& measured) {
   return measured.value("step_ms", 0.0);
 }
@@ -51,16 +45,34 @@ std::set<std::string> ways(const Json& measured) {
   return found;
 }
 
-/// As one line: what, from and to how many milliseconds a step, and what came of it.
-std::string verdict(const Changes& changes, const Tried& result) {
-  const double before = step_ms(result.before), after = step_ms(result.after);
-  return "trial of " + text_of(changes) + ": " + number_text(before) + " -> " + number_text(after) +
-         " ms a step (" + (after > before ? "+" : "") + number_text((after / before - 1) * 100) + " %), " +
-         (result.kept ? "kept" : "put back") +
-         (ways(result.before) == ways(result.after)
-              ? "; algorithms, protocols and channels were the same as before"
-              : "");
-}
+/// What NCCL tells of `steps` steps: the time of one, and how collectives were done.
+class NcclMeasurement final : public Measurement {
+ public:
+  NcclMeasurement(Session& session, std::int64_t steps, double better_by)
+      : session_(session), steps_(steps), better_by_(better_by) {}
+
+  Json before() override { return measure(session_, steps_); }
+  Json after(const Json& /*before*/) override { return measure(session_, steps_); }
+  bool is_better(const Json& before, const Json& after) const override {
+    return step_ms(after) <= step_ms(before) * (1 - better_by_);
+  }
+
+  /// What, from and to how many milliseconds a step, and what came of it.
+  std::string text(const Changes& changes, const Tried& tried) const override {
+    const double before = step_ms(tried.before), after = step_ms(tried.after);
+    return "trial of " + text_of(changes) + ": " + number_text(before) + " -> " + number_text(after) +
+           " ms a step (" + (after > before ? "+" : "") + number_text((after / before - 1) * 100) + " %), " +
+           (tried.kept ? "kept" : "put back") +
+           (ways(tried.before) == ways(tried.after)
+                ? "; algorithms, protocols and channels were the same as before"
+                : "");
+  }
+
+ private:
+  Session& session_;
+  std::int64_t steps_;
+  double better_by_;
+};
 
 /// { algo = "tree", max_size = "1MiB" }: what isn't a setting's name makes a rule, before those there are.
 Changes changes_of(Session& session, const Json& set) {
@@ -119,31 +131,15 @@ std::vector<std::uint64_t> sizes_by_time(const Json& measured) {
 int nccl_try(lua_State* state) {
   constexpr auto kName = "nccl.try";
   Session& session = session_of(state);
-  luaL_checktype(state, 1, LUA_TTABLE);
-  const bool has_keep_if =
-      has_function(state, kKeepIf, "what was measured before and after, true to keep it");
-  Json arguments = json_at(state, 1);
-  if (!arguments.is_object()) arguments = Json::object();
-  check_arguments(arguments, {"set", "steps", "keep_if", "better_by"}, kName);
-  if (has_keep_if && arguments.contains("better_by"))
-    throw ScriptError("nccl.try takes keep_if or better_by, not both");
-  const Trial trial{changes_of(session, arguments.value("set", Json())),
-                    trial_steps(arguments, "steps", kSteps, kName),
-                    better_by_of(arguments, kBetterBy, kName)};
-  check_changes(session, trial.changes);
+  const Json arguments = trial_arguments(state, {"set", "steps", kKeepIf, "better_by"},
+                                         "what was measured before and after, true to keep it", kName);
+  const TrialPlan plan{changes_of(session, arguments.value("set", Json())),
+                       trial_steps(arguments, "steps", kSteps, kName),
+                       better_by_of(arguments, kBetterBy, kName), arguments.contains(kKeepIf)};
+  check_changes(session, plan.changes);
   session.begin_wait(kName);
-  const Json before = measure(session, trial.steps);
-  const Tried result = try_out(
-      session, trial.changes, before, [&] { return measure(session, trial.steps); },
-      [&](const Json& was, const Json& is) {
-        if (has_keep_if) return says_yes(state, kKeepIf, {was, is});
-        return step_ms(is) <= step_ms(was) * (1 - trial.better_by);
-      });
-  const std::string text = verdict(trial.changes, result);
-  note(session, text);
-  push_listing(state,
-               {{"before", result.before}, {"after", result.after}, {"kept", result.kept}, {"text", text}},
-               text);
+  NcclMeasurement measurement(session, plan.steps, plan.better_by);
+  push_tried(state, run_trial(state, plan, measurement, measurement.before()));
   return 1;
 }
 
@@ -159,31 +155,26 @@ int nccl_tune(lua_State* state) {
     throw ScriptError("nccl.tune takes named arguments: nccl.tune{ budget_steps = 1000 }");
   check_arguments(arguments, {"budget_steps", "steps", "better_by"}, kName);
   std::int64_t left = trial_steps(arguments, "budget_steps", kBudget, kName);
-  Trial trial;
-  trial.steps = trial_steps(arguments, "steps", std::max(kLeast, left / 20), kName);
-  trial.better_by = better_by_of(arguments, kBetterBy, kName);
-  if (left < 2 * trial.steps)
+  TrialPlan plan;
+  plan.steps = trial_steps(arguments, "steps", std::max(kLeast, left / 20), kName);
+  plan.better_by = better_by_of(arguments, kBetterBy, kName);
+  if (left < 2 * plan.steps)
     throw ScriptError("nccl.tune: " + std::to_string(left) + " steps are too few for two measurements of " +
-                      std::to_string(trial.steps) + "; give more budget_steps, or fewer steps");
+                      std::to_string(plan.steps) + "; give more budget_steps, or fewer steps");
   session.begin_wait(kName);
-  Json best = measure(session, trial.steps);
-  left -= trial.steps;
+  NcclMeasurement measurement(session, plan.steps, plan.better_by);
+  Json best = measurement.before();
+  left -= plan.steps;
   const double first_ms = step_ms(best);
   Json tried = Json::array();
   for (const std::uint64_t size : sizes_by_time(best)) {
     const std::string others = std::get<std::string>(session.settings().value(kRules));
     for (const char* way : kWays) {
-      if (left < trial.steps) break;
-      trial.changes = candidate(others, std::max<std::uint64_t>(size, 1), way);
-      const Tried result = try_out(
-          session, trial.changes, best, [&] { return measure(session, trial.steps); },
-          [&](const Json& was, const Json& is) {
-            return step_ms(is) <= step_ms(was) * (1 - trial.better_by);
-          });
-      left -= trial.steps;
-      const std::string text = verdict(trial.changes, result);
-      note(session, text);
-      tried.push_back(text);
+      if (left < plan.steps) break;
+      plan.changes = candidate(others, std::max<std::uint64_t>(size, 1), way);
+      const Tried result = run_trial(state, plan, measurement, best);
+      left -= plan.steps;
+      tried.push_back(result.text);
       if (result.kept) best = result.after;
     }
   }

@@ -29,11 +29,10 @@ struct StepWindow {
 };
 
 struct SettingTrial {
-  Changes changes;
-  std::int64_t steps = 0;
+  TrialPlan plan;
   std::string metric = kLoss;
-  double better_by = 0;
   bool save = false;
+  bool has_abandon_if = false;
 };
 
 bool is_evaluations(const std::string& metric) {
@@ -133,14 +132,14 @@ Estimate expected(const SettingTrial& trial, const StepWindow& before, const Ste
 }
 
 bool is_better(const SettingTrial& trial, double value, double than) {
-  const double by = trial.better_by * std::abs(than);
+  const double by = trial.plan.better_by * std::abs(than);
   return more_is_better(trial.metric) ? value >= than + by : value <= than - by;
 }
 
 /// "trial of optim.lr_scale = 0.5: train/loss 2.31 -> 2.27 in 100 steps, 2.29 ± 0.01 without it by the steps
 /// before, kept"
-std::string outcome_text(const SettingTrial& trial, const Tried& tried) {
-  const std::string head = "trial of " + text_of(trial.changes) + ": ";
+std::string outcome_text(const SettingTrial& trial, const Changes& changes, const Tried& tried) {
+  const std::string head = "trial of " + text_of(changes) + ": ";
   const std::string end = tried.kept ? ", kept" : ", put back";
   const std::string abandoned = tried.after.value("abandoned", "");
   if (!abandoned.empty())
@@ -188,8 +187,8 @@ SettingTrial trial_of(lua_State* state, const Json& arguments) {
   const auto every = std::get<std::int64_t>(staged.value("log.every"));
   if (every == 0)
     throw ScriptError("try measures what is logged, and log.every is 0; log.every = 10 logs every 10 steps");
-  trial.steps = trial_steps(arguments, "steps", std::max(kLeast, kLines * every), kTry);
-  trial.better_by = better_by_of(arguments, 0, kTry);
+  trial.plan.steps = trial_steps(arguments, "steps", std::max(kLeast, kLines * every), kTry);
+  trial.plan.better_by = better_by_of(arguments, 0, kTry);
   const Json metric = arguments.value("metric", Json(kLoss)), save = arguments.value("save", Json(false));
   if (!metric.is_string() || metric.get<std::string>().find('/') == std::string::npos)
     throw ScriptError(
@@ -197,10 +196,13 @@ SettingTrial trial_of(lua_State* state, const Json& arguments) {
   if (!save.is_boolean()) throw ScriptError("try: save is true or false");
   trial.metric = metric.get<std::string>();
   trial.save = save.get<bool>();
+  trial.plan.has_keep_if = arguments.contains(kKeepIf);
+  trial.has_abandon_if =
+      has_function(state, kAbandonIf, "each line of metrics with the change, true to put it back at once");
   constexpr auto kFewest = static_cast<std::int64_t>(Samples::kFewest);
-  if (!is_evaluations(trial.metric) && trial.steps < kFewest * every)
-    throw ScriptError("try: with log.every = " + std::to_string(every) + ", " + std::to_string(trial.steps) +
-                      " steps are fewer than " + std::to_string(kFewest) +
+  if (!is_evaluations(trial.metric) && trial.plan.steps < kFewest * every)
+    throw ScriptError("try: with log.every = " + std::to_string(every) + ", " +
+                      std::to_string(trial.plan.steps) + " steps are fewer than " + std::to_string(kFewest) +
                       " lines, which tell nothing; steps = " + std::to_string(kFewest * every) +
                       " or more, or log oftener");
   return trial;
@@ -213,63 +215,74 @@ std::string reason_to_abandon(lua_State* state, bool has_abandon_if, const Json&
   return has_abandon_if && says_yes(state, kAbandonIf, {line}) ? "abandon_if said so" : "";
 }
 
-int try_settings(lua_State* state) {
-  Session& session = session_of(state);
-  luaL_checktype(state, 1, LUA_TTABLE);
-  const bool has_keep_if = has_function(state, kKeepIf, "what was before and after, true to keep it");
-  const bool has_abandon_if =
-      has_function(state, kAbandonIf, "each line of metrics with the change, true to put it back at once");
-  Json arguments = json_at(state, 1);
-  if (!arguments.is_object()) arguments = Json::object();
-  check_arguments(arguments, {"set", "steps", "metric", "better_by", kKeepIf, kAbandonIf, "save"}, kTry);
-  if (has_keep_if && arguments.contains("better_by"))
-    throw ScriptError("try takes keep_if or better_by, not both");
-  SettingTrial trial = trial_of(state, arguments);
-  session.begin_wait(kTry);
-  trial.changes = wanted_changes(state);
+/// What the run logs, and for metrics of evaluations, what evaluations say.
+class LoggedMeasurement final : public Measurement {
+ public:
+  /// `state` has the trial's table at stack index 1.
+  LoggedMeasurement(lua_State* state, const SettingTrial& trial)
+      : state_(state), session_(session_of(state)), trial_(trial), evaluates_(is_evaluations(trial.metric)) {}
 
-  const auto go_on = [](const Json& /*line*/) { return std::string(); };
-  const auto watch = [&](const Json& line) { return reason_to_abandon(state, has_abandon_if, line); };
-  const bool evaluates = is_evaluations(trial.metric);
-  const double first = evaluates ? evaluate(session, trial.metric) : 0;
-  const StepWindow before = follow(session, trial.steps, go_on);
-  if (!evaluates && !before.metrics.contains(trial.metric))
-    throw ScriptError("try: " + trial.metric + " isn't logged; metrics() lists what is");
-  if (trial.save) run_call(session, "ckpt.save", {{"tag", "before-try"}});
-  Json was = as_table(before);
-  if (evaluates) was[trial.metric] = evaluate(session, trial.metric);
+  Json before() override {
+    const double first = evaluates_ ? evaluate(session_, trial_.metric) : 0;
+    window_ = follow(session_, trial_.plan.steps, [](const Json& /*line*/) { return std::string(); });
+    if (!evaluates_ && !window_.metrics.contains(trial_.metric))
+      throw ScriptError("try: " + trial_.metric + " isn't logged; metrics() lists what is");
+    if (trial_.save) run_call(session_, "ckpt.save", {{"tag", "before-try"}});
+    Json was = as_table(window_);
+    if (evaluates_) {
+      const double last = evaluate(session_, trial_.metric);
+      was[trial_.metric] = last;
+      next_ = last + (last - first);
+    }
+    return was;
+  }
 
-  const auto measure_after = [&] {
-    const StepWindow after = follow(session, trial.steps, watch);
-    Json is = as_table(after);
-    if (!after.abandoned.empty()) is["abandoned"] = after.abandoned;
+  Json after(const Json& /*before*/) override {
+    const StepWindow window = follow(session_, trial_.plan.steps, [&](const Json& line) {
+      return reason_to_abandon(state_, trial_.has_abandon_if, line);
+    });
+    Json is = as_table(window);
+    if (!window.abandoned.empty()) is["abandoned"] = window.abandoned;
     Estimate without;
-    if (!evaluates) {
-      without = expected(trial, before, after);
-    } else if (after.abandoned.empty()) {
-      const double last = was[trial.metric].get<double>();
-      without.value = last + (last - first);
-      is[trial.metric] = evaluate(session, trial.metric);
+    if (!evaluates_) {
+      without = expected(trial_, window_, window);
+    } else if (window.abandoned.empty()) {
+      without.value = next_;
+      is[trial_.metric] = evaluate(session_, trial_.metric);
     }
     is["expected"] = without.value;
     is["error"] = without.error;
     return is;
-  };
-  const Tried tried = try_out(session, trial.changes, was, measure_after, [&](const Json& a, const Json& b) {
-    if (b.contains("abandoned")) return false;
-    if (has_keep_if) return says_yes(state, kKeepIf, {a, b});
-    return is_better(trial, b.value(trial.metric, 0.0), b["expected"].get<double>());
-  });
-  std::string text = outcome_text(trial, tried);
-  if (trial.save && !tried.kept) text += "; ckpt.load(\"before-try\") goes back to before it";
-  note(session, text);
-  push_listing(state,
-               {{"metric", trial.metric},
-                {"before", tried.before},
-                {"after", tried.after},
-                {"kept", tried.kept},
-                {"text", text}},
-               text);
+  }
+
+  bool is_better(const Json& /*before*/, const Json& after) const override {
+    return lua::is_better(trial_, after.value(trial_.metric, 0.0), after["expected"].get<double>());
+  }
+
+  std::string text(const Changes& changes, const Tried& tried) const override {
+    return outcome_text(trial_, changes, tried) +
+           (trial_.save && !tried.kept ? "; ckpt.load(\"before-try\") goes back to before it" : "");
+  }
+
+ private:
+  lua_State* state_;
+  Session& session_;
+  const SettingTrial& trial_;
+  bool evaluates_;
+  StepWindow window_;  ///< before the change
+  double next_ = 0;    ///< what an evaluation would say after as many steps without it
+};
+
+int try_settings(lua_State* state) {
+  const Json arguments =
+      trial_arguments(state, {"set", "steps", "metric", "better_by", kKeepIf, kAbandonIf, "save"},
+                      "what was before and after, true to keep it", kTry);
+  SettingTrial trial = trial_of(state, arguments);
+  session_of(state).begin_wait(kTry);
+  trial.plan.changes = wanted_changes(state);
+  LoggedMeasurement measurement(state, trial);
+  push_tried(state, run_trial(state, trial.plan, measurement, measurement.before()),
+             {{"metric", trial.metric}});
   return 1;
 }
 

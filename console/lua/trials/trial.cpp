@@ -4,6 +4,7 @@
 
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
+#include "console/lua/core/listing.h"
 #include "console/lua/session/session.h"
 
 namespace footplate::lua {
@@ -41,6 +42,12 @@ void stage(Session& session, const Changes& changes, const Changes& was) {
   throw ScriptError(why.what() + end, why.kind);
 }
 
+bool keeps(lua_State* state, const TrialPlan& plan, const Measurement& measurement, const Tried& tried) {
+  if (tried.after.contains("abandoned")) return false;
+  if (plan.has_keep_if) return says_yes(state, kKeepIf, {tried.before, tried.after});
+  return measurement.is_better(tried.before, tried.after);
+}
+
 }  // namespace
 
 std::string text_of(const Changes& changes) {
@@ -76,23 +83,43 @@ void check_changes(Session& session, const Changes& changes) {
   session.stage().restore(staged);
 }
 
-Tried try_out(Session& session, const Changes& changes, const Json& before,
-              const std::function<Json()>& measure,
-              const std::function<bool(const Json& before, const Json& after)>& keep) {
-  const Changes was = now(session, changes);
-  Tried tried{before, {}, false};
+Tried run_trial(lua_State* state, const TrialPlan& plan, Measurement& measurement, const Json& before) {
+  Session& session = session_of(state);
+  const Changes was = now(session, plan.changes);
+  Tried tried{before, {}, false, {}};
   try {
-    stage(session, changes, was);
+    stage(session, plan.changes, was);
     session.commit();
-    tried.after = measure();
-    tried.kept = keep(tried.before, tried.after);
-    if (tried.kept) return tried;
-    stage(session, was, changes);
-    session.commit();
-    return tried;
+    tried.after = measurement.after(before);
+    tried.kept = keeps(state, plan, measurement, tried);
+    if (!tried.kept) {
+      stage(session, was, plan.changes);
+      session.commit();
+    }
   } catch (const ScriptError& why) {
-    give_up(session, was, changes, why);
+    give_up(session, was, plan.changes, why);
   }
+  tried.text = measurement.text(plan.changes, tried);
+  note(session, tried.text);
+  return tried;
+}
+
+void push_tried(lua_State* state, const Tried& tried, Json fields) {
+  fields.update(
+      {{"before", tried.before}, {"after", tried.after}, {"kept", tried.kept}, {"text", tried.text}});
+  push_listing(state, fields, tried.text);
+}
+
+Json trial_arguments(lua_State* state, const std::vector<std::string>& known, const char* of_what,
+                     const std::string& function) {
+  luaL_checktype(state, 1, LUA_TTABLE);
+  const bool has_keep_if = has_function(state, kKeepIf, of_what);
+  Json arguments = json_at(state, 1);
+  if (!arguments.is_object()) arguments = Json::object();
+  check_arguments(arguments, known, function);
+  if (has_keep_if && arguments.contains("better_by"))
+    throw ScriptError(function + " takes keep_if or better_by, not both");
+  return arguments;
 }
 
 void note(Session& session, const std::string& text) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <lua.hpp>
 #include <string>
 #include <utility>
@@ -18,6 +18,42 @@ using Changes = std::vector<std::pair<std::string, Json>>;
 /// The field of a trial's table that decides.
 inline constexpr auto kKeepIf = "keep_if";
 
+/// What every trial's table has.
+struct TrialPlan {
+  Changes changes;
+  std::int64_t steps = 0;    ///< measured on either side
+  double better_by = 0;      ///< as a part of what is measured
+  bool has_keep_if = false;  ///< a function of the table decides
+};
+
+/// Measurements before and after a change: data for the script.
+struct Tried {
+  Json before, after;  ///< a field `abandoned` of `after` is why it was put back before its time
+  bool kept = false;
+  std::string text;  ///< what came of it, a line
+};
+
+/// What a trial measures, and how it judges that. The functions may wait, and throw ScriptError.
+class Measurement {
+ public:
+  virtual ~Measurement() = default;
+  virtual Json before() = 0;
+  virtual Json after(const Json& before) = 0;
+
+  /// Where no keep_if decides.
+  virtual bool is_better(const Json& before, const Json& after) const = 0;
+  virtual std::string text(const Changes& changes, const Tried& tried) const = 0;
+};
+
+/// A trial from `before` on, which `measurement` has measured: makes the changes as an order, measures again,
+/// and puts back what was before where that isn't better. An error of any of them, Ctrl-C too, puts it back
+/// first. A setting that somebody else changes meanwhile is left as that one wants it, by an error. Its text
+/// goes into the journal and to everybody who is attached. The trial's table is at stack index 1.
+Tried run_trial(lua_State* state, const TrialPlan& plan, Measurement& measurement, const Json& before);
+
+/// Pushes what a script gets of it, with these fields besides.
+void push_tried(lua_State* state, const Tried& tried, Json fields = Json::object());
+
 /// "optim.lr_scale = 0.5, nccl.rules = tree"
 std::string text_of(const Changes& changes);
 
@@ -27,24 +63,16 @@ std::string number_text(double value);
 /// One call of an action, waited for: its result. Throws ScriptError.
 Json run_call(Session& session, const std::string& action, const Json& arguments);
 
-/// Measurements before and after a change: data for the script.
-struct Tried {
-  Json before, after;
-  bool kept = false;
-};
-
 /// Whether they could be made. Throws ScriptError.
 void check_changes(Session& session, const Changes& changes);
 
-/// Makes `changes` as an order, measures, asks `keep`, and puts back what was before where it says no. An
-/// error of any of them, Ctrl-C too, puts it back first. A setting that somebody else changes meanwhile is
-/// left as that one wants it, by an error.
-Tried try_out(Session& session, const Changes& changes, const Json& before,
-              const std::function<Json()>& measure,
-              const std::function<bool(const Json& before, const Json& after)>& keep);
-
 /// A line in the journal and for everybody who is attached.
 void note(Session& session, const std::string& text);
+
+/// The table at stack index 1 as JSON, whose fields are among `known`, and whose keep_if is a function of
+/// `of_what`; both it and better_by is an error. Throws ScriptError, which names `function`.
+Json trial_arguments(lua_State* state, const std::vector<std::string>& known, const char* of_what,
+                     const std::string& function);
 
 /// Fields of a trial's table. Throw ScriptError, which names `function`.
 std::int64_t trial_steps(const Json& arguments, const char* key, std::int64_t otherwise,
