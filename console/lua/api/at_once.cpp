@@ -14,10 +14,10 @@ int comm_drop(lua_State* state) {
   const bool forced =
       lua_istable(state, 2) && lua_getfield(state, 2, "force") != LUA_TNIL && lua_toboolean(state, -1) != 0;
   if (session.activity().mode == Activity::Mode::registering) return 0;
-  session.commit();
+  session.orders().commit();
   if (!forced)
-    session.confirm("comm.drop(" + std::to_string(rank) +
-                    ") kills that rank; the others go on with fewer, or end (comm.on_loss)");
+    session.orders().confirm("comm.drop(" + std::to_string(rank) +
+                             ") kills that rank; the others go on with fewer, or end (comm.on_loss)");
   {
     const Waiting waiting(session.activity().clock);
     session.ask("wait_drop", {{"rank", rank}});
@@ -29,7 +29,7 @@ int comm_drop(lua_State* state) {
 int eval_cancel(lua_State* state) {
   Session& session = session_of(state);
   if (session.activity().mode == Activity::Mode::registering) return 0;
-  session.commit();
+  session.orders().commit();
   const Json status = session.look("status");
   if (status.value("state", "") != "evaluating" && !status.value("evaluating_step", Json()).is_number()) {
     lua_pushboolean(state, 0);

@@ -34,7 +34,7 @@ std::string handle_name(const Handle& handle) {
 
 /// The state of a call once its order is applied, else of the order. Asks the console.
 Json handle_report(Session& session, Handle& handle) {
-  session.refresh(*handle.order);
+  session.orders().refresh(*handle.order);
   Json report = handle.order->report;
   report["state"] = handle.order->state();
   if (handle.call < 0 || report["state"] != "applied") return report;
@@ -59,7 +59,7 @@ int handle_cancel(lua_State* state) {
     lua_pushboolean(state, 1);  // the chunk did it
     return 1;
   }
-  const std::string why_not = session_of(state).cancel(*handle.order, handle.call);
+  const std::string why_not = session_of(state).orders().cancel(*handle.order, handle.call);
   lua_pushboolean(state, why_not.empty() ? 1 : 0);
   if (why_not.empty()) return 1;
   lua_pushlstring(state, why_not.data(), why_not.size());

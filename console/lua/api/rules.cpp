@@ -112,7 +112,7 @@ int add(lua_State* state, Json spec, int function, const std::string& text) {
   if (!spec.contains("budget_ms")) spec["budget_ms"] = sync ? kSyncBudget_ms : kBudget_ms;
   spec["text"] = text;
   spec["source"] = source_of(state, function, spec);
-  push_rule(state, session_of(state).add_rule(state, std::move(spec), function));
+  push_rule(state, session_of(state).rules().add(state, std::move(spec), function));
   return 1;
 }
 

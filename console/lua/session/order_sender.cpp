@@ -1,9 +1,8 @@
+#include "console/lua/session/order_sender.h"
+
 #include "console/lua/core/bind.h"
 #include "console/lua/session/confirmation.h"
 #include "console/lua/session/questions.h"
-#include "console/lua/session/session.h"
-
-// The part of a session that sends orders and waits for them (docs/lua.md, "Chunks and waiting").
 
 namespace footplate::lua {
 namespace {
@@ -52,20 +51,21 @@ std::string planned_text(const StagedOrder& order) {
 
 /// Nothing is sent while a chunk is only registered; where it is checked, its first order is checked as a
 /// whole.
-void Session::plan() {
-  if (greeting_.kind != Kind::check) return now_->stage.drop();
-  auto orders = now_->stage.take();
+void OrderSender::plan() {
+  if (greeting_.kind != Kind::check) return console_.activity().stage.drop();
+  auto orders = console_.activity().stage.take();
   if (!orders) throw ScriptError(orders.error());
   for (const auto& order : *orders)
-    now_->planned += (now_->planned.empty() ? "" : "; ") +
-                     (order->order.at_step ? "at step " + std::to_string(*order->order.at_step) + ": " : "") +
-                     planned_text(*order);
+    console_.activity().planned +=
+        (console_.activity().planned.empty() ? "" : "; ") +
+        (order->order.at_step ? "at step " + std::to_string(*order->order.at_step) + ": " : "") +
+        planned_text(*order);
 }
 
-std::vector<std::shared_ptr<StagedOrder>> Session::take_asked() {
-  auto orders = now_->stage.take();
+std::vector<std::shared_ptr<StagedOrder>> OrderSender::take_asked() {
+  auto orders = console_.activity().stage.take();
   if (!orders) {
-    now_->stage.drop();
+    console_.activity().stage.drop();
     throw ScriptError(orders.error());
   }
   try {
@@ -77,8 +77,9 @@ std::vector<std::shared_ptr<StagedOrder>> Session::take_asked() {
   return *std::move(orders);
 }
 
-void Session::commit() {
-  if (now_->stage.in_at()) throw ScriptError("inside at(step, function) nothing can be waited for");
+void OrderSender::commit() {
+  if (console_.activity().stage.in_at())
+    throw ScriptError("inside at(step, function) nothing can be waited for");
   const auto orders = take_asked();
   for (const auto& order : orders) {
     try {
@@ -91,15 +92,15 @@ void Session::commit() {
   }
 }
 
-void Session::commit_at_last() {
-  if (link_.interrupted()) now_->stop = "interrupted";
-  link_.clear_interrupt();
+void OrderSender::commit_at_last() {
+  if (console_.link().interrupted()) console_.activity().stop = "interrupted";
+  console_.link().clear_interrupt();
   commit();
 }
 
 /// Once for all that the chunk has ordered so far. Throws ScriptError where the answer is no.
-void Session::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders) {
-  if (!now_->asks) return;
+void OrderSender::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders) {
+  if (!console_.activity().asks) return;
   std::string text;
   for (const auto& order : orders)
     for (const std::string& question :
@@ -114,56 +115,56 @@ void Session::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders
       if (!order->order.at_step && !change.expect) change.expect = before.value(change.name);
 }
 
-void Session::confirm(const std::string& text) {
-  if (!now_->asks) return;
-  const Waiting waiting(now_->clock);
-  if (!ask("wait_answer", {{"text", text}}).value("yes", false))
+void OrderSender::confirm(const std::string& text) {
+  if (!console_.activity().asks) return;
+  const Waiting waiting(console_.activity().clock);
+  if (!console_.ask("wait_answer", {{"text", text}}).value("yes", false))
     throw ScriptError("not confirmed, nothing changed", ErrorKind::refused);
 }
 
-void Session::send(StagedOrder& order) {
-  order.order.source = now_->source.substr(0, kMaxSource);
-  const Json answer = ask("order", {{"order", to_json(order.order)}});
+void OrderSender::send(StagedOrder& order) {
+  order.order.source = console_.activity().source.substr(0, kMaxSource);
+  const Json answer = console_.ask("order", {{"order", to_json(order.order)}});
   order.ref = answer.value("ref", "");
   order.report = {{"state", "sent"}};
 }
 
 /// at() for a step that nobody could be stopped before any more.
-void Session::warn_if_late(const StagedOrder& order) {
+void OrderSender::warn_if_late(const StagedOrder& order) {
   if (!order.order.at_step) return;
   const Json applied = order.report.value("applied", Json::object());
   const std::int64_t step = applied.value("step", order.report.value("step", std::int64_t{0}));
   if (step > *order.order.at_step)
-    talk("warning: step " + std::to_string(*order.order.at_step) +
-         " was over before all ranks could agree; it applies at step " + std::to_string(step));
+    console_.talk("warning: step " + std::to_string(*order.order.at_step) +
+                  " was over before all ranks could agree; it applies at step " + std::to_string(step));
 }
 
-void Session::await(StagedOrder& order) {
+void OrderSender::await(StagedOrder& order) {
   const bool later = order.order.at_step.has_value();
   Json request = key_of(order);
   request["until"] = later ? "committed" : "final";
-  request["timeout_s"] = now_->order_timeout.count();
+  request["timeout_s"] = console_.activity().order_timeout.count();
   std::string waiting_for;
-  const Waiting waiting(now_->clock);
-  const auto answer = link_.ask("wait_order", std::move(request), [&](const Json& report) {
+  const Waiting waiting(console_.activity().clock);
+  const auto answer = console_.link().ask("wait_order", std::move(request), [&](const Json& report) {
     if (report.value("state", "") != "waiting") return;
     const std::string text = report.value("text", "");
-    if (!text.empty() && text != waiting_for) talk(text);
+    if (!text.empty() && text != waiting_for) console_.talk(text);
     waiting_for = text;
   });
   if (!answer) {
-    if (link_.interrupted()) withdraw_late(order, /*interrupted=*/true);
+    if (console_.link().interrupted()) withdraw_late(order, /*interrupted=*/true);
     throw ScriptError(answer.error());
   }
   order.report = *answer;
   const std::string state = order.state();
   warn_if_late(order);
-  if (state == "applied") return talk(confirmation(order.order, order.report, greeting_.schema));
+  if (state == "applied") return console_.talk(confirmation(order.order, order.report, greeting_.schema));
   if (is_final_order_state(state)) throw_for(order);
   if (state == "committed") {
     const std::string step = std::to_string(order.report.value("step", order.order.at_step.value_or(0)));
-    talk(planned_text(order) + ": committed for step " + step + " (" + name_of(order) +
-         ", orders() shows it)");
+    console_.talk(planned_text(order) + ": committed for step " + step + " (" + name_of(order) +
+                  ", orders() shows it)");
     return;
   }
   std::string why = order.report.value("text", "");
@@ -173,24 +174,24 @@ void Session::await(StagedOrder& order) {
   withdraw_late(order, /*interrupted=*/false);
 }
 
-void Session::withdraw_late(StagedOrder& order, bool interrupted) {
+void OrderSender::withdraw_late(StagedOrder& order, bool interrupted) {
   const std::string waited_for = order.report.value("text", "");
   const bool silent = order.report.contains("silent");
   const bool untaken = silent && order.state() == "sent";  // rank 0 will find order and withdrawal together
-  if (interrupted) now_->stop = "interrupted";
-  link_.clear_interrupt();
-  ask("withdraw", key_of(order));
+  if (interrupted) console_.activity().stop = "interrupted";
+  console_.link().clear_interrupt();
+  console_.ask("withdraw", key_of(order));
   Json request = key_of(order);
   request["until"] = "final";
   request["timeout_s"] = silent ? kSilentTimeout_s : kWithdrawTimeout_s;
-  order.report = ask("wait_order", std::move(request));
-  const std::string why = interrupted
-                              ? "interrupted"
-                              : "not agreed by all ranks within " + shortest(now_->order_timeout.count()) +
-                                    " s" + (waited_for.empty() ? "" : " (" + waited_for + ")");
+  order.report = console_.ask("wait_order", std::move(request));
+  const std::string why = interrupted ? "interrupted"
+                                      : "not agreed by all ranks within " +
+                                            shortest(console_.activity().order_timeout.count()) + " s" +
+                                            (waited_for.empty() ? "" : " (" + waited_for + ")");
   const ErrorKind kind = interrupted ? ErrorKind::script : ErrorKind::timed_out;
   if (order.state() == "applied") {
-    talk(confirmation(order.order, order.report, greeting_.schema));
+    console_.talk(confirmation(order.order, order.report, greeting_.schema));
     throw ScriptError(why + "; it was too late to withdraw " + name_of(order), kind);
   }
   if (order.state() == "refused") throw_for(order);
@@ -200,26 +201,23 @@ void Session::withdraw_late(StagedOrder& order, bool interrupted) {
   throw ScriptError(why + "; " + name_of(order) + " is still open, orders() shows what becomes of it", kind);
 }
 
-void Session::refresh(StagedOrder& order) {
+void OrderSender::refresh(StagedOrder& order) {
   if (order.dropped || !order.sent()) return;
   Json request = key_of(order);
   request["until"] = "now";
-  order.report = ask("wait_order", std::move(request));
+  order.report = console_.ask("wait_order", std::move(request));
 }
 
-Json Session::wait_call(StagedOrder& order, int call, std::optional<double> timeout_s) {
-  if (order.dropped)
-    throw ScriptError("this order was dropped with its chunk, or cancelled: there is nothing to wait for");
-  begin_wait(":wait()");
-  const Waiting waiting(now_->clock);
+Json OrderSender::wait_call(StagedOrder& order, int call, std::optional<double> timeout_s) {
+  const Waiting waiting(console_.activity().clock);
   if (!is_final_order_state(order.state())) {
     Json request = key_of(order);
     request["until"] = "final";
     if (timeout_s) request["timeout_s"] = *timeout_s;
-    order.report = ask("wait_order", std::move(request), [this](const Json& report) {
-      if (report.value("state", "") == "waiting") talk(report.value("text", ""));
+    order.report = console_.ask("wait_order", std::move(request), [this](const Json& report) {
+      if (report.value("state", "") == "waiting") console_.talk(report.value("text", ""));
     });
-    if (order.state() == "applied") talk(confirmation(order.order, order.report, greeting_.schema));
+    if (order.state() == "applied") console_.talk(confirmation(order.order, order.report, greeting_.schema));
   }
   if (!is_final_order_state(order.state()))
     throw ScriptError(name_of(order) + " was not applied within " + shortest(*timeout_s) + " s",
@@ -228,7 +226,7 @@ Json Session::wait_call(StagedOrder& order, int call, std::optional<double> time
   if (call < 0) return order.report;
   Json request = {{"order", order.report.value("id", order.order.id)}, {"call", call}};
   if (timeout_s) request["timeout_s"] = *timeout_s;
-  const Json report = ask("wait_call", std::move(request));
+  const Json report = console_.ask("wait_call", std::move(request));
   const std::string state = report.value("state", "");
   const std::string action = report.value("action", "the call");
   if (state == "failed") throw ScriptError(action + " failed: " + error_text(report), ErrorKind::failed);
@@ -238,7 +236,7 @@ Json Session::wait_call(StagedOrder& order, int call, std::optional<double> time
   return report;
 }
 
-std::string Session::cancel(StagedOrder& order, int call) {
+std::string OrderSender::cancel(StagedOrder& order, int call) {
   if (!order.sent()) {
     if (call >= 0)
       throw ScriptError("this call is only staged: it can be cancelled once its chunk has ended");
@@ -247,7 +245,7 @@ std::string Session::cancel(StagedOrder& order, int call) {
   }
   refresh(order);
   if (!is_final_order_state(order.state())) {
-    ask("withdraw", key_of(order));
+    console_.ask("withdraw", key_of(order));
     return {};
   }
   if (order.state() != "applied") return name_of(order) + " was " + order.state() + " already";
@@ -256,10 +254,10 @@ std::string Session::cancel(StagedOrder& order, int call) {
   const Json key = {{"order", order.report.value("id", order.order.id)}, {"call", call}};
   Json question = key;
   question["timeout_s"] = 0;
-  const Json now = ask("wait_call", std::move(question));
+  const Json now = console_.ask("wait_call", std::move(question));
   if (is_final_call_state(now.value("state", "")))
     return now.value("action", "the call") + " is " + now.value("state", "") + " already";
-  ask("cancel", key);
+  console_.ask("cancel", key);
   return {};
 }
 

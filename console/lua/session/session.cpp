@@ -9,7 +9,6 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/sandbox.h"
-#include "console/lua/session/confirmation.h"
 
 namespace footplate::lua {
 namespace {
@@ -28,14 +27,6 @@ struct Job {
   int environment;  ///< a reference
   Outcome& outcome;
 };
-
-Result<Kind> kind_from_string(const std::string& text) {
-  if (text == "session") return Kind::session;
-  if (text == "job") return Kind::job;
-  if (text == "rules") return Kind::rules;
-  if (text == "check") return Kind::check;
-  return fail(ErrorKind::failed, "unknown kind of session '" + text + "'");
-}
 
 int load(lua_State* state, const std::string& code, const std::string& name) {
   return luaL_loadbufferx(state, code.data(), code.size(), ("=" + name).c_str(), "t");
@@ -77,49 +68,30 @@ Json results_value(lua_State* state, int first) {
   return list;
 }
 
+/// What run_handler works on.
+struct Firing {
+  const Json& request;
+  int function;  ///< a reference
+};
+
+std::string message_on_top(lua_State* state) {
+  if (lua_type(state, -1) == LUA_TSTRING) return lua_tostring(state, -1);
+  return "the chunk raised " + std::string(luaL_typename(state, -1)) + ", not a message";
+}
+
 }  // namespace
 
 Session& session_of(lua_State* state) {
   return static_cast<Session&>(owner_of(state));
 }
 
-Result<Greeting> Greeting::from_json(const Json& hello) {
-  try {
-    auto schema = Schema::from_json(hello.at("schema"));
-    if (!schema) return tl::unexpected(schema.error());
-    auto settings = Settings::from_json(hello.at("settings"), *schema);
-    if (!settings) return tl::unexpected(settings.error());
-    const auto role = role_from_string(hello.value("role", "admin"));
-    if (!role) return tl::unexpected(role.error());
-    const Json given = hello.value("limits", Json::object());
-    Limits limits;
-    limits.chunk = std::chrono::duration<double>(given.value("chunk_s", limits.chunk.count()));
-    limits.burst = std::chrono::duration<double>(given.value("idle_cpu_s", limits.burst.count()));
-    limits.memory_bytes = given.value("memory_bytes", limits.memory_bytes);
-    limits.output_bytes = given.value("output_bytes", limits.output_bytes);
-    const auto kind = kind_from_string(hello.value("kind", "session"));
-    if (!kind) return tl::unexpected(kind.error());
-    return Greeting{*std::move(schema),
-                    *std::move(settings),
-                    hello.value("run", Json::object()),
-                    hello.value("session", ""),
-                    hello.value("user", ""),
-                    *role,
-                    limits,
-                    *kind,
-                    hello.value("arguments", std::vector<std::string>{}),
-                    hello.value("resumed", false)};
-  } catch (const Json::exception& error) {
-    return fail(ErrorKind::failed, std::string("malformed hello from the console: ") + error.what());
-  }
-}
-
 Session::Session(Greeting greeting, ConsoleLink& link, const OpenNames& open_names)
     : greeting_(std::move(greeting)),
-      link_(link),
+      console_(greeting_, link),
+      orders_(greeting_, console_),
+      rules_(greeting_, console_),
       allocator_(greeting_.limits.memory_bytes),
-      state_(lua_newstate(CappedAllocator::allocate, &allocator_)),
-      now_(new_activity(Activity::Mode::chunk, greeting_.limits.chunk)) {
+      state_(lua_newstate(CappedAllocator::allocate, &allocator_)) {
   if (state_ == nullptr) throw std::bad_alloc();
   set_owner(state_, *this);
   // Set before any coroutine is made: each inherits its hook from the state that makes it.
@@ -141,7 +113,7 @@ Session::~Session() {
 }
 
 void Session::remember_error(const std::string& message, ErrorKind kind) {
-  now_->last_error = {kind, message};
+  activity().last_error = {kind, message};
 }
 
 std::string Session::unknown_name(const std::string& name, const std::vector<std::string>& known) const {
@@ -159,26 +131,9 @@ std::string Session::refused_variable(const std::string& name) const {
   return schema().knows_variable(name) ? schema().unknown_setting(name) : "";
 }
 
-std::unique_ptr<Activity> Session::new_activity(Activity::Mode mode, std::chrono::duration<double> limit) {
-  auto activity = std::make_unique<Activity>(greeting_.schema, greeting_.settings, mode);
-  activity->limit = limit;
-  return activity;
-}
-
-bool Session::out_of_time() {
-  std::string& stop = now_->stop;
-  if (stop.empty() && link_.interrupted()) stop = "interrupted";
-  if (stop.empty() && now_->clock.expired())
-    stop =
-        now_->mode == Activity::Mode::handler
-            ? "stopped: a rule may run for budget_ms = " + shortest(now_->limit.count() * 1e3)
-            : "stopped: a chunk may run for " + shortest(now_->limit.count()) + " s (waiting isn't counted)";
-  return !stop.empty();
-}
-
 void Session::hook(lua_State* state, lua_Debug*) {
   Session& session = session_of(state);
-  if (!session.out_of_time()) {
+  if (!session.console_.out_of_time()) {
     ::sched_yield();  // at idle priority a tick's worth of time would pass before a rank that yielded is back
     if (lua_gethookcount(state) != kHookEvery) lua_sethook(state, hook, LUA_MASKCOUNT, kHookEvery);
     return;
@@ -186,7 +141,7 @@ void Session::hook(lua_State* state, lua_Debug*) {
   // From here at every instruction, so that a pcall in a loop can't swallow the end.
   lua_sethook(state, hook, LUA_MASKCOUNT, 1);
   luaL_where(state, 0);
-  lua_pushstring(state, session.now_->stop.c_str());
+  lua_pushstring(state, session.activity().stop.c_str());
   lua_concat(state, 2);
   lua_error(state);
 }
@@ -199,10 +154,10 @@ int Session::run_chunk(lua_State* state) {
   lua_rawgeti(state, LUA_REGISTRYINDEX, job.environment);
   lua_setupvalue(state, 1, 1);
   lua_call(state, 0, LUA_MULTRET);
-  if (session.out_of_time())
-    throw ScriptError(session.now_->stop);  // the last thing it did was to catch its end
+  if (session.console_.out_of_time())
+    throw ScriptError(session.activity().stop);  // the last thing it did was to catch its end
   session.finish_activity();
-  if (session.now_->mode == Activity::Mode::registering) return 0;
+  if (session.activity().mode == Activity::Mode::registering) return 0;
   keep_last_result(state, job.environment);
   job.outcome.text = results_text(state, 1);
   try {
@@ -215,65 +170,61 @@ int Session::run_chunk(lua_State* state) {
 
 /// Rules first: an order that fails takes them back, the other way round it could not be taken back.
 void Session::finish_activity() {
-  if (now_->mode == Activity::Mode::registering) return plan();
+  if (activity().mode == Activity::Mode::registering) return orders_.plan();
   try {
-    send_rules();
-    commit();
+    rules_.send();
+    orders_.commit();
   } catch (...) {
-    drop_rules();
+    rules_.drop();
     throw;
   }
-  now_->rules.clear();
-}
-
-std::string Session::message_on_top(lua_State* state) const {
-  if (lua_type(state, -1) == LUA_TSTRING) return lua_tostring(state, -1);
-  return "the chunk raised " + std::string(luaL_typename(state, -1)) + ", not a message";
+  activity().rules.clear();
 }
 
 Outcome Session::evaluate(const std::string& code, const std::string& name,
                           std::chrono::duration<double> timeout, bool asks) {
   // A job's script has no limit: it is the owner's, and runs at idle priority where it is busy.
   const bool endless = greeting_.kind == Kind::job;
-  now_ = new_activity(Activity::Mode::chunk,
-                      endless ? std::chrono::duration<double>(kNoLimit_s) : greeting_.limits.chunk);
-  now_->source = code;
-  now_->name = name;
-  now_->order_timeout = timeout;
-  now_->asks = asks;
+  console_.begin(Activity::Mode::chunk,
+                 endless ? std::chrono::duration<double>(kNoLimit_s) : greeting_.limits.chunk);
+  activity().source = code;
+  activity().name = name;
+  activity().order_timeout = timeout;
+  activity().asks = asks;
   return evaluate_in(environment_, code, name);
 }
 
 Outcome Session::evaluate_in(int environment, const std::string& code, const std::string& name) {
-  link_.clear_interrupt();
+  console_.link().clear_interrupt();
   Outcome outcome;
   Job job{code, name, environment, outcome};
-  now_->clock.start(now_->limit);
+  activity().clock.start(activity().limit);
   lua_sethook(state_, hook, LUA_MASKCOUNT, kHookEvery);
   lua_pushcfunction(state_, bound<run_chunk>);
   lua_pushlightuserdata(state_, &job);
   const int status = lua_pcall(state_, 1, 0, 0);
-  now_->clock.pause();
-  if (status != LUA_OK && !now_->ended_early) outcome = failed(message_on_top(state_), name);
-  now_->stage.drop();
+  activity().clock.pause();
+  if (status != LUA_OK && !activity().ended_early) outcome = failed(message_on_top(state_), name);
+  activity().stage.drop();
   lua_settop(state_, 0);
   return outcome;
 }
 
 Outcome Session::check(const std::string& code, const std::string& name) {
-  now_ = new_activity(Activity::Mode::registering, greeting_.limits.chunk);
-  now_->source = code;
+  console_.begin(Activity::Mode::registering, greeting_.limits.chunk);
+  activity().source = code;
   Outcome outcome = evaluate_in(environment_, code, name);
   Json specs = Json::array();
-  for (const auto& rule : now_->rules) specs.push_back(rule->spec);
-  outcome.value = {{"rules", std::move(specs)}, {"order", now_->planned}, {"waits", now_->waits_for}};
+  for (const auto& rule : activity().rules) specs.push_back(rule->spec);
+  outcome.value = {
+      {"rules", std::move(specs)}, {"order", activity().planned}, {"waits", activity().waits_for}};
   return outcome;
 }
 
 Outcome Session::register_chunk(std::int64_t chunk, const std::string& code, const std::string& name) {
-  now_ = new_activity(Activity::Mode::registering, greeting_.limits.chunk);
-  now_->source = code;
-  chunk_ = chunk;
+  console_.begin(Activity::Mode::registering, greeting_.limits.chunk);
+  activity().source = code;
+  rules_.begin_chunk(chunk);
   lua_getfield(state_, LUA_REGISTRYINDEX, kOwn);
   push_environment_like(state_, lua_gettop(state_));
   const int environment = luaL_ref(state_, LUA_REGISTRYINDEX);
@@ -281,20 +232,20 @@ Outcome Session::register_chunk(std::int64_t chunk, const std::string& code, con
   Outcome outcome = evaluate_in(environment, code, name);
   luaL_unref(state_, LUA_REGISTRYINDEX, environment);  // its functions hold it
   Json specs = Json::array();
-  for (const auto& rule : now_->rules) specs.push_back(rule->spec);
+  for (const auto& rule : activity().rules) specs.push_back(rule->spec);
   if (!outcome.error) outcome.value = {{"rules", std::move(specs)}};
   return outcome;
 }
 
 Outcome Session::failed(const std::string& message, const std::string& name) {
-  now_->stage.drop();
-  for (auto& rule : now_->rules) rule->dropped = rule->number == 0;
+  activity().stage.drop();
+  for (auto& rule : activity().rules) rule->dropped = rule->number == 0;
   Outcome outcome;
   outcome.error = Error{ErrorKind::script, message.substr(0, kMaxMessage)};
   if (message == "not enough memory")
     outcome.error->message +=
         ": a session has " + std::to_string(greeting_.limits.memory_bytes >> 20) + " MiB";
-  const auto& known = now_->last_error;
+  const auto& known = activity().last_error;
   if (known && message.ends_with(known->message) && known->kind != ErrorKind::usage)
     outcome.error->kind = known->kind;
   if (message.starts_with(name + ":"))
@@ -310,31 +261,74 @@ void Session::settings_changed(const Json& settings) {
   }
 }
 
-void Session::print(std::string_view text) {
-  const std::size_t limit = greeting_.limits.output_bytes;
-  std::size_t& printed = now_->printed;
-  if (printed >= limit || now_->mode == Activity::Mode::registering) return;
-  const std::size_t room = std::min(text.size(), limit - printed);
-  if (greeting_.kind != Kind::job)
-    printed += text.size();  // a job's goes into a file, and the console bounds that
-  link_.output(text.substr(0, room), Stream::out);
-  if (printed >= limit) talk("output cut at " + std::to_string(limit) + " bytes");
+void Session::begin_wait(const char* what) {
+  if (activity().mode == Activity::Mode::registering) {
+    activity().ended_early = true;
+    activity().waits_for = what;
+    orders_.plan();
+    activity().stop = std::string("ends at its first wait, ") + what;
+    lua_sethook(state_, hook, LUA_MASKCOUNT, 1);  // so that a pcall can't go on
+    throw ScriptError(activity().stop);
+  }
+  if (activity().mode == Activity::Mode::handler && std::string_view(what) != ":wait()")
+    throw ScriptError(
+        std::string(what) +
+        " can't be used in a rule: the others would wait too; at(), after{} and on() are for later");
+  finish_activity();
+  activity().has_waited = true;
 }
 
-void Session::talk(std::string_view text) {
-  if (now_->mode == Activity::Mode::registering) return;
-  link_.output(std::string(text) + "\n", Stream::talk);
+Json Session::wait_call(StagedOrder& order, int call, std::optional<double> timeout_s) {
+  if (order.dropped)
+    throw ScriptError("this order was dropped with its chunk, or cancelled: there is nothing to wait for");
+  begin_wait(":wait()");
+  return orders_.wait_call(order, call, timeout_s);
 }
 
-Json Session::look(std::string_view op, Json fields) {
-  if (out_of_time()) throw ScriptError(now_->stop);
-  return ask(op, std::move(fields));
+int Session::run_handler(lua_State* state) {
+  Session& session = session_of(state);
+  const Firing firing = *static_cast<Firing*>(lua_touserdata(state, 1));
+  Stage& stage = session.stage();
+  lua_settop(state, 0);
+  if (firing.request.contains("at_step")) stage.begin_at(firing.request["at_step"].get<std::int64_t>());
+  lua_rawgeti(state, LUA_REGISTRYINDEX, firing.function);
+  push_json(state, firing.request.value("event", Json::object()));
+  lua_call(state, 1, 1);
+  if (session.console_.out_of_time()) throw ScriptError(session.activity().stop);
+  if (stage.in_at()) stage.finish_at();
+  if (firing.request.value("stop_when", false) && lua_toboolean(state, 1) != 0) {
+    const auto staged = stage.call("run.stop", {{"reason", firing.request.value("text", "a rule")}});
+    if (!staged) throw ScriptError(staged.error());
+  }
+  session.orders().commit();
+  return 0;
 }
 
-Json Session::ask(std::string_view op, Json fields, const ConsoleLink::Note& note) {
-  auto answer = link_.ask(op, std::move(fields), note);
-  if (!answer) throw ScriptError(answer.error());
-  return *std::move(answer);
+Outcome Session::handle(const Json& request) {
+  const std::chrono::duration<double, std::milli> budget(request.value("budget_ms", 2000.0));
+  auto outer = console_.begin(Activity::Mode::handler, budget);
+  activity().source = request.value("source", "");
+  const std::string name = request.value("name", "rule");
+  Outcome outcome;
+  const auto function =
+      rules_.function(request.value("chunk", std::int64_t{0}), request.value("index", std::int64_t{0}));
+  if (!function) {
+    outcome = failed("this rule's function is not in this process", name);
+  } else {
+    Firing firing{request, *function};
+    activity().clock.start(activity().limit);
+    lua_sethook(handlers_, hook, LUA_MASKCOUNT, kHookEvery);
+    lua_pushcfunction(handlers_, bound<run_handler>);
+    lua_pushlightuserdata(handlers_, &firing);
+    const int status = lua_pcall(handlers_, 1, 0, 0);
+    activity().clock.pause();
+    if (status != LUA_OK) outcome = failed(message_on_top(handlers_), name);
+    lua_settop(handlers_, 0);
+    outcome.value = {{"ran_ms", activity().clock.used().count() * 1e3}};
+  }
+  activity().stage.drop();
+  console_.go_on(std::move(outer));
+  return outcome;
 }
 
 }  // namespace footplate::lua

@@ -168,7 +168,7 @@ Changes wanted_changes(lua_State* state) {
   stage_table(state, -1, "");
   lua_pop(state, 1);
   Changes changes;
-  for (const auto& order : session.take_asked())
+  for (const auto& order : session.orders().take_asked())
     for (const Change& change : order->order.changes) {
       const Applies applies = session.schema().setting(change.name)->applies;
       if (applies != Applies::step && applies != Applies::comm)

@@ -35,7 +35,7 @@ void stage(Session& session, const Changes& changes, const Changes& was) {
   std::string end = "; what was before is back";
   try {
     stage(session, was, tried);
-    session.commit_at_last();
+    session.orders().commit_at_last();
   } catch (const std::exception& error) {
     end = "; what was before could not be put back (" + std::string(error.what()) + ")";
   }
@@ -89,12 +89,12 @@ Tried run_trial(lua_State* state, const TrialPlan& plan, Measurement& measuremen
   Tried tried{before, {}, false, {}};
   try {
     stage(session, plan.changes, was);
-    session.commit();
+    session.orders().commit();
     tried.after = measurement.after(before);
     tried.kept = keeps(state, plan, measurement, tried);
     if (!tried.kept) {
       stage(session, was, plan.changes);
-      session.commit();
+      session.orders().commit();
     }
   } catch (const ScriptError& why) {
     give_up(session, was, plan.changes, why);
