@@ -1,6 +1,8 @@
+#include "console/client/render/render.h"
 #include "console/lua/api/api.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
+#include "console/lua/core/listing.h"
 #include "console/lua/session/session.h"
 
 // run.wait{}, run.step, …: of the run itself, and nothing that a schema describes.
@@ -63,17 +65,35 @@ int run_status(lua_State* state) {
   return 1;
 }
 
+/// run.left(): until train.steps, at the pace of now.
+int run_left(lua_State* state) {
+  Session& session = session_of(state);
+  const Json status = session.look("status");
+  const std::int64_t last = std::get<std::int64_t>(session.settings().value("train.steps"));
+  const std::int64_t steps = std::max<std::int64_t>(0, last - status.value("step", std::int64_t{0}));
+  Json left = {{"steps", steps}};
+  std::string text = std::to_string(steps) + " steps";
+  if (const auto seconds = number_from_json(status.value("eta_s", Json())); seconds && *seconds >= 0) {
+    left["seconds"] = *seconds;
+    text += ", " + duration(*seconds);
+  }
+  push_listing(state, left, text);
+  return 1;
+}
+
 constexpr char kName[] = "name";
 constexpr char kId[] = "id";
 constexpr char kStep[] = "step";
 constexpr char kState[] = "state";
 
 constexpr Registration kRunFunctions[] = {
-    {.doc = {.name = "run",
-             .role = Role::view,
-             .help = "run.wait{ step = 30000 } waits until then, also event = \"eval\", seconds = 60; "
-                     "run.stop_when(function(m) … end); run.name run.id run.step run.state run.resumed",
-             .in_overview = true},
+    {.doc =
+         {.name = "run",
+          .role = Role::view,
+          .help =
+              "run.wait{ step = 30000 } waits until then, also event = \"eval\", seconds = 60; "
+              "run.stop_when(function(m) … end); run.left() run.name run.id run.step run.state run.resumed",
+          .in_overview = true},
      .form = Form::text},
     {.doc = {.name = "run.wait",
              .role = Role::view,
@@ -86,6 +106,12 @@ constexpr Registration kRunFunctions[] = {
              .example = "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end)",
              .help = "a rule that ends the run"},
      .handler = bound<register_stop_when>},
+    {.doc = {.name = "run.left",
+             .role = Role::view,
+             .example = "run.left()",
+             .help = "the steps until train.steps, and the seconds that they take at the pace of now; "
+                     "run.left().seconds is nil while that isn't known"},
+     .handler = bound<run_left>},
     {.doc = {.name = "run.resumed",
              .role = Role::view,
              .help = "in a job script: whether it is run again, after a resume"},

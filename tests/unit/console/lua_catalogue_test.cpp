@@ -45,5 +45,15 @@ TEST_F(Catalogue, NoChunkReplacesANameOrAddsOne) {
   EXPECT_THAT(error_of("run.wait = 5"), testing::HasSubstr("unknown setting 'run.wait'"));
 }
 
+TEST_F(Catalogue, WhatIsLeftOfARun) {
+  EXPECT_EQ(text_of("return run.left()"), "1188 steps");
+  EXPECT_EQ(text_of("return run.left().seconds"), "");
+  console.status["eta_s"] = 200.25;
+  EXPECT_EQ(text_of("return run.left()"), "1188 steps, 3 min 20 s");
+  EXPECT_EQ(text_of("return run.left().steps, run.left().seconds"), "1188\n200.25");
+  console.status["step"] = 2001;
+  EXPECT_EQ(text_of("return run.left().steps"), "0");
+}
+
 }  // namespace
 }  // namespace footplate::test
