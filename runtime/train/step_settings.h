@@ -52,6 +52,11 @@ struct StepSettings {
   static StepSettings from(const Settings& settings);
 };
 
+/// Whether something that is done every so many steps is due after `step` of them; 0: never.
+constexpr bool is_due(std::int64_t every, std::int64_t step) {
+  return every > 0 && step % every == 0;
+}
+
 /// Whether a step does the same work by both, on as many samples: what is recorded of it stays true.
 bool does_the_same(const StepSettings& some, const StepSettings& others);
 

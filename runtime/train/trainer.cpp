@@ -53,34 +53,34 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
 }
 
 Result<void> Trainer::check_corpus(const std::string& of_run) const {
-  const CorpusIdentity& mine = loop_->corpus();
+  const CorpusIdentity& mine = loop_->training().corpus;
   if (!of_run.empty() && of_run != mine.hash_text())
     return fail(
         ErrorKind::usage,
         fmt::format("data.corpus isn't that of the ranks: they have one with hash {}, this process has "
                     "{}; copy theirs to this host",
                     of_run, mine.text()));
-  return same_corpus(loop_->options().communicator, mine);
+  return same_corpus(loop_->training().options.communicator, mine);
 }
 
 std::string Trainer::corpus_hash() const {
-  return loop_->corpus().hash_text();
+  return loop_->training().corpus.hash_text();
 }
 
 Result<void> Trainer::load(const std::string& checkpoint) {
-  return without_exceptions<void>(loop_->rank(), [&] { return loop_->load(checkpoint); });
+  return without_exceptions<void>(loop_->training().rank(), [&] { return loop_->load(checkpoint); });
 }
 
 Result<Ending> Trainer::run(StepGate& gate) {
-  return without_exceptions<Ending>(loop_->rank(), [&] { return loop_->run(gate); });
+  return without_exceptions<Ending>(loop_->training().rank(), [&] { return loop_->run(gate); });
 }
 
 Result<Json> Trainer::save(const std::string& tag) {
-  return without_exceptions<Json>(loop_->rank(), [&] { return loop_->save(tag); });
+  return without_exceptions<Json>(loop_->training().rank(), [&] { return loop_->save(tag); });
 }
 
 std::int64_t Trainer::step() const {
-  return loop_->step();
+  return loop_->training().position.step;
 }
 bool Trainer::failed_together() const {
   return loop_->failed_together();
@@ -89,24 +89,25 @@ std::string Trainer::last_checkpoint() const {
   return loop_->last_checkpoint();
 }
 const StateTable& Trainer::state() const {
-  return loop_->state();
+  return loop_->training().state;
 }
 
 Result<void> Trainer::prepare(const Order& order, const Settings& after) {
   for (const Change& change : order.changes)
     if (change.name == "train.cuda_graph" && after.boolean(change.name))
-      if (const std::string why = loop_->cant_record(); !why.empty())
+      if (const std::string why = loop_->training().cant_record(); !why.empty())
         return fail(ErrorKind::refused, change.name + " would change nothing: " + why);
   for (const Call& call : order.calls) {
     if (call.action == "eval.now" && after.string("eval.mode") == "off")
       return fail(ErrorKind::refused, "eval.now: eval.mode is \"off\"; set it to \"all\" or \"one\" first");
     if (call.action == "guard.repair")
       if (const auto source = call.arguments.value("source", std::int64_t{0});
-          source >= loop_->options().communicator.world_size())
-        return fail(ErrorKind::usage, fmt::format("guard.repair: there is no rank {}; ranks are 0 to {}",
-                                                  source, loop_->options().communicator.world_size() - 1));
+          source >= loop_->training().options.communicator.world_size())
+        return fail(ErrorKind::usage,
+                    fmt::format("guard.repair: there is no rank {}; ranks are 0 to {}", source,
+                                loop_->training().options.communicator.world_size() - 1));
     if (call.action != "ckpt.save") continue;
-    if (loop_->options().saver == nullptr)
+    if (loop_->training().options.saver == nullptr)
       return fail(ErrorKind::refused, "ckpt.save: this run has nowhere to save checkpoints to");
     if (const std::string tag = tag_of(call); !tag.empty() && !is_tag(tag))
       return fail(
@@ -119,7 +120,7 @@ Result<void> Trainer::prepare(const Order& order, const Settings& after) {
 }
 
 Result<void> Trainer::rejoin(const Rejoin& rejoin) {
-  return without_exceptions<void>(loop_->rank(), [&] { return loop_->rejoin(rejoin); });
+  return without_exceptions<void>(loop_->training().rank(), [&] { return loop_->rejoin(rejoin); });
 }
 
 std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t step) {
@@ -127,7 +128,7 @@ std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t s
 }
 
 Result<Json> Trainer::call(const Call& call, std::int64_t /*step*/) {
-  return without_exceptions<Json>(loop_->rank(), [&]() -> Result<Json> {
+  return without_exceptions<Json>(loop_->training().rank(), [&]() -> Result<Json> {
     if (call.action == "ckpt.save") return loop_->save(tag_of(call));
     if (call.action == "guard.repair") return loop_->repair(call.arguments.value("source", 0));
     if (call.action != "eval.now")

@@ -1,0 +1,169 @@
+#include "runtime/train/evaluation_driver.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "runtime/train/metrics_line.h"
+
+namespace footplate {
+
+EvaluationDriver::EvaluationDriver(Training& training, const Reporter& reporter)
+    : training_(training),
+      reporter_(reporter),
+      beside_([options = training.options] { return make_task(options); }, &training.options.progress) {}
+
+EvalPlan EvaluationDriver::plan(std::int64_t batches) const {
+  const StepSettings& now = training_.now;
+  return {batches, now.eval_batch_size, now.eval_mode, now.precision};
+}
+
+/// For the evaluation of the parameters after `step`.
+EvalPorts EvaluationDriver::ports(std::int64_t step) const {
+  return {[this, step] {
+            return training_.options.progress.is_cancelled(step) ||
+                   (training_.gate != nullptr && training_.gate->abandon());
+          },
+          [this] {
+            if (training_.gate == nullptr || training_.world_size() == 1) return Result<void>();
+            return training_.gate->meet("the reduction of an evaluation", training_.now.eval_meet_timeout);
+          }};
+}
+
+void EvaluationDriver::after_step(bool all_ready) {
+  if (all_ready) finish();
+  const StepSettings& now = training_.now;
+  if (!is_due(now.eval_every, training_.position.step)) return;
+  if (now.eval_async)
+    start_beside();
+  else
+    evaluate_and_record(now.eval_batches);
+}
+
+void EvaluationDriver::evaluate_and_record(std::int64_t batches) {
+  if (training_.now.eval_mode == EvalMode::off) return;
+  const std::int64_t step = training_.position.step;
+  const auto result = evaluate_between(batches);
+  if (result) training_.position.evaluated_at = step;
+  record(step, result);
+}
+
+Result<EvalResult> EvaluationDriver::evaluate_between(std::int64_t batches) {
+  const std::int64_t step = training_.position.step;
+  training_.timer.enter(Phase::evaluation);
+  if (training_.now.eval_mode == EvalMode::one && training_.world_size() > 1)
+    reporter_.log(training_.rank() == 0 ? "rank 0 evaluates, the others wait"
+                                        : "waiting for rank 0 to evaluate");
+  training_.options.progress.evaluates_now(step);
+  auto result =
+      explained(evaluate(*training_.task, training_.options.communicator, plan(batches), ports(step)));
+  training_.options.progress.evaluates_now(std::nullopt);
+  training_.timer.enter(Phase::boundary);
+  if (batches == training_.now.eval_batches) note_best(step, result);
+  return result;
+}
+
+/// What a loss of the communicator ended is told with its reason, where control knows one.
+Result<EvalResult> EvaluationDriver::explained(Result<EvalResult> result) {
+  if (result || !training_.is_lost(result.error())) return result;
+  const std::string why = training_.gate->interruption();
+  if (why.empty()) return result;
+  return fail(ErrorKind::timed_out, "evaluation skipped: " + why);
+}
+
+/// Of evaluations on eval.batches alone, as it was when they began: another choice of samples has another
+/// loss.
+void EvaluationDriver::note_best(std::int64_t step, const Result<EvalResult>& result) {
+  if (!result || result->partial() || result->loss >= training_.position.best_eval_loss) return;
+  training_.know_best(result->loss, step);
+}
+
+/// Training goes on at once.
+void EvaluationDriver::start_beside() {
+  if (training_.now.eval_mode == EvalMode::off) return;
+  const std::int64_t step = training_.position.step;
+  if (!beside_.under_way()) {
+    left_out_ = false;
+    beside_.start(step, training_.task->parameters(), training_.options.communicator,
+                  plan(training_.now.eval_batches));
+    return;
+  }
+  if (std::exchange(left_out_, true)) return;
+  reporter_.warn("evaluation", step,
+                 fmt::format("step {}: no evaluation, that of step {} is still under way; eval.every is "
+                             "shorter than one takes",
+                             step, beside_.step()));
+}
+
+void EvaluationDriver::finish() {
+  if (!beside_.under_way()) return;
+  training_.timer.enter(Phase::evaluation);
+  const std::int64_t step = beside_.step();
+  const auto result = explained(beside_.finish(training_.options.communicator, ports(step)));
+  training_.timer.enter(Phase::boundary);
+  if (result) training_.position.evaluated_at = step;
+  note_best(step, result);
+  record(step, result);
+}
+
+void EvaluationDriver::give_up(const char* why) {
+  if (!beside_.under_way()) return;
+  beside_.give_up();
+  const std::int64_t step = training_.position.step;
+  reporter_.warn(
+      "evaluation", step,
+      fmt::format("step {}: the evaluation of step {} was given up: {}", step, beside_.step(), why));
+}
+
+void EvaluationDriver::evaluate_at_end() {
+  const StepSettings& now = training_.now;
+  const bool evaluated = training_.position.evaluated_at == training_.position.step && now.eval_batches == 0;
+  if (now.eval_at_end && !evaluated) evaluate_and_record(0);
+}
+
+Result<Json> EvaluationDriver::evaluate_now(std::optional<std::int64_t> batches) {
+  if (training_.now.eval_mode == EvalMode::off)
+    return fail(ErrorKind::refused, "eval.mode is \"off\"; set it to \"all\" or \"one\" first");
+  const std::int64_t step = training_.position.step;
+  const auto result = evaluate_between(batches.value_or(training_.now.eval_batches));
+  record(step, result);
+  if (!result) return tl::unexpected(result.error());
+  return describe(step, *result);
+}
+
+Json EvaluationDriver::describe(std::int64_t step, const EvalResult& result) const {
+  Json data = {{"step", step},
+               {"loss", number_to_json(result.loss)},
+               {"tokens", result.tokens},
+               {"batches", result.batches},
+               {"seconds", result.seconds},
+               {"best", number_to_json(training_.position.best_eval_loss)}};
+  if (result.retries > 0) data.update({{"retries", result.retries}, {"reason", result.reason}});
+  if (result.partial()) data.update({{"partial", true}, {"batches_wanted", result.batches_wanted}});
+  return data;
+}
+
+void EvaluationDriver::record(std::int64_t step, const Result<EvalResult>& result) const {
+  if (!result) {
+    const std::string text = fmt::format("step {}: {}", step, result.error().message);
+    if (result.error().kind == ErrorKind::refused)  // given up on purpose
+      return reporter_.warn("evaluation", step, text);
+    reporter_.say(text);
+    reporter_.write(eval_failed_line(step, result.error()));
+    reporter_.publish("eval", {{"step", step}, {"failed", true}, {"reason", result.error().message}});
+    return;
+  }
+  const double best = training_.position.best_eval_loss;
+  reporter_.write(eval_line(step, *result, best));
+  reporter_.publish("eval", describe(step, *result));
+  std::string text = fmt::format("step {}: held-out loss {:.4f}", step, result->loss);
+  if (std::isfinite(best)) text += fmt::format(", best {:.4f}", best);
+  text += fmt::format(", {:.1f} s", result->seconds);
+  if (result->partial())
+    text += fmt::format("; partial, {} of {} batches", result->batches, result->batches_wanted);
+  if (result->retries > 0) text += fmt::format("; retry {}, after {}", result->retries, result->reason);
+  reporter_.say(text);
+}
+
+}  // namespace footplate

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "protocol/json.h"
+#include "protocol/result.h"
+#include "runtime/train/async_evaluation.h"
+#include "runtime/train/evaluation.h"
+#include "runtime/train/reporter.h"
+#include "runtime/train/training.h"
+
+namespace footplate {
+
+/// When a trainer evaluates, beside training or between steps, and what becomes of the results: lines, events
+/// and the best loss so far. All ranks start, leave out and finish at the same steps. Training thread.
+class EvaluationDriver {
+ public:
+  EvaluationDriver(Training& training, const Reporter& reporter);
+
+  /// Whether this rank's share of the evaluation beside training is there.
+  bool share_ready() const { return beside_.ready(); }
+
+  /// After a step. `all_ready`: of all ranks the share is there; what was started is finished first, the one
+  /// that is due may then begin.
+  void after_step(bool all_ready);
+
+  /// eval.now; `batches`: none = eval.batches.
+  Result<Json> evaluate_now(std::optional<std::int64_t> batches);
+
+  /// At the end of a run that has done all its steps: on everything held out, unless that was the last
+  /// evaluation's choice.
+  void evaluate_at_end();
+
+  /// What was begun beside training is waited for.
+  void finish();
+  /// Nothing comes of it. `why`: for people.
+  void give_up(const char* why);
+
+ private:
+  void start_beside();
+  void evaluate_and_record(std::int64_t batches);
+  Result<EvalResult> evaluate_between(std::int64_t batches);
+  Result<EvalResult> explained(Result<EvalResult> result);
+  EvalPlan plan(std::int64_t batches) const;
+  EvalPorts ports(std::int64_t step) const;
+  void note_best(std::int64_t step, const Result<EvalResult>& result);
+  void record(std::int64_t step, const Result<EvalResult>& result) const;
+  Json describe(std::int64_t step, const EvalResult& result) const;
+
+  Training& training_;
+  const Reporter& reporter_;
+  AsyncEvaluation beside_;
+  bool left_out_ = false;  ///< while that one is under way, and said
+};
+
+}  // namespace footplate

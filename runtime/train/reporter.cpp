@@ -1,0 +1,82 @@
+#include "runtime/train/reporter.h"
+
+#include <fmt/format.h>
+
+namespace footplate {
+
+void Reporter::log(const std::string& text) const {
+  if (training_.options.log) training_.options.log(text);
+}
+
+void Reporter::say(const std::string& text) const {
+  if (training_.rank() == 0) log(text);
+}
+
+void Reporter::publish(const char* topic, const Json& data) const {
+  if (training_.rank() == 0 && training_.gate != nullptr) training_.gate->publish(topic, data);
+}
+
+void Reporter::warn(const char* kind, std::int64_t step, const std::string& text) const {
+  say(text);
+  publish("warn", {{"kind", kind}, {"step", step}, {"text", text}});
+}
+
+void Reporter::write(Json line) const {
+  if (training_.rank() != 0) return;
+  line["branch"] = training_.options.branch;
+  if (training_.options.sink != nullptr) training_.options.sink->write(line);
+  publish("metrics", line);
+}
+
+void Reporter::count(const StepOutcome& outcome) {
+  last_ = outcome;
+  tokens_ += static_cast<std::int64_t>(outcome.sums.tokens);
+  ++steps_;
+}
+
+void Reporter::write_steps() {
+  if (training_.rank() == 0) write(train_line(training_.position.step, metrics(), training_.timer));
+  training_.timer.reset();
+  training_.device.forget_peak();
+  tokens_ = steps_ = 0;
+}
+
+TrainMetrics Reporter::metrics() const {
+  const StepSettings& now = training_.now;
+  const double peak =
+      now.peak_tflops > 0 ? now.peak_tflops : training_.device.peak_tflops(now.precision).value_or(0);
+  TrainMetrics metrics;
+  metrics.loss = static_cast<double>(last_.sums.loss) / static_cast<double>(last_.sums.tokens);
+  metrics.learning_rate = last_.learning_rate;
+  metrics.epoch = static_cast<double>(training_.position.samples_drawn) / training_.task->samples_per_epoch();
+  metrics.grad_norm = last_.grad_norm;
+  metrics.steps = steps_;
+  metrics.tokens = tokens_;
+  metrics.nonfinite = last_.nonfinite;
+  metrics.flops_per_token = training_.task->flops_per_token();
+  metrics.peak_tflops = peak * training_.world_size();
+  metrics.memory = training_.device.memory();
+  return metrics;
+}
+
+void Reporter::tell_computing() {
+  const StepSettings& now = training_.now;
+  const std::string attention = training_.task->attention(now.precision);
+  std::string text = fmt::format("computes in {} on {}", now.precision == Precision::bf16 ? "bf16" : "fp32",
+                                 training_.device.description());
+  if (!attention.empty()) text += "; attention: " + attention;
+  if (now.gradient_checkpointing)
+    text += training_.task->can_recompute()
+                ? "; backward computes activations once more (train.gradient_checkpointing)"
+                : "; train.gradient_checkpointing changes nothing: run.task = \"" + training_.task_name +
+                      "\" keeps no activations";
+  if (now.cuda_graph) {
+    const std::string why = training_.cant_record();
+    text += why.empty() ? "; steps are recorded (train.cuda_graph)"
+                        : "; train.cuda_graph changes nothing: " + why;
+  }
+  if (text != computing_) say(text);
+  computing_ = text;
+}
+
+}  // namespace footplate

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "protocol/json.h"
+#include "runtime/train/metrics_line.h"
+#include "runtime/train/train_step.h"
+#include "runtime/train/training.h"
+
+namespace footplate {
+
+/// What training tells: lines of metrics, which go to the sink and nowhere else, events for the console, and
+/// lines for people. Adds up the steps that the next line of metrics is of. Training thread.
+class Reporter {
+ public:
+  explicit Reporter(Training& training) : training_(training) {}
+
+  /// A line for people, in this rank's log.
+  void log(const std::string& text) const;
+  /// The same, in rank 0's alone.
+  void say(const std::string& text) const;
+  /// An event of rank 0's, while run() runs.
+  void publish(const char* topic, const Json& data) const;
+  /// say(), and the event "warn".
+  void warn(const char* kind, std::int64_t step, const std::string& text) const;
+
+  /// A line of metrics, of rank 0's.
+  void write(Json line) const;
+
+  /// A step is done.
+  void count(const StepOutcome& outcome);
+  /// The line of the steps since the last one.
+  void write_steps();
+
+  /// At the start, and where an order changes it: where and how it computes. The kernel of attention is
+  /// LibTorch's choice, by shapes and precision.
+  void tell_computing();
+
+ private:
+  TrainMetrics metrics() const;
+
+  Training& training_;
+  StepOutcome last_;
+  std::int64_t tokens_ = 0, steps_ = 0;  ///< since the last line
+  std::string computing_;                ///< as it was told last
+};
+
+}  // namespace footplate

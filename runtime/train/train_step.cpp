@@ -1,0 +1,284 @@
+#include "runtime/train/train_step.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <thread>
+
+#include "runtime/comm/agree.h"
+#include "runtime/train/reporter.h"
+
+namespace footplate {
+namespace {
+
+/// Keeps the clipping factor finite where all gradients are zero.
+constexpr double kClipEpsilon = 1e-6;
+
+/// So many steps in a row that aren't finite end the run: what is wrong won't go away by itself.
+constexpr std::int64_t kMostNonfinite = 3;
+
+int cores() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int threads_of(const TrainerOptions& options) {
+  const auto asked = static_cast<int>(options.settings.integer("run.threads"));
+  return asked > 0 ? asked : std::max(1, cores() / options.local_ranks);
+}
+
+/// Overlap needs a core for each rank's communication thread: on two cores with two ranks it loses 4 %.
+bool has_spare_cores(const TrainerOptions& options) {
+  return cores() >= options.local_ranks * (threads_of(options) + 1);
+}
+
+}  // namespace
+
+TrainStep::TrainStep(Training& training, const Reporter& reporter)
+    : training_(training),
+      reporter_(reporter),
+      gradients_(training.task->parameters(), training.device),
+      reducer_(training.task->parameters(), gradients_, training.gradients_communicator()),
+      optimizer_(training.task->parameters(), training.device),
+      recorder_(training.device) {
+  optimizer_.list_state(training.state);
+}
+
+void TrainStep::configure(const StepSettings& before) {
+  const StepSettings& now = training_.now;
+  const TrainerOptions& options = training_.options;
+  const bool records = training_.records();
+  if (!does_the_same(before, now)) recorder_.configure(records);
+  // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
+  at::set_num_threads(threads_of(options));
+  choose_attention(now.attention);
+  training_.task->recompute(now.gradient_checkpointing);
+  const bool overlap =
+      now.overlap == Overlap::on || (now.overlap == Overlap::automatic && training_.world_size() > 1 &&
+                                     (!training_.device.is_host() || has_spare_cores(options)));
+  // Of a recorded backward pass nobody hears when a gradient is there.
+  reducer_.configure(now.bucket_mb, overlap && !records);
+  options.communicator.set_chunk_elements(now.chunk_elements);
+  // A million elements are good for MPI; over NCCL each piece is a launch on the device.
+  const bool goes_by_size =
+      options.gradients != nullptr && options.settings.source("comm.chunk_elements") == "default";
+  training_.gradients_communicator().set_chunk_elements(goes_by_size ? 0 : now.chunk_elements);
+}
+
+void TrainStep::compute_gradients() {
+  failure_.clear();
+  smaller_micro_batch_ = 0;
+  try {
+    accumulate_gradients();
+  } catch (const std::exception& error) {
+    // This rank still takes part in the reduction: its status tells the others, none of them hangs.
+    failure_ = training_.device.explain(error);
+    if (failure_.empty()) failure_ = "unknown error";
+    gradients_.mine().failed_ranks = 1;
+    gradients_.mine().out_of_memory_ranks = is_out_of_memory(error) ? 1 : 0;
+  }
+}
+
+void TrainStep::accumulate_gradients() {
+  training_.timer.enter(Phase::data);
+  gradients_.zero();
+  const Slice mine = samples_from(training_.position.samples_drawn);
+  for (Slice part = micro_batch_at(mine.first, mine); part.size() > 0; part = micro_batch_at(part.last, mine))
+    forward_backward(part, part.last == mine.last);
+}
+
+/// This rank's part of the batch that begins with that sample, of those that aren't passed over.
+Slice TrainStep::samples_from(std::int64_t first) const {
+  const Slice slice = slice_of(training_.now.batch_size, training_.rank(), training_.world_size());
+  const std::int64_t begin = first + training_.now.data_offset;
+  return {begin + slice.first, begin + slice.last};
+}
+
+/// What goes through the model at once, from a sample of the slice on.
+Slice TrainStep::micro_batch_at(std::int64_t first, const Slice& slice) const {
+  const std::int64_t most = training_.now.micro_batch > 0 ? training_.now.micro_batch : slice.size();
+  return {first, std::min(first + most, slice.last)};
+}
+
+void TrainStep::forward_backward(Slice samples, bool last) {
+  PhaseTimer& timer = training_.timer;
+  timer.enter(Phase::data);
+  const at::Tensor batch = load(samples);
+  gradients_.mine().tokens += static_cast<float>(training_.task->tokens(batch));
+  timer.enter(Phase::forward);
+  if (last) reducer_.expect_last_backward();
+  recorder_.run("forward and backward", batch, [this, &timer](const at::Tensor& input) {
+    at::Tensor loss;
+    {
+      const MixedPrecision precision(training_.now.precision, training_.device.where());
+      loss = training_.task->loss(input);
+    }
+    gradients_.loss().add_(loss.detach());
+    timer.enter(Phase::backward);
+    loss.backward();
+  });
+}
+
+at::Tensor TrainStep::load(const Slice& samples) {
+  const auto ahead = std::exchange(loaded_ahead_, std::nullopt);
+  if (ahead && ahead->first.first == samples.first && ahead->first.last == samples.last) return ahead->second;
+  return training_.task->load(samples);
+}
+
+/// Where that step turns out to begin with something else, it loads that. The processors would only do it
+/// sooner.
+void TrainStep::load_ahead() {
+  if (training_.device.is_host()) return;
+  const Slice next = samples_from(training_.position.samples_drawn + training_.now.batch_size);
+  const Slice part = micro_batch_at(next.first, next);
+  training_.timer.enter(Phase::data);
+  loaded_ahead_.reset();
+  if (part.size() == 0) return;
+  try {
+    loaded_ahead_ = {part, training_.task->load(part)};
+  } catch (const std::exception&) {
+    // The step that needs it tries again, and says why it fails.
+  }
+}
+
+Result<void> TrainStep::reduce(bool evaluation_ready) {
+  training_.timer.enter(Phase::reduce);
+  if (evaluation_ready) gradients_.mine().evaluations_ready = 1;
+  gradients_.publish();
+  return reducer_.finish();
+}
+
+void TrainStep::update() {
+  training_.timer.enter(Phase::optimizer);
+  outcome_.learning_rate = learning_rate(training_.now.schedule, training_.position.step);
+  optimizer_.set_learning_rate(outcome_.learning_rate);
+  recorder_.run("update", {}, [this](const at::Tensor& /*input*/) { update_parameters(); });
+}
+
+/// Enqueued before the host knows what the step has come to: where a rank failed, or anything isn't finite,
+/// nothing is written. The sums are the same on all ranks, so what comes of it is. The mean over all tokens
+/// and the clipping are one divisor, applied by the optimizer's own pass. The norm is one pass over the
+/// gradients: 4 bytes read for each parameter, where the optimizer's pass moves about 30. Also without
+/// clipping: anything that isn't finite shows in it.
+void TrainStep::update_parameters() {
+  const at::NoGradGuard no_grad;
+  const at::Tensor sums = gradients_.sums().to(at::kDouble);
+  const auto sum = [&](std::size_t offset) {
+    return sums.select(0, static_cast<std::int64_t>(offset / sizeof(float)));
+  };
+  at::Tensor divisor = sum(offsetof(StepSums, tokens));
+  norm_ = at::linalg_vector_norm(gradients_.gradients()).to(at::kDouble).div(divisor);
+  const at::Tensor is_sound = norm_.isfinite()
+                                  .logical_and(sum(offsetof(StepSums, loss)).isfinite())
+                                  .logical_and(sum(offsetof(StepSums, failed_ranks)).eq(0));
+  const double clip_norm = training_.now.clip_norm;
+  if (clip_norm > 0) divisor = divisor.mul(norm_.add(kClipEpsilon).div(clip_norm).clamp_min(1));
+  optimizer_.step(training_.now, divisor.to(at::kFloat), is_sound.logical_not().to(at::kFloat));
+}
+
+Result<bool> TrainStep::conclude() {
+  outcome_.sums = gradients_.fetch();
+  outcome_.grad_norm = norm_.item<double>();
+  if (outcome_.sums.failed_ranks > 0) return after_failure();
+  if (std::isfinite(outcome_.grad_norm) && std::isfinite(outcome_.sums.loss))
+    nonfinite_in_row_ = 0;
+  else if (auto counted = count_nonfinite(); !counted)
+    return tl::unexpected(counted.error());
+  training_.position.samples_drawn += training_.now.batch_size;
+  ++training_.position.step;
+  return true;
+}
+
+/// All ranks know of it by the sums, and nobody has written anything.
+Result<bool> TrainStep::after_failure() {
+  const auto reasons = gather_reasons(training_.options.communicator, failure_);
+  if (!reasons && reasons.error().kind == ErrorKind::lost) return tl::unexpected(reasons.error());
+  const std::string why = reasons ? *reasons : reasons.error().message;
+  const StepSums& sums = outcome_.sums;
+  if (reasons && sums.out_of_memory_ranks == sums.failed_ranks && try_with_less_memory(why)) return false;
+  failed_together_ = reasons.has_value();
+  const std::int64_t step = training_.position.step;
+  return fail(ErrorKind::failed,
+              fmt::format("step {} failed: {}; parameters are as step {} left them", step, why, step));
+}
+
+/// Half as many samples at once, accumulated to the same batch: all ranks stand until that order applies,
+/// which lets them go on. False: there is nothing left to halve.
+bool TrainStep::try_with_less_memory(const std::string& reasons) {
+  const StepSettings& now = training_.now;
+  const std::int64_t step = training_.position.step;
+  const std::int64_t world = training_.world_size();
+  const std::int64_t slice = (now.batch_size + world - 1) / world;  // the largest of all ranks
+  const std::int64_t most = now.micro_batch > 0 ? std::min(now.micro_batch, slice) : slice;
+  if (most < 2) return false;
+  smaller_micro_batch_ = (most + 1) / 2;
+  loaded_ahead_.reset();
+  recorder_.configure(training_.records());  // what was recorded holds memory
+  training_.device.empty_cache();
+  const std::string text = fmt::format(
+      "step {}: {}; nothing has changed. It is tried again with {} sequences of a rank at once, {} before "
+      "(train.micro_batch); the batch stays {}",
+      step, reasons, smaller_micro_batch_, most, now.batch_size);
+  reporter_.say(text);
+  reporter_.publish("warn", {{"kind", "memory"},
+                             {"step", step},
+                             {"setting", "train.micro_batch"},
+                             {"value", smaller_micro_batch_},
+                             {"text", text}});
+  training_.gate->pause();
+  propose_smaller_micro_batch();
+  return true;
+}
+
+void TrainStep::propose_smaller_micro_batch() const {
+  if (smaller_micro_batch_ == 0 || training_.rank() != 0) return;
+  Order order;
+  order.source = "-- out of memory";
+  order.changes = {{"train.micro_batch", smaller_micro_batch_, std::nullopt}};
+  order.calls = {{"run.resume", Json::object()}};
+  training_.gate->propose(order);
+}
+
+/// The step counts, its data are used up; parameters and optimizer state are as they were.
+Result<void> TrainStep::count_nonfinite() {
+  ++outcome_.nonfinite;
+  ++nonfinite_in_row_;
+  const std::int64_t step = training_.position.step;
+  const StepSums& sums = outcome_.sums;
+  const bool pause = training_.now.nonfinite == Nonfinite::pause;
+  const std::string what = std::isfinite(outcome_.grad_norm)
+                               ? fmt::format("the loss isn't finite ({})", sums.loss / sums.tokens)
+                               : fmt::format("gradients aren't finite (norm {})", outcome_.grad_norm);
+  if (training_.now.nonfinite == Nonfinite::stop || nonfinite_in_row_ >= kMostNonfinite) {
+    failed_together_ = true;
+    return fail(
+        ErrorKind::failed,
+        fmt::format("step {} failed: {}, {} in a row; parameters are as step {} left them; resume from "
+                    "the last checkpoint with a lower sched.base_lr or optim.lr_scale",
+                    step, what, nonfinite_in_row_, step + 1 - nonfinite_in_row_));
+  }
+  if (pause || nonfinite_in_row_ == 1)
+    reporter_.warn("nonfinite", step,
+                   fmt::format("step {}: {}; skipped, {} in a row{}", step, what, nonfinite_in_row_,
+                               pause ? "; paused until run.resume()" : ""));
+  if (pause) {
+    training_.gate->pause();
+    reporter_.publish("run", {{"state", "paused"}, {"step", step + 1}});
+  }
+  return {};
+}
+
+Json TrainStep::counts() const {
+  return {{"nonfinite", outcome_.nonfinite}, {"nonfinite_in_row", nonfinite_in_row_}};
+}
+
+void TrainStep::take_counts(const Json& counts) {
+  outcome_.nonfinite = counts.at("nonfinite");
+  nonfinite_in_row_ = counts.at("nonfinite_in_row");
+}
+
+}  // namespace footplate

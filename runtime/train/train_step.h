@@ -1,0 +1,88 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "protocol/result.h"
+#include "runtime/train/adamw.h"
+#include "runtime/train/gradient_buffer.h"
+#include "runtime/train/gradient_reducer.h"
+#include "runtime/train/step_recorder.h"
+#include "runtime/train/training.h"
+
+namespace footplate {
+
+class Reporter;
+
+/// What the last step came to, the same on all ranks.
+struct StepOutcome {
+  StepSums sums;
+  double learning_rate = 0;
+  double grad_norm = 0;        ///< of the mean gradient
+  std::int64_t nonfinite = 0;  ///< steps since the start whose gradients or loss weren't finite
+};
+
+/// The parts of one training step, in the order of their declaration, with the gradients and the optimizer
+/// that they work on. Training thread.
+class TrainStep {
+ public:
+  TrainStep(Training& training, const Reporter& reporter);
+
+  /// Between steps, where settings or ranks are others; `before`: the settings so far.
+  void configure(const StepSettings& before);
+
+  /// Data, forward and backward of this rank's slice. What fails here is told to all ranks by reduce().
+  void compute_gradients();
+  /// What the next step begins with, while the device is still at this one's gradients.
+  void load_ahead();
+  /// Sums over all ranks. `evaluation_ready`: this rank's share of the one beside training is there.
+  Result<void> reduce(bool evaluation_ready);
+  /// Enqueues the optimizer's pass, which writes nothing where a rank failed or anything isn't finite.
+  void update();
+  /// What it has come to. False: nothing has changed, and the step is to be tried again. Errors, the same on
+  /// all ranks: a rank failed, or steps weren't finite; lost.
+  Result<bool> conclude();
+
+  const StepOutcome& outcome() const { return outcome_; }
+  /// Whether conclude() has returned an error that all ranks have.
+  bool failed_together() const { return failed_together_; }
+  /// Why recording was given up (train.cuda_graph), once.
+  std::optional<std::string> take_refusal() { return recorder_.take_refusal(); }
+  /// To the rank 0 of now, where the ranks wait for it; else nothing.
+  void propose_smaller_micro_batch() const;
+
+  /// What a levelled rank takes over besides the state table.
+  Json counts() const;
+  void take_counts(const Json& counts);
+
+ private:
+  void accumulate_gradients();
+  void forward_backward(Slice samples, bool last);
+  Slice samples_from(std::int64_t first) const;
+  Slice micro_batch_at(std::int64_t first, const Slice& slice) const;
+  at::Tensor load(const Slice& samples);
+  void update_parameters();
+  Result<bool> after_failure();
+  bool try_with_less_memory(const std::string& reasons);
+  Result<void> count_nonfinite();
+
+  Training& training_;
+  const Reporter& reporter_;
+  GradientBuffer gradients_;
+  GradientReducer reducer_;
+  AdamW optimizer_;
+  StepRecorder recorder_;
+  std::optional<std::pair<Slice, at::Tensor>> loaded_ahead_;
+  std::string failure_;  ///< of this rank, in the step under way; empty: none
+  at::Tensor norm_;      ///< of the mean gradient, on the device; one double
+  StepOutcome outcome_;
+  std::int64_t nonfinite_in_row_ = 0;     ///< up to the last step
+  std::int64_t smaller_micro_batch_ = 0;  ///< that the ranks wait for; 0: for none
+  bool failed_together_ = false;
+};
+
+}  // namespace footplate

@@ -1,0 +1,59 @@
+#include "runtime/train/training.h"
+
+#include "runtime/train/corpus_check.h"
+
+namespace footplate {
+
+Result<std::unique_ptr<Task>> make_task(const TrainerOptions& options) {
+  auto made = make_task(options.settings, options.communicator.world_size(), device_of(options));
+  if (made && options.wrap_task) return options.wrap_task(*std::move(made));
+  return made;
+}
+
+Training::Training(TrainerOptions the_options, std::unique_ptr<Task> the_task)
+    : options(std::move(the_options)),
+      device(device_of(options)),
+      task_name(options.settings.string("run.task")),
+      task(std::move(the_task)),
+      corpus(task->corpus()),
+      timer(options.progress) {
+  for (const Parameter& parameter : task->parameters())
+    state.add(state_entry("model/" + parameter.name, parameter.tensor, device));
+}
+
+std::string Training::cant_record() const {
+  if (!device.can_record()) return device.description() + " can't record a step, a CUDA device can";
+  if (!task->can_be_recorded()) return "run.task = \"" + task_name + "\" reads its data while it computes";
+  return "";
+}
+
+bool Training::is_lost(const Error& error, StepGate::Interrupted what, const std::string& tag) {
+  if (error.kind != ErrorKind::lost || gate == nullptr || !gate->lost(what, tag)) return false;
+  lost = true;
+  return true;
+}
+
+Json Training::progress() const {
+  return {{"step", position.step},
+          {"samples_drawn", position.samples_drawn},
+          {"best_eval_loss", number_to_json(position.best_eval_loss)},
+          {"best_eval_at", position.best_eval_at},
+          {"evaluated_at", position.evaluated_at},
+          {"corpus", to_json(corpus)}};
+}
+
+void Training::take_progress(const Json& progress) {
+  position.step = progress.at("step").get<std::int64_t>();
+  position.samples_drawn = progress.at("samples_drawn").get<std::int64_t>();
+  know_best(number_from_json(progress.at("best_eval_loss")).value_or(TrainingPosition::kNoEvaluation),
+            progress.value("best_eval_at", std::int64_t{-1}));
+  position.evaluated_at = progress.at("evaluated_at").get<std::int64_t>();
+}
+
+void Training::know_best(double loss, std::int64_t step) {
+  position.best_eval_loss = loss;
+  position.best_eval_at = step;
+  options.progress.evaluated_best(loss);
+}
+
+}  // namespace footplate

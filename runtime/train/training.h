@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "runtime/device/compute_device.h"
+#include "runtime/tasks/task.h"
+#include "runtime/train/phase_timer.h"
+#include "runtime/train/step_settings.h"
+#include "runtime/train/trainer.h"
+
+namespace footplate {
+
+inline ComputeDevice& device_of(const TrainerOptions& options) {
+  return options.device != nullptr ? *options.device : host_device();
+}
+
+/// The task that run.task names, for the ranks of now.
+Result<std::unique_ptr<Task>> make_task(const TrainerOptions& options);
+
+/// How far training is: what a checkpoint keeps besides the state table.
+struct TrainingPosition {
+  static constexpr double kNoEvaluation = std::numeric_limits<double>::infinity();
+
+  std::int64_t step = 0;  ///< completed
+  std::int64_t samples_drawn = 0;
+  double best_eval_loss = kNoEvaluation;
+  std::int64_t best_eval_at = -1;  ///< step
+  std::int64_t evaluated_at = -1;  ///< step
+};
+
+/// What the parts of a trainer work on together: each has this, and its own state besides. Training thread,
+/// except where marked.
+struct Training {
+  Training(TrainerOptions options, std::unique_ptr<Task> task);
+
+  int rank() const { return options.communicator.rank(); }  ///< any thread
+  int world_size() const { return options.communicator.world_size(); }
+  /// What reduces the gradients.
+  Communicator& gradients_communicator() const {
+    return options.gradients != nullptr ? *options.gradients : options.communicator;
+  }
+
+  /// Why train.cuda_graph would change nothing; empty: it wouldn't. Any thread.
+  std::string cant_record() const;
+  /// Whether steps are recorded.
+  bool records() const { return now.cuda_graph && cant_record().empty(); }
+
+  /// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
+  /// The step, evaluation or save that came to nothing has changed no state. `tag`: of a save.
+  bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work,
+               const std::string& tag = "");
+
+  /// `position` and the corpus, as Snapshot::progress.
+  Json progress() const;
+  void take_progress(const Json& progress);
+  void know_best(double loss, std::int64_t step);
+
+  TrainerOptions options;  ///< its settings are those in force
+  ComputeDevice& device;
+  const std::string task_name;  ///< run.task, which is fixed; any thread
+  const std::unique_ptr<Task> task;
+  const CorpusIdentity corpus;
+  StepSettings now;  ///< options.settings, looked up
+  StateTable state;  ///< every persistent tensor
+  TrainingPosition position;
+  PhaseTimer timer;
+  StepGate* gate = nullptr;  ///< while run() runs
+  bool lost = false;         ///< is_lost() has said so, since this was reset
+};
+
+}  // namespace footplate
