@@ -45,6 +45,7 @@
 #include "runtime/rank/start_up.h"
 #include "runtime/rank/stop_signals.h"
 #include "runtime/rank/versions.h"
+#include "runtime/records/metric_fan_out.h"
 #include "runtime/records/rank_records.h"
 #include "runtime/schema/schema_table.h"
 #include "runtime/train/faulty_training.h"
@@ -252,12 +253,14 @@ class Rank {
     if (session_->rank() == 0 && options_.joins < 0)
       for (const std::string& line : saver_->remove_leftovers()) records_->info(line);
 
+    metrics_.add([this](const Json& line) { records_->write(line); });
+    metrics_.add([this](const Json& line) { control_->gate().publish("metrics", line); });
     TrainerOptions trainer{.settings = settings_,
                            .communicator = *communicator_,
                            .progress = progress_,
                            .local_ranks = session_->local_size(),
                            .saver = saver_.get(),
-                           .sink = records_.get(),
+                           .sink = &metrics_,
                            .log = [this](const std::string& text) { records_->info(text); },
                            .device = compute_.device.get(),
                            .gradients = compute_.plane ? &compute_.plane->communicator() : nullptr,
@@ -576,6 +579,7 @@ class Rank {
   std::unique_ptr<Disk> disk_;
   std::unique_ptr<MpiSession> session_;
   std::unique_ptr<RankRecords> records_;
+  MetricFanOut metrics_;
   std::unique_ptr<MpiCommunicator> communicator_;
   std::unique_ptr<MessageChannel> channel_;
   std::unique_ptr<MpiWorld> world_;

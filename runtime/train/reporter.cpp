@@ -22,10 +22,9 @@ void Reporter::warn(const char* kind, std::int64_t step, const std::string& text
 }
 
 void Reporter::write(Json line) const {
-  if (training_.rank() != 0) return;
+  if (training_.rank() != 0 || training_.options.sink == nullptr) return;
   line["branch"] = training_.options.branch;
-  if (training_.options.sink != nullptr) training_.options.sink->write(line);
-  publish("metrics", line);
+  training_.options.sink->write(line);
 }
 
 void Reporter::count(const StepOutcome& outcome) {
