@@ -1,10 +1,12 @@
 #include "tests/unit/train/fixtures.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -127,6 +129,23 @@ std::vector<std::uint64_t> train(int world_size, const Settings& settings,
     hashes[static_cast<std::size_t>(rank)] = (*trainer)->state().hash();
   });
   return hashes;
+}
+
+std::uint64_t final_hash(int world_size, const std::vector<std::string>& assignments,
+                         const std::function<void(Rank&)>& before) {
+  const auto hashes = train(world_size, small_settings(assignments), before);
+  EXPECT_THAT(std::set<std::uint64_t>(hashes.begin(), hashes.end()), ::testing::SizeIs(1))
+      << "the ranks ended apart";
+  return hashes.front();
+}
+
+std::vector<Json> metrics_of(int world_size, const std::vector<std::string>& assignments,
+                             const std::function<void(Rank&)>& before) {
+  std::vector<Json> lines;
+  train(world_size, small_settings(assignments), before, [&](Rank& rank) {
+    if (rank.communicator.rank() == 0) lines = rank.sink.lines;
+  });
+  return lines;
 }
 
 std::vector<std::string> train_to_failure(int world_size, const Settings& settings) {

@@ -99,7 +99,15 @@ std::vector<std::uint64_t> train(int world_size, const Settings& settings,
                                  const std::function<void(Rank&)>& after = {},
                                  ComputeDevice* device = nullptr);
 
-/// The same for runs that are meant to fail: every rank's error message.
+/// The one hash that all ranks ended with.
+std::uint64_t final_hash(int world_size, const std::vector<std::string>& assignments,
+                         const std::function<void(Rank&)>& before = {});
+
+/// Rank 0's metrics of a whole run.
+std::vector<Json> metrics_of(int world_size, const std::vector<std::string>& assignments,
+                             const std::function<void(Rank&)>& before = {});
+
+/// train() for runs that are meant to fail: every rank's error message.
 std::vector<std::string> train_to_failure(int world_size, const Settings& settings);
 
 }  // namespace footplate::testing

@@ -18,32 +18,14 @@ namespace footplate {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Each;
+using testing::final_hash;
 using ::testing::HasSubstr;
+using testing::metrics_of;
 using ::testing::Not;
 using testing::Rank;
 using ::testing::SizeIs;
 using testing::small_settings;
 using testing::train;
-using testing::train_to_failure;
-
-/// The one hash that all ranks ended with.
-std::uint64_t final_hash(int world_size, const std::vector<std::string>& assignments,
-                         const std::function<void(Rank&)>& before = {}) {
-  const auto hashes = train(world_size, small_settings(assignments), before);
-  EXPECT_THAT(std::set<std::uint64_t>(hashes.begin(), hashes.end()), SizeIs(1)) << "the ranks ended apart";
-  return hashes.front();
-}
-
-/// Rank 0's metrics of a whole run.
-std::vector<Json> metrics_of(int world_size, const std::vector<std::string>& assignments,
-                             const std::function<void(Rank&)>& before = {}) {
-  std::vector<Json> lines;
-  train(world_size, small_settings(assignments), before, [&](Rank& rank) {
-    if (rank.communicator.rank() == 0) lines = rank.sink.lines;
-  });
-  return lines;
-}
 
 /// Every rank's parameters side by side with another run's would need a tolerance: losses are compared.
 void expect_same_losses(const std::vector<Json>& some, const std::vector<Json>& others, double tolerance) {
@@ -172,55 +154,6 @@ TEST(Trainer, MetricsHaveTheirNames) {
   EXPECT_EQ(lines.back().at("eval/best"), lines.back().at("eval/loss"));
 }
 
-TEST(Trainer, ResumeIsBitExact) {
-  const auto whole = final_hash(2, {"eval.every=4"});
-  for (const std::int64_t at : {1, 3, 4, 9}) {
-    std::map<int, testing::MemorySaver> kept;
-    std::mutex mutex;
-    train(
-        2, small_settings({"eval.every=4"}),
-        [&](Rank& rank) {
-          rank.gate.call_at(at, {"ckpt.save", {{"tag", "x"}}});
-        },
-        [&](Rank& rank) {
-          const std::lock_guard lock(mutex);
-          kept[rank.communicator.rank()].checkpoints = rank.saver.checkpoints;
-        });
-    EXPECT_EQ(final_hash(2, {"eval.every=4"},
-                         [&](Rank& rank) {
-                           rank.saver.checkpoints = kept.at(rank.communicator.rank()).checkpoints;
-                           const auto loaded = rank.trainer.load("step-" + std::to_string(at) + "x");
-                           ASSERT_TRUE(loaded) << loaded.error().message;
-                           ASSERT_EQ(rank.trainer.step(), at);
-                         }),
-              whole);
-  }
-}
-
-TEST(Trainer, ASaveThatFailsOnOneRankFailsOnAllAndTrainingGoesOn) {
-  const auto undisturbed = final_hash(2, {});
-  EXPECT_EQ(final_hash(2, {"ckpt.every=5"},
-                       [](Rank& rank) { rank.saver.disk_full = rank.communicator.rank() == 1; }),
-            undisturbed);
-  train(
-      2, small_settings(),
-      [](Rank& rank) {
-        rank.saver.disk_full = rank.communicator.rank() == 1;
-        rank.gate.call_at(3, {"ckpt.save", Json::object()});
-      },
-      [](Rank& rank) {
-        ASSERT_FALSE(rank.gate.results.at(3));
-        EXPECT_EQ(rank.gate.results.at(3).error().message, "rank 1: no space left");
-      });
-}
-
-TEST(Trainer, AStepThatThrowsOnOneRankEndsAllOfThemWithItsReason) {
-  setenv("FOOTPLATE_FAULT", "step_throw:rank=1:step=5", 1);
-  const auto messages = train_to_failure(3, small_settings());
-  unsetenv("FOOTPLATE_FAULT");
-  EXPECT_THAT(messages, Each(AllOf(HasSubstr("step 5 failed"), HasSubstr("rank 1: injected"))));
-}
-
 TEST(Trainer, AFlippedBitShowsInTheHashes) {
   setenv("FOOTPLATE_FAULT", "flip_bit:rank=1:step=6", 1);
   std::map<std::int64_t, std::set<std::uint64_t>> hashes;
@@ -235,28 +168,6 @@ TEST(Trainer, AFlippedBitShowsInTheHashes) {
   EXPECT_THAT(hashes[9], SizeIs(2));
 }
 
-TEST(Trainer, AStateOfRank0ThatMostDontHaveIsNotSaved) {
-  for (const int odd : {0, 1}) {
-    setenv("FOOTPLATE_FAULT", ("flip_bit:rank=" + std::to_string(odd) + ":step=6").c_str(), 1);
-    train(
-        3, small_settings({"guard.check_every=3"}),
-        [](Rank& rank) {
-          rank.gate.call_at(5, {"ckpt.save", Json::object()});
-          rank.gate.call_at(9, {"ckpt.save", Json::object()});
-        },
-        [&](Rank& rank) {
-          EXPECT_TRUE(rank.gate.results.at(5)) << odd;
-          ASSERT_EQ(rank.gate.results.at(9).has_value(), odd != 0);
-          if (odd == 0) {
-            EXPECT_THAT(rank.gate.results.at(9).error().message,
-                        HasSubstr("rank 0's state differs from that of most ranks, and is not saved; "
-                                  "guard.repair{ source = 1 }"));
-          }
-        });
-    unsetenv("FOOTPLATE_FAULT");
-  }
-}
-
 TEST(Trainer, ARepairFromARankThatIsNoMoreIsRefusedOnAll) {
   train(
       2, small_settings(),
@@ -267,71 +178,6 @@ TEST(Trainer, ARepairFromARankThatIsNoMoreIsRefusedOnAll) {
         ASSERT_FALSE(rank.gate.results.at(5));
         EXPECT_THAT(rank.gate.results.at(5).error().message, HasSubstr("there is no rank 2 any more"));
       });
-}
-
-/// What a run of two ranks showed, with a fault.
-struct Shown {
-  std::map<std::int64_t, std::set<std::uint64_t>> hashes;  ///< by step
-  std::vector<Json> lines, warnings;                       ///< rank 0's
-  std::multiset<int> pauses;                               ///< of each rank
-};
-
-Shown train_with(const char* faults, std::vector<std::string> assignments) {
-  assignments.insert(assignments.end(), {"guard.check_every=1", "log.every=10"});
-  Shown shown;
-  std::mutex mutex;
-  setenv("FOOTPLATE_FAULT", faults, 1);
-  train(2, small_settings(assignments), {}, [&](Rank& rank) {
-    const std::lock_guard lock(mutex);
-    for (const auto& [step, hash] : rank.gate.hashes) shown.hashes[step].insert(hash);
-    shown.pauses.insert(rank.gate.pauses);
-    if (rank.communicator.rank() != 0) return;
-    shown.lines = rank.sink.lines;
-    shown.warnings = rank.gate.events["warn"];
-  });
-  unsetenv("FOOTPLATE_FAULT");
-  return shown;
-}
-
-TEST(Trainer, AStepThatIsNotFiniteWritesNothingAndCounts) {
-  for (const char* kind : {"nan_grad", "nan_loss"}) {
-    for (const char* clipping : {"train.clip_norm=1", "train.clip_norm=0"}) {
-      const auto shown = train_with((kind + std::string(":rank=1:step=6")).c_str(), {clipping});
-      for (const auto& [step, hashes] : shown.hashes) EXPECT_THAT(hashes, SizeIs(1)) << step;
-      EXPECT_NE(shown.hashes.at(5), shown.hashes.at(6));
-      EXPECT_EQ(shown.hashes.at(6), shown.hashes.at(7))
-          << "after step 6 parameters and moments are as before";
-      EXPECT_NE(shown.hashes.at(7), shown.hashes.at(8));
-      EXPECT_EQ(shown.lines.at(0).at("guard/nonfinite"), 1);
-      EXPECT_EQ(shown.lines.at(0).at("train/epoch"), metrics_of(2, {}).back().at("train/epoch"));
-      ASSERT_THAT(shown.warnings, SizeIs(1));
-      EXPECT_THAT(shown.warnings[0].at("text").get<std::string>(), HasSubstr("skipped, 1 in a row"));
-    }
-  }
-}
-
-TEST(Trainer, OnlyThreeStepsInARowThatAreNotFiniteEndTheRun) {
-  const auto apart = train_with("nan_grad:rank=0:step=2:times=2,nan_grad:rank=1:step=5:times=2", {});
-  EXPECT_EQ(apart.lines.at(0).at("guard/nonfinite"), 4);
-  EXPECT_THAT(apart.warnings, SizeIs(2));
-
-  setenv("FOOTPLATE_FAULT", "nan_grad:rank=1:step=4:times=3", 1);
-  for (const char* kind : {"skip", "pause"}) {
-    const auto messages = train_to_failure(2, small_settings({std::string("guard.nonfinite=") + kind}));
-    EXPECT_THAT(messages,
-                Each(AllOf(HasSubstr("step 6 failed: gradients aren't finite (norm nan), 3 in a row"),
-                           HasSubstr("parameters are as step 4 left them"))));
-  }
-  const auto messages = train_to_failure(2, small_settings({"guard.nonfinite=stop"}));
-  EXPECT_THAT(messages, Each(HasSubstr("step 4 failed: gradients aren't finite")));
-  unsetenv("FOOTPLATE_FAULT");
-}
-
-TEST(Trainer, EveryRankPausesAfterAStepThatIsNotFinite) {
-  const auto shown = train_with("nan_grad:rank=1:step=4:times=2", {"guard.nonfinite=pause"});
-  EXPECT_EQ(shown.pauses, (std::multiset<int>{2, 2}));
-  EXPECT_EQ(shown.hashes.at(4), shown.hashes.at(6));
-  EXPECT_THAT(shown.warnings, SizeIs(2));
 }
 
 TEST(Trainer, TagsThatAreNoFolderNamesAreRefused) {
