@@ -1,76 +1,16 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
-#include <functional>
+#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "protocol/schema.h"
-#include "protocol/settings.h"
-#include "runtime/base/clock.h"
-#include "runtime/base/progress.h"
-#include "runtime/base/times.h"
-#include "runtime/comm/ledger.h"
-#include "runtime/comm/message_channel.h"
-#include "runtime/comm/world.h"
-#include "runtime/orders/forecast.h"
+#include "runtime/control/control_options.h"
 #include "runtime/orders/steerable.h"
 #include "runtime/orders/step_gate.h"
 
 namespace footplate {
 
-/// What the console is told about the run (docs/protocol.md, `hello`).
-struct RunInfo {
-  std::string name;
-  std::string id;
-  std::filesystem::path directory;
-  std::string socket;     ///< path of the console's socket
-  std::string host;       ///< this rank's
-  std::string user;       ///< whose run it is
-  std::string started;    ///< ISO 8601
-  std::string branch;     ///< of checkpoints, that this start saves into
-  std::int64_t left = 0;  ///< step that ckpt.load went back from, to this start; 0: it did not
-};
-
-/// Rank 0, control thread: every report and event, in order, before the console hears of it. Topics
-/// are docs/protocol.md's: `order` (with the whole `order` where it is applied), `call`, `rank`,
-/// `warn`, `run`, and whatever was published. May write files; training doesn't wait for it.
-/// Every rank also hears what it applied itself: topic `applied`, {"order", "step", "digest"}.
-using Observer = std::function<void(const std::string& topic, const Json& data)>;
-
-struct ControlOptions {
-  Schema schema;
-  Settings settings;                  ///< at the start, equal on all ranks
-  MessageChannel* channel = nullptr;  ///< has to outlive Control; used by its thread alone
-  World* world = nullptr;             ///< the channel's; null: a lost rank ends the run. As long-lived
-  Progress* progress = nullptr;       ///< has to outlive Control
-  const Ledger* ledger = nullptr;     ///< may be null
-  RunInfo run;
-  Observer observer;  ///< may be empty
-  /// Control thread, before this rank, as rank 0, has itself killed: what the observer was told is to outlive
-  /// it. Bounded; may be empty.
-  std::function<void()> before_exit;
-  std::filesystem::path console_program;  ///< empty: no console. The one that rank 0 starts, whoever that is
-  /// Control thread, the world is a new one; before anything is reported in it. `leads`: this rank has become
-  /// rank 0, and keeps the run's records from now on. Returns the first free order id by those records, or 0.
-  std::function<std::uint64_t(const Membership&, bool leads)> on_world;
-  /// Control thread: how often ranks were lost in this start, for a process that joins; empty: never.
-  std::function<int()> recoveries;
-  /// Any thread: those who are left can't go on. Ends the process, resumable; where it returns,
-  /// StepGate::enter() throws.
-  std::function<void(const std::string& reason)> give_up;
-  ControlTimes times;
-  std::vector<Committed> ahead;      ///< all ranks the same: committed before the first step, by step
-  std::uint64_t first_order_id = 1;  ///< rank 0: ids go on across restarts
-  Json store = Json::object();       ///< of the checkpoint resumed from, equal on all ranks
-  /// In a process that joins a run: what its rank 0 gave to World::grow(). `settings` and `store` are those
-  /// in it. The first on_world says that it is one of the ranks; where the world breaks before, give_up is
-  /// called.
-  Json welcome;
-  SteadyClock::time_point process_start = SteadyClock::now();  ///< run.time_limit counts from here
-};
+class ControlLoop;
 
 /// A rank's part of control, and on rank 0 the coordinator and the link to the console: one thread
 /// that sleeps until a message, the console or the training thread wakes it.
@@ -127,8 +67,7 @@ class Control {
   void training_ended();
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<ControlLoop> loop_;
 };
 
 }  // namespace footplate

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/base/thread.h"
+#include "runtime/comm/watchdog.h"
+#include "runtime/control/control_options.h"
+#include "runtime/control/control_requests.h"
+#include "runtime/control/rank_recovery.h"
+#include "runtime/control/rank_zero.h"
+#include "runtime/control/status_board.h"
+#include "runtime/orders/gate.h"
+#include "runtime/orders/participant.h"
+
+namespace footplate {
+
+/// A rank's control thread: takes what comes from the other ranks, the console, the training thread and the
+/// clock, in this order, and hands it to the part that it is for. Everything is used by this thread alone but
+/// for what Control says.
+class ControlLoop {
+ public:
+  using Clock = SteadyClock;
+  using milliseconds = std::chrono::milliseconds;
+
+  explicit ControlLoop(ControlOptions options);
+  ~ControlLoop();
+  ControlLoop(const ControlLoop&) = delete;
+  ControlLoop& operator=(const ControlLoop&) = delete;
+
+  // What Control says.
+  void set_steerable(Steerable& steerable);
+  void start();
+  Gate& gate() { return gate_; }
+  void request_stop(const char* reason, bool resumable) noexcept;
+  void take(const Json& line);
+  void settle(milliseconds at_most);
+  void finish(const Json& result);
+  Json status() const { return board_.read(); }
+  void training_ended() { training_ended_ = true; }
+
+ private:
+  /// Messages handled before the console and the clock are looked at again.
+  static constexpr int kMessagesATurn = 1000;
+
+  void loop();
+  void end();
+  void join();
+  /// Messages before the clock: after this process was stopped for a while, what the others sent
+  /// meanwhile has to count before anybody is called silent or late.
+  void turn(Clock::time_point now);
+  void handle_messages(Clock::time_point now, int most = kMessagesATurn);
+  void handle_gate();
+  void handle(GateEvent& event);
+  void handle_lines();
+  void handle_findings();
+  /// What was published after handle_gate() and before this may still be queued: another look.
+  void handle_settle();
+  void tick_rank_zero(Clock::time_point now);
+  milliseconds sleep() const;
+
+  /// What was said in a world counts before the next one. Whether this rank goes on.
+  bool catch_up(Clock::time_point now);
+  /// As rank 0 starts, or once its work has come to this rank.
+  void start_rank_zero(std::uint64_t first_order_id);
+  void give_up(const std::string& why);
+  /// Every rank: the settings that control itself acts by.
+  void follow_settings();
+  /// Every rank, for its own records: what it applied, as it saw it.
+  void record(const OrderApplied& applied);
+  void report(const std::string& topic, Json data, RankZero::WallTime time, std::uint64_t hold = 0);
+  void complain(const std::exception& error);
+
+  ControlOptions options_;
+  Gate gate_;
+  Steerable* steerable_ = nullptr;
+  ControlRequests requests_;  ///< any thread
+  StatusBoard board_;         ///< any thread
+  std::optional<Participant> participant_;
+  std::optional<RankRecovery> recovery_;
+  std::unique_ptr<RankZero> rank_zero_;  ///< null on the others
+  Json result_;                          ///< written before quit_ is set, read after
+  std::atomic<bool> quit_{false};
+  std::atomic<bool> training_ended_{false};
+  Thread thread_;
+  std::optional<Watchdog> watchdog_;
+};
+
+}  // namespace footplate

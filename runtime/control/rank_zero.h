@@ -1,0 +1,112 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "runtime/control/console_feed.h"
+#include "runtime/control/control_options.h"
+#include "runtime/control/recovery.h"
+#include "runtime/control/recovery_report.h"
+#include "runtime/control/replacement.h"
+#include "runtime/control/state_repair.h"
+#include "runtime/control/status_board.h"
+#include "runtime/control/stuck_ranks.h"
+#include "runtime/control/world_watch.h"
+
+namespace footplate {
+
+/// What exists on rank 0 alone: the coordinator, what watches the ranks, and the line to the console. From
+/// the start, or from when this rank has become rank 0; then to the end. Control thread.
+class RankZero {
+ public:
+  using Clock = SteadyClock;
+  using WallTime = std::chrono::system_clock::time_point;
+  /// All outlive it.
+  struct Parts {
+    const ControlOptions& options;
+    Gate& gate;
+    Participant& participant;
+    RankNumbers& numbers;
+    StatusBoard& board;
+  };
+
+  RankZero(Parts parts, std::uint64_t first_order_id);
+  RankZero(const RankZero&) = delete;
+  RankZero& operator=(const RankZero&) = delete;
+
+  Coordinator& coordinator() { return coordinator_; }
+  ConsoleFeed& console() { return console_; }
+  const ConsoleFeed& console() const { return console_; }
+  Replacement& replacement() { return replacement_; }
+
+  /// The limits and policies in force.
+  void follow(const Settings& settings);
+  /// Every report and event: to the records, then to the console. `hold`: training waits for its release.
+  void report(const std::string& topic, Json data, WallTime time = std::chrono::system_clock::now(),
+              std::uint64_t hold = 0);
+  /// What the training thread has published under `metrics`.
+  void measured(const Json& metrics) { status_.metrics(metrics); }
+  /// An order of the training thread's; given once it can be.
+  void propose(Order order) { proposed_.push_back(std::move(order)); }
+
+  void handle(int source, const Json& message, Clock::time_point now);
+  /// A line of the console (docs/protocol.md, "Rank 0 and the console").
+  void handle_line(const Json& line);
+
+  /// What is to be done now against a collective that hangs.
+  CollectiveTimeouts::Due tick(Clock::time_point now);
+  /// In its place, until all have agreed how to go on.
+  void tick_recovery(Clock::time_point now);
+  Clock::time_point next_tick() const;
+  /// Whether answers are awaited; messages are worth looking for more often then.
+  bool awaiting() const;
+
+  // After a loss, or an admission, in this order.
+
+  /// Nothing is agreed on until go_on().
+  void suspend() { coordinator_.suspend(); }
+  /// The world is `after`; this rank was its rank 0 before, too.
+  void change_world(const Membership& before, const Membership& after, Clock::time_point now);
+  /// This rank leads since rank 0 was lost. Orders from `first_unrecorded` on aren't in the journal.
+  void take_the_lead(std::uint64_t first_unrecorded) { first_unrecorded_ = first_unrecorded; }
+  /// From now on the training threads are awaited.
+  void await_standing(const Membership& members);
+  /// A `standing` message. The verdict, once: all stand.
+  std::optional<Json> add_standing(int source, const Json& message);
+  void go_on(const Json& verdict, const RecoveryStory& story, Clock::time_point now);
+
+ private:
+  WorldWatch::Parts watch_parts();
+  void send_all(const Json& message);
+  void follow_changed(const Json& changed);
+  void cancel(const Json& line);
+  /// What rules and jobs have to say, for everyone who listens, and for the records.
+  void publish(const Json& line);
+  /// A training thread that doesn't come to stand holds all others up: it is named, and past the hard limit
+  /// killed.
+  void watch_recovery(Clock::time_point now);
+  /// What is agreed on and not confirmed by all, or not recorded.
+  void inherit_orders(std::uint64_t first_unrecorded);
+
+  Parts parts_;
+  RunStatus status_;
+  Coordinator coordinator_;
+  ConsoleFeed console_;
+  StuckRanks stuck_;
+  StateRepair repair_;
+  Replacement replacement_;
+  CollectiveTimeouts::Memory timeouts_so_far_;
+  std::optional<WorldWatch> watch_;
+  std::deque<Order> proposed_;  ///< by the training thread, not yet given
+  Clock::duration time_limit_{0};
+  std::optional<Recovery> recovery_;
+  Clock::time_point standing_since_{};  ///< the training threads are awaited
+  bool recovery_told_ = false;          ///< whom it waits for
+  std::optional<std::uint64_t> first_unrecorded_;
+};
+
+}  // namespace footplate

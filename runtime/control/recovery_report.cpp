@@ -1,0 +1,59 @@
+#include "runtime/control/recovery_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace footplate {
+
+std::vector<int> numbers_before(const Membership& before, const Membership& after) {
+  std::vector<int> numbers;
+  for (const int origin : after.origins) {
+    const auto found = std::find(before.origins.begin(), before.origins.end(), origin);
+    numbers.push_back(found == before.origins.end() ? -1 : static_cast<int>(found - before.origins.begin()));
+  }
+  return numbers;
+}
+
+std::vector<int> lost_between(const Membership& before, const Membership& after) {
+  std::vector<int> lost;
+  for (int rank = 0; rank < before.world_size(); ++rank) {
+    const int origin = before.origins[static_cast<std::size_t>(rank)];
+    if (std::find(after.origins.begin(), after.origins.end(), origin) == after.origins.end())
+      lost.push_back(rank);
+  }
+  return lost;
+}
+
+Json recovery_report(const RecoveryStory& story, const Membership& after, const Json& verdict,
+                     std::chrono::steady_clock::time_point now) {
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - story.since).count();
+  const int left = after.world_size();
+  const std::vector<int> lost = lost_between(story.before, after);
+  const std::vector<int> joined = lost_between(after, story.before);
+  const std::int64_t step = verdict.at("step");
+  std::string text;
+  if (lost.empty() && joined.empty())  // a collective hung, or somebody was to join and didn't
+    text = fmt::format("communicators were rebuilt at step {}{}; training goes on with {} rank{} ({} ms)",
+                       step, story.remedied.empty() ? "" : " (" + story.remedied + ")", left,
+                       left == 1 ? "" : "s", took);
+  else if (lost.empty())
+    text = fmt::format("rank {} joined at step {}; training goes on with {} ranks ({} ms)",
+                       fmt::join(joined, ", "), step, left, took);
+  else
+    text = fmt::format("rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)",
+                       lost.size() == 1 ? "" : "s", fmt::join(lost, ", "), story.before.world_size(), step,
+                       left, left == 1 ? "" : "s", took);
+  return {{"state", !lost.empty()    ? "lost"
+                    : joined.empty() ? "rebuilt"
+                                     : "joined"},
+          {"ranks", lost.empty() ? joined : lost},
+          {"world_size", left},
+          {"step", step},
+          {"level", !verdict.at("behind").empty()},
+          {"ms", took},
+          {"text", text}};
+}
+
+}  // namespace footplate

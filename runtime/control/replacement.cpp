@@ -1,0 +1,67 @@
+#include "runtime/control/replacement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/schema/actions.h"
+
+namespace footplate {
+namespace {
+
+/// After a failure, doubled with each further one.
+constexpr std::chrono::seconds kFirstPause{1};
+constexpr int kPauseDoublings = 6;
+
+}  // namespace
+
+void Replacement::tick(Clock::time_point now) {
+  if (parts_.world == nullptr) return;
+  const int missing = parts_.numbers.wanted - parts_.channel.world_size();
+  switch (parts_.world->joining_rank()) {
+    case JoiningRank::none:
+      return invite(missing, now);
+    case JoiningRank::coming:
+      return;
+    case JoiningRank::ready:
+      if (wanted_ && missing > 0) return order_admission(now);
+      return parts_.world->dismiss();
+    case JoiningRank::failed:
+      return try_later(now);
+  }
+}
+
+void Replacement::invite(int missing, Clock::time_point now) {
+  if (!wanted_ || missing <= 0 || now < next_try_ || parts_.gate.held() == Held::end) return;
+  parts_.report(
+      "rank", {{"state", "invited"},
+               {"text", fmt::format("{} of {} ranks missing: another process is being started (comm.replace)",
+                                    missing, parts_.numbers.wanted)}});
+  parts_.world->invite(parts_.numbers.next++, parts_.gate.settings().to_json().dump());
+}
+
+void Replacement::try_later(Clock::time_point now) {
+  const auto pause = kFirstPause * (1 << std::min(failures_++, kPauseDoublings));
+  next_try_ = now + pause;
+  parts_.report("warn", {{"kind", "replacement"},
+                         {"text", fmt::format("no replacement: {}; tried again in {} s",
+                                              parts_.world->guest_failure(), pause.count())}});
+  parts_.world->dismiss();
+}
+
+void Replacement::order_admission(Clock::time_point now) {
+  if (order_ != 0) return;
+  Order order;
+  order.source = "-- comm.replace: a process is ready";
+  order.calls = {{kAdmit, {{"start", parts_.start}}}};
+  order_ = parts_.coordinator.submit_own(std::move(order), now);
+}
+
+void Replacement::note(const std::string& topic, const Json& report) {
+  if (order_ == 0 || report.value(topic == "call" ? "order" : "id", std::uint64_t{0}) != order_) return;
+  const std::string state = report.value("state", "");
+  if (state == "refused" || state == "aborted" || state == "withdrawn" || state == "failed") order_ = 0;
+}
+
+}  // namespace footplate

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "protocol/settings.h"
+#include "runtime/base/clock.h"
+#include "runtime/comm/message_channel.h"
+#include "runtime/orders/coordinator.h"
+#include "runtime/watch/run_status.h"
+
+namespace footplate {
+
+/// Rank 0: what follows where the ranks' states differ, as guard.on_mismatch says: a stop, or an order that
+/// has all take the state of the majority. Control thread.
+class StateRepair {
+ public:
+  using Clock = SteadyClock;
+  struct Parts {
+    RunStatus& status;
+    Coordinator& coordinator;
+    const MessageChannel& channel;
+  };
+
+  explicit StateRepair(Parts parts) : parts_(parts) {}
+
+  void follow(const Settings& settings) { on_mismatch_ = settings.string("guard.on_mismatch"); }
+  /// The data of a `warn` event of kind state_hash. Acted on with the next tick.
+  void found(const Json& difference) { differences_.push_back(difference); }
+  void tick(Clock::time_point now);
+  /// Every report of topic `order` and `call`.
+  void note(const std::string& topic, const Json& report);
+
+ private:
+  void act_on(const Json& difference, Clock::time_point now);
+
+  Parts parts_;
+  std::string on_mismatch_ = "warn";
+  std::vector<Json> differences_;
+  std::uint64_t order_ = 0;           ///< under way; 0: none
+  std::int64_t repaired_before_ = 0;  ///< hashes of earlier steps are of before the repair
+};
+
+}  // namespace footplate
