@@ -1,8 +1,8 @@
 // footplate replay: runs a run's configuration again with the orders of its journal, each at its step.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "console/cli/commands.h"
@@ -14,7 +14,9 @@
 #include "console/launch/start/command.h"
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/starts.h"
 
 namespace footplate {
 namespace {
@@ -34,34 +36,27 @@ struct Recording {
   std::optional<std::string> resume;  ///< another run's checkpoint that it began with
 };
 
-/// The lines of starts.jsonl: the first says from what, all of them on how many ranks.
-Result<Json> read_first_start(const fs::path& directory) {
-  std::ifstream file(directory / "starts.jsonl");
-  Json first;
-  for (std::string line; std::getline(file, line);) {
-    const Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    const auto ranks = integer_of(start, "world_size", 0);
-    if (first.is_null()) {
-      first = start;
-    } else if (ranks != integer_of(first, "world_size", 0)) {
-      return fail(ErrorKind::usage, "start " + std::to_string(integer_of(start, "start", 0)) +
-                                        " of that run had " + std::to_string(ranks) +
-                                        " ranks, its first one " +
-                                        std::to_string(integer_of(first, "world_size", 0)) +
-                                        "; a replay is exact only on one number of ranks");
-    }
-  }
-  if (!first.is_object())
+/// The first start says from what, all of them on how many ranks.
+Result<StartRecord> read_first_start(const fs::path& directory) {
+  const auto starts = read_start_records(directory);
+  if (!starts) return tl::unexpected(starts.error());
+  if (starts->empty())
     return fail(ErrorKind::usage, "there is nothing to replay: no rank of that run has started (" +
-                                      (directory / "starts.jsonl").string() + ")");
+                                      (directory / kStartsFile).string() + ")");
+  const StartRecord& first = starts->front();
+  for (const StartRecord& start : *starts)
+    if (start.world_size != first.world_size)
+      return fail(ErrorKind::usage, "start " + std::to_string(start.start) + " of that run had " +
+                                        std::to_string(start.world_size) + " ranks, its first one " +
+                                        std::to_string(first.world_size) +
+                                        "; a replay is exact only on one number of ranks");
   return first;
 }
 
 Result<Recording> read_recording(const fs::path& directory, const Schema& schema) {
   const auto start = read_first_start(directory);
   if (!start) return tl::unexpected(start.error());
-  const auto config =
-      read_json_file(config_path(directory, static_cast<int>(integer_of(*start, "start", 1))));
+  const auto config = read_json_file(config_path(directory, std::max(1, start->start)));
   if (!config) return tl::unexpected(config.error());
   auto settings = Settings::from_json(*config, schema);
   if (!settings) return tl::unexpected(settings.error());
@@ -79,8 +74,8 @@ Result<Recording> read_recording(const fs::path& directory, const Schema& schema
     recording.settings.set("guard.nonfinite", without_pause(recording.settings.value("guard.nonfinite")),
                            "replay");
   recording.orders = orders_to_replay(*history);
-  recording.ranks = static_cast<int>(integer_of(*start, "world_size", 1));
-  if (std::string path = text_of(*start, "resumed"); !path.empty()) recording.resume = std::move(path);
+  recording.ranks = std::max(1, start->world_size);
+  if (!start->resumed.empty()) recording.resume = start->resumed;
   return recording;
 }
 
@@ -157,7 +152,7 @@ Result<int> replay(const ReplayOptions& options) {
   const std::string name = plan->name;
   Outlet out(STDOUT_FILENO);
   const int code = Supervisor(*std::move(plan), recording->settings, *directory, signals, out).run();
-  const auto result = read_json_file(directory->path / "result.json");
+  const auto result = read_json_file(directory->path / kResultFile);
   return compare(*original, name, result ? *result : Json(), code);
 }
 

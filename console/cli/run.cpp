@@ -28,6 +28,7 @@
 #include "console/launch/supervise/detach.h"
 #include "console/launch/supervise/supervisor.h"
 #include "run_files/checkpoint_folders.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -53,7 +54,7 @@ struct RunOptions {
 Result<std::string> checkpoint_of(const std::string& given) {
   std::error_code error;
   fs::path path = fs::absolute(given, error).lexically_normal();
-  if (fs::exists(path / "run.json", error)) {
+  if (fs::exists(path / kRunFile, error)) {
     path = newest_checkpoint(path);
     if (path.empty()) return fail(ErrorKind::usage, "--resume " + given + ": that run has no checkpoint");
   }
@@ -170,7 +171,7 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
 
 /// A run that goes on in place keeps its size.
 int ranks_of_last_start(const fs::path& directory) {
-  const auto record = read_json_file(directory / "run.json");
+  const auto record = read_json_file(directory / kRunFile);
   return record ? static_cast<int>(std::max<std::int64_t>(1, integer_of(*record, "world_size", 1))) : 1;
 }
 

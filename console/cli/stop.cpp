@@ -1,5 +1,4 @@
 // footplate stop: orders the end of a run and waits for it.
-#include <pwd.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,6 +13,7 @@
 #include "console/client/render/text.h"
 #include "console/client/runs/process_table.h"
 #include "console/launch/supervise/start_watch.h"
+#include "protocol/user_name.h"
 #include "protocol/value.h"
 
 namespace footplate {
@@ -33,11 +33,6 @@ struct StopOptions {
   bool now = false;
   double timeout_s = 600;
 };
-
-std::string user_name() {
-  const passwd* entry = ::getpwuid(::getuid());
-  return entry != nullptr && entry->pw_name != nullptr ? entry->pw_name : std::to_string(::getuid());
-}
 
 std::string or_now(const RunRecord& run) {
   return "; without an order, and without a checkpoint, it ends with: footplate stop --now " + run.name();

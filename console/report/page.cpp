@@ -80,11 +80,11 @@ std::string outcomes(const std::vector<RunHistory>& runs) {
     for (const Stretch& stretch : run.stretches)
       if (const auto found = stretch.metrics.find("eval/loss"); found != stretch.metrics.end())
         for (const auto& piece : found->second.pieces()) best = std::min(best, piece.least);
-    const Json last = run.starts.empty() ? Json::object() : run.starts.back();
+    const StartRecord last = run.starts.empty() ? StartRecord() : run.starts.back();
     html += "<tr><td class=\"c" + std::to_string(i % kColors) + "\">" + clean(run.record.name()) + "</td>" +
             cell(run.record.state()) + cell(std::to_string(run.record.step()), "n") +
-            cell(std::to_string(integer_of(last, "world_size", 0)), "n") +
-            cell(std::to_string(run.starts.size()), "n") + cell(duration(run.last_time - run.first_time)) +
+            cell(std::to_string(last.world_size), "n") + cell(std::to_string(run.starts.size()), "n") +
+            cell(duration(run.last_time - run.first_time)) +
             cell(best < std::numeric_limits<double>::infinity() ? rounded(best) : "", "n") +
             cell(run.record.outcome()) + "</tr>\n";
   }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "protocol/value.h"
+#include "run_files/file_names.h"
 
 namespace footplate::report {
 namespace {
@@ -96,14 +97,14 @@ class Reader {
   }
 
   void start(const Json& line) {
-    history_.starts.push_back(line);
-    const auto number = integer_of(line, "start", 0);
-    start_steps_[number] = static_cast<double>(integer_of(line, "step", 0));
-    if (number <= 1 && text_of(line, "resumed").empty()) return;
-    const char* how = flag_of(line, "loaded") ? " by ckpt.load" : "";
+    const StartRecord start = start_from_json(line);
+    history_.starts.push_back(start);
+    start_steps_[start.start] = static_cast<double>(start.step);
+    if (start.start <= 1 && start.resumed.empty()) return;
+    const char* how = start.loaded ? " by ckpt.load" : "";
     add(history_.happenings,
-        {text_of(line, "time"), integer_of(line, "step", 0), "start",
-         "start " + std::to_string(number) + " goes on from " + text_of(line, "resumed") + how, false});
+        {start.time, start.step, "start",
+         "start " + std::to_string(start.start) + " goes on from " + start.resumed + how, false});
   }
 
  private:
@@ -190,10 +191,9 @@ RunHistory read_run_history(const RunRecord& run, const std::set<std::string>& w
   history.record = run;
   Reader reader(history, wanted);
   const fs::path& folder = run.directory;
-  history.unreadable += for_each_line(folder / "starts.jsonl", [&](const Json& line) { reader.start(line); });
-  history.unreadable +=
-      for_each_line(folder / "metrics.jsonl", [&](const Json& line) { reader.metrics(line); });
-  history.unreadable += for_each_line(folder / "events.jsonl", [&](const Json& line) { reader.event(line); });
+  history.unreadable += for_each_line(folder / kStartsFile, [&](const Json& line) { reader.start(line); });
+  history.unreadable += for_each_line(folder / kMetricsFile, [&](const Json& line) { reader.metrics(line); });
+  history.unreadable += for_each_line(folder / kEventsFile, [&](const Json& line) { reader.event(line); });
   std::stable_sort(history.happenings.begin(), history.happenings.end(),
                    [](const Moment& a, const Moment& b) { return a.time < b.time; });
   return history;

@@ -9,6 +9,7 @@
 
 #include "console/client/runs/run_record.h"
 #include "console/report/series.h"
+#include "run_files/starts.h"
 
 namespace footplate::report {
 
@@ -34,7 +35,7 @@ struct Moment {
 /// What a run's files tell of it: metrics.jsonl, events.jsonl, starts.jsonl.
 struct RunHistory {
   RunRecord record;
-  std::vector<Json> starts;
+  std::vector<StartRecord> starts;
   std::vector<Stretch> stretches;
   std::vector<Moment> changes;            ///< orders that applied
   std::vector<Moment> happenings;         ///< starts, warnings, lost ranks, what was refused

@@ -10,6 +10,7 @@
 
 #include "protocol/fnv.h"
 #include "protocol/nccl/variable_files.h"
+#include "run_files/file_names.h"
 
 namespace footplate {
 namespace {
@@ -95,7 +96,7 @@ std::string others(const Environment& environment) {
 
 std::vector<std::string> set_library_variables(const Schema& schema,
                                                const std::filesystem::path& run_directory, int start) {
-  std::ifstream file(run_directory / ("config-" + std::to_string(start) + ".json"));
+  std::ifstream file(config_path(run_directory, start));
   const Json config = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (config.is_discarded()) return {};
   const auto settings = Settings::from_json(config, schema);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "run_files/applied_orders.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {
@@ -21,19 +23,12 @@ std::string changes_text(const Order& order) {
   return text;
 }
 
-/// How many of the list the checkpoint holds: up to the last entry with that number. The journal may lack it
-/// (its disk was full): then steps and numbers have to do.
-std::size_t held_by_checkpoint(const Json& list, std::uint64_t held, std::int64_t step) {
-  if (held == 0) return 0;
-  const auto id = [&](std::size_t i) { return list[i].value("id", std::uint64_t{0}); };
-  for (std::size_t count = list.size(); count > 0; --count)
-    if (id(count - 1) == held) return count;
-  std::size_t count = 0;
-  for (; count < list.size(); ++count) {
-    const auto at = list[count].value("at_step", std::int64_t{0});
-    if (at > step || (at == step && id(count) > held)) break;
-  }
-  return count;
+/// Of a list of orders, each with its step.
+std::vector<AppliedAt> places_in(const Json& list) {
+  std::vector<AppliedAt> places;
+  for (const Json& item : list)
+    places.push_back({item.value("id", std::uint64_t{0}), item.value("at_step", std::int64_t{0})});
+  return places;
 }
 
 bool does_something(const Json& item) {
@@ -41,9 +36,8 @@ bool does_something(const Json& item) {
 }
 
 Result<Json> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (file && json.is_object() && json.contains("orders") && json["orders"].is_array()) return json;
+  auto json = read_json_file(path);
+  if (json && json->is_object() && json->contains("orders") && (*json)["orders"].is_array()) return json;
   return fail(ErrorKind::usage, "can't read " + path.string() + ": it is no list of orders");
 }
 
@@ -108,7 +102,7 @@ Result<OrdersAhead> read_orders_ahead(const std::filesystem::path& path, const S
   }
   const bool replay = file.value("why", "") == "replay";
   const Json& list = file["orders"];
-  for (std::size_t i = held_by_checkpoint(list, held, step); i < list.size(); ++i) {
+  for (std::size_t i = held_by_checkpoint(places_in(list), held, step); i < list.size(); ++i) {
     const Json& item = list[i];
     if (!does_something(item)) continue;
     const auto what = add(ahead, item, schema, "journal");

@@ -19,6 +19,9 @@
 
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
+#include "protocol/user_name.h"
+#include "run_files/applied_orders.h"
+#include "run_files/file_names.h"
 #include "runtime/base/deadline_timer.h"
 #include "runtime/base/fault.h"
 #include "runtime/base/library_variables.h"
@@ -208,8 +211,8 @@ class Rank {
 
   /// Orders of an earlier start, or of the run that this one replays.
   Result<void> read_orders() {
-    auto ahead = read_orders_ahead(options_.run_directory / fmt::format("orders-{}.json", options_.start),
-                                   schema_, kept_orders_, last_order_, trainer_->step(), options_.left);
+    auto ahead = read_orders_ahead(orders_path(options_.run_directory, options_.start), schema_, kept_orders_,
+                                   last_order_, trainer_->step(), options_.left);
     if (auto agreed = meet(ahead ? Result<void>() : tl::unexpected(ahead.error())); !agreed) return agreed;
     ahead_ = *std::move(ahead);
     if (session_->rank() == 0)
@@ -321,7 +324,7 @@ class Rank {
     control.before_exit = [this] { records_->flush(); };
     if (options_.console) control.console_program = program_beside("footplate-console");
     control.first_order_id = 1 + std::max({last_order_, ahead_.last_id,
-                                           last_journaled_order(options_.run_directory / "journal.lua")});
+                                           last_journaled_order(options_.run_directory / kJournalFile)});
     control.ahead = std::move(ahead_.orders);
     control.process_start = process_start_;
     control.store = store_;
@@ -342,16 +345,20 @@ class Rank {
 
   std::string hostname() const { return session_->hosts()[static_cast<std::size_t>(session_->rank())]; }
 
-  Json start_record() const {
-    const Json resumed = origin_.checkpoint.empty() ? Json() : Json(origin_.checkpoint);
+  StartRecord start_record() const {
     Json libraries = versions();
     libraries["nccl"] = compute_.nccl_version();
-    return {{"start", options_.start},    {"config", fmt::format("config-{}.json", options_.start)},
-            {"time", started_},           {"versions", std::move(libraries)},
-            {"hosts", session_->hosts()}, {"world_size", session_->world_size()},
-            {"step", trainer_->step()},   {"resumed", resumed},
-            {"journal", last_order_},     {"given", given_},
-            {"branch", origin_.branch},   {"loaded", !options_.branch.empty()}};
+    return {.start = options_.start,
+            .time = started_,
+            .versions = std::move(libraries),
+            .hosts = session_->hosts(),
+            .world_size = session_->world_size(),
+            .step = trainer_->step(),
+            .resumed = origin_.checkpoint,
+            .journal = last_order_,
+            .given = given_,
+            .branch = origin_.branch,
+            .loaded = !options_.branch.empty()};
   }
 
   // --- this process joins a run: rank 0 has spawned it (runtime/comm/mpi/invitation.h) ---
@@ -432,7 +439,7 @@ class Rank {
       if (auto taken = records_->take_over(); !taken) records_->warn(taken.error().message);
       if (const fs::path folder = doorbell_directory(); !folder.empty())
         if ((step_file_ = StepFile::make(folder, progress_.step()))) progress_.mirror(step_file_->step());
-      first_order = last_journaled_order(options_.run_directory / "journal.lua") + 1;
+      first_order = last_journaled_order(options_.run_directory / kJournalFile) + 1;
     }
     records_->world(rank_table(*session_, pids_), hostname());
     return first_order;
@@ -442,16 +449,12 @@ class Rank {
   [[noreturn]] void give_up_recovery(const std::string& reason) {
     if (!is_member_) leave_before_joining(options_.joins, reason);
     std::fprintf(stderr, "footplate: rank %d: %s\n", session_->rank(), reason.c_str());
-    std::error_code ignored;
-    if (!fs::exists(options_.run_directory / "result.json", ignored)) {
-      // Which checkpoint is the newest one is the training thread's to know; `footplate run` looks.
-      [[maybe_unused]] const auto written =
-          write_result(options_.run_directory, {{"code", static_cast<int>(ExitCode::resumable)},
-                                                {"reason", reason},
-                                                {"step", progress_.step()},
-                                                {"restarts", options_.start - 1},
-                                                {"recoveries", recoveries_.load()}});
-    }
+    // Which checkpoint is the newest one is the training thread's to know; `footplate run` looks.
+    write_result_if_missing(options_.run_directory, {{"code", static_cast<int>(ExitCode::resumable)},
+                                                     {"reason", reason},
+                                                     {"step", progress_.step()},
+                                                     {"restarts", options_.start - 1},
+                                                     {"recoveries", recoveries_.load()}});
     std::_Exit(static_cast<int>(ExitCode::resumable));
   }
 
@@ -481,9 +484,7 @@ class Rank {
     let_no_signal_reach_control();
     records_->flush();  // not destroyed: control's thread may be using them
     // Rank 0 may be the one that was lost, or be ended by the abort before it has written.
-    std::error_code ignored;
-    if (!fs::exists(options_.run_directory / "result.json", ignored)) [[maybe_unused]]
-      const auto written = write_result(options_.run_directory, result);
+    write_result_if_missing(options_.run_directory, result);
     MpiSession::abort(result["code"].get<int>());
   }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 #include "runtime/records/batch_line.h"
 
@@ -15,7 +16,13 @@ constexpr std::chrono::milliseconds kSettle{1000};
 }  // namespace
 
 Result<void> write_result(const std::filesystem::path& directory, const Json& result) {
-  return write_json_file(directory / "result.json", result, Durable::yes);
+  return write_json_file(directory / kResultFile, result, Durable::yes);
+}
+
+void write_result_if_missing(const std::filesystem::path& directory, const Json& result) {
+  std::error_code ignored;
+  if (std::filesystem::exists(directory / kResultFile, ignored)) return;
+  [[maybe_unused]] const auto written = write_result(directory, result);
 }
 
 RankRecords::RankRecords(std::filesystem::path directory, int start, const Settings& settings)
@@ -60,16 +67,16 @@ void RankRecords::world(const Json& ranks, const std::string& host) {
   if (writer_) writer_->run({{"ranks", ranks}, {"world_size", ranks.size()}, {"host", host}});
 }
 
-void RankRecords::started(const Json& start, const Json& ranks) {
+void RankRecords::started(const StartRecord& start, const Json& ranks) {
   if (!writer_) return;
-  const auto update = update_json_file(directory_ / "run.json", {{"state", "running"},
-                                                                 {"ranks", ranks},
-                                                                 {"world_size", ranks.size()},
-                                                                 {"step", start.value("step", Json(0))}});
+  const auto update = update_json_file(
+      directory_ / kRunFile,
+      {{"state", "running"}, {"ranks", ranks}, {"world_size", ranks.size()}, {"step", start.step}});
   if (!update) warn(update.error().message);
-  auto starts = AppendFile::open(directory_ / "starts.jsonl");
+  auto starts = AppendFile::open(directory_ / kStartsFile);
   if (!starts) return warn(starts.error().message);
-  if (const auto error = starts->append(to_line(start))) warn("can't write starts.jsonl: " + error.message());
+  if (const auto error = starts->append(to_line(to_json(start))))
+    warn("can't write starts.jsonl: " + error.message());
 }
 
 void RankRecords::observe(const std::string& topic, const Json& data) {

@@ -9,6 +9,7 @@
 #include "protocol/json.h"
 #include "protocol/mutex.h"
 #include "protocol/settings.h"
+#include "run_files/starts.h"
 #include "runtime/records/line_printer.h"
 #include "runtime/records/rank_log.h"
 #include "runtime/records/record_writer.h"
@@ -33,7 +34,7 @@ class RankRecords final : public Sink {
   void world(const Json& ranks, const std::string& host);
 
   /// Rank 0, once all ranks are there: a line of starts.jsonl, and who is where in run.json.
-  void started(const Json& start, const Json& ranks);
+  void started(const StartRecord& start, const Json& ranks);
 
   /// Reports and events as control's observer gets them.
   void observe(const std::string& topic, const Json& data);
@@ -77,5 +78,9 @@ class RankRecords final : public Sink {
 
 /// result.json, also where nothing else could be opened.
 Result<void> write_result(const std::filesystem::path& directory, const Json& result);
+
+/// The same where there is none yet: another rank may have been first. What goes wrong goes unsaid, as at the
+/// end of a process. Any thread.
+void write_result_if_missing(const std::filesystem::path& directory, const Json& result);
 
 }  // namespace footplate

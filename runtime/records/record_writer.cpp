@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "protocol/iso_time.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -28,9 +29,9 @@ bool is_of_evaluation(const Json& line) {
 }  // namespace
 
 Result<std::unique_ptr<RecordWriter>> RecordWriter::open(Options options) {
-  auto metrics = AppendFile::open(options.directory / "metrics.jsonl");
+  auto metrics = AppendFile::open(options.directory / kMetricsFile);
   if (!metrics) return tl::unexpected(metrics.error());
-  auto events = AppendFile::open(options.directory / "events.jsonl");
+  auto events = AppendFile::open(options.directory / kEventsFile);
   if (!events) return tl::unexpected(events.error());
   return std::unique_ptr<RecordWriter>(
       new RecordWriter(std::move(options), *std::move(metrics), *std::move(events)));
@@ -133,7 +134,7 @@ void RecordWriter::write(Batch batch) {
     if (line.contains("step") && !is_of_evaluation(line)) step = line["step"];
   if (!step.is_null() && !batch.run.contains("step")) batch.run["step"] = step;
   if (batch.run.empty()) return;
-  const auto path = options_.directory / "run.json";
+  const auto path = options_.directory / kRunFile;
   if (const auto updated = update_json_file(path, batch.run); updated)
     note_success(path);
   else

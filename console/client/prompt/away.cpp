@@ -12,7 +12,9 @@
 #include "console/client/runs/run_record.h"
 #include "protocol/iso_time.h"
 #include "protocol/order.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/starts.h"
 
 namespace footplate {
 namespace {
@@ -36,11 +38,8 @@ fs::path path_for(const fs::path& run_directory) {
 
 /// When the run of that directory began: another one may have taken the place of one that was deleted.
 std::string first_start(const fs::path& run_directory) {
-  std::ifstream file(run_directory / "starts.jsonl");
-  std::string line;
-  std::getline(file, line);
-  const auto start = parse_line(line);
-  return start ? text_of(*start, "time") : std::string();
+  const auto starts = read_start_records(run_directory);
+  return starts && !starts->empty() ? starts->front().time : std::string();
 }
 
 /// The records of runs that were looked at longest ago make room.
@@ -133,7 +132,7 @@ std::string away_text(const fs::path& run_directory, const Left& left, const Jso
   if (std::isfinite(left.loss) && std::isfinite(loss))
     text += " · loss " + rounded(left.loss, 3) + " -> " + rounded(loss, 3);
   Happened happened;
-  events_since(run_directory / "events.jsonl", left.time, happened);
+  events_since(run_directory / kEventsFile, left.time, happened);
   return text + happened.text();
 }
 

@@ -8,6 +8,7 @@
 #include "console/client/runs/run_record.h"
 #include "protocol/order.h"
 #include "protocol/schema.h"
+#include "run_files/file_names.h"
 
 namespace footplate {
 namespace {
@@ -33,8 +34,8 @@ void each_line(const fs::path& path, auto&& use) {
 }  // namespace
 
 void MetricLog::read(const fs::path& run_directory) {
-  each_line(run_directory / "metrics.jsonl", [this](const Json& line) { add_metrics(line); });
-  each_line(run_directory / "events.jsonl", [this](const Json& line) {
+  each_line(run_directory / kMetricsFile, [this](const Json& line) { add_metrics(line); });
+  each_line(run_directory / kEventsFile, [this](const Json& line) {
     if (text_of(line, "topic") == "order") add_order(line.value("data", Json::object()));
   });
 }

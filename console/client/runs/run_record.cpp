@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "console/client/runs/process_table.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -94,13 +95,13 @@ Result<RunRecord> read_once(const std::filesystem::path& directory) {
   std::error_code ignored;
   record.directory = std::filesystem::absolute(directory, ignored).lexically_normal();
   if (!record.directory.has_filename()) record.directory = record.directory.parent_path();
-  auto run = read_json_file(record.directory / "run.json");
+  auto run = read_json_file(record.directory / kRunFile);
   if (!run)
     return fail(ErrorKind::unreachable, record.directory.string() + " holds no run: " + run.error().message);
   if (!run->is_object())
-    return fail(ErrorKind::unreachable, (record.directory / "run.json").string() + " holds no object");
+    return fail(ErrorKind::unreachable, (record.directory / kRunFile).string() + " holds no object");
   record.run = *std::move(run);
-  if (auto result = read_json_file(record.directory / "result.json")) record.result = *std::move(result);
+  if (auto result = read_json_file(record.directory / kResultFile)) record.result = *std::move(result);
   record.life = life_of(record);
   return record;
 }

@@ -13,6 +13,7 @@
 #include "protocol/exit_codes.h"
 #include "protocol/step_file_name.h"
 #include "run_files/checkpoint_folders.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -36,7 +37,7 @@ bool was_killed(int number) {
 
 /// As of the last metrics; of a start that ended before it had any, the step it would have gone on from.
 std::int64_t recorded_step(const fs::path& directory, const fs::path& checkpoint) {
-  const auto record = read_json_file(directory / "run.json");
+  const auto record = read_json_file(directory / kRunFile);
   const std::int64_t step = record && record->is_object() ? integer_of(*record, "step", 0) : 0;
   const auto name = parse_folder_name(checkpoint.filename());
   return std::max(step, name ? name->step : 0);
@@ -85,7 +86,7 @@ std::int64_t step_now(const RunRecord& run) {
 }
 
 Json write_missing_result(const fs::path& directory, const HowEnded& how, int restarts) {
-  const auto result = read_json_file(directory / "result.json");
+  const auto result = read_json_file(directory / kResultFile);
   const bool by_the_ranks = result && result->is_object();
   Json result_now = by_the_ranks ? *result : written_for_the_ranks(directory, how);
   if (by_the_ranks && !how.not_started.empty()) {
@@ -99,7 +100,7 @@ Json write_missing_result(const fs::path& directory, const HowEnded& how, int re
   }
   result_now["restarts"] = restarts;
   [[maybe_unused]] const auto written =
-      write_json_file(directory / "result.json", result_now);  // a full disk: the code still counts
+      write_json_file(directory / kResultFile, result_now);  // a full disk: the code still counts
   return result_now;
 }
 

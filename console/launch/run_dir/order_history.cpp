@@ -1,37 +1,21 @@
 #include "console/launch/run_dir/order_history.h"
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <string>
 
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/lua/config/journal_reader.h"
+#include "run_files/applied_orders.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/starts.h"
 
 namespace footplate {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path orders_path(const fs::path& directory, int start) {
-  return directory / ("orders-" + std::to_string(start) + ".json");
-}
-
-Result<std::vector<Json>> read_starts(const fs::path& directory) {
-  std::vector<Json> starts;
-  std::ifstream file(directory / "starts.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    if (file.eof()) break;  // without its end: the machine stopped while it was written
-    Json start = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!start.is_object())
-      return fail(ErrorKind::usage,
-                  (directory / "starts.jsonl").string() + " has a line that isn't an object");
-    starts.push_back(std::move(start));
-  }
-  return starts;
-}
 
 /// Only the changes of settings: what was called was done, and is not done again.
 Order changes_of(Order order) {
@@ -39,26 +23,15 @@ Order changes_of(Order order) {
   return order;
 }
 
-/// How many of `applied` a checkpoint holds whose last order was `last`. The journal may lack that one (its
-/// disk was full): then steps and numbers have to do.
-std::size_t held_by_checkpoint(const std::vector<Order>& applied, std::uint64_t last, std::int64_t step) {
-  if (last == 0) return 0;
-  for (std::size_t count = applied.size(); count > 0; --count)
-    if (applied[count - 1].id == last) return count;
-  const auto after = std::find_if(applied.begin(), applied.end(), [&](const Order& order) {
-    return *order.at_step > step || (*order.at_step == step && order.id > last);
-  });
-  return static_cast<std::size_t>(after - applied.begin());
-}
-
 /// ckpt.load left behind what came after the checkpoint: for good. A crash did not mean to.
-void go_back(History& history, const Json& start) {
-  const std::size_t held = held_by_checkpoint(history.applied, start.value("journal", std::uint64_t{0}),
-                                              integer_of(start, "step", 0));
-  if (flag_of(start, "loaded")) {
+void go_back(History& history, const StartRecord& start) {
+  std::vector<AppliedAt> applied;
+  for (const Order& order : history.applied) applied.push_back({order.id, *order.at_step});
+  const std::size_t held = held_by_checkpoint(applied, start.journal, start.step);
+  if (start.loaded) {
     history.ahead.clear();
     history.applied.resize(held);
-    history.loaded = static_cast<int>(integer_of(start, "start", 0));
+    history.loaded = start.start;
     history.before_loaded = held;
     return;
   }
@@ -72,14 +45,13 @@ void go_back(History& history, const Json& start) {
 }
 
 /// What a later start's command line or config set otherwise than the checkpoint had it.
-std::optional<Order> given_by_start(const Json& start, const Schema& schema) {
-  const auto given = start.find("given");
-  if (given == start.end() || !given->is_object() || given->empty()) return std::nullopt;
+std::optional<Order> given_by_start(const StartRecord& start, const Schema& schema) {
+  if (start.given.empty()) return std::nullopt;
   Order order;
-  order.session = "start " + std::to_string(integer_of(start, "start", 0));
+  order.session = "start " + std::to_string(start.start);
   order.source = "-- given to " + order.session;
-  order.at_step = integer_of(start, "step", 0);
-  for (const auto& [name, json] : given->items())
+  order.at_step = start.step;
+  for (const auto& [name, json] : start.given.items())
     if (auto value = schema.check(name, json))
       order.changes.push_back({name, *std::move(value), std::nullopt});
   return order;
@@ -93,15 +65,14 @@ void follow(History& history, const std::vector<Order>& orders) {
 }
 
 /// What a start ordered. A journal may have several parts of one start, some without an order.
-void follow_parts(History& history, const std::vector<JournalPart>& journal, const Json& start) {
-  const std::string time = text_of(start, "time");
+void follow_parts(History& history, const std::vector<JournalPart>& journal, const StartRecord& start) {
   std::uint64_t newest = history.newest_order.empty() ? 0 : history.newest_order.rbegin()->second;
   for (const JournalPart& part : journal) {
-    if (part.started != time) continue;
+    if (part.started != start.time) continue;
     follow(history, part.orders);
     for (const Order& order : part.orders) newest = std::max(newest, order.id);
   }
-  history.newest_order[static_cast<int>(integer_of(start, "start", 0))] = newest;
+  history.newest_order[start.start] = newest;
 }
 
 std::vector<std::uint64_t> ids_in(const Json& orders_file, bool left_out) {
@@ -117,7 +88,7 @@ bool contains(const std::vector<std::uint64_t>& ids, std::uint64_t id) {
 
 /// A failure, or an end that nobody could write down.
 bool failed(const fs::path& directory, int start) {
-  const auto result = read_json_file(directory / ("result-" + std::to_string(start) + ".json"));
+  const auto result = read_json_file(earlier_result_path(directory, start));
   return !result || is_worth_restarting(*result);
 }
 
@@ -139,13 +110,13 @@ std::vector<std::uint64_t> left_out_after(const fs::path& directory, int previou
 }  // namespace
 
 Result<History> read_history(const fs::path& directory, const Schema& schema) {
-  const auto journal = read_journal(directory / "journal.lua", schema);
+  const auto journal = read_journal(directory / kJournalFile, schema);
   if (!journal) return tl::unexpected(journal.error());
-  const auto starts = read_starts(directory);
+  const auto starts = read_start_records(directory);
   if (!starts) return tl::unexpected(starts.error());
   History history;
   for (std::size_t i = 0; i < starts->size(); ++i) {
-    const Json& start = (*starts)[i];
+    const StartRecord& start = (*starts)[i];
     if (i > 0) {
       go_back(history, start);
       if (auto given = given_by_start(start, schema)) history.applied.push_back(*std::move(given));

@@ -21,6 +21,7 @@
 #include "protocol/iso_time.h"
 #include "protocol/reserved_file.h"
 #include "run_files/checkpoint_folders.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -105,16 +106,12 @@ Result<int> lock_directory(const fs::path& directory) {
 
 }  // namespace
 
-fs::path config_path(const fs::path& directory, int start) {
-  return directory / ("config-" + std::to_string(start) + ".json");
-}
-
 bool came_to_nothing(const fs::path& directory) {
-  const auto result = read_json_file(directory / "result.json");
+  const auto result = read_json_file(directory / kResultFile);
   std::error_code none;
   return result && integer_of(*result, "code", 0) == static_cast<int>(ExitCode::usage) &&
          integer_of(*result, "step", -1) == 0 && newest_checkpoint(directory).empty() &&
-         (fs::file_size(directory / "starts.jsonl", none) == 0 || none);  // has a line where one has trained
+         (fs::file_size(directory / kStartsFile, none) == 0 || none);  // has a line where one has trained
 }
 
 Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {
@@ -179,23 +176,18 @@ Settings as_of_start(const Settings& settings, int start) {
 
 void set_aside_result(const fs::path& directory, int start) {
   std::error_code ignored;
-  const std::string name = "result-" + std::to_string(start);
+  fs::path earlier = earlier_result_path(directory, start);
   // A start that came to nothing has no number of its own, and doesn't take the place of one that ran.
-  const bool taken = fs::exists(directory / (name + ".json"), ignored);
-  fs::rename(directory / "result.json", directory / (name + (taken ? "-not-started.json" : ".json")),
-             ignored);
+  if (fs::exists(earlier, ignored)) earlier.replace_filename(earlier.stem().string() + "-not-started.json");
+  fs::rename(directory / kResultFile, earlier, ignored);
 }
 
 Result<void> update_record(const fs::path& directory, const Json& fields) {
-  Json record = Json::object();
-  if (auto existing = read_json_file(directory / "run.json"); existing && existing->is_object())
-    record = *std::move(existing);
-  record.update(fields);
-  return write_json_file(directory / "run.json", record);
+  return update_json_file(directory / kRunFile, fields);
 }
 
 bool is_starting(const fs::path& directory) {
-  const auto record = read_json_file(directory / "run.json");
+  const auto record = read_json_file(directory / kRunFile);
   return record && text_of(*record, "state") == "starting";
 }
 
@@ -203,12 +195,12 @@ void reserve_room_for_the_end(const fs::path& directory, int ranks) {
   // Where even that isn't to be had the run starts all the same, and says later what it can't write.
   constexpr std::size_t kRest = 8192;
   constexpr std::size_t kRankEntry = 256;
-  reserve_room(directory / "run.json", kRest + kRankEntry * static_cast<std::size_t>(ranks));
-  reserve_room(directory / "result.json", kRest);
+  reserve_room(directory / kRunFile, kRest + kRankEntry * static_cast<std::size_t>(ranks));
+  reserve_room(directory / kResultFile, kRest);
 }
 
 void give_room_of_the_end_back(const fs::path& directory) {
-  for (const char* name : {"run.json", "result.json"}) give_room_back(directory / name);
+  for (const char* name : {kRunFile, kResultFile}) give_room_back(directory / name);
 }
 
 Json starting_record(const RunPlan& plan, const std::string& socket) {

@@ -7,6 +7,7 @@
 #include "console/client/runs/run_record.h"
 #include "console/launch/start/plan.h"
 #include "protocol/settings.h"
+#include "run_files/file_names.h"
 
 namespace footplate {
 
@@ -34,8 +35,6 @@ Result<RunDirectory> take_free_run_directory(const std::string& stem);
 
 /// Gives a new directory back, as if the run had never been: for what fails before anything was started.
 void abandon_run_directory(const RunDirectory& directory);
-
-std::filesystem::path config_path(const std::filesystem::path& directory, int start);
 
 /// The settings of an earlier start for the next one. What was on the earlier command line says so and no
 /// longer counts as this one's: it must not win over what was changed live since.

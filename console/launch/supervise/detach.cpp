@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -18,6 +17,7 @@
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
 #include "run_files/json_file.h"
+#include "run_files/starts.h"
 
 namespace footplate {
 namespace {
@@ -31,11 +31,10 @@ constexpr auto kConsoleFollows = 2s;  ///< after the first step; a run without a
 
 /// The step that this start goes on from.
 std::int64_t first_step(const RunPlan& plan) {
-  std::ifstream file(plan.directory / "starts.jsonl");
   std::int64_t step = 0;
-  for (std::string line; std::getline(file, line);)
-    if (const auto start = parse_line(line); start && integer_of(*start, "start", 0) == plan.start)
-      step = integer_of(*start, "step", 0);
+  if (const auto starts = read_start_records(plan.directory))
+    for (const StartRecord& one : *starts)
+      if (one.start == plan.start) step = one.step;
   return step;
 }
 

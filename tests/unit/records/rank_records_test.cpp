@@ -46,8 +46,7 @@ class RankRecordsTest : public testing::Test {
   /// A short life of rank 0, from the first to the last call.
   void live(int start) {
     const auto records = open(0, start);
-    records->started({{"start", start}, {"config", "config-1.json"}, {"step", 0}},
-                     {{{"rank", 0}, {"host", "h"}, {"pid", 1}}});
+    records->started({.start = start}, {{{"rank", 0}, {"host", "h"}, {"pid", 1}}});
     records->info("going");
     records->write({{"step", 10}, {"train/loss", 2.5}});
     records->observe(
@@ -155,6 +154,12 @@ TEST_F(RankRecordsTest, APartialEvaluationIsNotTheRunsLoss) {
 TEST_F(RankRecordsTest, AnUnwritableRunIsAnError) {
   const auto records = RankRecords::open("/proc/nowhere", 0, 1, settings_);
   ASSERT_FALSE(records);
+}
+
+TEST_F(RankRecordsTest, AResultThatIsThereStays) {
+  write_result_if_missing(run_, {{"code", 75}, {"reason", "a rank was lost"}});
+  write_result_if_missing(run_, {{"code", 1}, {"reason", "later"}});
+  EXPECT_EQ((*read_json_file(run_ / "result.json"))["reason"], "a rank was lost");
 }
 
 }  // namespace
