@@ -19,7 +19,6 @@ constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kTemporary = ".tmp-";
 constexpr std::string_view kReplaced = ".replaced-";
 constexpr std::size_t kStepDigits = 8;  ///< longer steps have more; names then sort by number, not by text
-constexpr std::size_t kLongestTag = 64;
 
 /// What orders the checkpoints of a branch, the newest greatest: step, whether it is in force, when it was
 /// made, tag.

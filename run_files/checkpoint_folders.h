@@ -21,8 +21,10 @@ struct FolderName {
   bool replaced = false;
 };
 
-/// Letters, digits, '_' and '-', at most 64 of them: what a tag and a branch may be called. No dot, which
-/// sets a folder's own suffixes (".tmp-…") apart.
+inline constexpr std::size_t kLongestTag = 64;
+
+/// Letters, digits, '_' and '-', at most kLongestTag of them: what a tag and a branch may be called. No dot,
+/// which sets a folder's own suffixes (".tmp-…") apart.
 bool is_tag(std::string_view name);
 
 /// "step-00001000", or with the tag behind it.

@@ -2,24 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-
+#include "run_files/checkpoint_folders.h"
 #include "runtime/train/corpus_check.h"
 #include "runtime/train/loop.h"
 
 namespace footplate {
 namespace {
-
-/// A tag becomes part of a folder's name.
-constexpr std::size_t kLongestTag = 64;
-
-bool is_tag(const std::string& tag) {
-  return !tag.empty() && tag.size() <= kLongestTag &&
-         std::all_of(tag.begin(), tag.end(), [](unsigned char c) {
-           return (std::isalnum(c) != 0 && c < 128) || c == '-' || c == '_';
-         });
-}
 
 std::string tag_of(const Call& call) {
   const auto tag = call.arguments.find("tag");
