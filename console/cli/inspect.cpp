@@ -33,15 +33,6 @@ struct InspectOptions {
   bool json = false;
 };
 
-/// "3.2 MB"
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-  return rounded(value, 3) + " " + kUnits[unit];
-}
-
 /// "2026-11-20 19:30": of ISO 8601 in UTC.
 std::string minute_of(const std::string& created) {
   std::string text = created.substr(0, std::string_view("2026-11-20T19:30").size());
@@ -51,7 +42,7 @@ std::string minute_of(const std::string& created) {
 
 std::string loss_of(const Json& metrics) {
   const auto loss = metrics.is_object() ? number_from_json(metrics.value("eval/loss", Json())) : std::nullopt;
-  return loss ? rounded(*loss) : "";
+  return loss ? loss_text(*loss) : "";
 }
 
 std::string path_under(const std::string& path, const std::string& folder) {

@@ -85,7 +85,7 @@ std::string outcomes(const std::vector<RunHistory>& runs) {
             cell(run.record.state()) + cell(std::to_string(run.record.step()), "n") +
             cell(std::to_string(last.world_size), "n") + cell(std::to_string(run.starts.size()), "n") +
             cell(duration(run.last_time - run.first_time)) +
-            cell(best < std::numeric_limits<double>::infinity() ? rounded(best) : "", "n") +
+            cell(best < std::numeric_limits<double>::infinity() ? loss_text(best) : "", "n") +
             cell(run.record.outcome()) + "</tr>\n";
   }
   return html + closed(0);
@@ -135,7 +135,7 @@ std::string curves(const std::vector<RunHistory>& runs, const std::vector<std::s
 }
 
 std::string times(const std::vector<RunHistory>& runs) {
-  std::string html = opened("Where the time went", {"run", "part", "share", "seconds", "ms a step"});
+  std::string html = opened("Where the time went", {"run", "part", "share", "seconds", "ms/step"});
   bool any = false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     double all = 0;

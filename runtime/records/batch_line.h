@@ -11,19 +11,10 @@
 namespace footplate {
 
 /// What batch mode prints for an event (topics and data: docs/protocol.md): one plain line without its
-/// newline, "2026-11-20T19:00:00Z step 100/1300 · loss 2.31 · …". Nothing for events that need no line.
+/// newline, "2026-11-20T19:00:00Z step 100/1300 · loss 2.3149 · …". Nothing for events that need no line.
 /// `steps` is train.steps; 0 where it isn't known. Never throws: fields that are missing are left out.
 std::optional<std::string> batch_line(std::chrono::system_clock::time_point time, std::string_view topic,
                                       const Json& data, std::int64_t steps);
-
-/// "3m12s", "42s", "2h05m", "3d04h".
-std::string duration_text(double seconds);
-
-/// Three significant digits: "2.31", "1e-3", "0.05", "1230".
-std::string short_number(double value);
-
-/// "850", "25.6k", "1.2M", "3.4G".
-std::string count_text(double value);
 
 /// `text` on one line and without anything that a terminal would act on.
 std::string plain(std::string_view text);

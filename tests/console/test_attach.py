@@ -137,7 +137,7 @@ class Away(TerminalCase):
         wait_until(lambda: self.command()["step"] > left + 20, "more steps")
         screen = self.attach(columns=200)
         row = next(row for row in screen.all_rows() if row.startswith("away "))
-        self.assertRegex(row, r"^away \d+ s: \d+ -> \d+ · loss 2.5 -> 2.5 · .*1 stall.* · \w+: optim.lr_scale 1 -> 0.5, ckpt.save\(\)")
+        self.assertRegex(row, r"^away \d+ s: \d+ -> \d+ · loss 2.5000 -> 2.5000 · .*1 stall.* · \w+: optim.lr_scale 1 -> 0.5, ckpt.save\(\)")
 
     def test_killed_client_has_left_too(self):
         screen = self.attach()

@@ -70,7 +70,7 @@ class Live(Case):
         result = self.check(self.footplate("status"), 0)
         lines = result.stdout.splitlines()
         self.assertEqual(lines[0], "! rank 0 is made of paper")
-        for text in ("good-1 · running · step", "of 100000", "loss 2.5", "1234 tokens/s", "1 min 15 s left"):
+        for text in ("good-1 · running · step", "of 100000", "loss 2.5000", "1234 tokens/s", "1 min 15 s left"):
             self.assertIn(text, lines[1])
         for text in ("forward 0.1 s", "0.05 s", "all_reduce #7, 1000 elements, 0.2 s"):
             self.assertIn(text, lines[3])

@@ -232,7 +232,7 @@ class State(Prompt):
 
     def test_greeting(self):
         screen = self.attach()
-        self.assertRegex(screen.text(), r"good-1 · running · step \d+ of 1000000 · loss 2.5")
+        self.assertRegex(screen.text(), r"good-1 · running · step \d+ of 1000000 · loss 2.5000")
 
 
 class Above(Prompt):
@@ -286,7 +286,7 @@ class Above(Prompt):
         screen = self.attach()
         started = time.monotonic()
         self.command(event="metrics", times=250, each_ms=10, data={"step": 5, "train/loss": 2.25, "train/lr": 3e-4})
-        screen.wait("step 5 · loss 2.25 · lr 0.0003")
+        screen.wait("step 5 · loss 2.2500 · lr 0.0003")
         shown = len(self.rows_of(screen, "loss 2.25"))
         self.assertLess(shown, time.monotonic() - started + 2)
 
@@ -305,7 +305,7 @@ class Above(Prompt):
 
     def test_events_have_words(self):
         screen = self.attach()
-        for topic, data, text in (("eval", {"step": 9, "loss": 2.125, "best": 2.0, "seconds": 4.2}, "eval at step 9 · loss 2.125 · best 2 · 4.2 s"),
+        for topic, data, text in (("eval", {"step": 9, "loss": 2.125, "best": 2.0, "seconds": 4.2}, "eval at step 9 · loss 2.1250 · best 2.0000 · 4.2 s"),
                                   ("ckpt", {"step": 9, "path": "x/step-9"}, "checkpoint at step 9 · x/step-9"),
                                   ("rank", {"rank": 3, "state": "stalled", "text": "silent: rank 3, step 8"}, "silent: rank 3, step 8"),
                                   ("eval", {"step": 9, "failed": True, "reason": "too large"}, "eval at step 9 failed: too large")):

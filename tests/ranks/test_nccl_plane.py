@@ -400,7 +400,7 @@ def test_a_trial_is_kept_or_put_back():
         assert answer.stdout.strip() == "true", answer
         assert run.exec("return nccl.rules").stdout.strip() == "..64MiB tree"
         answer = run.exec("return nccl.try{ set = { proto = 'll', rules = '' }, steps = 20, keep_if = function() return false end }.text")
-        assert re.match(r"trial of nccl.proto = ll, nccl.rules = : [\d.]+ -> [\d.]+ ms a step \(\+?-?[\d.]+ %\), put back\n", answer.stdout), answer
+        assert re.match(r"trial of nccl.proto = ll, nccl.rules = : [\d.]+ -> [\d.]+ ms/step \(\+?-?[\d.]+ %\), put back\n", answer.stdout), answer
         answer = run.exec("return nccl.try{ set = { algo = 'ring' }, steps = 10, keep_if = function() return false end }.text")  # a rule counts first
         assert "put back; algorithms, protocols and channels were the same as before" in answer.stdout, answer
         assert run.exec("return nccl.rules .. ' ' .. nccl.proto").stdout.strip() == "..64MiB tree auto"
@@ -416,7 +416,7 @@ def test_a_trial_is_kept_or_put_back():
             assert answer.returncode in (2, 3) and said in answer.stderr, (wrong, answer)
         assert run.exec("return nccl.rules").stdout.strip() == "..64MiB tree"
         tuned = run.exec("return nccl.tune{ budget_steps = 60, steps = 10 }")
-        assert re.search(r"nccl.tune: 5 trials, [\d.]+ -> [\d.]+ ms a step, nccl.rules = ", tuned.stdout), tuned
+        assert re.search(r"nccl.tune: 5 trials, [\d.]+ -> [\d.]+ ms/step, nccl.rules = ", tuned.stdout), tuned
         journal = (pathlib.Path(run.directory) / "journal.lua").read_text()
         assert journal.count("trial of") == 8, journal
         said = [event["text"] for event in events(run, "note") if "text" in event]

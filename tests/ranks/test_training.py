@@ -335,7 +335,7 @@ def test_what_needs_too_much_memory_is_tried_with_less():
         assert warnings[0]["text"] == ("step 17: rank 1: out of memory on the host: you tried to allocate 4503599627370496 bytes; nothing has changed. "
                                        "It is tried again with 4 sequences of a rank at once, 8 before (train.micro_batch); the batch stays 16"), warnings
         assert run.applied(0) == run.applied(1) and len(run.applied(0)) == 2, run.applied(0)
-        assert "train.micro_batch 4 -> 2, run.resume, applied at step 17 on 2/2 ranks (footplate)" in run.output(), run.output()
+        assert "footplate: train.micro_batch 4 -> 2, run.resume(), applied at step 17 on 2/2 ranks" in run.output(), run.output()
         expected = run.result()["state_hash"]
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder) / "half.lua"

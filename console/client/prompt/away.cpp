@@ -130,7 +130,7 @@ std::string away_text(const fs::path& run_directory, const Left& left, const Jso
   std::string text = "away " + duration(seconds_since(left.time)) + ": " + std::to_string(left.step) +
                      " -> " + std::to_string(integer_of(status, "step", 0));
   if (std::isfinite(left.loss) && std::isfinite(loss))
-    text += " · loss " + rounded(left.loss, 3) + " -> " + rounded(loss, 3);
+    text += " · loss " + loss_text(left.loss) + " -> " + loss_text(loss);
   Happened happened;
   events_since(run_directory / kEventsFile, left.time, happened);
   return text + happened.text();

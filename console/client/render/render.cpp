@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "console/client/render/text.h"
 #include "console/client/runs/run_record.h"
@@ -23,11 +21,21 @@ std::string whole(double value) {
   return std::isnan(value) ? "-" : std::to_string(static_cast<long long>(value));
 }
 
-/// " · loss 2.31", or nothing where the status lacks it.
-std::string part(const Json& status, const char* field, const char* label, const char* unit = "") {
+/// " · 12.5 ms/step", or nothing where the status lacks it.
+std::string part(const Json& status, const char* field, const char* unit) {
   const double value = number_of(status, field);
-  if (std::isnan(value) && !(status.contains(field) && status[field].is_string())) return {};
-  return std::string(" · ") + label + (*label != '\0' ? " " : "") + rounded(value) + unit;
+  return std::isnan(value) ? "" : " · " + rounded(value) + " " + unit;
+}
+
+/// " · loss 2.3149", or nothing where the status lacks it.
+std::string loss_part(const Json& status, const char* field, const char* label) {
+  const auto value = status.contains(field) ? number_from_json(status[field]) : std::nullopt;
+  return value ? std::string(" · ") + label + " " + loss_text(*value) : "";
+}
+
+std::string learning_rate(const Json& status) {
+  const double value = number_of(status, "lr");
+  return std::isnan(value) ? "" : " · lr " + rounded(value);
 }
 
 std::string collective_text(const Json& rank) {
@@ -58,18 +66,6 @@ std::vector<std::string> rank_row(const Json& rank) {
 
 }  // namespace
 
-std::string duration(double seconds) {
-  if (std::isnan(seconds) || seconds < 0) return "-";
-  const long long total = std::llround(seconds);
-  const auto two = [](long long a, const char* unit_a, long long b, const char* unit_b) {
-    return std::to_string(a) + unit_a + (b == 0 ? "" : " " + std::to_string(b) + unit_b);
-  };
-  if (total < 60) return std::to_string(total) + " s";
-  if (total < 3600) return two(total / 60, " min", total % 60, " s");
-  if (total < 86400) return two(total / 3600, " h", total % 3600 / 60, " min");
-  return two(total / 86400, " d", total % 86400 / 3600, " h");
-}
-
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -85,15 +81,6 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
     text += line + "\n";
   }
   return text;
-}
-
-std::string rounded(double value, int digits) {
-  if (std::isnan(value)) return "-";
-  if (std::abs(value) >= std::pow(10.0, digits) && std::abs(value) < 1e15)
-    return std::to_string(std::llround(value));
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.*g", digits, value);
-  return text.data();
 }
 
 std::string for_output(const std::string& text, int fd) {
@@ -114,10 +101,10 @@ std::string render_status(const Json& status, const std::string& name) {
     if (note.is_string()) text += "! " + note.get<std::string>() + "\n";
   const double steps = number_of(status, "steps");
   text += name + " · " + text_of(status, "state") + " · step " + whole(number_of(status, "step")) +
-          (std::isnan(steps) ? "" : " of " + whole(steps)) + part(status, "loss", "loss") +
-          part(status, "eval_loss", "eval") + part(status, "best_eval_loss", "best") +
-          part(status, "lr", "lr") + part(status, "tokens_per_s", "", " tokens/s") +
-          part(status, "step_ms", "", " ms a step");
+          (std::isnan(steps) ? "" : " of " + whole(steps)) + loss_part(status, "loss", "loss") +
+          loss_part(status, "eval_loss", "eval") + loss_part(status, "best_eval_loss", "best") +
+          learning_rate(status) + part(status, "tokens_per_s", "tokens/s") +
+          part(status, "step_ms", "ms/step");
   if (const double step = number_of(status, "evaluating_step"); !std::isnan(step))
     text += " · evaluating step " + whole(step) + " beside";
   if (const double eta = number_of(status, "eta_s"); eta >= 0) text += " · " + duration(eta) + " left";

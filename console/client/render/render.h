@@ -5,17 +5,12 @@
 
 #include "protocol/json.h"
 #include "protocol/schema.h"
+#include "protocol/words.h"
 
 namespace footplate {
 
-/// "42 s", "7 min", "3 h 12 min", "5 d 2 h": at most two units; "-" for a negative or unknown one.
-std::string duration(double seconds);
-
 /// Rows of cells as text, columns aligned, the last one ragged; each line ends with a newline.
 std::string table(const std::vector<std::vector<std::string>>& rows);
-
-/// A number for people: at most `digits` significant digits; "-" for one that isn't there or NaN.
-std::string rounded(double value, int digits = 4);
 
 /// What `text` may do on a terminal, if stdout or stderr (`fd`) is one; otherwise the text as it is.
 std::string for_output(const std::string& text, int fd);

@@ -61,7 +61,7 @@ class NcclMeasurement final : public Measurement {
   std::string text(const Changes& changes, const Tried& tried) const override {
     const double before = step_ms(tried.before), after = step_ms(tried.after);
     return "trial of " + text_of(changes) + ": " + number_text(before) + " -> " + number_text(after) +
-           " ms a step (" + (after > before ? "+" : "") + number_text((after / before - 1) * 100) + " %), " +
+           " ms/step (" + (after > before ? "+" : "") + number_text((after / before - 1) * 100) + " %), " +
            (tried.kept ? "kept" : "put back") +
            (ways(tried.before) == ways(tried.after)
                 ? "; algorithms, protocols and channels were the same as before"
@@ -181,7 +181,7 @@ int nccl_tune(lua_State* state) {
   const std::string rules = std::get<std::string>(session.settings().value(kRules));
   const std::string text = "nccl.tune: " + std::to_string(tried.size()) + " trials, " +
                            number_text(first_ms) + " -> " + number_text(step_ms(best)) +
-                           " ms a step, nccl.rules = \"" + rules + "\"";
+                           " ms/step, nccl.rules = \"" + rules + "\"";
   note(session, text);
   push_listing(state,
                {{"tried", tried}, {"rules", rules}, {"before_ms", first_ms}, {"after_ms", step_ms(best)}},

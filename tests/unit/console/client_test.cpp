@@ -70,11 +70,11 @@ TEST(Feed, MetricsOnceASecond) {
   const EventFeed::Clock::time_point start{1000s};
   for (int step = 0; step < 100; ++step)
     feed.push(event("metrics", {{"step", step}, {"train/loss", 2.5}}), start);
-  EXPECT_EQ(feed.take(start), "step 99 · loss 2.5\n");
+  EXPECT_EQ(feed.take(start), "step 99 · loss 2.5000\n");
   feed.push(event("metrics", {{"step", 100}, {"train/loss", 2.5}}), start + 500ms);
   EXPECT_EQ(feed.take(start + 500ms), "");
   EXPECT_EQ(feed.due(), start + 1s);
-  EXPECT_EQ(feed.take(start + 1s), "step 100 · loss 2.5\n");
+  EXPECT_EQ(feed.take(start + 1s), "step 100 · loss 2.5000\n");
 }
 
 TEST(Feed, FloodsAreCounted) {
