@@ -88,7 +88,7 @@ int failed_evaluations(const fs::path& metrics) {
   return failed;
 }
 
-void say_goodbye(Child& child, std::chrono::seconds at_most) {
+void say_goodbye(Subprocess& child, std::chrono::seconds at_most) {
   const auto deadline = steady_clock::now() + at_most;
   while (!child.ended() && steady_clock::now() < deadline)
     ::poll(nullptr, 0, static_cast<int>(kLook.count()));
@@ -134,7 +134,7 @@ Trials::~Trials() {
 }
 
 Result<int> Trials::run_to_end(const Command& command, std::chrono::seconds at_most) {
-  auto child = Child::start(command, out(), err());
+  auto child = start_child(command, out(), err());
   if (!child) return tl::unexpected(child.error());
   const auto deadline = steady_clock::now() + at_most;
   while (!child->ended() && interrupted_ == 0 && steady_clock::now() < deadline) {

@@ -15,7 +15,7 @@
 namespace footplate {
 
 /// Tries for real what a run does, with processes that are started as a run's are. Everything it makes is in
-/// private folders, and is gone with it. Call on the main thread (Child::start). A signal to this process
+/// private folders, and is gone with it. Call on the main thread (start_child). A signal to this process
 /// ends the try that is under way, and was_interrupted() says so.
 class Trials {
  public:

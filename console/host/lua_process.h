@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,17 +11,20 @@
 #include <vector>
 
 #include "console/host/connection.h"
+#include "protocol/subprocess.h"
 
 namespace footplate::host {
 
 /// Collects killed children when they have ended, without ever waiting for one.
 class Reaper {
  public:
-  void adopt(pid_t pid) { pids_.push_back(pid); }
-  void reap();
+  void adopt(Subprocess child) { children_.push_back(std::move(child)); }
+  void reap() {
+    std::erase_if(children_, [](Subprocess& child) { return child.ended(); });
+  }
 
  private:
-  std::vector<pid_t> pids_;
+  std::vector<Subprocess> children_;
 };
 
 /// One footplate-lua process in a process group of its own, with its socketpair; killed when this goes.
@@ -30,29 +34,27 @@ class LuaProcess {
   static Result<std::unique_ptr<LuaProcess>> start(const std::filesystem::path& program,
                                                    std::size_t unread_limit, Reaper& reaper);
 
-  LuaProcess(pid_t pid, Connection connection, Reaper& reaper)
-      : pid_(pid), connection_(std::move(connection)), reaper_(reaper) {}
+  LuaProcess(Subprocess process, Connection connection, Reaper& reaper)
+      : process_(std::move(process)), connection_(std::move(connection)), reaper_(reaper) {}
   LuaProcess(const LuaProcess&) = delete;
   LuaProcess& operator=(const LuaProcess&) = delete;
   ~LuaProcess();
 
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return process_.pid(); }
   Connection& connection() { return connection_; }
 
-  void kill();
+  void kill() { process_.signal(SIGKILL); }
 
   /// How it ended, if it has: "signal 9", "exit code 1".
   std::optional<std::string> ended();
 
   /// Processor time of all its threads so far; nothing where the process is gone.
-  std::optional<std::chrono::nanoseconds> cpu_time() const;
+  std::optional<std::chrono::nanoseconds> cpu_time();
 
  private:
-  pid_t pid_;
+  Subprocess process_;
   Connection connection_;
   Reaper& reaper_;
-  bool reaped_ = false;
-  std::string how_;
 };
 
 }  // namespace footplate::host

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,41 +13,25 @@
 #include <cstring>
 #include <optional>
 
+#include "protocol/fd.h"
+#include "protocol/subprocess.h"
+
 namespace footplate {
 namespace {
 
 namespace fs = std::filesystem;
 
 /// What the program reads as its stdin.
-int input_file(const std::string& text) {
-  const int fd = ::memfd_create("question", MFD_CLOEXEC);
+Fd input_file(const std::string& text) {
+  Fd file(::memfd_create("question", MFD_CLOEXEC));
+  const int fd = file.get();
   for (std::size_t sent = 0; fd >= 0 && sent < text.size();) {
     const ssize_t count = ::write(fd, text.data() + sent, text.size() - sent);
     if (count < 0 && errno != EINTR) break;
     if (count > 0) sent += static_cast<std::size_t>(count);
   }
   if (fd >= 0) ::lseek(fd, 0, SEEK_SET);
-  return fd;
-}
-
-Result<pid_t> start(const fs::path& program, std::vector<std::string> words, int in, int out, int heard) {
-  const int unheard = heard == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out, heard);
-  posix_spawn_file_actions_addopen(&actions, unheard, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  const std::string name = program.string();
-  words.insert(words.begin(), name);
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, name.c_str(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return fail(ErrorKind::failed, "can't start " + name + ": " + std::strerror(error));
-  return pid;
+  return file;
 }
 
 /// Everything the process prints until it ends, or nothing where it takes too long.
@@ -89,20 +72,25 @@ std::optional<fs::path> find_program(const std::string& name) {
 
 Result<ProgramAnswer> ask_program(const fs::path& program, const std::vector<std::string>& arguments,
                                   const std::string& input, int heard, std::chrono::seconds at_most) {
-  const int in = input_file(input);
+  Fd in = input_file(input);
   std::array<int, 2> pipe{};
-  if (in < 0 || ::pipe2(pipe.data(), O_CLOEXEC) != 0)
+  if (!in || ::pipe2(pipe.data(), O_CLOEXEC) != 0)
     return fail(ErrorKind::failed, "can't start " + program.string() + ": " + std::strerror(errno));
-  const auto pid = start(program, arguments, in, pipe[1], heard);
-  ::close(in);
-  ::close(pipe[1]);
-  std::optional<std::string> text;
-  if (pid) text = read_all(pipe[0], at_most);
-  ::close(pipe[0]);
-  if (!pid) return tl::unexpected(pid.error());
-  if (!text) ::kill(*pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) continue;
+  const Fd answer(pipe[0]);
+  Fd answers(pipe[1]);
+  SpawnOptions options;
+  options.program = program;
+  options.arguments = arguments;
+  options.in = in.get();
+  (heard == STDOUT_FILENO ? options.out : options.err) = answers.get();
+  auto child = Subprocess::start(options);
+  if (!child) return fail(ErrorKind::failed, "can't start " + child.error().message);
+  in = Fd();
+  answers = Fd();  // the child has the only end: its end is the answer's
+  const std::optional<std::string> text = read_all(answer.get(), at_most);
+  if (!text) child->signal(SIGKILL);
+  child->await_end();
+  const int status = child->wait_status();
   return ProgramAnswer{text.value_or(""), WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.has_value()};
 }
 

@@ -80,8 +80,8 @@ void end_all(const Find& find) {
 
 }  // namespace
 
-Result<Child> Child::start(const Command& command, const std::filesystem::path& out,
-                           const std::filesystem::path& err) {
+Result<Subprocess> start_child(const Command& command, const std::filesystem::path& out,
+                               const std::filesystem::path& err) {
   auto arguments = pointers(command.arguments);
   auto environment = pointers(command.environment);
   int report[2] = {-1, -1};
@@ -97,18 +97,9 @@ Result<Child> Child::start(const Command& command, const std::filesystem::path& 
     if (fd >= 0) ::close(fd);
   const bool started = pid > 0 && ::read(report[0], &why, sizeof(why)) != static_cast<ssize_t>(sizeof(why));
   if (report[0] >= 0) ::close(report[0]);
-  if (started) return Child(pid);
+  if (started) return Subprocess(pid);
   if (pid > 0) ::waitpid(pid, nullptr, 0);
   return fail(ErrorKind::failed, "can't start " + command.arguments.front() + ": " + std::strerror(why));
-}
-
-void Child::signal(int number) const {
-  if (!reaped_) ::kill(pid_, number);
-}
-
-bool Child::ended() {
-  if (!reaped_) reaped_ = ::waitpid(pid_, &wait_status_, WNOHANG) == pid_;
-  return reaped_;
 }
 
 void end_launched(pid_t session) {

@@ -200,7 +200,7 @@ Json Supervisor::run_once(int start, const Beginning& beginning) {
        .ran = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - plan_.began)},
       folders_);
   if (!command) return not_started(command.error());
-  auto child = Child::start(*command, batch_log(directory_.path), launcher_log(directory_.path));
+  auto child = start_child(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());
   if (janitor_ != nullptr) janitor_->watch(child->pid());
   end_by_ = steady_clock::time_point::max();
@@ -211,7 +211,7 @@ Json Supervisor::run_once(int start, const Beginning& beginning) {
   return write_missing_result(directory_.path, how, restarts_);
 }
 
-HowEnded Supervisor::watch(Child& child, StartWatch& start) {
+HowEnded Supervisor::watch(Subprocess& child, StartWatch& start) {
   std::string failed;
   while (!child.ended()) {
     wait_for_something();
@@ -245,7 +245,7 @@ void Supervisor::wait_for_something() {
   ::poll(ready.data(), ready.size(), static_cast<int>(std::chrono::milliseconds(kLongestSleep).count()));
 }
 
-void Supervisor::on_signal(Child& child, int number) {
+void Supervisor::on_signal(Subprocess& child, int number) {
   if (stops_asked_ == 0) first_signal_ = number;
   stops_asked_ += number == SIGQUIT ? 2 : 1;
   if (stops_asked_ == 1 && is_starting(directory_.path)) {
@@ -271,7 +271,7 @@ void Supervisor::pass_lines_on() {
   words().flush();
 }
 
-void Supervisor::end_what_lingers(Child& child) {
+void Supervisor::end_what_lingers(Subprocess& child) {
   std::error_code ignored;
   if (end_by_ == steady_clock::time_point::max() &&
       std::filesystem::exists(directory_.path / "result.json", ignored))

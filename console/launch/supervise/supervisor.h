@@ -42,10 +42,10 @@ class Supervisor {
   Beginning next_beginning(const Beginning& before, const Json& result) const;
   /// As the ranks of `start` read them.
   Settings settings_of(int start, const Beginning& beginning) const;
-  HowEnded watch(Child& child, StartWatch& start);
+  HowEnded watch(Subprocess& child, StartWatch& start);
   /// Why the start has failed, once it has: then the ranks are ended at once.
   void look_at_start(StartWatch& start, std::string& failed);
-  void on_signal(Child& child, int number);
+  void on_signal(Subprocess& child, int number);
   /// --requeue. `before`: the newest checkpoint as the command began.
   void put_back(const Json& result, const std::filesystem::path& before);
   /// --notify of a pause, once for each.
@@ -54,7 +54,7 @@ class Supervisor {
   void tell_end(const Json& result, const std::string& explained);
   void pass_lines_on();
   void wait_for_something();
-  void end_what_lingers(Child& child);
+  void end_what_lingers(Subprocess& child);
 
   const RunPlan plan_;
   const Settings settings_;
