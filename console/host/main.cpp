@@ -10,7 +10,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "console/host/console.h"
+#include "console/host/loop/console.h"
 #include "protocol/exit_codes.h"
 
 namespace footplate::host {
@@ -33,7 +33,7 @@ int run(int count, char** arguments) {
   CLI::App app{"The console of a footplate run; rank 0 starts it, with their socketpair as descriptor 3."};
   app.add_option("--run-dir", options.run_directory, "run directory, for journal.lua")->required();
   app.add_option("--limit", limits,
-                 "change a limit, as in chunk_s=0.5 (console/host/session_limits.h has them)");
+                 "change a limit, as in chunk_s=0.5 (console/host/run/session_limits.h has them)");
   app.add_option("--role", role, "what clients may do: view, operate or admin");
   try {
     app.parse(count, arguments);

@@ -1,4 +1,4 @@
-// journal.lua read back: what console/host/journal.cpp writes.
+// journal.lua read back: what console/host/run/journal.cpp writes.
 #include "console/lua/config/journal_reader.h"
 
 #include <gmock/gmock.h>

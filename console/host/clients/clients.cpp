@@ -1,0 +1,139 @@
+#include "console/host/clients/clients.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <string>
+
+namespace footplate::host {
+namespace {
+
+constexpr std::size_t kEventsAhead =
+    256U * 1024;                 ///< unsent bytes of a client beyond which events stay in the ring
+constexpr int kLinesATurn = 64;  ///< of one client
+
+}  // namespace
+
+void Clients::keep_listening() {
+  if (listener_ && listener_->in_place()) return;
+  listener_.reset();
+  auto path = Listener::path_for(state_.view.run());
+  auto listener = path ? Listener::open(*path) : tl::unexpected(path.error());
+  if (listener)
+    listener_.emplace(*std::move(listener));
+  else
+    spdlog::error("no socket, tried again every second: {}", listener.error().message);
+}
+
+void Clients::accept() {
+  Accepted accepted = listener_->accept();
+  if (!accepted.fd) return;
+  auto client = std::make_unique<Client>(
+      ++last_client_,
+      Connection(std::move(accepted.fd), static_cast<std::size_t>(state_.options.limits.unread_bytes)));
+  client->user = accepted.user;
+  client->role = state_.options.role;
+  if (clients_.size() >= static_cast<std::size_t>(state_.options.limits.clients)) {
+    const Error full{ErrorKind::refused, std::to_string(clients_.size()) +
+                                             " clients are connected already, the most there may be"};
+    send(*client, {{"type", "error"}, {"id", nullptr}, {"error", to_json(full)}});
+    client->connection.flush();
+    return;
+  }
+  send(*client, {{"type", "hello"},
+                 {"product", "footplate"},
+                 {"protocol", kProtocolVersion},
+                 {"run", state_.view.run()},
+                 {"session", client->session},
+                 {"role", to_string(client->role)},
+                 {"limits", state_.options.limits.to_json()}});
+  clients_.push_back(std::move(client));
+}
+
+void Clients::read(Client& client, short revents, const OnLine& on_line) {
+  if ((revents & (POLLHUP | POLLERR)) != 0 && (revents & POLLIN) == 0) client.gone = true;
+  // Nothing more where whole lines wait already: who sends faster than it is served fills its own socket.
+  if ((revents & POLLIN) != 0 && !client.has_more && client.connection.read() == Connection::Read::end) {
+    // Half-closed (echo … | socat): answers are still wanted. A peer that is gone altogether shows as
+    // POLLHUP.
+    client.connection.stop_reading();
+    if ((revents & POLLHUP) != 0) client.gone = true;
+  }
+  client.has_more = false;
+  for (int lines = 0; !client.gone && !client.leaving; ++lines) {
+    if (lines == kLinesATurn) {
+      client.has_more = true;
+      break;
+    }
+    auto line = client.connection.next_line();
+    if (!line) {
+      send(client, {{"type", "error"}, {"id", nullptr}, {"error", to_json(line.error())}});
+      client.leaving = true;
+      client.connection.stop_reading();
+    } else if (!*line) {
+      break;
+    } else {
+      on_line(client, **line);
+    }
+  }
+}
+
+void Clients::send(Client& client, const Json& message) {
+  if (client.gone || client.connection.send(message)) return;
+  not_sent(client, to_line(message).size(), message.value("id", Json()));
+}
+
+void Clients::not_sent(Client& client, std::size_t bytes, const Json& id) {
+  const auto limit = static_cast<std::size_t>(state_.options.limits.unread_bytes);
+  if (bytes <= kMaxFrameBytes && client.connection.unsent() + kMaxFrameBytes > limit) {
+    spdlog::info("{} left {} bytes unread: disconnected", client.session, client.connection.unsent());
+    client.gone = true;
+    return;
+  }
+  const Error error{ErrorKind::failed, "the answer is longer than a line of 1 MiB; ask for less"};
+  client.connection.send({{"type", "error"}, {"id", id}, {"error", to_json(error)}});
+}
+
+void Clients::flush(Client& client) {
+  deliver_events(client);
+  if (!client.connection.flush()) client.gone = true;
+}
+
+void Clients::deliver_events(Client& client) {
+  while (client.reader && !client.gone && client.connection.unsent() < kEventsAhead) {
+    const auto line = state_.ring.next_for(*client.reader);
+    if (!line) return;
+    if (!client.connection.send_line(*line)) not_sent(client, line->size(), Json());
+  }
+}
+
+void Clients::drop_gone() {
+  for (auto& client : clients_) {
+    const bool idle = client->open_requests == 0 && !client->has_more && client->connection.unsent() == 0;
+    if (idle && (client->leaving || (!client->connection.reading() && !client->reader))) client->gone = true;
+    if (!client->gone) continue;
+    state_.waits.forget(client->id);
+    if (client->attached_from) record(*client, "detached");
+  }
+  std::erase_if(clients_, [](const auto& client) { return client->gone; });
+}
+
+void Clients::record(const Client& client, const char* state) {
+  state_.to_rank({{"type", "publish"},
+                  {"topic", "client"},
+                  {"data",
+                   {{"state", state},
+                    {"user", client.user},
+                    {"session", client.session},
+                    {"from", *client.attached_from}}}});
+}
+
+bool Clients::have_more() const {
+  return std::ranges::any_of(clients_, [](const auto& client) { return client->has_more; });
+}
+
+bool Clients::have_readers() const {
+  return std::ranges::any_of(clients_, [](const auto& client) { return client->reader.has_value(); });
+}
+
+}  // namespace footplate::host

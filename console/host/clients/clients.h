@@ -1,0 +1,67 @@
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "console/host/clients/listener.h"
+#include "console/host/run/host_state.h"
+#include "console/host/scripts/client.h"
+
+namespace footplate::host {
+
+/// Everyone who is connected, and the socket that they come by. Takes in their lines and sends what they are
+/// owed, a bounded share of each in a turn. One thread.
+class Clients {
+ public:
+  /// A whole line of a client.
+  using OnLine = std::function<void(Client& client, const std::string& line)>;
+
+  /// `state` outlives it.
+  explicit Clients(HostState& state) : state_(state) {}
+
+  /// Opens the socket, or opens it again where it is gone: somebody may have cleared /tmp. Errors are logged;
+  /// the next call tries again.
+  void keep_listening();
+  void stop_listening() { listener_.reset(); }
+  int listener_fd() const { return listener_ ? listener_->fd() : -1; }
+  /// Lets in whoever is at the socket, up to the limit.
+  void accept();
+
+  const std::vector<std::unique_ptr<Client>>& all() const { return clients_; }
+
+  /// After poll() has said `revents` of the client's connection.
+  void read(Client& client, short revents, const OnLine& on_line);
+
+  /// Queues a message. A client that leaves too much unread is dropped.
+  void send(Client& client, const Json& message);
+
+  /// Sends what is queued, and the events that the client has subscribed to.
+  void flush(Client& client);
+
+  /// Forgets those who are gone, or have had their last answer.
+  void drop_gone();
+
+  /// Puts into the run's records that a person comes or goes: "attached", "detached". By way of rank 0, which
+  /// keeps them.
+  void record(const Client& client, const char* state);
+
+  /// Whether a turn has to follow at once: some have lines that nobody has looked at.
+  bool have_more() const;
+  /// Whether anybody has subscribed to events.
+  bool have_readers() const;
+
+ private:
+  void deliver_events(Client& client);
+  void not_sent(Client& client, std::size_t bytes, const Json& id);
+
+  HostState& state_;
+  std::optional<Listener> listener_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::uint64_t last_client_ = 0;
+};
+
+}  // namespace footplate::host

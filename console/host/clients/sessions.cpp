@@ -1,0 +1,126 @@
+#include "console/host/clients/sessions.h"
+
+#include <spdlog/spdlog.h>
+
+namespace footplate::host {
+namespace {
+
+constexpr std::size_t kLuaUnread = 16U * 1024 * 1024;
+constexpr std::chrono::milliseconds kSpareDelay{
+    20};                                        ///< so that making the next one is not in the way of this one
+constexpr std::chrono::seconds kSpareRetry{5};  ///< after a spare could not be started
+
+}  // namespace
+
+Json Sessions::hello(const Client& client) const {
+  return {{"type", "hello"},
+          {"schema", state_.view.schema_json()},
+          {"settings", state_.view.settings().to_json()},
+          {"run", state_.view.run()},
+          {"session", client.session},
+          {"user", client.user},
+          {"role", to_string(client.role)},
+          {"limits", state_.options.limits.to_json()},
+          {"kind", "session"}};
+}
+
+Result<std::unique_ptr<LuaProcess>> Sessions::process() {
+  spare_due_ = state_.now + kSpareDelay;
+  if (spare_ && !spare_->ended()) return std::move(spare_);
+  return LuaProcess::start(state_.options.lua_program, kLuaUnread, reaper_);
+}
+
+void Sessions::keep_spare() {
+  if (spare_ || !state_.view.known() || state_.now < spare_due_) return;
+  auto process = LuaProcess::start(state_.options.lua_program, kLuaUnread, reaper_);
+  if (process) {
+    spare_ = *std::move(process);
+    return;
+  }
+  spdlog::error("{}", process.error().message);
+  spare_due_ = state_.now + kSpareRetry;
+}
+
+Answer script_answer(Client& client, const char* type, const Json& id) {
+  return [lua = client.lua.get(), generation = client.lua->generation(), type, id](Result<Json> answer) {
+    if (lua->generation() != generation) return;
+    Json line = {{"type", type}, {"id", id}};
+    if (answer)
+      line["value"] = *std::move(answer);
+    else
+      line["error"] = to_json(answer.error());
+    if (to_line(line).size() > kMaxFrameBytes) {
+      line.erase("value");
+      line["error"] =
+          to_json(Error{ErrorKind::failed, "the answer is longer than a line of " +
+                                               std::to_string(kMaxFrameBytes >> 20) + " MiB; ask for less"});
+    }
+    lua->send(line);
+  };
+}
+
+void Sessions::next_chunk(Client& client) {
+  if (client.evals.empty() || client.gone || (client.lua && client.lua->busy())) return;
+  const Json eval = std::move(client.evals.front());
+  client.evals.pop_front();
+  if (!client.lua) {
+    LuaSession::Events events;
+    events.request = [this, &client](const Json& message) { ask_(client, message); };
+    events.output = [this, &client](const Json& message) { clients_.send(client, message); };
+    events.ended = [this, &client](const Json& message) {
+      state_.waits.forget_script(client.id);  // an interrupted chunk may leave one behind
+      client.open_question = nullptr;
+      --client.open_requests;
+      clients_.send(client, message);
+      next_chunk(client);
+    };
+    client.lua = std::make_unique<LuaSession>(state_.options.limits, std::move(events));
+  }
+  if (!client.lua->has_process()) {
+    auto fresh = process();
+    if (!fresh) {
+      --client.open_requests;
+      return clients_.send(client,
+                           {{"type", "error"}, {"id", eval["id"]}, {"error", to_json(fresh.error())}});
+    }
+    client.lua->take(*std::move(fresh), hello(client));
+  }
+  client.lua->eval(eval, state_.now, state_.options.limits.chunk_s);
+}
+
+std::optional<Sessions::Clock::time_point> Sessions::deadline() const {
+  std::optional<Clock::time_point> next;
+  const auto consider = [&next](const std::optional<Clock::time_point>& time) {
+    if (time && (!next || *time < *next)) next = time;
+  };
+  if (!spare_ && state_.view.known()) consider(spare_due_);
+  for (const auto& client : clients_.all())
+    if (client->lua) consider(client->lua->deadline());
+  return next;
+}
+
+void Sessions::on_time() {
+  for (const auto& client : clients_.all())
+    if (client->lua) client->lua->on_time(state_.now);
+}
+
+void Sessions::settings(const Json& message) {
+  for (const auto& client : clients_.all())
+    if (client->lua) client->lua->send(message);
+}
+
+std::vector<LuaSession*> Sessions::running() const {
+  std::vector<LuaSession*> running;
+  for (const auto& client : clients_.all())
+    if (client->lua && client->lua->busy() && client->lua->has_process())
+      running.push_back(client->lua.get());
+  return running;
+}
+
+void Sessions::end(const Error& error) {
+  for (const auto& client : clients_.all())
+    if (client->lua) client->lua->end(error);
+  spare_.reset();
+}
+
+}  // namespace footplate::host

@@ -1,0 +1,192 @@
+#include "console/host/orders/order_desk.h"
+
+#include <unistd.h>
+
+namespace footplate::host {
+namespace {
+
+constexpr double kWithdrawTimeout_s = 6;  ///< rank 0 decides every order within 5 s
+constexpr std::size_t kMaxSource = 16U * 1024;
+
+/// At most so many, and no part of a character.
+std::string first_bytes(std::string text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (text[bytes] & 0xC0) == 0x80) --bytes;
+  text.resize(bytes);
+  return text;
+}
+
+std::string needs(const std::string& name, Role needed, Role given) {
+  return name + " needs the role " + std::string(to_string(needed)) + "; this session has " +
+         std::string(to_string(given));
+}
+
+/// As a report of rank 0, which can't give one.
+Json silence_report(const std::string& silence) {
+  return {{"state", "waiting"}, {"text", "waiting: " + silence}};
+}
+
+/// Of an order that had its time: whom it waited for, as rank 0 last said, and rank 0 itself where that is
+/// silent.
+std::string late_text(const Json& report, double timeout_s) {
+  std::string why = report.value("text", "");
+  if (const std::string silence = report.value("silent", ""); !silence.empty())
+    why += (why.empty() ? "" : "; ") + silence;
+  return "not agreed by all ranks within " + shortest(timeout_s) + " s" +
+         (why.empty() ? "" : " (" + why + ")");
+}
+
+/// Rank 0 never took it: it has changed nothing, and rank 0 will read its withdrawal together with it.
+bool is_untaken(const Json& report) {
+  return report.contains("silent") && report.value("state", "") == "sent";
+}
+
+}  // namespace
+
+OrderDesk::OrderDesk(HostState& state) : state_(state), ref_prefix_("c" + std::to_string(::getpid()) + "-") {}
+
+void OrderDesk::tell_silence() {
+  const std::string silence = state_.view.silence(state_.now);
+  if (!silence.empty() && !silence_told_) state_.waits.note_all(silence_report(silence));
+  silence_told_ = !silence.empty();
+}
+
+Result<void> OrderDesk::allowed(const Client& client, const Order& order) const {
+  for (const Change& change : order.changes) {
+    const SettingSpec* spec = state_.view.schema().setting(change.name);
+    if (spec == nullptr) return fail(ErrorKind::usage, state_.view.schema().unknown_setting(change.name));
+    if (auto value = state_.view.schema().check_live(change.name, to_json(change.value)); !value)
+      return tl::unexpected(value.error());
+    if (client.role < spec->role)
+      return fail(ErrorKind::refused, needs(change.name, spec->role, client.role));
+  }
+  for (const Call& call : order.calls) {
+    const ActionSpec* spec = state_.view.schema().action(call.action);
+    if (spec == nullptr) return fail(ErrorKind::usage, state_.view.schema().unknown_action(call.action));
+    if (client.role < spec->role)
+      return fail(ErrorKind::refused, needs(call.action, spec->role, client.role));
+  }
+  return {};
+}
+
+Result<std::string> OrderDesk::submit(const Client& client, Order order) {
+  if (order.changes.empty() && order.calls.empty())
+    return fail(ErrorKind::usage, "an order has to change or call something");
+  if (order.at_step && *order.at_step < 0) return fail(ErrorKind::usage, "at_step can't be below 0");
+  if (state_.view.result()) return fail(ErrorKind::refused, "the run has ended");
+  if (auto may = allowed(client, order); !may) return tl::unexpected(may.error());
+  for (Call& call : order.calls) {
+    auto arguments = state_.view.schema().check_arguments(call.action, call.arguments);
+    if (!arguments) return tl::unexpected(arguments.error());
+    call.arguments = *std::move(arguments);
+  }
+  order.id = 0;
+  order.session = client.session;
+  order.user = client.user;
+  order.source = first_bytes(std::move(order.source), kMaxSource);
+  const std::string ref = ref_prefix_ + std::to_string(++last_ref_);
+  const Json json = to_json(order);
+  if (!state_.rank.send({{"type", "order"}, {"ref", ref}, {"order", json}}))
+    return fail(ErrorKind::failed, "the order is longer than a line of 1 MiB, or rank 0 reads no more");
+  state_.book.submitted(ref, json);
+  return ref;
+}
+
+void OrderDesk::withdraw(const OrderBook::Entry& entry) {
+  if (entry.final()) return;
+  if (entry.id != 0)
+    state_.to_rank({{"type", "withdraw"}, {"id", entry.id}});
+  else
+    state_.to_rank({{"type", "withdraw"}, {"ref", entry.ref}});
+}
+
+void OrderDesk::wait(Asker asker, std::uint64_t id, const std::string& ref, Until until,
+                     std::optional<double> timeout_s) {
+  const OrderBook::Entry* entry = state_.book.find(id, ref);
+  if (entry == nullptr)
+    return asker.answer(
+        fail(ErrorKind::usage, "there is no order " + (id != 0 ? std::to_string(id) : "'" + ref + "'")));
+  const auto report = [this, id, ref] {
+    const OrderBook::Entry* found = state_.book.find(id, ref);
+    return found != nullptr ? found->report : Json::object();
+  };
+  Waits::Wait wait;
+  wait.owner = asker.client;
+  wait.order_id = entry->id;
+  wait.order_ref = entry->ref;
+  wait.ready = [this, id, ref, until, report]() -> std::optional<Result<Json>> {
+    const OrderBook::Entry* found = state_.book.find(id, ref);
+    const bool done = found == nullptr || until == Until::now || found->final() ||
+                      (until == Until::committed && found->committed());
+    return done ? std::optional<Result<Json>>(report()) : std::nullopt;
+  };
+  wait.deadline = state_.after(timeout_s);
+  wait.late = [this, report]() -> Result<Json> {
+    Json late = report();
+    late["timed_out"] = true;
+    if (const std::string silence = state_.view.silence(state_.now); !silence.empty())
+      late["silent"] = silence;
+    return late;
+  };
+  wait.answer = std::move(asker.answer);
+  wait.of_script = asker.note != nullptr;
+  if (wait.of_script) {
+    wait.note = std::move(asker.note);
+    if (entry->report.value("state", "") == "waiting") wait.note(entry->report);  // it was said already
+    const std::string silence = state_.view.silence(state_.now);
+    if (silence_told_ && !silence.empty() && until != Until::now) wait.note(silence_report(silence));
+  }
+  state_.waits.add(std::move(wait), state_.now);
+}
+
+void OrderDesk::wait_call(std::uint64_t client, std::uint64_t order, std::int64_t call,
+                          std::optional<double> timeout_s, Answer answer, bool of_script) {
+  Waits::Wait wait;
+  wait.owner = client;
+  wait.of_script = of_script;
+  const auto report = [this, order, call] { return state_.book.call(order, call); };
+  if (report().is_null())
+    return answer(fail(ErrorKind::usage,
+                       "there is no call " + std::to_string(call) + " of order " + std::to_string(order)));
+  wait.ready = [report]() -> std::optional<Result<Json>> {
+    Json now = report();
+    const std::string state = now.is_object() ? now.value("state", "") : "failed";
+    if (state == "done" || state == "failed" || state == "cancelled") return Result<Json>(std::move(now));
+    return std::nullopt;
+  };
+  wait.deadline = state_.after(timeout_s);
+  wait.late = [report]() -> Result<Json> {
+    Json late = report();
+    late["timed_out"] = true;
+    return late;
+  };
+  wait.answer = std::move(answer);
+  state_.waits.add(std::move(wait), state_.now);
+}
+
+void OrderDesk::answer_with_outcome(std::uint64_t client, const std::string& ref, Until until,
+                                    double timeout_s, const Answer& answer) {
+  const auto withdrawn = [answer](const std::string& late) {
+    return [answer, late](Result<Json> outcome) {
+      if (!outcome) return answer(std::move(outcome));
+      if (outcome->value("timed_out", false))
+        return answer(fail(ErrorKind::timed_out, late + "; nor is its withdrawal answered: orders tells what "
+                                                        "becomes of it"));
+      if (outcome->value("state", "") != "withdrawn") return answer(std::move(outcome));
+      answer(fail(ErrorKind::timed_out, late + "; withdrawn, nothing changed"));
+    };
+  };
+  const auto decided = [this, client, ref, answer, withdrawn, timeout_s](Result<Json> report) {
+    if (!report || !report->value("timed_out", false) || report->value("state", "") == "committed")
+      return answer(std::move(report));
+    if (const OrderBook::Entry* entry = state_.book.find(0, ref)) withdraw(*entry);
+    const std::string late = late_text(*report, timeout_s);
+    if (is_untaken(*report))
+      return answer(fail(ErrorKind::timed_out,
+                         late + "; nothing has changed, and it is withdrawn once rank 0 goes on"));
+    wait({client, withdrawn(late), nullptr}, 0, ref, Until::final, kWithdrawTimeout_s);
+  };
+  wait({client, decided, nullptr}, 0, ref, until, timeout_s);
+}
+
+}  // namespace footplate::host

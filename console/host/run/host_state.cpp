@@ -1,0 +1,47 @@
+#include "console/host/run/host_state.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "protocol/iso_time.h"
+
+namespace footplate::host {
+namespace {
+
+constexpr std::size_t kRankUnread =
+    64U * 1024 * 1024;  ///< what rank 0 may leave unread: never reached unless it is dead
+
+}  // namespace
+
+HostState::HostState(ConsoleOptions its_options)
+    : options(std::move(its_options)),
+      rank(Fd(options.rank_fd), kRankUnread),  // all reads and writes pass MSG_DONTWAIT
+      view(options.limits.silent_s),
+      ring(static_cast<std::size_t>(options.limits.events)),
+      now(Clock::now()) {
+  view.heard(now);
+}
+
+void HostState::to_rank(const Json& message) {
+  if (!rank.send(message)) spdlog::error("a message for rank 0 is too long, or it reads no more");
+}
+
+void HostState::publish(const std::string& topic, const Json& data) {
+  ring.push(topic, iso_time(std::chrono::system_clock::now()), data);
+}
+
+void HostState::happened(const std::string& event, const Json& data) {
+  auto& [count, latest] = last[event];
+  ++count;
+  latest = data;
+}
+
+std::optional<HostState::Clock::time_point> HostState::after(std::optional<double> seconds) const {
+  if (!seconds) return std::nullopt;
+  constexpr double kLongest = 1e9;
+  return now + std::chrono::duration_cast<Clock::duration>(
+                   std::chrono::duration<double>(std::clamp(*seconds, 0.0, kLongest)));
+}
+
+}  // namespace footplate::host

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "console/host/run/connection.h"
+#include "console/host/run/event_ring.h"
+#include "console/host/run/waits.h"
+#include "console/host/scripts/lua_session.h"
+#include "protocol/schema.h"
+
+namespace footplate::host {
+
+/// One connected client: its connection, who it is, what it waits for.
+struct Client {
+  Client(std::uint64_t number, Connection its_connection)
+      : id(number), session("s" + std::to_string(number)), connection(std::move(its_connection)) {}
+
+  std::uint64_t id;
+  std::string session;  ///< "s3"
+  std::string user;
+  Role role = Role::view;
+  std::optional<std::string> attached_from;  ///< a person at a prompt, and where
+  Connection connection;
+
+  int open_requests = 0;   ///< received and not yet answered
+  std::deque<Json> evals;  ///< waiting for the running chunk to end
+  std::optional<EventRing::Reader> reader;
+  std::uint64_t questions = 0;      ///< that its chunks have asked so far
+  Answer open_question;             ///< where the answer to the last of them goes; empty: nothing is asked
+  std::unique_ptr<LuaSession> lua;  ///< from its first eval on
+
+  bool gone = false;      ///< to be dropped at the end of the turn
+  bool leaving = false;   ///< no more requests; dropped once everything is sent
+  bool has_more = false;  ///< whole lines are read and not yet looked at
+};
+
+}  // namespace footplate::host
