@@ -77,20 +77,37 @@ TEST(Subprocess, HasTheDescriptorsThatItWasGivenAndNoOther) {
   EXPECT_EQ(printed(shell("readlink /proc/$$/fd/0 /proc/$$/fd/2")), "/dev/null\n/dev/null\n");
 }
 
-/// As where a log has the number that the socket gets.
+/// Puts a descriptor at a number until it goes.
+class At {
+ public:
+  At(int number, int fd) : number_(number), before_(::fcntl(number, F_DUPFD_CLOEXEC, 100)) {
+    EXPECT_EQ(::dup3(fd, number, O_CLOEXEC), number);
+  }
+  ~At() {
+    if (before_)
+      ::dup2(before_.get(), number_);
+    else
+      ::close(number_);
+  }
+
+ private:
+  int number_;
+  Fd before_;
+};
+
+/// A log that has the number of the child's socket, a socket that has the number of the child's log.
 TEST(Subprocess, NoDescriptorIsReplacedBeforeItIsInItsPlace) {
   Pipe log;
-  const Fd kept(::fcntl(SpawnOptions::kSocket, F_DUPFD_CLOEXEC, 100));
-  ASSERT_EQ(::dup3(log.in.get(), SpawnOptions::kSocket, O_CLOEXEC), SpawnOptions::kSocket);
   const Fd zero(::open("/dev/zero", O_RDWR | O_CLOEXEC));
-  SpawnOptions options = shell("echo to the log >&2; readlink /proc/$$/fd/3");
-  options.err = SpawnOptions::kSocket;
-  options.socket = zero.get();
-  EXPECT_EQ(printed(options), "/dev/zero\n");
-  if (kept)
-    ::dup3(kept.get(), SpawnOptions::kSocket, O_CLOEXEC);
-  else
-    ::close(SpawnOptions::kSocket);
+  std::string socket;
+  {
+    const At at_socket(SpawnOptions::kSocket, log.in.get()), at_error(STDERR_FILENO, zero.get());
+    SpawnOptions options = shell("echo to the log >&2; readlink /proc/$$/fd/3");
+    options.err = SpawnOptions::kSocket;
+    options.socket = STDERR_FILENO;
+    socket = printed(options);
+  }
+  EXPECT_EQ(socket, "/dev/zero\n");
   EXPECT_EQ(log.read_all(), "to the log\n");
 }
 
