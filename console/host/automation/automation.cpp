@@ -1,28 +1,15 @@
 #include "console/host/automation/automation.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
-#include "protocol/value.h"
+#include "console/host/automation/rules_file.h"
 
 namespace footplate::host {
 namespace {
 
-constexpr std::uint64_t kFirstClient = std::uint64_t{1} << 32;  ///< beyond any real client's number
-constexpr std::size_t kLongestQueue = 64;  ///< firings of an actor; on()'s events beyond are dropped
-constexpr int kMostErrors = 3;             ///< in a row
-constexpr int kMostTries = 3;              ///< of a handler whose process was killed by somebody else
-constexpr double kSlow_ms = 100;           ///< a handler that takes longer is named once
-constexpr std::size_t kQuickLosses = 5;
-constexpr std::chrono::seconds kQuick{10};
-constexpr std::chrono::seconds kBackoff{1};
-
-std::string handle_id(std::uint64_t number) {
-  return "h" + std::to_string(number);
-}
-
-std::string message_of(const Json& message) {
-  return error_from_json(message.value("error", Json())).message;
-}
+constexpr const char* kFile = "rules.json";
 
 /// The number of "rule 3"; 0: the session isn't a rule's.
 std::int64_t rule_of(const std::string& session) {
@@ -33,61 +20,68 @@ std::int64_t rule_of(const std::string& session) {
 }  // namespace
 
 Automation::Automation(std::filesystem::path run_directory, const Limits& limits, Ports ports)
-    : directory_(std::move(run_directory)),
-      limits_(limits),
-      ports_(std::move(ports)),
-      rules_actor_(kFirstClient),
-      own_(kFirstClient + 1, Connection(Fd(), 1)),
-      now_(Clock::now()) {
-  rules_actor_.client.session = own_.session = "rules";
-  rules_actor_.client.role = own_.role = Role::admin;
+    : run_(std::move(run_directory), limits, std::move(ports)),
+      rules_(run_,
+             [this](const Rule& rule) -> ScriptProcess& {
+               return rule.job.empty() ? rules_process_ : jobs_.process_of(rule.job);
+             }),
+      chunks_(run_, rules_, [this] { save(/*durable=*/true); }),
+      rules_process_(run_, ScriptRun::kFirstClient, "", rules_events()),
+      jobs_(run_, rules_) {}
+
+ScriptProcess::Events Automation::rules_events() {
+  ScriptProcess::Events events;
+  events.role = [this] { return chunks_.role(); };
+  events.ended = [this](const Json& message) { chunks_.ended(message); };
+  events.handled = [this](Firing firing, const Json& message) {
+    rules_.handled(rules_process_, std::move(firing), message);
+  };
+  return events;
 }
 
 void Automation::begin(const Json& run, const Json& status, const Json& reports) {
-  started_ = run.value("started", "");
-  left_ = run.value("left", std::int64_t{0});
-  own_.user = rules_actor_.client.user = run.value("user", "");
+  run_.started = run.value("started", "");
+  run_.left = run.value("left", std::int64_t{0});
+  run_.own.user = run.value("user", "");
   begun_here_ = true;
   load(reports);
-  load_jobs();
-  tell_sync();
+  rules_.tell_sync();
   this->status(status);
 }
 
-// --- what happens in the run ---
-
 void Automation::status(const Json& status) {
-  run_state_ = status.value("state", run_state_);
-  step_ms_ = number_from_json(status.value("step_ms", Json())).value_or(step_ms_);
-  const bool at_work = run_state_ != "starting" && !run_state_.empty() && run_state_ != "ended";
+  run_.state = status.value("state", run_.state);
+  run_.step_ms = number_from_json(status.value("step_ms", Json())).value_or(run_.step_ms);
+  const bool at_work = run_.state != "starting" && !run_.state.empty() && run_.state != "ended";
   if (!begun_here_ || !at_work) return;
-  if (!placed_) {
-    placed_ = true;
-    if (new_start_) table_.new_start(ports_.step(), wall_clock_s(), left_);
+  if (!run_.placed) {
+    run_.placed = true;
+    if (run_.new_start) run_.table.new_start(run_.ports.step(), wall_clock_s(), run_.left);
   }
-  if (begun_ != started_) {
-    begun_ = started_;
-    dirty_ = true;
-    fire(table_.on_event("start", {{"step", ports_.step()}, {"resumed", ports_.step() > 0}}));
+  if (run_.begun != run_.started) {
+    run_.begun = run_.started;
+    run_.dirty = true;
+    rules_.fire(
+        run_.table.on_event("start", {{"step", run_.ports.step()}, {"resumed", run_.ports.step() > 0}}));
   }
-  fire(table_.at_step(ports_.step(), step_ms_));
+  rules_.fire(run_.table.at_step(run_.ports.step(), run_.step_ms));
 }
 
 void Automation::event(const std::string& topic, const Json& data, std::uint64_t hold) {
   if (!begun_here_) return;
   std::vector<Firing> firings;
   if (topic == "metrics" && data.contains("train/loss")) {
-    retry_registrations();
-    firings = table_.on_event("log", ports_.metrics());
+    if (rules_process_.runs()) chunks_.retry();
+    firings = run_.table.on_event("log", run_.ports.metrics());
   } else if (topic == "eval" || topic == "ckpt" || topic == "warn") {
-    firings = table_.on_event(topic, topic == "eval" ? [&] {
-      Json all = ports_.metrics();
+    firings = run_.table.on_event(topic, topic == "eval" ? [&] {
+      Json all = run_.ports.metrics();
       all.update(data);
       return all;
     }() : data, data.value("rule", std::int64_t{0}));
   }
-  fire(std::move(firings), hold);
-  if (topic == "metrics") fire(table_.at_step(data.value("step", std::int64_t{0}), step_ms_));
+  rules_.fire(std::move(firings), hold);
+  if (topic == "metrics") rules_.fire(run_.table.at_step(data.value("step", std::int64_t{0}), run_.step_ms));
 }
 
 void Automation::order_report(const Json& report) {
@@ -95,11 +89,11 @@ void Automation::order_report(const Json& report) {
   const Json order = report.value("order", Json::object());
   const std::int64_t rule = rule_of(order.value("session", ""));
   const bool agreed = state == "committed" || state == "applied";
-  if (Rule* its = table_.find(rule); its != nullptr && agreed && !order.value("calls", Json::array()).empty())
-    its->called = dirty_ = true;
-  if (rule != 0 && (state == "committed" || state == "applied" || state == "refused"))
-    for (const auto& [hold, rules] : std::map(holds_)) release(hold, rule);
-  if (state == "applied" && begun_here_) fire(table_.on_event("order", order_event(report), rule));
+  if (Rule* its = run_.table.find(rule);
+      its != nullptr && agreed && !order.value("calls", Json::array()).empty())
+    its->called = run_.dirty = true;
+  if (rule != 0 && (state == "committed" || state == "applied" || state == "refused")) rules_.decided(rule);
+  if (state == "applied" && begun_here_) rules_.fire(run_.table.on_event("order", order_event(report), rule));
 }
 
 Json Automation::order_event(const Json& report) {
@@ -115,316 +109,47 @@ Json Automation::order_event(const Json& report) {
 }
 
 void Automation::settings(const Json& message) {
-  for (Actor* actor : actors())
-    if (actor->client.lua) actor->client.lua->send(message);
+  for (ScriptProcess* process : all_processes()) process->send(message);
 }
 
-// --- running what is due ---
-
-void Automation::fire(std::vector<Firing> firings, std::uint64_t hold) {
-  std::set<std::int64_t> waited_for;
-  for (Firing& firing : firings) {
-    Rule& rule = *table_.find(firing.rule);
-    if (rule.on_schedule()) {
-      rule.fired_at = ports_.step();
-      dirty_ = true;
-    }
-    if (firing.at_step && *firing.at_step <= ports_.step())
-      warn("rule " + std::to_string(rule.number) + ", " + rule.text() + ": the run is at step " +
-           std::to_string(ports_.step()) + " already; it applies at the next step");
-    const bool sync = hold != 0 && rule.sync();
-    if (sync) {
-      firing.hold = hold;
-      waited_for.insert(rule.number);
-    }
-    queue(actor_of(rule), std::move(firing), sync);
-  }
-  if (hold == 0) return;
-  if (waited_for.empty())
-    ports_.to_rank({{"type", "release"}, {"hold", hold}});
-  else
-    holds_[hold] = std::move(waited_for);
+Automation::Outcome Automation::register_chunk(const Client& client, const Json& request) {
+  return chunks_.add(client, request, rules_process_.runs());
 }
 
-/// A rule that hasn't come round to the last one gets the newest step or metrics; whole events wait in line.
-void Automation::queue(Actor& actor, Firing firing, bool first) {
-  const Rule& rule = *table_.find(firing.rule);
-  const std::string event = rule.kind() == "on" ? rule.spec.value("event", "") : "log";
-  const auto waiting = std::find_if(actor.queue.begin(), actor.queue.end(),
-                                    [&](const Firing& other) { return other.rule == firing.rule; });
-  if (event == "log" && waiting != actor.queue.end()) {
-    release(waiting->hold, firing.rule);
-    *waiting = std::move(firing);
-  } else if (rule.kind() == "on" && actor.queue.size() >= kLongestQueue) {
-    // The others have one firing in line at most, and would not come back.
-    warn("rule " + std::to_string(rule.number) + ", " + rule.text() +
-             ", doesn't keep up: an event was left out",
-         {{"rule", rule.number}});
-    release(firing.hold, firing.rule);
-  } else if (first) {
-    actor.queue.push_front(std::move(firing));
-  } else {
-    actor.queue.push_back(std::move(firing));
-  }
-}
-
-void Automation::pump(Actor& actor) {
-  if (actor.over() || !placed_) return;
-  const bool runs = actor.client.lua && actor.client.lua->has_process();
-  const bool wanted = actor.job.empty() ? !actor.queue.empty() || !actor.unregistered.empty()
-                                        : !actor.script_sent || !actor.queue.empty();
-  if (!wanted || (!runs && !start(actor))) return;
-  if (!actor.job.empty() && !actor.script_sent) return start_script(actor);
-  send_next(actor);
-}
-
-bool Automation::start(Actor& actor) {
-  if (now_ < actor.start_at) return false;
-  if (!actor.client.lua) {
-    LuaSession::Events events;
-    events.request = [this, &actor](const Json& message) {
-      const bool handler = actor.client.lua->in_handler() && actor.firing;
-      const Rule* rule = handler ? table_.find(actor.firing->rule) : nullptr;
-      Client& from = actor.client;
-      from.session = rule != nullptr     ? "rule " + std::to_string(rule->number)
-                     : actor.job.empty() ? "rules"
-                                         : "job:" + actor.job;
-      from.user = rule != nullptr ? rule->user : own_.user;
-      from.role = rule != nullptr ? rule->role : role_of_registering(actor);
-      if (handler && message.value("op", "") == "order") actor.firing->ordered = true;
-      ports_.request(from, message);
-    };
-    events.output = [this, &actor](const Json& message) { job_output(actor, message); };
-    events.ended = [this, &actor](const Json& message) { ended(actor, message); };
-    actor.client.lua = std::make_unique<LuaSession>(limits_, std::move(events));
-  }
-  auto process = ports_.process();
-  if (!process) {
-    ports_.log(process.error().message);
-    actor.start_at = now_ + kBackoff;
-    return false;
-  }
-  actor.client.session = actor.job.empty() ? "rules" : "job:" + actor.job;
-  Json hello = ports_.hello(actor.client);
-  hello["kind"] = actor.job.empty() ? "rules" : "job";
-  hello["resumed"] = actor.resumed;
-  if (!actor.job.empty()) {
-    hello["arguments"] = actor.script.value("arguments", Json::array());
-    hello["run"]["script"] = actor.script.value("path", actor.job);
-  }
-  actor.client.lua->take(*std::move(process), hello);
-  if (!actor.job.empty()) return true;
-  actor.unregistered.clear();
-  for (const Chunk& chunk : chunks_) actor.unregistered.push_back(chunk.id);
-  return true;
-}
-
-/// A chunk that runs again for its rules may do what its session may; a job is the owner's.
-Role Automation::role_of_registering(const Actor& actor) const {
-  for (const Chunk& chunk : chunks_)
-    if (actor.registering == chunk.id) return chunk.role;
-  return Role::admin;
-}
-
-void Automation::send_next(Actor& actor) {
-  LuaSession& lua = *actor.client.lua;
-  if (lua.handling() || actor.registering) return;
-  if (!actor.unregistered.empty()) {
-    const std::int64_t id = actor.unregistered.front();
-    actor.unregistered.pop_front();
-    const auto chunk =
-        std::find_if(chunks_.begin(), chunks_.end(), [id](const Chunk& one) { return one.id == id; });
-    if (chunk == chunks_.end()) return send_next(actor);
-    actor.registering = id;
-    return lua.eval(
-        {{"type", "register"}, {"id", "r"}, {"chunk", id}, {"code", chunk->code}, {"name", chunk->name}},
-        now_, limits_.chunk_s);
-  }
-  while (!actor.queue.empty()) {
-    Firing firing = std::move(actor.queue.front());
-    actor.queue.pop_front();
-    const Rule* rule = table_.find(firing.rule);
-    if (rule == nullptr || !rule->on()) {
-      release(firing.hold, firing.rule);
-      continue;
-    }
-    const double budget_ms = rule->spec.value("budget_ms", 2000.0);
-    Json message = {{"type", "handle"},
-                    {"id", handle_id(++last_handle_)},
-                    {"chunk", rule->chunk},
-                    {"index", rule->spec.value("index", std::int64_t{0})},
-                    {"name", "rule " + std::to_string(rule->number)},
-                    {"text", "rule " + std::to_string(rule->number) + ", " + rule->text()},
-                    {"source", rule->spec.value("source", "")},
-                    {"budget_ms", budget_ms},
-                    {"event", firing.event}};
-    if (firing.at_step) message["at_step"] = *firing.at_step;
-    if (rule->kind() == "stop_when") message["stop_when"] = true;
-    firing.ordered = false;
-    actor.firing = std::move(firing);
-    return lua.handle(message, budget_ms / 1e3);
-  }
-}
-
-void Automation::ended(Actor& actor, const Json& message) {
-  const std::string id = message.value("id", "");
-  const bool lost = message.value("lost", false);
-  if (lost) {
-    ports_.forget_waits(actor.client.id);
-    if (actor.losses.empty() || actor.losses.back() != now_) actor.losses.push_back(now_);
-    if (actor.losses.size() > kQuickLosses) actor.losses.pop_front();
-    if (actor.losses.size() == kQuickLosses && now_ - actor.losses.front() < kQuick)
-      actor.start_at = now_ + kBackoff;
-  }
-  if (id == "r") return registered(actor, message);
-  if (id == "script") return script_ended(actor, message);
-  handler_ended(actor, message);
-}
-
-void Automation::handler_ended(Actor& actor, const Json& message) {
-  if (!actor.firing) return;
-  Firing firing = *std::exchange(actor.firing, std::nullopt);
-  release(firing.hold, firing.rule);
-  Rule* rule = table_.find(firing.rule);
-  if (rule == nullptr) return;
-  if (std::exchange(rule->fired_at, -1) >= 0) dirty_ = true;
-  if (message.value("type", "") == "error") return retry_or_fail(actor, std::move(firing), message);
-  ++rule->runs;
-  rule->errors_in_a_row = 0;
-  const double ran_ms =
-      message.value("value", Json::object()).value("value", Json::object()).value("ran_ms", 0.0);
-  if (ran_ms > kSlow_ms && !rule->said_slow) {
-    rule->said_slow = true;
-    warn("rule " + std::to_string(rule->number) + ", " + rule->text() + ", took " +
-             shortest(std::round(ran_ms)) + " ms (its budget_ms is " +
-             shortest(rule->spec.value("budget_ms", 0.0)) + "); said once",
-         {{"rule", rule->number}});
-  }
-  if (!rule->fires_once()) return;
-  rule->state = Rule::State::done;
-  dirty_ = true;
-  forget_ = true;
-}
-
-/// Killed for its own fault, or an error of its own: an error. Killed by somebody else: again, unless what it
-/// wanted is on its way.
-void Automation::retry_or_fail(Actor& actor, Firing firing, const Json& message) {
-  Rule& rule = *table_.find(firing.rule);
-  const std::string error = message_of(message);
-  const bool own_fault = !message.value("lost", false) || error.find("was killed") != std::string::npos;
-  if (!own_fault && !firing.ordered && ++firing.tries < kMostTries) {
-    if (rule.on_schedule()) rule.fired_at = ports_.step();
-    actor.queue.push_front(std::move(firing));
-    return;
-  }
-  if (own_fault)
-    return failed(rule, error, std::max(ports_.step(), firing.event.value("step", std::int64_t{0})));
-  ++rule.runs;
-  if (rule.fires_once()) rule.state = Rule::State::done;
-  dirty_ = true;
-}
-
-void Automation::failed(Rule& rule, const std::string& error, std::int64_t step) {
-  if (run_state_ == "ending" || run_state_ == "ended" || stopping_) return;
-  const std::string text = "rule " + std::to_string(rule.number) + ", " + rule.text() + ", failed at step " +
-                           std::to_string(step) + ": " + error;
-  warn(text, {{"rule", rule.number}});
-  ++rule.runs;
-  if (rule.fires_once()) {
-    rule.state = Rule::State::done;
-    rule.why = error;
-  } else if (++rule.errors_in_a_row >= kMostErrors) {
-    switch_off(rule, "three errors in a row");
-  }
-  dirty_ = true;
-  const std::string what = policy(rule);
-  if (what == "pause") act("run.pause", {{"reason", text}});
-  if (what == "stop") act("run.stop", {{"error", text}});
-}
-
-void Automation::switch_off(Rule& rule, const std::string& why) {
-  rule.state = Rule::State::off;
-  rule.why = why;
-  dirty_ = true;
-  publish("rule",
-          {{"rule", rule.number},
-           {"text", "rule " + std::to_string(rule.number) + ", " + rule.text() + ", is off: " + why}});
-  forget_ = true;
-  tell_sync();
+Result<Json> Automation::register_rule(const Client& client, const Json& request) {
+  return jobs_.register_rule(client, request);
 }
 
 Result<Json> Automation::switch_off(const Client& client, std::int64_t number) {
-  Rule* rule = table_.find(number);
+  Rule* rule = run_.table.find(number);
   if (rule == nullptr)
     return fail(ErrorKind::usage, "there is no rule " + std::to_string(number) + "; rules() lists them");
-  if (rule->on()) switch_off(*rule, "switched off by " + client.user + " (" + client.session + ")");
+  if (rule->on()) rules_.switch_off(*rule, "switched off by " + client.user + " (" + client.session + ")");
   save(/*durable=*/true);
   return Json::object();
 }
 
-/// An order of the console's own, in the name of the run's owner.
-void Automation::act(const std::string& action, const Json& arguments) {
-  Order order;
-  order.source = "-- " + arguments.begin()->get<std::string>();
-  order.calls.push_back({action, arguments});
-  stopping_ = stopping_ || action == "run.stop";
-  if (const auto ref = ports_.submit(own_, std::move(order)); !ref) ports_.log(ref.error().message);
-}
-
-void Automation::release(std::uint64_t hold, std::int64_t rule) {
-  const auto found = holds_.find(hold);
-  if (found == holds_.end() || found->second.erase(rule) == 0 || !found->second.empty()) return;
-  holds_.erase(found);
-  ports_.to_rank({{"type", "release"}, {"hold", hold}});
-}
-
-void Automation::tell_sync() {
-  const Json budgets = table_.sync_budgets();
-  if (budgets == told_sync_) return;
-  told_sync_ = budgets;
-  ports_.to_rank({{"type", "sync"}, {"topics", budgets}});
-}
-
-void Automation::publish(const std::string& topic, const Json& data) {
-  ports_.to_rank({{"type", "publish"}, {"topic", topic}, {"data", data}});
-}
-
-void Automation::warn(const std::string& text, const Json& more) {
-  Json data = {{"kind", "script"}, {"text", text}};
-  data.update(more);
-  publish("warn", data);
-}
-
 bool Automation::follows() const {
   const auto lives = [](const auto& entry) { return entry.second.on(); };
-  const auto runs = [](const Actor& job) { return job.state == "running"; };
-  return std::any_of(table_.all().begin(), table_.all().end(), lives) ||
-         std::any_of(jobs_.begin(), jobs_.end(), runs);
+  return std::ranges::any_of(run_.table.all(), lives) || jobs_.any_runs();
 }
 
 Json Automation::rules() const {
   Json list = Json::array();
-  for (const auto& [number, rule] : table_.all()) list.push_back(rule.to_json());
+  for (const auto& [number, rule] : run_.table.all()) list.push_back(rule.to_json());
   return list;
 }
 
-Automation::Actor& Automation::actor_of(const Rule& rule) {
-  if (rule.job.empty()) return rules_actor_;
-  return *std::find_if(jobs_.begin(), jobs_.end(), [&](const Actor& job) { return job.job == rule.job; });
-}
-
-std::vector<Automation::Actor*> Automation::actors() {
-  std::vector<Actor*> list = {&rules_actor_};
-  for (Actor& job : jobs_) list.push_back(&job);
+std::vector<ScriptProcess*> Automation::all_processes() {
+  std::vector<ScriptProcess*> list = jobs_.processes();
+  list.insert(list.begin(), &rules_process_);
   return list;
 }
-
-// --- the loop ---
 
 std::vector<LuaSession*> Automation::processes() {
   std::vector<LuaSession*> list;
-  for (Actor* actor : actors())
-    if (actor->client.lua && actor->client.lua->has_process()) list.push_back(actor->client.lua.get());
+  for (ScriptProcess* process : all_processes())
+    if (process->runs()) list.push_back(&process->lua());
   return list;
 }
 
@@ -433,50 +158,106 @@ std::optional<Automation::Clock::time_point> Automation::deadline() const {
   const auto consider = [&next](const std::optional<Clock::time_point>& time) {
     if (time && (!next || *time < *next)) next = time;
   };
-  const auto look = [&](const Actor& actor) {
-    if (actor.client.lua) consider(actor.client.lua->deadline());
-    if (actor.start_at > now_) consider(actor.start_at);
-  };
-  look(rules_actor_);
-  for (const Actor& job : jobs_) look(job);
-  if (const auto due = table_.next_due(); due && placed_)
+  consider(rules_process_.deadline());
+  consider(jobs_.deadline());
+  if (const auto due = run_.table.next_due(); due && run_.placed)
     consider(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                 std::chrono::duration<double>(std::max(0.0, *due - wall_clock_s()))));
   return next;
 }
 
 void Automation::on_time(Clock::time_point now) {
-  now_ = now;
+  run_.now = now;
   if (!begun_here_) return;
-  if (placed_) fire(table_.at_time(wall_clock_s(), ports_.step()));
-  for (Actor* actor : actors()) {
-    if (actor->client.lua) actor->client.lua->on_time(now);
-    look_after(*actor);
-    pump(*actor);
+  if (run_.placed) rules_.fire(run_.table.at_time(wall_clock_s(), run_.ports.step()));
+  rules_process_.on_time();
+  run_rules();
+  jobs_.on_time();
+  if (std::exchange(run_.forget, false)) chunks_.forget_dead();
+  if (run_.dirty) save(/*durable=*/false);
+}
+
+/// Chunks first: the functions that are due live in what they leave behind.
+void Automation::run_rules() {
+  ScriptProcess& process = rules_process_;
+  if (!run_.placed || (process.queue().empty() && !chunks_.has_next())) return;
+  if (!process.runs()) {
+    if (!process.start({{"kind", "rules"}, {"resumed", false}})) return;
+    chunks_.process_started();
   }
-  if (std::exchange(forget_, false)) forget_dead_chunks();
-  if (dirty_) save(/*durable=*/false);
+  if (process.lua().handling() || chunks_.busy() || chunks_.send_next(process.lua())) return;
+  rules_.send_next(process);
 }
 
 bool Automation::ending() {
   if (!begun_here_) return false;
-  if (!stopped_) {
-    stopped_ = true;
-    fire(table_.on_event("stop", {{"step", ports_.step()}}));
+  if (!run_.stopped) {
+    run_.stopped = true;
+    rules_.fire(run_.table.on_event("stop", {{"step", run_.ports.step()}}));
   }
-  bool busy = false;
-  for (const Actor* actor : actors())
-    busy = busy || (!actor->over() && (!actor->queue.empty() || actor->firing));
-  return busy;
+  return rules_process_.has_work() || jobs_.have_work();
 }
 
 void Automation::end(const Error& error) {
-  run_state_ = "ended";
-  for (Actor* actor : actors()) {
-    actor->queue.clear();
-    if (actor->client.lua) actor->client.lua->end(error);
+  run_.state = "ended";
+  for (ScriptProcess* process : all_processes()) {
+    process->queue().clear();
+    process->end(error);
   }
   if (begun_here_) save(/*durable=*/true);
+}
+
+void Automation::load(const Json& reports) {
+  KeptRules kept;
+  try {
+    kept = KeptRules::read(run_.directory / kFile);
+    chunks_.load(kept.chunks);
+    for (const Json& record : kept.rules) {
+      Rule rule = Rule::from_record(record);
+      run_.table.all()[rule.number] = std::move(rule);
+    }
+  } catch (const Json::exception& error) {
+    run_.ports.log(std::string("rules.json can't be read, its rules are lost: ") + error.what());
+  }
+  run_.new_start = kept.started != run_.started;
+  run_.begun = kept.begun;
+  chunks_.next_number = kept.next_chunk;
+  run_.table.next_number = kept.next_rule;
+  for (auto& [number, rule] : run_.table.all())
+    if (rule.on() && rule.fired_at >= 0) settle(rule, reports);
+  jobs_.load(std::move(kept.jobs));
+}
+
+/// A rule whose function the last console had given out: what it has ordered, rank 0 knows; where that is
+/// nothing, it is due again.
+void Automation::settle(Rule& rule, const Json& reports) {
+  const std::string session = "rule " + std::to_string(rule.number);
+  const bool ordered = std::any_of(reports.begin(), reports.end(), [&](const Json& report) {
+    const std::string state = report.value("state", "");
+    if (state == "aborted" || state == "withdrawn") return false;
+    if (report.value("order", Json::object()).value("session", "") != session) return false;
+    const Json& applied = report.contains("applied") ? report["applied"] : report;
+    return applied.value("step", rule.fired_at) >= rule.fired_at;
+  });
+  if (run_.new_start || !ordered) return rule.fire_again();
+  rule.fired_at = -1;
+  ++rule.runs;
+  if (rule.fires_once()) rule.state = Rule::State::done;
+}
+
+void Automation::save(bool durable) {
+  run_.dirty = false;
+  KeptRules kept;
+  kept.started = run_.started;
+  kept.begun = run_.begun;
+  kept.next_chunk = chunks_.next_number;
+  kept.next_rule = run_.table.next_number;
+  kept.jobs = jobs_.kept();
+  kept.chunks = chunks_.records();
+  for (const auto& [number, rule] : run_.table.all())
+    if (rule.job.empty()) kept.rules.push_back(rule.to_record());
+  if (auto written = kept.write(run_.directory / kFile, durable); !written)
+    run_.ports.log(written.error().message);
 }
 
 }  // namespace footplate::host

@@ -1,0 +1,52 @@
+#include "console/host/automation/rules_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+namespace footplate::host {
+namespace {
+
+Result<void> replace_file(const std::filesystem::path& path, const std::string& text, bool durable) {
+  const std::string fresh = path.string() + ".new";
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const auto failed = [&] {
+    return fail(ErrorKind::failed, "can't write " + fresh + ": " + std::strerror(errno));
+  };
+  if (fd < 0) return failed();
+  bool good = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  good = good && (!durable || ::fdatasync(fd) == 0);
+  good = ::close(fd) == 0 && good;
+  if (!good || ::rename(fresh.c_str(), path.c_str()) != 0) return failed();
+  return {};
+}
+
+}  // namespace
+
+KeptRules KeptRules::read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  KeptRules kept;
+  if (!json.is_object()) return kept;
+  kept.started = json.value("started", "");
+  kept.begun = json.value("begun", "");
+  kept.next_chunk = json.value("next_chunk", std::int64_t{1});
+  kept.next_rule = json.value("next_rule", std::int64_t{1});
+  kept.jobs = json.value("jobs", Json::object());
+  kept.chunks = json.value("chunks", Json::array());
+  kept.rules = json.value("rules", Json::array());
+  return kept;
+}
+
+Result<void> KeptRules::write(const std::filesystem::path& path, bool durable) const {
+  const Json json = {
+      {"version", 1},           {"started", started}, {"begun", begun},   {"next_chunk", next_chunk},
+      {"next_rule", next_rule}, {"jobs", jobs},       {"chunks", chunks}, {"rules", rules}};
+  return replace_file(path, to_line(json), durable);
+}
+
+}  // namespace footplate::host

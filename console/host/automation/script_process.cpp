@@ -1,0 +1,153 @@
+#include "console/host/automation/script_process.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace footplate::host {
+namespace {
+
+constexpr std::size_t kQuickLosses = 5;
+constexpr std::chrono::seconds kQuick{10};
+constexpr std::chrono::seconds kBackoff{1};
+constexpr std::uint64_t kMostPrinted =
+    64U * 1024 * 1024;             ///< bytes of log/job-NAME.log by one start of a job
+constexpr int kLinesASecond = 50;  ///< of a job, to everyone; its log has them all
+constexpr std::size_t kLongestLine = 2000;
+
+void append_to(const std::filesystem::path& path, const std::string& text) {
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  if (::write(fd, text.data(), text.size()) < 0) ::lseek(fd, 0, SEEK_CUR);  // a full disk: the line is lost
+  ::close(fd);
+}
+
+std::string session_of(const std::string& job) {
+  return job.empty() ? "rules" : "job:" + job;
+}
+
+}  // namespace
+
+void ScriptOutput::note(const std::string& text) {
+  append_to(log_, text + "\n");
+}
+
+void ScriptOutput::print(const Json& message, std::chrono::steady_clock::time_point now,
+                         const std::function<void(const std::string& line)>& show) {
+  const std::string text = message.value("text", "");
+  if (printed_ < kMostPrinted) append_to(log_, text);
+  printed_ += text.size();
+  if (message.value("stream", "") == "talk")
+    return;  // an order's confirmation: everyone hears of it as an order
+  if (now - second_ >= std::chrono::seconds(1)) {
+    second_ = now;
+    lines_this_second_ = 0;
+  }
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    if (++lines_this_second_ <= kLinesASecond) {
+      std::string line = text.substr(start, std::min(end - start, kLongestLine));
+      if (lines_left_out_ > 0)
+        line += " (" + std::to_string(std::exchange(lines_left_out_, 0)) +
+                " lines before it are only in log/" + name_ + ".log)";
+      show(line);
+    } else {
+      ++lines_left_out_;
+    }
+    start = end + 1;
+  }
+}
+
+ScriptProcess::ScriptProcess(ScriptRun& run, std::uint64_t client, std::string job, Events events)
+    : run_(run),
+      job_(std::move(job)),
+      events_(std::move(events)),
+      client_(client, Connection(Fd(), 1)),
+      output_(run.directory / "log" / ((job_.empty() ? "rules" : "job-" + job_) + ".log"),
+              job_.empty() ? "rules" : "job-" + job_) {}
+
+bool ScriptProcess::start(const Json& extra) {
+  if (run_.now < start_at_) return false;
+  if (!client_.lua) {
+    LuaSession::Events events;
+    events.request = [this](const Json& message) { request(message); };
+    events.output = [this](const Json& message) { print(message); };
+    events.ended = [this](const Json& message) { ended(message); };
+    client_.lua = std::make_unique<LuaSession>(run_.limits, std::move(events));
+  }
+  auto process = run_.ports.process();
+  if (!process) {
+    run_.ports.log(process.error().message);
+    start_at_ = run_.now + kBackoff;
+    return false;
+  }
+  client_.session = session_of(job_);
+  client_.user = run_.own.user;
+  client_.role = Role::admin;
+  Json hello = run_.ports.hello(client_);
+  hello.merge_patch(extra);
+  client_.lua->take(*std::move(process), hello);
+  return true;
+}
+
+/// In the name of the rule whose function asks, where one does.
+void ScriptProcess::request(const Json& message) {
+  const bool handler = client_.lua->in_handler() && firing_;
+  const Rule* rule = handler ? run_.table.find(firing_->rule) : nullptr;
+  client_.session = rule != nullptr ? "rule " + std::to_string(rule->number) : session_of(job_);
+  client_.user = rule != nullptr ? rule->user : run_.own.user;
+  client_.role = rule != nullptr ? rule->role : events_.role();
+  if (handler && message.value("op", "") == "order") firing_->ordered = true;
+  run_.ports.request(client_, message);
+}
+
+void ScriptProcess::ended(const Json& message) {
+  if (message.value("lost", false)) {
+    run_.ports.forget_waits(client_.id);
+    if (losses_.empty() || losses_.back() != run_.now) losses_.push_back(run_.now);
+    if (losses_.size() > kQuickLosses) losses_.pop_front();
+    if (losses_.size() == kQuickLosses && run_.now - losses_.front() < kQuick)
+      start_at_ = run_.now + kBackoff;
+  }
+  const std::string id = message.value("id", "");
+  if (id == "r" || id == "script") return events_.ended(message);
+  if (firing_) events_.handled(*std::exchange(firing_, std::nullopt), message);
+}
+
+void ScriptProcess::print(const Json& message) {
+  const bool rule = job_.empty() && firing_;
+  const std::string from = rule ? "rule " + std::to_string(firing_->rule) : job_;
+  output_.print(message, run_.now, [&](const std::string& line) {
+    run_.publish("job", {{"job", from}, {"text", line}});
+  });
+}
+
+void ScriptProcess::handle(Firing firing, const Json& message, double budget_s) {
+  firing.ordered = false;
+  firing_ = std::move(firing);
+  client_.lua->handle(message, budget_s);
+}
+
+void ScriptProcess::end(const Error& error) {
+  if (client_.lua) client_.lua->end(error);
+}
+
+void ScriptProcess::send(const Json& message) {
+  if (client_.lua) client_.lua->send(message);
+}
+
+std::optional<ScriptProcess::Clock::time_point> ScriptProcess::deadline() const {
+  auto next = client_.lua ? client_.lua->deadline() : std::nullopt;
+  if (start_at_ > run_.now && (!next || start_at_ < *next)) next = start_at_;
+  return next;
+}
+
+void ScriptProcess::on_time() {
+  if (client_.lua) client_.lua->on_time(run_.now);
+}
+
+}  // namespace footplate::host

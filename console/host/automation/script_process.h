@@ -1,0 +1,95 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "console/host/automation/script_run.h"
+
+namespace footplate::host {
+
+/// What a job or a rule prints: into its log, and line by line to everyone who looks, up to a bound.
+class ScriptOutput {
+ public:
+  /// `name`: of the log, log/NAME.log.
+  ScriptOutput(std::filesystem::path log, std::string name) : log_(std::move(log)), name_(std::move(name)) {}
+
+  /// `show`: called with each line for those who look.
+  void print(const Json& message, std::chrono::steady_clock::time_point now,
+             const std::function<void(const std::string& line)>& show);
+  /// A line of the console's own.
+  void note(const std::string& text);
+
+ private:
+  std::filesystem::path log_;
+  std::string name_;
+  std::uint64_t printed_ = 0;  ///< bytes in its log
+  int lines_this_second_ = 0;
+  std::uint64_t lines_left_out_ = 0;
+  std::chrono::steady_clock::time_point second_{};
+};
+
+/// A Lua process that runs without a client, the rules' or a job's: starts it, with a pause where it is lost
+/// again and again, and has the functions of rules that wait to run in it. One thread.
+class ScriptProcess {
+ public:
+  using Clock = ScriptRun::Clock;
+
+  struct Events {
+    /// Who registers: the role of what the process asks while no rule's function runs.
+    std::function<Role()> role;
+    /// An `eval` or `register` has ended.
+    std::function<void(const Json& message)> ended;
+    /// The function of a rule has ended.
+    std::function<void(Firing firing, const Json& message)> handled;
+  };
+
+  /// `job`: its name; empty: the process of the run's rules. `run` outlives it.
+  ScriptProcess(ScriptRun& run, std::uint64_t client, std::string job, Events events);
+  ScriptProcess(const ScriptProcess&) = delete;
+  ScriptProcess& operator=(const ScriptProcess&) = delete;
+
+  const std::string& job() const { return job_; }
+  Client& client() { return client_; }
+  const Client& client() const { return client_; }
+  LuaSession& lua() { return *client_.lua; }
+  bool runs() const { return client_.lua && client_.lua->has_process(); }
+  ScriptOutput& output() { return output_; }
+
+  /// Starts the process, if it may be started now. `extra`: fields of its hello, put over the console's.
+  bool start(const Json& extra);
+  void end(const Error& error);
+  void send(const Json& message);
+
+  /// Functions of rules that wait for their turn, and the one that runs.
+  std::deque<Firing>& queue() { return queue_; }
+  std::optional<Firing>& firing() { return firing_; }
+  bool has_work() const { return !queue_.empty() || firing_.has_value(); }
+
+  /// Has a rule's function run (a `handle`).
+  void handle(Firing firing, const Json& message, double budget_s);
+
+  /// When on_time() has to be called; nothing: no moment is due.
+  std::optional<Clock::time_point> deadline() const;
+  void on_time();
+
+ private:
+  void request(const Json& message);
+  void ended(const Json& message);
+  void print(const Json& message);
+
+  ScriptRun& run_;
+  const std::string job_;
+  Events events_;
+  Client client_;  ///< its orders come from; its connection is none
+  ScriptOutput output_;
+  std::deque<Firing> queue_;
+  std::optional<Firing> firing_;          ///< in the process
+  std::deque<Clock::time_point> losses_;  ///< of the process, the latest
+  Clock::time_point start_at_{};
+};
+
+}  // namespace footplate::host

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "console/host/automation/rule_table.h"
+#include "console/host/scripts/client.h"
+#include "protocol/order.h"
+
+namespace footplate::host {
+
+/// What rules and jobs need of the console.
+struct ScriptPorts {
+  std::function<void(Client& from, const Json& message)> request;  ///< of a script: docs/protocol.md
+  std::function<Json(const Client& of)> hello;                     ///< to a Lua process, without kind
+  std::function<Result<std::unique_ptr<LuaProcess>>()> process;
+  std::function<Result<std::string>(Client& from, Order order)> submit;
+  std::function<void(const Json& line)> to_rank;
+  std::function<void(std::uint64_t client)> forget_waits;
+  std::function<std::int64_t()> step;
+  std::function<Json()> metrics;
+  std::function<void(const std::string& text)> log;
+};
+
+/// The run as its rules and jobs see it, what is due in it, and how they say something in it. The members are
+/// theirs to use. One thread.
+struct ScriptRun {
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr std::uint64_t kFirstClient = std::uint64_t{1} << 32;  ///< beyond any real client's number
+
+  ScriptRun(std::filesystem::path run_directory, const Limits& its_limits, ScriptPorts its_ports);
+
+  /// An event that rank 0 puts into the run's records.
+  void publish(const std::string& topic, const Json& data);
+  void warn(const std::string& text, const Json& more = Json::object());
+
+  /// An order of the console's own, in the name of the run's owner.
+  void act(const std::string& action, const Json& arguments);
+
+  /// Whether the run is at its end, by itself or by a stop of a rule or job: errors change nothing any more.
+  bool ends() const { return state == "ending" || state == "ended" || stopping; }
+
+  const std::filesystem::path directory;
+  const Limits& limits;
+  const ScriptPorts ports;
+  RuleTable table;
+  Client own;  ///< its own orders: a stop after an error
+
+  std::string started;      ///< this start of the run
+  std::string begun;        ///< the start whose on("start") has run
+  std::int64_t left = 0;    ///< step that ckpt.load went back from, to this start
+  std::string state;        ///< as the status has it
+  double step_ms = 0;       ///< a step's time
+  bool placed = false;      ///< the first step of this start is known
+  bool unattended = false;  ///< nobody looks: an error of a script stops the run
+  bool new_start = false;   ///< no console of this start was there before
+  bool stopped = false;     ///< on("stop") has been fired
+  bool stopping = false;    ///< a stop of its own is on its way
+  bool dirty = false;       ///< rules.json has to be written
+  bool forget = false;      ///< rules have ended: their chunks may go, once nobody holds a reference
+  Clock::time_point now{};
+};
+
+}  // namespace footplate::host
