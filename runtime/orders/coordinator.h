@@ -5,27 +5,29 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "protocol/order.h"
 #include "protocol/schema.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
+#include "runtime/orders/agreed_orders.h"
+#include "runtime/orders/end_barrier.h"
 #include "runtime/orders/forecast.h"
+#include "runtime/orders/open_round.h"
+#include "runtime/orders/order_reports.h"
+#include "runtime/orders/own_stop.h"
 #include "runtime/orders/state_hashes.h"
 #include "runtime/watch/run_status.h"
 
 namespace footplate {
 
-/// Rank 0's side of the order protocol (messages.h): takes orders, agrees on each with every rank (its
-/// own is reached like the others), and reports what becomes of them. One order is open at a time;
-/// between its commit and its step the next may be agreed on. A state machine: it is told what arrives
-/// and what time it is, so tests drive it without threads. Control thread.
+/// Rank 0's side of the order protocol (messages.h): takes orders, agrees on each with every rank (its own is
+/// reached like the others), and reports what becomes of them. One order is open at a time (OpenRound);
+/// between its commit and its step the next may be agreed on (AgreedOrders). A state machine: it is told what
+/// arrives and what time it is, so tests drive it without threads. Control thread. More than 30 methods: one
+/// for each request, message and moment of the protocol.
 class Coordinator {
  public:
   using Clock = SteadyClock;
@@ -66,7 +68,7 @@ class Coordinator {
   void go_on(int world_size, std::uint64_t commits, Clock::time_point now);
   /// Before go_on(), on a rank that rank 0's work has come to: an order that the others know to be agreed.
   void inherit(const Committed& committed);
-  /// Likewise: the largest numbers that anybody has seen.
+  /// Before go_on(), too: the largest numbers that anybody has seen.
   void continue_from(std::uint64_t ticket, std::uint64_t order) {
     next_ticket_ = std::max(next_ticket_, ticket + 1);
     next_id_ = std::max(next_id_, order + 1);
@@ -83,99 +85,41 @@ class Coordinator {
   /// bytes of them; of the rest only session and user.
   Json open_orders(std::size_t order_bytes = 0) const;
   /// The last final order reports, oldest first.
-  const std::deque<Json>& final_reports() const { return final_; }
+  const std::deque<Json>& final_reports() const { return reports_.final_ones(); }
 
  private:
-  struct Entry {
-    Order order;
-    Json ref = "";
-    std::uint64_t withdraws = 0;  ///< not an order but the withdrawing of this one
-  };
-  /// When to say next for whom something waits.
-  struct Patience {
-    Clock::time_point next;
-    std::chrono::milliseconds interval;
-  };
-  struct Open {
-    Entry entry;
-    std::uint64_t ticket = 0;
-    bool fencing = false;
-    std::vector<std::optional<std::int64_t>> answers;  ///< by rank: prepared (any value), or its fence
-    Clock::time_point opened;
-    Patience patience;
-  };
-  struct Confirmation {
-    std::int64_t step = 0;
-    std::string digest;
-    std::string error;
-  };
-  struct Agreed {
-    Entry entry;
-    std::int64_t step = 0;
-    bool targeted = false;
-    bool taken_over = false;
-    std::vector<std::optional<Confirmation>> confirmations;  ///< by rank
-    Json moved = Json::array();                              ///< rank 0's
-    Json renewed_s;                                          ///< likewise; null: no communicators were made
-    std::optional<Patience> patience;                        ///< none while the step is far
-  };
+  std::optional<Error> refusal(const Json& json, Order& order) const;
+  /// The number is given by now.
+  void enqueue(OrderEntry entry, bool in_front, Clock::time_point now);
+  void give_stop(Clock::time_point now);
+  void withdraw_agreed(const AgreedOrder& agreed, Clock::time_point now);
 
   void open_next(Clock::time_point now);
-  void start_fencing();
-  void agree(Clock::time_point now);
-  std::size_t waiting_for_step() const;
-  void agree_withdrawal(std::int64_t step);
-  void close_open(const std::string& state, const std::string& error, Clock::time_point now);
   void on_prepared(int source, const Json& message, Clock::time_point now);
   void on_fenced(int source, const Json& message, Clock::time_point now);
-  void on_applied(int source, const Json& message, Clock::time_point now);
-  void conclude(Agreed agreed);
-  void compare(const Agreed& agreed, Json& report);
+  void agree(Clock::time_point now);
+  void agree_withdrawal(std::int64_t step);
+  void close_open(const std::string& state, const std::string& error, Clock::time_point now);
+
+  void conclude(const AgreedOrder& agreed);
   void on_call(const Json& message);
-  void on_end(int source, const Json& message);
   void on_hash(int source, const Json& message);
   void finish_if_all_at_end();
-  void withdraw_agreed(std::uint64_t id, Clock::time_point now);
-  void renew_stop(Clock::time_point now);
   void report_waiting(Clock::time_point now);
-  std::optional<Error> refusal(const Json& json, Order& order) const;
-  std::vector<int> unanswered(const Open& open) const;
-  std::vector<int> unconfirmed(const Agreed& agreed) const;
-  Patience patience_from(Clock::time_point now) const {
-    return {now + parts_.times.waiting, parts_.times.waiting};
-  }
-  void be_patient(Patience& patience, Clock::time_point now) const;
-  void report_final(Json report, const Entry& entry);
-  Json report_of(const Entry& entry, const char* state) const;
   void send_all(const Json& message);
 
   Parts parts_;
   StateHashes hashes_;
   std::uint64_t next_id_;
   std::uint64_t next_ticket_ = 1;
-  std::deque<Entry> queue_;
-  std::optional<Open> open_;
-  std::map<std::uint64_t, Agreed> agreed_;
-  std::set<std::pair<std::uint64_t, std::size_t>> calls_;  ///< agreed on and without a result
-  std::deque<Json> final_;
-  std::size_t final_bytes_ = 0;  ///< of final_ as text
-  /// Step of the last order without a target. Those apply in the order of their numbers, so that ranks
-  /// which come to a pause sooner or later apply the same ones there (docs/architecture.md).
-  std::int64_t floor_ = 0;
-  std::uint64_t commits_ = 0;  ///< sent
-  std::vector<std::optional<std::pair<std::int64_t, std::uint64_t>>>
-      at_end_;  ///< by rank: step, commits heard
+  std::deque<OrderEntry> queue_;
+  std::optional<OpenRound> open_;
+  AgreedOrders agreed_;
+  OrderReports reports_;
+  EndBarrier end_;
+  OwnStop stop_;
   bool ended_ = false;
   bool suspended_ = false;
-
-  struct OwnStop {
-    std::string reason;
-    bool resumable = false;
-    bool save = true;
-    std::uint64_t id = 0;  ///< of the order on its way; 0: none
-    Clock::time_point again;
-  };
-  std::optional<OwnStop> stop_;
 };
 
 }  // namespace footplate

@@ -1,0 +1,153 @@
+#include "runtime/orders/agreed_orders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace footplate {
+
+std::vector<int> AgreedOrder::unconfirmed() const {
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < confirmations.size(); ++rank)
+    if (!confirmations[rank]) ranks.push_back(static_cast<int>(rank));
+  return ranks;
+}
+
+std::vector<int> AgreedOrder::odd_ranks() const {
+  const Confirmation& first = *confirmations[0];
+  std::vector<int> odd;
+  for (std::size_t rank = 1; rank < confirmations.size(); ++rank) {
+    const Confirmation& other = *confirmations[rank];
+    if (other.step != first.step || other.digest != first.digest || !other.error.empty())
+      odd.push_back(static_cast<int>(rank));
+  }
+  return odd;
+}
+
+Json AgreedOrder::changed_settings(const Schema& schema) const {
+  Json changed = Json::object();
+  for (const auto& one : moved) {
+    const std::string name = one.at("name");
+    const SettingSpec* spec = schema.setting(name);
+    const bool computed = spec != nullptr && !spec->knobs.empty();
+    changed[name] = {{"value", one.at("after")}, {"source", computed ? "computed" : source_of(entry.order)}};
+  }
+  return changed;
+}
+
+Json AgreedOrder::applied_report() const {
+  Json report = report_of(entry, "applied");
+  report["applied"] = {{"id", entry.order.id},
+                       {"step", confirmations[0]->step},
+                       {"ranks", confirmations.size()},
+                       {"world_size", confirmations.size()},
+                       {"digest", confirmations[0]->digest},
+                       {"moved", moved}};
+  if (!renewed_s.is_null()) report["applied"]["renewed_s"] = renewed_s;
+  report["calls"] = Json::array();
+  for (std::size_t call = 0; call < entry.order.calls.size(); ++call)
+    report["calls"].push_back({{"call", call}, {"action", entry.order.calls[call].action}});
+  if (const std::vector<int> odd = odd_ranks(); !odd.empty()) {
+    report["applied"]["ranks"] = confirmations.size() - odd.size();
+    report["error"] = fmt::format(
+        "the ranks disagree about order {}: rank {} differs from rank 0 in step or digest; "
+        "stop the run and resume it from its last checkpoint",
+        entry.order.id, fmt::join(odd, ", rank "));
+  }
+  return report;
+}
+
+void AgreedOrders::add(OrderEntry entry, std::int64_t step, bool targeted, Clock::time_point now) {
+  add_calls(entry.order);
+  const std::uint64_t id = entry.order.id;
+  AgreedOrder agreed{.entry = std::move(entry), .step = step, .targeted = targeted};
+  agreed.confirmations.resize(static_cast<std::size_t>(world_size_));
+  if (!targeted) {
+    agreed.patience = OrderPatience(now, times_);
+    floor_ = step;
+  }
+  orders_.emplace(id, std::move(agreed));
+}
+
+void AgreedOrders::take_over(const Committed& committed) {
+  AgreedOrder agreed{
+      .entry = {committed.order}, .step = committed.step, .targeted = true, .taken_over = true};
+  agreed.confirmations.resize(static_cast<std::size_t>(world_size_));
+  orders_.emplace(committed.order.id, std::move(agreed));
+}
+
+void AgreedOrders::inherit(const Committed& committed) {
+  orders_.emplace(
+      committed.order.id,
+      AgreedOrder{.entry = {committed.order}, .step = committed.step, .targeted = committed.targeted});
+  if (!committed.targeted) floor_ = std::max(floor_, committed.step);
+  add_calls(committed.order);
+}
+
+void AgreedOrders::go_on(int world_size, Clock::time_point now) {
+  world_size_ = world_size;
+  for (auto& [id, agreed] : orders_) {
+    agreed.confirmations.assign(static_cast<std::size_t>(world_size), std::nullopt);
+    if (agreed.patience || !agreed.targeted) agreed.patience = OrderPatience(now, times_);
+  }
+}
+
+std::optional<AgreedOrder> AgreedOrders::confirm(int rank, const Json& message, Clock::time_point now) {
+  const auto found = orders_.find(message.at("order").get<std::uint64_t>());
+  if (found == orders_.end()) return std::nullopt;
+  AgreedOrder& agreed = found->second;
+  agreed.confirmations[static_cast<std::size_t>(rank)] =
+      AgreedOrder::Confirmation{message.at("step"), message.at("digest"), message.value("error", "")};
+  if (rank == 0) {
+    agreed.moved = message.value("moved", Json::array());
+    agreed.renewed_s = message.value("renewed_s", Json());
+  }
+  if (!agreed.patience) agreed.patience = OrderPatience(now, times_);
+  if (!agreed.unconfirmed().empty()) return std::nullopt;
+  return std::move(orders_.extract(found).mapped());
+}
+
+const AgreedOrder* AgreedOrders::find(std::uint64_t id) const {
+  const auto found = orders_.find(id);
+  return found == orders_.end() ? nullptr : &found->second;
+}
+
+OrderEntry AgreedOrders::take(std::uint64_t id) {
+  return std::move(orders_.extract(id).mapped().entry);
+}
+
+std::vector<AgreedOrder> AgreedOrders::take_all() {
+  std::vector<AgreedOrder> taken;
+  for (auto& [id, agreed] : std::exchange(orders_, {})) taken.push_back(std::move(agreed));
+  calls_.clear();
+  return taken;
+}
+
+std::size_t AgreedOrders::count_given() const {
+  return static_cast<std::size_t>(std::count_if(orders_.begin(), orders_.end(),
+                                                [](const auto& entry) { return !entry.second.taken_over; }));
+}
+
+void AgreedOrders::add_calls(const Order& order) {
+  for (std::size_t call = 0; call < order.calls.size(); ++call) calls_.insert({order.id, call});
+}
+
+void AgreedOrders::end_calls(const Order& order) {
+  for (std::size_t call = 0; call < order.calls.size(); ++call) end_call(order.id, call);
+}
+
+std::vector<const AgreedOrder*> AgreedOrders::take_impatient(Clock::time_point now) {
+  std::vector<const AgreedOrder*> impatient;
+  for (auto& [id, agreed] : orders_)
+    if (agreed.patience && agreed.patience->is_over(now)) impatient.push_back(&agreed);
+  return impatient;
+}
+
+AgreedOrders::Clock::time_point AgreedOrders::next_impatient() const {
+  auto next = Clock::time_point::max();
+  for (const auto& [id, agreed] : orders_)
+    if (agreed.patience) next = std::min(next, agreed.patience->next());
+  return next;
+}
+
+}  // namespace footplate

@@ -1,0 +1,110 @@
+#include "runtime/orders/agreed_orders.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/schema/schema_table.h"
+#include "tests/unit/orders/committed_order.h"
+
+namespace footplate {
+namespace {
+
+using std::chrono::seconds;
+using testing::agreed;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const SteadyClock::time_point kAgreed{seconds(1000)};
+
+class AgreedOrdersTest : public ::testing::Test {
+ protected:
+  void add(std::uint64_t id, std::int64_t step, bool targeted, std::vector<Call> calls = {}) {
+    orders_.add({agreed(id, step, targeted, std::move(calls)).order}, step, targeted, kAgreed);
+  }
+  std::optional<AgreedOrder> confirm(int rank, std::uint64_t id, const std::string& digest = "d",
+                                     const Json& more = Json::object()) {
+    Json message = {{"order", id}, {"step", 5}, {"digest", digest}};
+    message.update(more);
+    return orders_.confirm(rank, message, kAgreed);
+  }
+
+  AgreedOrders orders_{2, {}};
+};
+
+TEST_F(AgreedOrdersTest, AnOrderLeavesOnceAllHaveConfirmedIt) {
+  add(3, 5, false);
+  EXPECT_FALSE(confirm(1, 3));
+  EXPECT_THAT(orders_.find(3)->unconfirmed(), ElementsAre(0));
+  EXPECT_FALSE(confirm(1, 4)) << "there is no such order";
+  const auto complete = confirm(0, 3, "d", {{"moved", {{{"name", "eval.batches"}, {"after", 3}}}}});
+  ASSERT_TRUE(complete);
+  EXPECT_EQ(orders_.find(3), nullptr);
+  EXPECT_EQ(complete->changed_settings(runtime_schema())["eval.batches"],
+            (Json{{"value", 3}, {"source", "order 3"}}));
+  const Json report = complete->applied_report();
+  EXPECT_EQ(report["applied"]["ranks"], 2);
+  EXPECT_EQ(report["applied"]["step"], 5);
+  EXPECT_FALSE(report.contains("error"));
+  EXPECT_FALSE(report["applied"].contains("renewed_s"));
+}
+
+TEST_F(AgreedOrdersTest, NamesTheRanksThatDifferFromRankZero) {
+  add(3, 5, false);
+  confirm(0, 3);
+  const auto complete = confirm(1, 3, "other");
+  EXPECT_THAT(complete->odd_ranks(), ElementsAre(1));
+  EXPECT_EQ(complete->applied_report()["applied"]["ranks"], 1);
+  EXPECT_THAT(complete->applied_report()["error"].get<std::string>(),
+              HasSubstr("rank 1 differs from rank 0"));
+}
+
+TEST_F(AgreedOrdersTest, TheFloorIsTheStepOfTheLastOrderWithoutATarget) {
+  add(1, 5, false);
+  add(2, 90, true);
+  EXPECT_EQ(orders_.floor(), 5);
+  orders_.inherit(agreed(3, 4, false));
+  EXPECT_EQ(orders_.floor(), 5);
+  orders_.inherit(agreed(4, 8, false));
+  EXPECT_EQ(orders_.floor(), 8);
+}
+
+TEST_F(AgreedOrdersTest, KnowsTheCallsThatHaveNoResult) {
+  add(1, 5, false, {{"run.pause", Json::object()}, {"eval.now", Json::object()}});
+  orders_.inherit(agreed(2, 5, false, {{"eval.now", Json::object()}}));
+  EXPECT_TRUE(orders_.has_call(1, 1) && orders_.has_call(2, 0));
+  EXPECT_FALSE(orders_.has_call(1, 2));
+  orders_.end_call(1, 0);
+  EXPECT_FALSE(orders_.has_call(1, 0));
+  orders_.end_calls(agreed(2, 5, false, {{"eval.now", Json::object()}}).order);
+  EXPECT_FALSE(orders_.has_call(2, 0));
+  EXPECT_TRUE(orders_.has_call(1, 1));
+}
+
+TEST_F(AgreedOrdersTest, CountsWhatPeopleHaveGiven) {
+  add(1, 5, true);
+  orders_.take_over(agreed(2, 5, true));
+  EXPECT_EQ(orders_.count_given(), 1U);
+  EXPECT_EQ(orders_.all().size(), 2U);
+}
+
+TEST_F(AgreedOrdersTest, SaysForWhomAnOrderWaitsOnceItsStepIsNear) {
+  add(1, 5, true);
+  add(2, 5, false);
+  const auto later = kAgreed + ControlTimes{}.waiting;
+  EXPECT_EQ(orders_.next_impatient(), later);
+  EXPECT_THAT(orders_.take_impatient(later), ElementsAre(orders_.find(2)));
+  EXPECT_THAT(orders_.take_impatient(later), IsEmpty());
+  confirm(1, 1);
+  EXPECT_THAT(orders_.take_impatient(later), ElementsAre(orders_.find(1)));
+}
+
+TEST_F(AgreedOrdersTest, ANewWorldConfirmsAgain) {
+  add(1, 5, false);
+  confirm(0, 1);
+  orders_.go_on(3, kAgreed);
+  EXPECT_THAT(orders_.find(1)->unconfirmed(), ElementsAre(0, 1, 2));
+}
+
+}  // namespace
+}  // namespace footplate
