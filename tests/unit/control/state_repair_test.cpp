@@ -1,0 +1,77 @@
+#include "runtime/control/state_repair.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/control/coordinator_fixture.h"
+
+namespace footplate {
+namespace {
+
+class StateRepairTest : public testing::CoordinatorFixture {
+ protected:
+  void follow(const std::string& policy) { repair_.follow(settings("guard.on_mismatch", policy)); }
+  void differ(std::int64_t step, const std::vector<int>& odd) {
+    repair_.found({{"step", step}, {"ranks", odd}, {"text", "the ranks differ"}});
+    repair_.tick(now_);
+  }
+
+  StateRepair repair_{{status_, coordinator_, *channel_}};
+};
+
+TEST_F(StateRepairTest, WarnsOnlyUnlessThePolicySaysMore) {
+  follow("warn");
+  differ(10, {1});
+  EXPECT_EQ(orders(), 0U);
+}
+
+TEST_F(StateRepairTest, StopsWithoutASave) {
+  follow("stop");
+  differ(10, {1});
+  EXPECT_EQ(ordered(), "run.stop");
+  EXPECT_EQ(sent_.back()["order"]["calls"][0]["arguments"]["save"], false);
+}
+
+TEST_F(StateRepairTest, HasAllTakeTheStateOfTheFirstRankOfTheMajority) {
+  follow("repair");
+  differ(10, {0});
+  EXPECT_EQ(ordered(), "guard.repair");
+  EXPECT_EQ(sent_.back()["order"]["calls"][0]["arguments"]["source"], 1);
+}
+
+TEST_F(StateRepairTest, RepairsNothingWhereThereIsNoMajority) {
+  follow("repair");
+  differ(10, {0, 1, 2});
+  EXPECT_EQ(orders(), 0U);
+}
+
+TEST_F(StateRepairTest, GivesOneOrderAtATimeAndPassesOverHashesFromBeforeTheRepair) {
+  follow("repair");
+  status_.note("state_hash", "the ranks differ");
+  differ(10, {1});
+  differ(20, {1});
+  EXPECT_EQ(orders(), 1U);
+  repair_.note("call", {{"order", 100}, {"state", "running"}});
+  repair_.note("order", {{"id", 100}, {"state", "applied"}});
+  differ(20, {1});
+  EXPECT_EQ(orders(), 1U);
+  repair_.note("call", {{"order", 100}, {"state", "done"}, {"result", {{"step", 25}}}});
+  EXPECT_TRUE(status_.to_json(100, now_)["notes"].empty());
+  differ(20, {1});
+  EXPECT_FALSE(coordinator_.open_orders().size() > 1) << "of before the repair";
+  differ(30, {1});
+  EXPECT_EQ(coordinator_.open_orders().size(), 2U);
+}
+
+TEST_F(StateRepairTest, TriesAgainAfterAnOrderThatWasAborted) {
+  follow("repair");
+  differ(10, {1});
+  repair_.note("order", {{"id", 99}, {"state", "aborted"}});
+  differ(10, {1});
+  EXPECT_EQ(coordinator_.open_orders().size(), 1U);
+  repair_.note("order", {{"id", 100}, {"state", "aborted"}});
+  differ(10, {1});
+  EXPECT_EQ(coordinator_.open_orders().size(), 2U);
+}
+
+}  // namespace
+}  // namespace footplate
