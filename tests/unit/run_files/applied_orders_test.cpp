@@ -22,6 +22,7 @@ TEST(HeldByCheckpoint, UpToTheLastOrderInOrderOfApplication) {
   EXPECT_EQ(held_by_checkpoint(applied, 2, 35), 3u) << "an order for a later step follows younger ones";
   EXPECT_EQ(held_by_checkpoint(applied, 4, 40), 4u);
   EXPECT_EQ(held_by_checkpoint({}, 4, 40), 0u);
+  EXPECT_EQ(held_by_checkpoint({{1, 10}, {5, 30}, {2, 30}, {4, 30}}, 2, 30), 3u) << "not by ids at one step";
 }
 
 TEST(HeldByCheckpoint, StepsAndIdsDecideWhereTheJournalLacksIt) {
