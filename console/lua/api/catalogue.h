@@ -11,7 +11,7 @@ namespace footplate::lua {
 /// All registrations, in the order in which help() lists them.
 std::vector<Registration> catalogue();
 
-/// What is told of them.
+/// What people read about them.
 std::vector<FunctionDoc> catalogue_docs();
 
 /// The one of that name; null: none.

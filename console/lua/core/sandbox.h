@@ -13,9 +13,12 @@ struct AllowedLibrary {
   void (*bound)(lua_State* state, int library);  ///< replaces functions by bounded ones; null: none
 };
 
-/// Copies what is allowed of Lua into the table at `target`; strings lose the methods that aren't. The global
-/// table isn't touched but for what luaopen_base does to it. `read_only`: libraries come as views.
+/// Copies these functions of Lua's base library into the table at `target`. Lua's own global table, which is
+/// filled on the way, isn't for scripts.
 void add_base(lua_State* state, int target, std::span<const char* const> functions);
+
+/// Puts the libraries with what is allowed of them into the table at `target`, as they are or as views that
+/// can't be written to. Strings have those methods that are allowed of `string`.
 void add_libraries(lua_State* state, int target, std::span<const AllowedLibrary> libraries, bool read_only);
 
 /// Leaves the environment that chunks run in on top of the stack: an allow-list of Lua's libraries with

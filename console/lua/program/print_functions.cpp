@@ -1,4 +1,4 @@
-// Writes what is registered: as JSON for scripts/lua-page, or as C++ for the programs that have no Lua.
+// Writes the registered functions: as JSON for scripts/lua-page, or as C++ for programs without Lua.
 //   footplate-print-functions [--cpp]
 
 #include <cstdio>

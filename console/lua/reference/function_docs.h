@@ -7,9 +7,9 @@
 
 namespace footplate {
 
-/// What people are told about a name that scripts have besides the schema's: a function, a listing or a
-/// value. Each stands beside its handler (console/lua/session/registration.h). The console's process, which
-/// has no Lua in it, gets the same lines compiled in: footplate-print-functions writes them at build time.
+/// What people read about a name that scripts have besides the schema's: a function, a listing or a value. It
+/// is written beside the name's handler (console/lua/session/registration.h). The console's process, which
+/// has no Lua in it, has the same lines compiled in: footplate-print-functions writes them at build time.
 struct FunctionDoc {
   const char* name = "";   ///< "orders", "run.wait"
   Role role = Role::view;  ///< the least that it takes; the settings and actions that it names may take more

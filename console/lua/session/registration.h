@@ -14,7 +14,7 @@ enum class Form {
   text,      ///< nothing but its line in help()
 };
 
-/// A name that scripts have besides Lua's and the schema's, in the one place where it is told of and bound.
+/// A name that scripts have besides Lua's and the schema's: what people read about it, and what it does.
 /// Help, completion, .luacheckrc and the table of docs/lua.md are made from these
 /// (console/lua/api/catalogue.h). A dotted name is a field of its group: comm.drop.
 struct Registration {

@@ -6,22 +6,22 @@ namespace footplate::lua {
 
 std::shared_ptr<RegisteredRule> RuleBook::add(lua_State* state, Json spec, int function) {
   const Kind kind = greeting_.kind;
-  if (console_.activity().stage.in_at())
-    throw ScriptError("at() can't be used inside at(), nor can other rules");
-  if (console_.activity().mode == Activity::Mode::handler && kind != Kind::job)
+  Activity& now = console_.activity();
+  if (now.stage.in_at()) throw ScriptError("at() can't be used inside at(), nor can other rules");
+  if (now.mode == Activity::Mode::handler && kind != Kind::job)
     throw ScriptError("a rule can't register another one; one of a job script can (footplate run --script)");
-  if (kind == Kind::session && console_.activity().has_waited)
+  if (kind == Kind::session && now.has_waited)
     throw ScriptError(
         "register rules before a chunk's first wait, or in a chunk of their own: the chunk runs "
         "again in the rules' process, where nothing waits");
   auto rule = std::make_shared<RegisteredRule>();
   rule->spec = std::move(spec);
   if (kind == Kind::session) {
-    console_.activity().rules.push_back(rule);
+    now.rules.push_back(rule);
     return rule;
   }
   const bool job = kind == Kind::job;
-  const std::int64_t index = job ? ++job_rules_ : static_cast<std::int64_t>(console_.activity().rules.size());
+  const std::int64_t index = job ? ++job_rules_ : static_cast<std::int64_t>(now.rules.size());
   rule->spec["index"] = index;
   lua_pushvalue(state, function);
   const int reference = luaL_ref(state, LUA_REGISTRYINDEX);
@@ -30,27 +30,27 @@ std::shared_ptr<RegisteredRule> RuleBook::add(lua_State* state, Json spec, int f
   if (job)
     rule->number = console_.ask("rule", {{"spec", rule->spec}}).value("rule", std::int64_t{0});
   else
-    console_.activity().rules.push_back(rule);
+    now.rules.push_back(rule);
   return rule;
 }
 
 void RuleBook::send() {
-  if (greeting_.kind != Kind::session || console_.activity().rules.empty()) return;
+  Activity& now = console_.activity();
+  if (greeting_.kind != Kind::session || now.rules.empty()) return;
   Json specs = Json::array();
   bool any = false;
-  for (const auto& rule : console_.activity().rules) {
+  for (const auto& rule : now.rules) {
     any = any || !rule->dropped;
     specs.push_back(rule->spec);
     if (rule->dropped) specs.back()["dropped"] = true;
   }
-  if (!any) return console_.activity().rules.clear();
-  const Waiting waiting(console_.activity().clock);
-  const Json answer = console_.ask("wait_rules", {{"code", console_.activity().source},
-                                                  {"name", console_.activity().name},
-                                                  {"rules", std::move(specs)}});
+  if (!any) return now.rules.clear();
+  const Waiting waiting(now.clock);
+  const Json answer =
+      console_.ask("wait_rules", {{"code", now.source}, {"name", now.name}, {"rules", std::move(specs)}});
   const Json numbers = answer.value("numbers", Json::array());
-  for (std::size_t i = 0; i < console_.activity().rules.size() && i < numbers.size(); ++i) {
-    RegisteredRule& rule = *console_.activity().rules[i];
+  for (std::size_t i = 0; i < now.rules.size() && i < numbers.size(); ++i) {
+    RegisteredRule& rule = *now.rules[i];
     if (rule.dropped) continue;
     rule.number = numbers[i].get<std::int64_t>();
     console_.talk("rule " + std::to_string(rule.number) + ": " + rule.spec.value("text", "") + " registered");
