@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "run_files/applied_orders.h"
+#include "run_files/journaled_orders.h"
 #include "run_files/json_file.h"
 
 namespace footplate {

@@ -7,8 +7,8 @@
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/lua/config/journal_reader.h"
-#include "run_files/applied_orders.h"
 #include "run_files/file_names.h"
+#include "run_files/journaled_orders.h"
 #include "run_files/json_file.h"
 #include "run_files/starts.h"
 

@@ -1,4 +1,4 @@
-#include "run_files/applied_orders.h"
+#include "run_files/journaled_orders.h"
 
 #include <algorithm>
 #include <charconv>
