@@ -41,10 +41,10 @@
 #include "runtime/cuda/data_plane.h"
 #include "runtime/cuda/nccl_guard.h"
 #include "runtime/rank/arrival_note.h"
-#include "runtime/rank/orders_ahead.h"
-#include "runtime/rank/origin.h"
+#include "runtime/rank/endings.h"
 #include "runtime/rank/rank_table.h"
 #include "runtime/rank/start_faults.h"
+#include "runtime/rank/start_state.h"
 #include "runtime/rank/start_up.h"
 #include "runtime/rank/stop_signals.h"
 #include "runtime/rank/versions.h"
@@ -103,15 +103,8 @@ class Rank {
     arrival_.waits_in("the exchange of process ids");
     if (auto gathered = gather_pids(); !gathered) return gathered;
     arrival_.is_at("reading its configuration");
-    return meet(check_faults().and_then([this] { return read_configuration(); }));
-  }
-
-  /// One verdict of all ranks on their way to the first step; who doesn't come is named by `footplate run`.
-  Result<void> meet(const Result<void>& mine) {
-    arrival_.waits_in("a meeting of the start");
-    auto agreed = agree(*communicator_, mine);
-    arrival_.is_at("after that meeting");
-    return agreed;
+    meeting_.emplace(*communicator_, arrival_);
+    return meeting_->agree(check_faults().and_then([this] { return read_configuration(start_, options_); }));
   }
 
   Result<void> gather_pids() {
@@ -126,41 +119,31 @@ class Rank {
     return gathered;
   }
 
-  Result<void> read_configuration() {
-    const auto files = read_start_files(options_.run_directory, options_.start);
-    if (!files) return tl::unexpected(files.error());
-    record_ = files->record;
-    auto settings = Settings::from_json(files->config, schema_);
-    if (!settings) return tl::unexpected(settings.error());
-    configured_ = settings_ = *std::move(settings);
-    return schema_.check_combination(settings_);
-  }
-
   // --- build: records, resume, trainer, control ---
 
   Result<void> build() {
     const auto started = from_rank(*communicator_, 0, iso_time(std::chrono::system_clock::now()));
     if (!started) return tl::unexpected(started.error());
-    started_ = *started;  // the same text on all: whoever is rank 0 later goes on with one record
+    start_.started = *started;  // the same text on all: whoever is rank 0 later goes on with one record
     arrival_.is_at("opening its logs");
-    auto records = RankRecords::open(options_.run_directory, session_->rank(), options_.start, settings_);
-    if (auto opened = meet(records ? Result<void>() : tl::unexpected(records.error())); !opened)
+    auto records =
+        RankRecords::open(options_.run_directory, session_->rank(), options_.start, start_.settings);
+    if (auto opened = meeting_->agree(records ? Result<void>() : tl::unexpected(records.error())); !opened)
       return opened;
     records_ = *std::move(records);
     log_variables();
-    if (auto chosen = choose_origin(); !chosen) return chosen;
-    const std::string& checkpoint = origin_.checkpoint;
-    if (!checkpoint.empty())
-      if (auto merged = take_settings_of(checkpoint); !merged) return merged;
+    if (auto chosen = choose_origin(start_, options_, *meeting_, *records_); !chosen) return chosen;
+    if (auto taken = take_over_checkpoint(start_, options_, *meeting_, *records_); !taken) return taken;
     if (auto made = make_trainer(); !made) return made;
+    const std::string& checkpoint = start_.origin.checkpoint;
     if (!checkpoint.empty()) arrival_.is_at("loading the checkpoint");
     if (!checkpoint.empty())
       if (auto loaded = trainer_->load(checkpoint); !loaded)
-        return tl::unexpected(with_differences(loaded.error(), given_));
-    if (auto read = read_orders(); !read) return read;
+        return tl::unexpected(with_differences(loaded.error(), start_.given));
+    if (auto read = read_orders(start_, options_, *meeting_, *records_, trainer_->step()); !read) return read;
     start_control();
     if (session_->rank() == 0) records_->started(start_record(), rank_table(*session_, pids_));
-    if (origin_.opens_branch) open_branch();
+    if (start_.origin.opens_branch) open_branch();
     return {};
   }
 
@@ -168,66 +151,21 @@ class Rank {
   void open_branch() {
     arrival_.is_at("saving the first checkpoint of a branch");
     if (const auto saved = trainer_->save(""); !saved && session_->rank() == 0)
-      records_->warn("branch " + origin_.branch + " has no checkpoint yet: " + saved.error().message);
+      records_->warn("branch " + start_.origin.branch + " has no checkpoint yet: " + saved.error().message);
   }
 
   void log_variables() {
     for (const std::string& line : variables_) records_->info(line);
   }
 
-  /// Rank 0 looks and verifies, the others follow.
-  Result<void> choose_origin() {
-    arrival_.is_at("choosing a checkpoint");
-    Result<Origin> mine;
-    if (session_->rank() == 0)
-      mine = find_origin(options_.run_directory, options_.resume, options_.branch,
-                         [this](const std::string& text) { records_->warn("checkpoint skipped: " + text); });
-    arrival_.waits_in("a meeting of the start");
-    auto chosen = share(*communicator_, mine);
-    arrival_.is_at("after that meeting");
-    if (!chosen) return tl::unexpected(chosen.error());
-    origin_ = *std::move(chosen);
-    return {};
-  }
-
-  Result<void> take_settings_of(const std::string& checkpoint) {
-    const auto manifest = read_manifest(checkpoint);
-    const auto saved = manifest.and_then([&](auto& it) { return Settings::from_json(it.settings, schema_); });
-    if (auto agreed = meet(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed) return agreed;
-    // Its own checkpoint; one of an older footplate doesn't say which start wrote it.
-    const std::int64_t own = manifest->start > 0 ? manifest->start : options_.start - 1;
-    const bool is_own = options_.resume == "auto" || !options_.branch.empty();
-    auto merged = merge_resumed(schema_, settings_, *saved, is_own ? own : 0);
-    settings_ = std::move(merged.settings);
-    given_ = std::move(merged.given);
-    last_order_ = manifest->journal;
-    store_ = manifest->store;
-    kept_orders_ = manifest->orders;
-    records_->resumed(manifest->metrics);
-    if (session_->rank() == 0)
-      for (const std::string& difference : merged.differences) records_->warn("resumed with " + difference);
-    return schema_.check_combination(settings_);
-  }
-
-  /// Orders of an earlier start, or of the run that this one replays.
-  Result<void> read_orders() {
-    auto ahead = read_orders_ahead(orders_path(options_.run_directory, options_.start), schema_, kept_orders_,
-                                   last_order_, trainer_->step(), options_.left);
-    if (auto agreed = meet(ahead ? Result<void>() : tl::unexpected(ahead.error())); !agreed) return agreed;
-    ahead_ = *std::move(ahead);
-    if (session_->rank() == 0)
-      for (const std::string& line : ahead_.said) records_->warn(line);
-    return {};
-  }
-
   /// Before the trainer. A joining rank connects with the others, once it is let in.
   Result<void> open_data_plane() {
     arrival_.is_at("opening its device and NCCL's library");
-    auto opened = Compute::open(settings_, *session_, *communicator_);
+    auto opened = Compute::open(start_.settings, *session_, *communicator_);
     const auto mine = opened ? Result<void>() : tl::unexpected(opened.error());
     if (opened) compute_ = *std::move(opened);
     if (options_.joins >= 0) return mine;
-    if (auto agreed = meet(mine); !agreed) return agreed;
+    if (auto agreed = meeting_->agree(mine); !agreed) return agreed;
     if (auto same = compute_.is_alike(*communicator_); !same || compute_.plane == nullptr) return same;
     records_->info(compute_.plane->description());
     arrival_.waits_in("the making of NCCL's communicators");
@@ -238,14 +176,14 @@ class Rank {
     if (auto opened = open_data_plane(); !opened) return opened;
     SaverOptions saver;
     saver.run_directory = options_.run_directory;
-    saver.run_id = record_.value("id", "");
+    saver.run_id = start_.record.value("id", "");
     saver.start = options_.start;
     saver.rank = session_->rank();
     saver.world_size = session_->world_size();
-    saver.branch = origin_.branch;
+    saver.branch = start_.origin.branch;
     saver.last_order = [this] {
       const std::uint64_t applied = control_->gate().last_applied();  // not the largest: see orders_ahead.h
-      return applied != 0 ? applied : last_order_;
+      return applied != 0 ? applied : start_.last_order;
     };
     saver.store = [this] { return control_->gate().store(); };
     saver.orders = [this] { return control_->gate().orders_ahead(); };
@@ -258,7 +196,7 @@ class Rank {
 
     metrics_.add([this](const Json& line) { records_->write(line); });
     metrics_.add([this](const Json& line) { control_->gate().publish("metrics", line); });
-    TrainerOptions trainer{.settings = settings_,
+    TrainerOptions trainer{.settings = start_.settings,
                            .communicator = *communicator_,
                            .progress = progress_,
                            .local_ranks = session_->local_size(),
@@ -268,11 +206,12 @@ class Rank {
                            .device = compute_.device.get(),
                            .gradients = compute_.plane ? &compute_.plane->communicator() : nullptr,
                            .before_step = [this](std::int64_t step) { return guard_->before_step(step); },
-                           .branch = origin_.branch};
+                           .branch = start_.origin.branch};
     arrival_.is_at("building the model");
     faulty_training_.emplace(session_->rank());
     auto made = Trainer::create(faulty_training_->around(trainer));
-    if (auto agreed = meet(made ? Result<void>() : tl::unexpected(made.error())); !agreed) return agreed;
+    if (auto agreed = meeting_->agree(made ? Result<void>() : tl::unexpected(made.error())); !agreed)
+      return agreed;
     trainer_ = *std::move(made);
     return trainer_->check_corpus(options_.corpus);
   }
@@ -290,51 +229,51 @@ class Rank {
     std::vector<std::string> joining = {program_beside("footplate-rank"), "--run-dir", options_.run_directory,
                                         "--start", std::to_string(options_.start)};
     if (!options_.console) joining.emplace_back("--no-console");
-    joining.insert(joining.end(), {"--branch", origin_.branch});
+    joining.insert(joining.end(), {"--branch", start_.origin.branch});
     joining.insert(joining.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
     world_->set_invitation(std::move(joining), start_limit());
   }
 
   std::chrono::milliseconds start_limit() const {
-    return std::chrono::milliseconds(std::llround(settings_.number("comm.init_timeout_s") * 1000));
+    return std::chrono::milliseconds(std::llround(start_.settings.number("comm.init_timeout_s") * 1000));
   }
 
   void make_control(const Json& welcome) {
     world_size_ = session_->world_size();
     ControlOptions control;
     control.welcome = welcome;
-    control.schema = schema_;
-    control.settings = settings_;
+    control.schema = start_.schema;
+    control.settings = start_.settings;
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
     control.on_world = [this](const Membership& members, bool leads) { return enter_world(members, leads); };
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;
     control.ledger = &ledger_;
-    control.run = {record_.value("name", ""),
-                   record_.value("id", ""),
+    control.run = {start_.record.value("name", ""),
+                   start_.record.value("id", ""),
                    options_.run_directory,
-                   record_.value("socket", ""),
+                   start_.record.value("socket", ""),
                    hostname(),
                    user_name(),
-                   started_,
-                   origin_.branch,
+                   start_.started,
+                   start_.origin.branch,
                    options_.left};
     control.observer = [this](const std::string& topic, const Json& data) { records_->observe(topic, data); };
     control.before_exit = [this] { records_->flush(); };
     if (options_.console) control.console_program = program_beside("footplate-console");
-    control.first_order_id = 1 + std::max({last_order_, ahead_.last_id,
+    control.first_order_id = 1 + std::max({start_.last_order, start_.ahead.last_id,
                                            last_journaled_order(options_.run_directory / kJournalFile)});
-    control.ahead = std::move(ahead_.orders);
+    control.ahead = std::move(start_.ahead.orders);
     control.process_start = process_start_;
-    control.store = store_;
+    control.store = start_.store;
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
     const auto tell = [this](const std::string& topic, Json data) { publish(topic, std::move(data)); };
-    guard_ = std::make_unique<NcclGuard>(*trainer_, settings_, compute_.plane.get(), tell);
-    load_handler_ = std::make_unique<LoadHandler>(LoadHandler::Parts{*guard_, schema_, configured_, settings_,
-                                                                     options_.run_directory, origin_.branch,
-                                                                     *communicator_, progress_, tell});
+    guard_ = std::make_unique<NcclGuard>(*trainer_, start_.settings, compute_.plane.get(), tell);
+    load_handler_ = std::make_unique<LoadHandler>(
+        LoadHandler::Parts{*guard_, start_.schema, start_.configured, start_.settings, options_.run_directory,
+                           start_.origin.branch, *communicator_, progress_, tell});
     control_->set_steerable(*load_handler_);
   }
 
@@ -349,15 +288,15 @@ class Rank {
     Json libraries = versions();
     libraries["nccl"] = compute_.nccl_version();
     return {.start = options_.start,
-            .time = started_,
+            .time = start_.started,
             .versions = std::move(libraries),
             .hosts = session_->hosts(),
             .world_size = session_->world_size(),
             .step = trainer_->step(),
-            .resumed = origin_.checkpoint,
-            .journal = last_order_,
-            .given = given_,
-            .branch = origin_.branch,
+            .resumed = start_.origin.checkpoint,
+            .journal = start_.last_order,
+            .given = start_.given,
+            .branch = start_.origin.branch,
             .loaded = !options_.branch.empty()};
   }
 
@@ -371,21 +310,22 @@ class Rank {
   /// Everything that takes time comes before the welcome: the ranks wait from then on.
   Result<void> join() {
     install_signal_handlers();
-    origin_.branch = options_.branch;
+    start_.origin.branch = options_.branch;
     inject_start_fault(options_.joins, /*has_mpi=*/false);
     auto session = MpiSession::start(options_.joins);
     if (!session) return tl::unexpected(session.error());
     session_ = *std::move(session);
     inject_start_fault(options_.joins, /*has_mpi=*/true);
     communicator_ = std::make_unique<MpiCommunicator>(*session_, ledger_, progress_);
-    if (auto read = read_configuration(); !read) return read;
+    meeting_.emplace(*communicator_, arrival_);
+    if (auto read = read_configuration(start_, options_); !read) return read;
     const auto at_most = start_limit();
     const auto settings = await_greeting(session_->host(), at_most).and_then([this](const std::string& text) {
-      return Settings::from_json(Json::parse(text), schema_);
+      return Settings::from_json(Json::parse(text), start_.schema);
     });
     if (!settings) return tl::unexpected(settings.error());
-    settings_ = *settings;
-    auto records = RankRecords::open(options_.run_directory, options_.joins, options_.start, settings_);
+    start_.settings = *settings;
+    auto records = RankRecords::open(options_.run_directory, options_.joins, options_.start, start_.settings);
     if (!records) return tl::unexpected(records.error());
     records_ = *std::move(records);
     log_variables();
@@ -399,15 +339,15 @@ class Rank {
   Result<void> enter(const Json& welcome) {
     const DeadlineTimer bound(
         kJoinTakes, [this] { leave_before_joining(options_.joins, "the ranks didn't let it in after all"); });
-    auto settings = Settings::from_json(welcome.at("settings"), schema_);
+    auto settings = Settings::from_json(welcome.at("settings"), start_.schema);
     if (!settings) return tl::unexpected(settings.error());
-    settings_ = *std::move(settings);
-    store_ = welcome.at("store");
-    started_ = welcome.at("started");
+    start_.settings = *std::move(settings);
+    start_.store = welcome.at("store");
+    start_.started = welcome.at("started");
     recoveries_ = welcome.at("recoveries");
     process_start_ -= std::chrono::milliseconds(std::llround(welcome.at("ran_s").get<double>() * 1000));
     if (auto joined = world_->join(); !joined) return joined;
-    trainer_->settings_changed(settings_, 0);
+    trainer_->settings_changed(start_.settings, 0);
     ledger_.restart(0, 0);  // what it has done alone is compared with nobody's
     make_control(welcome);
     return {};
@@ -465,7 +405,8 @@ class Rank {
     let_signals_reach(*control_);
     const auto ending = trainer_->run(control_->gate());
     control_->training_ended();
-    const Json result = result_of(ending);
+    const Json result =
+        result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
     const int code = result["code"].get<int>();
     control_->settle(kSettle);  // the last checkpoint is told of before the end
     if (session_->rank() == 0) records_->ended(result);
@@ -488,47 +429,13 @@ class Rank {
     MpiSession::abort(result["code"].get<int>());
   }
 
-  Json result_of(const Result<Ending>& ending) {
-    // A collective that failed on this rank: another one was lost, or its connection; the state before is
-    // whole.
-    ExitCode code = trainer_->failed_together() ? ExitCode::failed : ExitCode::resumable;
-    std::string reason;
-    if (ending) {
-      code = ending->script_error ? ExitCode::script
-             : ending->resumable  ? ExitCode::resumable
-                                  : ExitCode::done;
-      reason = ending->reason;
-    } else {
-      reason = ending.error().message;
-    }
-    const auto hash = trainer_->state().hash_if_readable();
-    Json result = {
-        {"code", static_cast<int>(code)},
-        {"reason", reason},
-        {"step", trainer_->step()},
-        {"checkpoint", trainer_->last_checkpoint().empty() ? Json() : Json(trainer_->last_checkpoint())},
-        {"restarts", options_.start - 1},
-        {"recoveries", recoveries_.load()},
-        {"state_hash", hash ? Json(*hash) : Json()},
-        {"eval_loss", records_->last_evaluation().value("eval/loss", Json())}};
-    if (ending && !ending->note.empty()) result["note"] = ending->note;
-    if (ending && !ending->load.is_null()) result["load"] = ending->load;
-    return result;
-  }
-
   /// An error before the first step, the same on all ranks: rank 0 says it once.
   int refuse(const Error& error) {
-    // A rank that was lost before the first step leaves nothing to go on from.
-    const int code =
-        static_cast<int>(error.kind == ErrorKind::lost ? ExitCode::failed : exit_code_for(error.kind));
+    const Json refusal = refusal_of(error, options_.start);
+    const int code = refusal["code"].get<int>();
     if (!session_ || session_->rank() == 0) {
       std::fprintf(stderr, "footplate: %s\n", error.message.c_str());
-      const Json result = {{"code", code},
-                           {"reason", error.message},
-                           {"step", 0},
-                           {"checkpoint", nullptr},
-                           {"restarts", options_.start - 1}};
-      if (const auto written = write_result(options_.run_directory, result); !written)
+      if (const auto written = write_result(options_.run_directory, refusal); !written)
         std::fprintf(stderr, "footplate: %s\n", written.error().message.c_str());
     }
     leave(code);
@@ -555,17 +462,7 @@ class Rank {
   RankOptions options_;
   const std::vector<std::string> variables_;  ///< lines for the log
   std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now() - options_.ran;
-  const Schema schema_ = runtime_schema();
-  Settings configured_;  ///< as `footplate run` gave them
-  Settings settings_;
-  Origin origin_;
-  Json record_;  ///< run.json as `footplate run` wrote it
-  std::string started_;
-  std::uint64_t last_order_ = 0;  ///< of the checkpoint resumed from
-  Json given_ = Json::object();   ///< what this start's configuration set otherwise than that checkpoint
-  OrdersAhead ahead_;
-  Json store_ = Json::object();       ///< of it, too
-  Json kept_orders_ = Json::array();  ///< that were agreed for later steps when it was written
+  StartState start_;
 
   std::map<int, std::int64_t> pids_;  ///< by origin
   int world_size_ = 1;                ///< control thread: before the newest change
@@ -582,6 +479,7 @@ class Rank {
   std::unique_ptr<RankRecords> records_;
   MetricFanOut metrics_;
   std::unique_ptr<MpiCommunicator> communicator_;
+  std::optional<StartMeeting> meeting_;
   std::unique_ptr<MessageChannel> channel_;
   std::unique_ptr<MpiWorld> world_;
   Compute compute_;

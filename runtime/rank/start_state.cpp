@@ -1,0 +1,75 @@
+#include "runtime/rank/start_state.h"
+
+#include "run_files/file_names.h"
+#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/resumed_settings.h"
+#include "runtime/rank/start_up.h"
+
+namespace footplate {
+namespace {
+
+bool leads(StartMeeting& meeting) {
+  return meeting.communicator().rank() == 0;
+}
+
+}  // namespace
+
+Result<void> read_configuration(StartState& state, const RankOptions& options) {
+  const auto files = read_start_files(options.run_directory, options.start);
+  if (!files) return tl::unexpected(files.error());
+  state.record = files->record;
+  auto settings = Settings::from_json(files->config, state.schema);
+  if (!settings) return tl::unexpected(settings.error());
+  state.configured = state.settings = *std::move(settings);
+  return state.schema.check_combination(state.settings);
+}
+
+Result<void> choose_origin(StartState& state, const RankOptions& options, StartMeeting& meeting,
+                           RankRecords& records) {
+  meeting.arrival().is_at("choosing a checkpoint");
+  Result<Origin> mine;
+  if (leads(meeting))
+    mine = find_origin(options.run_directory, options.resume, options.branch,
+                       [&](const std::string& text) { records.warn("checkpoint skipped: " + text); });
+  auto chosen = meeting.meet([&] { return share(meeting.communicator(), mine); });
+  if (!chosen) return tl::unexpected(chosen.error());
+  state.origin = *std::move(chosen);
+  return {};
+}
+
+Result<void> take_over_checkpoint(StartState& state, const RankOptions& options, StartMeeting& meeting,
+                                  RankRecords& records) {
+  if (state.origin.checkpoint.empty()) return {};
+  const auto manifest = read_manifest(state.origin.checkpoint);
+  const auto saved =
+      manifest.and_then([&](auto& it) { return Settings::from_json(it.settings, state.schema); });
+  if (auto agreed = meeting.agree(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed)
+    return agreed;
+  // Its own checkpoint; one of an older footplate doesn't say which start wrote it.
+  const std::int64_t own = manifest->start > 0 ? manifest->start : options.start - 1;
+  const bool is_own = options.resume == "auto" || !options.branch.empty();
+  auto merged = merge_resumed(state.schema, state.settings, *saved, is_own ? own : 0);
+  state.settings = std::move(merged.settings);
+  state.given = std::move(merged.given);
+  state.last_order = manifest->journal;
+  state.store = manifest->store;
+  state.kept_orders = manifest->orders;
+  records.resumed(manifest->metrics);
+  if (leads(meeting))
+    for (const std::string& difference : merged.differences) records.warn("resumed with " + difference);
+  return state.schema.check_combination(state.settings);
+}
+
+Result<void> read_orders(StartState& state, const RankOptions& options, StartMeeting& meeting,
+                         RankRecords& records, std::int64_t step) {
+  auto ahead = read_orders_ahead(orders_path(options.run_directory, options.start), state.schema,
+                                 state.kept_orders, state.last_order, step, options.left);
+  if (auto agreed = meeting.agree(ahead ? Result<void>() : tl::unexpected(ahead.error())); !agreed)
+    return agreed;
+  state.ahead = *std::move(ahead);
+  if (leads(meeting))
+    for (const std::string& line : state.ahead.said) records.warn(line);
+  return {};
+}
+
+}  // namespace footplate

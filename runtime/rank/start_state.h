@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "protocol/settings.h"
+#include "runtime/rank/orders_ahead.h"
+#include "runtime/rank/origin.h"
+#include "runtime/rank/rank.h"
+#include "runtime/rank/start_meeting.h"
+#include "runtime/records/rank_records.h"
+#include "runtime/schema/schema_table.h"
+
+namespace footplate {
+
+/// What a start begins with: its settings, the checkpoint that it goes on from, and what that one keeps.
+struct StartState {
+  const Schema schema = runtime_schema();
+  Json record;          ///< run.json as `footplate run` wrote it
+  Settings configured;  ///< as `footplate run` gave them
+  Settings settings;    ///< with what the checkpoint brings
+  Origin origin;
+  std::string started;          ///< when; the same text on all ranks
+  Json given = Json::object();  ///< what this start's configuration set otherwise than the checkpoint
+
+  std::uint64_t last_order = 0;      ///< that the checkpoint holds
+  Json store = Json::object();       ///< of the checkpoint
+  Json kept_orders = Json::array();  ///< that were agreed for later steps when it was written
+  OrdersAhead ahead;                 ///< with those that a crash undid, or a replay brings
+};
+
+// Each fills in its part of `state`, in this order. The errors of collective ones are the same on all ranks.
+
+/// run.json and config-K.json. Error (usage): they can't be read, or hold what the schema doesn't allow.
+Result<void> read_configuration(StartState& state, const RankOptions& options);
+
+/// Rank 0 looks for a checkpoint and verifies it, the others follow. Collective.
+Result<void> choose_origin(StartState& state, const RankOptions& options, StartMeeting& meeting,
+                           RankRecords& records);
+
+/// The settings of the checkpoint in `state.origin`, and what it keeps; rank 0 tells of differences.
+/// Collective. Nothing where the start is fresh.
+Result<void> take_over_checkpoint(StartState& state, const RankOptions& options, StartMeeting& meeting,
+                                  RankRecords& records);
+
+/// Orders of an earlier start, or of the run that this one replays; training begins after `step`. Collective.
+Result<void> read_orders(StartState& state, const RankOptions& options, StartMeeting& meeting,
+                         RankRecords& records, std::int64_t step);
+
+}  // namespace footplate
