@@ -21,15 +21,10 @@ enum class Applies {
   step,     ///< at the agreed step
   comm,     ///< with new communicators at the agreed step
   restart,  ///< at the next start; kept until then
-  now,      ///< display only: at once, on rank 0
 };
-
-/// Whether a setting is one value for all ranks (and in the digest) or a value of each rank.
-enum class Scope { run, rank };
 
 std::string_view to_string(Role role);
 std::string_view to_string(Applies applies);
-std::string_view to_string(Scope scope);
 Result<Role> role_from_string(std::string_view text);
 
 /// Closed interval of what a number may be; `exclusive_min` opens its lower end.
@@ -57,7 +52,6 @@ struct SettingSpec {
   std::string example;               ///< a Lua line that runs
   std::vector<std::string> aliases;  ///< names people will type
   Role role = Role::admin;
-  Scope scope = Scope::run;
   Applies applies = Applies::step;
   /// Not empty: the value is computed (optim.lr); read-only, and these are the settings that move it.
   std::vector<std::string> knobs;
@@ -96,8 +90,7 @@ struct ActionSpec {
   std::string name;
   std::vector<ParamSpec> params;
   Role role = Role::operate;
-  std::vector<std::string> states;  ///< states of the run it is allowed in; empty: all
-  bool dangerous = false;           ///< asks once on a terminal; scripts say {force=true}
+  bool dangerous = false;  ///< asks once on a terminal; scripts say {force=true}
   std::string help;
   std::string example;
   std::string result;  ///< what :wait() returns, in words

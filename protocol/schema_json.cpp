@@ -30,13 +30,10 @@ Result<Enum> from_name(const std::array<std::pair<Enum, std::string_view>, N>& n
 
 constexpr std::array<std::pair<Role, std::string_view>, 3> kRoles{
     {{Role::view, "view"}, {Role::operate, "operate"}, {Role::admin, "admin"}}};
-constexpr std::array<std::pair<Applies, std::string_view>, 5> kApplies{{{Applies::fixed, "fixed"},
+constexpr std::array<std::pair<Applies, std::string_view>, 4> kApplies{{{Applies::fixed, "fixed"},
                                                                         {Applies::step, "step"},
                                                                         {Applies::comm, "comm"},
-                                                                        {Applies::restart, "restart"},
-                                                                        {Applies::now, "now"}}};
-constexpr std::array<std::pair<Scope, std::string_view>, 2> kScopes{
-    {{Scope::run, "run"}, {Scope::rank, "rank"}}};
+                                                                        {Applies::restart, "restart"}}};
 constexpr std::array<std::pair<Constraint::Kind, std::string_view>, 5> kConstraints{
     {{Constraint::Kind::divides, "divides"},
      {Constraint::Kind::at_most, "at_most"},
@@ -64,7 +61,6 @@ SettingSpec setting_from_json(const Json& json) {
   spec.example = json.value("example", "");
   spec.aliases = json.value("aliases", std::vector<std::string>{});
   spec.role = role_from_string(json.value("role", "admin")).value();
-  spec.scope = from_name(kScopes, json.value("scope", "run")).value();
   spec.applies = from_name(kApplies, json.value("applies", "step")).value();
   spec.knobs = json.value("knobs", std::vector<std::string>{});
   spec.variable = json.value("variable", "");
@@ -90,7 +86,6 @@ ActionSpec action_from_json(const Json& json) {
     spec.params.push_back(std::move(param));
   }
   spec.role = role_from_string(json.value("role", "operate")).value();
-  spec.states = json.value("states", std::vector<std::string>{});
   spec.dangerous = json.value("dangerous", false);
   spec.help = json.value("help", "");
   spec.example = json.value("example", "");
@@ -110,7 +105,6 @@ Json setting_to_json(const SettingSpec& spec) {
                {"example", spec.example},
                {"aliases", spec.aliases},
                {"role", to_string(spec.role)},
-               {"scope", to_string(spec.scope)},
                {"applies", to_string(spec.applies)},
                {"knobs", spec.knobs}};
   if (!spec.variable.empty()) item["variable"] = spec.variable;
@@ -120,9 +114,9 @@ Json setting_to_json(const SettingSpec& spec) {
 }
 
 Json action_to_json(const ActionSpec& spec) {
-  Json item = {{"name", spec.name},       {"params", Json::array()},     {"role", to_string(spec.role)},
-               {"states", spec.states},   {"dangerous", spec.dangerous}, {"help", spec.help},
-               {"example", spec.example}, {"result", spec.result}};
+  Json item = {{"name", spec.name},           {"params", Json::array()}, {"role", to_string(spec.role)},
+               {"dangerous", spec.dangerous}, {"help", spec.help},       {"example", spec.example},
+               {"result", spec.result}};
   for (const auto& param : spec.params) {
     Json entry = {{"name", param.name},       {"type", to_string(param.type)},
                   {"unit", param.unit},       {"range", range_to_json(param.range)},
@@ -146,9 +140,6 @@ std::string_view to_string(Role role) {
 }
 std::string_view to_string(Applies applies) {
   return name_of(kApplies, applies);
-}
-std::string_view to_string(Scope scope) {
-  return name_of(kScopes, scope);
 }
 
 Result<Role> role_from_string(std::string_view text) {

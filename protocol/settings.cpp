@@ -74,7 +74,7 @@ std::string Settings::digest(const Schema& schema) const {
   std::string text;
   for (const auto& [name, setting] : entries_) {
     const SettingSpec* spec = schema.setting(name);
-    if (spec == nullptr || spec->scope != Scope::run || !spec->knobs.empty()) continue;
+    if (spec == nullptr || !spec->knobs.empty()) continue;
     text += name + "=" + to_text(setting.value) + "\n";
   }
   std::array<char, 17> hex{};

@@ -47,7 +47,7 @@ class Settings {
 
   const std::map<std::string, Setting, std::less<>>& all() const { return entries_; }
 
-  /// Hash over names and values of the settings whose scope is the run, the same on every rank that
+  /// Hash over names and values of all settings that are not computed, the same on every rank that
   /// holds the same values. Sources don't enter. 16 hexadecimal digits (XXH3).
   std::string digest(const Schema& schema) const;
 

@@ -20,21 +20,8 @@ bool comes_before(const Committed& earlier, const Order& order, const Forecast& 
 void follow(Forecast& forecast, const Committed& earlier, const Order& order) {
   const bool waits = earlier.targeted && order.at_step && earlier.step < *order.at_step;
   for (const auto& call : earlier.order.calls) {
-    if (call.action == "run.pause") forecast.paused = true;
-    if (call.action == "run.resume") forecast.paused = false;
     if (ends_start(call.action) && !waits) forecast.stopping = true;
   }
-}
-
-Result<void> check_states(const Schema& schema, const Forecast& forecast, const Order& order) {
-  const std::string state = forecast.paused ? "paused" : "running";
-  for (const auto& call : order.calls) {
-    const auto& states = schema.action(call.action)->states;
-    if (states.empty() || std::find(states.begin(), states.end(), state) != states.end()) continue;
-    return fail(ErrorKind::refused, fmt::format("{} is not possible while the run is {}; it is while {}",
-                                                call.action, state, fmt::join(states, " or ")));
-  }
-  return {};
 }
 
 /// `before`: the order's own train.steps comes too late to prolong the run up to its step.
@@ -110,7 +97,6 @@ Result<Settings> foresee(const Schema& schema, const Forecast& forecast, const O
     if (comes_before(committed, order, forecast)) apply(committed);
   if (then.stopping && !order.calls.empty())
     return fail(ErrorKind::refused, "the run is stopping; it takes no more calls");
-  if (auto allowed = check_states(schema, then, order); !allowed) return tl::unexpected(allowed.error());
   auto after = with_changes(schema, then.settings, order);
   if (!after) return after;
   if (auto target = check_target(then.settings, order); !target) return tl::unexpected(target.error());

@@ -21,7 +21,6 @@ struct Forecast {
   Settings settings;
   std::vector<Committed> pending;  ///< by step, then as committed
   std::int64_t step = 0;           ///< that training is at
-  bool paused = false;
   bool stopping = false;
 };
 

@@ -157,8 +157,7 @@ void Gate::release(std::uint64_t hold) {
 
 Forecast Gate::forecast() const {
   MutexLock lock(state_.mutex);
-  return {state_.course.settings(), state_.pending.all(), state_.progress.step(), state_.course.paused(),
-          state_.course.stopped()};
+  return {state_.course.settings(), state_.pending.all(), state_.progress.step(), state_.course.stopped()};
 }
 
 Settings Gate::settings() const {

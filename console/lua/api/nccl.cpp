@@ -28,7 +28,6 @@ std::string when_text(const SettingSpec& spec) {
     case Applies::step:
       return spec.name.starts_with("nccl.debug") ? "at once" : "next collective";
     case Applies::fixed:
-    case Applies::now:
       break;
   }
   return std::string(to_string(spec.applies));

@@ -42,9 +42,6 @@ std::string setting_help(const Settings& settings, const SettingSpec& spec) {
     case Applies::restart:
       text += "\napplies at the next start";
       break;
-    case Applies::now:
-      text += "\napplies at once";
-      break;
   }
   if (!spec.variable.empty())
     text += " · NCCL's " + spec.variable +

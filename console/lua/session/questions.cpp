@@ -22,7 +22,7 @@ bool is_large_change(double before, double after) {
 
 /// What only changes what is shown can't hurt a run.
 bool is_harmless(const SettingSpec& spec) {
-  return spec.applies == Applies::now || spec.name.starts_with("log.");
+  return spec.name.starts_with("log.");
 }
 
 /// What makes the run end sooner, perhaps now.

@@ -11,7 +11,6 @@ TEST(SchemaJson, RoundTripKeepsEverything) {
   schema.settings[0].usual = {5, 100, false};
   schema.settings[0].example = "log.every = 5";
   schema.settings[0].role = Role::operate;
-  schema.actions[0].states = {"running"};
   schema.actions[0].dangerous = true;
   schema.actions[0].result = "path";
   schema.actions[0].params[1].unit = "pieces";
@@ -25,7 +24,6 @@ TEST(SchemaJson, RoundTripKeepsEverything) {
   EXPECT_TRUE(again->setting("sched.base_lr")->range.exclusive_min);
   EXPECT_EQ(again->setting("optim.lr")->knobs.size(), 2u);
   EXPECT_EQ(again->setting("model.width")->applies, Applies::fixed);
-  EXPECT_EQ(again->setting("log.rank_only")->scope, Scope::rank);
   EXPECT_FALSE(again->action("ckpt.save")->params[0].default_value);
   ASSERT_EQ(again->constraints.size(), 3u);
   EXPECT_EQ(again->constraints[1].kind, Constraint::Kind::at_most);

@@ -32,8 +32,6 @@ TEST_F(SettingsTest, DigestIsOfValuesAndNothingElse) {
   Settings other = settings_;
   other.set("log.every", std::int64_t{10}, "order 3 (ann)");
   EXPECT_EQ(other.digest(schema_), before) << "sources don't enter";
-  other.set("log.rank_only", true, "x");
-  EXPECT_EQ(other.digest(schema_), before) << "nor what is a rank's own";
   other.set("optim.lr", 0.5, "computed");
   EXPECT_EQ(other.digest(schema_), before) << "nor what is computed";
   for (const auto& [name, value] :
