@@ -66,6 +66,10 @@ std::vector<std::string> differences(const Schema& schema, const Settings& befor
 
 LoadHandler::LoadHandler(Parts parts) : parts_(std::move(parts)), now_(parts_.settings) {}
 
+std::vector<std::string_view> LoadHandler::actions() const {
+  return {kLoad};
+}
+
 Result<void> LoadHandler::prepare(const Order& order, const Settings& after) {
   for (const Call& call : order.calls) {
     if (call.action != kLoad || parts_.communicator.rank() != 0) continue;  // one rank's look at the folder
@@ -78,7 +82,7 @@ Result<void> LoadHandler::prepare(const Order& order, const Settings& after) {
     if (const auto possible = plan(call.arguments, after, parts_.progress.step()); !possible)
       return tl::unexpected(possible.error());
   }
-  return parts_.inner.prepare(order, after);
+  return {};
 }
 
 Result<LoadHandler::Plan> LoadHandler::plan(const Json& arguments, const Settings& now,
@@ -106,17 +110,12 @@ Result<LoadHandler::Plan> LoadHandler::plan(const Json& arguments, const Setting
   return Plan{*std::move(found), *std::move(branch), *std::move(settings), std::move(after)};
 }
 
-Result<std::optional<double>> LoadHandler::renew(const Settings& after, std::int64_t step) {
-  return parts_.inner.renew(after, step);
-}
-
-std::vector<Moved> LoadHandler::settings_changed(const Settings& now, std::int64_t step) {
+std::vector<Moved> LoadHandler::settings_changed(const Settings& now, std::int64_t /*step*/) {
   now_ = now;
-  return parts_.inner.settings_changed(now, step);
+  return {};
 }
 
 Result<Json> LoadHandler::call(const Call& call, std::int64_t step) {
-  if (call.action != kLoad) return parts_.inner.call(call, step);
   parts_.progress.enter(Phase::saving);  // as a save it waits for the disk
   Result<Json> found = Json();
   if (parts_.communicator.rank() == 0) found = verified(call.arguments, step);
@@ -155,14 +154,13 @@ void LoadHandler::tell(const Plan& plan, std::int64_t step) const {
 
 /// Some may not have heard that the call succeeded: the gate takes it back, on all.
 Result<void> LoadHandler::rejoin(const Rejoin& rejoin) {
-  auto level = parts_.inner.rejoin(rejoin);
   if (std::exchange(ends_start_, false))
     parts_.publish("warn", {{"kind", "load"},
                             {"step", rejoin.step},
                             {"text",
                              "ckpt.load came to nothing: a rank was lost meanwhile, and the run goes "
                              "on without it; give the order again"}});
-  return level;
+  return {};
 }
 
 }  // namespace footplate

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,14 +13,13 @@
 
 namespace footplate {
 
-/// ckpt.load: stands between control and what it steers, and hands everything else on. Whether the checkpoint
+/// ckpt.load, a handler beside the trainer (HandlerTable). Whether the checkpoint
 /// is there, and the settings fit together, is seen before all agree; that it is whole, before the ranks end:
 /// what can't be loaded costs a run nothing. `footplate run` starts the ranks again, from the checkpoint and
 /// in a branch of its own.
 class LoadHandler final : public Steerable {
  public:
   struct Parts {
-    Steerable& inner;
     const Schema& schema;
     Settings configured;  ///< of this start, as `footplate run` gave them
     Settings settings;    ///< in force at its beginning
@@ -33,11 +31,11 @@ class LoadHandler final : public Steerable {
   };
   explicit LoadHandler(Parts parts);
 
+  std::vector<std::string_view> actions() const override;
   Result<void> prepare(const Order& order, const Settings& after) override;
-  Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
 
-  /// Of ckpt.load: {"path", "step", "branch", "settings": what the next start sets whatever the checkpoint
+  /// {"path", "step", "branch", "settings": what the next start sets whatever the checkpoint
   /// has, by name: {"value", "source"}}; no source for what the call itself sets. Collective. Errors: the
   /// checkpoint is gone, or damaged; lost.
   Result<Json> call(const Call& call, std::int64_t step) override;

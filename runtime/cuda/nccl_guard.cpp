@@ -24,13 +24,13 @@ tl::unexpected<Error> no_communicator(const std::string& action) {
 
 }  // namespace
 
-NcclGuard::NcclGuard(Steerable& inner, Settings at_start, NcclSteering* nccl, Publish publish)
-    : inner_(inner),
-      at_start_(std::move(at_start)),
-      nccl_(nccl),
-      publish_(std::move(publish)),
-      now_(at_start_) {
+NcclGuard::NcclGuard(Settings at_start, NcclSteering* nccl, Publish publish)
+    : at_start_(std::move(at_start)), nccl_(nccl), publish_(std::move(publish)), now_(at_start_) {
   if (nccl_ != nullptr) nccl_->tune(now_);
+}
+
+std::vector<std::string_view> NcclGuard::actions() const {
+  return {kOwn.begin(), kOwn.end()};
 }
 
 Result<void> NcclGuard::prepare(const Order& order, const Settings& after) {
@@ -54,7 +54,7 @@ Result<void> NcclGuard::prepare(const Order& order, const Settings& after) {
   }
   if (asked)
     if (auto can = nccl_->check(after); !can) return can;
-  return inner_.prepare(order, after);
+  return {};
 }
 
 Result<std::optional<double>> NcclGuard::renew(const Settings& after, std::int64_t /*step*/) {
@@ -68,11 +68,10 @@ std::vector<Moved> NcclGuard::settings_changed(const Settings& now, std::int64_t
   now_ = now;
   // What came of it shows once a step is done so: a rank that decides otherwise, a rule that can't be met.
   if (nccl_ != nullptr && nccl_->tune(now_)) compare_at_ = step + 1;
-  return inner_.settings_changed(now, step);
+  return {};
 }
 
 Result<Json> NcclGuard::call(const Call& call, std::int64_t step) {
-  if (!is_nccls(call.action)) return inner_.call(call, step);
   if (nccl_ == nullptr) return no_communicator(call.action);
   if (call.action == kMeasure) return measure(step, call.arguments.value("steps", std::int64_t{1}));
   if (call.action == kProfile) {
@@ -90,9 +89,9 @@ Result<Json> NcclGuard::call(const Call& call, std::int64_t step) {
   return Json{{"step", step}, {"seconds", renewed->value_or(0)}};
 }
 
-Result<void> NcclGuard::rejoin(const Rejoin& rejoin) {
+Result<void> NcclGuard::rejoin(const Rejoin& /*rejoin*/) {
   compare_at_.reset();  // a rank that joins knows nothing of it
-  return inner_.rejoin(rejoin);
+  return {};
 }
 
 Result<void> NcclGuard::before_step(std::int64_t step) {

@@ -34,10 +34,9 @@ class NcclSteering {
   virtual Json measured() const = 0;
 };
 
-/// Stands between control and the trainer: answers for orders on nccl.* what the trainer knows nothing of,
-/// and hands everything on. A setting that could change nothing, now or at a later start of this run, is
-/// refused with the reason, because what is confirmed people take for done. nccl.rebuild, nccl.measure and
-/// nccl.profile are done here.
+/// A handler beside the trainer (HandlerTable), for orders on nccl.*, which the trainer knows nothing of. A
+/// setting that could change nothing, now or at a later start of this run, is refused with the reason,
+/// because what is confirmed people take for done. nccl.rebuild, nccl.measure and nccl.profile are done here.
 class NcclGuard final : public Steerable {
  public:
   using Publish = std::function<void(const std::string& topic, Json data)>;
@@ -45,8 +44,9 @@ class NcclGuard final : public Steerable {
   /// `at_start`: what this start began with; sources tell which settings the environment overrides.
   /// `nccl`: null where gradients of this start aren't reduced by NCCL. Both outlive this. `publish`: to the
   /// console, on rank 0; does nothing elsewhere.
-  NcclGuard(Steerable& inner, Settings at_start, NcclSteering* nccl, Publish publish);
+  NcclGuard(Settings at_start, NcclSteering* nccl, Publish publish);
 
+  std::vector<std::string_view> actions() const override;
   Result<void> prepare(const Order& order, const Settings& after) override;
   Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
@@ -70,7 +70,6 @@ class NcclGuard final : public Steerable {
   void follow_measurement(std::int64_t step);
   Result<void> compare_if_due(std::int64_t step);
 
-  Steerable& inner_;
   const Settings at_start_;
   NcclSteering* const nccl_;
   const Publish publish_;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "protocol/order.h"
@@ -26,15 +27,19 @@ struct Rejoin {
   std::string refusal = {};      ///< why
 };
 
-/// What orders act on: the trainer, as control sees it.
+/// What orders act on, as control sees it: the trainer, and handlers beside it (HandlerTable). What one has
+/// no say in it leaves as it is here.
 class Steerable {
  public:
   virtual ~Steerable() = default;
 
+  /// Those that call() does, of the actions that aren't control's own.
+  virtual std::vector<std::string_view> actions() const { return {}; }
+
   /// Control thread, while training runs. Whether this rank can apply `order`; the schema, the roles
   /// and the constraints have been checked before. `after` is what the settings will be. An error is
   /// the order's refusal, on all ranks: say what is missing, on which rank, what would help.
-  virtual Result<void> prepare(const Order& order, const Settings& after) = 0;
+  virtual Result<void> prepare(const Order& /*order*/, const Settings& /*after*/) { return {}; }
 
   /// Training thread, at the top of `step`, before settings_changed(): among the settings of an order are
   /// some that count with new communicators (Applies::comm), and `after` is what all will be. Collective.
@@ -48,12 +53,14 @@ class Steerable {
   /// Training thread, at the top of `step`, before anything of the step is enqueued: the settings of
   /// one order are in force from here on. Returns what else moved (optim.lr follows train.steps).
   /// Can't fail: what may fail belongs into prepare.
-  virtual std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) = 0;
+  virtual std::vector<Moved> settings_changed(const Settings& /*now*/, std::int64_t /*step*/) { return {}; }
 
   /// Training thread, at the top of `step`: runs an action that isn't control's own (run.pause,
   /// run.resume and run.stop are). Collective: all ranks call it at the same step. The result goes
   /// to whoever asked; rank 0's counts. Error (lost): a rank is, the next enter() waits for the others.
-  virtual Result<Json> call(const Call& call, std::int64_t step) = 0;
+  virtual Result<Json> call(const Call& call, std::int64_t /*step*/) {
+    return fail(ErrorKind::refused, call.action + " is nothing that can be done here");
+  }
 
   /// Training thread, inside StepGate::enter(), on every rank that is left: takes part in the new world, and
   /// brings whoever is behind level. Errors: lost (another rank meanwhile; where this rank is behind its

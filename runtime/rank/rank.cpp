@@ -1,7 +1,6 @@
 #include "runtime/rank/rank.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,6 +38,7 @@
 #include "runtime/control/control.h"
 #include "runtime/cuda/data_plane.h"
 #include "runtime/cuda/nccl_guard.h"
+#include "runtime/orders/handler_table.h"
 #include "runtime/rank/arrival_note.h"
 #include "runtime/rank/endings.h"
 #include "runtime/rank/rank_table.h"
@@ -270,11 +269,12 @@ class Rank {
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
     const auto tell = [this](const std::string& topic, Json data) { publish(topic, std::move(data)); };
-    guard_ = std::make_unique<NcclGuard>(*trainer_, start_.settings, compute_.plane.get(), tell);
+    guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell);
     load_handler_ = std::make_unique<LoadHandler>(
-        LoadHandler::Parts{*guard_, start_.schema, start_.configured, start_.settings, options_.run_directory,
+        LoadHandler::Parts{start_.schema, start_.configured, start_.settings, options_.run_directory,
                            start_.origin.branch, *communicator_, progress_, tell});
-    control_->set_steerable(*load_handler_);
+    handlers_ = HandlerTable({load_handler_.get(), guard_.get(), trainer_.get()});
+    control_->set_steerable(handlers_);
   }
 
   void publish(const std::string& topic, Json data) {
@@ -488,6 +488,7 @@ class Rank {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<NcclGuard> guard_;
   std::unique_ptr<LoadHandler> load_handler_;
+  HandlerTable handlers_;
   std::unique_ptr<Control> control_;
 };
 

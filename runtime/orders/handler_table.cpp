@@ -1,0 +1,49 @@
+#include "runtime/orders/handler_table.h"
+
+#include <iterator>
+#include <utility>
+
+namespace footplate {
+
+HandlerTable::HandlerTable(std::vector<Steerable*> handlers) : handlers_(std::move(handlers)) {
+  for (Steerable* handler : handlers_)
+    for (const std::string_view action : handler->actions()) by_action_.emplace(action, handler);
+}
+
+Result<void> HandlerTable::prepare(const Order& order, const Settings& after) {
+  for (Steerable* handler : handlers_)
+    if (auto possible = handler->prepare(order, after); !possible) return possible;
+  return {};
+}
+
+Result<std::optional<double>> HandlerTable::renew(const Settings& after, std::int64_t step) {
+  for (Steerable* handler : handlers_)
+    if (auto renewed = handler->renew(after, step); !renewed || *renewed) return renewed;
+  return std::optional<double>();
+}
+
+std::vector<Moved> HandlerTable::settings_changed(const Settings& now, std::int64_t step) {
+  std::vector<Moved> moved;
+  for (Steerable* handler : handlers_) {
+    auto also = handler->settings_changed(now, step);
+    std::move(also.begin(), also.end(), std::back_inserter(moved));
+  }
+  return moved;
+}
+
+Result<Json> HandlerTable::call(const Call& call, std::int64_t step) {
+  const auto handler = by_action_.find(call.action);
+  if (handler == by_action_.end()) return Steerable::call(call, step);
+  return handler->second->call(call, step);
+}
+
+Result<void> HandlerTable::rejoin(const Rejoin& rejoin) {
+  Result<void> level;
+  for (auto handler = handlers_.rbegin(); handler != handlers_.rend(); ++handler) {
+    auto its = (*handler)->rejoin(rejoin);
+    if (level && !its) level = std::move(its);
+  }
+  return level;
+}
+
+}  // namespace footplate

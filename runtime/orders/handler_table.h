@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "runtime/orders/steerable.h"
+
+namespace footplate {
+
+/// What orders act on, put together from parts of which each implements only what it does: all have their say
+/// in an order and hear of settings, the call of an action has one handler. Threads and errors are
+/// Steerable's.
+class HandlerTable final : public Steerable {
+ public:
+  HandlerTable() = default;
+  /// In the order in which they are asked; all outlive this.
+  explicit HandlerTable(std::vector<Steerable*> handlers);
+
+  /// The first refusal counts.
+  Result<void> prepare(const Order& order, const Settings& after) override;
+  /// The first handler that has communicators to make does it.
+  Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
+  /// What moved of all of them.
+  std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
+  Result<Json> call(const Call& call, std::int64_t step) override;
+  /// All of them, the last one first: what a handler says of it is said once this rank is
+  /// level. The first error.
+  Result<void> rejoin(const Rejoin& rejoin) override;
+
+ private:
+  std::vector<Steerable*> handlers_;
+  std::map<std::string_view, Steerable*> by_action_;
+};
+
+}  // namespace footplate
