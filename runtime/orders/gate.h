@@ -26,7 +26,8 @@ struct RecoveryState {
 };
 
 /// The two threads of a rank meet here: the training thread at the top of every step (training()), the
-/// control thread, whose side this is, with fences, commits and the end.
+/// control thread, whose side this is, with fences, commits and the end. More than 30 methods: one for each
+/// thing that the control thread tells or asks, each a few lines over the part that it is about.
 class Gate {
  public:
   /// `wake` ends the control thread's sleep; any thread.
