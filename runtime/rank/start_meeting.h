@@ -12,11 +12,6 @@ class StartMeeting {
   StartMeeting(Communicator& communicator, ArrivalNote& arrival)
       : communicator_(communicator), arrival_(arrival) {}
 
-  /// One verdict of all ranks.
-  Result<void> agree(const Result<void>& mine) {
-    return meet([&] { return footplate::agree(communicator_, mine); });
-  }
-
   /// What `together` gives, which all ranks call.
   template <typename Together>
   auto meet(const Together& together) {
@@ -24,6 +19,11 @@ class StartMeeting {
     auto agreed = together();
     arrival_.is_at("after that meeting");
     return agreed;
+  }
+
+  /// One verdict of all ranks.
+  Result<void> agree(const Result<void>& mine) {
+    return meet([&] { return footplate::agree(communicator_, mine); });
   }
 
   Communicator& communicator() { return communicator_; }
