@@ -31,10 +31,11 @@ namespace footplate {
 ///   nan_loss:rank=1:step=7   the same in place of the loss alone; the gradients are finite
 ///   reduce_late:rank=1:step=5:ms=900 rank 1 comes so late to the reductions of step 5
 ///   odd_reduce:rank=1:step=5 rank 1 calls one reduction too many at step 5, of the size of the first one
-///   flip_bit:rank=1:step=50  one bit of a parameter of rank 1 is flipped after step 50, as the next one
-///   begins late_start:rank=1:ms=500 rank 1 starts half a second late start_hang:rank=1        rank 1 hangs
-///   before MPI starts start_hang:rank=1:mpi=1  … right after MPI has started start_die:rank=1         rank 1
-///   is killed (SIGKILL) there; takes mpi=1, too
+///   flip_bit:rank=1:step=50  one bit of a parameter of rank 1 is flipped as the step after 50 begins
+///   late_start:rank=1:ms=500 rank 1 starts half a second late
+///   start_hang:rank=1        rank 1 hangs before MPI starts
+///   start_hang:rank=1:mpi=1  … right after MPI has started
+///   start_die:rank=1         rank 1 is killed (SIGKILL) there; takes mpi=1, too
 ///
 /// Without `rank` every rank is meant.
 struct Fault {

@@ -49,7 +49,7 @@ inline Schema small_schema() {
     spec.applies = Applies::fixed;
   }
   add("model.heads", Type::integer, std::int64_t{4}).applies = Applies::fixed;
-  add("log.rank_only", Type::boolean, false);
+  add("log.verbose", Type::boolean, false);
 
   ActionSpec save;
   save.name = "ckpt.save";

@@ -85,7 +85,7 @@ TEST_F(SchemaTest, TextOfACommandLine) {
   EXPECT_EQ(text("sched.base_lr", "3e-4"), "3e-4");
   EXPECT_EQ(text("sched.base_lr", ".5"),
             "sched.base_lr expects a number, got the string \".5\" (above 0, at most 1)");
-  EXPECT_EQ(text("log.rank_only", "true"), "true");
+  EXPECT_EQ(text("log.verbose", "true"), "true");
   EXPECT_EQ(text("sched.kind", "linear"), "\"linear\"");
   EXPECT_EQ(text("log.text", "5"), "\"5\"");
   EXPECT_EQ(text("log.text", ""), "\"\"");
@@ -183,7 +183,7 @@ TEST_F(SchemaTest, AllowedInWords) {
   EXPECT_EQ(allowed(*schema_.setting("log.every")), "1 to 1000 steps");
   EXPECT_EQ(allowed(*schema_.setting("sched.base_lr")), "above 0, at most 1");
   EXPECT_EQ(allowed(*schema_.setting("sched.kind")), "one of cosine, linear, constant");
-  EXPECT_EQ(allowed(*schema_.setting("log.rank_only")), "true or false");
+  EXPECT_EQ(allowed(*schema_.setting("log.verbose")), "true or false");
   EXPECT_EQ(allowed(*schema_.setting("log.text")), "string");
   EXPECT_EQ(allowed(*schema_.setting("run.time_limit")), "s");
 }
