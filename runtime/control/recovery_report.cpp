@@ -27,7 +27,7 @@ std::vector<int> lost_between(const Membership& before, const Membership& after)
 }
 
 Json recovery_report(const RecoveryStory& story, const Membership& after, const Json& verdict,
-                     std::chrono::steady_clock::time_point now) {
+                     SteadyClock::time_point now) {
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - story.since).count();
   const int left = after.world_size();
   const std::vector<int> lost = lost_between(story.before, after);

@@ -5,15 +5,16 @@
 #include <vector>
 
 #include "protocol/json.h"
+#include "runtime/base/clock.h"
 #include "runtime/comm/world.h"
 
 namespace footplate {
 
 /// What has happened to a world on the way to the next one.
 struct RecoveryStory {
-  Membership before;     ///< the loss, or the admission
-  std::string remedied;  ///< why all have rebuilt though no rank died; empty: one did
-  std::chrono::steady_clock::time_point since{};  ///< it was noticed
+  Membership before;                ///< the loss, or the admission
+  std::string remedied;             ///< why all have rebuilt though no rank died; empty: one did
+  SteadyClock::time_point since{};  ///< it was noticed
 };
 
 /// By rank of `after`: its number in `before`; -1: it wasn't there.
@@ -24,6 +25,6 @@ std::vector<int> lost_between(const Membership& before, const Membership& after)
 
 /// The `rank` event (docs/protocol.md) for the ranks going on as `verdict` (Recovery) says.
 Json recovery_report(const RecoveryStory& story, const Membership& after, const Json& verdict,
-                     std::chrono::steady_clock::time_point now);
+                     SteadyClock::time_point now);
 
 }  // namespace footplate

@@ -16,10 +16,10 @@ struct JournalPart {
   std::vector<Order> orders;
 };
 
-/// Reads a journal (console/host/run/journal.h writes it) by running it: the file is a job script of at() calls,
-/// here with an at() that records. Values are checked against `schema`. A last line that a crash cut short is
-/// left out. No file: no parts. Errors (usage): can't be read, not a journal, a name or value that the schema
-/// doesn't have; with the line.
+/// Reads a journal (console/host/run/journal.h writes it) by running it: the file is a job script of at()
+/// calls, here with an at() that records. Values are checked against `schema`. A last line that a crash cut
+/// short is left out. No file: no parts. Errors (usage): can't be read, not a journal, a name or value that
+/// the schema doesn't have; with the line.
 Result<std::vector<JournalPart>> read_journal(const std::filesystem::path& path, const Schema& schema);
 
 /// The same for a text already in memory; `shown_as` is its name in messages.
