@@ -29,7 +29,7 @@ struct Request {
   Answer answer;
 };
 
-/// Answers a client's line (docs/protocol.md, "Requests").
+/// Answers a client's line (docs/protocol.md, "Clients and the console").
 void answer_client(Api& api, Client& client, const std::string& line);
 
 /// Answers what a Lua process of `client` asks: a session's, a job's or the rules'.
