@@ -22,7 +22,8 @@ namespace footplate {
 
 /// A rank's control thread: takes what comes from the other ranks, the console, the training thread and the
 /// clock, in this order, and hands it to the part that it is for. Everything is used by this thread alone but
-/// for what Control says.
+/// for what Control says. More than 30 methods: one for each source that it takes from, each handing on to
+/// the part that does the work.
 class ControlLoop {
  public:
   using Clock = SteadyClock;

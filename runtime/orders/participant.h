@@ -19,7 +19,8 @@
 namespace footplate {
 
 /// One rank's side of the order protocol (messages.h), on its control thread: says whether this rank
-/// can, holds the fence, hands what was agreed to the gate, and tells rank 0 what the gate reports.
+/// can, holds the fence, hands what was agreed to the gate, and tells rank 0 what the gate reports. More than
+/// 30 methods: one for each message of the protocol, most of a few lines.
 class Participant {
  public:
   using Clock = SteadyClock;

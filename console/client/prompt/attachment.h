@@ -12,7 +12,8 @@
 namespace footplate {
 
 /// An interactive client of one run: reads chunks, shows what comes of them, and everything that happens
-/// meanwhile. One thread; nothing in the run waits for it.
+/// meanwhile. One thread; nothing in the run waits for it. More than 30 methods: seven are Background's, and
+/// each thing that the console sends or a person types has one.
 class Attachment final : public Background {
  public:
   struct Options {

@@ -31,6 +31,7 @@ constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
 constexpr std::size_t kLongestPaste = 256 << 10;  ///< characters: the longest chunk that a console takes
 constexpr std::size_t kMostListed = 100;          ///< completions
 
+/// libedit's line editor. More than 30 methods: libedit calls one for each key that is bound.
 class EditTerminal final : public Terminal {
  public:
   explicit EditTerminal(Background& background);
