@@ -343,7 +343,8 @@ void Coordinator::report_waiting(Clock::time_point now) {
 Coordinator::Clock::time_point Coordinator::next_tick() const {
   auto next = parts_.status.next_tick();
   if (suspended_) return next;
-  if (open_) next = std::min({next, open_->deadline(), open_->patience().next()});
+  if (open_) next = std::min(next, open_->deadline());
+  if (open_ && open_->entry().withdraws == 0) next = std::min(next, open_->patience().next());
   next = std::min(next, agreed_.next_impatient());
   if (!ended_) next = std::min(next, stop_.next_try());
   return next;

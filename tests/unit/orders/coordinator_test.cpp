@@ -139,6 +139,15 @@ TEST_F(CoordinatorTest, TakesBackACommittedOrderOnlyWhereNobodyCanHaveReachedIt)
   EXPECT_EQ(last_state(), "withdrawn");
 }
 
+TEST_F(CoordinatorTest, AWithdrawalThatWaitsWakesNobodyBeforeItsTimeIsOver) {
+  order("a", {{"at_step", 50}});
+  prepared(1);
+  fenced(1, 10, 10);
+  coordinator_.withdraw({{"id", 100}}, now_);
+  pass(milliseconds(2000));  // no line says whom a withdrawal waits for
+  EXPECT_GT(coordinator_.next_tick(), now_);
+}
+
 TEST_F(CoordinatorTest, RaisesTheAlarmWhereRanksDisagree) {
   order("a");
   prepared(1);
