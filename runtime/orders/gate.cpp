@@ -29,15 +29,14 @@ std::int64_t Gate::propose_fence() {
 
 void Gate::release_fence() {
   MutexLock lock(state_.mutex);
-  state_.fence.release();
+  state_.release_fence();
   state_.outcome.notify_all();
 }
 
 void Gate::commit(Committed committed) {
   MutexLock lock(state_.mutex);
   state_.pending.commit(std::move(committed));
-  state_.fence.release();
-  state_.look_ahead();
+  state_.release_fence();
   state_.look_for_abandon();
   state_.outcome.notify_all();
 }
@@ -45,8 +44,7 @@ void Gate::commit(Committed committed) {
 void Gate::withdraw(std::uint64_t order) {
   MutexLock lock(state_.mutex);
   state_.pending.withdraw(order);
-  state_.fence.release();
-  state_.look_ahead();
+  state_.release_fence();
   state_.look_for_abandon();
   state_.outcome.notify_all();
 }
@@ -118,7 +116,6 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
                   bool finished) {
   MutexLock lock(state_.mutex);
   state_.applied.resume(begun, rejoin.refused, rejoin.refusal);
-  state_.fence.release();
   state_.meetings.reset();
   state_.announced_end.reset();
   state_.pending.set_commits(commits);
@@ -128,7 +125,7 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
     state_.course.finish();
   else if (state_.course.ending().reason == kLoadEnding)
     state_.course.take_stop_back();  // not all may have heard that the checkpoint can be loaded
-  state_.look_ahead();
+  state_.release_fence();
   state_.look_for_abandon();
   state_.outcome.notify_all();
 }

@@ -35,6 +35,8 @@ struct GateState {
 
   /// After a change of what the training thread may have to stop for at a step.
   void look_ahead() REQUIRES(mutex);
+  /// The same, and the outcome that the fence was for is known: one store for both.
+  void release_fence() REQUIRES(mutex);
   /// After a change of what a running call is given up for.
   void look_for_abandon() REQUIRES(mutex);
   /// Tells the control thread at once.
@@ -58,6 +60,9 @@ struct GateState {
   Held held GUARDED_BY(mutex) = Held::no;
   std::int64_t held_at GUARDED_BY(mutex) = 0;                    ///< step
   std::optional<std::uint64_t> announced_end GUARDED_BY(mutex);  ///< the number of commits known then
+
+ private:
+  std::int64_t next_due() const REQUIRES(mutex);
 };
 
 }  // namespace footplate

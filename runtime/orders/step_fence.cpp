@@ -17,8 +17,9 @@ void StepFence::put_at(std::int64_t step) {
   store();
 }
 
-void StepFence::release() {
-  put_at(kNever);
+void StepFence::release(std::int64_t next_due) {
+  fence_ = kNever;
+  set_next_due(next_due);
 }
 
 void StepFence::set_next_due(std::int64_t step) {

@@ -28,7 +28,9 @@ class StepFence {
   std::int64_t propose();
   /// The training thread stands at the top of `step`: the fence is there.
   void put_at(std::int64_t step);
-  void release();
+  /// The outcome is known, and with it the next step at which anything is due. Both change by one store: a
+  /// training thread between two would pass the step of the order.
+  void release(std::int64_t next_due);
   /// Whether `step` has to wait for the outcome.
   bool blocks(std::int64_t step) const { return fence_ <= step; }
 
