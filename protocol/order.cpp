@@ -53,6 +53,18 @@ std::string argument_text(const Json& json) {
 
 }  // namespace
 
+std::string Call::text(const char* name, std::string missing) const {
+  return arguments.value(name, std::move(missing));
+}
+
+std::int64_t Call::integer(const char* name, std::int64_t missing) const {
+  return arguments.value(name, missing);
+}
+
+bool Call::flag(const char* name, bool missing) const {
+  return arguments.value(name, missing);
+}
+
 std::string to_text(const Call& call) {
   std::string arguments;
   for (const auto& [name, value] : call.arguments.items())
@@ -172,6 +184,14 @@ Result<Applied> applied_from_json(const Json& json) {
     applied.moved.push_back({item["name"], *std::move(before), *std::move(after)});
   }
   return applied;
+}
+
+Result<void> read_json(const Json& json, Order& order) {
+  return order_from_json(json).map([&](Order read) { order = std::move(read); });
+}
+
+Result<void> read_json(const Json& json, Applied& applied) {
+  return applied_from_json(json).map([&](Applied read) { applied = std::move(read); });
 }
 
 }  // namespace footplate

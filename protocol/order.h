@@ -21,6 +21,11 @@ struct Change {
 struct Call {
   std::string action;
   Json arguments = Json::object();  ///< by parameter name, defaults filled in
+
+  // An argument that the schema has checked; `missing` where the call lacks it.
+  std::string text(const char* name, std::string missing = {}) const;
+  std::int64_t integer(const char* name, std::int64_t missing = 0) const;
+  bool flag(const char* name, bool missing = false) const;
 };
 
 /// What a chunk of Lua asked for: all of it or nothing, at one step on all ranks. Data, never code.
@@ -69,5 +74,7 @@ Json to_json(const Applied& applied);
 /// Types only; whether names and values are allowed is the schema's business.
 Result<Order> order_from_json(const Json& json);
 Result<Applied> applied_from_json(const Json& json);
+Result<void> read_json(const Json& json, Order& order);
+Result<void> read_json(const Json& json, Applied& applied);
 
 }  // namespace footplate

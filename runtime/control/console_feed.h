@@ -12,7 +12,7 @@
 #include "runtime/orders/coordinator.h"
 #include "runtime/orders/gate.h"
 #include "runtime/orders/participant.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -30,7 +30,7 @@ class ConsoleFeed {
     const ControlOptions& options;
     Gate& gate;
     Participant& participant;
-    const RunStatus& status;
+    const StatusTracker& status;
     const Coordinator& coordinator;
     StatusBoard& board;
     std::function<void(const Json& line)> on_line;  ///< from the console

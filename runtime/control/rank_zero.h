@@ -93,7 +93,7 @@ class RankZero {
   void inherit_orders(std::uint64_t first_unrecorded);
 
   Parts parts_;
-  RunStatus status_;
+  StatusTracker status_;
   Coordinator coordinator_;
   ConsoleFeed console_;
   StuckRanks stuck_;

@@ -8,7 +8,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/orders/coordinator.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -18,7 +18,7 @@ class StateRepair {
  public:
   using Clock = SteadyClock;
   struct Parts {
-    RunStatus& status;
+    StatusTracker& status;
     Coordinator& coordinator;
     const MessageChannel& channel;
   };

@@ -21,7 +21,7 @@ void StuckRanks::tick_recovery(const std::vector<int>& awaited, Clock::duration 
                                Clock::time_point now) {
   if (limit_.count() <= 0 || waited < limit_) return;
   for (const int rank : awaited) {
-    const RunStatus::Stuck stuck = parts_.status.who(rank, now);
+    const StatusTracker::Stuck stuck = parts_.status.who(rank, now);
     if (parts_.status.is_saving(rank) || stuck.pid == 0 || !killed_.insert(stuck.pid).second) continue;
     kill(stuck, past_limit());
   }
@@ -32,7 +32,7 @@ void StuckRanks::drop(int rank, const std::string& user, Clock::time_point now) 
   kill(parts_.status.who(rank, now), "by comm.drop() of " + user);
 }
 
-void StuckRanks::kill(const RunStatus::Stuck& stuck, const std::string& why) {
+void StuckRanks::kill(const StatusTracker::Stuck& stuck, const std::string& why) {
   parts_.report(
       "rank",
       {{"rank", stuck.rank}, {"state", "killed"}, {"text", fmt::format("killed {}: {}", why, stuck.text)}});

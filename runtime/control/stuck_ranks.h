@@ -9,7 +9,7 @@
 #include "protocol/settings.h"
 #include "runtime/base/clock.h"
 #include "runtime/comm/message_channel.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -19,7 +19,7 @@ class StuckRanks {
  public:
   using Clock = SteadyClock;
   struct Parts {
-    RunStatus& status;
+    StatusTracker& status;
     const MessageChannel& channel;
     std::function<void(const Json& message)> send_all;
     std::function<void(const std::string& topic, Json data)> report;
@@ -38,7 +38,7 @@ class StuckRanks {
   void drop(int rank, const std::string& user, Clock::time_point now);
 
  private:
-  void kill(const RunStatus::Stuck& stuck, const std::string& why);
+  void kill(const StatusTracker::Stuck& stuck, const std::string& why);
   std::string past_limit() const;
 
   Parts parts_;

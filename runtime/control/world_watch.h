@@ -21,7 +21,7 @@ class WorldWatch {
   using Clock = SteadyClock;
   struct Parts {
     const Schema& schema;
-    RunStatus& status;
+    StatusTracker& status;
     MessageChannel& channel;
     const Ledger* ledger = nullptr;  ///< may be null
     ControlTimes times;

@@ -19,7 +19,7 @@
 #include "runtime/orders/order_reports.h"
 #include "runtime/orders/own_stop.h"
 #include "runtime/orders/state_hashes.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -33,7 +33,7 @@ class Coordinator {
   using Clock = SteadyClock;
   struct Parts {
     const Schema& schema;
-    RunStatus& status;
+    StatusTracker& status;
     int world_size = 1;
     std::function<void(int to, const Json& message)> send;
     /// Reports, by topic: `order`, `call`, `settings`, `warn`, `run` (docs/protocol.md).

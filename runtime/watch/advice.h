@@ -17,7 +17,7 @@
 #include "runtime/comm/ledger.h"
 #include "runtime/watch/conclusions.h"
 #include "runtime/watch/late_collectives.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -30,7 +30,7 @@ class Advice {
   using Clock = SteadyClock;
   struct Parts {
     const Schema& schema;
-    const RunStatus& status;
+    const StatusTracker& status;
     const Ledger* ledger = nullptr;  ///< rank 0's, for what smaller operations take; may be null
     int world_size = 1;
     std::uint64_t first_order_id = 1;  ///< of this start; earlier starts have given the smaller ones

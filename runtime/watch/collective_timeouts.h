@@ -12,7 +12,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
 #include "runtime/watch/inquiry.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -25,7 +25,7 @@ class CollectiveTimeouts {
  public:
   using Clock = SteadyClock;
   struct Parts {
-    const RunStatus& status;
+    const StatusTracker& status;
     int world_size = 1;
     std::function<void(const Json& message)> send_all;
     /// `warn` with kind `timeout` (docs/protocol.md).

@@ -16,7 +16,7 @@
 #include "runtime/watch/advice.h"
 #include "runtime/watch/collective_timeouts.h"
 #include "runtime/watch/inquiry.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -27,7 +27,7 @@ class CollectiveWatch {
  public:
   using Clock = SteadyClock;
   struct Parts {
-    RunStatus& status;
+    StatusTracker& status;
     const Ledger* ledger;  ///< rank 0's; may be null
     int world_size = 1;
     std::function<void(const Json& message)> send_all;

@@ -66,7 +66,7 @@ bool Inquiry::complete() const {
   return std::none_of(answers_.begin(), answers_.end(), [](const Json& answer) { return answer.is_null(); });
 }
 
-std::optional<Inquiry::Verdict> Inquiry::conclude(const RunStatus& status, Clock::time_point now,
+std::optional<Inquiry::Verdict> Inquiry::conclude(const StatusTracker& status, Clock::time_point now,
                                                   bool different_known) const {
   auto verdict = judge(status, now, different_known);
   if (!verdict) return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<Inquiry::Verdict> Inquiry::conclude(const RunStatus& status, Clock
   return verdict;
 }
 
-std::optional<Inquiry::Verdict> Inquiry::judge(const RunStatus& status, Clock::time_point now,
+std::optional<Inquiry::Verdict> Inquiry::judge(const StatusTracker& status, Clock::time_point now,
                                                bool different_known) const {
   if (!different_known)
     if (auto verdict = different()) return verdict;
@@ -166,7 +166,7 @@ std::string Inquiry::name_of(std::uint64_t sequence) const {
 }
 
 /// Who hasn't launched it, or doesn't even answer.
-std::optional<Inquiry::Verdict> Inquiry::missing(const RunStatus& status, Clock::time_point now) const {
+std::optional<Inquiry::Verdict> Inquiry::missing(const StatusTracker& status, Clock::time_point now) const {
   Verdict verdict;
   verdict.kind = "missing";
   verdict.sequence = sequence_;

@@ -9,7 +9,7 @@
 #include "protocol/json.h"
 #include "runtime/base/clock.h"
 #include "runtime/comm/ledger.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -42,12 +42,12 @@ class Inquiry {
   };
   /// From the answers so far; who hasn't answered is missing. Nothing: the ranks called the same, and it has
   /// ended everywhere. `different_known`: that they differ has been said; what hangs is what is asked.
-  std::optional<Verdict> conclude(const RunStatus& status, Clock::time_point now, bool different_known) const;
+  std::optional<Verdict> conclude(const StatusTracker& status, Clock::time_point now, bool different_known) const;
 
  private:
-  std::optional<Verdict> judge(const RunStatus& status, Clock::time_point now, bool different_known) const;
+  std::optional<Verdict> judge(const StatusTracker& status, Clock::time_point now, bool different_known) const;
   std::optional<Verdict> different() const;
-  std::optional<Verdict> missing(const RunStatus& status, Clock::time_point now) const;
+  std::optional<Verdict> missing(const StatusTracker& status, Clock::time_point now) const;
   std::optional<Verdict> slow() const;
   const Json* entry(int rank, std::uint64_t sequence) const;
   const Json* entry(std::uint64_t sequence) const;

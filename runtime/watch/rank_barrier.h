@@ -10,7 +10,7 @@
 
 #include "protocol/json.h"
 #include "runtime/base/clock.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -21,7 +21,7 @@ class RankBarrier {
  public:
   using Clock = SteadyClock;
   struct Parts {
-    const RunStatus& status;
+    const StatusTracker& status;
     int world_size = 1;
     std::function<void(const Json& message)> send_all;
   };

@@ -9,7 +9,7 @@
 #include "protocol/json.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 namespace footplate {
 
@@ -19,7 +19,7 @@ class StackInquiries {
  public:
   using Clock = SteadyClock;
   struct Parts {
-    const RunStatus& status;
+    const StatusTracker& status;
     int world_size = 1;
     std::function<void(int to, const Json& message)> send;
     /// `stacks` (docs/protocol.md).

@@ -116,7 +116,7 @@ class AdviceTest : public ::testing::Test {
   static constexpr std::uint64_t kFirstOrder = 10;
   Clock::time_point now_{hours(1000)};
   Schema schema_ = runtime_schema();
-  RunStatus status_{kRanks, {}, now_};
+  StatusTracker status_{kRanks, {}, now_};
   Ledger ledger_;
   std::uint64_t sequence_ = 0;
   std::uint64_t next_order_ = kFirstOrder;

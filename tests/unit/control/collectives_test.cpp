@@ -77,7 +77,7 @@ class CollectiveWatchTest : public ::testing::Test {
   static constexpr int kRanks = 3;
   Clock::time_point now_{seconds(1000)};
   ControlTimes times_;
-  RunStatus status_{kRanks, times_, now_};
+  StatusTracker status_{kRanks, times_, now_};
   std::array<Ledger, kRanks> ledgers_;
   std::vector<Json> sent_;
   std::vector<std::pair<std::string, Json>> reports_;
@@ -206,7 +206,7 @@ class MeetingsTest : public ::testing::Test {
   }
 
   Clock::time_point now_{seconds(1000)};
-  RunStatus status_{3, {}, now_};
+  StatusTracker status_{3, {}, now_};
   std::vector<Json> sent_;
   RankBarrier rank_barrier_{{status_, 3, [this](const Json& message) { sent_.push_back(message); }}};
 };

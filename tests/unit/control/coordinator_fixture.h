@@ -44,7 +44,7 @@ class CoordinatorFixture : public ::testing::Test {
   Clock::time_point now_{std::chrono::seconds(1000)};
   SimWorld world_{3};
   std::unique_ptr<MessageChannel> channel_ = world_.channel(0);
-  RunStatus status_{3, {}, now_};
+  StatusTracker status_{3, {}, now_};
   std::vector<Json> sent_;
   std::vector<std::pair<std::string, Json>> reports_;
   Coordinator coordinator_{{schema_,

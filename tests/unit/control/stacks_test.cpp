@@ -408,7 +408,7 @@ class StackInquiriesTest : public ::testing::Test {
   static constexpr int kRanks = 3;
   Clock::time_point now_{seconds(1000)};
   ControlTimes times_;
-  RunStatus status_{kRanks, times_, now_};
+  StatusTracker status_{kRanks, times_, now_};
   std::vector<std::pair<int, Json>> sent_;
   std::vector<Json> reports_;
   StackInquiries inquiries_{{status_, kRanks,

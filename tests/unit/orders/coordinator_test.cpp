@@ -42,7 +42,7 @@ class CoordinatorTest : public ::testing::Test {
 
   Schema schema_ = runtime_schema();
   Clock::time_point now_{seconds(1000)};
-  RunStatus status_{2, {}, now_};
+  StatusTracker status_{2, {}, now_};
   std::vector<std::pair<int, Json>> sent_;
   std::vector<std::pair<std::string, Json>> reports_;
   Coordinator coordinator_{

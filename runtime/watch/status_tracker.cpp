@@ -1,4 +1,4 @@
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 #include <fmt/format.h>
 
@@ -41,12 +41,12 @@ std::string name_of(const Json& collective) {
 
 }  // namespace
 
-RunStatus::RunStatus(int world_size, ControlTimes times, Clock::time_point now)
+StatusTracker::StatusTracker(int world_size, ControlTimes times, Clock::time_point now)
     : times_(times), ranks_(static_cast<std::size_t>(world_size)), last_tick_(now), trust_from_(now) {
   for (auto& rank : ranks_) rank.heard = now;
 }
 
-void RunStatus::world_changed(const std::vector<int>& before, Clock::time_point now) {
+void StatusTracker::world_changed(const std::vector<int>& before, Clock::time_point now) {
   std::vector<Rank> ranks(before.size());
   for (std::size_t rank = 0; rank < before.size(); ++rank) {
     if (before[rank] >= 0) ranks[rank].beat = at(before[rank]).beat;
@@ -56,7 +56,7 @@ void RunStatus::world_changed(const std::vector<int>& before, Clock::time_point 
   pace_since_ = {};
 }
 
-void RunStatus::beat(int rank, const Json& beat, Clock::time_point now) {
+void StatusTracker::beat(int rank, const Json& beat, Clock::time_point now) {
   ranks_[static_cast<std::size_t>(rank)].beat = beat;
   heard(rank, sent(beat, now));
   if (rank != 0 || now - pace_since_ < kPaceWindow) return;
@@ -69,18 +69,18 @@ void RunStatus::beat(int rank, const Json& beat, Clock::time_point now) {
 
 /// Heartbeats don't ring, and lie until rank 0 looks. Ranks of one host share the clock that says when
 /// one was sent; of another host's clock nothing is known.
-RunStatus::Clock::time_point RunStatus::sent(const Json& beat, Clock::time_point now) const {
+StatusTracker::Clock::time_point StatusTracker::sent(const Json& beat, Clock::time_point now) const {
   if (beat.value("host", "") != ranks_[0].beat.value("host", "")) return now;
   const Clock::time_point at{std::chrono::nanoseconds(beat.value("at_ns", std::int64_t{0}))};
   return at <= now && now - at < kMostInTransit ? at : now;
 }
 
-void RunStatus::heard(int rank, Clock::time_point now) {
+void StatusTracker::heard(int rank, Clock::time_point now) {
   auto& heard = ranks_[static_cast<std::size_t>(rank)].heard;
   heard = std::max(heard, now);
 }
 
-RunStatus::Clock::time_point RunStatus::next_tick() const {
+StatusTracker::Clock::time_point StatusTracker::next_tick() const {
   auto next = Clock::time_point::max();
   for (const auto& rank : ranks_)
     if (!rank.gone && !rank.stalled)
@@ -88,24 +88,24 @@ RunStatus::Clock::time_point RunStatus::next_tick() const {
   return next;
 }
 
-void RunStatus::goodbye(int rank) {
+void StatusTracker::goodbye(int rank) {
   ranks_[static_cast<std::size_t>(rank)].gone = true;
 }
 
-void RunStatus::metrics(const Json& data) {
+void StatusTracker::metrics(const Json& data) {
   for (const auto& [shown, key] : kShown)
     if (data.contains(key))
       if (const auto number = number_from_json(data[key])) metrics_[shown] = *number;
 }
 
-void RunStatus::note(const std::string& key, const std::string& text) {
+void StatusTracker::note(const std::string& key, const std::string& text) {
   if (text.empty())
     notes_.erase(key);
   else
     notes_[key] = text;
 }
 
-std::vector<Json> RunStatus::tick(Clock::time_point now) {
+std::vector<Json> StatusTracker::tick(Clock::time_point now) {
   const auto held_up = now - last_tick_;
   if (held_up > times_.stalled / 2 + times_.heartbeat) trust_from_ = now + times_.heartbeat;
   last_tick_ = now;
@@ -128,15 +128,15 @@ std::vector<Json> RunStatus::tick(Clock::time_point now) {
   return changes;
 }
 
-bool RunStatus::anyone_silent() const {
+bool StatusTracker::anyone_silent() const {
   return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.stalled; });
 }
 
-double RunStatus::silent_s(int rank, Clock::time_point now) const {
+double StatusTracker::silent_s(int rank, Clock::time_point now) const {
   return std::max(0.0, in_seconds(now - at(rank).heard));
 }
 
-std::string RunStatus::describe(int rank, Clock::time_point now) const {
+std::string StatusTracker::describe(int rank, Clock::time_point now) const {
   const Rank& one = at(rank);
   if (one.beat.empty() && silent_s(rank, now) < 1)  // who has just become rank 0 has heard of nobody
     return fmt::format("rank {}: where it is isn't known yet", rank);
@@ -157,7 +157,7 @@ std::string RunStatus::describe(int rank, Clock::time_point now) const {
   return text + ", " + duration(age);
 }
 
-std::string RunStatus::whom(const std::vector<int>& ranks, Clock::time_point now) const {
+std::string StatusTracker::whom(const std::vector<int>& ranks, Clock::time_point now) const {
   if (ranks.empty()) return "nobody";
   const int worst = *std::min_element(ranks.begin(), ranks.end(), [&](int a, int b) {
     if (at(a).stalled != at(b).stalled) return at(a).stalled;
@@ -169,7 +169,7 @@ std::string RunStatus::whom(const std::vector<int>& ranks, Clock::time_point now
 }
 
 /// Who keeps the others in a collective that has lasted for `age_s`: whoever hasn't begun it.
-std::optional<int> RunStatus::missing_rank(double age_s, std::uint64_t& sequence) const {
+std::optional<int> StatusTracker::missing_rank(double age_s, std::uint64_t& sequence) const {
   std::uint64_t furthest = 0;
   double age = 0;
   for (const auto& rank : ranks_) {
@@ -187,13 +187,13 @@ std::optional<int> RunStatus::missing_rank(double age_s, std::uint64_t& sequence
   return std::nullopt;
 }
 
-std::string RunStatus::missing(Clock::time_point now) const {
+std::string StatusTracker::missing(Clock::time_point now) const {
   std::uint64_t sequence = 0;
   const auto rank = missing_rank(in_seconds(times_.missing), sequence);
   return rank ? fmt::format("collective #{} waits for {}", sequence, describe(*rank, now)) : "";
 }
 
-std::optional<RunStatus::Stuck> RunStatus::stuck(std::chrono::duration<double> limit,
+std::optional<StatusTracker::Stuck> StatusTracker::stuck(std::chrono::duration<double> limit,
                                                  Clock::time_point now) const {
   std::optional<int> found;
   for (int rank = 1; rank < static_cast<int>(ranks_.size()) && !found; ++rank)
@@ -204,21 +204,21 @@ std::optional<RunStatus::Stuck> RunStatus::stuck(std::chrono::duration<double> l
   return who(*found, now);
 }
 
-bool RunStatus::is_saving(int rank) const {
+bool StatusTracker::is_saving(int rank) const {
   return at(rank).beat.value("phase", "") == to_string(Phase::saving);
 }
 
-RunStatus::Stuck RunStatus::who(int rank, Clock::time_point now) const {
+StatusTracker::Stuck StatusTracker::who(int rank, Clock::time_point now) const {
   const Json& beat = at(rank).beat;
   return {rank, beat.value("pid", 0), beat.value("host", ""), describe(rank, now)};
 }
 
-double RunStatus::step_ms() const {
+double StatusTracker::step_ms() const {
   const auto measured = metrics_.find("step_ms");
   return measured == metrics_.end() ? pace_ms_ : measured->second;
 }
 
-Json RunStatus::rank_to_json(int rank, Clock::time_point now) const {
+Json StatusTracker::rank_to_json(int rank, Clock::time_point now) const {
   const Rank& one = at(rank);
   const double since = silent_s(rank, now);
   Json json = {{"rank", rank},
@@ -236,7 +236,7 @@ Json RunStatus::rank_to_json(int rank, Clock::time_point now) const {
   return json;
 }
 
-Json RunStatus::to_json(std::int64_t steps, Clock::time_point now) const {
+Json StatusTracker::to_json(std::int64_t steps, Clock::time_point now) const {
   const std::int64_t step = step_of(ranks_[0].beat);
   Json json = {{"state", ranks_[0].beat.value("state", "starting")},
                {"step", step},

@@ -14,10 +14,10 @@ namespace footplate {
 
 /// Rank 0: what is known of every rank from its heartbeats, and of training from its last metrics.
 /// Needs no training thread, so it answers while training hangs.
-class RunStatus {
+class StatusTracker {
  public:
   using Clock = SteadyClock;
-  RunStatus(int world_size, ControlTimes times, Clock::time_point now);
+  StatusTracker(int world_size, ControlTimes times, Clock::time_point now);
 
   /// The ranks are others now: `before` tells the number that each had, -1 for none.
   void world_changed(const std::vector<int>& before, Clock::time_point now);

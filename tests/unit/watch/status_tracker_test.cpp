@@ -1,4 +1,4 @@
-#include "runtime/watch/run_status.h"
+#include "runtime/watch/status_tracker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 TEST(RunStatusTest, NamesWhoIsMissingFromACollective) {
   const Clock::time_point start{seconds(1000)};
-  RunStatus status(3, {}, start);
+  StatusTracker status(3, {}, start);
   const auto beat = [&](int rank, std::uint64_t sequence, bool running, double age_s) {
     status.heard(rank, start);
     status.beat(rank,
@@ -36,7 +36,7 @@ TEST(RunStatusTest, NamesWhoIsMissingFromACollective) {
 
 TEST(RunStatusTest, MarksWhereASilentRankWas) {
   const Clock::time_point start{seconds(1000)};
-  RunStatus status(2, {}, start);
+  StatusTracker status(2, {}, start);
   const Json beat = {{"step", 812}, {"phase", "data"}, {"phase_s", 40.0}, {"state", "running"}};
   status.beat(1, beat, start);
   EXPECT_EQ(status.whom({1}, start + milliseconds(500)), "rank 1: step 812, data, 40 s");
@@ -45,7 +45,7 @@ TEST(RunStatusTest, MarksWhereASilentRankWas) {
 
 TEST(RunStatusTest, TheBestEvaluationIsTheTrainersChoice) {
   const auto now = Clock::now();
-  RunStatus status(1, {}, now);
+  StatusTracker status(1, {}, now);
   status.metrics({{"eval/loss", 3.0}});
   EXPECT_TRUE(status.to_json(10, now)["best_eval_loss"].is_null());
   status.beat(0, {{"best_eval_loss", 2.0}}, now);  // of the checkpoint, before any evaluation of this start
@@ -57,7 +57,7 @@ TEST(RunStatusTest, TheBestEvaluationIsTheTrainersChoice) {
 
 TEST(RunStatusTest, TellsOfAnEvaluationBesideTraining) {
   const auto now = Clock::now();
-  RunStatus status(1, {}, now);
+  StatusTracker status(1, {}, now);
   status.beat(0, {{"step", 9}}, now);
   EXPECT_TRUE(status.to_json(10, now)["evaluating_step"].is_null());
   status.beat(0, {{"step", 9}, {"evaluating_step", 5}}, now);
@@ -67,7 +67,7 @@ TEST(RunStatusTest, TellsOfAnEvaluationBesideTraining) {
 TEST(RunStatusTest, BlamesNobodyAfterRankZeroItselfWasStopped) {
   Clock::time_point now{seconds(1000)};
   const ControlTimes times;
-  RunStatus status(2, times, now);
+  StatusTracker status(2, times, now);
   const auto own = status.tick(now += seconds(10));
   ASSERT_EQ(own.size(), 1U) << "its own silence, which nobody else could tell of";
   EXPECT_EQ(own[0]["rank"], 0);
@@ -82,7 +82,7 @@ TEST(RunStatusTest, BlamesNobodyAfterRankZeroItselfWasStopped) {
 TEST(RunStatusTest, CountsSilenceFromWhenAHeartbeatWasSentOnItsOwnHost) {
   const Clock::time_point start{seconds(1000)};
   const ControlTimes times;
-  RunStatus status(3, times, start);
+  StatusTracker status(3, times, start);
   const auto beat = [&](int rank, const char* host, Clock::time_point sent, Clock::time_point read) {
     status.beat(rank, {{"host", host}, {"at_ns", std::chrono::nanoseconds(sent.time_since_epoch()).count()}},
                 read);

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "protocol/exit_codes.h"
+#include "protocol/json.h"
+
+namespace footplate {
+
+/// Where ckpt.load goes: the checkpoint that the next start resumes from.
+struct LoadTarget {
+  std::string path;
+  std::int64_t step = 0;
+  std::string branch;  ///< that the next start saves into
+  Json settings;       ///< of the next start, by name: {"value", "source"}
+  std::string order;   ///< that asked for it, for the source of its settings
+};
+Json to_json(const LoadTarget& target);
+Result<void> read_json(const Json& json, LoadTarget& target);
+
+/// How a start of a run ended: what result.json holds.
+struct RunResult {
+  int code = static_cast<int>(ExitCode::failed);  ///< as the exit code of the process, an ExitCode
+  std::string reason;
+  std::int64_t step = 0;
+  std::optional<std::string> checkpoint;  ///< path of the last one; nothing: there is none
+  int restarts = 0;
+  std::optional<int> recoveries;
+  std::optional<std::uint64_t> state_hash;
+  std::optional<double> eval_loss;
+  std::string note;
+  std::optional<LoadTarget> load;  ///< ckpt.load ended it
+};
+Json to_json(const RunResult& result);
+Result<void> read_json(const Json& json, RunResult& result);
+
+}  // namespace footplate
