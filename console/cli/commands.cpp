@@ -23,6 +23,7 @@ const std::vector<CommandEntry>& commands() {
       {"check", "validate a configuration without starting anything", &declare_check},
       {"inspect", "the checkpoints of a run, and what is in one", &declare_inspect},
       {"report", "runs as a page for a browser: curves, changes, failures", &declare_report},
+      {"export", "a run's metrics for TensorBoard and others", &declare_export},
       {"replay", "run a run's journal again, to the same parameters", &declare_replay},
       {"settings", "what can be set, and to what", &declare_settings},
       {"doctor", "is this machine fit for runs, and how to mend it", &declare_doctor},

@@ -41,5 +41,6 @@ Handler declare_check(CLI::App& command);
 Handler declare_settings(CLI::App& command);
 Handler declare_watch(CLI::App& command);
 Handler declare_doctor(CLI::App& command);
+Handler declare_export(CLI::App& command);
 
 }  // namespace footplate

@@ -149,6 +149,11 @@ std::optional<double> LoggedMetrics::number(const char* name) const {
   return found == values.end() ? std::nullopt : number_from_json(*found);
 }
 
+std::string LoggedMetrics::text(const char* name) const {
+  const auto found = values.find(name);
+  return found != values.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 Json to_json(const LoggedMetrics& metrics) {
   return metrics.values;
 }

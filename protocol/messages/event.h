@@ -46,6 +46,8 @@ struct LoggedMetrics {
   std::int64_t step() const;
   /// Nothing: there is none of this name, or it is no number.
   std::optional<double> number(const char* name) const;
+  /// Empty: there is none of this name.
+  std::string text(const char* name) const;
   /// Whether it is a line of the training loop (log.every), not of an evaluation.
   bool is_of_training() const { return values.contains("train/loss"); }
 };
