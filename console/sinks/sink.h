@@ -56,5 +56,6 @@ Result<const SinkKind*> find_sink_kind(const std::string& name);
 
 Result<std::unique_ptr<Sink>> open_csv(const SinkTarget& target);
 Result<std::unique_ptr<Sink>> open_tensorboard(const SinkTarget& target);
+Result<std::unique_ptr<Sink>> open_prometheus(const SinkTarget& target);
 
 }  // namespace footplate::sinks

@@ -20,6 +20,8 @@ const std::vector<SinkKind>& sink_kinds() {
   static const std::vector<SinkKind> kKinds{
       {"csv", "a table with a column for each metric", "metrics.csv", open_csv},
       {"tensorboard", "event files, a folder for each branch", "tensorboard", open_tensorboard},
+      {"prometheus", "the newest values, for node_exporter's textfile collector", "metrics.prom",
+       open_prometheus},
   };
   return kKinds;
 }

@@ -1,0 +1,81 @@
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "console/sinks/sink.h"
+#include "protocol/value.h"
+
+// The newest value of each metric, in the text format of Prometheus: for node_exporter's textfile collector.
+// The file is replaced by rename, as the collector may read it at any time. It has no timestamps, since the
+// collector skips a file that has some.
+
+namespace footplate::sinks {
+namespace {
+
+/// "footplate_train_loss": letters, digits and underscores.
+std::string metric_name(const std::string& name) {
+  std::string text = "footplate_" + name;
+  for (char& one : text)
+    if (std::isalnum(static_cast<unsigned char>(one)) == 0) one = '_';
+  return text;
+}
+
+/// Within the quotes of a label.
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char one : text)
+    safe += one == '\n' ? "\\n" : one == '"' || one == '\\' ? std::string("\\") + one : std::string(1, one);
+  return safe;
+}
+
+std::string number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return shortest(value);
+}
+
+class PrometheusSink final : public Sink {
+ public:
+  explicit PrometheusSink(const SinkTarget& target)
+      : path_(target.out), labels_("{run=\"" + escaped(target.run) + "\"} ") {}
+
+  Result<void> write(const MetricsRow& row) override {
+    values_["step"] = static_cast<double>(row.step);
+    values_["time_seconds"] = row.time;
+    for (const auto& [name, value] : row.values) values_[name] = value;
+    return {};
+  }
+
+  Result<void> flush() override {
+    const std::filesystem::path fresh = path_.string() + ".new";
+    std::ofstream file(fresh, std::ios::trunc);
+    for (const auto& [name, value] : values_) {
+      const std::string metric = metric_name(name);
+      file << "# HELP " << metric << " The newest " << name << " of a run of footplate.\n# TYPE " << metric
+           << " gauge\n"
+           << metric << labels_ << number(value) << "\n";
+    }
+    file.close();
+    std::error_code error;
+    if (file) std::filesystem::rename(fresh, path_, error);
+    if (file && !error) return {};
+    return fail(ErrorKind::failed,
+                "can't write " + path_.string() + ": " + (error ? error.message() : std::strerror(errno)));
+  }
+
+ private:
+  std::filesystem::path path_;
+  std::string labels_;
+  std::map<std::string, double> values_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> open_prometheus(const SinkTarget& target) {
+  return std::make_unique<PrometheusSink>(target);
+}
+
+}  // namespace footplate::sinks
