@@ -272,6 +272,13 @@ constexpr std::array kConsoleReaders{
 
 }  // namespace
 
+Json to_json(const SettingNow& setting) {
+  return write_fields(setting);
+}
+Result<void> read_json(const Json& json, SettingNow& setting) {
+  return read_fields(json, setting);
+}
+
 Json to_json(const RunIdentity& run) {
   return write_fields(run);
 }

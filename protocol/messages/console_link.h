@@ -35,6 +35,8 @@ struct SettingNow {
   Json value;
   std::string source;
 };
+Json to_json(const SettingNow& setting);
+Result<void> read_json(const Json& json, SettingNow& setting);
 
 // --- rank 0 says ---
 

@@ -211,6 +211,37 @@ class FieldReader {
   Result<void> result_;
 };
 
+/// Reads the object as FieldReader does, and passes over fields of a wrong type: for files, which nobody can
+/// be asked to send again.
+class TolerantReader {
+ public:
+  explicit TolerantReader(const Json& json) : json_(json) {}
+
+  template <class T>
+  void operator()(const char* name, T& value) {
+    const auto found = json_.find(name);
+    if (found == json_.end() || found->is_null()) return;
+    if (T read{}; fields::read(*found, read)) value = std::move(read);
+  }
+  template <class T>
+  void operator()(const char* name, std::optional<T>& value) {
+    const auto found = json_.find(name);
+    if (found == json_.end() || found->is_null()) return;
+    if (T read{}; fields::read(*found, read)) value = std::move(read);
+  }
+  template <class T>
+  void nullable(const char* name, std::optional<T>& value) {
+    (*this)(name, value);
+  }
+  template <class T>
+  void unless_empty(const char* name, T& value) {
+    (*this)(name, value);
+  }
+
+ private:
+  const Json& json_;
+};
+
 /// The object with all fields of `message`.
 template <class T>
 Json write_fields(const T& message) {
@@ -226,6 +257,16 @@ Result<void> read_fields(const Json& json, T& message) {
   FieldReader reader(json);
   FieldsOf<T>::list(reader, message);
   return reader.take();
+}
+
+/// What `json` has of a T; the rest as in a T that nobody filled.
+template <class T>
+T read_tolerantly(const Json& json) {
+  T message{};
+  if (!json.is_object()) return message;
+  TolerantReader reader(json);
+  FieldsOf<T>::list(reader, message);
+  return message;
 }
 
 namespace fields {

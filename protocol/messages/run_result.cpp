@@ -43,5 +43,8 @@ Json to_json(const RunResult& result) {
 Result<void> read_json(const Json& json, RunResult& result) {
   return read_fields(json, result);
 }
+RunResult run_result_from_file(const Json& json) {
+  return read_tolerantly<RunResult>(json);
+}
 
 }  // namespace footplate

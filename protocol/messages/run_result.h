@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "protocol/exit_codes.h"
 #include "protocol/json.h"
@@ -28,12 +29,23 @@ struct RunResult {
   std::optional<std::string> checkpoint;  ///< path of the last one; nothing: there is none
   int restarts = 0;
   std::optional<int> recoveries;
-  std::optional<std::uint64_t> state_hash;
+  std::optional<std::string> state_hash;  ///< of all parameters and buffers, 16 hexadecimal digits
   std::optional<double> eval_loss;
   std::string note;
   std::optional<LoadTarget> load;  ///< ckpt.load ended it
 };
 Json to_json(const RunResult& result);
 Result<void> read_json(const Json& json, RunResult& result);
+/// As a file has it: fields of another type are as in a RunResult that nobody filled.
+RunResult run_result_from_file(const Json& json);
+
+// Reasons of ends that the programs know. All others are texts for people.
+inline constexpr std::string_view kEndedDone = "done";
+inline constexpr std::string_view kEndedAsked = "asked";
+inline constexpr std::string_view kEndedRestart = "restart";
+inline constexpr std::string_view kEndedLoad = "load";
+inline constexpr std::string_view kEndedSignal = "signal";
+inline constexpr std::string_view kEndedTimeLimit = "time limit";
+inline constexpr std::string_view kEndedUsage = "usage";
 
 }  // namespace footplate
