@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/json.h"
+#include "protocol/messages/status.h"
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// Where a rank of the newest start runs.
+struct RankPlace {
+  int rank = 0;
+  std::string host;
+  int pid = 0;
+};
+
+/// What run.json has: a run as others find it. The supervisor and rank 0 write into it in turn.
+struct RunFile {
+  std::string id;
+  std::string name;
+  std::optional<RunState> state;
+  int protocol = kProtocolVersion;
+  std::string socket;  ///< path of the console's socket
+  std::string host;
+  std::string started;  ///< ISO 8601
+  std::optional<int> world_size;
+  std::vector<RankPlace> ranks;
+  int console_pid = 0;
+  int launcher_pid = 0;  ///< of the supervisor; 0: nobody launched it
+  std::uint64_t launcher_started = 0;
+  std::int64_t step = 0;
+};
+Json to_json(const RunFile& run);
+
+/// Fields that are missing or of another type are as in a RunFile that nobody filled.
+RunFile run_file_from_json(const Json& json);
+
+/// Errors: as read_json_file; (usage) the file holds no object.
+Result<RunFile> read_run_file(const std::filesystem::path& run_directory);
+
+/// Sets all fields of `run`, and keeps what else the file has. Errors: as update_json_file.
+Result<void> update_run_file(const std::filesystem::path& run_directory, const RunFile& run);
+
+/// Its end, once nobody starts the ranks again. Errors: as update_json_file.
+Result<void> record_end(const std::filesystem::path& run_directory, std::int64_t step);
+
+}  // namespace footplate
