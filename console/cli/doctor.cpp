@@ -109,7 +109,7 @@ Check left_out(const std::string& name, const std::string& why) {
 }
 
 /// What footplate-rank says of itself; nothing where it can't be started at all.
-std::optional<Json> look_at_libraries(Trials& trials, Report& report) {
+std::optional<LibrariesAnswer> look_at_libraries(Trials& trials, Report& report) {
   const auto found = trials.libraries();
   if (!found) {
     Check check{.name = "versions", .verdict = Verdict::to_mend, .found = {}, .mend = {}};
@@ -135,7 +135,7 @@ Result<std::vector<Host>> hosts_of(const DoctorOptions& options) {
 
 /// Each host by itself, then those that start all at once, then what is between them.
 void look_at_hosts(Trials& trials, Report& report, const std::vector<Host>& hosts,
-                   const std::optional<Json>& here) {
+                   const std::optional<LibrariesAnswer>& here) {
   std::vector<Host> good;
   std::set<std::string> bad;
   for (const Host& host : hosts) {

@@ -19,14 +19,14 @@ constexpr const char* kReachEachOther =
     "one that all share: OMPI_MCA_btl_tcp_if_include=eth1";
 
 /// "/opt/mpi" of "/opt/mpi/lib/libmpi.so.40".
-std::string prefix_of(const Json& libraries) {
-  return std::filesystem::path(libraries.value("mpi_file", "")).parent_path().parent_path().string();
+std::string prefix_of(const LibrariesAnswer& libraries) {
+  return std::filesystem::path(libraries.mpi_file).parent_path().parent_path().string();
 }
 
 }  // namespace
 
-Check Trials::host(const Host& host, const Json& here) {
-  const auto answer = ask_ranks(1, {"--doctor", "versions"}, kStartTakes, {host});
+Check Trials::host(const Host& host, const LibrariesAnswer& here) {
+  const auto answer = ask_ranks<LibrariesAnswer>(1, {"--doctor", "versions"}, kStartTakes, {host});
   if (answer) return check_host(host, *answer, here);
   const LaunchFailure failure = explain_launch(read_text(err()), host.name, prefix_of(here));
   Check check{.name = "host " + host.name};
@@ -41,9 +41,9 @@ Check Trials::host(const Host& host, const Json& here) {
 Check Trials::hosts_together(const std::vector<Host>& hosts) {
   Check check{.name = "hosts together"};
   const std::string between = std::to_string(hosts.size()) + " hosts";
-  const auto answer =
-      ask_ranks(static_cast<int>(hosts.size()),
-                {"--doctor", "reduce", "--elements", std::to_string(kElements)}, kTogetherTakes, hosts);
+  const auto answer = ask_ranks<ReductionAnswer>(
+      static_cast<int>(hosts.size()), {"--doctor", "reduce", "--elements", std::to_string(kElements)},
+      kTogetherTakes, hosts);
   if (!answer)
     return to_mend(std::move(check), "no all-reduce between " + between + ": " + answer.error().message,
                    std::string(kReachEachOther) + "; the links below tell which pair it is");
@@ -51,7 +51,7 @@ Check Trials::hosts_together(const std::vector<Host>& hosts) {
 }
 
 Check Trials::link(const Host& a, const Host& b) {
-  const auto answer = ask_ranks(2, {"--doctor", "link"}, kStartTakes, {a, b});
+  const auto answer = ask_ranks<LinkAnswer>(2, {"--doctor", "link"}, kStartTakes, {a, b});
   if (!answer)
     return to_mend(Check{.name = link_name(a, b)}, "nothing gets through: " + answer.error().message,
                    kReachEachOther);

@@ -174,20 +174,24 @@ LaunchFailure explain_launch(std::string_view said, const std::string& host, con
   return {lines.empty() ? "" : lines.front(), filled(mend, "PREFIX", prefix)};
 }
 
-Check check_host(const Host& host, const Json& there, const Json& here) {
+Check check_host(const Host& host, const LibrariesAnswer& there, const LibrariesAnswer& here) {
   Check check{.name = "host " + host.name};
-  check.values = there;
+  check.values = there.all;
   check.values["slots"] = host.slots;
-  const auto cores = integer_of(there, "cores", 0);
-  const std::string own_name = there.value("host", host.name);
+  const std::string own_name = there.host.empty() ? host.name : there.host;
   check.found = "starts a process" + (own_name == host.name ? "" : " (its own name is " + own_name + ")");
-  if (cores > 0) check.found += ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
+  if (there.cores > 0)
+    check.found += ", " + std::to_string(there.cores) + (there.cores == 1 ? " core" : " cores");
   check.found += ", " + std::to_string(host.slots) + (host.slots == 1 ? " slot" : " slots");
   std::string other;
-  for (const char* key : {"footplate", "libtorch", "mpi", "mpi_file"}) {
-    const std::string a = there.value(key, ""), b = here.value(key, "");
-    if (a != b) other += (other.empty() ? "" : "; ") + std::string(key) + ": " + a + " there, " + b + " here";
-  }
+  const auto compare = [&](const char* what, const std::string& a, const std::string& b) {
+    if (a != b)
+      other += (other.empty() ? "" : "; ") + std::string(what) + ": " + a + " there, " + b + " here";
+  };
+  compare("footplate", there.footplate, here.footplate);
+  compare("libtorch", there.libtorch, here.libtorch);
+  compare("mpi", there.mpi, here.mpi);
+  compare("mpi_file", there.mpi_file, here.mpi_file);
   if (other.empty()) {
     check.found += "; programs and libraries are those of this machine";
     return check;
@@ -198,16 +202,13 @@ Check check_host(const Host& host, const Json& there, const Json& here) {
   return check;
 }
 
-Check check_link(const std::string& name, const Json& answer) {
+Check check_link(const std::string& name, const LinkAnswer& answer) {
   Check check{.name = name};
-  check.values = answer;
-  const double gigabytes_per_s = number_of(answer, "gb_per_s");
-  check.found =
-      rounded(gigabytes_per_s, 3) + " GB/s, " + rounded(number_of(answer, "latency_us"), 3) + " µs one way";
-  const Json hosts = answer.value("hosts", Json::array());
-  if (hosts.size() == 2 && hosts[0] == hosts[1])
-    check.found += "; both names are " + hosts[0].get<std::string>() + ": measured inside one host";
-  if (gigabytes_per_s >= kLeastBandwidth) return check;
+  check.values = answer.all;
+  check.found = rounded(answer.gb_per_s, 3) + " GB/s, " + rounded(answer.latency_us, 3) + " µs one way";
+  if (answer.hosts.size() == 2 && answer.hosts[0] == answer.hosts[1])
+    check.found += "; both names are " + answer.hosts[0] + ": measured inside one host";
+  if (answer.gb_per_s >= kLeastBandwidth) return check;
   check.verdict = Verdict::to_mend;
   check.found += ", which is very slow";
   check.mend =

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "console/doctor/finding.h"
+#include "console/doctor/trial_answers_json.h"
 #include "protocol/result.h"
 
 namespace footplate {
@@ -43,10 +44,10 @@ LaunchFailure explain_launch(std::string_view said, const std::string& host, con
 
 /// `there` and `here`: what footplate-rank says of its libraries (`--doctor versions`) on the host and on
 /// this machine.
-Check check_host(const Host& host, const Json& there, const Json& here);
+Check check_host(const Host& host, const LibrariesAnswer& there, const LibrariesAnswer& here);
 
 /// `answer`: of `footplate-rank --doctor link` between the two.
-Check check_link(const std::string& name, const Json& answer);
+Check check_link(const std::string& name, const LinkAnswer& answer);
 
 /// "link n1 - n2".
 std::string link_name(const Host& a, const Host& b);

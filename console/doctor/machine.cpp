@@ -214,10 +214,10 @@ Check check_disk(const Room& runs, const Room& temporary) {
 
 Check check_versions(const Libraries& libraries) {
   Check check{.name = "versions"};
-  const std::string torch = text_of(libraries.found, "libtorch");
-  const std::string mpi = text_of(libraries.found, "mpi");
-  const std::string rank = text_of(libraries.found, "footplate");
-  check.values = libraries.found;
+  const std::string& torch = libraries.found.libtorch;
+  const std::string& mpi = libraries.found.mpi;
+  const std::string& rank = libraries.found.footplate;
+  check.values = libraries.found.all;
   check.values["lua"] = libraries.lua;
   check.found =
       "footplate " + libraries.own_version + ", LibTorch " + torch + ", " + mpi + ", " + libraries.lua;
@@ -235,7 +235,7 @@ Check check_versions(const Libraries& libraries) {
 
 Check check_environment(const Libraries& libraries, const fs::path& root) {
   Check check{.name = "environment"};
-  const std::string file = text_of(libraries.found, "libtorch_file");
+  const std::string& file = libraries.found.libtorch_file;
   // Below …/env-cpu/lib/python3.11/site-packages, where scripts/deps puts it.
   const auto inside = file.find("/lib/python");
   if (inside == std::string::npos) {

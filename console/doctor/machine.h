@@ -8,6 +8,7 @@
 
 #include "console/doctor/finding.h"
 #include "console/doctor/readings.h"
+#include "console/doctor/trial_answers_json.h"
 
 namespace footplate {
 
@@ -49,7 +50,7 @@ Check check_logout(const LogoutReading& logout, const std::string& user);
 /// What footplate-rank says about its libraries (`footplate-rank --doctor versions`), and what the build was
 /// pinned to.
 struct Libraries {
-  Json found;
+  LibrariesAnswer found;
   std::string own_version;  ///< of this program
   std::string pinned_torch, pinned_mpi;
   std::string lua;

@@ -13,12 +13,13 @@
 
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
-#include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "console/launch/start/child.h"
 #include "console/launch/start/file_tail.h"
 #include "console/launch/start/plan.h"
-#include "run_files/json_file.h"
+#include "run_files/file_names.h"
+#include "run_files/line_files.h"
+#include "run_files/result_file.h"
 
 extern char** environ;
 
@@ -79,13 +80,17 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 }
 
 /// Lines of a run's metrics that record a failed evaluation.
-int failed_evaluations(const fs::path& metrics) {
-  std::ifstream file(metrics);
+int failed_evaluations(const fs::path& run_directory) {
   int failed = 0;
-  for (std::string line; std::getline(file, line);)
-    if (const auto entry = parse_line(line); entry && integer_of(*entry, "eval/evaluation_failed", 0) == 1)
-      ++failed;
+  read_metrics_lines(run_directory, [&](const MetricsLine& line) {
+    if (line.metrics.number("eval/evaluation_failed") == 1) ++failed;
+  });
   return failed;
+}
+
+/// GB/s.
+double rate_of(const ReductionAnswer& answer) {
+  return static_cast<double>(answer.elements) * sizeof(float) / 1e9 / answer.seconds;
 }
 
 void say_goodbye(Subprocess& child, std::chrono::seconds at_most) {
@@ -165,8 +170,8 @@ std::string Trials::last_output() const {
   return text.empty() ? "nothing was said" : text;
 }
 
-Result<Json> Trials::ask_ranks(int ranks, const std::vector<std::string>& arguments,
-                               std::chrono::seconds at_most, const std::vector<Host>& hosts) {
+Result<Json> Trials::answer_of_ranks(int ranks, const std::vector<std::string>& arguments,
+                                     std::chrono::seconds at_most, const std::vector<Host>& hosts) {
   folders_.clear();
   std::vector<std::string> places;
   for (const Host& host : hosts) places.push_back(host.name + ":1");
@@ -181,51 +186,47 @@ Result<Json> Trials::ask_ranks(int ranks, const std::vector<std::string>& argume
   return fail(ErrorKind::failed, "ended with code " + std::to_string(*code) + ": " + last_output());
 }
 
-Result<Json> Trials::libraries() {
-  return ask_ranks(1, {"--doctor", "versions"}, kAnswerTakes);
+Result<LibrariesAnswer> Trials::libraries() {
+  return ask_ranks<LibrariesAnswer>(1, {"--doctor", "versions"}, kAnswerTakes);
 }
 
 Check Trials::fault_tolerance() {
   Check check{.name = "fault tolerance"};
-  const auto answer = ask_ranks(2, {"--doctor", "loss"}, kAnswerTakes);
+  const auto answer = ask_ranks<LossAnswer>(2, {"--doctor", "loss"}, kAnswerTakes);
   if (!answer)
     return to_mend(
         check, "two ranks under mpirun, one of them killed: " + answer.error().message,
         "scripts/deps installs Open MPI with fault tolerance (ULFM); FOOTPLATE_MPIRUN names another mpirun");
-  check.values = *answer;
-  const auto survivors = integer_of(*answer, "survivors", 0);
-  check.found = "mpirun starts ranks; a killed one was noticed after " +
-                rounded(number_of(*answer, "noticed_ms"), 2) + " ms, and the other went on without it";
-  if (survivors == 1) return check;
-  return to_mend(check, "of two ranks, one of them killed, " + std::to_string(survivors) + " went on",
+  check.values = answer->all;
+  check.found = "mpirun starts ranks; a killed one was noticed after " + rounded(answer->noticed_ms, 2) +
+                " ms, and the other went on without it";
+  if (answer->survivors == 1) return check;
+  return to_mend(check, "of two ranks, one of them killed, " + std::to_string(answer->survivors) + " went on",
                  "scripts/deps installs Open MPI with fault tolerance (ULFM)");
 }
 
 Check Trials::reduction(const std::string& name, std::int64_t elements) {
   Check check{.name = name};
-  const auto answer = ask_ranks(2, {"--doctor", "reduce", "--elements", std::to_string(elements)},
-                                elements >= kLarge ? kLargeTakes : kAnswerTakes);
+  const auto answer =
+      ask_ranks<ReductionAnswer>(2, {"--doctor", "reduce", "--elements", std::to_string(elements)},
+                                 elements >= kLarge ? kLargeTakes : kAnswerTakes);
   if (!answer)
     return to_mend(check, "no all-reduce between two ranks: " + answer.error().message,
                    "footplate run with -n 1 needs no MPI; scripts/deps installs the one that is tested");
   check = judge_reduction(std::move(check), *answer, "2 ranks");
-  if (elements >= kTelling && number_of(check.values, "gb_per_s") < kLeastLocalBandwidth &&
-      check.verdict == Verdict::good)
+  if (elements >= kTelling && rate_of(*answer) < kLeastLocalBandwidth && check.verdict == Verdict::good)
     return to_mend(check, check.found + ", which is very slow",
                    "end what else uses the cores (top), and see shared memory above");
   return check;
 }
 
-Check Trials::judge_reduction(Check check, const Json& answer, const std::string& between) const {
-  const double seconds = number_of(answer, "seconds");
-  const auto elements = integer_of(answer, "elements", 0);
-  const double gigabytes_per_s = static_cast<double>(elements) * sizeof(float) / 1e9 / seconds;
-  check.values = answer;
-  check.values["gb_per_s"] = gigabytes_per_s;
-  check.found = elements_text(elements) + " between " + between + ": " + rounded(gigabytes_per_s, 3) +
-                " GB/s (" + rounded(seconds * 1000, 3) + " ms)";
-  if (const auto wrong = integer_of(answer, "wrong", 1); wrong != 0)
-    return to_mend(check, check.found + ", and " + std::to_string(wrong) + " sums are wrong",
+Check Trials::judge_reduction(Check check, const ReductionAnswer& answer, const std::string& between) const {
+  check.values = answer.all;
+  check.values["gb_per_s"] = rate_of(answer);
+  check.found = elements_text(answer.elements) + " between " + between + ": " + rounded(rate_of(answer), 3) +
+                " GB/s (" + rounded(answer.seconds * 1000, 3) + " ms)";
+  if (answer.wrong != 0)
+    return to_mend(check, check.found + ", and " + std::to_string(answer.wrong) + " sums are wrong",
                    "don't train on this machine: test its memory (memtest86+), and another MPI");
   return check;
 }
@@ -250,9 +251,9 @@ Check Trials::evaluation() {
                                           {"XDG_STATE_HOME", (folders_.temporary / "state").string()},
                                           {"FOOTPLATE_FAULT", "eval_throw"}});
   const auto code = run_to_end(command, kRunTakes);
-  const auto result = read_json_file(runs / "doctor" / "result.json");
-  const int failed = failed_evaluations(runs / "doctor" / "metrics.jsonl");
-  const std::int64_t step = result ? integer_of(*result, "step", 0) : 0;
+  const auto result = read_result_file(runs / "doctor" / kResultFile);
+  const int failed = failed_evaluations(runs / "doctor");
+  const std::int64_t step = result ? result->step : 0;
   check.values = {{"code", code ? Json(*code) : Json()}, {"step", step}, {"recorded", failed}};
   if (!code || *code != 0 || step != kSteps)
     return to_mend(

@@ -8,6 +8,7 @@
 #include "console/doctor/finding.h"
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
+#include "console/doctor/trial_answers_json.h"
 #include "console/launch/start/command.h"
 #include "console/launch/start/private_folders.h"
 #include "console/launch/start/signals.h"
@@ -29,7 +30,7 @@ class Trials {
 
   /// The libraries that footplate-rank has; no MPI is started. Errors: it can't be started, with what it
   /// said.
-  Result<Json> libraries();
+  Result<LibrariesAnswer> libraries();
 
   /// One of two ranks is killed, the other goes on without it.
   Check fault_tolerance();
@@ -43,7 +44,7 @@ class Trials {
 
   /// A process on `host` alone. `here` is libraries()' answer, to compare with. An error of the check says
   /// what ssh or mpirun said, and how to mend it.
-  Check host(const Host& host, const Json& here);
+  Check host(const Host& host, const LibrariesAnswer& here);
 
   /// An all-reduce between one process on each of them, at least two.
   Check hosts_together(const std::vector<Host>& hosts);
@@ -58,9 +59,19 @@ class Trials {
   Trials(std::filesystem::path program_folder, Signals& signals, PrivateFolders folders, int lock);
 
   /// `hosts`: one rank on each; none: all on this machine.
-  Result<Json> ask_ranks(int ranks, const std::vector<std::string>& arguments, std::chrono::seconds at_most,
-                         const std::vector<Host>& hosts = {});
-  Check judge_reduction(Check check, const Json& answer, const std::string& between) const;
+  Result<Json> answer_of_ranks(int ranks, const std::vector<std::string>& arguments,
+                               std::chrono::seconds at_most, const std::vector<Host>& hosts);
+  template <class Answer>
+  Result<Answer> ask_ranks(int ranks, const std::vector<std::string>& arguments, std::chrono::seconds at_most,
+                           const std::vector<Host>& hosts = {}) {
+    const auto json = answer_of_ranks(ranks, arguments, at_most, hosts);
+    if (!json) return tl::unexpected(json.error());
+    Answer answer;
+    if (auto read = read_json(*json, answer); !read)
+      return fail(ErrorKind::failed, "footplate-rank's answer can't be read: " + read.error().message);
+    return answer;
+  }
+  Check judge_reduction(Check check, const ReductionAnswer& answer, const std::string& between) const;
   Result<int> run_to_end(const Command& command, std::chrono::seconds at_most);
   std::string last_output() const;
   std::filesystem::path out() const { return folders_.temporary / "doctor.out"; }

@@ -19,7 +19,7 @@ constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
 std::optional<std::int64_t> named_number(std::string_view text, const std::string& name) {
   for (const auto& line : lines_of(text)) {
     const auto words = words_of(line);
-    if (words.size() >= 2 && (words[0] == name || words[0] == name + ":")) return number_of(words[1]);
+    if (words.size() >= 2 && (words[0] == name || words[0] == name + ":")) return leading_number(words[1]);
   }
   return std::nullopt;
 }
@@ -68,7 +68,7 @@ void read_version_2(const fs::path& mount, const std::string& path, GroupLimits&
   for_each_group(mount, path, [&](const fs::path& group) {
     read_memory_limit(group, kVersion2, limits);
     const auto words = words_of(read_text(group / "cpu.max"));  // "150000 100000"
-    if (words.size() == 2) read_core_limit(number_of(words[0]), number_of(words[1]), limits);
+    if (words.size() == 2) read_core_limit(leading_number(words[0]), leading_number(words[1]), limits);
   });
 }
 

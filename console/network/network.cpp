@@ -39,9 +39,9 @@ std::vector<Route> parse_routes(std::string_view text) {
   for (const auto& line : lines_of(text)) {
     const auto words = words_of(line);
     if (words.size() < kFields || words[0] == "Iface" || words[0] == "lo") continue;
-    if ((number_of(words[3], 16).value_or(0) & kUp) == 0) continue;
+    if ((leading_number(words[3], 16).value_or(0) & kUp) == 0) continue;
     routes.push_back({words[0], words[1] == "00000000" && words[7] == "00000000",
-                      static_cast<int>(number_of(words[6]).value_or(0))});
+                      static_cast<int>(leading_number(words[6]).value_or(0))});
   }
   return routes;
 }
@@ -53,10 +53,10 @@ std::vector<Route> parse_ipv6_routes(std::string_view text) {
   std::vector<Route> routes;
   for (const auto& line : lines_of(text)) {
     const auto words = words_of(line);
-    if (words.size() < kFields || words[9] == "lo" || (number_of(words[8], 16).value_or(0) & kUp) == 0)
+    if (words.size() < kFields || words[9] == "lo" || (leading_number(words[8], 16).value_or(0) & kUp) == 0)
       continue;
     const bool is_default = words[1] == "00" && words[0].find_first_not_of('0') == std::string::npos;
-    routes.push_back({words[9], is_default, static_cast<int>(number_of(words[5], 16).value_or(0))});
+    routes.push_back({words[9], is_default, static_cast<int>(leading_number(words[5], 16).value_or(0))});
   }
   return routes;
 }

@@ -26,7 +26,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-std::optional<std::int64_t> number_of(std::string_view text, int base) {
+std::optional<std::int64_t> leading_number(std::string_view text, int base) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
   if (error != std::errc() || end == text.data()) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<std::int64_t> number_of(std::string_view text, int base) {
 }
 
 std::optional<std::int64_t> number_in(const std::filesystem::path& file) {
-  return number_of(read_text(file));
+  return leading_number(read_text(file));
 }
 
 std::vector<std::string> names_in(const std::filesystem::path& folder) {

@@ -18,7 +18,7 @@ std::vector<std::string> lines_of(std::string_view text);
 std::vector<std::string> words_of(const std::string& line);  ///< separated by blanks
 
 /// The number that `text` begins with; nothing where it doesn't.
-std::optional<std::int64_t> number_of(std::string_view text, int base = 10);
+std::optional<std::int64_t> leading_number(std::string_view text, int base = 10);
 std::optional<std::int64_t> number_in(const std::filesystem::path& file);
 
 /// Names in a folder, sorted; none where there is no such folder.

@@ -98,14 +98,13 @@ TEST(MachineTest, Disk) {
 Libraries libraries(
     const std::string& torch_file =
         "/home/ann/.cache/footplate/env-cpu/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so") {
-  return {{{"footplate", "0.1.0"},
-           {"libtorch", "2.11.0+cu130"},
-           {"libtorch_file", torch_file},
-           {"mpi", "Open MPI v5.0.11"}},
-          "0.1.0",
-          "2.11.0",
-          "5.0.11",
-          "Lua 5.4.4"};
+  LibrariesAnswer found;
+  EXPECT_TRUE(read_json({{"footplate", "0.1.0"},
+                         {"libtorch", "2.11.0+cu130"},
+                         {"libtorch_file", torch_file},
+                         {"mpi", "Open MPI v5.0.11"}},
+                        found));
+  return {found, "0.1.0", "2.11.0", "5.0.11", "Lua 5.4.4"};
 }
 
 TEST(MachineTest, Versions) {
@@ -116,7 +115,7 @@ TEST(MachineTest, Versions) {
   incomplete.missing = {"footplate-lua"};
   expect_to_mend(check_versions(incomplete), "no footplate-lua");
   Libraries other = libraries();
-  other.found["libtorch"] = "2.12.0";
+  other.found.libtorch = "2.12.0";
   EXPECT_THAT(check_versions(other).found, HasSubstr("tested with LibTorch 2.11.0"));
   other.own_version = "0.2.0";
   expect_to_mend(check_versions(other), "build all of it");
