@@ -1,10 +1,7 @@
 #include "protocol/event_line.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "protocol/json_fields.h"
 #include "protocol/order.h"
 #include "protocol/value.h"
 #include "protocol/words.h"
@@ -12,32 +9,8 @@
 namespace footplate {
 namespace {
 
-Json member(const Json& object, const char* name) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(name);
-  return found == object.end() ? Json() : *found;
-}
-
-Json list(const Json& object, const char* name) {
-  Json found = member(object, name);
-  return found.is_array() ? found : Json::array();
-}
-
-/// A value as people write it: 1 and not 1.0, linear without quotes, {0.9, 0.95}; exact, as it may be typed
-/// again.
-std::string shown(const Json& value) {
-  if (value.is_number_float() || (value.is_string() && number_from_json(value)))
-    return shortest(*number_from_json(value));
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::vector<std::string> items;
-  for (const Json& item : value) items.push_back(shown(item));
-  return "{" + join(items) + "}";
-}
-
-std::string whole(const Json& data, const char* name) {
-  const double value = number_of(data, name);
-  return std::isfinite(value) ? rounded(std::trunc(value), 15) : "?";
+std::string whole(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? rounded(std::trunc(*value), 15) : "?";
 }
 
 /// A line put together part by part; parts that are empty leave no trace.
@@ -50,18 +23,17 @@ class Line {
     return *this;
   }
   /// "2.5 s": a number and its unit; nothing where it is missing.
-  Line& number(const Json& data, const char* name, const std::string& unit, double scale = 1) {
-    const auto value = number_from_json(member(data, name));
+  Line& number(const std::optional<double>& value, const std::string& unit, double scale = 1) {
     return value ? add(rounded_or_nan(*value * scale) + " " + unit) : *this;
   }
-  Line& labelled(const Json& data, const char* name, const std::string& label) {
-    const auto value = number_from_json(member(data, name));
+  Line& labelled(const std::optional<double>& value, const std::string& label) {
     return value ? add(label + " " + rounded_or_nan(*value)) : *this;
   }
-  Line& loss(const Json& data, const char* name, const std::string& label) {
-    const auto value = number_from_json(member(data, name));
+  Line& loss(const std::optional<double>& value, const std::string& label) {
     return value ? add(label + " " + loss_text(*value)) : *this;
   }
+  /// What took no time, as far as one knows, leaves no trace.
+  Line& seconds(double value) { return value > 0 ? number(value, "s") : *this; }
   std::string take() { return std::move(text_); }
 
  private:
@@ -70,163 +42,148 @@ class Line {
   std::string text_;
 };
 
-std::string why(const Json& data) {
-  const std::string reason = text_of(data, "reason");
-  return reason.empty() ? error_message(data) : reason;
+/// ": no room on the disk", or nothing.
+std::string because(const std::string& why) {
+  return why.empty() ? "" : ": " + why;
 }
 
-std::string metrics_text(const Json& data, std::int64_t steps) {
-  if (!data.contains("train/loss")) return {};  // evaluations have an event of their own
-  Line line("step " + whole(data, "step") + (steps > 0 ? "/" + std::to_string(steps) : ""));
-  line.loss(data, "train/loss", "loss").labelled(data, "train/lr", "lr");
-  line.number(data, "perf/tokens_per_s", "tokens/s").number(data, "perf/mfu", "% MFU", 100);
-  line.number(data, "perf/step_ms", "ms/step");
-  const double left_s =
-      (static_cast<double>(steps) - number_of(data, "step")) * number_of(data, "perf/step_ms") / 1e3;
+std::string line_of(const LoggedMetrics& metrics, std::int64_t steps) {
+  if (!metrics.is_of_training()) return {};  // evaluations have an event of their own
+  const auto step = metrics.number("step");
+  const auto step_ms = metrics.number("perf/step_ms");
+  Line line("step " + whole(step) + (steps > 0 ? "/" + std::to_string(steps) : ""));
+  line.loss(metrics.number("train/loss"), "loss").labelled(metrics.number("train/lr"), "lr");
+  line.number(metrics.number("perf/tokens_per_s"), "tokens/s");
+  line.number(metrics.number("perf/mfu"), "% MFU", 100).number(step_ms, "ms/step");
+  const double left_s = (static_cast<double>(steps) - step.value_or(NAN)) * step_ms.value_or(NAN) / 1e3;
   if (steps > 0 && left_s > 0) line.add("eta " + duration(left_s));
   return line.take();
 }
 
-std::string eval_text(const Json& data) {
-  const std::string at = "eval at step " + whole(data, "step");
-  if (!data.contains("loss")) return at + " failed" + (why(data).empty() ? "" : ": " + why(data));
+std::string line_of(const EvaluationResult& result, std::int64_t /*steps*/) {
+  const std::string at = "eval at step " + std::to_string(result.step);
+  if (!result.loss) return at + " failed" + because(result.reason);
   Line line(at);
-  line.loss(data, "loss", "loss");
-  if (std::isfinite(number_of(data, "best"))) line.loss(data, "best", "best");  // none yet: infinity
-  line.number(data, "seconds", "s");
-  if (flag_of(data, "partial"))
-    line.add("partial, " + whole(data, "batches") + " of " + whole(data, "batches_wanted") + " batches");
-  if (data.contains("retries"))
-    line.add("retry " + whole(data, "retries") + ", after: " + text_of(data, "reason"));
+  line.loss(result.loss, "loss");
+  if (result.best && std::isfinite(*result.best)) line.loss(result.best, "best");  // none yet: infinity
+  line.seconds(result.seconds);
+  if (result.partial)
+    line.add("partial, " + std::to_string(result.batches) + " of " +
+             std::to_string(result.batches_wanted.value_or(0)) + " batches");
+  if (result.retries > 0) line.add("retry " + std::to_string(result.retries) + ", after: " + result.reason);
   return line.take();
 }
 
-std::string ckpt_text(const Json& data) {
-  const std::string at = "checkpoint at step " + whole(data, "step");
-  if (!why(data).empty()) return at + " failed: " + why(data);
+std::string line_of(const SaveResult& result, std::int64_t /*steps*/) {
+  const std::string at = "checkpoint at step " + std::to_string(result.step);
+  if (!result.reason.empty()) return at + " failed: " + result.reason;
   Line line(at);
-  line.add(text_of(data, "path"));
-  if (const std::int64_t bytes = integer_of(data, "bytes", -1); bytes >= 0)
-    line.add(size_text(static_cast<std::uint64_t>(bytes)));
-  return line.number(data, "seconds", "s").take();
+  line.add(result.path);
+  if (result.bytes > 0) line.add(size_text(result.bytes));
+  return line.seconds(result.seconds).take();
 }
 
-std::string order_text(const Json& report) {
-  const std::string state = text_of(report, "state");
-  const std::string giver = given_by(order_user(report), order_session(report));
+std::string line_of(const OrderReport& report, std::int64_t /*steps*/) {
+  const std::string giver = order_giver(report);
   const std::string start = (giver.empty() ? "" : giver + ": ") + order_effect(report);
-  const std::string error = error_message(report);
-  if (state == "applied") {
-    const Applied applied = applied_from_json(member(report, "applied")).value_or(Applied{});
-    return start + ", " + effect_text(applied) + (error.empty() ? "" : " · ALARM: " + error);
-  }
-  if (state != "refused" && state != "aborted" && state != "withdrawn") return {};
-  return start + " " + state + (error.empty() ? "" : ": " + error);
+  if (!is_final(report.state)) return {};
+  if (report.state != OrderState::applied)
+    return start + " " + std::string(to_string(report.state)) + because(report.error);
+  return start + ", " + effect_text(report.applied.value_or(Applied{})) +
+         (report.error.empty() ? "" : " · ALARM: " + report.error);
 }
 
-std::string call_text(const Json& report) {
-  if (text_of(report, "state") != "failed") return {};  // what succeeds has an event of its own
-  const std::string error = error_message(report);
-  return text_of(report, "action") + " failed" + (error.empty() ? "" : ": " + error);
+std::string line_of(const CallReport& report, std::int64_t /*steps*/) {
+  if (report.state != CallState::failed) return {};  // what succeeds has an event of its own
+  return report.action + " failed" + because(report.error);
 }
 
-std::string run_text(const Json& data) {
-  const std::string reason = text_of(data, "reason");
-  return text_of(data, "state") + (data.contains("step") ? " at step " + whole(data, "step") : "") +
-         (reason.empty() ? "" : ": " + reason);
+std::string line_of(const RunChange& change, std::int64_t /*steps*/) {
+  return std::string(to_string(change.state)) +
+         (change.step ? " at step " + std::to_string(*change.step) : "") + because(change.reason);
 }
 
-std::string rank_text(const Json& data) {
-  const std::string said = text_of(data, "text");
-  return said.empty() ? "rank " + whole(data, "rank") + " " + text_of(data, "state") : said;
+std::string line_of(const RankChange& change, std::int64_t /*steps*/) {
+  if (!change.text.empty()) return change.text;
+  return "rank " + (change.rank ? std::to_string(*change.rank) : "?") + " " +
+         std::string(to_string(change.state));
 }
 
-std::string warn_text(const Json& data) {
-  const std::string text = text_of(data, "text");
-  return "warning: " + (text.empty() ? error_message(data) : text);
+std::string line_of(const Warning& warning, std::int64_t /*steps*/) {
+  return "warning: " + warning.text;
+}
+
+/// Who comes and goes is told to the others by their prompts alone.
+std::string line_of(const ClientChange& /*change*/, std::int64_t /*steps*/) {
+  return {};
 }
 
 /// A line that a job or a rule has printed.
-std::string job_text(const Json& data) {
-  return "[" + text_of(data, "job") + "] " + text_of(data, "text");
+std::string line_of(const JobLine& line, std::int64_t /*steps*/) {
+  return "[" + line.job + "] " + line.text;
 }
 
-std::string note_text(const Json& data) {
-  return "note: " + text_of(data, "text");
-}
-
-std::string rule_text(const Json& data) {
-  return text_of(data, "text");
+std::string line_of(const RuleChange& change, std::int64_t /*steps*/) {
+  return change.text;
 }
 
 /// Of nccl.measure: how much was measured. What was found is in the event.
-std::string nccl_text(const Json& data) {
-  Line line("nccl: measured " + whole(data, "steps") + " steps before step " + whole(data, "step"));
-  return line.number(data, "step_ms", "ms/step").take();
+std::string line_of(const NcclMeasurement& found, std::int64_t /*steps*/) {
+  Line line("nccl: measured " + std::to_string(found.steps) + " steps before step " +
+            std::to_string(found.step));
+  return line.number(found.step_ms, "ms/step").take();
 }
 
-std::string end_text(const Json& result) {
-  Line line("end: " + text_of(result, "reason"));
-  line.add("step " + whole(result, "step")).loss(result, "eval_loss", "held-out loss");
-  return line.add(text_of(result, "checkpoint")).add("exit code " + whole(result, "code")).take();
+std::string line_of(const Note& note, std::int64_t /*steps*/) {
+  return "note: " + note.text;
 }
 
-struct Topic {
-  const char* name;
-  std::string (*text)(const Json& data);
-};
-constexpr std::array kTopics{Topic{"eval", eval_text}, Topic{"ckpt", ckpt_text}, Topic{"order", order_text},
-                             Topic{"call", call_text}, Topic{"run", run_text},   Topic{"rank", rank_text},
-                             Topic{"warn", warn_text}, Topic{"job", job_text},   Topic{"note", note_text},
-                             Topic{"rule", rule_text}, Topic{"nccl", nccl_text}, Topic{"end", end_text}};
+std::string line_of(const RunResult& result, std::int64_t /*steps*/) {
+  Line line("end: " + result.reason);
+  line.add("step " + std::to_string(result.step)).loss(result.eval_loss, "held-out loss");
+  return line.add(result.checkpoint.value_or("")).add("exit code " + std::to_string(result.code)).take();
+}
 
-std::string text_for(std::string_view topic, const Json& data, std::int64_t steps) {
-  if (topic == "metrics") return metrics_text(data, steps);
-  for (const Topic& known : kTopics)
-    if (topic == known.name) return known.text(data);
-  return {};
+/// As people write it, exact, as it may be typed again.
+std::string shown(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return to_text(value);
+  const auto tagged = number_from_json(Json(*text));
+  return tagged ? shortest(*tagged) : *text;
 }
 
 }  // namespace
 
-std::optional<std::string> event_line(std::string_view topic, const Json& data, std::int64_t steps) {
-  if (!data.is_object()) return std::nullopt;
-  std::string text = text_for(topic, data, steps);
+std::optional<std::string> event_line(const EventData& data, std::int64_t steps) {
+  std::string text = std::visit([steps](const auto& one) { return line_of(one, steps); }, data);
   return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 
-bool is_known_topic(std::string_view topic) {
-  return topic == "metrics" ||
-         std::any_of(kTopics.begin(), kTopics.end(), [&](const Topic& known) { return topic == known.name; });
+std::optional<std::string> event_line(std::string_view topic, const Json& data, std::int64_t steps) {
+  const auto known = from_word<Topic>(topic);
+  if (!known) return std::nullopt;
+  const auto read = event_data_from_json(*known, data);
+  return read ? event_line(*read, steps) : std::nullopt;
 }
 
-std::string order_effect(const Json& report) {
+std::string order_effect(const OrderReport& report) {
   std::vector<std::string> parts;
-  const Json order = member(report, "order");
-  const Json moved = list(member(report, "applied"), "moved");
-  for (const auto& item : moved) {
-    const std::string before = shown(member(item, "before")), after = shown(member(item, "after"));
-    parts.push_back(text_of(item, "name") + (before == after ? " stays " : " " + before + " -> ") + after);
-  }
-  if (moved.empty())
-    for (const auto& change : list(order, "changes"))
-      parts.push_back(text_of(change, "name") + " -> " + shown(member(change, "value")));
-  for (const auto& call : list(order, "calls"))
-    parts.push_back(to_text(Call{text_of(call, "action"), member(call, "arguments")}));
-  return parts.empty() ? "order " + whole(report, "id") : join(parts);
+  if (report.applied)
+    for (const Moved& moved : report.applied->moved) {
+      const std::string before = shown(moved.before), after = shown(moved.after);
+      parts.push_back(moved.name + (before == after ? " stays " : " " + before + " -> ") + after);
+    }
+  if (report.order && parts.empty())
+    for (const Change& change : report.order->changes)
+      parts.push_back(change.name + " -> " + shown(change.value));
+  if (report.order)
+    for (const Call& call : report.order->calls) parts.push_back(to_text(call));
+  if (!parts.empty()) return join(parts);
+  return "order " + (report.id == 0 ? "?" : std::to_string(report.id));
 }
 
-std::string order_user(const Json& report) {
-  return text_of(member(report, "order"), "user");
-}
-
-std::string order_session(const Json& report) {
-  return text_of(member(report, "order"), "session");
-}
-
-std::string error_message(const Json& data) {
-  const Json error = member(data, "error");
-  return error.is_string() ? error.get<std::string>() : text_of(error, "message");
+std::string order_giver(const OrderReport& report) {
+  return report.order ? given_by(report.order->user, report.order->session) : "";
 }
 
 }  // namespace footplate

@@ -27,14 +27,14 @@ void say(const std::string& text) {
 }
 
 std::string next_command(const RunRecord& run) {
-  const bool resumable = !text_of(run.result, "checkpoint").empty();
+  const bool resumable = run.result && run.result->checkpoint;
   return "see: footplate log " + run.name() +
          (resumable ? "; go on with: footplate run --name " + run.name() + " --resume auto" : "");
 }
 
 /// How a run ended, with its exit code.
 Result<int> outcome(const RunRecord& run, bool with_events) {
-  if (!run.result.is_object()) return tl::unexpected(not_live(run));
+  if (!run.result) return tl::unexpected(not_live(run));
   if (with_events)
     if (std::string events = last_lines(batch_log(run.directory), kLastEvents); !events.empty()) {
       if (events.back() == '\n') events.pop_back();
@@ -42,7 +42,7 @@ Result<int> outcome(const RunRecord& run, bool with_events) {
     }
   say(run.name() + " " + run.outcome());
   say(next_command(run));
-  return static_cast<int>(integer_of(run.result, "code", static_cast<int>(ExitCode::failed)));
+  return run.result->code;
 }
 
 Error elsewhere(const RunRecord& run) {

@@ -35,14 +35,13 @@ struct CheckOptions {
 };
 
 /// What a script would do: its rules, its first order and what it waits for then.
-std::string findings_text(const Json& found) {
-  std::string text = found.value("path", "") + ":\n";
-  if (const std::string order = found.value("order", ""); !order.empty()) text += "  orders " + order + "\n";
-  for (const Json& rule : found.value("rules", Json::array()))
-    text +=
-        "  registers " + rule.value("text", "") + ", line " + std::to_string(rule.value("line", 0)) + "\n";
-  const std::string waits = found.value("waits", "");
-  return text + (waits.empty() ? "  ends\n" : "  waits: " + waits + " (not checked any further)\n");
+std::string findings_text(const ScriptFindings& found) {
+  std::string text = found.path + ":\n";
+  if (!found.order.empty()) text += "  orders " + found.order + "\n";
+  for (const ScriptFindings::Rule& rule : found.rules)
+    text += "  registers " + rule.text + ", line " + std::to_string(rule.line) + "\n";
+  return text +
+         (found.waits.empty() ? "  ends\n" : "  waits: " + found.waits + " (not checked any further)\n");
 }
 
 /// Looks at the data as a rank does, which has the code for that. That it can't be asked says nothing about
@@ -75,7 +74,7 @@ Result<int> check(const CheckOptions& options) {
   const auto findings = check_scripts(*scripts, options.scripts, *schema, *settings);
   if (!findings) return tl::unexpected(findings.error());
   std::fputs(differing(*schema, *settings).c_str(), stdout);
-  for (const Json& found : *findings) std::fputs(findings_text(found).c_str(), stdout);
+  for (const ScriptFindings& found : *findings) std::fputs(findings_text(found).c_str(), stdout);
   std::puts("good; everything else has its default (footplate settings)");
   return 0;
 }

@@ -58,13 +58,13 @@ void put(std::FILE* stream, const std::string& text, bool line) {
   std::fflush(stream);
 }
 
-Result<int> finish(const Json& answer, bool json) {
-  if (text_of(answer, "type") == "error") return tl::unexpected(error_of(answer));
-  const Json value = answer.value("value", Json::object());
+Result<int> finish(const RequestAnswer& answer, bool json) {
+  const auto ended = answer_as<EvalAnswer>(answer.value);
+  if (!ended) return tl::unexpected(ended.error());
   if (json)
-    put(stdout, (value.is_object() ? value.value("value", Json()) : value).dump(), true);
-  else if (const std::string text = text_of(value, "text"); !text.empty())
-    put(stdout, text, true);
+    put(stdout, ended->value.dump(), true);
+  else if (!ended->text.empty())
+    put(stdout, ended->text, true);
   return 0;
 }
 
@@ -81,11 +81,8 @@ class Exchange {
         deadline_(deadline) {}
 
   Result<int> run(const Chunk& chunk) {
-    auto sent = connection_.send({{"id", kChunkId},
-                                  {"op", "eval"},
-                                  {"code", chunk.code},
-                                  {"name", chunk.name},
-                                  {"timeout_s", timeout_s_}});
+    auto sent = connection_.send(
+        {"eval", {{"code", chunk.code}, {"name", chunk.name}, {"timeout_s", timeout_s_}}}, kChunkId);
     for (;;) {
       if (!sent) return tl::unexpected(sent.error());
       auto line = connection_.receive(deadline_, signals_.fd());
@@ -100,24 +97,23 @@ class Exchange {
       interrupted_ = true;
       timed_out_ = !ctrl_c;
       deadline_ = steady_clock::now() + kInterruptTakes;
-      sent = connection_.send({{"id", kChunkId + 1}, {"op", "interrupt"}});
+      sent = connection_.send({"interrupt"}, kChunkId + 1);
     }
   }
 
  private:
-  std::optional<Result<int>> on_line(const Json& message) {
-    if (!message.is_object() || message.value("id", Json()) != kChunkId) return std::nullopt;
-    const std::string type = text_of(message, "type");
-    if (type == "output") {
-      const bool talk = text_of(message, "stream") == "talk";
-      put(talk ? stderr : stdout, text_of(message, "text"), talk);
-      return std::nullopt;
+  std::optional<Result<int>> on_line(const ConsoleLine& line) {
+    const auto* output = std::get_if<ChunkOutput>(&line);
+    if (output != nullptr && output->id == kChunkId) {
+      const bool talk = output->stream == OutputStream::talk;
+      put(talk ? stderr : stdout, output->text, talk);
     }
-    if (type != "result" && type != "error") return std::nullopt;
-    if (timed_out_ && type == "error")
+    const auto* answer = std::get_if<RequestAnswer>(&line);
+    if (answer == nullptr || answer->id != kChunkId) return std::nullopt;
+    if (timed_out_ && !answer->value)
       return fail(ErrorKind::timed_out, "no outcome within " + shortest(timeout_s_) +
-                                            " s; interrupted: " + error_of(message).message);
-    return finish(message, json_);
+                                            " s; interrupted: " + answer->value.error().message);
+    return finish(*answer, json_);
   }
 
   Result<int> gave_up() const {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "console/cli/commands.h"
+#include "console/cli/inspection_json.h"
 #include "console/cli/programs.h"
 #include "console/client/link/find_run.h"
 #include "console/client/render/render.h"
@@ -40,8 +41,8 @@ std::string minute_of(const std::string& created) {
   return text;
 }
 
-std::string loss_of(const Json& metrics) {
-  const auto loss = metrics.is_object() ? number_from_json(metrics.value("eval/loss", Json())) : std::nullopt;
+std::string loss_of(const LoggedMetrics& metrics) {
+  const auto loss = metrics.number("eval/loss");
   return loss ? loss_text(*loss) : "";
 }
 
@@ -49,23 +50,21 @@ std::string path_under(const std::string& path, const std::string& folder) {
   return path.starts_with(folder + "/") ? path.substr(folder.size() + 1) : path;
 }
 
-std::string render_run(const Json& found) {
-  const std::string folder = text_of(found, "run") + "/checkpoints";
-  const Json list = found.value("checkpoints", Json::array());
-  if (list.empty()) return text_of(found, "run") + " has no checkpoint\n";
+std::string render(const InspectedRun& found) {
+  const std::string folder = found.run + "/checkpoints";
+  if (found.checkpoints.empty()) return found.run + " has no checkpoint\n";
   std::vector<std::vector<std::string>> rows{{"checkpoint", "step", "eval loss", "size", "saved (UTC)", ""}};
-  for (const Json& one : list) {
-    const std::string name = path_under(text_of(one, "path"), folder);
-    if (const std::string error = text_of(one, "error"); !error.empty()) {
-      rows.push_back({name, "", "", "", "", "damaged: " + path_under(error, folder)});
+  for (const ListedCheckpoint& one : found.checkpoints) {
+    const std::string name = path_under(one.path, folder);
+    if (!one.error.empty()) {
+      rows.push_back({name, "", "", "", "", "damaged: " + path_under(one.error, folder)});
       continue;
     }
-    std::string notes = text_of(one, "tag");
-    if (flag_of(one, "best")) notes += notes.empty() ? "best" : ", best";
-    if (flag_of(one, "verified")) notes += notes.empty() ? "verified" : ", verified";
-    rows.push_back({name, std::to_string(integer_of(one, "step", 0)), loss_of(one.value("metrics", Json())),
-                    size_text(one.value("bytes", std::uint64_t{0})), minute_of(text_of(one, "created")),
-                    notes});
+    std::string notes = one.tag;
+    if (one.best) notes += notes.empty() ? "best" : ", best";
+    if (one.verified) notes += notes.empty() ? "verified" : ", verified";
+    rows.push_back({name, std::to_string(one.step), loss_of(one.metrics), size_text(one.bytes),
+                    minute_of(one.created), notes});
   }
   return folder + "\n" + table(rows);
 }
@@ -89,64 +88,61 @@ std::string shown(const Json& value) {
 /// What is in force there by an order.
 std::vector<std::vector<std::string>> changed_live(const Json& settings) {
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, setting] : settings.items())
-    if (text_of(setting, "source").starts_with("order"))
-      rows.push_back({name, shown(setting.value("value", Json())), text_of(setting, "source")});
+  for (const auto& [name, setting] : settings_by_name(settings))
+    if (setting.source.starts_with("order")) rows.push_back({name, shown(setting.value), setting.source});
   return rows;
 }
 
-std::vector<std::vector<std::string>> orders_ahead(const Json& orders) {
+std::vector<std::vector<std::string>> orders_ahead(const std::vector<Order>& orders) {
   std::vector<std::vector<std::string>> rows;
-  for (const Json& order : orders) {
+  for (const Order& order : orders) {
     std::string what;
-    for (const Json& change : order.value("changes", Json::array()))
-      what +=
-          (what.empty() ? "" : ", ") + text_of(change, "name") + " = " + shown(change.value("value", Json()));
-    for (const Json& call : order.value("calls", Json::array()))
-      what += (what.empty() ? "" : ", ") + text_of(call, "action") + "()";
-    const std::string who = text_of(order, "user");
-    rows.push_back({"step " + std::to_string(integer_of(order, "at_step", 0)), what,
-                    "order " + std::to_string(order.value("id", std::uint64_t{0})) +
-                        (who.empty() ? "" : " (" + who + ")")});
+    for (const Change& change : order.changes)
+      what += (what.empty() ? "" : ", ") + change.name + " = " + shown(to_json(change.value));
+    for (const Call& call : order.calls) what += (what.empty() ? "" : ", ") + call.action + "()";
+    rows.push_back(
+        {"step " + std::to_string(order.at_step.value_or(0)), what,
+         "order " + std::to_string(order.id) + (order.user.empty() ? "" : " (" + order.user + ")")});
   }
   return rows;
 }
 
-std::vector<std::vector<std::string>> rows_of_tensors(const Json& tensors) {
+std::vector<std::vector<std::string>> rows_of_tensors(const std::vector<InspectedTensor>& tensors) {
   std::vector<std::vector<std::string>> rows;
-  for (const Json& tensor : tensors)
-    rows.push_back({text_of(tensor, "name"), text_of(tensor, "type"), shown(tensor.value("shape", Json())),
-                    size_text(tensor.value("bytes", std::uint64_t{0})), text_of(tensor, "file")});
+  for (const InspectedTensor& tensor : tensors)
+    rows.push_back({tensor.name, tensor.type, shown(tensor.shape), size_text(tensor.bytes), tensor.file});
   return rows;
 }
 
-std::string render_checkpoint(const Json& found) {
-  const Json manifest = found.value("manifest", Json::object());
-  std::string text = text_of(found, "path") + "\nstep " + std::to_string(integer_of(manifest, "step", 0)) +
-                     " of run " + text_of(manifest, "run") + ", branch " + text_of(manifest, "branch");
-  if (const std::string tag = text_of(manifest, "tag"); !tag.empty()) text += ", tag " + tag;
-  if (flag_of(manifest, "best")) text += ", the best evaluation until then";
-  const auto ranks = integer_of(manifest, "world_size", 1);
-  text += " · " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") + " · " +
-          minute_of(text_of(manifest, "created")) + " UTC · " +
-          size_text(found.value("bytes", std::uint64_t{0}));
-  if (const std::string loss = loss_of(manifest.value("metrics", Json())); !loss.empty())
-    text += " · eval loss " + loss;
-  if (flag_of(found, "verified")) text += " · verified, every byte";
-  text += "\n";
-  const Json settings = manifest.value("settings", Json::object());
-  text += list_of("settings that were changed live", changed_live(settings));
-  text += list_of("agreed for later steps", orders_ahead(manifest.value("orders", Json::array())));
+std::string heading_of(const InspectedCheckpoint& found) {
+  const CheckpointManifest& manifest = found.manifest;
+  std::string text = found.path + "\nstep " + std::to_string(manifest.step.value_or(0)) + " of run " +
+                     manifest.run + ", branch " + manifest.branch;
+  if (!manifest.tag.empty()) text += ", tag " + manifest.tag;
+  if (manifest.best) text += ", the best evaluation until then";
+  text += " · " + std::to_string(manifest.world_size) + (manifest.world_size == 1 ? " rank" : " ranks") +
+          " · " + minute_of(manifest.created) + " UTC · " + size_text(found.bytes);
+  if (const std::string loss = loss_of(manifest.metrics); !loss.empty()) text += " · eval loss " + loss;
+  if (found.verified) text += " · verified, every byte";
+  return text + "\n";
+}
+
+std::string render(const InspectedCheckpoint& found) {
+  const CheckpointManifest& manifest = found.manifest;
+  std::string text = heading_of(found);
+  text += list_of("settings that were changed live", changed_live(manifest.settings));
+  text += list_of("agreed for later steps", orders_ahead(manifest.orders));
   std::vector<std::vector<std::string>> store, files;
-  const Json kept = manifest.value("store", Json::object());
-  for (const auto& [name, value] : kept.items()) store.push_back({name, shown(value)});
+  for (const auto& [name, value] : manifest.store.items()) store.push_back({name, shown(value)});
   text += list_of("store", store);
-  const Json listed = manifest.value("files", Json::array());
-  for (const Json& file : listed)
-    files.push_back({text_of(file, "name"), size_text(file.value("bytes", std::uint64_t{0})),
-                     "sha256 " + text_of(file, "sha256")});
+  for (const CheckpointFile& file : manifest.files)
+    files.push_back({file.name, size_text(file.bytes), "sha256 " + file.sha256});
   text += list_of("files", files);
-  return text + list_of("tensors", rows_of_tensors(found.value("tensors", Json::array())));
+  return text + list_of("tensors", rows_of_tensors(found.tensors));
+}
+
+std::string render(const InspectionError& /*error*/) {
+  return {};
 }
 
 /// A run by its name or path, or the folder of a checkpoint.
@@ -175,12 +171,15 @@ Result<int> inspect(const InspectOptions& options) {
   if (!found.is_object())
     return fail(ErrorKind::failed,
                 program.string() + " ended with code " + std::to_string(answer->code) + " and said nothing");
-  if (found.contains("error"))
+  const auto read = inspection_from_json(found);
+  if (!read)
+    return fail(ErrorKind::failed,
+                "what " + program.string() + " says can't be read: " + read.error().message);
+  if (const auto* error = std::get_if<InspectionError>(&*read))
     return fail(answer->code == static_cast<int>(ExitCode::usage) ? ErrorKind::usage : ErrorKind::failed,
-                printable(text_of(found, "error")));
+                printable(error->text));
   const std::string text = options.json ? found.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                           : found.contains("checkpoints") ? render_run(found)
-                                                           : render_checkpoint(found);
+                                        : std::visit([](const auto& one) { return render(one); }, *read);
   std::fputs(for_output(printable(text), STDOUT_FILENO).c_str(), stdout);
   return answer->code;
 }

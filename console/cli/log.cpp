@@ -69,10 +69,9 @@ bool follow(const RunRecord& run, FileTail& tail) {
 
 /// A run that hangs in its start has printed nothing: what is known of it is said instead.
 void tell_of_start(const RunRecord& run) {
-  if (run.life != Life::live || run.state() != "starting") return;
-  const Json status = start_status(run);
+  if (!is_starting(run)) return;
   std::fprintf(stderr, "footplate: run %s is %s; see: footplate status %s, and %s\n", run.name().c_str(),
-               printable(status["notes"][0].get<std::string>()).c_str(), run.name().c_str(),
+               printable(start_status(run).note).c_str(), run.name().c_str(),
                launcher_log(run.directory).c_str());
 }
 

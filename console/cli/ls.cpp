@@ -11,12 +11,11 @@ namespace footplate {
 namespace {
 
 std::vector<std::string> row(const RunRecord& run) {
-  const double ranks = number_of(run.run, "world_size");
   return {run.name(),
           run.state(),
           std::to_string(step_now(run)),
-          rounded(ranks),
-          duration(seconds_since(text_of(run.run, "started"))),
+          run.run.world_size ? std::to_string(*run.run.world_size) : "-",
+          duration(seconds_since(run.run.started)),
           run.directory.string()};
 }
 

@@ -16,12 +16,15 @@
 #include "protocol/exit_codes.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/result_file.h"
 #include "run_files/starts.h"
 
 namespace footplate {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kNonfinite = "guard.nonfinite";
 
 struct ReplayOptions {
   std::string run;
@@ -70,9 +73,8 @@ Result<Recording> read_recording(const fs::path& directory, const Schema& schema
   // What it ordered is in the journal, too; more would be of this replay's machine.
   if (recording.settings.has("comm.auto"))
     recording.settings.set("comm.auto", Value(std::string("off")), "replay");
-  if (recording.settings.has("guard.nonfinite"))
-    recording.settings.set("guard.nonfinite", without_pause(recording.settings.value("guard.nonfinite")),
-                           "replay");
+  if (recording.settings.has(kNonfinite))
+    recording.settings.set(kNonfinite, without_pause(recording.settings.value(kNonfinite)), "replay");
   recording.orders = orders_to_replay(*history);
   recording.ranks = std::max(1, start->world_size);
   if (!start->resumed.empty()) recording.resume = start->resumed;
@@ -95,31 +97,32 @@ Result<RunPlan> plan_of(const Recording& recording, Schema schema) {
 
 /// What came of it, for stderr, and the exit code: 0 where the state is the recorded one, however that run
 /// ended; 1 where it is another.
-int compare(const RunRecord& original, const std::string& name, const Json& result, int code) {
-  const std::string then = text_of(original.result, "state_hash");
-  const std::string now = text_of(result, "state_hash");
-  const auto step = integer_of(result, "step", 0);
-  if (now.empty()) return code;  // it failed and has said so
-  if (then.empty()) {
+int compare(const RunRecord& original, const std::string& name, const std::optional<RunResult>& result,
+            int code) {
+  if (!result || !result->state_hash) return code;  // it failed and has said so
+  const auto then = original.result ? original.result->state_hash : std::nullopt;
+  const std::string& now = *result->state_hash;
+  const auto step = result->step;
+  if (!then) {
     std::fprintf(stderr,
                  "footplate: %s has no final state to compare with; %s ended at step %lld with state %s\n",
                  original.name().c_str(), name.c_str(), static_cast<long long>(step), now.c_str());
     return code;
   }
-  if (then == now && step == original.step()) {
+  if (*then == now && step == original.step()) {
     std::fprintf(stderr, "footplate: %s is bit-equal to %s: state %s at step %lld\n", name.c_str(),
                  original.name().c_str(), now.c_str(), static_cast<long long>(step));
     return static_cast<int>(ExitCode::done);
   }
   std::fprintf(stderr, "footplate: %s differs: state %s at step %lld, %s had %s at step %lld\n", name.c_str(),
-               now.c_str(), static_cast<long long>(step), original.name().c_str(), then.c_str(),
+               now.c_str(), static_cast<long long>(step), original.name().c_str(), then->c_str(),
                static_cast<long long>(original.step()));
   return code != 0 ? code : static_cast<int>(ExitCode::failed);
 }
 
 Result<void> prepare(const RunDirectory& directory, const Recording& recording) {
   if (auto logs = make_logs(directory.path); !logs) return logs;
-  return write_orders_ahead(directory.path, 1, "replay", recording.orders);
+  return write_orders_ahead(directory.path, 1, OrdersWhy::replay, recording.orders);
 }
 
 Result<int> replay(const ReplayOptions& options) {
@@ -128,7 +131,7 @@ Result<int> replay(const ReplayOptions& options) {
   if (!schema) return tl::unexpected(schema.error());
   const auto original = find_run(options.run, Wanted::any);
   if (!original) return tl::unexpected(original.error());
-  if (const auto recoveries = integer_of(original->result, "recoveries", 0); recoveries > 0)
+  if (original->result && original->result->recoveries.value_or(0) > 0)
     return fail(ErrorKind::usage, original->name() +
                                       " lost ranks on its way and went on with fewer; a replay is exact " +
                                       "only on one number of ranks");
@@ -152,8 +155,7 @@ Result<int> replay(const ReplayOptions& options) {
   const std::string name = plan->name;
   Outlet out(STDOUT_FILENO);
   const int code = Supervisor(*std::move(plan), recording->settings, *directory, signals, out).run();
-  const auto result = read_json_file(directory->path / kResultFile);
-  return compare(*original, name, result ? *result : Json(), code);
+  return compare(*original, name, read_result_file(directory->path / kResultFile), code);
 }
 
 }  // namespace

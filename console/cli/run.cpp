@@ -171,8 +171,8 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
 
 /// A run that goes on in place keeps its size.
 int ranks_of_last_start(const fs::path& directory) {
-  const auto record = read_json_file(directory / kRunFile);
-  return record ? static_cast<int>(std::max<std::int64_t>(1, integer_of(*record, "world_size", 1))) : 1;
+  const auto record = read_run_file(directory);
+  return record ? std::max(1, record->world_size.value_or(1)) : 1;
 }
 
 void complete(RunPlan& plan, const RunOptions& options, const RunDirectory& directory) {

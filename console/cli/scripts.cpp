@@ -14,7 +14,7 @@
 
 #include "console/cli/programs.h"
 #include "console/launch/start/ask_program.h"
-#include "run_files/json_file.h"
+#include "run_files/job_plan.h"
 
 namespace footplate {
 namespace {
@@ -49,8 +49,8 @@ Result<std::string> run_check(const Json& given) {
 }
 
 /// Those after `--` are the last of a command line.
-Json arguments_of(const ScriptOptions& options) {
-  Json list = options.arguments;
+std::vector<std::string> arguments_of(const ScriptOptions& options) {
+  std::vector<std::string> list = options.arguments;
   for (const auto& argument : options.after_dashes) list.push_back(argument.substr(kMark.size()));
   return list;
 }
@@ -102,9 +102,10 @@ Result<std::vector<Script>> read_scripts(const ScriptOptions& options) {
   return scripts;
 }
 
-Result<Json> check_scripts(const std::vector<Script>& scripts, const ScriptOptions& options,
-                           const Schema& schema, const Settings& settings) {
-  Json findings = Json::array();
+Result<std::vector<ScriptFindings>> check_scripts(const std::vector<Script>& scripts,
+                                                  const ScriptOptions& options, const Schema& schema,
+                                                  const Settings& settings) {
+  std::vector<ScriptFindings> findings;
   if (scripts.empty()) return findings;
   Json given = {{"schema", schema.to_json()}, {"settings", settings.to_json()}, {"scripts", Json::array()}};
   for (const Script& script : scripts)
@@ -114,11 +115,11 @@ Result<Json> check_scripts(const std::vector<Script>& scripts, const ScriptOptio
   if (!text) return tl::unexpected(text.error());
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
-    auto found = parse_line(line);
-    if (!found || !found->is_object()) break;
-    if (found->contains("error"))
-      return tl::unexpected(Error{ErrorKind::script, error_from_json((*found)["error"]).message});
-    findings.push_back(*std::move(found));
+    const auto json = parse_line(line);
+    ScriptFindings found;
+    if (!json || !read_json(*json, found)) break;
+    if (found.error) return fail(ErrorKind::script, found.error->message);
+    findings.push_back(std::move(found));
   }
   if (findings.size() < scripts.size())
     return fail(ErrorKind::script,
@@ -130,27 +131,21 @@ Result<Json> check_scripts(const std::vector<Script>& scripts, const ScriptOptio
 Result<void> keep_scripts(const fs::path& run_directory, const std::vector<Script>& scripts,
                           const ScriptOptions& options, bool goes_on, bool unattended) {
   const fs::path folder = run_directory / "jobs";
-  const auto before = read_json_file(folder / "jobs.json");
-  const std::int64_t given = before && before->is_object() ? before->value("given", std::int64_t{0}) : 0;
-  Json plan = {
-      {"unattended", unattended}, {"given", given + (scripts.empty() ? 0 : 1)}, {"jobs", Json::array()}};
+  JobPlan before = read_job_plan(run_directory);
+  JobPlan plan{unattended, before.given + (scripts.empty() ? 0 : 1), {}};
   std::error_code error;
   fs::create_directories(folder, error);
   fs::permissions(folder, fs::perms::owner_all, error);
-  if (scripts.empty() && goes_on && before && before->is_object())
-    plan["jobs"] = before->value("jobs", Json::array());
+  if (scripts.empty() && goes_on) plan.jobs = std::move(before.jobs);
   for (std::size_t i = 0; i < scripts.size(); ++i) {
     const std::string file = std::to_string(i + 1) + "-" + scripts[i].name + ".lua";
     std::ofstream copy(folder / file, std::ios::binary | std::ios::trunc);
     copy << scripts[i].code;
     copy.close();
     if (!copy) return fail(ErrorKind::usage, "can't write " + (folder / file).string());
-    plan["jobs"].push_back({{"name", scripts[i].name},
-                            {"file", file},
-                            {"path", scripts[i].path},
-                            {"arguments", arguments_of(options)}});
+    plan.jobs.push_back({scripts[i].name, file, scripts[i].path, arguments_of(options)});
   }
-  return write_json_file(folder / "jobs.json", plan);
+  return write_job_plan(run_directory, plan);
 }
 
 }  // namespace footplate

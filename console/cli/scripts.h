@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
+#include "console/cli/script_findings_json.h"
 #include "protocol/settings.h"
 
 namespace footplate {
@@ -34,10 +34,11 @@ struct Script {
 /// Errors (usage): a file that can't be read, or is longer than a chunk may be.
 Result<std::vector<Script>> read_scripts(const ScriptOptions& options);
 
-/// Runs each script up to its first wait in a footplate-lua of its own, without a run: a line of findings for
-/// each, as of console/lua/program/script_check.h. Errors (script): the first mistake, with file and line.
-Result<Json> check_scripts(const std::vector<Script>& scripts, const ScriptOptions& options,
-                           const Schema& schema, const Settings& settings);
+/// Runs each script up to its first wait in a footplate-lua of its own, without a run, and says what each
+/// would do. Errors (script): the first mistake, with file and line.
+Result<std::vector<ScriptFindings>> check_scripts(const std::vector<Script>& scripts,
+                                                  const ScriptOptions& options, const Schema& schema,
+                                                  const Settings& settings);
 
 /// Leaves the scripts in RUN/jobs for the console (docs/protocol.md, "Job scripts"). None given where the run
 /// goes on: those of an earlier start stay. `unattended`: an error stops the run.

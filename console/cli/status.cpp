@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "console/cli/commands.h"
+#include "console/cli/record_status_json.h"
 #include "console/client/link/find_run.h"
 #include "console/client/link/run_connection.h"
 #include "console/client/render/render.h"
@@ -21,16 +22,22 @@ using namespace std::chrono_literals;
 
 constexpr auto kAnswerTakes = 5s;
 
-/// For a run without a console: its record, in the form of a status.
-Json from_record(const RunRecord& run) {
-  Json status = {{"run", run.name()},
-                 {"state", run.state()},
-                 {"step", step_now(run)},
-                 {"notes", Json::array()},
-                 {"directory", run.directory.string()}};
-  if (run.result.is_object()) status["result"] = run.result;
-  if (run.life == Life::live && run.state() == "starting") status.update(start_status(run));
+/// For a run without a console.
+RecordStatus from_record(const RunRecord& run) {
+  RecordStatus status{run.name(), run.state(), step_now(run), run.directory.string(), run.result, {}};
+  if (is_starting(run)) status.start = start_status(run);
   return status;
+}
+
+std::string render(const RecordStatus& status) {
+  std::string text = status.start ? "! " + status.start->note + "\n" : "";
+  text += status.run + " · " + status.state + " · step " + std::to_string(status.step) + "\n";
+  if (!status.start) return text;
+  std::vector<std::vector<std::string>> rows;
+  for (const StartingRank& rank : status.start->ranks)
+    rows.push_back({std::to_string(rank.rank), rank.host, rank.pid ? std::to_string(*rank.pid) : "-", "-",
+                    rank.phase, "-", ""});
+  return text + rank_table(std::move(rows));
 }
 
 std::string logs_of(const RunRecord& run) {
@@ -38,9 +45,12 @@ std::string logs_of(const RunRecord& run) {
          (run.directory / "log" / "rank-0.log").string() + "\n";
 }
 
-int show(const Json& status, const RunRecord& run, bool json, const std::string& tail) {
-  const std::string text = json ? to_line(status) : render_status(status, run.name()) + tail;
+void put(const std::string& text) {
   std::fputs(for_output(text, STDOUT_FILENO).c_str(), stdout);
+}
+
+int show(const RecordStatus& status, bool json, const std::string& tail) {
+  put(json ? to_line(to_json(status)) : render(status) + tail);
   return 0;
 }
 
@@ -49,18 +59,20 @@ Result<int> status(const std::string& name, bool json) {
   if (!run) return tl::unexpected(run.error());
   if (run->life == Life::lost) return tl::unexpected(not_live(*run));
   if (run->life == Life::ended)
-    return show(from_record(*run), *run, json, run->name() + " " + run->outcome() + "\n");
+    return show(from_record(*run), json, run->name() + " " + run->outcome() + "\n");
   const auto deadline = std::chrono::steady_clock::now() + kAnswerTakes;
   auto connection = Connection::open(run->socket(), deadline);
   if (!connection) {
     if (run->elsewhere() || connection.error().kind == ErrorKind::timed_out)
       return tl::unexpected(not_live(*run));
-    return show(from_record(*run), *run, json,
+    return show(from_record(*run), json,
                 "its console doesn't answer yet: " + connection.error().message + "\n" + logs_of(*run));
   }
-  const auto answer = connection->request({{"op", "status"}}, deadline);
-  if (!answer) return tl::unexpected(answer.error());
-  return show(*answer, *run, json, "");
+  const auto answer = connection->request({"status"}, deadline);
+  const auto now = answer_as<RunStatus>(answer);
+  if (!now) return tl::unexpected(now.error());
+  put(json ? to_line(*answer) : render_status(*now, run->name()));
+  return 0;
 }
 
 }  // namespace

@@ -40,26 +40,22 @@ std::string or_now(const RunRecord& run) {
 
 /// A run that is starting has no console yet, and may never get one.
 Result<Connection> reach_console(const RunRecord& run, steady_clock::time_point deadline) {
-  const bool starting = run.state() == "starting";
+  const bool starting = is_starting(run);
   if (starting)
     std::fprintf(stderr, "footplate: run %s is %s; waiting for its console, %lld s at most\n",
-                 run.name().c_str(), printable(start_status(run)["notes"][0].get<std::string>()).c_str(),
+                 run.name().c_str(), printable(start_status(run).note).c_str(),
                  static_cast<long long>(kConsoleStarts.count()));
   return connect_to(run.directory.string(), deadline, starting ? kConsoleStarts : kConsoleReturns);
 }
 
 /// What came of the order to stop, where it wasn't applied.
-Error not_agreed(const RunRecord& run, const Json& report) {
-  const std::string state = text_of(report, "state");
-  if (state == "committed")
-    return {ErrorKind::timed_out, "run " + run.name() + " has agreed to stop, and hasn't come to it: " +
-                                      text_of(report, "text") + or_now(run)};
-  const Json none = Json::object();
-  const Json error = report.value("error", none);
-  const std::string why = error.is_string() ? error.get<std::string>() : text_of(error, "message");
-  return {state == "refused" ? ErrorKind::refused : ErrorKind::timed_out,
-          "run " + run.name() + " isn't stopped, its order was " + state + (why.empty() ? "" : ": " + why) +
-              or_now(run)};
+Error not_agreed(const RunRecord& run, const OrderReport& report) {
+  if (report.state == OrderState::committed)
+    return {ErrorKind::timed_out,
+            "run " + run.name() + " has agreed to stop, and hasn't come to it: " + report.text + or_now(run)};
+  return {report.state == OrderState::refused ? ErrorKind::refused : ErrorKind::timed_out,
+          "run " + run.name() + " isn't stopped, its order was " + std::string(to_string(report.state)) +
+              (report.error.empty() ? "" : ": " + report.error) + or_now(run)};
 }
 
 Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady_clock::time_point deadline) {
@@ -69,13 +65,13 @@ Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady
                           {"resumable", options.resumable},
                           {"reason", "footplate stop, by " + user_name()},
                           {"force", true}};
-  auto report =
-      connection->request({{"op", "call"}, {"action", "run.stop"}, {"arguments", arguments}}, deadline);
+  const auto report = connection->request_as<OrderReport>(
+      {"call", {{"action", "run.stop"}, {"arguments", arguments}}}, deadline);
   if (!report && report.error().kind == ErrorKind::timed_out)
     return fail(ErrorKind::timed_out,
                 "run " + run.name() + " isn't stopped: " + report.error().message + or_now(run));
   if (!report) return tl::unexpected(report.error());
-  if (text_of(*report, "state") != "applied") return tl::unexpected(not_agreed(run, *report));
+  if (report->state != OrderState::applied) return tl::unexpected(not_agreed(run, *report));
   return {};
 }
 
@@ -87,15 +83,10 @@ void be_patient(const RunRecord& run, steady_clock::time_point ordered, bool& to
                run.name().c_str(), run.state().c_str(), run.name().c_str(), or_now(run).c_str());
 }
 
-/// Of its supervisor: whose pid may be another process's since.
-std::uint64_t started(const RunRecord& run) {
-  return static_cast<std::uint64_t>(integer_of(run.run, "launcher_started", 0));
-}
-
 /// The supervisor kills the ranks.
 Result<void> stop_at_once(const RunRecord& run) {
   if (run.elsewhere()) return tl::unexpected(not_live(run));
-  if (!is_footplate_process(run.launcher(), started(run)))
+  if (!is_footplate_process(run.launcher(), run.run.launcher_started))
     return fail(ErrorKind::failed,
                 "the supervisor of " + run.name() + " is gone; its ranks save and stop by themselves");
   ::kill(run.launcher(), SIGQUIT);
@@ -105,7 +96,8 @@ Result<void> stop_at_once(const RunRecord& run) {
 /// Its last words take it a moment; after that the run's name is free.
 void wait_for_supervisor(const RunRecord& run) {
   const auto end = steady_clock::now() + kLastWords;
-  while (!run.elsewhere() && is_footplate_process(run.launcher(), started(run)) && steady_clock::now() < end)
+  while (!run.elsewhere() && is_footplate_process(run.launcher(), run.run.launcher_started) &&
+         steady_clock::now() < end)
     std::this_thread::sleep_for(kLook);
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <clocale>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -71,8 +72,8 @@ class Watch final : public Background {
       : run_(run),
         metrics_(std::move(metrics)),
         draw_(draw),
-        link_(run.directory, {[this](const Json&) { subscribe(); }, [](const Error&) {},
-                              [this](const Json& message) { said(message); }}),
+        link_(run.directory, {[this](const ConsoleHello&) { subscribe(); }, [](const Error&) {},
+                              [this](const ConsoleLine& line) { said(line); }}),
         terminal_(make_plain_terminal(*this)) {
     log_.read(run.directory);
   }
@@ -124,29 +125,32 @@ class Watch final : public Background {
   }
 
   void subscribe() {
-    link_.ask({{"op", "subscribe"}, {"topics", {"metrics", "order"}}}, [](const Result<Json>&) {});
+    link_.ask({"subscribe", {{"topics", {"metrics", "order"}}}}, [](const Result<Json>&) {});
   }
 
-  void said(const Json& message) {
-    const auto data = message.find("data");
-    if (text_of(message, "type") != "event" || data == message.end() || !data->is_object()) return;
-    const std::string topic = text_of(message, "topic");
-    if (topic == "metrics") log_.add_metrics(*data);
-    if (topic == "order") log_.add_order(*data);
+  void said(const ConsoleLine& line) {
+    const auto* event = std::get_if<Event>(&line);
+    if (event == nullptr) return;
+    const auto* metrics = std::get_if<LoggedMetrics>(&event->data);
+    const auto* report = std::get_if<OrderReport>(&event->data);
+    if (metrics != nullptr) log_.add_metrics(*metrics);
+    if (report != nullptr) log_.add_order(*report);
     changed_ = true;
     if (draw_) return;
-    if (const std::string line = line_for(topic, *data); !line.empty()) {
-      std::printf("%s\n", for_output(line, STDOUT_FILENO).c_str());
-      std::fflush(stdout);
-    }
+    const std::string text =
+        metrics != nullptr && !metrics_.empty() ? chosen_of(*metrics) : event_text(event->data).value_or("");
+    if (text.empty()) return;
+    std::printf("%s\n", for_output(text, STDOUT_FILENO).c_str());
+    std::fflush(stdout);
   }
 
-  std::string line_for(const std::string& topic, const Json& data) const {
-    if (topic != "metrics" || metrics_.empty()) return event_text(topic, data).value_or("");
+  /// Those that were asked for; empty where none is in it.
+  std::string chosen_of(const LoggedMetrics& metrics) const {
     std::string line;
     for (const auto& name : metrics_)
-      if (data.contains(name)) line += " · " + name + " " + rounded(number_of(data, name.c_str()), 6);
-    return line.empty() ? "" : "step " + std::to_string(integer_of(data, "step", 0)) + line;
+      if (metrics.values.contains(name))
+        line += " · " + name + " " + rounded(metrics.number(name.c_str()).value_or(NAN), 6);
+    return line.empty() ? "" : "step " + std::to_string(metrics.step()) + line;
   }
 
   void draw(const Picture& picture) {

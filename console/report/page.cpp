@@ -104,7 +104,7 @@ std::vector<Mark> marks_of(const std::vector<RunHistory>& runs) {
   for (const RunHistory& run : runs) {
     for (const Moment& moment : run.changes) take(run, moment, false);
     for (const Moment& moment : run.happenings)
-      if (moment.failure || moment.who == "start") take(run, moment, moment.failure);
+      if (moment.failure || moment.start) take(run, moment, moment.failure);
   }
   if (marks.size() > kMostRows) marks.resize(kMostRows);
   return marks;

@@ -2,45 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <functional>
 #include <optional>
 
+#include "protocol/event_line.h"
 #include "protocol/value.h"
-#include "run_files/file_names.h"
+#include "protocol/words.h"
+#include "run_files/line_files.h"
 
 namespace footplate::report {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::string_view kPhase = "perf/";
 constexpr std::string_view kMilliseconds = "_ms";
 constexpr std::size_t kLongestText = 400;
-
-/// Each line that is a JSON object; the last one may lack its end, as of a run that is live.
-std::uint64_t for_each_line(const fs::path& path, const std::function<void(const Json&)>& take) {
-  std::ifstream file(path);
-  std::uint64_t unreadable = 0;
-  for (std::string line; std::getline(file, line);) {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    try {
-      if (json.is_object())
-        take(json);
-      else if (!file.eof())
-        ++unreadable;
-    } catch (const Json::exception&) {  // of another type than it should be
-      ++unreadable;
-    }
-  }
-  return unreadable;
-}
-
-std::optional<double> finite(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  const auto number = found == object.end() ? std::nullopt : number_from_json(*found);
-  return number && std::isfinite(*number) ? number : std::nullopt;
-}
 
 /// "forward" of "perf/forward_ms"; "" where the metric is no phase's.
 std::string phase_of(const std::string& metric) {
@@ -48,66 +22,103 @@ std::string phase_of(const std::string& metric) {
   return metric.substr(kPhase.size(), metric.size() - kPhase.size() - kMilliseconds.size());
 }
 
+/// As it is in a cell of a table.
+std::string shown(const Json& value) {
+  if (const auto number = number_from_json(value)) return shortest(*number);
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// ckpt.save(tag = a): what was left to its default isn't in it.
+std::string shown_call(const Call& call) {
+  std::string given;
+  for (const auto& [name, value] : call.arguments.items())
+    if (!value.is_null() && value != "") given += (given.empty() ? "" : ", ") + name + " = " + shown(value);
+  return call.action + "(" + given + ")";
+}
+
 class Reader {
  public:
   Reader(RunHistory& history, const std::set<std::string>& wanted) : history_(history), wanted_(wanted) {}
 
-  void metrics(const Json& line) {
-    const auto step = finite(line, "step");
-    if (!step) return;
-    if (const auto time = finite(line, "time")) {
-      if (history_.first_time == 0) history_.first_time = *time;
-      history_.last_time = std::max(history_.last_time, *time);
+  void metrics(const MetricsLine& line) {
+    if (!line.step) return;
+    if (line.time) {
+      if (history_.first_time == 0) history_.first_time = *line.time;
+      history_.last_time = std::max(history_.last_time, *line.time);
     }
-    Stretch& stretch = stretch_of(text_of(line, "branch"), *step, integer_of(line, "start", 0));
-    for (const auto& [name, json] : line.items()) {
+    Stretch& stretch = stretch_of(line.branch, *line.step, line.start);
+    for (const auto& [name, json] : line.metrics.values.items()) {
       if (name.find('/') == std::string::npos || (!wanted_.empty() && wanted_.count(name) == 0)) continue;
       if (const auto value = number_from_json(json); value && std::isfinite(*value))
-        stretch.metrics[name].add(*step, *value);
+        stretch.metrics[name].add(*line.step, *value);
     }
-    if (line.contains("perf/step_ms")) add_phases(line, *step);
-    if (const auto seconds = finite(line, "eval/seconds")) history_.phase_s["evaluation"] += *seconds;
+    if (line.metrics.values.contains("perf/step_ms")) add_phases(line.metrics, *line.step);
+    if (const auto seconds = line.metrics.number("eval/seconds"); seconds && std::isfinite(*seconds))
+      history_.phase_s["evaluation"] += *seconds;
   }
 
-  void event(const Json& line) {
-    const std::string topic = text_of(line, "topic");
-    const Json data = line.value("data", Json::object());
-    if (!data.is_object()) return;
-    Moment moment{text_of(line, "time"), integer_of(data, "step", -1), topic, text_of(data, "text"), false};
-    if (topic == "order") return order(data, std::move(moment));
-    if (topic == "ckpt") {
-      if (const auto seconds = finite(data, "seconds")) history_.phase_s["saving"] += *seconds;
-      if (moment.text = text_of(data, "error"); moment.text.empty()) return;
-      moment.failure = true;
-    } else if (topic == "eval") {
-      if (moment.text = text_of(data, "error"); moment.text.empty()) return;
-      moment.failure = true;
-    } else if (topic == "rank") {
-      if (moment.text.empty())
-        moment.text = "rank " + std::to_string(integer_of(data, "rank", 0)) + " " + text_of(data, "state");
-      const std::string state = text_of(data, "state");
-      moment.failure = state == "lost" || state == "killed" || state == "dead";
-    } else if (topic == "end") {
-      moment.text = text_of(data, "reason") + ", exit code " + std::to_string(integer_of(data, "code", 0));
-      if (const std::string note = text_of(data, "note"); !note.empty()) moment.text += " (" + note + ")";
-    } else if (topic != "warn" && topic != "note") {
-      return;
-    }
-    add(history_.happenings, std::move(moment));
+  void event(const Event& event) {
+    time_ = event.time;
+    std::visit([this](const auto& data) { take(data); }, event.data);
   }
 
-  void start(const Json& line) {
-    const StartRecord start = start_from_json(line);
+  void start(const StartRecord& start) {
     history_.starts.push_back(start);
     start_steps_[start.start] = static_cast<double>(start.step);
     if (start.start <= 1 && start.resumed.empty()) return;
     const char* how = start.loaded ? " by ckpt.load" : "";
     add(history_.happenings,
         {start.time, start.step, "start",
-         "start " + std::to_string(start.start) + " goes on from " + start.resumed + how, false});
+         "start " + std::to_string(start.start) + " goes on from " + start.resumed + how, false, true});
   }
 
  private:
+  void happened(Topic topic, std::optional<std::int64_t> step, std::string text, bool failure = false) {
+    add(history_.happenings,
+        {time_, step.value_or(-1), std::string(to_string(topic)), std::move(text), failure});
+  }
+
+  void take(const SaveResult& result) {
+    history_.phase_s["saving"] += result.seconds;
+    if (!result.reason.empty()) happened(Topic::ckpt, result.step, result.reason, true);
+  }
+  void take(const EvaluationResult& result) {
+    if (result.failed) happened(Topic::eval, result.step, result.reason, true);
+  }
+  void take(const RankChange& change) {
+    const bool failure = change.state == RankChangeKind::lost || change.state == RankChangeKind::killed;
+    happened(Topic::rank, change.step, *event_line(change), failure);
+  }
+  void take(const Warning& warning) { happened(Topic::warn, warning.step, warning.text); }
+  void take(const Note& note) { happened(Topic::note, note.step, note.text); }
+  void take(const RunResult& result) {
+    happened(Topic::end, result.step,
+             result.reason + ", exit code " + std::to_string(result.code) +
+                 (result.note.empty() ? "" : " (" + result.note + ")"));
+  }
+  /// The rest of what happens is in the metrics, or concerns nobody later.
+  template <class Data>
+  void take(const Data& /*data*/) {}
+
+  void take(const OrderReport& report) {
+    if (report.state == OrderState::refused || report.state == OrderState::aborted)
+      return add(history_.happenings, {time_, -1, "order " + std::to_string(report.id),
+                                       std::string(to_string(report.state)) + ": " + report.error, false});
+    if (report.state != OrderState::applied) return;
+    const Order order = report.order.value_or(Order{});
+    const Applied applied = report.applied.value_or(Applied{});
+    Moment moment{time_, report.applied ? applied.step : -1, order.user, "", false};
+    if (moment.who.empty() || order.session.starts_with("rule"))
+      moment.who += (moment.who.empty() ? "" : ", ") + order.session;
+    std::vector<std::string> parts;
+    for (const Moved& moved : applied.moved)
+      parts.push_back(moved.name + " " + shown(to_json(moved.before)) + " → " + shown(to_json(moved.after)));
+    for (const Call& call : order.calls) parts.push_back(shown_call(call));
+    moment.text = join(parts);
+    if (!moment.text.empty()) add(history_.changes, std::move(moment));
+  }
+
   Stretch& stretch_of(const std::string& branch, double step, std::int64_t start) {
     auto& all = history_.stretches;
     if (!all.empty() && all.back().branch == branch && step >= all.back().last_step) {
@@ -123,54 +134,14 @@ class Reader {
   }
 
   /// What is logged is of the steps since the last line.
-  void add_phases(const Json& line, double step) {
+  void add_phases(const LoggedMetrics& line, double step) {
     const double steps = std::max(1.0, step - last_logged_);
     last_logged_ = step;
     history_.trained_steps += steps;
-    for (const auto& [name, json] : line.items())
+    for (const auto& [name, json] : line.values.items())
       if (const std::string phase = phase_of(name); !phase.empty())
         if (const auto value = number_from_json(json); value && std::isfinite(*value))
           history_.phase_s[phase] += *value * steps / 1000;
-  }
-
-  void order(const Json& data, Moment moment) {
-    const std::string state = text_of(data, "state");
-    if (state == "refused" || state == "aborted") {
-      moment.who = "order " + std::to_string(integer_of(data, "id", 0));
-      moment.text = state + ": " + text_of(data, "error");
-      return add(history_.happenings, std::move(moment));
-    }
-    if (state != "applied") return;
-    const Json order = data.value("order", Json::object());
-    const Json applied = data.value("applied", Json::object());
-    moment.step = integer_of(applied, "step", -1);
-    moment.who = text_of(order, "user");
-    if (const std::string session = text_of(order, "session");
-        moment.who.empty() || session.starts_with("rule"))
-      moment.who += (moment.who.empty() ? "" : ", ") + session;
-    moment.text.clear();
-    const auto say = [&](const std::string& what) {
-      moment.text += (moment.text.empty() ? "" : ", ") + what;
-    };
-    for (const Json& moved : applied.value("moved", Json::array()))
-      say(text_of(moved, "name") + " " + shown(moved, "before") + " → " + shown(moved, "after"));
-    for (const Json& call : order.value("calls", Json::array())) {
-      const Json arguments = call.value("arguments", Json::object());
-      std::string given;
-      for (const auto& [name, value] : arguments.items())
-        if (!value.is_null() && (!value.is_string() || !value.get_ref<const std::string&>().empty()))
-          given += (given.empty() ? "" : ", ") + name + " = " + shown(arguments, name.c_str());
-      say(text_of(call, "action") + "(" + given + ")");
-    }
-    if (!moment.text.empty()) add(history_.changes, std::move(moment));
-  }
-
-  static std::string shown(const Json& object, const char* field) {
-    const auto found = object.find(field);
-    if (found == object.end()) return "?";
-    if (const auto number = number_from_json(*found)) return shortest(*number);
-    return found->is_string() ? found->get<std::string>()
-                              : found->dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
   static void add(std::vector<Moment>& list, Moment moment) {
@@ -182,6 +153,7 @@ class Reader {
   const std::set<std::string>& wanted_;
   std::map<std::int64_t, double> start_steps_;  ///< where each start began
   double last_logged_ = 0;
+  std::string time_;  ///< of the event that is taken
 };
 
 }  // namespace
@@ -190,10 +162,11 @@ RunHistory read_run_history(const RunRecord& run, const std::set<std::string>& w
   RunHistory history;
   history.record = run;
   Reader reader(history, wanted);
-  const fs::path& folder = run.directory;
-  history.unreadable += for_each_line(folder / kStartsFile, [&](const Json& line) { reader.start(line); });
-  history.unreadable += for_each_line(folder / kMetricsFile, [&](const Json& line) { reader.metrics(line); });
-  history.unreadable += for_each_line(folder / kEventsFile, [&](const Json& line) { reader.event(line); });
+  history.unreadable +=
+      read_start_lines(run.directory, [&](const StartRecord& start) { reader.start(start); });
+  history.unreadable +=
+      read_metrics_lines(run.directory, [&](const MetricsLine& line) { reader.metrics(line); });
+  history.unreadable += read_event_lines(run.directory, [&](const Event& event) { reader.event(event); });
   std::stable_sort(history.happenings.begin(), history.happenings.end(),
                    [](const Moment& a, const Moment& b) { return a.time < b.time; });
   return history;

@@ -30,6 +30,7 @@ struct Moment {
   std::string who;         ///< user, or session; of what happened its kind
   std::string text;
   bool failure = false;
+  bool start = false;  ///< the run went on from a checkpoint
 };
 
 /// What a run's files tell of it: metrics.jsonl, events.jsonl, starts.jsonl.

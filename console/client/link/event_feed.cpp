@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "console/client/render/event_text.h"
-#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {
@@ -13,32 +12,41 @@ using namespace std::chrono_literals;
 constexpr auto kBetweenMetrics = 1s;
 constexpr auto kSecond = 1s;
 
-}  // namespace
-
-void EventFeed::count_lost(const Json& event) {
-  left_out_ += integer_of(event, "lost", 0);
+/// Whether it is what `session` did itself: an order, or its own coming and going.
+bool is_of(const EventData& data, const std::string& session) {
+  if (const auto* report = std::get_if<OrderReport>(&data))
+    return (report->order ? report->order->session : "") == session;
+  const auto* change = std::get_if<ClientChange>(&data);
+  return change != nullptr && change->session == session;
 }
 
-void EventFeed::push(const Json& event, Clock::time_point now) {
-  count_lost(event);
-  const std::string topic = text_of(event, "topic");
-  const auto data = event.find("data");
-  if (data == event.end() || !data->is_object()) return;
-  const bool own = (topic == "order" && order_session(*data) == session_) ||
-                   (topic == "client" && text_of(*data, "session") == session_);
-  if (own || (topic == "metrics" && !metrics_on_)) return;
-  const auto text = event_text(topic, *data);
+}  // namespace
+
+void EventFeed::push(const Event& event, Clock::time_point now) {
+  left_out_ += event.lost;
+  if (is_of(event.data, session_)) return;
+  const bool is_metric = topic_of(event.data) == Topic::metrics;
+  if (is_metric && !metrics_on_) return;
+  const auto text = event_text(event.data);
   if (!text) return;
-  if (topic == "metrics") {
+  if (is_metric)
     metric_ = *text;
-    return;
-  }
+  else
+    add_line(*text, now);
+}
+
+void EventFeed::push(const UnknownEvent& event, Clock::time_point now) {
+  left_out_ += event.lost;
+  if (!event.text.empty()) add_line(event.topic + ": " + event.text, now);
+}
+
+void EventFeed::add_line(const std::string& text, Clock::time_point now) {
   if (now - second_ >= kSecond) {
     second_ = now;
     shown_ = 0;
   }
   if (++shown_ <= kLinesASecond)
-    lines_ += *text + "\n";
+    lines_ += text + "\n";
   else
     ++left_out_;
 }

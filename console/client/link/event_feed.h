@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "protocol/json.h"
+#include "console/client/link/console_lines_json.h"
 
 namespace footplate {
 
@@ -19,8 +19,8 @@ class EventFeed {
   void own_session(std::string session) { session_ = std::move(session); }
   void show_metrics(bool on) { metrics_on_ = on; }
 
-  /// An event line of docs/protocol.md.
-  void push(const Json& event, Clock::time_point now);
+  void push(const Event& event, Clock::time_point now);
+  void push(const UnknownEvent& event, Clock::time_point now);
 
   /// Lines to show now, each with its newline; empty for none.
   std::string take(Clock::time_point now);
@@ -31,7 +31,7 @@ class EventFeed {
   static constexpr int kLinesASecond = 40;
 
  private:
-  void count_lost(const Json& event);
+  void add_line(const std::string& text, Clock::time_point now);
 
   std::string session_;
   bool metrics_on_ = true;
@@ -40,7 +40,7 @@ class EventFeed {
   Clock::time_point metric_due_{};
   Clock::time_point second_{};  ///< in which these were shown
   int shown_ = 0;
-  std::int64_t left_out_ = 0;  ///< by us, and by the console where we read too slowly
+  std::uint64_t left_out_ = 0;  ///< by us, and by the console where we read too slowly
 };
 
 }  // namespace footplate

@@ -18,15 +18,14 @@ LiveLink::LiveLink(std::filesystem::path run_directory, Events events)
   if (auto record = read_run(directory_)) record_ = *std::move(record);
 }
 
-int LiveLink::ask(Json request, Answer answer) {
+int LiveLink::ask(const ClientRequest& request, Answer answer) {
   const int id = ++last_id_;
   if (!connection_) {
     answer(fail(ErrorKind::unreachable, "no connection to the console at the moment"));
     return id;
   }
-  request["id"] = id;
   open_[id] = std::move(answer);
-  const auto sent = connection_->send(request);
+  const auto sent = connection_->send(request, id);
   if (sent) return id;
   if (sent.error().kind != ErrorKind::usage) {
     lose(sent.error());
@@ -36,24 +35,23 @@ int LiveLink::ask(Json request, Answer answer) {
   return id;
 }
 
-Result<Json> LiveLink::ask_now(Json request, std::chrono::milliseconds at_most) {
+Result<Json> LiveLink::ask_now(const ClientRequest& request, std::chrono::milliseconds at_most) {
   // Shared: an answer that comes too late must not write to what is gone.
   const auto answer = std::make_shared<std::optional<Result<Json>>>();
-  const std::string name = text_of(request, "op");
-  ask(std::move(request), [answer](Result<Json> value) { *answer = std::move(value); });
+  ask(request, [answer](Result<Json> value) { *answer = std::move(value); });
   const auto deadline = Clock::now() + at_most;
   while (!*answer && connection_) {
     auto line = connection_->receive(deadline);
     if (!line) {
       lose(line.error());
     } else if (*line) {
-      take(**line);
+      take(std::move(**line));
     } else {
       break;
     }
   }
   if (*answer) return **answer;
-  return fail(ErrorKind::timed_out, "no answer to '" + name + "' in time");
+  return fail(ErrorKind::timed_out, "no answer to '" + request.op + "' in time");
 }
 
 bool LiveLink::look() {
@@ -64,7 +62,7 @@ bool LiveLink::look() {
     if (!line) {
       lose(line.error());
     } else if (*line) {
-      take(**line);
+      take(std::move(**line));
     } else {
       return false;
     }
@@ -90,16 +88,12 @@ void LiveLink::connect() {
   events_.connected(connection_->hello());
 }
 
-void LiveLink::take(const Json& message) {
-  if (!message.is_object()) return;
-  const std::string type = text_of(message, "type");
-  if (type != "result" && type != "error") return events_.said(message);
-  auto found = open_.extract(static_cast<int>(integer_of(message, "id", 0)));
-  if (!found) return;
-  if (type == "result")
-    found.mapped()(message.value("value", Json()));
-  else
-    found.mapped()(tl::unexpected(error_of(message)));
+void LiveLink::take(ConsoleLine line) {
+  auto* answer = std::get_if<RequestAnswer>(&line);
+  if (answer == nullptr) return events_.said(line);
+  const bool is_ours = answer->id.is_number_integer() && answer->id <= last_id_;
+  if (auto found = is_ours ? open_.extract(answer->id.get<int>()) : decltype(open_)::node_type())
+    found.mapped()(std::move(answer->value));
 }
 
 void LiveLink::lose(const Error& why) {

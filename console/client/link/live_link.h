@@ -21,9 +21,9 @@ class LiveLink {
   using Clock = std::chrono::steady_clock;
 
   struct Events {
-    std::function<void(const Json& hello)> connected;
-    std::function<void(const Error& why)> lost;     ///< open requests have been answered with `why`
-    std::function<void(const Json& message)> said;  ///< events and output
+    std::function<void(const ConsoleHello& hello)> connected;
+    std::function<void(const Error& why)> lost;         ///< open requests have been answered with `why`
+    std::function<void(const ConsoleLine& line)> said;  ///< events, output and questions
   };
 
   LiveLink(std::filesystem::path run_directory, Events events);
@@ -36,10 +36,10 @@ class LiveLink {
 
   /// Sends a request; `answer` gets what comes of it, at once with `unreachable` where nobody is connected.
   /// Returns its id.
-  int ask(Json request, Answer answer);
+  int ask(const ClientRequest& request, Answer answer);
 
   /// The same, waiting for the answer while everything else goes on. Error: timed_out.
-  Result<Json> ask_now(Json request, std::chrono::milliseconds at_most);
+  Result<Json> ask_now(const ClientRequest& request, std::chrono::milliseconds at_most);
 
   /// Takes in what is there, at most kLinesALook lines; connects where there is no connection and a try is
   /// due. Whether more may be there.
@@ -52,7 +52,7 @@ class LiveLink {
 
  private:
   void connect();
-  void take(const Json& message);
+  void take(ConsoleLine line);
   void lose(const Error& why);
 
   std::filesystem::path directory_;

@@ -12,8 +12,6 @@
 #include <cstring>
 #include <utility>
 
-#include "console/client/runs/run_record.h"
-
 namespace footplate {
 namespace {
 
@@ -40,11 +38,10 @@ bool peer_is_trusted(int fd) {
   return peer.uid == ::getuid() || peer.uid == 0 || ::getuid() == 0;
 }
 
-Result<void> check_hello(const Json& hello, const std::string& path) {
-  if (text_of(hello, "product") != "footplate")
-    return fail(ErrorKind::unreachable, path + " is not a footplate console");
-  if (integer_of(hello, "protocol", 0) != kProtocolVersion)
-    return fail(ErrorKind::unreachable, "the run speaks protocol " + hello.value("protocol", Json()).dump() +
+Result<void> check_hello(const ConsoleHello& hello, const std::string& path) {
+  if (hello.product != "footplate") return fail(ErrorKind::unreachable, path + " is not a footplate console");
+  if (hello.protocol != kProtocolVersion)
+    return fail(ErrorKind::unreachable, "the run speaks protocol " + hello.protocol.dump() +
                                             ", this program " + std::to_string(kProtocolVersion) +
                                             "; use the footplate that the run was started with");
   return {};
@@ -74,16 +71,18 @@ Result<Connection> Connection::open(const std::string& socket_path, Deadline dea
     return fail(ErrorKind::unreachable, "can't connect to " + socket_path + ": " + std::strerror(errno));
   if (!peer_is_trusted(connection.fd_))
     return fail(ErrorKind::unreachable, socket_path + " belongs to another user; not speaking to it");
-  auto hello = connection.receive(deadline);
-  if (!hello) return tl::unexpected(hello.error());
-  if (!*hello) return fail(ErrorKind::timed_out, "the console at " + socket_path + " said nothing in time");
-  if (auto good = check_hello(**hello, socket_path); !good) return tl::unexpected(good.error());
-  connection.hello_ = **std::move(hello);
+  const auto line = connection.next_line(deadline, -1);
+  if (!line) return tl::unexpected(line.error());
+  if (!*line) return fail(ErrorKind::timed_out, "the console at " + socket_path + " said nothing in time");
+  ConsoleHello& hello = connection.hello_;
+  if (!read_json(**line, hello))
+    return fail(ErrorKind::unreachable, socket_path + " is not a footplate console");
+  if (auto good = check_hello(hello, socket_path); !good) return tl::unexpected(good.error());
   return connection;
 }
 
-Result<void> Connection::send(const Json& request) {
-  const std::string line = to_line(request);
+Result<void> Connection::send(const ClientRequest& request, int id) {
+  const std::string line = to_line(to_json(request, id));
   if (line.size() > kMaxFrameBytes)
     return fail(ErrorKind::usage, "too long to send: " + std::to_string(line.size()) + " bytes, at most " +
                                       std::to_string(kMaxFrameBytes));
@@ -96,7 +95,13 @@ Result<void> Connection::send(const Json& request) {
   return {};
 }
 
-Result<std::optional<Json>> Connection::receive(Deadline deadline, int wake_fd) {
+Result<std::optional<ConsoleLine>> Connection::receive(Deadline deadline, int wake_fd) {
+  const auto line = next_line(deadline, wake_fd);
+  if (!line) return tl::unexpected(line.error());
+  return *line ? std::optional(console_line_from_json(**line)) : std::nullopt;
+}
+
+Result<std::optional<Json>> Connection::next_line(Deadline deadline, int wake_fd) {
   for (;;) {
     auto line = reader_.next();
     if (!line) return fail(ErrorKind::unreachable, lost() + line.error().message);
@@ -119,31 +124,16 @@ Result<std::optional<Json>> Connection::receive(Deadline deadline, int wake_fd) 
   }
 }
 
-Result<Json> Connection::request(Json request, Deadline deadline) {
+Result<Json> Connection::request(const ClientRequest& request, Deadline deadline) {
   const int id = next_id_++;
-  request["id"] = id;
-  if (auto sent = send(request); !sent) return tl::unexpected(sent.error());
+  if (auto sent = send(request, id); !sent) return tl::unexpected(sent.error());
   for (;;) {
     auto line = receive(deadline);
     if (!line) return tl::unexpected(line.error());
-    if (!*line) return fail(ErrorKind::timed_out, "no answer to '" + text_of(request, "op") + "' in time");
-    const Json& message = **line;
-    if (!message.is_object() || message.value("id", Json()) != id) continue;
-    if (text_of(message, "type") == "result") return message.value("value", Json());
-    if (text_of(message, "type") == "error") return tl::unexpected(error_of(message));
+    if (!*line) return fail(ErrorKind::timed_out, "no answer to '" + request.op + "' in time");
+    if (auto* answer = std::get_if<RequestAnswer>(&**line); answer != nullptr && answer->id == id)
+      return std::move(answer->value);
   }
-}
-
-Error error_of(const Json& answer) {
-  const Json& error = answer.contains("error") ? answer["error"] : answer;
-  const std::string kind = text_of(error, "kind");
-  Error result{ErrorKind::failed, text_of(error, "message")};
-  if (kind == "usage") result.kind = ErrorKind::usage;
-  if (kind == "script") result.kind = ErrorKind::script;
-  if (kind == "unreachable") result.kind = ErrorKind::unreachable;
-  if (kind == "refused") result.kind = ErrorKind::refused;
-  if (kind == "timed_out") result.kind = ErrorKind::timed_out;
-  return result;
 }
 
 }  // namespace footplate

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "console/client/link/console_lines_json.h"
 #include "protocol/frame.h"
-#include "protocol/json.h"
 
 namespace footplate {
 
@@ -23,31 +23,37 @@ class Connection {
   ~Connection();
 
   /// The server's first line.
-  const Json& hello() const { return hello_; }
+  const ConsoleHello& hello() const { return hello_; }
 
   /// Readable: receive() has something. Lines it has read already aren't told by it.
   int fd() const { return fd_; }
 
-  /// Sends one request as it is. Error: unreachable; also where the request is too long (usage).
-  Result<void> send(const Json& request);
+  /// Sends one request. Errors: unreachable; (usage) the request is too long.
+  Result<void> send(const ClientRequest& request, int id);
 
-  /// The next line from the server; nothing at the deadline, or once `wake_fd` is readable.
-  Result<std::optional<Json>> receive(Deadline deadline, int wake_fd = -1);
+  /// The next line from the server, whether this build knows it or not; nothing at the deadline, or once
+  /// `wake_fd` is readable.
+  Result<std::optional<ConsoleLine>> receive(Deadline deadline, int wake_fd = -1);
 
   /// Sends `request` with an id and waits for its answer, passing over everything else. Errors: the answer's
   /// own kind, unreachable, timed_out.
-  Result<Json> request(Json request, Deadline deadline);
+  Result<Json> request(const ClientRequest& request, Deadline deadline);
+
+  /// The same, with the answer's value as a T. Error (failed): it isn't one.
+  template <class T>
+  Result<T> request_as(const ClientRequest& asked, Deadline deadline) {
+    return answer_as<T>(request(asked, deadline));
+  }
 
  private:
   explicit Connection(int fd) : fd_(fd) {}
 
+  Result<std::optional<Json>> next_line(Deadline deadline, int wake_fd);
+
   int fd_;
   LineReader reader_;
-  Json hello_;
+  ConsoleHello hello_;
   int next_id_ = 1;
 };
-
-/// The error that an answer of type `error` carries.
-Error error_of(const Json& answer);
 
 }  // namespace footplate

@@ -34,12 +34,9 @@ std::string where_from() {
   return from + (from.empty() ? "" : ", ") + "ssh from " + peer.substr(0, peer.find(' '));
 }
 
-std::string notes_of(const Json& status) {
+std::string notes_of(const RunStatus& status) {
   std::string text;
-  const auto notes = status.find("notes");
-  if (notes == status.end() || !notes->is_array()) return text;
-  for (const auto& note : *notes)
-    if (note.is_string()) text += "! " + note.get<std::string>() + "\n";
+  for (const std::string& note : status.notes) text += "! " + note + "\n";
   return text;
 }
 
@@ -49,24 +46,21 @@ std::string without_digits(std::string text) {
   return text;
 }
 
-std::int64_t order_number(const Json& report) {
-  return integer_of(report, "id", 0);
-}
-
 }  // namespace
 
 Attachment::Attachment(const RunRecord& run, Options options)
     : name_(run.name()),
       directory_(run.directory),
       options_(std::move(options)),
-      link_(run.directory, {[this](const Json& hello) { connected(hello); }, [this](const Error&) { lost(); },
-                            [this](const Json& message) { said(message); }}),
+      link_(run.directory,
+            {[this](const ConsoleHello& hello) { connected(hello); }, [this](const Error&) { lost(); },
+             [this](const ConsoleLine& line) { said(line); }}),
       terminal_(Terminal::open(*this)) {
   update_prompt();
 }
 
 Attachment::~Attachment() {
-  if (greeted_) keep_left(directory_, status_);
+  if (greeted_ && status_) keep_left(directory_, *status_);
 }
 
 Attachment::End Attachment::run() {
@@ -115,9 +109,9 @@ void Attachment::look() {
   more_ = link_.look();
   const auto now = Clock::now();
   if (now >= status_due_) ask_status();
-  if (greeted_ && now >= keep_due_) {
+  if (greeted_ && status_ && now >= keep_due_) {
     keep_due_ = now + kKeepEvery;
-    keep_left(directory_, status_);
+    keep_left(directory_, *status_);
   }
   if (const std::string lines = feed_.take(now); !lines.empty() && terminal_->is_interactive())
     terminal_->show(lines, Terminal::Kind::event);
@@ -133,9 +127,9 @@ void Attachment::look() {
 bool Attachment::is_over() const {
   const RunRecord& record = link_.record();
   if (link_.connected() || record.life == Life::live) return false;
-  const auto started = static_cast<std::uint64_t>(integer_of(record.run, "launcher_started", 0));
-  const bool supervised = !record.elsewhere() && is_footplate_process(record.launcher(), started);
-  return !record.run.empty() && !supervised;
+  const bool supervised =
+      !record.elsewhere() && is_footplate_process(record.launcher(), record.run.launcher_started);
+  return !record.directory.empty() && !supervised;
 }
 
 void Attachment::update_prompt() {
@@ -145,39 +139,40 @@ void Attachment::update_prompt() {
 
 // --- the link ---
 
-void Attachment::connected(const Json& hello) {
-  session_ = text_of(hello, "session");
-  role_ = text_of(hello, "role");
+void Attachment::connected(const ConsoleHello& hello) {
+  session_ = hello.session;
+  role_ = hello.role;
   feed_.own_session(session_);
   lost_since_.reset();
   behind_ = true;
   if (!options_.role.empty()) {
-    link_.ask({{"op", "role"}, {"role", options_.role}}, [this](const Result<Json>& answer) {
-      if (answer)
-        role_ = text_of(*answer, "role");
+    link_.ask({"role", {{"role", options_.role}}}, [this](const Result<Json>& answer) {
+      if (const auto given = answer_as<RoleAnswer>(answer))
+        role_ = given->role;
       else
-        terminal_->show("error: " + answer.error().message, Terminal::Kind::error);
+        terminal_->show("error: " + given.error().message, Terminal::Kind::error);
     });
   }
-  link_.ask({{"op", "attach"}, {"from", where_from()}},
-            [this, again = was_connected_](const Result<Json>& answer) {
-              if (answer && !again && terminal_->is_interactive()) show_others(*answer);
-            });
-  link_.ask({{"op", "subscribe"}, {"topics", {"*"}}}, [](const Result<Json>&) {});
-  link_.ask({{"op", "orders"}}, [this](const Result<Json>& answer) {
-    if (answer) announce_missed(*answer);
+  link_.ask({"attach", {{"from", where_from()}}}, [this, again = was_connected_](const Result<Json>& answer) {
+    const auto others = answer_as<AttachAnswer>(answer);
+    if (others && !again && terminal_->is_interactive()) show_others(*others);
   });
-  link_.ask({{"op", "status"}}, [this](const Result<Json>& answer) {
-    if (!answer) return;
-    know(*answer);
-    greet(*answer);
+  link_.ask({"subscribe", {{"topics", {"*"}}}}, [](const Result<Json>&) {});
+  link_.ask({"orders"}, [this](const Result<Json>& answer) {
+    if (const auto orders = answer_as<OrdersAnswer>(answer)) announce_missed(orders->reports);
+  });
+  link_.ask({"status"}, [this](const Result<Json>& answer) {
+    const auto status = answer_as<RunStatus>(answer);
+    if (!status) return;
+    know(*status);
+    greet(*status);
   });
   if (was_connected_)
     terminal_->show("connected again: a new session, the variables of the old one are gone");
   was_connected_ = true;
 }
 
-void Attachment::greet(const Json& status) {
+void Attachment::greet(const RunStatus& status) {
   if (std::exchange(greeted_, true) || !terminal_->is_interactive()) return;
   const std::string text = render_status(status, name_);
   const auto notes = static_cast<std::size_t>(std::count(notes_.begin(), notes_.end(), '\n'));
@@ -186,32 +181,27 @@ void Attachment::greet(const Json& status) {
     end = text.find('\n', end == 0 ? 0 : end + 1);
   terminal_->show(text.substr(0, end));
   if (const auto left = read_left(directory_)) terminal_->show(away_text(directory_, *left, status));
-  if (role_ == "view") terminal_->show("this session has the role view: it reads, and changes nothing");
+  if (role_ == Role::view) terminal_->show("this session has the role view: it reads, and changes nothing");
   // From here on this user has seen it.
   keep_due_ = {};
 }
 
-void Attachment::show_others(const Json& answer) {
+void Attachment::show_others(const AttachAnswer& answer) {
   std::string text;
-  const auto others = answer.find("others");
-  if (others == answer.end() || !others->is_array()) return;
-  for (const auto& other : *others) {
-    const std::string from = text_of(other, "from");
-    text += (text.empty() ? "also here: " : ", ") + text_of(other, "user") +
-            (from.empty() ? "" : " (" + from + ")");
-  }
+  for (const AttachAnswer::Other& other : answer.others)
+    text += (text.empty() ? "also here: " : ", ") + other.user +
+            (other.from.empty() ? "" : " (" + other.from + ")");
   if (!text.empty()) terminal_->show(text);
 }
 
 /// Orders that were applied while there was no connection. On the first one, only their numbers are taken.
-void Attachment::announce_missed(const Json& orders) {
-  if (!orders.is_array()) return;
-  std::int64_t newest = last_order_;
+void Attachment::announce_missed(const std::vector<OrderReport>& orders) {
+  std::uint64_t newest = last_order_;
   std::string lines;
   for (auto report = orders.rbegin(); report != orders.rend(); ++report) {
-    newest = std::max(newest, order_number(*report));
-    if (!greeted_ || order_number(*report) <= last_order_ || text_of(*report, "state") != "applied") continue;
-    if (const auto text = event_text("order", *report)) lines += *text + "\n";
+    newest = std::max(newest, report->id);
+    if (!greeted_ || report->id <= last_order_ || report->state != OrderState::applied) continue;
+    if (const auto text = event_text(*report)) lines += *text + "\n";
   }
   last_order_ = newest;
   if (!lines.empty()) terminal_->show(lines, Terminal::Kind::event);
@@ -221,45 +211,44 @@ void Attachment::lost() {
   lost_since_ = Clock::now();
 }
 
-void Attachment::said(const Json& message) {
-  const std::string type = text_of(message, "type");
-  if (type == "output") {
-    const bool talk = text_of(message, "stream") == "talk";
-    return terminal_->show(text_of(message, "text"), talk ? Terminal::Kind::talk : Terminal::Kind::value);
+void Attachment::said(const ConsoleLine& line) {
+  if (const auto* output = std::get_if<ChunkOutput>(&line)) {
+    const bool talk = output->stream == OutputStream::talk;
+    return terminal_->show(output->text, talk ? Terminal::Kind::talk : Terminal::Kind::value);
   }
-  if (type == "question") {
-    question_ = Question{integer_of(message, "question", 0), text_of(message, "text")};
-    return;
-  }
-  if (type != "event") return;
-  const std::string topic = text_of(message, "topic");
-  const auto data = message.find("data");
-  if (data == message.end() || !data->is_object()) return;
+  if (const auto* question = std::get_if<ChunkQuestion>(&line)) question_ = *question;
+  if (const auto* event = std::get_if<Event>(&line)) happened(*event);
+  if (const auto* event = std::get_if<UnknownEvent>(&line)) feed_.push(*event, Clock::now());
+}
+
+void Attachment::happened(const Event& event) {
   // Not an evaluation's line: one beside training is of a step that lies behind.
-  if (topic == "metrics" && data->contains("step") && data->contains("train/loss"))
-    status_["step"] = (*data)["step"];
-  if (topic == "order") last_order_ = std::max(last_order_, order_number(*data));
-  if (topic == "run" && data->contains("state")) status_["state"] = (*data)["state"];
-  if (topic == "run" || topic == "rank") status_due_ = {};
-  feed_.push(message, Clock::now());
+  if (const auto* metrics = std::get_if<LoggedMetrics>(&event.data);
+      metrics != nullptr && status_ && metrics->number("step") && metrics->is_of_training())
+    status_->step = metrics->step();
+  if (const auto* report = std::get_if<OrderReport>(&event.data))
+    last_order_ = std::max(last_order_, report->id);
+  const auto* change = std::get_if<RunChange>(&event.data);
+  if (change != nullptr && status_) status_->state = change->state;
+  if (change != nullptr || std::holds_alternative<RankChange>(event.data)) status_due_ = {};
+  feed_.push(event, Clock::now());
 }
 
 void Attachment::ask_status() {
   status_due_ = Clock::now() + kStatusEvery;
   if (!link_.connected() || !greeted_) return;
-  link_.ask({{"op", "status"}}, [this](const Result<Json>& answer) {
-    if (answer) know(*answer);
+  link_.ask({"status"}, [this](const Result<Json>& answer) {
+    if (const auto status = answer_as<RunStatus>(answer)) know(*status);
   });
 }
 
-void Attachment::know(const Json& status) {
-  if (!status.is_object()) return;
+void Attachment::know(const RunStatus& status) {
   // A status may be a moment older than the last metrics; a run that really goes on from an earlier step says
   // so twice.
-  const std::int64_t shown = integer_of(status_, "step", 0);
-  const bool behind = integer_of(status, "step", 0) < shown;
+  const std::int64_t shown = status_ ? status_->step : 0;
+  const bool behind = status.step < shown;
   status_ = status;
-  if (behind && !std::exchange(behind_, true)) status_["step"] = shown;
+  if (behind && !std::exchange(behind_, true)) status_->step = shown;
   if (!behind) behind_ = false;
   const std::string notes = notes_of(status);
   const bool news = without_digits(notes) != without_digits(notes_);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "console/client/link/event_feed.h"
 #include "console/client/link/live_link.h"
@@ -51,14 +52,15 @@ class Attachment final : public Background {
 
   // attachment.cpp: the link and what it says
   std::optional<End> wait_for_console();
-  void connected(const Json& hello);
-  void greet(const Json& status);
-  void show_others(const Json& answer);
-  void announce_missed(const Json& orders);
+  void connected(const ConsoleHello& hello);
+  void greet(const RunStatus& status);
+  void show_others(const AttachAnswer& answer);
+  void announce_missed(const std::vector<OrderReport>& orders);
   void lost();
-  void said(const Json& message);
+  void said(const ConsoleLine& line);
+  void happened(const Event& event);
   void ask_status();
-  void know(const Json& status);
+  void know(const RunStatus& status);
   void update_prompt();
   bool is_over() const;
 
@@ -79,16 +81,12 @@ class Attachment final : public Background {
   LiveLink link_;
   std::unique_ptr<Terminal> terminal_;
   EventFeed feed_;
-  Json status_ = Json::object();
-  std::string role_;
+  std::optional<RunStatus> status_;  ///< nothing: it isn't known yet
+  Role role_ = Role::admin;
   std::string session_;
-  std::string notes_;  ///< as last shown
-  struct Question {
-    std::int64_t number = 0;
-    std::string text;
-  };
-  std::optional<Question> question_;  ///< of the running chunk, not yet shown
-  bool asking_ = false;               ///< what is typed is its answer
+  std::string notes_;                      ///< as last shown
+  std::optional<ChunkQuestion> question_;  ///< of the running chunk, not yet shown
+  bool asking_ = false;                    ///< what is typed is its answer
   bool chunk_ended_ = true;
   bool over_ = false;
   bool left_ = false;           ///< \q
@@ -96,7 +94,7 @@ class Attachment final : public Background {
   bool greeted_ = false;
   bool behind_ = false;  ///< the last status had an earlier step than the prompt
   bool more_ = false;    ///< look() left something for the next one
-  std::int64_t last_order_ = 0;
+  std::uint64_t last_order_ = 0;
   std::optional<Error> error_;
   Clock::time_point status_due_{};
   Clock::time_point keep_due_{};

@@ -52,11 +52,11 @@ bool Attachment::is_complete(const std::string& text) {
 Completions Attachment::complete(const std::string& before_cursor) {
   Completions completions;
   if (asking_) return completions;
-  const auto answer = link_.ask_now({{"op", "complete"}, {"code", before_cursor}}, kCompletionTakes);
-  if (!answer || !answer->contains("items") || !(*answer)["items"].is_array()) return completions;
-  completions.start = static_cast<std::size_t>(integer_of(*answer, "start", 0));
-  for (const auto& item : (*answer)["items"])
-    completions.items.push_back({text_of(item, "text"), text_of(item, "note")});
+  const auto answer =
+      answer_as<CompleteAnswer>(link_.ask_now({"complete", {{"code", before_cursor}}}, kCompletionTakes));
+  if (!answer) return completions;
+  completions.start = answer->start;
+  for (const CompleteAnswer::Item& item : answer->items) completions.items.push_back({item.text, item.note});
   return completions;
 }
 
@@ -88,7 +88,7 @@ Attachment::Outcome Attachment::evaluate(const std::string& code) {
   const bool sent = link_.connected();
   chunk_ended_ = false;
   question_.reset();
-  link_.ask({{"op", "eval"}, {"code", code}, {"name", kChunkName}, {"asks", terminal_->is_interactive()}},
+  link_.ask({"eval", {{"code", code}, {"name", kChunkName}, {"asks", terminal_->is_interactive()}}},
             [this, answer](Result<Json> value) {
               *answer = std::move(value);
               chunk_ended_ = true;
@@ -103,7 +103,7 @@ Attachment::Outcome Attachment::evaluate(const std::string& code) {
       case Terminal::Woken::interrupted:
         interrupted = true;
         if (terminal_->is_interactive()) terminal_->show("^C");
-        link_.ask({{"op", "interrupt"}}, [](const Result<Json>&) {});
+        link_.ask({"interrupt"}, [](const Result<Json>&) {});
         break;
       case Terminal::Woken::ended:
         return Outcome::left;
@@ -119,7 +119,7 @@ Attachment::Outcome Attachment::evaluate(const std::string& code) {
 /// Everything but y and yes, in whatever case, is no, Ctrl-C and Ctrl-D too; and nothing where the chunk ends
 /// meanwhile.
 void Attachment::answer_question() {
-  const Question question = *std::exchange(question_, std::nullopt);
+  const ChunkQuestion question = *std::exchange(question_, std::nullopt);
   asking_ = true;
   update_prompt();
   terminal_->show(question.text);
@@ -128,17 +128,17 @@ void Attachment::answer_question() {
   update_prompt();
   std::string said = trimmed(input.text);
   std::transform(said.begin(), said.end(), said.begin(), [](unsigned char c) { return std::tolower(c); });
-  link_.ask({{"op", "answer"}, {"question", question.number}, {"yes", said == "y" || said == "yes"}},
+  link_.ask({"answer", {{"question", question.question}, {"yes", said == "y" || said == "yes"}}},
             [](const Result<Json>&) {});
 }
 
 void Attachment::finish(const Result<Json>& answer, const std::string& code, bool sent) {
-  if (answer) {
-    if (const std::string text = text_of(*answer, "text"); !text.empty())
-      terminal_->show(text, Terminal::Kind::value);
+  const auto value = answer_as<EvalAnswer>(answer);
+  if (value) {
+    if (!value->text.empty()) terminal_->show(value->text, Terminal::Kind::value);
     return;
   }
-  Error error = answer.error();
+  Error error = value.error();
   if (error.kind == ErrorKind::unreachable && sent)
     error.message += "; whether the chunk was applied, orders() will tell";
   error_ = error;
@@ -194,9 +194,9 @@ bool Attachment::wait_seconds(double seconds) {
 }
 
 void Attachment::help(const std::string& name) {
-  const auto answer = link_.ask_now({{"op", "help"}, {"name", name}}, kHelpTakes);
+  const auto answer = answer_as<HelpAnswer>(link_.ask_now({"help", {{"name", name}}}, kHelpTakes));
   if (!answer) return fail_with(answer.error());
-  terminal_->show(text_of(*answer, "text"), Terminal::Kind::value);
+  terminal_->show(answer->text, Terminal::Kind::value);
   if (name.empty()) terminal_->show(std::string("\nat this prompt\n") + kOwnWords, Terminal::Kind::value);
 }
 

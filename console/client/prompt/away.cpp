@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <vector>
 
-#include "console/client/render/event_text.h"
 #include "console/client/render/render.h"
 #include "console/client/runs/run_index.h"
 #include "console/client/runs/run_record.h"
+#include "protocol/event_line.h"
 #include "protocol/iso_time.h"
-#include "protocol/order.h"
-#include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/line_files.h"
 #include "run_files/starts.h"
 
 namespace footplate {
@@ -53,39 +51,20 @@ void prune() {
   for (std::size_t i = 0; i + kKeptRuns < files.size(); ++i) fs::remove(files[i].second, error);
 }
 
-/// Calls `use` with each event after `time`.
-void events_since(const fs::path& path, const std::string& time, auto&& use) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  std::ifstream file(path);
-  std::string line;
-  if (!error && size > kReadOfEvents) {
-    file.seekg(static_cast<std::streamoff>(size - kReadOfEvents));
-    std::getline(file, line);  // cut in the middle
-  }
-  while (std::getline(file, line)) {
-    const auto event = parse_line(line);
-    if (event && text_of(*event, "time") > time)
-      use(text_of(*event, "topic"), event->value("data", Json::object()));
-  }
-}
-
 /// What happened, in words, besides steps and loss.
 class Happened {
  public:
-  void operator()(const std::string& topic, const Json& data) {
-    if (topic == "order" && text_of(data, "state") == "applied") {
-      ++orders_;
-      if (shown_.size() < kShownOrders)
-        shown_.push_back(given_by(order_user(data), order_session(data)) + ": " + order_effect(data));
+  void add(const EventData& data) {
+    if (const auto* report = std::get_if<OrderReport>(&data)) add_order(*report);
+    if (const auto* change = std::get_if<RankChange>(&data)) {
+      if (change->state == RankChangeKind::stalled) ++counts_["stall"];
+      if (change->state == RankChangeKind::lost)
+        counts_["lost rank"] += static_cast<int>(change->ranks.size());
     }
-    if (topic == "rank" && text_of(data, "state") == "stalled") ++counts_["stall"];
-    if (topic == "rank" && text_of(data, "state") == "lost")
-      counts_["lost rank"] += static_cast<int>(data.value("ranks", Json::array()).size());
-    if (topic == "eval") ++counts_["evaluation"];
-    if (topic == "ckpt") ++counts_["checkpoint"];
-    if (topic == "warn") ++counts_["warning"];
-    if (topic == "end") ++counts_["end"];
+    if (std::holds_alternative<EvaluationResult>(data)) ++counts_["evaluation"];
+    if (std::holds_alternative<SaveResult>(data)) ++counts_["checkpoint"];
+    if (std::holds_alternative<Warning>(data)) ++counts_["warning"];
+    if (std::holds_alternative<RunResult>(data)) ++counts_["end"];
   }
 
   std::string text() const {
@@ -98,6 +77,12 @@ class Happened {
   }
 
  private:
+  void add_order(const OrderReport& report) {
+    if (report.state != OrderState::applied) return;
+    ++orders_;
+    if (shown_.size() < kShownOrders) shown_.push_back(order_giver(report) + ": " + order_effect(report));
+  }
+
   std::map<std::string, int> counts_;
   std::vector<std::string> shown_;
   std::size_t orders_ = 0;
@@ -108,31 +93,35 @@ class Happened {
 std::optional<Left> read_left(const fs::path& run_directory) {
   if (folder().empty()) return std::nullopt;
   const auto json = read_json_file(path_for(run_directory));
-  if (!json || text_of(*json, "time").empty()) return std::nullopt;
-  if (text_of(*json, "first_start") != first_start(run_directory)) return std::nullopt;
-  return Left{text_of(*json, "time"), integer_of(*json, "step", 0), number_of(*json, "loss")};
+  if (!json) return std::nullopt;
+  Left left = left_from_json(*json);
+  if (left.time.empty() || left.first_start != first_start(run_directory)) return std::nullopt;
+  return left;
 }
 
-void keep_left(const fs::path& run_directory, const Json& status) {
-  if (folder().empty() || !status.contains("step")) return;
+void keep_left(const fs::path& run_directory, const RunStatus& status) {
+  if (folder().empty()) return;
   std::error_code ignored;
   fs::create_directories(folder(), ignored);
-  [[maybe_unused]] const auto written =
-      write_json_file(path_for(run_directory), {{"time", iso_time(std::chrono::system_clock::now())},
-                                                {"first_start", first_start(run_directory)},
-                                                {"step", integer_of(status, "step", 0)},
-                                                {"loss", number_to_json(number_of(status, "loss"))}});
+  const Left left{iso_time(std::chrono::system_clock::now()), first_start(run_directory), status.step,
+                  status.loss.value_or(NAN)};
+  [[maybe_unused]] const auto written = write_json_file(path_for(run_directory), to_json(left));
   prune();
 }
 
-std::string away_text(const fs::path& run_directory, const Left& left, const Json& status) {
-  const double loss = number_of(status, "loss");
+std::string away_text(const fs::path& run_directory, const Left& left, const RunStatus& status) {
+  const double loss = status.loss.value_or(NAN);
   std::string text = "away " + duration(seconds_since(left.time)) + ": " + std::to_string(left.step) +
-                     " -> " + std::to_string(integer_of(status, "step", 0));
+                     " -> " + std::to_string(status.step);
   if (std::isfinite(left.loss) && std::isfinite(loss))
     text += " · loss " + loss_text(left.loss) + " -> " + loss_text(loss);
   Happened happened;
-  events_since(run_directory / kEventsFile, left.time, happened);
+  read_event_lines(
+      run_directory,
+      [&](const Event& event) {
+        if (event.time > left.time) happened.add(event.data);
+      },
+      kReadOfEvents);
   return text + happened.text();
 }
 

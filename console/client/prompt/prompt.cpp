@@ -1,39 +1,45 @@
 #include "console/client/prompt/prompt.h"
 
-#include <array>
-#include <utility>
-
-#include "console/client/runs/run_record.h"
+#include <algorithm>
 
 namespace footplate {
 namespace {
 
 /// What a state is called where it isn't simply running.
-std::string state_word(const Json& status, bool connected) {
-  constexpr std::array<std::pair<const char*, const char*>, 7> kWords{{{"starting", " STARTING"},
-                                                                       {"paused", " PAUSED"},
-                                                                       {"evaluating", " EVALUATING"},
-                                                                       {"saving", " SAVING"},
-                                                                       {"recovering", " RECOVERING"},
-                                                                       {"ending", " ENDING"},
-                                                                       {"ended", " ENDED"}}};
+std::string state_word(const std::optional<RunStatus>& status, bool connected) {
   if (!connected) return " RECONNECTING";
-  const auto ranks = status.find("ranks");
-  if (ranks != status.end() && ranks->is_array())
-    for (const auto& rank : *ranks)
-      if (flag_of(rank, "stalled")) return " STALLED";
-  const std::string state = text_of(status, "state");
-  for (const auto& [name, word] : kWords)
-    if (state == name) return word;
+  if (!status) return "";
+  if (std::any_of(status->ranks.begin(), status->ranks.end(),
+                  [](const RankStatus& rank) { return rank.stalled; }))
+    return " STALLED";
+  switch (status->state) {
+    case RunState::starting:
+      return " STARTING";
+    case RunState::running:
+      return "";
+    case RunState::paused:
+      return " PAUSED";
+    case RunState::evaluating:
+      return " EVALUATING";
+    case RunState::saving:
+      return " SAVING";
+    case RunState::recovering:
+      return " RECOVERING";
+    case RunState::ending:
+      return " ENDING";
+    case RunState::ended:
+      return " ENDED";
+  }
   return "";
 }
 
 }  // namespace
 
-std::string prompt_text(const std::string& run, const Json& status, const std::string& role, bool connected) {
-  const std::string step = status.contains("step") ? ":" + std::to_string(integer_of(status, "step", 0)) : "";
-  return run + step + state_word(status, connected) + (role.empty() || role == "admin" ? "" : " " + role) +
-         "> ";
+std::string prompt_text(const std::string& run, const std::optional<RunStatus>& status, Role role,
+                        bool connected) {
+  const std::string step = status ? ":" + std::to_string(status->step) : "";
+  return run + step + state_word(status, connected) +
+         (role == Role::admin ? "" : " " + std::string(to_string(role))) + "> ";
 }
 
 }  // namespace footplate

@@ -7,9 +7,9 @@
 
 namespace footplate {
 
-/// An event for somebody at a terminal: event_line (protocol/event_line.h), who comes and goes, what
-/// nccl.measure has found as a table of several lines, and topics of later versions. Without its last
-/// newline; nothing for events that need none. Never throws.
-std::optional<std::string> event_text(const std::string& topic, const Json& data);
+/// An event for somebody at a terminal: event_line (protocol/event_line.h), who comes and goes, and what
+/// nccl.measure has found as a table of several lines. Without its last newline; nothing for events that need
+/// none. Never throws.
+std::optional<std::string> event_text(const EventData& data);
 
 }  // namespace footplate

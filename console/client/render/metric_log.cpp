@@ -2,48 +2,34 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
-#include "console/client/render/event_text.h"
-#include "console/client/runs/run_record.h"
-#include "protocol/order.h"
+#include "protocol/event_line.h"
 #include "protocol/schema.h"
-#include "run_files/file_names.h"
+#include "run_files/line_files.h"
 
 namespace footplate {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::uintmax_t kMostRead = 16 << 20;
 constexpr std::size_t kMostPoints = 200'000;  ///< of one metric
 
-void each_line(const fs::path& path, auto&& use) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  std::ifstream file(path);
-  std::string line;
-  if (!error && size > kMostRead) {
-    file.seekg(static_cast<std::streamoff>(size - kMostRead));
-    std::getline(file, line);  // cut in the middle
-  }
-  while (std::getline(file, line))
-    if (const auto json = parse_line(line); json && json->is_object()) use(*json);
-}
-
 }  // namespace
 
-void MetricLog::read(const fs::path& run_directory) {
-  each_line(run_directory / kMetricsFile, [this](const Json& line) { add_metrics(line); });
-  each_line(run_directory / kEventsFile, [this](const Json& line) {
-    if (text_of(line, "topic") == "order") add_order(line.value("data", Json::object()));
-  });
+void MetricLog::read(const std::filesystem::path& run_directory) {
+  read_metrics_lines(
+      run_directory, [this](const MetricsLine& line) { add_metrics(line.metrics); }, kMostRead);
+  read_event_lines(
+      run_directory,
+      [this](const Event& event) {
+        if (const auto* report = std::get_if<OrderReport>(&event.data)) add_order(*report);
+      },
+      kMostRead);
 }
 
-void MetricLog::add_metrics(const Json& line) {
-  const double step = number_of(line, "step");
+void MetricLog::add_metrics(const LoggedMetrics& line) {
+  const double step = line.number("step").value_or(NAN);
   if (std::isnan(step)) return;
-  for (const auto& [name, value] : line.items()) {
+  for (const auto& [name, value] : line.values.items()) {
     if (name.find('/') == std::string::npos) continue;
     const auto number = number_from_json(value);
     if (!number) continue;
@@ -54,12 +40,11 @@ void MetricLog::add_metrics(const Json& line) {
   }
 }
 
-void MetricLog::add_order(const Json& report) {
-  if (text_of(report, "state") != "applied" || !report.contains("applied")) return;
-  const double step = number_of(report["applied"], "step");
-  if (std::isnan(step)) return;
-  const std::string user = given_by(order_user(report), order_session(report));
-  marks_[integer_of(report, "id", 0)] = {step, (user.empty() ? "" : user + ": ") + order_effect(report)};
+void MetricLog::add_order(const OrderReport& report) {
+  if (report.state != OrderState::applied || !report.applied) return;
+  const std::string giver = order_giver(report);
+  marks_[report.id] = {static_cast<double>(report.applied->step),
+                       (giver.empty() ? "" : giver + ": ") + order_effect(report)};
 }
 
 Result<std::string> MetricLog::find(const std::string& name) const {

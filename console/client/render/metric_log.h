@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "console/client/render/plot.h"
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 
 namespace footplate {
 
@@ -18,9 +18,9 @@ class MetricLog {
   void read(const std::filesystem::path& run_directory);
 
   /// A metrics line, as in metrics.jsonl. After a resume steps come a second time: the later ones count.
-  void add_metrics(const Json& line);
+  void add_metrics(const LoggedMetrics& line);
   /// An order report; only applied ones are kept, each once.
-  void add_order(const Json& report);
+  void add_order(const OrderReport& report);
 
   /// The metric that is meant by `name`: itself, train/NAME, or the only one that ends in /NAME; itself where
   /// nothing has been logged. Error (usage): unknown, with the nearest name and the list.
@@ -30,7 +30,7 @@ class MetricLog {
 
  private:
   std::map<std::string, std::map<double, double>> metrics_;
-  std::map<std::int64_t, Series::Mark> marks_;  ///< by the order's number
+  std::map<std::uint64_t, Series::Mark> marks_;  ///< by the order's number
 };
 
 }  // namespace footplate

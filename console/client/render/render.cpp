@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "console/client/render/text.h"
-#include "console/client/runs/run_record.h"
 
 namespace footplate {
 namespace {
@@ -17,51 +16,34 @@ std::size_t width(const std::string& text) {
   return count;
 }
 
-std::string whole(double value) {
-  return std::isnan(value) ? "-" : std::to_string(static_cast<long long>(value));
+/// " · 12.5 ms/step", or nothing where it isn't known.
+std::string part(const std::optional<double>& value, const char* unit) {
+  return value && !std::isnan(*value) ? " · " + rounded(*value) + " " + unit : "";
 }
 
-/// " · 12.5 ms/step", or nothing where the status lacks it.
-std::string part(const Json& status, const char* field, const char* unit) {
-  const double value = number_of(status, field);
-  return std::isnan(value) ? "" : " · " + rounded(value) + " " + unit;
-}
-
-/// " · loss 2.3149", or nothing where the status lacks it.
-std::string loss_part(const Json& status, const char* field, const char* label) {
-  const auto value = status.contains(field) ? number_from_json(status[field]) : std::nullopt;
+/// " · loss 2.3149", or nothing where it isn't known.
+std::string loss_part(const std::optional<double>& value, const char* label) {
   return value ? std::string(" · ") + label + " " + loss_text(*value) : "";
 }
 
-std::string learning_rate(const Json& status) {
-  const double value = number_of(status, "lr");
-  return std::isnan(value) ? "" : " · lr " + rounded(value);
+std::string learning_rate(const std::optional<double>& value) {
+  return value && !std::isnan(*value) ? " · lr " + rounded(*value) : "";
 }
 
-std::string collective_text(const Json& rank) {
-  const auto found = rank.find("collective");
-  if (found == rank.end() || !found->is_object() || found->empty()) return "";
-  const Json& collective = *found;
-  if (!flag_of(collective, "running")) return "";
-  return text_of(collective, "kind") + " #" + whole(number_of(collective, "sequence")) + ", " +
-         whole(number_of(collective, "elements")) + " elements, " +
-         rounded(number_of(collective, "age_s"), 2) + " s";
+std::string collective_text(const std::optional<CollectiveStatus>& collective) {
+  if (!collective || !collective->running) return "";
+  return collective->kind + " #" + std::to_string(collective->sequence) + ", " +
+         std::to_string(collective->elements) + " elements, " + rounded(collective->age_s, 2) + " s";
 }
 
-Json list_of(const Json& object, const char* field) {
-  return object.contains(field) && object[field].is_array() ? object[field] : Json::array();
-}
-
-std::vector<std::string> rank_row(const Json& rank) {
-  const double silent = number_of(rank, "silent_s");
-  const double phase = number_of(rank, "phase_s");
-  return {whole(number_of(rank, "rank")) + (flag_of(rank, "stalled") ? " !" : ""),
-          text_of(rank, "host"),
-          whole(number_of(rank, "pid")),
-          whole(number_of(rank, "step")),
-          text_of(rank, "phase") + (std::isnan(phase) ? "" : " " + rounded(phase, 2) + " s"),
-          std::isnan(silent) ? "-" : rounded(silent, 2) + " s",
-          collective_text(rank)};
+std::vector<std::string> rank_row(const RankStatus& rank) {
+  return {std::to_string(rank.rank) + (rank.stalled ? " !" : ""),
+          rank.host,
+          std::to_string(rank.pid),
+          std::to_string(rank.step),
+          rank.phase + " " + rounded(rank.phase_s, 2) + " s",
+          rounded(rank.silent_s, 2) + " s",
+          collective_text(rank.collective)};
 }
 
 }  // namespace
@@ -87,34 +69,47 @@ std::string for_output(const std::string& text, int fd) {
   return ::isatty(fd) == 1 ? printable(text) : text;
 }
 
+std::string rank_table(std::vector<std::vector<std::string>> rows) {
+  if (rows.empty()) return "";
+  rows.insert(rows.begin(), {"rank", "host", "pid", "step", "phase", "silent", "collective"});
+  return table(rows);
+}
+
+std::string render_ranks(const std::vector<RankStatus>& ranks) {
+  std::vector<std::vector<std::string>> rows;
+  for (const RankStatus& rank : ranks) rows.push_back(rank_row(rank));
+  return rank_table(std::move(rows));
+}
+
 std::string render_ranks(const Json& ranks) {
-  std::vector<std::vector<std::string>> rows{
-      {"rank", "host", "pid", "step", "phase", "silent", "collective"}};
-  for (const auto& rank : ranks)
-    if (rank.is_object()) rows.push_back(rank_row(rank));
-  return rows.size() > 1 ? table(rows) : "";
+  std::vector<RankStatus> read;
+  if (ranks.is_array())
+    for (const Json& one : ranks)
+      if (RankStatus rank; read_json(one, rank)) read.push_back(std::move(rank));
+  return render_ranks(read);
+}
+
+std::string render_status(const RunStatus& status, const std::string& name) {
+  std::string text;
+  for (const std::string& note : status.notes) text += "! " + note + "\n";
+  text += name + " · " + std::string(to_string(status.state)) + " · step " + std::to_string(status.step) +
+          (status.steps == 0 ? "" : " of " + std::to_string(status.steps)) + loss_part(status.loss, "loss") +
+          loss_part(status.eval_loss, "eval") + loss_part(status.best_eval_loss, "best") +
+          learning_rate(status.lr) + part(status.tokens_per_s, "tokens/s") + part(status.step_ms, "ms/step");
+  if (status.evaluating_step)
+    text += " · evaluating step " + std::to_string(*status.evaluating_step) + " beside";
+  if (status.eta_s && *status.eta_s >= 0) text += " · " + duration(*status.eta_s) + " left";
+  text += "\n" + render_ranks(status.ranks);
+  for (const OrderReport& order : status.orders)
+    text += "order " + (order.id == 0 ? "-" : std::to_string(order.id)) + " " +
+            std::string(to_string(order.state)) + (order.text.empty() ? "" : ": " + order.text) + "\n";
+  return text;
 }
 
 std::string render_status(const Json& status, const std::string& name) {
-  std::string text;
-  for (const auto& note : list_of(status, "notes"))
-    if (note.is_string()) text += "! " + note.get<std::string>() + "\n";
-  const double steps = number_of(status, "steps");
-  text += name + " · " + text_of(status, "state") + " · step " + whole(number_of(status, "step")) +
-          (std::isnan(steps) ? "" : " of " + whole(steps)) + loss_part(status, "loss", "loss") +
-          loss_part(status, "eval_loss", "eval") + loss_part(status, "best_eval_loss", "best") +
-          learning_rate(status) + part(status, "tokens_per_s", "tokens/s") +
-          part(status, "step_ms", "ms/step");
-  if (const double step = number_of(status, "evaluating_step"); !std::isnan(step))
-    text += " · evaluating step " + whole(step) + " beside";
-  if (const double eta = number_of(status, "eta_s"); eta >= 0) text += " · " + duration(eta) + " left";
-  text += "\n";
-  text += render_ranks(list_of(status, "ranks"));
-  for (const auto& order : list_of(status, "orders"))
-    if (order.is_object())
-      text += "order " + whole(number_of(order, "id")) + " " + text_of(order, "state") +
-              (text_of(order, "text").empty() ? "" : ": " + text_of(order, "text")) + "\n";
-  return text;
+  RunStatus read;
+  static_cast<void>(read_json(status, read));
+  return render_status(read, name);
 }
 
 }  // namespace footplate

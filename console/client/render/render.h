@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
+#include "protocol/messages/status.h"
 #include "protocol/schema.h"
 #include "protocol/words.h"
 
@@ -15,10 +15,18 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 /// What `text` may do on a terminal, if stdout or stderr (`fd`) is one; otherwise the text as it is.
 std::string for_output(const std::string& text, int fd);
 
-/// status, as the protocol has it, for people: notes first, then the run, then its ranks.
+/// A status for people: notes first, then the run, then its ranks.
+std::string render_status(const RunStatus& status, const std::string& name);
+/// The same of one as the protocol has it; from a field of the wrong type on it is as if there were none.
 std::string render_status(const Json& status, const std::string& name);
 
-/// A status's `ranks` as a table with a heading; empty for none.
+/// A status's ranks as a table with a heading; empty for none.
+std::string render_ranks(const std::vector<RankStatus>& ranks);
+/// The same of a list as the protocol has it.
 std::string render_ranks(const Json& ranks);
+
+/// The same table of rows that say what is known of a rank: number, host, pid, step, phase, silence and
+/// collective.
+std::string rank_table(std::vector<std::vector<std::string>> rows);
 
 }  // namespace footplate

@@ -83,9 +83,8 @@ std::vector<RunRecord> known_runs() {
   std::vector<RunRecord> runs;
   for (const auto& directory : directories)
     if (auto record = read_run(directory)) runs.push_back(*std::move(record));
-  std::stable_sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
-    return text_of(a.run, "started") > text_of(b.run, "started");
-  });
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const RunRecord& a, const RunRecord& b) { return a.run.started > b.run.started; });
   return runs;
 }
 

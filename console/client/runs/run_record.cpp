@@ -7,26 +7,23 @@
 
 #include "console/client/runs/process_table.h"
 #include "run_files/file_names.h"
-#include "run_files/json_file.h"
+#include "run_files/result_file.h"
 
 namespace footplate {
 namespace {
 
 Life life_of(const RunRecord& record) {
-  if (is_footplate_process(record.launcher(),
-                           static_cast<std::uint64_t>(integer_of(record.run, "launcher_started", 0))) &&
-      !record.elsewhere()) {
+  const bool has_ended = record.run.state == RunState::ended;
+  if (is_footplate_process(record.launcher(), record.run.launcher_started) && !record.elsewhere()) {
     // The supervisor lives on for a moment after it wrote the end, and the result before that.
-    return text_of(record.run, "state") == "ended" ? Life::ended : Life::live;
+    return has_ended ? Life::ended : Life::live;
   }
-  if (record.result.is_object()) return Life::ended;
-  if (record.elsewhere()) return text_of(record.run, "state") == "ended" ? Life::ended : Life::live;
+  if (record.result) return Life::ended;
+  if (record.elsewhere()) return has_ended ? Life::ended : Life::live;
   // Ranks that nobody launched have no private folder.
   const auto folder = std::filesystem::path(record.socket()).replace_extension(".d").string();
-  const Json ranks = record.run.contains("ranks") ? record.run["ranks"] : Json();
-  for (const auto& rank : ranks.is_array() ? ranks : Json::array())
-    if (const auto pid = static_cast<pid_t>(integer_of(rank, "pid", 0));
-        record.launcher() != 0 ? is_process_of_run(pid, folder) : is_footplate_process(pid))
+  for (const RankPlace& rank : record.run.ranks)
+    if (record.launcher() != 0 ? is_process_of_run(rank.pid, folder) : is_footplate_process(rank.pid))
       return Life::live;
   return Life::lost;
 }
@@ -46,28 +43,26 @@ std::string_view to_string(Life life) {
 }
 
 std::string RunRecord::socket() const {
-  return text_of(run, "socket");
+  return run.socket;
 }
 std::string RunRecord::host() const {
-  return text_of(run, "host");
+  return run.host;
 }
 pid_t RunRecord::launcher() const {
-  return static_cast<pid_t>(integer_of(run, "launcher_pid", 0));
+  return run.launcher_pid;
 }
 
 std::string RunRecord::name() const {
-  const std::string name = text_of(run, "name");
-  return name.empty() ? directory.filename().string() : name;
+  return run.name.empty() ? directory.filename().string() : run.name;
 }
 
 std::string RunRecord::state() const {
   if (life != Life::live) return std::string(to_string(life));
-  const std::string state = text_of(run, "state");
-  return state.empty() ? "starting" : state;
+  return std::string(to_string(run.state.value_or(RunState::starting)));
 }
 
 std::int64_t RunRecord::step() const {
-  return integer_of(result, "step", integer_of(run, "step", 0));
+  return result ? result->step : run.step;
 }
 
 bool RunRecord::elsewhere() const {
@@ -76,16 +71,13 @@ bool RunRecord::elsewhere() const {
 
 std::string RunRecord::outcome() const {
   if (life == Life::live) return "is live";
-  if (!result.is_object())
+  if (!result)
     return "was lost at or after step " + std::to_string(step()) +
            ": its processes are gone and left no result (a reboot, or everything was killed)";
-  const std::int64_t code = integer_of(result, "code", 1);
-  const std::string reason = text_of(result, "reason");
-  std::string text =
-      "ended at step " + std::to_string(step()) + ": " + (reason.empty() ? "no reason given" : reason);
-  if (const std::string checkpoint = text_of(result, "checkpoint"); !checkpoint.empty())
-    text += ", checkpoint " + checkpoint;
-  return text + " (exit code " + std::to_string(code) + ")";
+  std::string text = "ended at step " + std::to_string(step()) + ": " +
+                     (result->reason.empty() ? "no reason given" : result->reason);
+  if (result->checkpoint) text += ", checkpoint " + *result->checkpoint;
+  return text + " (exit code " + std::to_string(result->code) + ")";
 }
 
 namespace {
@@ -95,13 +87,13 @@ Result<RunRecord> read_once(const std::filesystem::path& directory) {
   std::error_code ignored;
   record.directory = std::filesystem::absolute(directory, ignored).lexically_normal();
   if (!record.directory.has_filename()) record.directory = record.directory.parent_path();
-  auto run = read_json_file(record.directory / kRunFile);
+  auto run = read_run_file(record.directory);
+  if (!run && run.error().kind == ErrorKind::usage)  // it can be read, and is no record
+    return fail(ErrorKind::unreachable, run.error().message);
   if (!run)
     return fail(ErrorKind::unreachable, record.directory.string() + " holds no run: " + run.error().message);
-  if (!run->is_object())
-    return fail(ErrorKind::unreachable, (record.directory / kRunFile).string() + " holds no object");
   record.run = *std::move(run);
-  if (auto result = read_json_file(record.directory / kResultFile)) record.result = *std::move(result);
+  record.result = read_result_file(record.directory / kResultFile);
   record.life = life_of(record);
   return record;
 }

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
-#include "protocol/json_fields.h"
+#include "protocol/messages/run_result.h"
+#include "run_files/run_file.h"
 
 namespace footplate {
 
@@ -21,8 +22,8 @@ std::string_view to_string(Life life);
 /// A run as its folder describes it: run.json and, where it has ended, result.json.
 struct RunRecord {
   std::filesystem::path directory;
-  Json run = Json::object();
-  Json result;  ///< null until the run has ended
+  RunFile run;
+  std::optional<RunResult> result;  ///< of the newest start, once that has ended
   Life life = Life::lost;
 
   std::string name() const;

@@ -2,11 +2,12 @@
 
 #include <iterator>
 
-#include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/order_history.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "protocol/nccl/variables.h"
-#include "run_files/checkpoint_folders.h"
+#include "run_files/checkpoint_manifest.h"
+#include "run_files/command_line_file.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -52,9 +53,8 @@ void keep_live(const Schema& schema, const Json& json, Settings& settings) {
 }
 
 void keep_of_checkpoint(const Schema& schema, const std::filesystem::path& checkpoint, Settings& settings) {
-  const auto manifest = read_json_file(checkpoint / kManifestName);
-  if (!manifest || !manifest->contains("settings")) return;  // the ranks say what is wrong with it
-  keep_live(schema, (*manifest)["settings"], settings);
+  const auto manifest = read_checkpoint_manifest(checkpoint);
+  if (manifest) keep_live(schema, manifest->settings, settings);  // else the ranks say what is wrong with it
 }
 
 /// Of the checkpoint that the run's first start went on from, if it did: its journal has only its own orders.
@@ -79,10 +79,9 @@ void keep_of_load(const Schema& schema, const std::filesystem::path& directory, 
 }
 
 /// The first start of those whose command lines, up to the one that `before` tells of, had the same value.
-int given_since(const Json& before, const std::string& name, const Json& value, int start) {
+int given_since(const CommandLineFile& before, const std::string& name, const Json& value, int start) {
   const auto entry = before.find(name);
-  if (entry == before.end() || !entry->is_object() || entry->value("value", Json()) != value) return start;
-  return static_cast<int>(integer_of(*entry, "start", start));
+  return entry == before.end() || entry->second.value != value ? start : entry->second.start;
 }
 
 }  // namespace
@@ -105,39 +104,36 @@ Result<Settings> with_kept_settings(const Settings& settings, const Schema& sche
   return kept;
 }
 
-Settings with_loaded_settings(const Settings& settings, const Schema& schema, const Json& load) {
+Settings with_loaded_settings(const Settings& settings, const Schema& schema, const LoadTarget& load) {
   Settings then = settings;
-  const auto manifest = read_json_file(std::filesystem::path(text_of(load, "path")) / kManifestName);
-  if (manifest && manifest->contains("settings")) {  // else the ranks say what is wrong with it
-    const auto saved = Settings::from_json((*manifest)["settings"], schema);
+  // One that can't be read is left to the ranks, which say what is wrong with it.
+  if (const auto manifest = read_checkpoint_manifest(load.path)) {
+    const auto saved = Settings::from_json(manifest->settings, schema);
     for (const auto& spec : schema.settings)
       if (saved && at_start(schema, spec.name) && saved->source(spec.name).starts_with("order") &&
           !is_from_environment(settings.source(spec.name)) &&
-          start_of_command_line(settings.source(spec.name)) <= integer_of(*manifest, "start", 0))
+          start_of_command_line(settings.source(spec.name)) <= manifest->start)
         then.set(spec.name, saved->value(spec.name), saved->source(spec.name));
   }
-  const Json given = load.value("settings", Json::object());
-  for (const auto& [name, setting] : given.items())
-    if (auto value = schema.check(name, setting.value("value", Json()));
-        value && !is_from_environment(settings.source(name)))
-      then.set(name, *std::move(value), setting.value("source", text_of(load, "order")));
+  for (const auto& [name, setting] : settings_by_name(load.settings))
+    if (auto value = schema.check(name, setting.value); value && !is_from_environment(settings.source(name)))
+      then.set(name, *std::move(value), setting.source.empty() ? load.order : setting.source);
   return then;
 }
 
 Result<void> mark_repeated(Settings& settings, const std::filesystem::path& directory, int start) {
-  const auto path = directory / "command-line.json";
-  const Json before =
-      read_json_file(path).value_or(Json());  // not in a new run, nor in one of an older version
+  // Empty in a new run, and in one of an older version.
+  const CommandLineFile before = read_command_line_file(directory);
   const Settings given = settings;
-  Json now = Json::object();
+  CommandLineFile now;
   for (const auto& [name, setting] : given.all()) {
     if (setting.source != kCommandLine) continue;
     const Json value = to_json(setting.value);
     const int since = given_since(before, name, value, start);
     if (since < start) settings.set(name, setting.value, command_line_of(since));
-    now[name] = {{"value", value}, {"start", since}};
+    now[name] = {value, since};
   }
-  return write_json_file(path, now);
+  return write_command_line_file(directory, now);
 }
 
 }  // namespace footplate

@@ -13,8 +13,9 @@
 #include "protocol/exit_codes.h"
 #include "protocol/step_file_name.h"
 #include "run_files/checkpoint_folders.h"
+#include "run_files/checkpoint_manifest.h"
 #include "run_files/file_names.h"
-#include "run_files/json_file.h"
+#include "run_files/result_file.h"
 
 namespace footplate {
 namespace {
@@ -37,13 +38,13 @@ bool was_killed(int number) {
 
 /// As of the last metrics; of a start that ended before it had any, the step it would have gone on from.
 std::int64_t recorded_step(const fs::path& directory, const fs::path& checkpoint) {
-  const auto record = read_json_file(directory / kRunFile);
-  const std::int64_t step = record && record->is_object() ? integer_of(*record, "step", 0) : 0;
+  const auto record = read_run_file(directory);
+  const std::int64_t step = record ? record->step : 0;
   const auto name = parse_folder_name(checkpoint.filename());
   return std::max(step, name ? name->step : 0);
 }
 
-Json written_for_the_ranks(const fs::path& directory, const HowEnded& how) {
+RunResult written_for_the_ranks(const fs::path& directory, const HowEnded& how) {
   const int number = signal_of(how.wait_status);
   const int exit_code = WIFEXITED(how.wait_status) ? WEXITSTATUS(how.wait_status) : 0;
   const fs::path checkpoint = newest_checkpoint(directory);
@@ -56,19 +57,21 @@ Json written_for_the_ranks(const fs::path& directory, const HowEnded& how) {
   if (!how.not_started.empty()) {
     reason = how.not_started;
   } else if (how.asked) {
-    reason = "signal";
+    reason = kEndedSignal;
     code = ExitCode::resumable;
   } else if (exit_code == static_cast<int>(ExitCode::usage)) {
-    reason = "usage";
+    reason = kEndedUsage;
     code = ExitCode::usage;
   } else if (was_killed(number) || (number == 0 && exit_code == 0) ||
              exit_code == static_cast<int>(ExitCode::resumable) || !checkpoint.empty()) {
     code = ExitCode::resumable;
   }
-  return {{"code", static_cast<int>(code)},
-          {"reason", reason},
-          {"step", how.step.value_or(recorded_step(directory, checkpoint))},
-          {"checkpoint", checkpoint.empty() ? Json() : Json(checkpoint.string())}};
+  RunResult result;
+  result.code = static_cast<int>(code);
+  result.reason = reason;
+  result.step = how.step.value_or(recorded_step(directory, checkpoint));
+  if (!checkpoint.empty()) result.checkpoint = checkpoint.string();
+  return result;
 }
 
 }  // namespace
@@ -82,52 +85,45 @@ std::optional<std::int64_t> last_step(const PrivateFolders& folders) {
 
 std::int64_t step_now(const RunRecord& run) {
   if (run.life != Life::live || run.elsewhere()) return run.step();
-  return last_step(PrivateFolders::of(text_of(run.run, "id"))).value_or(run.step());
+  return last_step(PrivateFolders::of(run.run.id)).value_or(run.step());
 }
 
-Json write_missing_result(const fs::path& directory, const HowEnded& how, int restarts) {
-  const auto result = read_json_file(directory / kResultFile);
-  const bool by_the_ranks = result && result->is_object();
-  Json result_now = by_the_ranks ? *result : written_for_the_ranks(directory, how);
+RunResult write_missing_result(const fs::path& directory, const HowEnded& how, int restarts) {
+  const auto by_the_ranks = read_result_file(directory / kResultFile);
+  RunResult result = by_the_ranks ? *by_the_ranks : written_for_the_ranks(directory, how);
   if (by_the_ranks && !how.not_started.empty()) {
     // The ranks that remained have written that one was lost, but can't know which one, and where it was.
-    result_now["note"] = text_of(result_now, "reason");
-    result_now["reason"] = how.not_started;
+    result.note = result.reason;
+    result.reason = how.not_started;
   }
-  if (!result_now.contains("checkpoint")) {
-    const fs::path checkpoint = newest_checkpoint(directory);
-    result_now["checkpoint"] = checkpoint.empty() ? Json() : Json(checkpoint.string());
-  }
-  result_now["restarts"] = restarts;
+  result.restarts = restarts;
   [[maybe_unused]] const auto written =
-      write_json_file(directory / kResultFile, result_now);  // a full disk: the code still counts
-  return result_now;
+      write_result_file(directory / kResultFile, result);  // a full disk: the code still counts
+  return result;
 }
 
-bool is_worth_restarting(const Json& result) {
-  const auto code = integer_of(result, "code", 1);
-  if (code != static_cast<int>(ExitCode::failed) && code != static_cast<int>(ExitCode::resumable))
+bool is_worth_restarting(const RunResult& result) {
+  if (result.code != static_cast<int>(ExitCode::failed) &&
+      result.code != static_cast<int>(ExitCode::resumable))
     return false;
-  constexpr std::array<std::string_view, 6> kNotFailures{"done", "asked",  "restart",
-                                                         "load", "signal", "time limit"};
-  return std::find(kNotFailures.begin(), kNotFailures.end(), text_of(result, "reason")) == kNotFailures.end();
+  constexpr std::array kNotFailures{kEndedDone, kEndedAsked,  kEndedRestart,
+                                    kEndedLoad, kEndedSignal, kEndedTimeLimit};
+  return std::find(kNotFailures.begin(), kNotFailures.end(), result.reason) == kNotFailures.end();
 }
 
-bool is_restart_ordered(const Json& result) {
-  return integer_of(result, "code", 1) == static_cast<int>(ExitCode::resumable) &&
-         text_of(result, "reason") == "restart";
+bool is_restart_ordered(const RunResult& result) {
+  return result.code == static_cast<int>(ExitCode::resumable) && result.reason == kEndedRestart;
 }
 
-Json load_ordered(const Json& result) {
-  const auto load = result.find("load");
-  const bool ordered = integer_of(result, "code", 1) == static_cast<int>(ExitCode::resumable) &&
-                       text_of(result, "reason") == "load" && load != result.end() && load->is_object();
-  return ordered ? *load : Json();
+std::optional<LoadTarget> load_ordered(const RunResult& result) {
+  const bool ordered = result.code == static_cast<int>(ExitCode::resumable) && result.reason == kEndedLoad;
+  return ordered ? result.load : std::nullopt;
 }
 
-bool is_saved(const Json& result) {
-  const auto manifest = read_json_file(fs::path(text_of(result, "checkpoint")) / kManifestName);
-  return manifest && integer_of(*manifest, "step", -1) == integer_of(result, "step", 0);
+bool is_saved(const RunResult& result) {
+  const auto manifest =
+      result.checkpoint ? read_checkpoint_manifest(*result.checkpoint) : std::optional<CheckpointManifest>();
+  return manifest && manifest->step == result.step;
 }
 
 }  // namespace footplate

@@ -7,7 +7,7 @@
 
 #include "console/client/runs/run_record.h"
 #include "console/launch/start/private_folders.h"
-#include "protocol/json.h"
+#include "protocol/messages/run_result.h"
 
 namespace footplate {
 
@@ -29,20 +29,19 @@ std::int64_t step_now(const RunRecord& run);
 /// result.json of a start that is over. The ranks write it; where they could not (killed, crashed), it is
 /// written here: code 75 where the run can go on (a checkpoint exists, the end was asked for, or a rank was
 /// killed), else 1, or 2 where the rank said so. `restarts` is put into it.
-Json write_missing_result(const std::filesystem::path& directory, const HowEnded& how, int restarts);
+RunResult write_missing_result(const std::filesystem::path& directory, const HowEnded& how, int restarts);
 
 /// Whether a start that ended so is started again under --restarts: failures are, what was asked for isn't,
 /// nor what would fail again (usage).
-bool is_worth_restarting(const Json& result);
+bool is_worth_restarting(const RunResult& result);
 
 /// Whether it ended to be started again: run.restart.
-bool is_restart_ordered(const Json& result);
+bool is_restart_ordered(const RunResult& result);
 
-/// Where it ended to go back to a checkpoint (ckpt.load): {"path", "step", "branch", "settings", "order"};
-/// else null.
-Json load_ordered(const Json& result);
+/// Where it goes back to, if it ended for that (ckpt.load).
+std::optional<LoadTarget> load_ordered(const RunResult& result);
 
 /// Whether the checkpoint of a start that ended so is of its last step: nothing is lost where it goes on.
-bool is_saved(const Json& result);
+bool is_saved(const RunResult& result);
 
 }  // namespace footplate

@@ -4,12 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/lua/config/journal_reader.h"
 #include "run_files/file_names.h"
 #include "run_files/journaled_orders.h"
-#include "run_files/json_file.h"
+#include "run_files/result_file.h"
 #include "run_files/starts.h"
 
 namespace footplate {
@@ -75,10 +74,10 @@ void follow_parts(History& history, const std::vector<JournalPart>& journal, con
   history.newest_order[start.start] = newest;
 }
 
-std::vector<std::uint64_t> ids_in(const Json& orders_file, bool left_out) {
+std::vector<std::uint64_t> ids_in(const OrdersFile& file, bool left_out) {
   std::vector<std::uint64_t> ids;
-  for (const auto& order : orders_file.value("orders", Json::array()))
-    if (flag_of(order, "left_out") == left_out) ids.push_back(order.value("id", std::uint64_t{0}));
+  for (const OrderAhead& one : file.orders)
+    if (one.left_out == left_out) ids.push_back(one.order.id);
   return ids;
 }
 
@@ -88,14 +87,14 @@ bool contains(const std::vector<std::uint64_t>& ids, std::uint64_t id) {
 
 /// A failure, or an end that nobody could write down.
 bool failed(const fs::path& directory, int start) {
-  const auto result = read_json_file(earlier_result_path(directory, start));
+  const auto result = read_result_file(earlier_result_path(directory, start));
   return !result || is_worth_restarting(*result);
 }
 
 /// What start `previous` had left out, and the last order that it applied again before it failed.
 std::vector<std::uint64_t> left_out_after(const fs::path& directory, int previous, const History& history) {
-  const auto file = read_json_file(orders_path(directory, previous));
-  if (!file || !file->is_object()) return {};
+  const auto file = read_orders_file(directory, previous);
+  if (!file) return {};
   std::vector<std::uint64_t> left_out = ids_in(*file, true);
   const auto again = ids_in(*file, false);
   if (!failed(directory, previous)) return left_out;
@@ -127,15 +126,12 @@ Result<History> read_history(const fs::path& directory, const Schema& schema) {
   return history;
 }
 
-Result<void> write_orders_ahead(const fs::path& directory, int start, const char* why,
+Result<void> write_orders_ahead(const fs::path& directory, int start, OrdersWhy why,
                                 const std::vector<Order>& orders,
                                 const std::vector<std::uint64_t>& left_out) {
-  Json list = Json::array();
-  for (const Order& order : orders) {
-    list.push_back(to_json(order));
-    if (contains(left_out, order.id)) list.back()["left_out"] = true;
-  }
-  return write_json_file(orders_path(directory, start), {{"why", why}, {"orders", std::move(list)}});
+  OrdersFile file{why, {}};
+  for (const Order& order : orders) file.orders.push_back({order, contains(left_out, order.id)});
+  return write_orders_file(directory, start, file);
 }
 
 Result<void> schedule_again(const fs::path& directory, int start, const Schema& schema) {
@@ -147,7 +143,7 @@ Result<void> schedule_again(const fs::path& directory, int start, const Schema& 
     if (order.id != 0) orders.push_back(changes_of(order));
   orders.insert(orders.end(), history->ahead.begin(), history->ahead.end());
   if (orders.empty()) return {};
-  return write_orders_ahead(directory, start, "journal", orders,
+  return write_orders_ahead(directory, start, OrdersWhy::journal, orders,
                             left_out_after(directory, start - 1, *history));
 }
 

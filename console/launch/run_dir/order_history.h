@@ -7,6 +7,7 @@
 
 #include "protocol/order.h"
 #include "protocol/schema.h"
+#include "run_files/orders_file.h"
 
 namespace footplate {
 
@@ -44,8 +45,8 @@ std::vector<Order> orders_to_replay(const History& history);
 /// the same parameters.
 Value without_pause(const Value& nonfinite);
 
-/// Writes orders-START.json. `why` is "journal" or "replay".
-Result<void> write_orders_ahead(const std::filesystem::path& directory, int start, const char* why,
+/// Writes orders-START.json.
+Result<void> write_orders_ahead(const std::filesystem::path& directory, int start, OrdersWhy why,
                                 const std::vector<Order>& orders,
                                 const std::vector<std::uint64_t>& left_out = {});
 

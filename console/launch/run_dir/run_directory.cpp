@@ -22,7 +22,7 @@
 #include "protocol/reserved_file.h"
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
-#include "run_files/json_file.h"
+#include "run_files/result_file.h"
 
 namespace footplate {
 namespace {
@@ -107,10 +107,10 @@ Result<int> lock_directory(const fs::path& directory) {
 }  // namespace
 
 bool came_to_nothing(const fs::path& directory) {
-  const auto result = read_json_file(directory / kResultFile);
+  const auto result = read_result_file(directory / kResultFile);
   std::error_code none;
-  return result && integer_of(*result, "code", 0) == static_cast<int>(ExitCode::usage) &&
-         integer_of(*result, "step", -1) == 0 && newest_checkpoint(directory).empty() &&
+  return result && result->code == static_cast<int>(ExitCode::usage) && result->step == 0 &&
+         newest_checkpoint(directory).empty() &&
          (fs::file_size(directory / kStartsFile, none) == 0 || none);  // has a line where one has trained
 }
 
@@ -182,13 +182,9 @@ void set_aside_result(const fs::path& directory, int start) {
   fs::rename(directory / kResultFile, earlier, ignored);
 }
 
-Result<void> update_record(const fs::path& directory, const Json& fields) {
-  return update_json_file(directory / kRunFile, fields);
-}
-
 bool is_starting(const fs::path& directory) {
-  const auto record = read_json_file(directory / kRunFile);
-  return record && text_of(*record, "state") == "starting";
+  const auto record = read_run_file(directory);
+  return record && record->state == RunState::starting;
 }
 
 void reserve_room_for_the_end(const fs::path& directory, int ranks) {
@@ -203,20 +199,18 @@ void give_room_of_the_end_back(const fs::path& directory) {
   for (const char* name : {kRunFile, kResultFile}) give_room_back(directory / name);
 }
 
-Json starting_record(const RunPlan& plan, const std::string& socket) {
-  return {{"id", plan.id},
-          {"name", plan.name},
-          {"state", "starting"},
-          {"protocol", kProtocolVersion},
-          {"socket", socket},
-          {"host", host_name()},
-          {"started", iso_time(std::chrono::system_clock::now())},
-          {"world_size", plan.ranks},
-          {"ranks", Json::array()},
-          {"console_pid", 0},
-          {"launcher_pid", ::getpid()},
-          {"launcher_started", process_entry(::getpid()).started},
-          {"step", 0}};
+RunFile starting_record(const RunPlan& plan, const std::string& socket) {
+  RunFile run;
+  run.id = plan.id;
+  run.name = plan.name;
+  run.state = RunState::starting;
+  run.socket = socket;
+  run.host = host_name();
+  run.started = iso_time(std::chrono::system_clock::now());
+  run.world_size = plan.ranks;
+  run.launcher_pid = ::getpid();
+  run.launcher_started = process_entry(::getpid()).started;
+  return run;
 }
 
 }  // namespace footplate

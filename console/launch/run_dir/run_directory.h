@@ -43,9 +43,6 @@ Settings as_of_start(const Settings& settings, int start);
 /// result.json of an earlier start becomes result-K.json, so that it isn't taken for the new one's.
 void set_aside_result(const std::filesystem::path& directory, int start);
 
-/// run.json, merged over what is there: rank 0 writes fields of its own.
-Result<void> update_record(const std::filesystem::path& directory, const Json& fields);
-
 /// Whether its record says that the ranks aren't ready yet: no step has been done in this start.
 bool is_starting(const std::filesystem::path& directory);
 
@@ -54,6 +51,6 @@ void reserve_room_for_the_end(const std::filesystem::path& directory, int ranks)
 void give_room_of_the_end_back(const std::filesystem::path& directory);
 
 /// The record of a start, before its ranks: state "starting".
-Json starting_record(const RunPlan& plan, const std::string& socket);
+RunFile starting_record(const RunPlan& plan, const std::string& socket);
 
 }  // namespace footplate

@@ -13,10 +13,11 @@
 #include <thread>
 
 #include "console/client/link/run_connection.h"
-#include "console/client/runs/run_record.h"
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
-#include "run_files/json_file.h"
+#include "run_files/file_names.h"
+#include "run_files/result_file.h"
+#include "run_files/run_file.h"
 #include "run_files/starts.h"
 
 namespace footplate {
@@ -39,13 +40,12 @@ std::int64_t first_step(const RunPlan& plan) {
 }
 
 /// What the console says; nothing where there is none yet.
-std::optional<std::int64_t> step_of_console(const Json& record) {
+std::optional<std::int64_t> step_of_console(const RunFile& record) {
   const auto deadline = steady_clock::now() + kAnswerTakes;
-  auto connection = Connection::open(text_of(record, "socket"), deadline);
+  auto connection = Connection::open(record.socket, deadline);
   if (!connection) return std::nullopt;
-  const auto status = connection->request({{"op", "status"}}, deadline);
-  if (!status) return std::nullopt;
-  return integer_of(*status, "step", 0);
+  const auto status = connection->request_as<RunStatus>({"status"}, deadline);
+  return status ? std::optional(status->step) : std::nullopt;
 }
 
 /// Watches for the first step of a start, and for the console that the next command will want.
@@ -54,13 +54,12 @@ class FirstStep {
   FirstStep(const RunPlan& plan, pid_t supervisor) : plan_(plan), supervisor_(supervisor) {}
 
   bool is_done() {
-    const auto record = read_json_file(plan_.directory / "run.json");
-    if (!record || integer_of(*record, "launcher_pid", 0) != supervisor_)
-      return false;  // of an earlier start
-    if (text_of(*record, "state") == "starting") return false;
+    const auto record = read_run_file(plan_.directory);
+    if (!record || record->launcher_pid != supervisor_) return false;  // of an earlier start
+    if (record->state == RunState::starting) return false;
     const std::int64_t first = first_step(plan_);
     if (const auto step = step_of_console(*record)) return *step > first;
-    if (integer_of(*record, "step", 0) <= first) return false;
+    if (record->step <= first) return false;
     const auto now = steady_clock::now();
     patient_until_ = std::min(patient_until_, now + kConsoleFollows);
     return now >= patient_until_;
@@ -104,15 +103,15 @@ int wait_for_first_step(const RunPlan& plan, pid_t supervisor, Signals& signals)
 }
 
 int explain_end(const std::string& name, const std::filesystem::path& directory) {
-  const auto result = read_json_file(directory / "result.json");
-  if (!result || !result->is_object()) {
+  const auto result = read_result_file(directory / kResultFile);
+  if (!result) {
     std::fprintf(stderr, "footplate: the supervisor of %s died; see %s\n", name.c_str(),
                  launcher_log(directory).c_str());
     return static_cast<int>(ExitCode::failed);
   }
   const std::string text = explanation(name, directory, *result);
   if (!text.empty()) std::fprintf(stderr, "footplate: %s\n", text.c_str());
-  return static_cast<int>(integer_of(*result, "code", static_cast<int>(ExitCode::failed)));
+  return result->code;
 }
 
 }  // namespace footplate

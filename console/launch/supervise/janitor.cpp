@@ -80,9 +80,8 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   how.wait_status = SIGKILL;  // as of a child that was killed: the supervisor was
   how.step = last_step(folders);
   folders.remove();
-  const Json result = write_missing_result(plan.directory, how, std::max(0, starts - 1));
-  [[maybe_unused]] const auto written =
-      update_record(plan.directory, {{"state", "ended"}, {"step", result.value("step", Json(0))}});
+  const RunResult result = write_missing_result(plan.directory, how, std::max(0, starts - 1));
+  [[maybe_unused]] const auto written = record_end(plan.directory, result.step);
   give_room_of_the_end_back(plan.directory);
   ::_exit(0);
 }

@@ -6,7 +6,6 @@
 #include <chrono>
 
 #include "console/client/render/text.h"
-#include "console/client/runs/run_record.h"
 #include "console/launch/start/ask_program.h"
 #include "protocol/exit_codes.h"
 
@@ -17,15 +16,14 @@ constexpr std::chrono::seconds kScontrolTakes{30};
 
 }  // namespace
 
-std::string why_not_requeued(const Json& result, int signal, bool saved) {
-  const auto code = integer_of(result, "code", static_cast<int>(ExitCode::failed));
-  if (code != static_cast<int>(ExitCode::resumable))
-    return "it ended with code " + std::to_string(code) + ", not " +
+std::string why_not_requeued(const RunResult& result, int signal, bool saved) {
+  if (result.code != static_cast<int>(ExitCode::resumable))
+    return "it ended with code " + std::to_string(result.code) + ", not " +
            std::to_string(static_cast<int>(ExitCode::resumable));
   if (signal != 0 && signal != SIGUSR1 && signal != SIGUSR2)
     return "a signal ended it, as scancel's does (SIGUSR1 is for the end of the job's time)";
   if (signal == 0 && !saved)
-    return "nothing was saved since it began (" + text_of(result, "reason") +
+    return "nothing was saved since it began (" + result.reason +
            "), and so it would go in the queue for ever";
   return "";
 }

@@ -164,28 +164,29 @@ std::string explain_missing(const std::vector<RankStart>& ranks, const std::stri
   return text + "; check: " + advice(missing.front());
 }
 
-Json start_status(const RunRecord& run) {
-  const auto ranks = read_starts(PrivateFolders::of(text_of(run.run, "id")).temporary,
-                                 static_cast<int>(integer_of(run.run, "world_size", 0)));
+bool is_starting(const RunRecord& run) {
+  return run.life == Life::live && run.run.state.value_or(RunState::starting) == RunState::starting;
+}
+
+StartStatus start_status(const RunRecord& run) {
+  const auto ranks = read_starts(PrivateFolders::of(run.run.id).temporary, run.run.world_size.value_or(0));
   auto missing = ended(ranks);
   if (missing.empty()) missing = ranks_behind(ranks);
   if (missing.empty() && !all_wait(ranks)) missing = ranks;
-  std::string note = "starting";
-  if (const double since_s = seconds_since(text_of(run.run, "started")); since_s >= 0)
-    note += " for " + duration(since_s);
+  StartStatus status{"starting", {}};
+  if (const double since_s = seconds_since(run.run.started); since_s >= 0)
+    status.note += " for " + duration(since_s);
   if (!missing.empty())
-    note += ", waiting for rank " + numbers(missing) + " of " + std::to_string(ranks.size()) + ": " +
-            describe(missing.front());
+    status.note += ", waiting for rank " + numbers(missing) + " of " + std::to_string(ranks.size()) + ": " +
+                   describe(missing.front());
   else if (!ranks.empty())
-    note += ", all of " + std::to_string(ranks.size()) + " ranks in " + ranks.front().arrival->place;
-  Json status = {{"notes", Json::array({note})}, {"ranks", Json::array()}};
+    status.note += ", all of " + std::to_string(ranks.size()) + " ranks in " + ranks.front().arrival->place;
   for (const RankStart& rank : ranks) {
-    Json entry = {{"rank", rank.rank}, {"phase", "its process has not begun"}};
     if (rank.arrival)
-      entry.update({{"host", rank.arrival->host},
-                    {"pid", rank.arrival->pid},
-                    {"phase", rank.arrival->place + state_text(rank)}});
-    status["ranks"].push_back(std::move(entry));
+      status.ranks.push_back({rank.rank, rank.arrival->host, static_cast<int>(rank.arrival->pid),
+                              rank.arrival->place + state_text(rank)});
+    else
+      status.ranks.push_back({rank.rank, "", std::nullopt, "its process has not begun"});
   }
   return status;
 }

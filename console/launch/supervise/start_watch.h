@@ -31,9 +31,23 @@ std::vector<RankStart> ranks_behind(const std::vector<RankStart>& ranks);
 /// ended.
 std::string explain_missing(const std::vector<RankStart>& ranks, const std::string& within);
 
-/// Of a live run that has no console yet, in the form of a status (docs/protocol.md): `notes` say how long it
-/// has been starting and whom it waits for, `ranks` where each is. From run.json and the files of the start.
-Json start_status(const RunRecord& run);
+/// What is known of a rank whose run is starting.
+struct StartingRank {
+  int rank = 0;
+  std::string host;        ///< empty: its process hasn't begun
+  std::optional<int> pid;  ///< nothing: the same
+  std::string phase;       ///< for people
+};
+
+/// A live run that has no console yet.
+struct StartStatus {
+  std::string note;  ///< how long it has been starting, and whom it waits for
+  std::vector<StartingRank> ranks;
+};
+/// Whether `run` is one: live, and its ranks aren't ready.
+bool is_starting(const RunRecord& run);
+/// From run.json and the files of the start.
+StartStatus start_status(const RunRecord& run);
 
 /// Watches one start until its ranks are ready. What bounds it is the time for which ranks wait for others,
 /// and before they have met once the time since the launch: a long load on all ranks isn't cut off. One

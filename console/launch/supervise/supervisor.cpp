@@ -19,7 +19,9 @@
 #include "console/launch/supervise/requeue.h"
 #include "protocol/exit_codes.h"
 #include "run_files/checkpoint_folders.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/run_file.h"
 
 namespace footplate {
 namespace {
@@ -62,17 +64,14 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
 
 int Supervisor::run() {
   const std::filesystem::path before = newest_checkpoint(directory_.path);
-  Json result;
+  RunResult result;
   if (const auto lock = folders_.create()) {
     const auto janitor = Janitor::start(plan_, folders_, {*lock, directory_.lock});
     janitor_ = janitor ? &*janitor : nullptr;
     result = run_starts();
     end_stragglers(folders_, kConsoleEnds);
     folders_.remove();
-    if (auto written =
-            update_record(directory_.path, {{"state", "ended"}, {"step", integer_of(result, "step", 0)}});
-        !written)
-      say(written.error().message);
+    if (auto written = record_end(directory_.path, result.step); !written) say(written.error().message);
     give_room_of_the_end_back(directory_.path);
     janitor_ = nullptr;
     ::close(*lock);
@@ -86,17 +85,14 @@ int Supervisor::run() {
   put_back(result, before);
   tell_end(result, explained);
   words().drain(kReaderTakes);
-  return static_cast<int>(integer_of(result, "code", static_cast<int>(ExitCode::failed)));
+  return result.code;
 }
 
-void Supervisor::tell_end(const Json& result, const std::string& explained) {
-  const auto code = integer_of(result, "code", static_cast<int>(ExitCode::failed));
-  const auto step = integer_of(result, "step", 0);
-  const std::string how =
-      text_of(result, "reason") == "done" ? "is done" : "was stopped (" + text_of(result, "reason") + ")";
+void Supervisor::tell_end(const RunResult& result, const std::string& explained) {
+  const std::string how = result.reason == kEndedDone ? "is done" : "was stopped (" + result.reason + ")";
   const std::string text =
-      explained.empty() ? plan_.name + " " + how + " at step " + std::to_string(step) : explained;
-  notifier_.tell({"end", text.substr(0, text.find('\n')), step, code});
+      explained.empty() ? plan_.name + " " + how + " at step " + std::to_string(result.step) : explained;
+  notifier_.tell({"end", text.substr(0, text.find('\n')), result.step, result.code});
   notifier_.wait();
 }
 
@@ -105,17 +101,17 @@ void Supervisor::look_at_state() {
   const auto now = steady_clock::now();
   if (plan_.notify.empty() || now < look_again_) return;
   look_again_ = now + kOften;
-  const auto record = read_json_file(directory_.path / "run.json");
-  const bool paused = record && text_of(*record, "state") == "paused";
+  const auto record = read_run_file(directory_.path);
+  const bool paused = record && record->state == RunState::paused;
   if (paused && !paused_) {
-    const auto step = last_step(folders_).value_or(integer_of(*record, "step", 0));
+    const auto step = last_step(folders_).value_or(record->step);
     notifier_.tell({"pause", plan_.name + " is paused at step " + std::to_string(step), step, {}});
   }
   paused_ = paused;
 }
 
-void Supervisor::put_back(const Json& result, const std::filesystem::path& before) {
-  if (!plan_.requeue || integer_of(result, "code", 1) == 0) return;
+void Supervisor::put_back(const RunResult& result, const std::filesystem::path& before) {
+  if (!plan_.requeue || result.code == 0) return;
   const bool saved = newest_checkpoint(directory_.path) != before;
   const std::string job = "Slurm's job " + plan_.requeue->id;
   if (const std::string why = why_not_requeued(result, first_signal_, saved); !why.empty())
@@ -126,12 +122,12 @@ void Supervisor::put_back(const Json& result, const std::filesystem::path& befor
     say(job + " is put back into the queue, and goes on from there");
 }
 
-Json Supervisor::run_starts() {
+RunResult Supervisor::run_starts() {
   Beginning beginning{plan_.resume.value_or("")};
   for (int start = plan_.start;; ++start) {
-    Json result = run_once(start, beginning);
+    RunResult result = run_once(start, beginning);
     if (stops_asked_ > 0) return result;
-    const std::string step = std::to_string(integer_of(result, "step", 0));
+    const std::string step = std::to_string(result.step);
     if (is_restart_ordered(result) && !is_saved(result)) {
       say(plan_.name + " is not started again: step " + step +
           " could not be saved (log/rank-0.log has why), and what came after the last checkpoint would be "
@@ -140,16 +136,15 @@ Json Supervisor::run_starts() {
     }
     if (is_restart_ordered(result)) {
       say(plan_.name + " ended at step " + step + " to be started again, as ordered");
-    } else if (const Json load = load_ordered(result); !load.is_null()) {
-      say(plan_.name + " ended at step " + step + " to go back to step " +
-          std::to_string(integer_of(load, "step", 0)) + ", in branch " + text_of(load, "branch"));
+    } else if (const auto load = load_ordered(result)) {
+      say(plan_.name + " ended at step " + step + " to go back to step " + std::to_string(load->step) +
+          ", in branch " + load->branch);
     } else if (restarts_ < plan_.restarts && is_worth_restarting(result)) {
       ++restarts_;
-      const std::string text = plan_.name + " failed at step " + step + " (" + text_of(result, "reason") +
-                               "); restart " + std::to_string(restarts_) + " of " +
-                               std::to_string(plan_.restarts);
+      const std::string text = plan_.name + " failed at step " + step + " (" + result.reason + "); restart " +
+                               std::to_string(restarts_) + " of " + std::to_string(plan_.restarts);
       say(text);
-      notifier_.tell({"restart", text, integer_of(result, "step", 0), {}});
+      notifier_.tell({"restart", text, result.step, {}});
     } else {
       return result;
     }
@@ -160,24 +155,22 @@ Json Supervisor::run_starts() {
   }
 }
 
-Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const Json& result) const {
-  if (Json load = load_ordered(result); !load.is_null())
-    return {text_of(load, "path"), std::move(load), integer_of(result, "step", 0)};
+Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const RunResult& result) const {
+  if (auto load = load_ordered(result)) return {load->path, load, result.step};
   // Without a checkpoint of its own it goes on from where it began, and so does a branch without one.
-  const auto branch = branch_folder(directory_.path, text_of(before.load, "branch"));
-  if (!before.load.is_null() && newest_in(branch).empty()) return before;
+  if (before.load && newest_in(branch_folder(directory_.path, before.load->branch)).empty()) return before;
   return {newest_checkpoint(directory_.path).empty() ? plan_.resume.value_or("") : "auto"};
 }
 
 Settings Supervisor::settings_of(int start, const Beginning& beginning) const {
   const Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
-  if (!beginning.load.is_null()) return with_loaded_settings(settings, plan_.schema, beginning.load);
+  if (beginning.load) return with_loaded_settings(settings, plan_.schema, *beginning.load);
   // A journal that can't be read keeps nobody from going on; what it would have told is said to be missing.
   return with_kept_settings(settings, plan_.schema, directory_.path, start, beginning.resume)
       .value_or(settings);
 }
 
-Json Supervisor::run_once(int start, const Beginning& beginning) {
+RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   reserve_room_for_the_end(directory_.path, plan_.ranks);  // an earlier start may have used it
   const Settings settings = settings_of(start, beginning);
   const auto not_started = [&](const Error& error) {
@@ -185,17 +178,17 @@ Json Supervisor::run_once(int start, const Beginning& beginning) {
   };
   if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
     return not_started(kept.error());
-  if (start > 1 && beginning.load.is_null()) {
+  if (start > 1 && !beginning.load) {
     if (auto again = schedule_again(directory_.path, start, plan_.schema); !again)
       say("changes made past the checkpoint are not applied again: " + again.error().message);
   }
-  if (auto kept = update_record(directory_.path, starting_record(plan_, folders_.socket)); !kept)
+  if (auto kept = update_run_file(directory_.path, starting_record(plan_, folders_.socket)); !kept)
     return not_started(kept.error());
   const auto command = rank_command(
       plan_,
       {.number = start,
        .resume = beginning.resume,
-       .branch = text_of(beginning.load, "branch"),
+       .branch = beginning.load ? beginning.load->branch : "",
        .left = beginning.left,
        .ran = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - plan_.began)},
       folders_);
@@ -274,7 +267,7 @@ void Supervisor::pass_lines_on() {
 void Supervisor::end_what_lingers(Subprocess& child) {
   std::error_code ignored;
   if (end_by_ == steady_clock::time_point::max() &&
-      std::filesystem::exists(directory_.path / "result.json", ignored))
+      std::filesystem::exists(directory_.path / kResultFile, ignored))
     end_by_ = steady_clock::now() + kResultToExit;
   if (steady_clock::now() < end_by_) return;
   end_launched(child.pid());
@@ -299,27 +292,23 @@ std::filesystem::path launcher_log(const std::filesystem::path& directory) {
   return directory / "log" / "launcher.log";
 }
 
-std::string explanation(const std::string& name, const std::filesystem::path& directory, const Json& result) {
-  const auto code = integer_of(result, "code", static_cast<int>(ExitCode::failed));
-  const std::string reason = text_of(result, "reason");
-  if (code == 0) return {};
-  const std::int64_t step = integer_of(result, "step", 0);
-  std::string text =
-      name + " ended at step " + std::to_string(step) + ": " + (reason.empty() ? "no reason given" : reason);
-  for (const char* field : {"note", "error"})
-    if (const std::string more = text_of(result, field); !more.empty()) text += " (" + more + ")";
-  if (const std::string checkpoint = text_of(result, "checkpoint"); !checkpoint.empty())
-    text += "; checkpoint " + checkpoint;
-  if (code == static_cast<int>(ExitCode::resumable))
-    text += "; go on with: footplate run --name " + name + " --resume auto";
-  if (step > 0 || code == static_cast<int>(ExitCode::resumable)) return text;
+std::string explanation(const std::string& name, const std::filesystem::path& directory,
+                        const RunResult& result) {
+  if (result.code == 0) return {};
+  const bool is_resumable = result.code == static_cast<int>(ExitCode::resumable);
+  std::string text = name + " ended at step " + std::to_string(result.step) + ": " +
+                     (result.reason.empty() ? "no reason given" : result.reason);
+  if (!result.note.empty()) text += " (" + result.note + ")";
+  if (result.checkpoint) text += "; checkpoint " + *result.checkpoint;
+  if (is_resumable) text += "; go on with: footplate run --name " + name + " --resume auto";
+  if (result.step > 0 || is_resumable) return text;
   std::string lines = last_lines(launcher_log(directory), kShownLines);
   // A detached supervisor has said all this into the same log.
   if (const auto own = lines.find("footplate: " + name + " ended at step"); own != std::string::npos)
     lines.erase(own);
   text += "; logs are in " + (directory / "log").string();
-  const bool says_more =
-      !lines.empty() && (reason.empty() || lines.find("footplate: " + reason) == std::string::npos);
+  const bool says_more = !lines.empty() && (result.reason.empty() ||
+                                            lines.find("footplate: " + result.reason) == std::string::npos);
   return says_more ? text + "\n" + printable(lines) : text;
 }
 

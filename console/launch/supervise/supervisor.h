@@ -33,13 +33,13 @@ class Supervisor {
  private:
   /// What a start goes on from.
   struct Beginning {
-    std::string resume;  ///< empty: nothing; "auto", or a path
-    Json load = {};  ///< what ckpt.load has said of it (load_ordered), whose checkpoint `resume` is; or null
-    std::int64_t left = 0;  ///< with `load`: the step that it went back from
+    std::string resume;                   ///< empty: nothing; "auto", or a path
+    std::optional<LoadTarget> load = {};  ///< of ckpt.load (load_ordered), whose checkpoint `resume` is
+    std::int64_t left = 0;                ///< with `load`: the step that it went back from
   };
-  Json run_starts();
-  Json run_once(int start, const Beginning& beginning);
-  Beginning next_beginning(const Beginning& before, const Json& result) const;
+  RunResult run_starts();
+  RunResult run_once(int start, const Beginning& beginning);
+  Beginning next_beginning(const Beginning& before, const RunResult& result) const;
   /// As the ranks of `start` read them.
   Settings settings_of(int start, const Beginning& beginning) const;
   HowEnded watch(Subprocess& child, StartWatch& start);
@@ -47,11 +47,11 @@ class Supervisor {
   void look_at_start(StartWatch& start, std::string& failed);
   void on_signal(Subprocess& child, int number);
   /// --requeue. `before`: the newest checkpoint as the command began.
-  void put_back(const Json& result, const std::filesystem::path& before);
+  void put_back(const RunResult& result, const std::filesystem::path& before);
   /// --notify of a pause, once for each.
   void look_at_state();
   /// --notify of the end; `explained`: explanation() of it.
-  void tell_end(const Json& result, const std::string& explained);
+  void tell_end(const RunResult& result, const std::string& explained);
   void pass_lines_on();
   void wait_for_something();
   void end_what_lingers(Subprocess& child);
@@ -82,6 +82,7 @@ std::filesystem::path launcher_log(const std::filesystem::path& directory);
 
 /// How a run ended, for stderr: nothing where it was done or asked for, else the reason, and the launcher's
 /// last lines where it never reached a step.
-std::string explanation(const std::string& name, const std::filesystem::path& directory, const Json& result);
+std::string explanation(const std::string& name, const std::filesystem::path& directory,
+                        const RunResult& result);
 
 }  // namespace footplate

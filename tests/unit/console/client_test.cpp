@@ -18,8 +18,11 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Json event(const std::string& topic, const Json& data) {
-  return {{"type", "event"}, {"topic", topic}, {"data", data}};
+/// As a client takes it from the console.
+void push(EventFeed& feed, const std::string& topic, const Json& data, EventFeed::Clock::time_point now) {
+  const auto line = console_line_from_json({{"type", "event"}, {"topic", topic}, {"data", data}});
+  if (const auto* event = std::get_if<Event>(&line)) return feed.push(*event, now);
+  feed.push(std::get<UnknownEvent>(line), now);
 }
 
 TEST(Text, WideAndBack) {
@@ -46,15 +49,19 @@ TEST(Place, AsLibeditLaysOut) {
 }
 
 TEST(Prompt, TellsTheTruth) {
-  const Json running = {{"state", "running"}, {"step", 48211}};
-  EXPECT_EQ(prompt_text("kjv-3", running, "admin", true), "kjv-3:48211> ");
-  EXPECT_EQ(prompt_text("kjv-3", running, "view", true), "kjv-3:48211 view> ");
-  EXPECT_EQ(prompt_text("kjv-3", running, "admin", false), "kjv-3:48211 RECONNECTING> ");
-  EXPECT_EQ(prompt_text("kjv-3", {{"state", "paused"}, {"step", 1}}, "operate", true),
-            "kjv-3:1 PAUSED operate> ");
-  EXPECT_EQ(
-      prompt_text("r", {{"state", "running"}, {"step", 1}, {"ranks", {{{"stalled", true}}}}}, "admin", true),
-      "r:1 STALLED> ");
+  RunStatus running;
+  running.state = RunState::running;
+  running.step = 48211;
+  EXPECT_EQ(prompt_text("kjv-3", running, Role::admin, true), "kjv-3:48211> ");
+  EXPECT_EQ(prompt_text("kjv-3", running, Role::view, true), "kjv-3:48211 view> ");
+  EXPECT_EQ(prompt_text("kjv-3", running, Role::admin, false), "kjv-3:48211 RECONNECTING> ");
+  EXPECT_EQ(prompt_text("kjv-3", std::nullopt, Role::admin, true), "kjv-3> ");
+  running.step = 1;
+  RunStatus paused = running;
+  paused.state = RunState::paused;
+  EXPECT_EQ(prompt_text("kjv-3", paused, Role::operate, true), "kjv-3:1 PAUSED operate> ");
+  running.ranks.emplace_back().stalled = true;
+  EXPECT_EQ(prompt_text("r", running, Role::admin, true), "r:1 STALLED> ");
 }
 
 TEST(Errors, CaretUnderTheName) {
@@ -68,10 +75,9 @@ TEST(Errors, CaretUnderTheName) {
 TEST(Feed, MetricsOnceASecond) {
   EventFeed feed;
   const EventFeed::Clock::time_point start{1000s};
-  for (int step = 0; step < 100; ++step)
-    feed.push(event("metrics", {{"step", step}, {"train/loss", 2.5}}), start);
+  for (int step = 0; step < 100; ++step) push(feed, "metrics", {{"step", step}, {"train/loss", 2.5}}, start);
   EXPECT_EQ(feed.take(start), "step 99 · loss 2.5000\n");
-  feed.push(event("metrics", {{"step", 100}, {"train/loss", 2.5}}), start + 500ms);
+  push(feed, "metrics", {{"step", 100}, {"train/loss", 2.5}}, start + 500ms);
   EXPECT_EQ(feed.take(start + 500ms), "");
   EXPECT_EQ(feed.due(), start + 1s);
   EXPECT_EQ(feed.take(start + 1s), "step 100 · loss 2.5000\n");
@@ -80,7 +86,7 @@ TEST(Feed, MetricsOnceASecond) {
 TEST(Feed, FloodsAreCounted) {
   EventFeed feed;
   const EventFeed::Clock::time_point start{1000s};
-  for (int i = 0; i < 1000; ++i) feed.push(event("warn", {{"text", "x"}}), start);
+  for (int i = 0; i < 1000; ++i) push(feed, "warn", {{"text", "x"}}, start);
   const std::string lines = feed.take(start);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), EventFeed::kLinesASecond);
   EXPECT_EQ(feed.take(start + 1s), "(960 lines left out; footplate log has them)\n");
@@ -91,11 +97,20 @@ TEST(Feed, OwnOrdersAreNotToldAgain) {
   feed.own_session("s1");
   const EventFeed::Clock::time_point start{1000s};
   const Json mine = {{"state", "applied"}, {"order", {{"session", "s1"}, {"user", "ann"}}}, {"id", 3}};
-  feed.push(event("order", mine), start);
+  push(feed, "order", mine, start);
   EXPECT_EQ(feed.take(start), "");
 }
 
-TEST(EventText, NothingThrows) {
+TEST(Feed, AnEventThatCannotBeReadIsToldByItsText) {
+  EventFeed feed;
+  const EventFeed::Clock::time_point start{1000s};
+  push(feed, "later", {{"text", "of another version"}}, start);
+  push(feed, "warn", {{"kind", "of another version"}, {"text", "look"}}, start);
+  push(feed, "later", {{"step", 5}}, start);
+  EXPECT_EQ(feed.take(start), "later: of another version\nwarn: look\n");
+}
+
+TEST(ConsoleLines, NothingThrows) {
   const std::vector<Json> odd = {5,
                                  "x",
                                  Json::array(),
@@ -108,9 +123,28 @@ TEST(EventText, NothingThrows) {
     for (const Json& data : odd) {
       Json state = data.is_object() ? data : Json{{"x", data}};
       state["state"] = "applied";
-      EXPECT_NO_THROW(event_text(topic, data));
-      EXPECT_NO_THROW(event_text(topic, state));
+      for (const Json& one : {data, state}) {
+        const auto line = console_line_from_json({{"type", "event"}, {"topic", topic}, {"data", one}});
+        if (const auto* event = std::get_if<Event>(&line)) {
+          EXPECT_NO_THROW(event_text(event->data));
+        }
+      }
     }
+  for (const Json& line : odd)
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(console_line_from_json(line)));
+  for (const char* type : {"result", "error", "output", "question", "event"})
+    EXPECT_NO_THROW(
+        console_line_from_json({{"type", type}, {"id", Json::array()}, {"text", 5}, {"error", 7}}));
+}
+
+TEST(ConsoleLines, AnErrorKeepsItsKind) {
+  const auto line = console_line_from_json(
+      {{"type", "error"}, {"id", 3}, {"error", {{"kind", "refused"}, {"message", "no"}}}});
+  const auto* answer = std::get_if<RequestAnswer>(&line);
+  ASSERT_TRUE(answer != nullptr && !answer->value);
+  EXPECT_EQ(answer->id, 3);
+  EXPECT_EQ(answer->value.error().kind, ErrorKind::refused);
+  EXPECT_FALSE(answer_as<RunStatus>(Json("no status")));
 }
 
 TEST(Plot, FitsItsPlace) {

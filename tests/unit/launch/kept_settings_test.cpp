@@ -66,13 +66,16 @@ TEST_F(KeptSettingsTest, ALoadHasThemOfItsCheckpointAndWhatItSets) {
   Settings saved = configured_;
   saved.set("nccl.ib_timeout", std::int64_t{20}, "order 1");
   ASSERT_TRUE(write_json_file(folder_ / "manifest.json", {{"start", 1}, {"settings", saved.to_json()}}));
-  Json load = {{"path", folder_.string()}, {"order", "order 3 (ann)"}, {"settings", Json::object()}};
+  LoadTarget load;
+  load.path = folder_.string();
+  load.order = "order 3 (ann)";
+  load.settings = Json::object();
   EXPECT_EQ(with_loaded_settings(configured_, schema_, load).integer("nccl.ib_timeout"), 20);
   Settings told = configured_;
   told.set("nccl.ib_timeout", std::int64_t{19}, command_line_of(2));
   EXPECT_EQ(with_loaded_settings(told, schema_, load).integer("nccl.ib_timeout"), 19);
-  load["settings"] = {{"nccl.ib_timeout", {{"value", 21}}},
-                      {"log.every", {{"value", 7}, {"source", "order 2"}}}};
+  load.settings = {{"nccl.ib_timeout", {{"value", 21}}},
+                   {"log.every", {{"value", 7}, {"source", "order 2"}}}};
   const Settings then = with_loaded_settings(told, schema_, load);
   EXPECT_EQ(then.integer("nccl.ib_timeout"), 21);
   EXPECT_EQ(then.source("nccl.ib_timeout"), "order 3 (ann)");

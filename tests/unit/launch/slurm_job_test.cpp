@@ -43,12 +43,18 @@ TEST(Slurm, TheLimitLeavesTimeToSaveAndGivesWayToTheUsers) {
 }
 
 TEST(Slurm, OnlyWhatCanGoOnIsPutBack) {
-  const Json limit = {{"code", 75}, {"reason", "time limit"}};
+  const auto result = [](int code, const std::string& reason) {
+    RunResult made;
+    made.code = code;
+    made.reason = reason;
+    return made;
+  };
+  const RunResult limit = result(75, "time limit");
   EXPECT_EQ(why_not_requeued(limit, 0, true), "");
   EXPECT_THAT(why_not_requeued(limit, 0, false), HasSubstr("nothing was saved since it began (time limit)"));
-  EXPECT_EQ(why_not_requeued({{"code", 75}, {"reason", "signal"}}, SIGUSR1, false), "");
-  EXPECT_THAT(why_not_requeued({{"code", 75}, {"reason", "signal"}}, SIGTERM, true), HasSubstr("scancel"));
-  EXPECT_THAT(why_not_requeued({{"code", 1}, {"reason", "lost"}}, 0, true), HasSubstr("code 1, not 75"));
+  EXPECT_EQ(why_not_requeued(result(75, "signal"), SIGUSR1, false), "");
+  EXPECT_THAT(why_not_requeued(result(75, "signal"), SIGTERM, true), HasSubstr("scancel"));
+  EXPECT_THAT(why_not_requeued(result(1, "lost"), 0, true), HasSubstr("code 1, not 75"));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(BatchLine, Checkpoint) {
                           {"seconds", 0.1234},
                           {"bytes", 10114728}}),
             kStamp + "checkpoint at step 500 · runs/x/checkpoints/main/step-00000500 · 10.1 MB · 0.1234 s");
-  EXPECT_EQ(line("ckpt", {{"step", 500}, {"error", "No space left on device"}}),
+  EXPECT_EQ(line("ckpt", {{"step", 500}, {"reason", "No space left on device"}}),
             kStamp + "checkpoint at step 500 failed: No space left on device");
 }
 

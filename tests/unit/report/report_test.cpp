@@ -53,7 +53,9 @@ class Report : public testing::Test {
   Report() : folder_(std::filesystem::temp_directory_path() / ("fp-report-" + std::to_string(::getpid()))) {
     std::filesystem::create_directories(folder_);
     run_.directory = folder_;
-    run_.run = {{"name", "t"}, {"state", "running"}, {"step", 300}};
+    run_.run.name = "t";
+    run_.run.state = RunState::running;
+    run_.run.step = 300;
   }
   ~Report() override { std::filesystem::remove_all(folder_); }
 
@@ -95,6 +97,10 @@ TEST_F(Report, TellsStretchesChangesAndFailures) {
       "\n"
       R"({"topic":"ckpt","time":"2026-11-24T07:12:00Z","data":{"step":100,"seconds":2}})"
       "\n"
+      R"({"topic":"eval","time":"2026-11-24T07:13:00Z","data":{"step":200,"failed":true,"reason":"rank 1: x"}})"
+      "\n"
+      R"({"topic":"later","time":"2026-11-24T07:13:00Z","data":5})"
+      "\n"
       R"({"topic":"order","data":{"state":"applied","order":7}})"
       "\n");
   const RunHistory history = read_run_history(run_, {});
@@ -108,10 +114,12 @@ TEST_F(Report, TellsStretchesChangesAndFailures) {
   EXPECT_EQ(history.phase_s.at("saving"), 2);
   ASSERT_EQ(history.changes.size(), 1U);
   EXPECT_EQ(history.changes[0].text, "optim.lr_scale 1 → 0.5, ckpt.save(tag = a)");
-  ASSERT_EQ(history.happenings.size(), 3U);
+  ASSERT_EQ(history.happenings.size(), 4U);
   EXPECT_EQ(history.happenings[0].text, "refused: no such");
   EXPECT_TRUE(history.happenings[1].failure);
-  EXPECT_EQ(history.happenings[2].text, "start 2 goes on from /x/step-00000100 by ckpt.load");
+  EXPECT_EQ(history.happenings[2].text, "rank 1: x");
+  EXPECT_TRUE(history.happenings[2].failure);
+  EXPECT_EQ(history.happenings[3].text, "start 2 goes on from /x/step-00000100 by ckpt.load");
 
   const std::string page = report::page({history, history}, kUsualMetrics);
   for (const char* part : {"&lt;ann&gt;", "1 → 0.5", "class=\"c0 pale\"", "rank 1 lost",
