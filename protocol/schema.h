@@ -1,19 +1,28 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocol/json.h"
+#include "protocol/messages/enum_words.h"
 #include "protocol/value.h"
 
 namespace footplate {
 
 /// Who may do something. Each role includes the ones before it.
 enum class Role { view, operate, admin };
+template <>
+struct EnumWords<Role> {
+  static constexpr std::array kAll{std::pair{Role::view, std::string_view("view")},
+                                   std::pair{Role::operate, std::string_view("operate")},
+                                   std::pair{Role::admin, std::string_view("admin")}};
+};
 
 /// When an assignment takes effect.
 enum class Applies {

@@ -46,7 +46,7 @@ struct SessionHello {
   Json schema = Json::object();
   Json settings = Json::object();
   RunIdentity run;
-  std::string script;  ///< footplate check --script: its path
+  std::string script;  ///< path of a job's script, and of footplate check --script's
   std::string session;
   std::string user;
   std::string role = "admin";
