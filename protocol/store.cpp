@@ -1,5 +1,7 @@
 #include "protocol/store.h"
 
+#include "protocol/json_fields.h"
+
 namespace footplate {
 namespace {
 
@@ -26,7 +28,7 @@ Result<void> put_in_store(Json& store, const std::string& name, const Json& valu
 }
 
 Result<void> apply_store(Json& store, const Json& arguments) {
-  const auto text = arguments.value("value", "");
+  const std::string text = text_of(arguments, "value");
   if (text.size() > kMaxStoreBytes)
     return fail(ErrorKind::usage, "run.store's value has " + std::to_string(text.size()) +
                                       " bytes; store may have " + std::to_string(kMaxStoreBytes));
@@ -35,7 +37,7 @@ Result<void> apply_store(Json& store, const Json& arguments) {
     return fail(ErrorKind::usage, "run.store takes its value as JSON text of at most " +
                                       std::to_string(kLevels) + " levels: " + value.error().message +
                                       "; store.x = … does that by itself");
-  return put_in_store(store, arguments.value("name", ""), *value);
+  return put_in_store(store, text_of(arguments, "name"), *value);
 }
 
 }  // namespace footplate
