@@ -1,6 +1,8 @@
 #include "console/host/api/operations.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,14 +17,18 @@ namespace {
 constexpr std::size_t kLongestFrom = 200;
 constexpr std::size_t kNameShown = 64;  ///< of a topic that there isn't
 
-Result<void> check_topic(const std::string& topic) {
-  static const std::vector<std::string> kTopics{"*",    "metrics", "order",  "call", "eval", "ckpt", "run",
-                                                "rank", "warn",    "client", "job",  "rule", "nccl", "note"};
-  if (std::ranges::find(kTopics, topic) != kTopics.end()) return {};
+/// "*": nothing, which is all of them. Error (usage): there is no such topic.
+Result<std::optional<Topic>> topic_named(const std::string& word) {
+  const auto topic = from_word<Topic>(word);
+  if (topic && *topic != Topic::end) return topic;
+  std::vector<std::string> known{"*"};
+  for (const auto& [one, its] : EnumWords<Topic>::kAll)
+    if (one != Topic::end) known.emplace_back(its);
+  if (word == known.front()) return std::nullopt;
   std::string all;
-  for (const auto& one : kTopics) all += (all.empty() ? "" : " ") + one;
-  const std::string near = nearest(topic, kTopics);
-  return fail(ErrorKind::usage, "there is no topic '" + topic.substr(0, kNameShown) + "'" +
+  for (const auto& one : known) all += (all.empty() ? "" : " ") + one;
+  const std::string near = nearest(word, known);
+  return fail(ErrorKind::usage, "there is no topic '" + word.substr(0, kNameShown) + "'" +
                                     (near.empty() ? "" : "; did you mean '" + near + "'?") +
                                     "; topics: " + all);
 }
@@ -33,18 +39,11 @@ void ping(Api& /*api*/, Request& request) {
   request.answer(Json::object());
 }
 
-void eval(Api& api, Request& request) {
-  const std::string code = request.message.value("code", "");
-  if (code.size() > static_cast<std::size_t>(api.host.options.limits.chunk_bytes))
-    return request.answer(
-        fail(ErrorKind::usage,
-             "a chunk may have " + api.host.options.limits.to_json()["chunk_bytes"].dump() + " bytes"));
-  request.client.evals.push_back({{"type", "eval"},
-                                  {"id", request.message.value("id", Json())},
-                                  {"code", code},
-                                  {"name", request.message.value("name", "chunk")},
-                                  {"timeout_s", request.message.value("timeout_s", 30.0)},
-                                  {"asks", request.message.value("asks", false)}});
+void eval(Api& api, Request& request, const EvalRequest& fields) {
+  const auto most = static_cast<std::size_t>(api.host.options.limits.chunk_bytes);
+  if (fields.code.size() > most)
+    return request.answer(fail(ErrorKind::usage, "a chunk may have " + std::to_string(most) + " bytes"));
+  request.client.evals.push_back({request.id, fields.code, fields.name, fields.timeout_s, fields.asks});
   api.sessions.next_chunk(request.client);  // answered by the session's result or error
 }
 
@@ -53,44 +52,40 @@ void interrupt(Api& api, Request& request) {
   request.answer(Json::object());
 }
 
-void answer(Api& /*api*/, Request& request) {
+void answer(Api& /*api*/, Request& request, const AnswerRequest& fields) {
   Client& client = request.client;
-  if (!client.open_question || request.message.value("question", std::uint64_t{0}) != client.questions)
+  if (!client.open_question || fields.question != client.questions)
     return request.answer(fail(ErrorKind::usage, "there is no such question, or it is answered"));
-  std::exchange(client.open_question, nullptr)(Json{{"yes", request.message.value("yes", false)}});
+  std::exchange(client.open_question, nullptr)(fields.yes);
   request.answer(Json::object());
 }
 
-void complete(Api& api, Request& request) {
-  std::string code = request.message.value("code", "");
-  if (const auto cursor = request.message.find("cursor"); cursor != request.message.end())
-    code.resize(std::min(code.size(), cursor->get<std::size_t>()));
+void complete(Api& api, Request& request, const CompleteRequest& fields) {
+  const std::string code = fields.code.substr(0, fields.cursor.value_or(fields.code.size()));
   request.answer(
       completions(api.host.view.schema(), api.host.view.settings(), compiled_function_docs(), code));
 }
 
-void help(Api& api, Request& request) {
+void help(Api& api, Request& request, const HelpRequest& fields) {
   request.answer(Json{{"text", help_text(api.host.view.schema(), api.host.view.settings(),
-                                         compiled_function_docs(), request.message.value("name", ""))}});
+                                         compiled_function_docs(), fields.name)}});
 }
 
 /// A session may only lower its role: what holds it back can't be undone by a script that it runs.
-void role(Api& /*api*/, Request& request) {
+void role(Api& /*api*/, Request& request, const RoleRequest& fields) {
   Client& client = request.client;
-  const std::string wanted = request.message.value("role", std::string(to_string(client.role)));
-  const auto role = role_from_string(wanted);
-  if (!role) return request.answer(tl::unexpected(role.error()));
-  if (*role > client.role)
+  const Role wanted = fields.role.value_or(client.role);
+  if (wanted > client.role)
     return request.answer(fail(ErrorKind::refused, "a session can only lower its role; this one has " +
                                                        std::string(to_string(client.role))));
-  client.role = *role;
+  client.role = wanted;
   request.answer(Json{{"role", to_string(client.role)}});
 }
 
-void attach(Api& api, Request& request) {
+void attach(Api& api, Request& request, const AttachRequest& fields) {
   Client& client = request.client;
-  client.attached_from = request.message.value("from", "").substr(0, kLongestFrom);
-  api.clients.record(client, "attached");
+  client.attached_from = fields.from.substr(0, kLongestFrom);
+  api.clients.record(client, ClientState::attached);
   Json others = Json::array();
   for (const auto& other : api.clients.all())
     if (other->attached_from && other.get() != &client)
@@ -98,14 +93,19 @@ void attach(Api& api, Request& request) {
   request.answer(Json{{"others", std::move(others)}});
 }
 
-void subscribe(Api& api, Request& request) {
+void subscribe(Api& api, Request& request, const SubscribeRequest& fields) {
   EventRing::Reader reader;
-  for (const auto& topic : request.message.value("topics", std::vector<std::string>{"*"})) {
-    if (const auto known = check_topic(topic); !known) return request.answer(tl::unexpected(known.error()));
-    reader.topics.insert(topic);
+  bool all = false;
+  std::set<Topic> topics;
+  for (const std::string& word : fields.topics) {
+    const auto topic = topic_named(word);
+    if (!topic) return request.answer(tl::unexpected(topic.error()));
+    all = all || !*topic;
+    if (*topic) topics.insert(**topic);
   }
+  if (!all) reader.topics = std::move(topics);
   const auto newest = api.host.ring.next_sequence();
-  const auto since = std::min(request.message.value("since", newest), newest);
+  const auto since = std::min(fields.since.value_or(newest), newest);
   reader.next = std::max(since, api.host.ring.oldest_sequence());
   request.answer(Json{{"sequence", reader.next}, {"lost", reader.next - since}});
   request.client.reader = std::move(reader);

@@ -12,19 +12,13 @@ constexpr std::size_t kNameShown = 64;  ///< of a field that there isn't
 
 }  // namespace
 
-std::optional<double> timeout_of(const Json& message) {
-  const auto found = message.find("timeout_s");
-  return found == message.end() || found->is_null() ? std::nullopt : std::optional(found->get<double>());
-}
-
-Result<void> check_fields(const Json& message, const std::string& fields) {
+Result<void> check_fields(const std::string& operation, const Json& line, const std::string& fields) {
   std::istringstream words("id op " + fields);
   const std::vector<std::string> known{std::istream_iterator<std::string>(words), {}};
-  for (const auto& [name, value] : message.items()) {
+  for (const auto& [name, value] : line.items()) {
     if (std::ranges::find(known, name) != known.end()) continue;
     const std::string near = nearest(name, known);
-    return fail(ErrorKind::usage, "'" + message.value("op", "") + "' has no field '" +
-                                      name.substr(0, kNameShown) + "'" +
+    return fail(ErrorKind::usage, "'" + operation + "' has no field '" + name.substr(0, kNameShown) + "'" +
                                       (near.empty() ? "" : "; did you mean '" + near + "'?") +
                                       "; fields: id op" + (fields.empty() ? "" : " ") + fields);
   }
@@ -36,9 +30,8 @@ void fit(Json& list) {
     list.erase(list.end() - 1 - static_cast<std::ptrdiff_t>(list.size() / 4), list.end());
 }
 
-void wait_for(Api& api, Request& request, Waits::Wait wait) {
+void leave(Api& api, const Request& request, Waits::Wait wait) {
   wait.owner = request.client.id;
-  wait.answer = request.answer;
   api.host.waits.add(std::move(wait), api.host.now);
 }
 

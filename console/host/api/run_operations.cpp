@@ -4,7 +4,6 @@
 
 #include <fstream>
 #include <string>
-#include <vector>
 
 #include "console/host/api/request_fields.h"
 
@@ -15,7 +14,6 @@ constexpr std::chrono::milliseconds kFresh{100};            ///< a younger statu
 constexpr std::chrono::milliseconds kRankAnswers{100};      ///< else rank 0 is silent, and so it is said
 constexpr std::chrono::milliseconds kBusyRankAnswers{300};  ///< where only other processes may hold it up
 constexpr std::chrono::seconds kDropTakes{30};
-constexpr std::chrono::seconds kRanksAnswer{3};  ///< more than rank 0 waits for the others
 
 /// Whether a signal or a debugger holds the process. Else it may only be waiting for a core: on a busy
 /// machine a healthy rank takes its time to answer, and must not be called silent for that.
@@ -28,29 +26,43 @@ bool is_held(pid_t pid) {
 }
 
 Json status_now(Api& api) {
-  Json status = api.host.view.status_at(api.host.now);
-  status["orders"] = Json::array();
-  for (const Json& report : api.host.book.list()) {
-    const std::string state = report.value("state", "");
-    if (state == "applied" || state == "refused" || state == "aborted" || state == "withdrawn") break;
-    status["orders"].push_back(report);
+  Json status = to_json(api.host.view.status_at(api.host.now));
+  Json& orders = status["orders"] = Json::array();
+  for (const OrderReport* report : api.host.book.list()) {
+    if (is_final(report->state)) break;
+    OrderReport shown = *report;
     // A chunk that ordered much is the source of each: orders() has that.
-    if (const auto order = status["orders"].back().find("order"); order != status["orders"].back().end())
-      order->erase("source");
+    if (shown.order) shown.order->source.clear();
+    orders.push_back(to_json(shown));
   }
-  fit(status["orders"]);
+  fit(orders);
   return status;
 }
 
 /// Answers with an error where there is no such rank now.
 bool knows_rank(Api& api, Request& request, int rank) {
-  const int ranks =
-      api.host.view.status_at(api.host.now).value("world_size", api.host.view.run().value("world_size", 1));
+  const int ranks = api.host.view.world_size();
   if (rank >= 0 && rank < ranks) return true;
   request.answer(
       fail(ErrorKind::usage, "there is no rank " + std::to_string(rank) + "; there " +
                                  (ranks == 1 ? "is only rank 0" : "are 0 to " + std::to_string(ranks - 1))));
   return false;
+}
+
+/// Every rank is asked, by way of rank 0, and its answer put together with the others'. `silent`: what is
+/// said where rank 0 doesn't answer.
+void ask_ranks(Api& api, Request& request, AskRanks question, const char* silent) {
+  const auto report =
+      api.questions.ask(question, api.host.now, [&api, &question] { api.host.to_rank(question); });
+  const auto ready = [report]() -> std::optional<Result<Json>> {
+    return report->is_null() ? std::nullopt : std::optional<Result<Json>>(*report);
+  };
+  const auto late = [silent]() -> Result<Json> {
+    return fail(ErrorKind::timed_out, std::string(silent) + "; status() says what is known of it");
+  };
+  Waits::Wait wait = Waits::wait_for<Json>(request.answer, ready, late);
+  wait.deadline = api.host.now + RankQuestions::kAnswered;
+  leave(api, request, std::move(wait));
 }
 
 }  // namespace
@@ -60,87 +72,59 @@ bool knows_rank(Api& api, Request& request, int rank) {
 void status(Api& api, Request& request) {
   if (api.host.following || api.host.view.result() || api.host.now - api.host.view.status_time() < kFresh)
     return request.answer(status_now(api));
-  api.host.to_rank({{"type", "ask"}});
-  Waits::Wait wait;
-  wait.ready = [&api, asked = api.host.view.status_time()]() -> std::optional<Result<Json>> {
+  api.host.to_rank(AskStatus{});
+  const auto ready = [&api, asked = api.host.view.status_time()]() -> std::optional<Result<Json>> {
     if (api.host.view.status_time() == asked) return std::nullopt;
     return Result<Json>(status_now(api));
   };
+  const auto late = [&api]() -> Result<Json> { return status_now(api); };
+  Waits::Wait wait = Waits::wait_for<Json>(request.answer, ready, late);
   wait.deadline = api.host.now + (is_held(::getppid()) ? kRankAnswers : kBusyRankAnswers);
-  wait.late = [&api]() -> Result<Json> { return status_now(api); };
-  wait_for(api, request, std::move(wait));
+  leave(api, request, std::move(wait));
 }
 
-/// Every rank is asked, by way of rank 0: nothing of it is in the status.
 void comm_report(Api& api, Request& request) {
-  api.host.to_rank({{"type", "comm_report"}});
-  Waits::Wait wait;
-  wait.ready = [&api, before = api.host.view.comm_report_time()]() -> std::optional<Result<Json>> {
-    if (api.host.view.comm_report_time() == before) return std::nullopt;
-    return Result<Json>(api.host.view.comm_report());
-  };
-  wait.deadline = api.host.now + kRanksAnswer;
-  wait.late = []() -> Result<Json> {
-    return fail(ErrorKind::timed_out, "rank 0 doesn't answer; status() says what is known of it");
-  };
-  wait_for(api, request, std::move(wait));
+  ask_ranks(api, request, {"comm", std::nullopt}, "rank 0 doesn't answer");
 }
 
-void stacks(Api& api, Request& request) {
-  const int rank = request.message.value("rank", StackQuestions::kAllRanks);
-  if (request.message.contains("rank") && !knows_rank(api, request, rank)) return;
-  Waits::Wait wait;
-  wait.ready = [report = api.stacks.ask(rank, api.host.now, [&api, rank] {
-    Json question = {{"type", "stacks"}};
-    if (rank != StackQuestions::kAllRanks) question["rank"] = rank;
-    api.host.to_rank(question);
-  })]() -> std::optional<Result<Json>> {
-    if (report->is_null()) return std::nullopt;
-    return Result<Json>(*report);
-  };
-  wait.deadline = api.host.now + StackQuestions::kAnswered;
-  wait.late = []() -> Result<Json> {
-    return fail(ErrorKind::timed_out,
-                "rank 0 doesn't answer, and all stacks come by way of it; status() says what is known of it");
-  };
-  wait_for(api, request, std::move(wait));
+void stacks(Api& api, Request& request, const StacksRequest& fields) {
+  if (fields.rank && !knows_rank(api, request, *fields.rank)) return;
+  ask_ranks(api, request, {"stacks", fields.rank}, "rank 0 doesn't answer, and all stacks come by way of it");
 }
 
 /// Not an order: the rank that is meant couldn't agree to one. Answered once the world has become smaller.
-void drop(Api& api, Request& request) {
-  const int rank = request.message.value("rank", StackQuestions::kAllRanks);
+void drop(Api& api, Request& request, const DropRequest& fields) {
+  const int rank = fields.rank;
   if (!knows_rank(api, request, rank)) return;
   if (rank == 0)
     return request.answer(
         fail(ErrorKind::refused,
              "rank 0 leads the run and isn't dropped from here; footplate stop --now ends all of it"));
-  api.host.to_rank({{"type", "drop"}, {"rank", rank}, {"user", request.client.user}});
-  const int before = api.host.view.status_at(api.host.now).value("world_size", 1);
-  Waits::Wait wait;
-  wait.ready = [&api, rank, before]() -> std::optional<Result<Json>> {
-    const int now = api.host.view.status_at(api.host.now).value("world_size", before);
+  api.host.to_rank(DropRank{rank, request.client.user});
+  const auto ready = [&api, rank, before = api.host.view.world_size()]() -> std::optional<Result<Json>> {
+    const int now = api.host.view.world_size();
     if (now >= before) return std::nullopt;
     return Result<Json>(Json{{"rank", rank}, {"world_size", now}});
   };
-  wait.deadline = api.host.now + kDropTakes;
-  wait.late = [rank]() -> Result<Json> {
+  const auto late = [rank]() -> Result<Json> {
     return fail(ErrorKind::timed_out,
                 "rank " + std::to_string(rank) +
                     " was told to die, and the others haven't gone on yet; status() says more");
   };
-  wait_for(api, request, std::move(wait));
+  Waits::Wait wait = Waits::wait_for<Json>(request.answer, ready, late);
+  wait.deadline = api.host.now + kDropTakes;
+  leave(api, request, std::move(wait));
 }
 
 void schema(Api& api, Request& request) {
   request.answer(api.host.view.schema_json());
 }
 
-void get(Api& api, Request& request) {
+void get(Api& api, Request& request, const GetRequest& fields) {
   const Json all = api.host.view.settings().to_json();
-  const auto names = request.message.value("names", std::vector<std::string>{});
-  if (names.empty()) return request.answer(all);
+  if (fields.names.empty()) return request.answer(all);
   Json found = Json::object();
-  for (const std::string& name : names) {
+  for (const std::string& name : fields.names) {
     if (!all.contains(name))
       return request.answer(fail(ErrorKind::usage, api.host.view.schema().unknown_setting(name)));
     found[name] = all[name];
@@ -149,11 +133,11 @@ void get(Api& api, Request& request) {
 }
 
 void pending(Api& api, Request& request) {
-  request.answer(api.host.view.pending());
+  request.answer(list_of(api.host.view.pending()));
 }
 
 void metrics(Api& api, Request& request) {
-  request.answer(api.host.view.metrics());
+  request.answer(to_json(api.host.view.metrics()));
 }
 
 void journal(Api& api, Request& request) {

@@ -1,7 +1,7 @@
 #include "console/host/api/operations.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <string>
 
 #include "console/host/api/request_fields.h"
@@ -16,120 +16,113 @@ std::optional<Result<Json>> failure_of_the_end(const Api& api) {
       fail(ErrorKind::failed, "the run ended at step " + std::to_string(api.host.view.step())));
 }
 
+/// A wait of the script's, at most for `timeout_s`.
+void leave_wait(Api& api, const Request& request, Waits::Wait wait, std::optional<double> timeout_s) {
+  wait.of_script = true;
+  wait.deadline = api.host.after(timeout_s);
+  leave(api, request, std::move(wait));
+}
+
+/// Answers a request that has no value to tell.
+void answer_done(const Request& request, const Result<void>& done) {
+  request.answer(done.map([] { return Json::object(); }));
+}
+
 }  // namespace
 
 /// A chunk's question to the person at its client; only a chunk whose `eval` said that there is one asks.
-void wait_answer(Api& api, Request& request) {
+void wait_answer(Api& api, Request& request, const WaitAnswerRequest& fields) {
   Client& client = request.client;
-  client.open_question = request.answer;
-  api.clients.send(
-      client,
-      {{"type", "question"}, {"question", ++client.questions}, {"text", request.message.value("text", "")}});
+  client.open_question = [answer = request.answer](bool yes) { answer(Json{{"yes", yes}}); };
+  api.clients.send(client, {{"type", "question"}, {"question", ++client.questions}, {"text", fields.text}});
 }
 
-void wait_step(Api& api, Request& request) {
+void wait_step(Api& api, Request& request, const WaitStepRequest& fields) {
   constexpr double kLast = 9e15;  // beyond any run, and a whole number in either type
-  const auto step = static_cast<std::int64_t>(std::clamp(request.message.value("step", 0.0), 0.0, kLast));
-  const auto reached = [&api] { return Json{{"step", api.host.view.step()}}; };
-  Waits::Wait wait;
-  wait.of_script = wait.for_step = true;
-  wait.ready = [&api, step, reached]() -> std::optional<Result<Json>> {
-    if (api.host.view.step() >= step) return Result<Json>(reached());
+  const auto step = fields.step > 0 ? static_cast<std::int64_t>(std::min(fields.step, kLast)) : 0;
+  const auto ready = [&api, step]() -> std::optional<Result<Json>> {
+    if (api.host.view.step() >= step) return Result<Json>(Json{{"step", api.host.view.step()}});
     return failure_of_the_end(api);
   };
-  wait.deadline = api.host.after(timeout_of(request.message));
-  wait.late = [reached]() -> Result<Json> {
-    Json late = reached();
-    late["timed_out"] = true;
-    return late;
+  const auto late = [&api]() -> Result<Json> {
+    return Json{{"step", api.host.view.step()}, {"timed_out", true}};
   };
-  wait_for(api, request, std::move(wait));
+  Waits::Wait wait = Waits::wait_for<Json>(request.answer, ready, late);
+  wait.for_step = true;
+  leave_wait(api, request, std::move(wait), fields.timeout_s);
 }
 
-void wait_event(Api& api, Request& request) {
-  const std::string event = request.message.value("event", "");
-  constexpr std::array kEvents = {"log", "eval", "ckpt", "warn", "order", "nccl", "stop"};
-  if (std::find(kEvents.begin(), kEvents.end(), event) == kEvents.end())
-    return request.answer(
-        fail(ErrorKind::script,
-             "run.wait knows no event '" + event + "'; there are log, eval, ckpt, warn, order, nccl, stop"));
-  const std::uint64_t before = api.host.last[event].first;
-  const auto at = [&api](const char* key, Json value) {
-    return Json{{"step", api.host.view.step()}, {key, std::move(value)}};
-  };
-  Waits::Wait wait;
-  wait.of_script = true;
-  wait.ready = [&api, event, before, at]() -> std::optional<Result<Json>> {
-    const auto& [count, last] = api.host.last[event];
-    if (count > before) return Result<Json>(at("event", last));
+void wait_event(Api& api, Request& request, const WaitEventRequest& fields) {
+  const auto event = from_word<AwaitedEvent>(fields.event);
+  if (!event)
+    return request.answer(fail(ErrorKind::script, "run.wait knows no event '" + fields.event +
+                                                      "'; there are " + all_words<AwaitedEvent>()));
+  const auto ready = [&api, event = *event,
+                      before = api.host.events[*event].count]() -> std::optional<Result<Json>> {
+    const HostState::Happened& its = api.host.events[event];
+    if (its.count > before) return Result<Json>(Json{{"step", api.host.view.step()}, {"event", its.last}});
     return failure_of_the_end(api);
   };
-  const auto timeout = request.message.find("timeout_s");
-  if (timeout != request.message.end()) wait.deadline = api.host.after(timeout->get<double>());
-  wait.late = [at]() -> Result<Json> { return at("timed_out", true); };
-  wait_for(api, request, std::move(wait));
+  const auto late = [&api]() -> Result<Json> {
+    return Json{{"step", api.host.view.step()}, {"timed_out", true}};
+  };
+  leave_wait(api, request, Waits::wait_for<Json>(request.answer, ready, late), fields.timeout_s);
 }
 
 /// Logged metrics one after the other, none left out: {"next", "lines"}, as soon as there is one since
 /// `since`, which is `next` of the answer before. Without `since` at once, and nothing but `next`.
-void wait_lines(Api& api, Request& request) {
+void wait_lines(Api& api, Request& request, const WaitLinesRequest& fields) {
   constexpr std::size_t kMost = 200;  // in an answer
-  const auto since = request.message.find("since");
-  if (since == request.message.end()) return request.answer(Json{{"next", api.host.ring.next_sequence()}});
-  Waits::Wait wait;
-  wait.of_script = true;
-  wait.ready = [&api,
-                reader = EventRing::Reader{
-                    {"metrics"}, since->get<std::uint64_t>(), 0}]() mutable -> std::optional<Result<Json>> {
+  if (!fields.since) return request.answer(Json{{"next", api.host.ring.next_sequence()}});
+  const auto ready = [&api, next = *fields.since]() mutable -> std::optional<Result<Json>> {
     Json lines = Json::array();
     while (lines.size() < kMost) {
-      const auto line = api.host.ring.next_for(reader);
-      if (!line) break;
-      Json data = Json::parse(*line).value("data", Json::object());
-      if (data.contains("train/loss")) lines.push_back(std::move(data));
+      const LoggedMetrics* logged = api.host.ring.next_of_training(next);
+      if (logged == nullptr) break;
+      lines.push_back(to_json(*logged));
     }
-    if (!lines.empty()) return Result<Json>(Json{{"next", reader.next}, {"lines", std::move(lines)}});
+    if (!lines.empty()) return Result<Json>(Json{{"next", next}, {"lines", std::move(lines)}});
     return failure_of_the_end(api);
   };
-  wait_for(api, request, std::move(wait));
+  leave_wait(api, request, Waits::wait_for<Json>(request.answer, ready), std::nullopt);
 }
 
-void wait_seconds(Api& api, Request& request) {
-  const auto now = [&api]() -> Result<Json> { return Json{{"step", api.host.view.step()}}; };
-  Waits::Wait wait;
-  wait.of_script = true;
-  wait.ready = [&api]() -> std::optional<Result<Json>> { return failure_of_the_end(api); };
-  wait.deadline = api.host.after(request.message.value("seconds", 0.0));
-  wait.late = now;
-  wait_for(api, request, std::move(wait));
+void wait_seconds(Api& api, Request& request, const WaitSecondsRequest& fields) {
+  const auto ready = [&api]() -> std::optional<Result<Json>> { return failure_of_the_end(api); };
+  const auto late = [&api]() -> Result<Json> { return Json{{"step", api.host.view.step()}}; };
+  leave_wait(api, request, Waits::wait_for<Json>(request.answer, ready, late), fields.seconds);
 }
 
-void wait_rules(Api& api, Request& request) {
-  const Automation::Outcome outcome = api.automation.register_chunk(request.client, request.message);
-  Waits::Wait wait;
-  wait.of_script = true;
-  wait.ready = [outcome] { return *outcome; };
-  wait_for(api, request, std::move(wait));
+void wait_rules(Api& api, Request& request, const WaitRulesRequest& fields) {
+  const Automation::Outcome outcome = api.automation.register_chunk(request.client, fields);
+  const auto ready = [outcome]() -> std::optional<Result<Json>> {
+    if (!*outcome) return std::nullopt;
+    return (*outcome)->map([](const auto& numbers) { return Json{{"numbers", numbers}}; });
+  };
+  leave_wait(api, request, Waits::wait_for<Json>(request.answer, ready), std::nullopt);
 }
 
-void rule(Api& api, Request& request) {
-  request.answer(api.automation.register_rule(request.client, request.message));
+void rule(Api& api, Request& request, const RuleRequest& fields) {
+  if (!fields.spec) return request.answer(fail(ErrorKind::usage, "field 'spec' is missing"));
+  request.answer(api.automation.register_rule(request.client, *fields.spec).map([](std::int64_t number) {
+    return Json{{"rule", number}};
+  }));
 }
 
 void rules(Api& api, Request& request) {
-  request.answer(api.automation.rules());
+  request.answer(list_of(api.automation.rules()));
 }
 
-void rule_off(Api& api, Request& request) {
-  request.answer(api.automation.switch_off(request.client, request.message.value("rule", std::int64_t{0})));
+void rule_off(Api& api, Request& request, const RuleOffRequest& fields) {
+  answer_done(request, api.automation.switch_off(request.client, fields.rule));
 }
 
 void jobs(Api& api, Request& request) {
-  request.answer(api.automation.jobs());
+  request.answer(list_of(api.automation.jobs()));
 }
 
-void job_off(Api& api, Request& request) {
-  request.answer(api.automation.stop_job(request.client, request.message.value("job", "")));
+void job_off(Api& api, Request& request, const JobOffRequest& fields) {
+  answer_done(request, api.automation.stop_job(request.client, fields.job));
 }
 
 }  // namespace footplate::host::operations

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "console/host/automation/rules_file.h"
+#include "console/host/automation/script_events.h"
 
 namespace footplate::host {
 namespace {
@@ -32,101 +33,95 @@ Automation::Automation(std::filesystem::path run_directory, const Limits& limits
 ScriptProcess::Events Automation::rules_events() {
   ScriptProcess::Events events;
   events.role = [this] { return chunks_.role(); };
-  events.ended = [this](const Json& message) { chunks_.ended(message); };
-  events.handled = [this](Firing firing, const Json& message) {
-    rules_.handled(rules_process_, std::move(firing), message);
+  events.ended = [this](const ChunkEnd& end) { chunks_.ended(end); };
+  events.handled = [this](Firing firing, const ChunkEnd& end) {
+    rules_.handled(rules_process_, std::move(firing), end);
   };
   return events;
 }
 
-void Automation::begin(const Json& run, const Json& status, const Json& reports) {
-  run_.started = run.value("started", "");
-  run_.left = run.value("left", std::int64_t{0});
-  run_.own.user = run.value("user", "");
+void Automation::begin(const RunIdentity& run, const RunStatus& status,
+                       const std::vector<const OrderReport*>& reports) {
+  run_.started = run.started;
+  run_.left = run.left;
+  run_.own.user = run.user;
   begun_here_ = true;
   load(reports);
   rules_.tell_sync();
   this->status(status);
 }
 
-void Automation::status(const Json& status) {
-  run_.state = status.value("state", run_.state);
-  run_.step_ms = number_from_json(status.value("step_ms", Json())).value_or(run_.step_ms);
-  const bool at_work = run_.state != "starting" && !run_.state.empty() && run_.state != "ended";
+void Automation::status(const RunStatus& status) {
+  run_.state = status.state;
+  run_.step_ms = status.step_ms.value_or(run_.step_ms);
+  const bool at_work = run_.state != RunState::starting && run_.state != RunState::ended;
   if (!begun_here_ || !at_work) return;
+  const std::int64_t step = run_.ports.step();
   if (!run_.placed) {
     run_.placed = true;
-    if (run_.new_start) run_.table.new_start(run_.ports.step(), wall_clock_s(), run_.left);
+    if (run_.new_start) run_.table.new_start(step, wall_clock_s(), run_.left);
   }
   if (run_.begun != run_.started) {
     run_.begun = run_.started;
     run_.dirty = true;
-    rules_.fire(
-        run_.table.on_event("start", {{"step", run_.ports.step()}, {"resumed", run_.ports.step() > 0}}));
+    rules_.fire(run_.table.on_event(RuleEvent::start, {{"step", step}, {"resumed", step > 0}}, step));
   }
-  rules_.fire(run_.table.at_step(run_.ports.step(), run_.step_ms));
+  rules_.fire(run_.table.at_step(step, run_.step_ms));
 }
 
-void Automation::event(const std::string& topic, const Json& data, std::uint64_t hold) {
+void Automation::event(const EventData& data, std::uint64_t hold) {
   if (!begun_here_) return;
   std::vector<Firing> firings;
-  if (topic == "metrics" && data.contains("train/loss")) {
+  const auto due = [&](RuleEvent event, std::int64_t step, std::int64_t by = 0) {
+    firings = run_.table.on_event(event, event_for_scripts(data, run_.ports.metrics()), step, by);
+  };
+  const auto* logged = std::get_if<LoggedMetrics>(&data);
+  if (logged != nullptr && logged->is_of_training()) {
     if (rules_process_.runs()) chunks_.retry();
-    firings = run_.table.on_event("log", run_.ports.metrics());
-  } else if (topic == "eval" || topic == "ckpt" || topic == "warn") {
-    firings = run_.table.on_event(topic, topic == "eval" ? [&] {
-      Json all = run_.ports.metrics();
-      all.update(data);
-      return all;
-    }() : data, data.value("rule", std::int64_t{0}));
+    due(RuleEvent::log, logged->step());
+  } else if (const auto* evaluation = std::get_if<EvaluationResult>(&data)) {
+    due(RuleEvent::eval, evaluation->step);
+  } else if (const auto* save = std::get_if<SaveResult>(&data)) {
+    due(RuleEvent::ckpt, save->step);
+  } else if (const auto* warning = std::get_if<Warning>(&data)) {
+    due(RuleEvent::warn, warning->step.value_or(0), warning->rule.value_or(0));
   }
   rules_.fire(std::move(firings), hold);
-  if (topic == "metrics") rules_.fire(run_.table.at_step(data.value("step", std::int64_t{0}), run_.step_ms));
+  if (logged != nullptr) rules_.fire(run_.table.at_step(logged->step(), run_.step_ms));
 }
 
-void Automation::order_report(const Json& report) {
-  const std::string state = report.value("state", "");
-  const Json order = report.value("order", Json::object());
-  const std::int64_t rule = rule_of(order.value("session", ""));
-  const bool agreed = state == "committed" || state == "applied";
-  if (Rule* its = run_.table.find(rule);
-      its != nullptr && agreed && !order.value("calls", Json::array()).empty())
+void Automation::order_report(const OrderReport& report) {
+  const bool applied = report.state == OrderState::applied;
+  const bool agreed = applied || report.state == OrderState::committed;
+  const std::int64_t rule = report.order ? rule_of(report.order->session) : 0;
+  if (Rule* its = run_.table.find(rule); its != nullptr && agreed && !report.order->calls.empty())
     its->called = run_.dirty = true;
-  if (rule != 0 && (state == "committed" || state == "applied" || state == "refused")) rules_.decided(rule);
-  if (state == "applied" && begun_here_) rules_.fire(run_.table.on_event("order", order_event(report), rule));
+  if (rule != 0 && (agreed || report.state == OrderState::refused)) rules_.decided(rule);
+  if (applied && begun_here_) {
+    const std::int64_t step = report.applied ? report.applied->step : 0;
+    rules_.fire(run_.table.on_event(RuleEvent::order, order_event(report), step, rule));
+  }
 }
 
-Json Automation::order_event(const Json& report) {
-  const Json order = report.value("order", Json::object());
-  const Json applied = report.value("applied", Json::object());
-  return {{"id", report.value("id", Json())},
-          {"step", applied.value("step", Json())},
-          {"user", order.value("user", "")},
-          {"session", order.value("session", "")},
-          {"source", order.value("source", "")},
-          {"moved", applied.value("moved", Json::array())},
-          {"calls", order.value("calls", Json::array())}};
+void Automation::settings(const SettingsUpdate& update) {
+  for (ScriptProcess* process : all_processes()) process->send(update);
 }
 
-void Automation::settings(const Json& message) {
-  for (ScriptProcess* process : all_processes()) process->send(message);
+Automation::Outcome Automation::register_chunk(const Client& client, RuleChunks::Registration registration) {
+  return chunks_.add(client, std::move(registration), rules_process_.runs());
 }
 
-Automation::Outcome Automation::register_chunk(const Client& client, const Json& request) {
-  return chunks_.add(client, request, rules_process_.runs());
+Result<std::int64_t> Automation::register_rule(const Client& client, const RuleSpec& spec) {
+  return jobs_.register_rule(client, spec);
 }
 
-Result<Json> Automation::register_rule(const Client& client, const Json& request) {
-  return jobs_.register_rule(client, request);
-}
-
-Result<Json> Automation::switch_off(const Client& client, std::int64_t number) {
+Result<void> Automation::switch_off(const Client& client, std::int64_t number) {
   Rule* rule = run_.table.find(number);
   if (rule == nullptr)
     return fail(ErrorKind::usage, "there is no rule " + std::to_string(number) + "; rules() lists them");
   if (rule->on()) rules_.switch_off(*rule, "switched off by " + client.user + " (" + client.session + ")");
   save(/*durable=*/true);
-  return Json::object();
+  return {};
 }
 
 bool Automation::follows() const {
@@ -134,9 +129,9 @@ bool Automation::follows() const {
   return std::ranges::any_of(run_.table.all(), lives) || jobs_.any_runs();
 }
 
-Json Automation::rules() const {
-  Json list = Json::array();
-  for (const auto& [number, rule] : run_.table.all()) list.push_back(rule.to_json());
+std::vector<RuleStatus> Automation::rules() const {
+  std::vector<RuleStatus> list;
+  for (const auto& [number, rule] : run_.table.all()) list.push_back(rule.status());
   return list;
 }
 
@@ -182,7 +177,7 @@ void Automation::run_rules() {
   ScriptProcess& process = rules_process_;
   if (!run_.placed || (process.queue().empty() && !chunks_.has_next())) return;
   if (!process.runs()) {
-    if (!process.start({{"kind", "rules"}, {"resumed", false}})) return;
+    if (!process.start({})) return;
     chunks_.process_started();
   }
   if (process.lua().handling() || chunks_.busy() || chunks_.send_next(process.lua())) return;
@@ -193,13 +188,14 @@ bool Automation::ending() {
   if (!begun_here_) return false;
   if (!run_.stopped) {
     run_.stopped = true;
-    rules_.fire(run_.table.on_event("stop", {{"step", run_.ports.step()}}));
+    const std::int64_t step = run_.ports.step();
+    rules_.fire(run_.table.on_event(RuleEvent::stop, {{"step", step}}, step));
   }
   return rules_process_.has_work() || jobs_.have_work();
 }
 
 void Automation::end(const Error& error) {
-  run_.state = "ended";
+  run_.state = RunState::ended;
   for (ScriptProcess* process : all_processes()) {
     process->queue().clear();
     process->end(error);
@@ -207,18 +203,12 @@ void Automation::end(const Error& error) {
   if (begun_here_) save(/*durable=*/true);
 }
 
-void Automation::load(const Json& reports) {
-  KeptRules kept;
-  try {
-    kept = KeptRules::read(run_.directory / kFile);
-    chunks_.load(kept.chunks);
-    for (const Json& record : kept.rules) {
-      Rule rule = Rule::from_record(record);
-      run_.table.all()[rule.number] = std::move(rule);
-    }
-  } catch (const Json::exception& error) {
-    run_.ports.log(std::string("rules.json can't be read, its rules are lost: ") + error.what());
-  }
+void Automation::load(const std::vector<const OrderReport*>& reports) {
+  auto read = KeptRules::read(run_.directory / kFile);
+  if (!read) run_.ports.log("rules.json can't be read, its rules are lost: " + read.error().message);
+  KeptRules kept = read ? *std::move(read) : KeptRules();
+  chunks_.load(kept.chunks);
+  for (const KeptRule& record : kept.rules) run_.table.all()[record.status.rule] = Rule::from_record(record);
   run_.new_start = kept.started != run_.started;
   run_.begun = kept.begun;
   chunks_.next_number = kept.next_chunk;
@@ -230,19 +220,17 @@ void Automation::load(const Json& reports) {
 
 /// A rule whose function the last console had given out: what it has ordered, rank 0 knows; where that is
 /// nothing, it is due again.
-void Automation::settle(Rule& rule, const Json& reports) {
+void Automation::settle(Rule& rule, const std::vector<const OrderReport*>& reports) {
   const std::string session = "rule " + std::to_string(rule.number);
-  const bool ordered = std::any_of(reports.begin(), reports.end(), [&](const Json& report) {
-    const std::string state = report.value("state", "");
-    if (state == "aborted" || state == "withdrawn") return false;
-    if (report.value("order", Json::object()).value("session", "") != session) return false;
-    const Json& applied = report.contains("applied") ? report["applied"] : report;
-    return applied.value("step", rule.fired_at) >= rule.fired_at;
+  const bool ordered = std::ranges::any_of(reports, [&](const OrderReport* report) {
+    if (report->state == OrderState::aborted || report->state == OrderState::withdrawn) return false;
+    if (!report->order || report->order->session != session) return false;
+    return (report->applied ? report->applied->step : report->step.value_or(rule.fired_at)) >= rule.fired_at;
   });
   if (run_.new_start || !ordered) return rule.fire_again();
   rule.fired_at = -1;
   ++rule.runs;
-  if (rule.fires_once()) rule.state = Rule::State::done;
+  if (rule.fires_once()) rule.state = RuleState::done;
 }
 
 void Automation::save(bool durable) {
@@ -255,7 +243,7 @@ void Automation::save(bool durable) {
   kept.jobs = jobs_.kept();
   kept.chunks = chunks_.records();
   for (const auto& [number, rule] : run_.table.all())
-    if (rule.job.empty()) kept.rules.push_back(rule.to_record());
+    if (rule.job.empty()) kept.rules.push_back(rule.record());
   if (auto written = kept.write(run_.directory / kFile, durable); !written)
     run_.ports.log(written.error().message);
 }

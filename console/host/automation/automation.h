@@ -26,27 +26,27 @@ class Automation {
   Automation(std::filesystem::path run_directory, const Limits& limits, Ports ports);
 
   /// With rank 0's hello: reads rules.json and jobs.json, and starts what they have.
-  void begin(const Json& run, const Json& status, const Json& reports);
+  /// `reports`: what is known of orders.
+  void begin(const RunIdentity& run, const RunStatus& status, const std::vector<const OrderReport*>& reports);
 
   // What happens in the run.
-  void status(const Json& status);
-  void event(const std::string& topic, const Json& data, std::uint64_t hold);
-  void order_report(const Json& report);
-  /// What on("order") and run.wait{ event = "order" } get.
-  static Json order_event(const Json& report);
-  void settings(const Json& message);
+  void status(const RunStatus& status);
+  void event(const EventData& data, std::uint64_t hold);
+  void order_report(const OrderReport& report);
+  void settings(const SettingsUpdate& update);
 
   // What scripts ask.
-  Outcome register_chunk(const Client& client, const Json& request);
-  Result<Json> register_rule(const Client& client, const Json& request);  ///< of a job's script
-  Result<Json> switch_off(const Client& client, std::int64_t rule);
+  Outcome register_chunk(const Client& client, RuleChunks::Registration registration);
+  /// Of a job's script; the rule's number.
+  Result<std::int64_t> register_rule(const Client& client, const RuleSpec& spec);
+  Result<void> switch_off(const Client& client, std::int64_t rule);
   /// Ends a job's script, and its rules. So it stays for new consoles and starts, until --script names it
   /// again.
-  Result<Json> stop_job(const Client& client, const std::string& name) { return jobs_.stop(client, name); }
+  Result<void> stop_job(const Client& client, const std::string& name) { return jobs_.stop(client, name); }
   /// Whether any rule or job lives, and has to know what happens as it happens.
   bool follows() const;
-  Json rules() const;
-  Json jobs() const { return jobs_.list(); }
+  std::vector<RuleStatus> rules() const;
+  std::vector<JobStatus> jobs() const { return jobs_.list(); }
 
   // The loop.
   std::vector<LuaSession*> processes();
@@ -59,8 +59,8 @@ class Automation {
   void end(const Error& error);
 
  private:
-  void load(const Json& reports);
-  void settle(Rule& rule, const Json& reports);
+  void load(const std::vector<const OrderReport*>& reports);
+  void settle(Rule& rule, const std::vector<const OrderReport*>& reports);
   void save(bool durable);
   void run_rules();
   ScriptProcess::Events rules_events();

@@ -13,41 +13,39 @@ constexpr int kMostRestarts = 5;  ///< of a job whose process is killed
 
 }  // namespace
 
-void JobScripts::load(Json kept) {
+void JobScripts::load(std::map<std::string, KeptJob> kept) {
   kept_ = std::move(kept);
-  std::ifstream file(run_.directory / "jobs" / "jobs.json");
-  const Json plan = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!plan.is_object()) return;
-  run_.unattended = plan.value("unattended", false);
-  given_ = plan.value("given", std::int64_t{0});
-  for (const Json& script : plan.value("jobs", Json::array())) add(script);
+  const auto plan = JobPlan::read(run_.directory / "jobs" / "jobs.json");
+  if (!plan) return run_.ports.log("jobs.json can't be read, no job runs: " + plan.error().message);
+  run_.unattended = plan->unattended;
+  given_ = plan->given;
+  for (const PlannedJob& script : plan->jobs) add(script);
 }
 
-void JobScripts::add(const Json& script) {
+void JobScripts::add(const PlannedJob& script) {
   ScriptProcess::Events events;
   const std::size_t place = jobs_.size();
   const auto its = [this, place]() -> Job& {
     return *std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(place));
   };
   events.role = [] { return Role::admin; };  // a job is the owner's
-  events.ended = [this, its](const Json& message) { script_ended(its(), message); };
-  events.handled = [this, its](Firing firing, const Json& message) {
-    rules_.handled(its().process, std::move(firing), message);
+  events.ended = [this, its](const ChunkEnd& end) { script_ended(its(), end); };
+  events.handled = [this, its](Firing firing, const ChunkEnd& end) {
+    rules_.handled(its().process, std::move(firing), end);
   };
-  Job& job = jobs_.emplace_back(run_, kFirstJob + place, script.value("name", "job"), std::move(events));
+  Job& job = jobs_.emplace_back(run_, kFirstJob + place, script.name, std::move(events));
   job.script = script;
-  const Json before = kept_.value(job.name(), Json());
-  job.resumed = before.is_object();
-  job.begins = !job.resumed || before.value("started", "") != run_.started;
-  if (before.is_object() && before.value("state", "") == "stopped" &&
-      before.value("given", given_) == given_) {
-    job.state = "stopped";
+  const auto before = kept_.find(job.name());
+  job.resumed = before != kept_.end();
+  job.begins = !job.resumed || before->second.started != run_.started;
+  if (!job.resumed) return;
+  const KeptJob& kept = before->second;
+  if (kept.state == JobState::stopped && kept.given.value_or(given_) == given_) {
+    job.state = JobState::stopped;
     job.script_sent = true;
-    return;
-  }
-  // One that had run to its end, without rules, before this console took over: it isn't run again for that.
-  if (job.resumed && before.value("started", "") == run_.started && before.value("state", "") == "done") {
-    job.state = "done";
+  } else if (kept.started == run_.started && kept.state == JobState::done) {
+    // It had run to its end, without rules, before this console took over: it isn't run again for that.
+    job.state = JobState::done;
     job.script_sent = true;
   }
 }
@@ -56,10 +54,7 @@ void JobScripts::add(const Json& script) {
 void JobScripts::run(Job& job) {
   ScriptProcess& process = job.process;
   if (job.over() || !run_.placed || (job.script_sent && process.queue().empty())) return;
-  if (!process.runs() && !process.start({{"kind", "job"},
-                                         {"resumed", job.resumed},
-                                         {"arguments", job.script.value("arguments", Json::array())},
-                                         {"run", {{"script", job.script.value("path", job.name())}}}}))
+  if (!process.runs() && !process.start({SessionKind::job, job.resumed, job.path(), job.script.arguments}))
     return;
   if (!job.script_sent) return start_script(job);
   if (!process.lua().handling()) rules_.send_next(process);
@@ -81,7 +76,7 @@ std::optional<ScriptRun::Clock::time_point> JobScripts::deadline() const {
 }
 
 bool JobScripts::any_runs() const {
-  return std::ranges::any_of(jobs_, [](const Job& job) { return job.state == "running"; });
+  return std::ranges::any_of(jobs_, [](const Job& job) { return job.state == JobState::running; });
 }
 
 bool JobScripts::have_work() const {
@@ -100,63 +95,58 @@ std::vector<ScriptProcess*> JobScripts::processes() {
 
 void JobScripts::start_script(Job& job) {
   job.script_sent = true;
-  job.state = "running";
-  std::ifstream file(run_.directory / "jobs" / job.script.value("file", ""), std::ios::binary);
-  const std::string code{std::istreambuf_iterator<char>(file), {}};
+  job.state = JobState::running;
+  std::ifstream file(run_.directory / "jobs" / job.script.file, std::ios::binary);
+  EvalChunk chunk;
+  chunk.id = ScriptProcess::kScriptId;
+  chunk.code.assign(std::istreambuf_iterator<char>(file), {});
+  chunk.name = job.path();
   keep_state(job);
-  job.process.lua().eval({{"type", "eval"},
-                          {"id", "script"},
-                          {"code", code},
-                          {"name", job.script.value("path", job.name())},
-                          {"timeout_s", 30.0}},
-                         run_.now, std::nullopt);
+  job.process.lua().eval(chunk, run_.now, std::nullopt);
 }
 
 /// From the top, as after a restart of the run: its rules come with it. False: it was lost too often.
 bool JobScripts::restart_script(Job& job, const std::string& why) {
-  if (++job.restarts > kMostRestarts || run_.state == "ended" || run_.stopped) return false;
+  if (++job.restarts > kMostRestarts || run_.state == RunState::ended || run_.stopped) return false;
   std::erase_if(run_.table.all(), [&](const auto& item) { return item.second.job == job.name(); });
   job.process.queue().clear();
   job.script_sent = false;
-  job.state = "running";
+  job.state = JobState::running;
   job.resumed = true;
-  run_.warn("job " + job.name() + " is started again: " + why, {{"job", job.name()}});
+  run_.warn_of(job.name(), "job " + job.name() + " is started again: " + why);
   rules_.tell_sync();
   return true;
 }
 
 /// A job whose script has ended and whose process was killed: its rules' functions were in there.
 void JobScripts::look_after(Job& job) {
-  if (job.process.runs() || !job.script_sent || job.state != "rules") return;
-  if (!restart_script(job, "its process was killed")) job.state = "failed";
+  if (job.process.runs() || !job.script_sent || job.state != JobState::rules) return;
+  if (!restart_script(job, "its process was killed")) job.state = JobState::failed;
 }
 
-void JobScripts::script_ended(Job& job, const Json& message) {
-  if (job.state == "stopped") return;
-  const auto own = [&](const auto& item) { return item.second.job == job.name(); };
-  const std::string error = error_from_json(message.value("error", Json())).message;
-  if (message.value("lost", false) && restart_script(job, error)) return;
-  const bool failed = message.value("type", "") == "error";
-  job.state = failed ? "failed" : "done";
-  const bool rules = std::any_of(run_.table.all().begin(), run_.table.all().end(),
-                                 [&](const auto& item) { return own(item) && item.second.on(); });
-  if (!failed && rules) job.state = "rules";
+void JobScripts::script_ended(Job& job, const ChunkEnd& end) {
+  if (job.state == JobState::stopped) return;
+  const bool failed = !end;
+  if (failed && end.error().lost && restart_script(job, end.error().error.message)) return;
+  const bool rules = std::ranges::any_of(
+      run_.table.all(), [&](const auto& item) { return item.second.job == job.name() && item.second.on(); });
+  job.state = failed ? JobState::failed : rules ? JobState::rules : JobState::done;
   keep_state(job);
   if (!failed || run_.stopped || run_.ends()) return;
-  job.error = error;
+  job.error = end.error().error.message;
   rules_.switch_off_all(job.name(), "its job failed");
   const std::string text = "job " + job.name() + " failed: " + job.error;
   job.process.output().note(text);
-  run_.warn(text, {{"job", job.name()}});
-  if (run_.unattended) run_.act("run.stop", {{"error", text}});
+  run_.warn_of(job.name(), text);
+  if (run_.unattended) run_.act("run.stop", "error", text);
 }
 
 void JobScripts::keep_state(const Job& job) {
-  kept_[job.name()] = {{"started", run_.started}, {"given", given_}, {"state", job.state}};
+  kept_[job.name()] = {run_.started, given_, job.state};
   run_.dirty = true;
 }
 
-Result<Json> JobScripts::stop(const Client& client, const std::string& name) {
+Result<void> JobScripts::stop(const Client& client, const std::string& name) {
   const auto job =
       std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& one) { return one.name() == name; });
   if (job == jobs_.end()) {
@@ -167,9 +157,10 @@ Result<Json> JobScripts::stop(const Client& client, const std::string& name) {
                 "there is no job '" + name + "'" +
                     (near.empty() ? "; jobs() lists them" : "; did you mean " + near + "?"));
   }
-  if (job->state != "running" && job->state != "rules")
-    return fail(ErrorKind::usage, "job " + name + " has ended already: " + job->state);
-  job->state = "stopped";
+  if (job->state != JobState::running && job->state != JobState::rules)
+    return fail(ErrorKind::usage,
+                "job " + name + " has ended already: " + std::string(to_string(job->state)));
+  job->state = JobState::stopped;
   job->script_sent = true;
   job->process.queue().clear();
   if (const auto firing = std::exchange(job->process.firing(), std::nullopt)) rules_.release(*firing);
@@ -177,43 +168,41 @@ Result<Json> JobScripts::stop(const Client& client, const std::string& name) {
   rules_.switch_off_all(name, "its job was " + why);
   job->process.end({ErrorKind::script, "the job was " + why});
   keep_state(*job);
-  run_.publish("job", {{"job", name}, {"text", why}});
-  return Json::object();
+  run_.publish(JobLine{name, why});
+  return {};
 }
 
-Result<Json> JobScripts::register_rule(const Client& client, const Json& request) {
+Result<std::int64_t> JobScripts::register_rule(const Client& client, RuleSpec spec) {
   const auto job = std::find_if(jobs_.begin(), jobs_.end(),
                                 [&](const Job& one) { return one.process.client().id == client.id; });
   if (job == jobs_.end()) return fail(ErrorKind::usage, "only a job's script registers rules one by one");
   Rule rule;
-  rule.spec = request.at("spec");
+  rule.spec = std::move(spec);
   rule.user = run_.own.user;
   rule.role = Role::admin;
   rule.job = job->name();
   const std::int64_t step = run_.ports.step();
   Rule& added = run_.table.add(std::move(rule), step, wall_clock_s());
-  if (job->resumed && added.kind() == "at" && added.next_step <= step) added.state = Rule::State::done;
+  if (job->resumed && added.spec.kind == RuleKind::at && added.next_step <= step)
+    added.state = RuleState::done;
   run_.dirty = true;
   rules_.tell_sync();
   if (run_.placed) rules_.fire(run_.table.at_step(step, run_.step_ms));
   // The ranks have begun by the time that a script registers anything.
-  if (job->begins && added.kind() == "on" && added.spec.value("event", "") == "start") {
+  if (job->begins && added.spec.kind == RuleKind::on && added.spec.event == RuleEvent::start) {
     Firing firing;
     firing.rule = added.number;
     firing.event = {{"step", step}, {"resumed", step > 0}};
+    firing.step = step;
     rules_.fire({std::move(firing)});
   }
-  return Json{{"rule", added.number}};
+  return added.number;
 }
 
-Json JobScripts::list() const {
-  Json list = Json::array();
+std::vector<JobStatus> JobScripts::list() const {
+  std::vector<JobStatus> list;
   for (const Job& job : jobs_)
-    list.push_back({{"job", job.name()},
-                    {"path", job.script.value("path", "")},
-                    {"state", job.state},
-                    {"resumed", job.resumed},
-                    {"error", job.error}});
+    list.push_back({job.name(), job.script.path, job.state, job.resumed, job.error});
   return list;
 }
 

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "console/host/automation/job_plan.h"
 #include "console/host/automation/rule_runs.h"
 #include "console/host/automation/script_process.h"
 #include "console/host/automation/script_run.h"
@@ -20,13 +22,13 @@ class JobScripts {
   JobScripts(ScriptRun& run, RuleRuns& rules) : run_(run), rules_(rules) {}
 
   /// Reads jobs.json. `kept`: of rules.json, what has become of each by name.
-  void load(Json kept);
-  const Json& kept() const { return kept_; }
+  void load(std::map<std::string, KeptJob> kept);
+  const std::map<std::string, KeptJob>& kept() const { return kept_; }
 
   /// What scripts ask.
-  Result<Json> register_rule(const Client& client, const Json& request);
-  Result<Json> stop(const Client& client, const std::string& name);
-  Json list() const;
+  Result<std::int64_t> register_rule(const Client& client, RuleSpec spec);
+  Result<void> stop(const Client& client, const std::string& name);
+  std::vector<JobStatus> list() const;
   /// Whether any script runs.
   bool any_runs() const;
 
@@ -45,12 +47,12 @@ class JobScripts {
     Job(ScriptRun& run, std::uint64_t client, std::string name, ScriptProcess::Events events)
         : process(run, client, std::move(name), std::move(events)) {}
     const std::string& name() const { return process.job(); }
-    bool over() const { return state == "failed" || state == "stopped"; }
+    const std::string& path() const { return script.path.empty() ? name() : script.path; }
+    bool over() const { return state == JobState::failed || state == JobState::stopped; }
 
     ScriptProcess process;
-    Json script;  ///< of jobs.json: file, path, arguments
-    std::string state =
-        "running";  ///< "rules" once its script has ended and left some; "done", "failed", "stopped"
+    PlannedJob script;
+    JobState state = JobState::running;
     std::string error;
     int restarts = 0;  ///< after its process was killed
     bool script_sent = false;
@@ -58,19 +60,19 @@ class JobScripts {
     bool begins = false;  ///< this console is the first one of this start of the run that has it
   };
 
-  void add(const Json& script);
+  void add(const PlannedJob& script);
   void run(Job& job);
   void start_script(Job& job);
   bool restart_script(Job& job, const std::string& why);
   void look_after(Job& job);
-  void script_ended(Job& job, const Json& message);
+  void script_ended(Job& job, const ChunkEnd& end);
   void keep_state(const Job& job);
 
   ScriptRun& run_;
   RuleRuns& rules_;
   std::list<Job> jobs_;
-  Json kept_ = Json::object();  ///< of rules.json: {name: {"started", "given", "state"}}
-  std::int64_t given_ = 0;      ///< how often job scripts were named on a command line
+  std::map<std::string, KeptJob> kept_;  ///< of rules.json
+  std::int64_t given_ = 0;               ///< how often job scripts were named on a command line
 };
 
 }  // namespace footplate::host

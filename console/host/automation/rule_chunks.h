@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "console/host/automation/rule_runs.h"
+#include "console/host/automation/script_results.h"
 #include "console/host/automation/script_run.h"
 
 namespace footplate::host {
@@ -17,8 +19,16 @@ namespace footplate::host {
 /// again in each new one: that is where the functions of its rules live. One thread.
 class RuleChunks {
  public:
-  /// What the outcome of a registration is waited for by; set once.
-  using Outcome = std::shared_ptr<std::optional<Result<Json>>>;
+  /// What a session's chunk wants to register.
+  struct Registration {
+    std::string code;
+    std::string name = "chunk";
+    std::vector<GivenRule> rules;
+  };
+
+  /// What the outcome of a registration is waited for by; set once. The rules' numbers in their order, 0 of
+  /// those that are taken back.
+  using Outcome = std::shared_ptr<std::optional<Result<std::vector<std::int64_t>>>>;
 
   /// `save`: writes rules.json to the disk, before a rule's number is told. Both others outlive it.
   RuleChunks(ScriptRun& run, RuleRuns& rules, std::function<void()> save)
@@ -26,7 +36,7 @@ class RuleChunks {
 
   /// A session's chunk has registered rules. `process_runs`: the rules' process does. Errors of the outcome:
   /// a role that is too low, more rules than there may be, the chunk fails when it runs again.
-  Outcome add(const Client& client, const Json& request, bool process_runs);
+  Outcome add(const Client& client, Registration registration, bool process_runs);
 
   /// The rules' process is a new one: all have to run in it.
   void process_started();
@@ -35,8 +45,8 @@ class RuleChunks {
   bool busy() const { return running_.has_value(); }
   /// Runs the next one in the rules' process. False: there is none.
   bool send_next(LuaSession& lua);
-  /// It has ended, as `message` says.
-  void ended(const Json& message);
+  /// It has ended.
+  void ended(const ChunkEnd& end);
   /// The role of the chunk that runs: it may do what its session may.
   Role role() const;
 
@@ -49,22 +59,20 @@ class RuleChunks {
   void forget_dead();
 
   /// For rules.json, and from it.
-  Json records() const;
-  void load(const Json& records);
+  std::vector<KeptChunk> records() const;
+  void load(const std::vector<KeptChunk>& records);
   std::int64_t next_number = 1;
 
  private:
   struct Chunk {
-    std::int64_t id = 0;
-    std::string code, name, user, session;
-    Role role = Role::view;
-    Json specs = Json::array();  ///< as the session registered them
-    Outcome outcome;             ///< set: a new one, and somebody waits
+    KeptChunk kept;
+    std::vector<GivenRule> rules;  ///< as the session registered them
+    Outcome outcome;               ///< set: a new one, and somebody waits
     int failures = 0;
   };
 
-  void take_rules(Chunk& chunk, const Json& specs);
-  void take_again(const Chunk& chunk, const Json& specs);
+  void take_rules(Chunk& chunk, const std::vector<RuleSpec>& specs);
+  void take_again(const Chunk& chunk, const std::vector<RuleSpec>& specs);
   void failed(Chunk& chunk, const std::string& error);
   std::list<Chunk>::iterator find(std::int64_t id);
 

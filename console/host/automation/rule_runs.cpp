@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "console/host/automation/script_results.h"
 #include "protocol/value.h"
 
 namespace footplate::host {
@@ -13,6 +14,11 @@ constexpr std::size_t kLongestQueue = 64;  ///< firings of a process; on()'s eve
 constexpr int kMostErrors = 3;             ///< in a row
 constexpr int kMostTries = 3;              ///< of a handler whose process was killed by somebody else
 constexpr double kSlow_ms = 100;           ///< a handler that takes longer is named once
+
+/// As warnings begin: "rule 3, every(100, …)".
+std::string name_of(const Rule& rule) {
+  return "rule " + std::to_string(rule.number) + ", " + rule.spec.text;
+}
 
 }  // namespace
 
@@ -25,9 +31,9 @@ void RuleRuns::fire(std::vector<Firing> firings, std::uint64_t hold) {
       run_.dirty = true;
     }
     if (firing.at_step && *firing.at_step <= run_.ports.step())
-      run_.warn("rule " + std::to_string(rule.number) + ", " + rule.text() + ": the run is at step " +
-                std::to_string(run_.ports.step()) + " already; it applies at the next step");
-    const bool sync = hold != 0 && rule.sync();
+      run_.warn_of(rule, name_of(rule) + ": the run is at step " + std::to_string(run_.ports.step()) +
+                             " already; it applies at the next step");
+    const bool sync = hold != 0 && rule.spec.sync;
     if (sync) {
       firing.hold = hold;
       waited_for.insert(rule.number);
@@ -36,7 +42,7 @@ void RuleRuns::fire(std::vector<Firing> firings, std::uint64_t hold) {
   }
   if (hold == 0) return;
   if (waited_for.empty())
-    run_.ports.to_rank({{"type", "release"}, {"hold", hold}});
+    run_.ports.to_rank(ReleaseHold{hold});
   else
     holds_[hold] = std::move(waited_for);
 }
@@ -45,17 +51,16 @@ void RuleRuns::fire(std::vector<Firing> firings, std::uint64_t hold) {
 void RuleRuns::queue(ScriptProcess& process, Firing firing, bool first) {
   std::deque<Firing>& line = process.queue();
   const Rule& rule = *run_.table.find(firing.rule);
-  const std::string event = rule.kind() == "on" ? rule.spec.value("event", "") : "log";
+  const bool on_event = rule.spec.kind == RuleKind::on;
+  const bool newest_counts = !on_event || rule.spec.event == RuleEvent::log;
   const auto waiting =
       std::find_if(line.begin(), line.end(), [&](const Firing& other) { return other.rule == firing.rule; });
-  if (event == "log" && waiting != line.end()) {
+  if (newest_counts && waiting != line.end()) {
     release(*waiting);
     *waiting = std::move(firing);
-  } else if (rule.kind() == "on" && line.size() >= kLongestQueue) {
+  } else if (on_event && line.size() >= kLongestQueue) {
     // The others have one firing in line at most, and would not come back.
-    run_.warn("rule " + std::to_string(rule.number) + ", " + rule.text() +
-                  ", doesn't keep up: an event was left out",
-              {{"rule", rule.number}});
+    run_.warn_of(rule, name_of(rule) + ", doesn't keep up: an event was left out");
     release(firing);
   } else if (first) {
     line.push_front(std::move(firing));
@@ -74,88 +79,79 @@ void RuleRuns::send_next(ScriptProcess& process) {
       release(firing);
       continue;
     }
-    const double budget_ms = rule->spec.value("budget_ms", 2000.0);
-    Json message = {{"type", "handle"},
-                    {"id", "h" + std::to_string(++last_handle_)},
-                    {"chunk", rule->chunk},
-                    {"index", rule->spec.value("index", std::int64_t{0})},
-                    {"name", "rule " + std::to_string(rule->number)},
-                    {"text", "rule " + std::to_string(rule->number) + ", " + rule->text()},
-                    {"source", rule->spec.value("source", "")},
-                    {"budget_ms", budget_ms},
-                    {"event", firing.event}};
-    if (firing.at_step) message["at_step"] = *firing.at_step;
-    if (rule->kind() == "stop_when") message["stop_when"] = true;
-    return process.handle(std::move(firing), message, budget_ms / 1e3);
+    HandleRule handle;
+    handle.id = "h" + std::to_string(++last_handle_);
+    handle.chunk = rule->chunk;
+    handle.index = rule->spec.index;
+    handle.name = "rule " + std::to_string(rule->number);
+    handle.text = name_of(*rule);
+    handle.source = rule->spec.source;
+    if (rule->spec.budget_ms > 0) handle.budget_ms = rule->spec.budget_ms;
+    handle.event = firing.event;
+    handle.at_step = firing.at_step;
+    handle.stop_when = rule->spec.kind == RuleKind::stop_when;
+    return process.handle(std::move(firing), handle);
   }
 }
 
-void RuleRuns::handled(ScriptProcess& process, Firing firing, const Json& message) {
+void RuleRuns::handled(ScriptProcess& process, Firing firing, const ChunkEnd& end) {
   release(firing);
   Rule* rule = run_.table.find(firing.rule);
   if (rule == nullptr) return;
   if (std::exchange(rule->fired_at, -1) >= 0) run_.dirty = true;
-  if (message.value("type", "") == "error") return retry_or_fail(process, std::move(firing), message);
+  if (!end) return retry_or_fail(process, std::move(firing), end.error());
   ++rule->runs;
   rule->errors_in_a_row = 0;
-  const double ran_ms =
-      message.value("value", Json::object()).value("value", Json::object()).value("ran_ms", 0.0);
-  if (ran_ms > kSlow_ms && !rule->said_slow) {
+  HandlerTime time;
+  if (read_json(end->value, time) && time.ran_ms > kSlow_ms && !rule->said_slow) {
     rule->said_slow = true;
-    run_.warn("rule " + std::to_string(rule->number) + ", " + rule->text() + ", took " +
-                  shortest(std::round(ran_ms)) + " ms (its budget_ms is " +
-                  shortest(rule->spec.value("budget_ms", 0.0)) + "); said once",
-              {{"rule", rule->number}});
+    run_.warn_of(*rule, name_of(*rule) + ", took " + shortest(std::round(time.ran_ms)) +
+                            " ms (its budget_ms is " + shortest(rule->spec.budget_ms) + "); said once");
   }
   if (!rule->fires_once()) return;
-  rule->state = Rule::State::done;
+  rule->state = RuleState::done;
   run_.dirty = true;
   run_.forget = true;
 }
 
 /// Killed for its own fault, or an error of its own: an error. Killed by somebody else: again, unless what it
 /// wanted is on its way.
-void RuleRuns::retry_or_fail(ScriptProcess& process, Firing firing, const Json& message) {
+void RuleRuns::retry_or_fail(ScriptProcess& process, Firing firing, const ChunkFailure& failure) {
   Rule& rule = *run_.table.find(firing.rule);
-  const std::string error = error_from_json(message.value("error", Json())).message;
-  const bool own_fault = !message.value("lost", false) || error.find("was killed") != std::string::npos;
-  if (!own_fault && !firing.ordered && ++firing.tries < kMostTries) {
+  const std::string& error = failure.error.message;
+  if (!failure.own_fault && !firing.ordered && ++firing.tries < kMostTries) {
     if (rule.on_schedule()) rule.fired_at = run_.ports.step();
     process.queue().push_front(std::move(firing));
     return;
   }
-  if (own_fault)
-    return failed(rule, error, std::max(run_.ports.step(), firing.event.value("step", std::int64_t{0})));
+  if (failure.own_fault) return failed(rule, error, std::max(run_.ports.step(), firing.step));
   ++rule.runs;
-  if (rule.fires_once()) rule.state = Rule::State::done;
+  if (rule.fires_once()) rule.state = RuleState::done;
   run_.dirty = true;
 }
 
 void RuleRuns::failed(Rule& rule, const std::string& error, std::int64_t step) {
   if (run_.ends()) return;
-  const std::string text = "rule " + std::to_string(rule.number) + ", " + rule.text() + ", failed at step " +
-                           std::to_string(step) + ": " + error;
-  run_.warn(text, {{"rule", rule.number}});
+  const std::string text = name_of(rule) + ", failed at step " + std::to_string(step) + ": " + error;
+  run_.warn_of(rule, text);
   ++rule.runs;
   if (rule.fires_once()) {
-    rule.state = Rule::State::done;
+    rule.state = RuleState::done;
     rule.why = error;
   } else if (++rule.errors_in_a_row >= kMostErrors) {
     switch_off(rule, "three errors in a row");
   }
   run_.dirty = true;
-  const std::string what = rule.spec.value("on_error", run_.unattended ? "stop" : "warn");
-  if (what == "pause") run_.act("run.pause", {{"reason", text}});
-  if (what == "stop") run_.act("run.stop", {{"error", text}});
+  const OnError what = rule.spec.on_error.value_or(run_.unattended ? OnError::stop : OnError::warn);
+  if (what == OnError::pause) run_.act("run.pause", "reason", text);
+  if (what == OnError::stop) run_.act("run.stop", "error", text);
 }
 
 void RuleRuns::switch_off(Rule& rule, const std::string& why) {
-  rule.state = Rule::State::off;
+  rule.state = RuleState::off;
   rule.why = why;
   run_.dirty = true;
-  run_.publish("rule",
-               {{"rule", rule.number},
-                {"text", "rule " + std::to_string(rule.number) + ", " + rule.text() + ", is off: " + why}});
+  run_.publish(RuleChange{rule.number, name_of(rule) + ", is off: " + why});
   run_.forget = true;
   tell_sync();
 }
@@ -173,14 +169,14 @@ void RuleRuns::release(std::uint64_t hold, std::int64_t rule) {
   const auto found = holds_.find(hold);
   if (found == holds_.end() || found->second.erase(rule) == 0 || !found->second.empty()) return;
   holds_.erase(found);
-  run_.ports.to_rank({{"type", "release"}, {"hold", hold}});
+  run_.ports.to_rank(ReleaseHold{hold});
 }
 
 void RuleRuns::tell_sync() {
-  const Json budgets = run_.table.sync_budgets();
+  auto budgets = run_.table.sync_budgets();
   if (budgets == told_sync_) return;
   told_sync_ = budgets;
-  run_.ports.to_rank({{"type", "sync"}, {"topics", budgets}});
+  run_.ports.to_rank(SyncTopics{std::move(budgets)});
 }
 
 }  // namespace footplate::host

@@ -27,8 +27,8 @@ class RuleRuns {
   /// Has the next function in line run in `process`, which is free.
   void send_next(ScriptProcess& process);
 
-  /// A function has ended, as `message` says.
-  void handled(ScriptProcess& process, Firing firing, const Json& message);
+  /// A function has ended.
+  void handled(ScriptProcess& process, Firing firing, const ChunkEnd& end);
 
   /// An order of `rule` has been decided: training doesn't wait for more of it.
   void decided(std::int64_t rule);
@@ -45,14 +45,14 @@ class RuleRuns {
 
  private:
   void queue(ScriptProcess& process, Firing firing, bool first);
-  void retry_or_fail(ScriptProcess& process, Firing firing, const Json& message);
+  void retry_or_fail(ScriptProcess& process, Firing firing, const ChunkFailure& failure);
   void failed(Rule& rule, const std::string& error, std::int64_t step);
   void release(std::uint64_t hold, std::int64_t rule);
 
   ScriptRun& run_;
   std::function<ScriptProcess&(const Rule&)> process_of_;
   std::map<std::uint64_t, std::set<std::int64_t>> holds_;  ///< rules that training waits for
-  Json told_sync_ = Json::object();
+  std::map<Topic, double> told_sync_;
   std::uint64_t last_handle_ = 0;
 };
 

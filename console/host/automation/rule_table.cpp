@@ -10,93 +10,92 @@ constexpr double kAhead_ms = 1500;       ///< the status comes twice a second; a
 constexpr std::int64_t kAheadSteps = 2;  ///< at least
 constexpr double kLongestHold_ms = 1000;
 
-const char* name_of(Rule::State state) {
-  switch (state) {
-    case Rule::State::on:
-      return "on";
-    case Rule::State::done:
-      return "done";
-    case Rule::State::off:
-      return "off";
-  }
-  return "off";
-}
-
 /// The first multiple of `every` after `step`.
 std::int64_t next_multiple(std::int64_t every, std::int64_t step) {
   return (step / every + 1) * every;
 }
 
 void arm(Rule& rule, std::int64_t step, double wall_s) {
-  const std::string kind = rule.kind();
-  if (kind == "every") rule.next_step = next_multiple(rule.spec.value("steps", std::int64_t{1}), step);
-  if (kind == "at") rule.next_step = rule.spec.value("step", std::int64_t{0});
-  if (kind == "after" && rule.spec.contains("steps"))
-    rule.next_step = step + rule.spec.value("steps", std::int64_t{1});
-  if (kind == "after" && rule.spec.contains("seconds")) rule.due = wall_s + rule.spec.value("seconds", 0.0);
+  const RuleSpec& spec = rule.spec;
+  if (spec.kind == RuleKind::every) rule.next_step = next_multiple(spec.steps.value_or(1), step);
+  if (spec.kind == RuleKind::at) rule.next_step = spec.step.value_or(0);
+  if (spec.kind == RuleKind::after && spec.steps) rule.next_step = step + *spec.steps;
+  if (spec.kind == RuleKind::after && spec.seconds) rule.due = wall_s + *spec.seconds;
+}
+
+/// After whose events training waits for a rule with sync = true.
+std::optional<Topic> held_topic(RuleEvent event) {
+  return event == RuleEvent::log ? Topic::metrics : from_word<Topic>(to_string(event));
+}
+
+/// The function of rule `number` is due: it gets `event`, which is of `step`.
+Firing firing_of(std::int64_t number, const Json& event, std::int64_t step) {
+  Firing firing;
+  firing.rule = number;
+  firing.event = event;
+  firing.step = step;
+  return firing;
 }
 
 }  // namespace
 
 void Rule::fire_again() {
-  if (kind() == "at")
-    next_step = spec.value("step", std::int64_t{0});
-  else
-    next_step = std::max<std::int64_t>(fired_at, 0);
+  next_step = spec.kind == RuleKind::at ? spec.step.value_or(0) : std::max<std::int64_t>(fired_at, 0);
   fired_at = -1;
 }
 
 void Rule::end_for_good() {
-  state = State::done;
+  state = RuleState::done;
   for_good = true;
   next_step = fired_at = -1;
   due = 0;
 }
 
-Json Rule::to_json() const {
-  Json json = {{"rule", number},
-               {"text", text()},
-               {"state", name_of(state)},
-               {"runs", runs},
-               {"user", user},
-               {"kind", kind()},
-               {"why", why},
-               {"sync", sync()},
-               {"budget_ms", spec.value("budget_ms", 0.0)},
-               {"line", spec.value("line", 0)}};
-  if (!job.empty()) json["job"] = job;
-  return json;
+RuleStatus Rule::status() const {
+  RuleStatus status;
+  status.rule = number;
+  status.text = spec.text;
+  status.state = state;
+  status.runs = runs;
+  status.user = user;
+  status.kind = spec.kind;
+  status.why = why;
+  status.sync = spec.sync;
+  status.budget_ms = spec.budget_ms;
+  status.line = spec.line;
+  status.job = job;
+  return status;
 }
 
-Json Rule::to_record() const {
-  Json json = to_json();
-  json["spec"] = spec;
-  json["role"] = to_string(role);
-  json["chunk"] = chunk;
-  json["next_step"] = next_step;
-  json["due"] = due;
-  json["fired_at"] = fired_at;
-  json["called"] = called;
-  json["for_good"] = for_good;
-  return json;
+KeptRule Rule::record() const {
+  KeptRule record;
+  record.status = status();
+  record.spec = spec;
+  record.role = role;
+  record.chunk = chunk;
+  record.next_step = next_step;
+  record.due = due;
+  record.fired_at = fired_at;
+  record.called = called;
+  record.for_good = for_good;
+  return record;
 }
 
-Rule Rule::from_record(const Json& record) {
+Rule Rule::from_record(const KeptRule& record) {
   Rule rule;
-  rule.number = record.at("rule").get<std::int64_t>();
-  rule.spec = record.at("spec");
-  rule.user = record.value("user", "");
-  rule.role = role_from_string(record.value("role", "view")).value_or(Role::view);
-  rule.chunk = record.value("chunk", std::int64_t{0});
-  const std::string state = record.value("state", "off");
-  rule.state = state == "on" ? State::on : state == "done" ? State::done : State::off;
-  rule.why = record.value("why", "");
-  rule.runs = record.value("runs", std::uint64_t{0});
-  rule.next_step = record.value("next_step", std::int64_t{-1});
-  rule.due = record.value("due", 0.0);
-  rule.fired_at = record.value("fired_at", std::int64_t{-1});
-  rule.called = record.value("called", false);
-  rule.for_good = record.value("for_good", false);
+  rule.number = record.status.rule;
+  rule.spec = record.spec;
+  rule.user = record.status.user;
+  rule.role = record.role;
+  rule.chunk = record.chunk;
+  rule.state = record.status.state;
+  rule.why = record.status.why;
+  rule.runs = record.status.runs;
+  rule.next_step = record.next_step;
+  rule.due = record.due;
+  rule.fired_at = record.fired_at;
+  rule.called = record.called;
+  rule.for_good = record.for_good;
   return rule;
 }
 
@@ -115,12 +114,12 @@ std::vector<Firing> RuleTable::at_step(std::int64_t step, double step_ms) {
   std::vector<Firing> due;
   for (auto& [number, rule] : rules_) {
     if (!rule.on() || rule.next_step < 0) continue;
-    const bool ahead = rule.kind() == "at";
+    const bool ahead = rule.spec.kind == RuleKind::at;
     if (step < rule.next_step - (ahead ? steps_ahead(step_ms) : 0)) continue;
-    Firing firing{number, {{"step", step}}, std::nullopt, 0, 0, false};
+    Firing firing = firing_of(number, {{"step", step}}, step);
     if (ahead) firing.at_step = rule.next_step;
     rule.next_step =
-        rule.kind() == "every" ? next_multiple(rule.spec.value("steps", std::int64_t{1}), step) : -1;
+        rule.spec.kind == RuleKind::every ? next_multiple(rule.spec.steps.value_or(1), step) : -1;
     due.push_back(std::move(firing));
   }
   return due;
@@ -131,19 +130,20 @@ std::vector<Firing> RuleTable::at_time(double wall_s, std::int64_t step) {
   for (auto& [number, rule] : rules_) {
     if (!rule.on() || rule.due <= 0 || wall_s < rule.due) continue;
     rule.due = 0;
-    due.push_back({number, {{"step", step}}, std::nullopt, 0, 0, false});
+    due.push_back(firing_of(number, {{"step", step}}, step));
   }
   return due;
 }
 
-std::vector<Firing> RuleTable::on_event(const std::string& event, const Json& data, std::int64_t by) {
+std::vector<Firing> RuleTable::on_event(RuleEvent event, const Json& data, std::int64_t step,
+                                        std::int64_t by) {
   std::vector<Firing> due;
-  const bool measured = event == "log" || event == "eval";
+  const bool measured = event == RuleEvent::log || event == RuleEvent::eval;
   for (const auto& [number, rule] : rules_) {
     if (!rule.on() || number == by) continue;
-    const bool wanted =
-        rule.kind() == "on" ? rule.spec.value("event", "") == event : rule.kind() == "stop_when" && measured;
-    if (wanted) due.push_back({number, data, std::nullopt, 0, 0, false});
+    const bool wanted = rule.spec.kind == RuleKind::on ? rule.spec.event == event
+                                                       : rule.spec.kind == RuleKind::stop_when && measured;
+    if (wanted) due.push_back(firing_of(number, data, step));
   }
   return due;
 }
@@ -157,29 +157,29 @@ std::optional<double> RuleTable::next_due() const {
 
 void RuleTable::new_start(std::int64_t step, double wall_s, std::int64_t left) {
   for (auto& [number, rule] : rules_) {
-    const std::string kind = rule.kind();
+    const RuleKind kind = rule.spec.kind;
+    const std::int64_t its_step = rule.spec.step.value_or(0);
     // An at() is ordered ahead of its step: one whose step hadn't come is due again.
-    const bool passed = kind != "at" || rule.spec.value("step", std::int64_t{0}) <= left;
-    if (left > step && rule.called && rule.fires_once() && passed && rule.state != Rule::State::off)
+    const bool passed = kind != RuleKind::at || its_step <= left;
+    if (left > step && rule.called && rule.fires_once() && passed && rule.state != RuleState::off)
       rule.end_for_good();
     if (rule.for_good) continue;
-    if (kind == "at" && rule.state != Rule::State::off) {
-      const bool ahead = rule.spec.value("step", std::int64_t{0}) > step;
-      rule.state = ahead ? Rule::State::on : Rule::State::done;
+    if (kind == RuleKind::at && rule.state != RuleState::off) {
+      const bool ahead = its_step > step;
+      rule.state = ahead ? RuleState::on : RuleState::done;
       if (ahead) arm(rule, step, wall_s);
-    } else if (rule.on() && (kind == "every" || (kind == "after" && rule.spec.contains("seconds")))) {
+    } else if (rule.on() && (kind == RuleKind::every || (kind == RuleKind::after && rule.spec.seconds))) {
       arm(rule, step, wall_s);
     }
   }
 }
 
-Json RuleTable::sync_budgets() const {
-  Json budgets = Json::object();
+std::map<Topic, double> RuleTable::sync_budgets() const {
+  std::map<Topic, double> budgets;
   for (const auto& [number, rule] : rules_) {
-    if (!rule.on() || !rule.sync()) continue;
-    const std::string event = rule.spec.value("event", "");
-    const std::string topic = event == "log" ? "metrics" : event;
-    budgets[topic] = std::min(budgets.value(topic, 0.0) + rule.spec.value("budget_ms", 0.0), kLongestHold_ms);
+    if (!rule.on() || !rule.spec.sync || !rule.spec.event) continue;
+    if (const auto topic = held_topic(*rule.spec.event))
+      budgets[*topic] = std::min(budgets[*topic] + rule.spec.budget_ms, kLongestHold_ms);
   }
   return budgets;
 }

@@ -7,22 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
-#include "protocol/schema.h"
+#include "console/host/automation/rules_file.h"
+#include "protocol/messages/event.h"
 
 namespace footplate::host {
 
-/// One rule of the run: its trigger, and what has become of it. `spec` is docs/protocol.md's.
+/// One rule of the run: its trigger, and what has become of it.
 struct Rule {
-  enum class State { on, done, off };
-
   std::int64_t number = 0;
-  Json spec = Json::object();
+  RuleSpec spec;
   std::string user;
   Role role = Role::view;
   std::int64_t chunk = 0;  ///< whose source registers it; 0: a job's
   std::string job;         ///< the job whose script registered it; empty: a session's chunk
-  State state = State::on;
+  RuleState state = RuleState::on;
   std::string why;  ///< it is off
   std::uint64_t runs = 0;
   int errors_in_a_row = 0;
@@ -34,12 +32,9 @@ struct Rule {
   std::int64_t fired_at =
       -1;  ///< step at which its function was given out that hasn't ended yet; every, after, at
 
-  bool on() const { return state == State::on; }
-  bool sync() const { return spec.value("sync", false); }
-  std::string kind() const { return spec.value("kind", ""); }
-  std::string text() const { return spec.value("text", ""); }
-  bool fires_once() const { return kind() == "at" || kind() == "after"; }
-  bool on_schedule() const { return fires_once() || kind() == "every"; }
+  bool on() const { return state == RuleState::on; }
+  bool fires_once() const { return spec.kind == RuleKind::at || spec.kind == RuleKind::after; }
+  bool on_schedule() const { return fires_once() || spec.kind == RuleKind::every; }
 
   /// Its function was given out, and nobody knows whether it ran: it is due again.
   void fire_again();
@@ -47,15 +42,16 @@ struct Rule {
   void end_for_good();
 
   /// For rules(), and for rules.json with what only the console needs.
-  Json to_json() const;
-  Json to_record() const;
-  static Rule from_record(const Json& record);
+  RuleStatus status() const;
+  KeptRule record() const;
+  static Rule from_record(const KeptRule& record);
 };
 
 /// A rule's function that has to run.
 struct Firing {
   std::int64_t rule = 0;
-  Json event = Json::object();
+  Json event = Json::object();          ///< what its function gets
+  std::int64_t step = 0;                ///< that the event is of
   std::optional<std::int64_t> at_step;  ///< its order's
   std::uint64_t hold = 0;               ///< training waits for it (docs/protocol.md, `hold`)
   int tries = 0;
@@ -75,8 +71,9 @@ class RuleTable {
   /// every, after and at, now that the run is at `step`. `step_ms`: how far ahead an at() has to run.
   std::vector<Firing> at_step(std::int64_t step, double step_ms);
   std::vector<Firing> at_time(double wall_s, std::int64_t step);
-  /// on() and run.stop_when. `by`: the rule whose order it is about; it doesn't trigger itself.
-  std::vector<Firing> on_event(const std::string& event, const Json& data, std::int64_t by = 0);
+  /// on() and run.stop_when: `event` at `step`, of which functions get `data`. `by`: the rule whose order or
+  /// warning it is; it doesn't trigger itself.
+  std::vector<Firing> on_event(RuleEvent event, const Json& data, std::int64_t step, std::int64_t by = 0);
 
   /// The earliest `due`; nothing: no rule waits for the clock.
   std::optional<double> next_due() const;
@@ -86,8 +83,8 @@ class RuleTable {
   /// to the load, and would lead there for ever.
   void new_start(std::int64_t step, double wall_s, std::int64_t left = 0);
 
-  /// By topic, how long training waits for rules with sync = true, in milliseconds: {"metrics": 50}.
-  Json sync_budgets() const;
+  /// By topic, how long training waits for rules with sync = true, in milliseconds.
+  std::map<Topic, double> sync_budgets() const;
 
   std::int64_t next_number = 1;
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-namespace footplate::host {
+namespace footplate {
 namespace {
 
 Result<void> replace_file(const std::filesystem::path& path, const std::string& text, bool durable) {
@@ -27,26 +27,17 @@ Result<void> replace_file(const std::filesystem::path& path, const std::string& 
 
 }  // namespace
 
-KeptRules KeptRules::read(const std::filesystem::path& path) {
+Result<KeptRules> KeptRules::read(const std::filesystem::path& path) {
   std::ifstream file(path);
   const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   KeptRules kept;
   if (!json.is_object()) return kept;
-  kept.started = json.value("started", "");
-  kept.begun = json.value("begun", "");
-  kept.next_chunk = json.value("next_chunk", std::int64_t{1});
-  kept.next_rule = json.value("next_rule", std::int64_t{1});
-  kept.jobs = json.value("jobs", Json::object());
-  kept.chunks = json.value("chunks", Json::array());
-  kept.rules = json.value("rules", Json::array());
+  if (auto read = read_json(json, kept); !read) return tl::unexpected(read.error());
   return kept;
 }
 
 Result<void> KeptRules::write(const std::filesystem::path& path, bool durable) const {
-  const Json json = {
-      {"version", 1},           {"started", started}, {"begun", begun},   {"next_chunk", next_chunk},
-      {"next_rule", next_rule}, {"jobs", jobs},       {"chunks", chunks}, {"rules", rules}};
-  return replace_file(path, to_line(json), durable);
+  return replace_file(path, to_line(to_json(*this)), durable);
 }
 
-}  // namespace footplate::host
+}  // namespace footplate

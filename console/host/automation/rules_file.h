@@ -2,12 +2,51 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "protocol/json.h"
-#include "protocol/result.h"
+#include "protocol/messages/rules.h"
+#include "protocol/schema.h"
 
-namespace footplate::host {
+namespace footplate {
+
+/// A chunk that has registered rules.
+struct KeptChunk {
+  std::int64_t id = 0;
+  std::string code;
+  std::string name = "chunk";
+  std::string user;
+  std::string session;
+  Role role = Role::view;  ///< of that session
+};
+Json to_json(const KeptChunk& chunk);
+Result<void> read_json(const Json& json, KeptChunk& chunk);
+
+/// A rule that isn't a job's.
+struct KeptRule {
+  RuleStatus status;
+  RuleSpec spec;
+  Role role = Role::view;
+  std::int64_t chunk = 0;
+  std::int64_t next_step = -1;
+  double due = 0;
+  std::int64_t fired_at = -1;
+  bool called = false;
+  bool for_good = false;
+};
+Json to_json(const KeptRule& rule);
+Result<void> read_json(const Json& json, KeptRule& rule);
+
+/// What has become of a job script.
+struct KeptJob {
+  std::string started;                ///< the start of the run that it was last run in
+  std::optional<std::int64_t> given;  ///< how often scripts had been named on a command line then
+  JobState state = JobState::running;
+};
+Json to_json(const KeptJob& job);
+Result<void> read_json(const Json& json, KeptJob& job);
 
 /// rules.json: what a new console, a new Lua process and a new start of the run go on with.
 struct KeptRules {
@@ -15,16 +54,17 @@ struct KeptRules {
   std::string begun;    ///< the start whose on("start") has run
   std::int64_t next_chunk = 1;
   std::int64_t next_rule = 1;
-  Json jobs = Json::object();   ///< {name: {"started", "given", "state"}}
-  Json chunks = Json::array();  ///< RuleChunks::records()
-  Json rules = Json::array();   ///< Rule::to_record() of each that isn't a job's
+  std::map<std::string, KeptJob> jobs;  ///< by name
+  std::vector<KeptChunk> chunks;
+  std::vector<KeptRule> rules;
 
-  /// Where there is no such file, or it isn't JSON: as made. Throws Json::exception where a field has the
-  /// wrong type.
-  static KeptRules read(const std::filesystem::path& path);
+  /// Where there is no such file, or it isn't JSON: as made. Error (usage): a field of the wrong type.
+  static Result<KeptRules> read(const std::filesystem::path& path);
 
   /// Whole or not at all; `durable`: also where the machine stops in between. Errors: the file.
   Result<void> write(const std::filesystem::path& path, bool durable) const;
 };
+Json to_json(const KeptRules& kept);
+Result<void> read_json(const Json& json, KeptRules& kept);
 
-}  // namespace footplate::host
+}  // namespace footplate

@@ -16,6 +16,7 @@ constexpr std::uint64_t kMostPrinted =
     64U * 1024 * 1024;             ///< bytes of log/job-NAME.log by one start of a job
 constexpr int kLinesASecond = 50;  ///< of a job, to everyone; its log has them all
 constexpr std::size_t kLongestLine = 2000;
+constexpr const char* kOrderOperation = "order";  ///< of a script's requests
 
 void append_to(const std::filesystem::path& path, const std::string& text) {
   std::error_code ignored;
@@ -36,12 +37,12 @@ void ScriptOutput::note(const std::string& text) {
   append_to(log_, text + "\n");
 }
 
-void ScriptOutput::print(const Json& message, std::chrono::steady_clock::time_point now,
+void ScriptOutput::print(const ChunkOutput& output, std::chrono::steady_clock::time_point now,
                          const std::function<void(const std::string& line)>& show) {
-  const std::string text = message.value("text", "");
+  const std::string& text = output.text;
   if (printed_ < kMostPrinted) append_to(log_, text);
   printed_ += text.size();
-  if (message.value("stream", "") == "talk")
+  if (output.stream == OutputStream::talk)
     return;  // an order's confirmation: everyone hears of it as an order
   if (now - second_ >= std::chrono::seconds(1)) {
     second_ = now;
@@ -70,13 +71,13 @@ ScriptProcess::ScriptProcess(ScriptRun& run, std::uint64_t client, std::string j
       output_(run.directory / "log" / ((job_.empty() ? "rules" : "job-" + job_) + ".log"),
               job_.empty() ? "rules" : "job-" + job_) {}
 
-bool ScriptProcess::start(const Json& extra) {
+bool ScriptProcess::start(const Start& start) {
   if (run_.now < start_at_) return false;
   if (!client_.lua) {
     LuaSession::Events events;
-    events.request = [this](const Json& message) { request(message); };
-    events.output = [this](const Json& message) { print(message); };
-    events.ended = [this](const Json& message) { ended(message); };
+    events.request = [this](const SessionRequest& asked) { request(asked); };
+    events.output = [this](const ChunkOutput& output) { print(output); };
+    events.ended = [this](const ChunkEnd& end) { ended(end); };
     client_.lua = std::make_unique<LuaSession>(run_.limits, std::move(events));
   }
   auto process = run_.ports.process();
@@ -88,55 +89,56 @@ bool ScriptProcess::start(const Json& extra) {
   client_.session = session_of(job_);
   client_.user = run_.own.user;
   client_.role = Role::admin;
-  Json hello = run_.ports.hello(client_);
-  hello.merge_patch(extra);
+  SessionHello hello = run_.ports.hello(client_);
+  hello.kind = start.kind;
+  hello.resumed = start.resumed;
+  hello.script = start.script;
+  hello.arguments = start.arguments;
   client_.lua->take(*std::move(process), hello);
   return true;
 }
 
 /// In the name of the rule whose function asks, where one does.
-void ScriptProcess::request(const Json& message) {
+void ScriptProcess::request(const SessionRequest& request) {
   const bool handler = client_.lua->in_handler() && firing_;
   const Rule* rule = handler ? run_.table.find(firing_->rule) : nullptr;
   client_.session = rule != nullptr ? "rule " + std::to_string(rule->number) : session_of(job_);
   client_.user = rule != nullptr ? rule->user : run_.own.user;
   client_.role = rule != nullptr ? rule->role : events_.role();
-  if (handler && message.value("op", "") == "order") firing_->ordered = true;
-  run_.ports.request(client_, message);
+  if (handler && request.op == kOrderOperation) firing_->ordered = true;
+  run_.ports.request(client_, request);
 }
 
-void ScriptProcess::ended(const Json& message) {
-  if (message.value("lost", false)) {
+void ScriptProcess::ended(const ChunkEnd& end) {
+  if (!end && end.error().lost) {
     run_.ports.forget_waits(client_.id);
     if (losses_.empty() || losses_.back() != run_.now) losses_.push_back(run_.now);
     if (losses_.size() > kQuickLosses) losses_.pop_front();
     if (losses_.size() == kQuickLosses && run_.now - losses_.front() < kQuick)
       start_at_ = run_.now + kBackoff;
   }
-  const std::string id = message.value("id", "");
-  if (id == "r" || id == "script") return events_.ended(message);
-  if (firing_) events_.handled(*std::exchange(firing_, std::nullopt), message);
+  const Json& id = end ? end->id : end.error().id;
+  if (id == kChunkId || id == kScriptId) return events_.ended(end);
+  if (firing_) events_.handled(*std::exchange(firing_, std::nullopt), end);
 }
 
-void ScriptProcess::print(const Json& message) {
+void ScriptProcess::print(const ChunkOutput& output) {
   const bool rule = job_.empty() && firing_;
   const std::string from = rule ? "rule " + std::to_string(firing_->rule) : job_;
-  output_.print(message, run_.now, [&](const std::string& line) {
-    run_.publish("job", {{"job", from}, {"text", line}});
-  });
+  output_.print(output, run_.now, [&](const std::string& line) { run_.publish(JobLine{from, line}); });
 }
 
-void ScriptProcess::handle(Firing firing, const Json& message, double budget_s) {
+void ScriptProcess::handle(Firing firing, const HandleRule& rule) {
   firing.ordered = false;
   firing_ = std::move(firing);
-  client_.lua->handle(message, budget_s);
+  client_.lua->handle(rule);
 }
 
 void ScriptProcess::end(const Error& error) {
   if (client_.lua) client_.lua->end(error);
 }
 
-void ScriptProcess::send(const Json& message) {
+void ScriptProcess::send(const ToSession& message) {
   if (client_.lua) client_.lua->send(message);
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "console/host/automation/script_run.h"
 
@@ -18,7 +19,7 @@ class ScriptOutput {
   ScriptOutput(std::filesystem::path log, std::string name) : log_(std::move(log)), name_(std::move(name)) {}
 
   /// `show`: called with each line for those who look.
-  void print(const Json& message, std::chrono::steady_clock::time_point now,
+  void print(const ChunkOutput& output, std::chrono::steady_clock::time_point now,
              const std::function<void(const std::string& line)>& show);
   /// A line of the console's own.
   void note(const std::string& text);
@@ -38,13 +39,17 @@ class ScriptProcess {
  public:
   using Clock = ScriptRun::Clock;
 
+  // Ids of what runs in it beside rules' functions.
+  static constexpr const char* kChunkId = "r";
+  static constexpr const char* kScriptId = "script";
+
   struct Events {
     /// Who registers: the role of what the process asks while no rule's function runs.
     std::function<Role()> role;
     /// An `eval` or `register` has ended.
-    std::function<void(const Json& message)> ended;
+    std::function<void(const ChunkEnd& end)> ended;
     /// The function of a rule has ended.
-    std::function<void(Firing firing, const Json& message)> handled;
+    std::function<void(Firing firing, const ChunkEnd& end)> handled;
   };
 
   /// `job`: its name; empty: the process of the run's rules. `run` outlives it.
@@ -59,27 +64,34 @@ class ScriptProcess {
   bool runs() const { return client_.lua && client_.lua->has_process(); }
   ScriptOutput& output() { return output_; }
 
-  /// Starts the process, if it may be started now. `extra`: fields of its hello, put over the console's.
-  bool start(const Json& extra);
+  /// What its hello says beside what every Lua process is told.
+  struct Start {
+    SessionKind kind = SessionKind::rules;
+    bool resumed = false;
+    std::string script;  ///< a job's: path
+    std::vector<std::string> arguments;
+  };
+  /// Starts the process, if it may be started now.
+  bool start(const Start& start);
   void end(const Error& error);
-  void send(const Json& message);
+  void send(const ToSession& message);
 
   /// Functions of rules that wait for their turn, and the one that runs.
   std::deque<Firing>& queue() { return queue_; }
   std::optional<Firing>& firing() { return firing_; }
   bool has_work() const { return !queue_.empty() || firing_.has_value(); }
 
-  /// Has a rule's function run (a `handle`).
-  void handle(Firing firing, const Json& message, double budget_s);
+  /// Has a rule's function run.
+  void handle(Firing firing, const HandleRule& rule);
 
   /// When on_time() has to be called; nothing: no moment is due.
   std::optional<Clock::time_point> deadline() const;
   void on_time();
 
  private:
-  void request(const Json& message);
-  void ended(const Json& message);
-  void print(const Json& message);
+  void request(const SessionRequest& request);
+  void ended(const ChunkEnd& end);
+  void print(const ChunkOutput& output);
 
   ScriptRun& run_;
   const std::string job_;

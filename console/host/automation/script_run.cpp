@@ -12,20 +12,26 @@ ScriptRun::ScriptRun(std::filesystem::path run_directory, const Limits& its_limi
   own.role = Role::admin;
 }
 
-void ScriptRun::publish(const std::string& topic, const Json& data) {
-  ports.to_rank({{"type", "publish"}, {"topic", topic}, {"data", data}});
+void ScriptRun::warn_of(const Rule& rule, const std::string& text) {
+  Warning warning;
+  warning.kind = WarningKind::script;
+  warning.text = text;
+  warning.rule = rule.number;
+  publish(std::move(warning));
 }
 
-void ScriptRun::warn(const std::string& text, const Json& more) {
-  Json data = {{"kind", "script"}, {"text", text}};
-  data.update(more);
-  publish("warn", data);
+void ScriptRun::warn_of(const std::string& job, const std::string& text) {
+  Warning warning;
+  warning.kind = WarningKind::script;
+  warning.text = text;
+  warning.job = job;
+  publish(std::move(warning));
 }
 
-void ScriptRun::act(const std::string& action, const Json& arguments) {
+void ScriptRun::act(const std::string& action, const char* argument, const std::string& why) {
   Order order;
-  order.source = "-- " + arguments.begin()->get<std::string>();
-  order.calls.push_back({action, arguments});
+  order.source = "-- " + why;
+  order.calls.push_back({action, {{argument, why}}});
   stopping = stopping || action == "run.stop";
   if (const auto ref = ports.submit(own, std::move(order)); !ref) ports.log(ref.error().message);
 }

@@ -5,23 +5,24 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "console/host/automation/rule_table.h"
 #include "console/host/scripts/client.h"
-#include "protocol/order.h"
+#include "protocol/messages/session.h"
 
 namespace footplate::host {
 
 /// What rules and jobs need of the console.
 struct ScriptPorts {
-  std::function<void(Client& from, const Json& message)> request;  ///< of a script: docs/protocol.md
-  std::function<Json(const Client& of)> hello;                     ///< to a Lua process, without kind
+  std::function<void(Client& from, const SessionRequest& request)> request;  ///< of a script
+  std::function<SessionHello(const Client& of)> hello;  ///< to a Lua process, without its kind
   std::function<Result<std::unique_ptr<LuaProcess>>()> process;
   std::function<Result<std::string>(Client& from, Order order)> submit;
-  std::function<void(const Json& line)> to_rank;
+  std::function<void(const ConsoleMessage& message)> to_rank;
   std::function<void(std::uint64_t client)> forget_waits;
   std::function<std::int64_t()> step;
-  std::function<Json()> metrics;
+  std::function<LoggedMetrics()> metrics;
   std::function<void(const std::string& text)> log;
 };
 
@@ -35,14 +36,16 @@ struct ScriptRun {
   ScriptRun(std::filesystem::path run_directory, const Limits& its_limits, ScriptPorts its_ports);
 
   /// An event that rank 0 puts into the run's records.
-  void publish(const std::string& topic, const Json& data);
-  void warn(const std::string& text, const Json& more = Json::object());
+  void publish(EventData data) { ports.to_rank(PublishEvent{std::move(data)}); }
+  void warn_of(const Rule& rule, const std::string& text);
+  void warn_of(const std::string& job, const std::string& text);
 
-  /// An order of the console's own, in the name of the run's owner.
-  void act(const std::string& action, const Json& arguments);
+  /// An order of the console's own, in the name of the run's owner. `argument`: the one of the action that
+  /// says why.
+  void act(const std::string& action, const char* argument, const std::string& why);
 
   /// Whether the run is at its end, by itself or by a stop of a rule or job: errors change nothing any more.
-  bool ends() const { return state == "ending" || state == "ended" || stopping; }
+  bool ends() const { return state == RunState::ending || state == RunState::ended || stopping; }
 
   const std::filesystem::path directory;
   const Limits& limits;
@@ -50,10 +53,10 @@ struct ScriptRun {
   RuleTable table;
   Client own;  ///< its own orders: a stop after an error
 
-  std::string started;      ///< this start of the run
-  std::string begun;        ///< the start whose on("start") has run
-  std::int64_t left = 0;    ///< step that ckpt.load went back from, to this start
-  std::string state;        ///< as the status has it
+  std::string started;    ///< this start of the run
+  std::string begun;      ///< the start whose on("start") has run
+  std::int64_t left = 0;  ///< step that ckpt.load went back from, to this start
+  RunState state = RunState::starting;
   double step_ms = 0;       ///< a step's time
   bool placed = false;      ///< the first step of this start is known
   bool unattended = false;  ///< nobody looks: an error of a script stops the run

@@ -36,14 +36,14 @@ void Clients::accept() {
   if (clients_.size() >= static_cast<std::size_t>(state_.options.limits.clients)) {
     const Error full{ErrorKind::refused, std::to_string(clients_.size()) +
                                              " clients are connected already, the most there may be"};
-    send(*client, {{"type", "error"}, {"id", nullptr}, {"error", to_json(full)}});
+    send_error(*client, nullptr, full);
     client->connection.flush();
     return;
   }
   send(*client, {{"type", "hello"},
                  {"product", "footplate"},
                  {"protocol", kProtocolVersion},
-                 {"run", state_.view.run()},
+                 {"run", to_json(state_.view.run())},
                  {"session", client->session},
                  {"role", to_string(client->role)},
                  {"limits", state_.options.limits.to_json()}});
@@ -67,7 +67,7 @@ void Clients::read(Client& client, short revents, const OnLine& on_line) {
     }
     auto line = client.connection.next_line();
     if (!line) {
-      send(client, {{"type", "error"}, {"id", nullptr}, {"error", to_json(line.error())}});
+      send_error(client, nullptr, line.error());
       client.leaving = true;
       client.connection.stop_reading();
     } else if (!*line) {
@@ -78,9 +78,13 @@ void Clients::read(Client& client, short revents, const OnLine& on_line) {
   }
 }
 
-void Clients::send(Client& client, const Json& message) {
+void Clients::send(Client& client, const Json& message, const Json& id) {
   if (client.gone || client.connection.send(message)) return;
-  not_sent(client, to_line(message).size(), message.value("id", Json()));
+  not_sent(client, to_line(message).size(), id);
+}
+
+void Clients::send_error(Client& client, const Json& id, const Error& error) {
+  send(client, {{"type", "error"}, {"id", id}, {"error", to_json(error)}}, id);
 }
 
 void Clients::not_sent(Client& client, std::size_t bytes, const Json& id) {
@@ -113,19 +117,13 @@ void Clients::drop_gone() {
     if (idle && (client->leaving || (!client->connection.reading() && !client->reader))) client->gone = true;
     if (!client->gone) continue;
     state_.waits.forget(client->id);
-    if (client->attached_from) record(*client, "detached");
+    if (client->attached_from) record(*client, ClientState::detached);
   }
   std::erase_if(clients_, [](const auto& client) { return client->gone; });
 }
 
-void Clients::record(const Client& client, const char* state) {
-  state_.to_rank({{"type", "publish"},
-                  {"topic", "client"},
-                  {"data",
-                   {{"state", state},
-                    {"user", client.user},
-                    {"session", client.session},
-                    {"from", *client.attached_from}}}});
+void Clients::record(const Client& client, ClientState state) {
+  state_.to_rank(PublishEvent{ClientChange{state, client.user, client.session, *client.attached_from}});
 }
 
 bool Clients::have_more() const {

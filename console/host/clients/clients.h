@@ -36,8 +36,11 @@ class Clients {
   /// After poll() has said `revents` of the client's connection.
   void read(Client& client, short revents, const OnLine& on_line);
 
-  /// Queues a message. A client that leaves too much unread is dropped.
-  void send(Client& client, const Json& message);
+  /// Queues a message; one that is too long for a line becomes an error of the request `id`. A client that
+  /// leaves too much unread is dropped.
+  void send(Client& client, const Json& message, const Json& id = nullptr);
+  /// Says that the request or chunk `id` of the client has failed; null: what has no id.
+  void send_error(Client& client, const Json& id, const Error& error);
 
   /// Sends what is queued, and the events that the client has subscribed to.
   void flush(Client& client);
@@ -45,9 +48,8 @@ class Clients {
   /// Forgets those who are gone, or have had their last answer.
   void drop_gone();
 
-  /// Puts into the run's records that a person comes or goes: "attached", "detached". By way of rank 0, which
-  /// keeps them.
-  void record(const Client& client, const char* state);
+  /// Puts into the run's records that a person comes or goes. By way of rank 0, which keeps them.
+  void record(const Client& client, ClientState state);
 
   /// Whether a turn has to follow at once: some have lines that nobody has looked at.
   bool have_more() const;

@@ -71,9 +71,9 @@ std::string user_name(uid_t uid) {
   return entry != nullptr ? entry->pw_name : "uid " + std::to_string(uid);
 }
 
-Result<std::filesystem::path> Listener::path_for(const Json& run) {
-  if (const std::string path = run.value("socket", ""); !path.empty()) return path;
-  const std::string id = run.value("id", "");
+Result<std::filesystem::path> Listener::path_for(const RunIdentity& run) {
+  if (!run.socket.empty()) return run.socket;
+  const std::string& id = run.id;
   const bool plain =
       !id.empty() && id[0] != '.' && id.find('/') == std::string::npos && id.find('\0') == std::string::npos;
   if (!plain) return fail(ErrorKind::failed, "a run's id has to be a plain file name, got '" + id + "'");

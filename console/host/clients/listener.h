@@ -6,8 +6,7 @@
 #include <string>
 
 #include "protocol/fd.h"
-#include "protocol/json.h"
-#include "protocol/result.h"
+#include "protocol/messages/console_link.h"
 
 namespace footplate::host {
 
@@ -22,7 +21,7 @@ struct Accepted {
 class Listener {
  public:
   /// `run` is hello's: its `socket`, else /tmp/footplate-UID/ID.sock. Errors: what is wrong with the path.
-  static Result<std::filesystem::path> path_for(const Json& run);
+  static Result<std::filesystem::path> path_for(const RunIdentity& run);
 
   /// Makes the directory and the socket; replaces a socket that nobody listens on. Errors: the directory
   /// is someone else's, the path is longer than 107 bytes, another console is listening.

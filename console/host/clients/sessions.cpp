@@ -12,16 +12,16 @@ constexpr std::chrono::seconds kSpareRetry{5};  ///< after a spare could not be 
 
 }  // namespace
 
-Json Sessions::hello(const Client& client) const {
-  return {{"type", "hello"},
-          {"schema", state_.view.schema_json()},
-          {"settings", state_.view.settings().to_json()},
-          {"run", state_.view.run()},
-          {"session", client.session},
-          {"user", client.user},
-          {"role", to_string(client.role)},
-          {"limits", state_.options.limits.to_json()},
-          {"kind", "session"}};
+SessionHello Sessions::hello(const Client& client) const {
+  SessionHello hello;
+  hello.schema = state_.view.schema_json();
+  hello.settings = state_.view.settings().to_json();
+  hello.run = state_.view.run();
+  hello.session = client.session;
+  hello.user = client.user;
+  hello.role = to_string(client.role);
+  hello.limits = state_.options.limits.of_session();
+  return hello;
 }
 
 Result<std::unique_ptr<LuaProcess>> Sessions::process() {
@@ -41,47 +41,54 @@ void Sessions::keep_spare() {
   spare_due_ = state_.now + kSpareRetry;
 }
 
-Answer script_answer(Client& client, const char* type, const Json& id) {
-  return [lua = client.lua.get(), generation = client.lua->generation(), type, id](Result<Json> answer) {
+Answer script_answer(Client& client, std::uint64_t id) {
+  return [lua = client.lua.get(), generation = client.lua->generation(), id](Result<Json> answer) {
     if (lua->generation() != generation) return;
-    Json line = {{"type", type}, {"id", id}};
-    if (answer)
-      line["value"] = *std::move(answer);
-    else
-      line["error"] = to_json(answer.error());
-    if (to_line(line).size() > kMaxFrameBytes) {
-      line.erase("value");
-      line["error"] =
-          to_json(Error{ErrorKind::failed, "the answer is longer than a line of " +
-                                               std::to_string(kMaxFrameBytes >> 20) + " MiB; ask for less"});
-    }
-    lua->send(line);
+    SessionAnswer line{id, std::move(answer)};
+    if (to_line(to_json(ToSession(line))).size() > kMaxFrameBytes)
+      line.value = fail(ErrorKind::failed, "the answer is longer than a line of " +
+                                               std::to_string(kMaxFrameBytes >> 20) + " MiB; ask for less");
+    lua->send(std::move(line));
   };
+}
+
+std::function<void(const OrderReport&)> script_note(Client& client, std::uint64_t id) {
+  return [lua = client.lua.get(), generation = client.lua->generation(), id](const OrderReport& report) {
+    if (lua->generation() == generation) lua->send(SessionNote{id, report});
+  };
+}
+
+/// The first of its chunks: what its Lua says goes to the client.
+void Sessions::make_lua(Client& client) {
+  LuaSession::Events events;
+  events.request = [this, &client](const SessionRequest& request) { ask_(client, request); };
+  events.output = [this, &client](const ChunkOutput& output) {
+    clients_.send(client, to_json(FromSession(output)), output.id);
+  };
+  events.ended = [this, &client](const ChunkEnd& end) {
+    state_.waits.forget_script(client.id);  // an interrupted chunk may leave one behind
+    client.open_question = nullptr;
+    --client.open_requests;
+    if (end)
+      clients_.send(client, to_json(FromSession(*end)), end->id);
+    else
+      clients_.send(client, to_json(FromSession(static_cast<const ChunkError&>(end.error()))),
+                    end.error().id);
+    next_chunk(client);
+  };
+  client.lua = std::make_unique<LuaSession>(state_.options.limits, std::move(events));
 }
 
 void Sessions::next_chunk(Client& client) {
   if (client.evals.empty() || client.gone || (client.lua && client.lua->busy())) return;
-  const Json eval = std::move(client.evals.front());
+  const EvalChunk eval = std::move(client.evals.front());
   client.evals.pop_front();
-  if (!client.lua) {
-    LuaSession::Events events;
-    events.request = [this, &client](const Json& message) { ask_(client, message); };
-    events.output = [this, &client](const Json& message) { clients_.send(client, message); };
-    events.ended = [this, &client](const Json& message) {
-      state_.waits.forget_script(client.id);  // an interrupted chunk may leave one behind
-      client.open_question = nullptr;
-      --client.open_requests;
-      clients_.send(client, message);
-      next_chunk(client);
-    };
-    client.lua = std::make_unique<LuaSession>(state_.options.limits, std::move(events));
-  }
+  if (!client.lua) make_lua(client);
   if (!client.lua->has_process()) {
     auto fresh = process();
     if (!fresh) {
       --client.open_requests;
-      return clients_.send(client,
-                           {{"type", "error"}, {"id", eval["id"]}, {"error", to_json(fresh.error())}});
+      return clients_.send_error(client, eval.id, fresh.error());
     }
     client.lua->take(*std::move(fresh), hello(client));
   }
@@ -104,9 +111,9 @@ void Sessions::on_time() {
     if (client->lua) client->lua->on_time(state_.now);
 }
 
-void Sessions::settings(const Json& message) {
+void Sessions::settings(const SettingsUpdate& update) {
   for (const auto& client : clients_.all())
-    if (client->lua) client->lua->send(message);
+    if (client->lua) client->lua->send(update);
 }
 
 std::vector<LuaSession*> Sessions::running() const {

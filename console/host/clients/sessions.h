@@ -19,7 +19,7 @@ class Sessions {
   using Clock = std::chrono::steady_clock;
 
   /// What a client's chunk asks of the console (docs/protocol.md).
-  using Ask = std::function<void(Client& client, const Json& message)>;
+  using Ask = std::function<void(Client& client, const SessionRequest& request)>;
 
   /// `state`, `clients` and `reaper` outlive it.
   Sessions(HostState& state, Clients& clients, Reaper& reaper, Ask ask)
@@ -29,7 +29,7 @@ class Sessions {
   void next_chunk(Client& client);
 
   /// What a Lua process hears first.
-  Json hello(const Client& client) const;
+  SessionHello hello(const Client& client) const;
   /// A process that is nobody's yet. Errors: the operating system's.
   Result<std::unique_ptr<LuaProcess>> process();
 
@@ -38,12 +38,14 @@ class Sessions {
   std::optional<Clock::time_point> deadline() const;
   void on_time();
   void keep_spare();
-  void settings(const Json& message);  ///< changed; for all of them
+  void settings(const SettingsUpdate& update);  ///< changed; for all of them
   /// Those in which a chunk is running.
   std::vector<LuaSession*> running() const;
   void end(const Error& error);
 
  private:
+  void make_lua(Client& client);
+
   HostState& state_;
   Clients& clients_;
   Reaper& reaper_;
@@ -52,8 +54,9 @@ class Sessions {
   Clock::time_point spare_due_{};
 };
 
-/// What sends an answer or a note to the process of `client` that asked, if that is still there. `type`:
-/// "answer" or "note".
-Answer script_answer(Client& client, const char* type, const Json& id);
+/// What sends the answer to request `id` to the process of `client` that asked, if that is still there.
+Answer script_answer(Client& client, std::uint64_t id);
+/// The same for notes on the way to it.
+std::function<void(const OrderReport&)> script_note(Client& client, std::uint64_t id);
 
 }  // namespace footplate::host

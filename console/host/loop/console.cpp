@@ -21,21 +21,22 @@ Console::Console(ConsoleOptions options)
     : state_(std::move(options)),
       clients_(state_),
       orders_(state_),
-      sessions_(state_, clients_, reaper_,
-                [this](Client& client, const Json& message) { answer_script(api_, client, message); }),
+      sessions_(
+          state_, clients_, reaper_,
+          [this](Client& client, const SessionRequest& request) { answer_script(api_, client, request); }),
       automation_(state_.options.run_directory, state_.options.limits, automation_ports()),
-      api_{state_, stacks_, clients_, sessions_, orders_, automation_},
-      rank_messages_(state_, stacks_, clients_, sessions_, automation_),
+      api_{state_, questions_, clients_, sessions_, orders_, automation_},
+      rank_messages_(state_, questions_, clients_, sessions_, automation_),
       stuck_rank_(state_),
       next_look_(state_.now + kLookEvery) {}
 
 Automation::Ports Console::automation_ports() {
   Automation::Ports ports;
-  ports.request = [this](Client& from, const Json& message) { answer_script(api_, from, message); };
+  ports.request = [this](Client& from, const SessionRequest& request) { answer_script(api_, from, request); };
   ports.hello = [this](const Client& of) { return sessions_.hello(of); };
   ports.process = [this] { return sessions_.process(); };
   ports.submit = [this](Client& from, Order order) { return orders_.submit(from, std::move(order)); };
-  ports.to_rank = [this](const Json& line) { state_.to_rank(line); };
+  ports.to_rank = [this](const ConsoleMessage& message) { state_.to_rank(message); };
   ports.forget_waits = [this](std::uint64_t client) { state_.waits.forget(client); };
   ports.step = [this] { return state_.view.step(); };
   ports.metrics = [this] { return state_.view.metrics(); };
@@ -121,21 +122,23 @@ void Console::on_rank(short revents) {
       return;
     }
     if (!*line) break;
-    auto message = parse_line(**line);
-    try {
-      const bool object = message && message->is_object();
-      if (!object) spdlog::warn("rank 0 sent something that isn't of the protocol");
-      if (const auto heard = object ? rank_messages_.hear(*message) : Result<void>(); !heard) {
-        spdlog::error("{}", heard.error().message);
-        exit_code_ = 1;
-        running_ = false;
-      }
-    } catch (const Json::exception& error) {
-      spdlog::warn("rank 0 sent a malformed message: {}", error.what());
-    }
+    hear(**line);
     state_.waits.look(state_.now);
   }
   if (read == Connection::Read::end) running_ = false;
+}
+
+/// A line of rank 0. One that isn't of the protocol, or is of a later one, is left out.
+void Console::hear(const std::string& line) {
+  const auto json = parse_line(line);
+  const auto message = json ? rank_zero_message_from_json(*json) : tl::unexpected(json.error());
+  if (!message)
+    return spdlog::warn("rank 0 sent something that isn't of the protocol: {}", message.error().message);
+  if (const auto heard = rank_messages_.hear(*message); !heard) {
+    spdlog::error("{}", heard.error().message);
+    exit_code_ = 1;
+    running_ = false;
+  }
 }
 
 void Console::on_time() {
@@ -160,7 +163,7 @@ void Console::follow_if_needed() {
   const bool followed = clients_.have_readers() || state_.waits.for_steps() > 0 || automation_.follows();
   if (!state_.view.known() || state_.following == followed) return;
   state_.following = followed;
-  state_.to_rank({{"type", "follow"}, {"on", followed}});
+  state_.to_rank(FollowRun{followed});
 }
 
 /// Rank 0 is gone: everyone who waits is told, what is written gets a moment to be read.
@@ -168,8 +171,8 @@ void Console::say_bye() {
   const std::string how = state_.view.result() ? "the run has ended" : "rank 0 is gone";
   const Error error{ErrorKind::unreachable, how};
   for (const auto& client : clients_.all())
-    for (const Json& eval : std::exchange(client->evals, {}))
-      clients_.send(*client, {{"type", "error"}, {"id", eval["id"]}, {"error", to_json(error)}});
+    for (const EvalChunk& eval : std::exchange(client->evals, {}))
+      clients_.send_error(*client, eval.id, error);
   finish_scripts(error);
   sessions_.end(error);
   automation_.end(error);

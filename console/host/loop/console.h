@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "console/host/api/operation.h"
@@ -11,7 +12,7 @@
 #include "console/host/loop/stuck_rank.h"
 #include "console/host/orders/order_desk.h"
 #include "console/host/run/host_state.h"
-#include "console/host/run/stack_questions.h"
+#include "console/host/run/rank_questions.h"
 
 namespace footplate::host {
 
@@ -30,6 +31,7 @@ class Console {
   void serve(const std::vector<pollfd>& ready, const std::vector<Client*>& clients);
   int timeout_ms() const;
   void on_rank(short revents);
+  void hear(const std::string& line);
   void on_time();
   void follow_if_needed();
   void say_bye();
@@ -39,7 +41,7 @@ class Console {
 
   HostState state_;
   Reaper reaper_;
-  StackQuestions stacks_;
+  RankQuestions questions_;
   Clients clients_;
   OrderDesk orders_;
   Sessions sessions_;

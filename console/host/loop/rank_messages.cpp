@@ -2,67 +2,71 @@
 
 #include <spdlog/spdlog.h>
 
+#include "console/host/automation/script_events.h"
 #include "console/host/run/metrics_tail.h"
-#include "protocol/order.h"
 
 namespace footplate::host {
+namespace {
 
-Result<void> RankMessages::hear(const Json& message) {
-  const std::string type = message.value("type", "");
-  if (type == "hello") return begin(message);
-  if (!state_.view.known()) {
-    spdlog::warn("rank 0 sent '{}' before its hello", type);
-    return {};
-  }
-  const Json none = Json::object();
-  if (type == "status") {
-    state_.view.status(message.value("status", none), state_.now);
-    automation_.status(message.value("status", none));
-  } else if (type == "comm_report") {
-    state_.view.comm_report(message.value("report", none), state_.now);
-  } else if (type == "stacks") {
-    stacks_.answer(message.value("report", none));
-  } else if (type == "settings") {
-    state_.view.settings(message.value("settings", none));
-    sessions_.settings(message);
-    automation_.settings(message);
-  } else if (type == "order") {
-    order_report(message);
-  } else if (type == "call") {
-    state_.book.call_report(message);
-    state_.publish("call", message);
-  } else if (type == "event") {
-    event(message);
-  } else if (type == "end") {
-    state_.view.ended(message.value("result", Json()));
-    state_.happened("stop", message.value("result", Json()));
-    state_.publish("run", {{"state", "ended"}, {"result", message.value("result", Json())}});
-  }
+/// What run.wait knows it as; nothing: it is no event for scripts.
+std::optional<AwaitedEvent> awaited_as(const EventData& data) {
+  if (const auto* logged = std::get_if<LoggedMetrics>(&data))
+    return logged->is_of_training() ? std::optional(AwaitedEvent::log) : std::nullopt;
+  return from_word<AwaitedEvent>(to_string(topic_of(data)));
+}
+
+}  // namespace
+
+Result<void> RankMessages::hear(const RankZeroMessage& message) {
+  if (const auto* hello = std::get_if<RankZeroHello>(&message)) return begin(*hello);
+  if (state_.view.known())
+    std::visit([this](const auto& one) { on(one); }, message);
+  else
+    spdlog::warn("rank 0 sent a message before its hello");
   return {};
 }
 
-void RankMessages::event(const Json& message) {
-  const std::string topic = message.value("topic", "");
-  const Json data = message.value("data", Json::object());
-  if (topic == "metrics") state_.view.metrics(data);
-  if (topic == "rank" && data.value("state", "") == "lost" && state_.journal)
-    state_.journal->note(data.value("text", ""));
-  if (topic == "metrics" || topic == "eval") state_.view.reached(data.value("step", std::int64_t{0}));
-  state_.ring.push(topic, message.value("time", Json()), data);
-  const bool log = topic == "metrics" && data.contains("train/loss");
-  state_.happened(log ? "log" : topic, with_metrics(topic, data));
-  automation_.event(topic, data, message.value("hold", std::uint64_t{0}));
+void RankMessages::on(const StatusUpdate& update) {
+  state_.view.status(update.status, state_.now);
+  automation_.status(update.status);
 }
 
-/// As a rule's function gets it: logged metrics and evaluations with all that was measured last.
-Json RankMessages::with_metrics(const std::string& topic, const Json& data) const {
-  if (topic != "metrics" && topic != "eval") return data;
-  Json all = state_.view.metrics();
-  all.update(data);
-  return all;
+void RankMessages::on(const SettingsUpdate& update) {
+  state_.view.settings(update);
+  sessions_.settings(update);
+  automation_.settings(update);
 }
 
-Result<void> RankMessages::begin(const Json& hello) {
+void RankMessages::on(const CallReport& report) {
+  state_.book.call_report(report);
+  state_.publish(report);
+}
+
+void RankMessages::on(const RunEnd& end) {
+  state_.view.ended(end.result);
+  state_.happened(AwaitedEvent::stop, to_json(end.result));
+  RunChange change;
+  change.state = RunState::ended;
+  change.result = end.result;
+  state_.publish(std::move(change));
+}
+
+void RankMessages::on(const Event& event) {
+  if (const auto* logged = std::get_if<LoggedMetrics>(&event.data)) {
+    state_.view.metrics(*logged);
+    state_.view.reached(logged->step());
+  } else if (const auto* evaluation = std::get_if<EvaluationResult>(&event.data)) {
+    state_.view.reached(evaluation->step);
+  } else if (const auto* change = std::get_if<RankChange>(&event.data)) {
+    if (change->state == RankChangeKind::lost && state_.journal) state_.journal->note(change->text);
+  }
+  state_.ring.push(event);
+  if (const auto awaited = awaited_as(event.data))
+    state_.happened(*awaited, event_for_scripts(event.data, state_.view.metrics()));
+  automation_.event(event.data, event.hold);
+}
+
+Result<void> RankMessages::begin(const RankZeroHello& hello) {
   if (auto understood = state_.view.hello(hello, state_.now); !understood) return understood;
   auto journal = Journal::open(state_.options.run_directory / "journal.lua", state_.view.run());
   if (journal)
@@ -70,51 +74,47 @@ Result<void> RankMessages::begin(const Json& hello) {
   else
     spdlog::error("no journal: {}", journal.error().message);
   // What an earlier console of this run heard, and perhaps didn't write down before it ended.
-  for (const Json& report : hello.value("reports", Json::array())) record(report);
-  for (const Json& report : hello.value("status", Json::object()).value("orders", Json::array()))
-    record(report);
+  for (const OrderReport& report : hello.reports) record(report);
+  for (const OrderReport& report : hello.status.orders) record(report);
   state_.view.metrics(latest_metrics(state_.options.run_directory / "metrics.jsonl"));
-  automation_.begin(state_.view.run(), hello.value("status", Json::object()), state_.book.list());
-  for (const Json& event : hello.value("events", Json::array())) {
-    if (auto heard = hear(event); !heard) return heard;
-  }
+  automation_.begin(state_.view.run(), hello.status, state_.book.list());
+  for (const Event& event : hello.events) on(event);
   clients_.keep_listening();
   return {};
 }
 
-const OrderBook::Entry& RankMessages::record(const Json& report) {
+const OrderBook::Entry& RankMessages::record(const OrderReport& report) {
   const OrderBook::Entry& entry = state_.book.report(report);
-  if (report.value("state", "") == "applied" && state_.journal && !state_.journal->append(entry.report))
-    state_.publish(
-        "warn", {{"text", "the journal can't be written; its entries are kept in memory and tried again"}});
+  if (report.state == OrderState::applied && state_.journal && !state_.journal->append(entry.report)) {
+    Warning warning;
+    warning.text = "the journal can't be written; its entries are kept in memory and tried again";
+    state_.publish(std::move(warning));
+  }
   return entry;
 }
 
-void RankMessages::order_report(const Json& report) {
+void RankMessages::on(const OrderReport& report) {
   const OrderBook::Entry& entry = record(report);
-  if (report.value("state", "") == "applied") state_.view.ordered(entry.report);
-  if (report.value("state", "") == "committed") warn_if_late(entry.report);
+  const bool applied = report.state == OrderState::applied;
+  if (applied) state_.view.ordered(entry.report);
+  if (report.state == OrderState::committed) warn_if_late(entry.report);
   automation_.order_report(entry.report);
-  if (report.value("state", "") == "applied") state_.happened("order", Automation::order_event(entry.report));
-  if (report.value("state", "") == "waiting") state_.waits.note(entry.id, entry.ref, report);
-  state_.publish("order", entry.report);
+  if (applied) state_.happened(AwaitedEvent::order, order_event(entry.report));
+  if (report.state == OrderState::waiting) state_.waits.note(entry.id, entry.ref, report);
+  state_.publish(entry.report);
 }
 
 /// An order for a step that is over applies at the next one, which whoever gave it may not have meant.
-void RankMessages::warn_if_late(const Json& report) {
-  const Json order = report.value("order", Json::object());
-  const auto wanted = order.value("at_step", Json());
-  const auto step = report.value("step", std::int64_t{0});
-  if (!wanted.is_number_integer() || wanted.get<std::int64_t>() >= step) return;
-  state_.to_rank(
-      {{"type", "publish"},
-       {"topic", "warn"},
-       {"data",
-        {{"kind", "late"},
-         {"order", report.value("id", Json())},
-         {"text", "order " + report.value("id", Json()).dump() + " (" +
-                      given_by(order.value("user", ""), order.value("session", "")) + ") was for step " +
-                      wanted.dump() + ", which was over: it applies at step " + std::to_string(step)}}}});
+void RankMessages::warn_if_late(const OrderReport& report) {
+  if (!report.order || !report.order->at_step || *report.order->at_step >= report.step.value_or(0)) return;
+  Warning warning;
+  warning.kind = WarningKind::late;
+  warning.order = report.id;
+  warning.text = "order " + std::to_string(report.id) + " (" +
+                 given_by(report.order->user, report.order->session) + ") was for step " +
+                 std::to_string(*report.order->at_step) + ", which was over: it applies at step " +
+                 std::to_string(report.step.value_or(0));
+  state_.to_rank(PublishEvent{std::move(warning)});
 }
 
 }  // namespace footplate::host

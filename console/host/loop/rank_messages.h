@@ -4,7 +4,7 @@
 #include "console/host/clients/clients.h"
 #include "console/host/clients/sessions.h"
 #include "console/host/run/host_state.h"
-#include "console/host/run/stack_questions.h"
+#include "console/host/run/rank_questions.h"
 
 namespace footplate::host {
 
@@ -13,24 +13,32 @@ namespace footplate::host {
 class RankMessages {
  public:
   /// All of them outlive it.
-  RankMessages(HostState& state, StackQuestions& stacks, Clients& clients, Sessions& sessions,
+  RankMessages(HostState& state, RankQuestions& questions, Clients& clients, Sessions& sessions,
                Automation& automation)
-      : state_(state), stacks_(stacks), clients_(clients), sessions_(sessions), automation_(automation) {}
+      : state_(state),
+        questions_(questions),
+        clients_(clients),
+        sessions_(sessions),
+        automation_(automation) {}
 
-  /// Error: its hello can't be understood, so nothing else can. Throws Json::exception where a field has the
-  /// wrong type.
-  Result<void> hear(const Json& message);
+  /// Error: its hello can't be understood, so nothing else can.
+  Result<void> hear(const RankZeroMessage& message);
 
  private:
-  Result<void> begin(const Json& hello);
-  void event(const Json& message);
-  void order_report(const Json& report);
-  const OrderBook::Entry& record(const Json& report);
-  void warn_if_late(const Json& report);
-  Json with_metrics(const std::string& topic, const Json& data) const;
+  Result<void> begin(const RankZeroHello& hello);
+  void on(const RankZeroHello& /*begin() has it*/) {}
+  void on(const StatusUpdate& update);
+  void on(const SettingsUpdate& update);
+  void on(const OrderReport& report);
+  void on(const CallReport& report);
+  void on(const RanksAnswer& answer) { questions_.answer(answer); }
+  void on(const Event& event);
+  void on(const RunEnd& end);
+  const OrderBook::Entry& record(const OrderReport& report);
+  void warn_if_late(const OrderReport& report);
 
   HostState& state_;
-  StackQuestions& stacks_;
+  RankQuestions& questions_;
   Clients& clients_;
   Sessions& sessions_;
   Automation& automation_;

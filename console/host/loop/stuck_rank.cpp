@@ -20,7 +20,7 @@ void StuckRank::look() {
   last_look_ = state_.now;
   silent_since_ = std::max(silent_since_, held_up ? state_.now : state_.view.heard());
   // Where it is the only rank nothing goes on without it.
-  if (!state_.view.known() || state_.view.result() || state_.view.status().value("world_size", 1) < 2) return;
+  if (!state_.view.known() || state_.view.result() || state_.view.world_size() < 2) return;
   const double limit = state_.view.settings().has("comm.hard_limit_s")
                            ? state_.view.settings().number("comm.hard_limit_s")
                            : 0;
@@ -30,7 +30,11 @@ void StuckRank::look() {
   const std::string text =
       fmt::format("killed past comm.hard_limit_s ({:.3g} s): {}", limit, state_.view.silence(state_.now));
   spdlog::warn("{}", text);
-  state_.publish("rank", {{"rank", 0}, {"state", "killed"}, {"text", text}});
+  RankChange change;
+  change.rank = 0;
+  change.state = RankChangeKind::killed;
+  change.text = text;
+  state_.publish(std::move(change));
   ::kill(rank_, SIGKILL);
 }
 

@@ -22,23 +22,25 @@ std::string needs(const std::string& name, Role needed, Role given) {
 }
 
 /// As a report of rank 0, which can't give one.
-Json silence_report(const std::string& silence) {
-  return {{"state", "waiting"}, {"text", "waiting: " + silence}};
+OrderReport silence_report(const std::string& silence) {
+  OrderReport report;
+  report.state = OrderState::waiting;
+  report.text = "waiting: " + silence;
+  return report;
 }
 
 /// Of an order that had its time: whom it waited for, as rank 0 last said, and rank 0 itself where that is
 /// silent.
-std::string late_text(const Json& report, double timeout_s) {
-  std::string why = report.value("text", "");
-  if (const std::string silence = report.value("silent", ""); !silence.empty())
-    why += (why.empty() ? "" : "; ") + silence;
+std::string late_text(const OrderReport& report, double timeout_s) {
+  std::string why = report.text;
+  if (!report.silent.empty()) why += (why.empty() ? "" : "; ") + report.silent;
   return "not agreed by all ranks within " + shortest(timeout_s) + " s" +
          (why.empty() ? "" : " (" + why + ")");
 }
 
 /// Rank 0 never took it: it has changed nothing, and rank 0 will read its withdrawal together with it.
-bool is_untaken(const Json& report) {
-  return report.contains("silent") && report.value("state", "") == "sent";
+bool is_untaken(const OrderReport& report) {
+  return !report.silent.empty() && report.state == OrderState::sent;
 }
 
 }  // namespace
@@ -85,19 +87,20 @@ Result<std::string> OrderDesk::submit(const Client& client, Order order) {
   order.user = client.user;
   order.source = first_bytes(std::move(order.source), kMaxSource);
   const std::string ref = ref_prefix_ + std::to_string(++last_ref_);
-  const Json json = to_json(order);
-  if (!state_.rank.send({{"type", "order"}, {"ref", ref}, {"order", json}}))
+  if (!state_.rank.send(to_json(ConsoleMessage(SubmitOrder{ref, order, 0}))))
     return fail(ErrorKind::failed, "the order is longer than a line of 1 MiB, or rank 0 reads no more");
-  state_.book.submitted(ref, json);
+  state_.book.submitted(ref, order);
   return ref;
 }
 
 void OrderDesk::withdraw(const OrderBook::Entry& entry) {
   if (entry.final()) return;
+  WithdrawOrder withdraw;
   if (entry.id != 0)
-    state_.to_rank({{"type", "withdraw"}, {"id", entry.id}});
+    withdraw.id = entry.id;
   else
-    state_.to_rank({{"type", "withdraw"}, {"ref", entry.ref}});
+    withdraw.ref = entry.ref;
+  state_.to_rank(withdraw);
 }
 
 void OrderDesk::wait(Asker asker, std::uint64_t id, const std::string& ref, Until until,
@@ -106,78 +109,80 @@ void OrderDesk::wait(Asker asker, std::uint64_t id, const std::string& ref, Unti
   if (entry == nullptr)
     return asker.answer(
         fail(ErrorKind::usage, "there is no order " + (id != 0 ? std::to_string(id) : "'" + ref + "'")));
-  const auto report = [this, id, ref] {
+  const auto ready = [this, id, ref, until]() -> std::optional<Result<OrderReport>> {
     const OrderBook::Entry* found = state_.book.find(id, ref);
-    return found != nullptr ? found->report : Json::object();
+    if (found == nullptr) return OrderReport();
+    const bool done =
+        until == Until::now || found->final() || (until == Until::committed && found->committed());
+    return done ? std::optional<Result<OrderReport>>(found->report) : std::nullopt;
   };
-  Waits::Wait wait;
+  const auto late = [this, id, ref]() -> Result<OrderReport> {
+    const OrderBook::Entry* found = state_.book.find(id, ref);
+    OrderReport report = found != nullptr ? found->report : OrderReport();
+    report.timed_out = true;
+    report.silent = state_.view.silence(state_.now);
+    return report;
+  };
+  Waits::Wait wait = Waits::wait_for<OrderReport>(std::move(asker.answer), ready, late);
   wait.owner = asker.client;
   wait.order_id = entry->id;
   wait.order_ref = entry->ref;
-  wait.ready = [this, id, ref, until, report]() -> std::optional<Result<Json>> {
-    const OrderBook::Entry* found = state_.book.find(id, ref);
-    const bool done = found == nullptr || until == Until::now || found->final() ||
-                      (until == Until::committed && found->committed());
-    return done ? std::optional<Result<Json>>(report()) : std::nullopt;
-  };
   wait.deadline = state_.after(timeout_s);
-  wait.late = [this, report]() -> Result<Json> {
-    Json late = report();
-    late["timed_out"] = true;
-    if (const std::string silence = state_.view.silence(state_.now); !silence.empty())
-      late["silent"] = silence;
-    return late;
-  };
-  wait.answer = std::move(asker.answer);
   wait.of_script = asker.note != nullptr;
   if (wait.of_script) {
     wait.note = std::move(asker.note);
-    if (entry->report.value("state", "") == "waiting") wait.note(entry->report);  // it was said already
+    if (entry->report.state == OrderState::waiting) wait.note(entry->report);  // it was said already
     const std::string silence = state_.view.silence(state_.now);
     if (silence_told_ && !silence.empty() && until != Until::now) wait.note(silence_report(silence));
   }
   state_.waits.add(std::move(wait), state_.now);
 }
 
-void OrderDesk::wait_call(std::uint64_t client, std::uint64_t order, std::int64_t call,
-                          std::optional<double> timeout_s, Answer answer, bool of_script) {
-  Waits::Wait wait;
-  wait.owner = client;
-  wait.of_script = of_script;
-  const auto report = [this, order, call] { return state_.book.call(order, call); };
-  if (report().is_null())
+void OrderDesk::wait_call(std::uint64_t client, std::uint64_t order, std::size_t call,
+                          std::optional<double> timeout_s, const AnswerOf<CallReport>& answer,
+                          bool of_script) {
+  if (state_.book.call(order, call) == nullptr)
     return answer(fail(ErrorKind::usage,
                        "there is no call " + std::to_string(call) + " of order " + std::to_string(order)));
-  wait.ready = [report]() -> std::optional<Result<Json>> {
-    Json now = report();
-    const std::string state = now.is_object() ? now.value("state", "") : "failed";
-    if (state == "done" || state == "failed" || state == "cancelled") return Result<Json>(std::move(now));
-    return std::nullopt;
+  const auto report = [this, order, call] {
+    const CallReport* found = state_.book.call(order, call);
+    if (found != nullptr) return *found;
+    CallReport forgotten;
+    forgotten.order = order;
+    forgotten.call = call;
+    forgotten.state = CallState::failed;
+    return forgotten;
   };
+  const auto ready = [report]() -> std::optional<Result<CallReport>> {
+    CallReport now = report();
+    return is_final(now.state) ? std::optional<Result<CallReport>>(std::move(now)) : std::nullopt;
+  };
+  const auto late = [report]() -> Result<CallReport> {
+    CallReport now = report();
+    now.timed_out = true;
+    return now;
+  };
+  Waits::Wait wait = Waits::wait_for<CallReport>(answer, ready, late);
+  wait.owner = client;
+  wait.of_script = of_script;
   wait.deadline = state_.after(timeout_s);
-  wait.late = [report]() -> Result<Json> {
-    Json late = report();
-    late["timed_out"] = true;
-    return late;
-  };
-  wait.answer = std::move(answer);
   state_.waits.add(std::move(wait), state_.now);
 }
 
 void OrderDesk::answer_with_outcome(std::uint64_t client, const std::string& ref, Until until,
-                                    double timeout_s, const Answer& answer) {
+                                    double timeout_s, const AnswerOf<OrderReport>& answer) {
   const auto withdrawn = [answer](const std::string& late) {
-    return [answer, late](Result<Json> outcome) {
+    return [answer, late](Result<OrderReport> outcome) {
       if (!outcome) return answer(std::move(outcome));
-      if (outcome->value("timed_out", false))
+      if (outcome->timed_out)
         return answer(fail(ErrorKind::timed_out, late + "; nor is its withdrawal answered: orders tells what "
                                                         "becomes of it"));
-      if (outcome->value("state", "") != "withdrawn") return answer(std::move(outcome));
+      if (outcome->state != OrderState::withdrawn) return answer(std::move(outcome));
       answer(fail(ErrorKind::timed_out, late + "; withdrawn, nothing changed"));
     };
   };
-  const auto decided = [this, client, ref, answer, withdrawn, timeout_s](Result<Json> report) {
-    if (!report || !report->value("timed_out", false) || report->value("state", "") == "committed")
+  const auto decided = [this, client, ref, answer, withdrawn, timeout_s](Result<OrderReport> report) {
+    if (!report || !report->timed_out || report->state == OrderState::committed)
       return answer(std::move(report));
     if (const OrderBook::Entry* entry = state_.book.find(0, ref)) withdraw(*entry);
     const std::string late = late_text(*report, timeout_s);

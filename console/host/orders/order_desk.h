@@ -1,12 +1,30 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "console/host/run/host_state.h"
 #include "console/host/scripts/client.h"
 #include "protocol/order.h"
+
+namespace footplate::host {
+
+/// How far an order that is waited for has to come.
+enum class OrderUntil { now, committed, final };
+
+}  // namespace footplate::host
+
+template <>
+struct footplate::EnumWords<footplate::host::OrderUntil> {
+  using Until = footplate::host::OrderUntil;
+  static constexpr std::array kAll{std::pair{Until::now, std::string_view("now")},
+                                   std::pair{Until::committed, std::string_view("committed")},
+                                   std::pair{Until::final, std::string_view("final")}};
+};
 
 namespace footplate::host {
 
@@ -15,13 +33,13 @@ namespace footplate::host {
 /// them. One thread.
 class OrderDesk {
  public:
-  enum class Until { now, committed, final };
+  using Until = OrderUntil;
 
   /// Who waits.
   struct Asker {
     std::uint64_t client = 0;
-    Answer answer;
-    Answer note;  ///< set: a script, which hears of the reports on the way, too
+    AnswerOf<OrderReport> answer;
+    std::function<void(const OrderReport&)> note;  ///< set: a script, which hears of what is said on the way
   };
 
   /// `state` outlives it.
@@ -40,13 +58,13 @@ class OrderDesk {
             std::optional<double> timeout_s);
 
   /// The same for a call's end. `of_script`: a chunk waits, and an interrupt ends its wait.
-  void wait_call(std::uint64_t client, std::uint64_t order, std::int64_t call,
-                 std::optional<double> timeout_s, Answer answer, bool of_script);
+  void wait_call(std::uint64_t client, std::uint64_t order, std::size_t call, std::optional<double> timeout_s,
+                 const AnswerOf<CallReport>& answer, bool of_script);
 
   /// The report of an order for a program; one that nobody agreed on in time is withdrawn first. An order for
   /// a later step is answered as soon as it is committed.
   void answer_with_outcome(std::uint64_t client, const std::string& ref, Until until, double timeout_s,
-                           const Answer& answer);
+                           const AnswerOf<OrderReport>& answer);
 
   /// Whoever waits for an order is told once that rank 0, which would say whom it waits for, is silent
   /// itself.

@@ -1,15 +1,20 @@
 #include "console/host/run/event_ring.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "protocol/frame.h"
 
 namespace footplate::host {
 
-void EventRing::push(std::string topic, const Json& time, const Json& data) {
-  std::string line =
-      to_line({{"type", "event"}, {"sequence", next_++}, {"topic", topic}, {"time", time}, {"data", data}});
-  events_.push_back({std::move(topic), std::move(line)});
+void EventRing::push(Event event) {
+  event.sequence = next_++;
+  event.hold = event.lost = 0;
+  Kept kept{topic_of(event.data), to_line(to_json(event)), std::nullopt};
+  if (auto* metrics = std::get_if<LoggedMetrics>(&event.data);
+      metrics != nullptr && metrics->is_of_training())
+    kept.training = std::move(*metrics);
+  events_.push_back(std::move(kept));
   if (events_.size() > capacity_) events_.pop_front();
 }
 
@@ -19,13 +24,19 @@ std::optional<std::string> EventRing::next_for(Reader& reader) const {
     reader.next = oldest_sequence();
   }
   while (reader.next < next_) {
-    const Event& event = events_[reader.next - oldest_sequence()];
+    const Kept& event = events_[reader.next - oldest_sequence()];
     ++reader.next;
-    if (!reader.topics.contains("*") && !reader.topics.contains(event.topic)) continue;
+    if (reader.topics && !reader.topics->contains(event.topic)) continue;
     if (reader.lost == 0) return event.line;
     return "{\"lost\":" + std::to_string(std::exchange(reader.lost, 0)) + "," + event.line.substr(1);
   }
   return std::nullopt;
+}
+
+const LoggedMetrics* EventRing::next_of_training(std::uint64_t& next) const {
+  for (next = std::max(next, oldest_sequence()); next < next_;)
+    if (const Kept& event = events_[next++ - oldest_sequence()]; event.training) return &*event.training;
+  return nullptr;
 }
 
 }  // namespace footplate::host

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 
 namespace footplate::host {
 
@@ -16,31 +16,36 @@ class EventRing {
  public:
   explicit EventRing(std::size_t capacity) : capacity_(capacity) {}
 
-  void push(std::string topic, const Json& time, const Json& data);
+  /// Gives the event its number.
+  void push(Event event);
 
   std::uint64_t next_sequence() const { return next_; }
   std::uint64_t oldest_sequence() const { return next_ - events_.size(); }
 
   /// A reader's subscription.
   struct Reader {
-    std::set<std::string> topics;  ///< "*" is all of them
-    std::uint64_t next = 0;        ///< sequence number it wants next
-    std::uint64_t lost = 0;        ///< events that left the ring unread, not yet told
+    std::optional<std::set<Topic>> topics;  ///< nothing: all of them
+    std::uint64_t next = 0;                 ///< sequence number it wants next
+    std::uint64_t lost = 0;                 ///< events that left the ring unread, not yet told
   };
 
   /// The reader's next event as a line of docs/protocol.md, with its end, or nothing where it has read all.
   /// Moves the reader on.
   std::optional<std::string> next_for(Reader& reader) const;
 
+  /// The next logged metrics of training from `next` on; null where there are no more. Moves `next` on.
+  const LoggedMetrics* next_of_training(std::uint64_t& next) const;
+
  private:
-  struct Event {
-    std::string topic;
-    std::string line;  ///< made once, however many read it
+  struct Kept {
+    Topic topic;
+    std::string line;                       ///< made once, however many read it
+    std::optional<LoggedMetrics> training;  ///< logged by the training loop
   };
 
   std::size_t capacity_;
   std::uint64_t next_ = 1;
-  std::deque<Event> events_;
+  std::deque<Kept> events_;
 };
 
 }  // namespace footplate::host

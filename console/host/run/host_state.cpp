@@ -23,25 +23,28 @@ HostState::HostState(ConsoleOptions its_options)
   view.heard(now);
 }
 
-void HostState::to_rank(const Json& message) {
-  if (!rank.send(message)) spdlog::error("a message for rank 0 is too long, or it reads no more");
+void HostState::to_rank(const ConsoleMessage& message) {
+  if (!rank.send(to_json(message))) spdlog::error("a message for rank 0 is too long, or it reads no more");
 }
 
-void HostState::publish(const std::string& topic, const Json& data) {
-  ring.push(topic, iso_time(std::chrono::system_clock::now()), data);
+void HostState::publish(EventData data) {
+  Event event;
+  event.data = std::move(data);
+  event.time = iso_time(std::chrono::system_clock::now());
+  ring.push(std::move(event));
 }
 
-void HostState::happened(const std::string& event, const Json& data) {
-  auto& [count, latest] = last[event];
-  ++count;
-  latest = data;
+void HostState::happened(AwaitedEvent event, Json data) {
+  Happened& its = events[event];
+  ++its.count;
+  its.last = std::move(data);
 }
 
 std::optional<HostState::Clock::time_point> HostState::after(std::optional<double> seconds) const {
   if (!seconds) return std::nullopt;
   constexpr double kLongest = 1e9;
-  return now + std::chrono::duration_cast<Clock::duration>(
-                   std::chrono::duration<double>(std::clamp(*seconds, 0.0, kLongest)));
+  const double bounded = *seconds > 0 ? std::min(*seconds, kLongest) : 0;  // NaN isn't above 0
+  return now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(bounded));
 }
 
 }  // namespace footplate::host

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -14,7 +15,25 @@
 #include "console/host/run/run_view.h"
 #include "console/host/run/session_limits.h"
 #include "console/host/run/waits.h"
+#include "protocol/messages/console_link.h"
 #include "protocol/schema.h"
+
+namespace footplate::host {
+
+/// What run.wait{ event = … } knows of.
+enum class AwaitedEvent { log, eval, ckpt, warn, order, nccl, stop };
+
+}  // namespace footplate::host
+
+template <>
+struct footplate::EnumWords<footplate::host::AwaitedEvent> {
+  using Event = footplate::host::AwaitedEvent;
+  static constexpr std::array kAll{
+      std::pair{Event::log, std::string_view("log")},     std::pair{Event::eval, std::string_view("eval")},
+      std::pair{Event::ckpt, std::string_view("ckpt")},   std::pair{Event::warn, std::string_view("warn")},
+      std::pair{Event::order, std::string_view("order")}, std::pair{Event::nccl, std::string_view("nccl")},
+      std::pair{Event::stop, std::string_view("stop")}};
+};
 
 namespace footplate::host {
 
@@ -37,16 +56,22 @@ struct HostState {
   HostState& operator=(const HostState&) = delete;
 
   /// Queues a message for rank 0.
-  void to_rank(const Json& message);
+  void to_rank(const ConsoleMessage& message);
 
   /// An event of the console's own, for whoever has subscribed to its topic.
-  void publish(const std::string& topic, const Json& data);
+  void publish(EventData data);
 
-  /// Counts an event that scripts wait for (run.wait), and keeps the last one.
-  void happened(const std::string& event, const Json& data);
+  /// Counts an event that scripts wait for (run.wait), and keeps what they get of the last one.
+  void happened(AwaitedEvent event, Json data);
 
   /// The end of a wait of `seconds` that begins in this turn; nothing: it has none.
   std::optional<Clock::time_point> after(std::optional<double> seconds) const;
+
+  /// How often an event has happened so far, and what scripts get of the last one.
+  struct Happened {
+    std::uint64_t count = 0;
+    Json last;
+  };
 
   const ConsoleOptions options;
   Connection rank;
@@ -55,8 +80,7 @@ struct HostState {
   EventRing ring;
   Waits waits;
   std::optional<Journal> journal;  ///< from rank 0's hello on
-  std::map<std::string, std::pair<std::uint64_t, Json>>
-      last;                ///< by event: how often so far, and the last one
+  std::map<AwaitedEvent, Happened> events;
   Clock::time_point now;   ///< of this turn
   bool following = false;  ///< rank 0 has been asked to tell everything as it happens
 };

@@ -12,7 +12,6 @@
 #include <map>
 
 #include "protocol/iso_time.h"
-#include "protocol/order.h"
 
 namespace footplate::host {
 namespace {
@@ -61,9 +60,9 @@ std::string statements(const Order& order) {
   return text;
 }
 
-std::string header(const Json& run) {
-  return "-- start " + run.value("started", Json("?")).dump() + " of run " +
-         one_line(run.value("name", "?")) + "\n";
+std::string header(const RunIdentity& run) {
+  return "-- start " + Json(run.started).dump(-1, ' ', false, Json::error_handler_t::replace) + " of run " +
+         one_line(run.name) + "\n";
 }
 
 /// Ids of the orders that the file's last part has; nothing if that part isn't of this start.
@@ -109,9 +108,9 @@ void cut_torn_line(int fd) {
 
 }  // namespace
 
-std::string journal_entry(const Json& report, const std::string& iso_time) {
-  const auto order = order_from_json(report.value("order", Json::object()));
-  const auto applied = applied_from_json(report.value("applied", Json::object()));
+std::string journal_entry(const OrderReport& report, const std::string& iso_time) {
+  const std::optional<Order>& order = report.order;
+  const std::optional<Applied>& applied = report.applied;
   if (!order || !applied || applied->id == 0 || (order->changes.empty() && order->calls.empty())) return {};
   std::string text = "-- order " + std::to_string(applied->id) + " · " + one_line(order->user) + " · " +
                      one_line(order->session) + " · " + iso_time;
@@ -121,7 +120,7 @@ std::string journal_entry(const Json& report, const std::string& iso_time) {
          ")\n";
 }
 
-Result<Journal> Journal::open(const std::filesystem::path& path, const Json& run) {
+Result<Journal> Journal::open(const std::filesystem::path& path, const RunIdentity& run) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return fail(ErrorKind::failed, "can't open " + path.string() + ": " + std::strerror(errno));
   cut_torn_line(fd);
@@ -139,9 +138,8 @@ Journal::~Journal() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool Journal::append(const Json& report) {
-  const auto id = report.value("applied", Json::object()).value("id", std::uint64_t{0});
-  if (!have_.insert(id).second) return pending_.empty();
+bool Journal::append(const OrderReport& report) {
+  if (!have_.insert(report.applied ? report.applied->id : 0).second) return pending_.empty();
   pending_ += journal_entry(report, iso_seconds(std::chrono::system_clock::now()));
   return retry();
 }

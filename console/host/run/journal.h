@@ -4,8 +4,7 @@
 #include <set>
 #include <string>
 
-#include "protocol/json.h"
-#include "protocol/result.h"
+#include "protocol/messages/console_link.h"
 
 namespace footplate::host {
 
@@ -20,7 +19,7 @@ namespace footplate::host {
 class Journal {
  public:
   /// Opens or makes the file, and reads which orders of this start (`run.started`) it has. Errors: the file.
-  static Result<Journal> open(const std::filesystem::path& path, const Json& run);
+  static Result<Journal> open(const std::filesystem::path& path, const RunIdentity& run);
 
   Journal(Journal&& other) noexcept;
   Journal& operator=(Journal&&) = delete;
@@ -28,7 +27,7 @@ class Journal {
 
   /// `report` is an order report in state `applied` with its `order`; one that is in the file already is
   /// skipped. False where the disk took less than all of it.
-  bool append(const Json& report);
+  bool append(const OrderReport& report);
 
   /// A line for whoever reads it: what happened to the run between two orders.
   bool note(const std::string& text);
@@ -48,6 +47,6 @@ class Journal {
 };
 
 /// The entry of one applied order; empty where `report` isn't one.
-std::string journal_entry(const Json& report, const std::string& iso_time);
+std::string journal_entry(const OrderReport& report, const std::string& iso_time);
 
 }  // namespace footplate::host

@@ -11,31 +11,31 @@ constexpr std::streamoff kTail = 64 * 1024;
 
 }  // namespace
 
-void merge_metrics(Json& latest, const Json& line) {
-  const bool of_evaluation = line.contains("eval/loss") || line.contains("eval/evaluation_failed");
+void merge_metrics(LoggedMetrics& latest, const LoggedMetrics& line) {
+  const bool of_evaluation =
+      line.values.contains("eval/loss") || line.values.contains("eval/evaluation_failed");
   if (of_evaluation)
     for (const char* trouble : {"eval/evaluation_failed", "eval/reason", "eval/retries", "eval/partial",
                                 "eval/batches", "eval/batches_wanted"})
-      latest.erase(trouble);
-  const auto step = latest.find("step");
+      latest.values.erase(trouble);
   // An evaluation beside training is of an earlier step than what is newest.
-  const bool earlier = step != latest.end() && of_evaluation && line.value("step", Json()) < *step;
-  const Json newest = earlier ? *step : Json();
-  latest.update(line);
-  if (earlier) latest["step"] = newest;
+  const std::int64_t newest = latest.step();
+  latest.values.update(line.values);
+  if (of_evaluation && line.step() < newest) latest.values["step"] = newest;
 }
 
-Json latest_metrics(const std::filesystem::path& path) {
-  Json latest = Json::object();
+LoggedMetrics latest_metrics(const std::filesystem::path& path) {
+  LoggedMetrics latest;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return latest;
   const std::streamoff start = std::max<std::streamoff>(0, file.tellg() - kTail);
   file.seekg(start);
   std::string line;
   if (start > 0) std::getline(file, line);  // the rest of one
-  while (std::getline(file, line))
-    if (const auto metrics = parse_line(line); metrics && metrics->is_object())
-      merge_metrics(latest, *metrics);
+  while (std::getline(file, line)) {
+    LoggedMetrics metrics;
+    if (const auto json = parse_line(line); json && read_json(*json, metrics)) merge_metrics(latest, metrics);
+  }
   return latest;
 }
 

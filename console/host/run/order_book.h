@@ -4,8 +4,10 @@
 #include <list>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "protocol/json.h"
+#include "protocol/messages/order_report.h"
 
 namespace footplate::host {
 
@@ -16,34 +18,34 @@ class OrderBook {
   struct Entry {
     std::string ref;
     std::uint64_t id = 0;
-    Json report = Json::object();
+    OrderReport report;
 
-    bool final() const;
-    bool committed() const;  ///< or final
+    bool final() const { return is_final(report.state); }
+    bool committed() const { return final() || report.state == OrderState::committed; }  ///< or final
   };
 
   /// An order on its way to rank 0.
-  void submitted(const std::string& ref, const Json& order);
+  void submitted(const std::string& ref, const Order& order);
 
   /// A report of rank 0. Returns the order it is about.
-  const Entry& report(const Json& report);
-  void call_report(const Json& report);
+  const Entry& report(const OrderReport& report);
+  void call_report(const CallReport& report);
 
   /// By rank 0's number, else by the console's word. Null where there is none.
   const Entry* find(std::uint64_t id, const std::string& ref) const;
 
-  /// The latest report of a call; null where nobody has heard of it.
-  Json call(std::uint64_t order, std::int64_t call) const;
+  /// The latest report of a call; null where nobody has heard of it. Until the next report.
+  const CallReport* call(std::uint64_t order, std::size_t call) const;
 
-  /// Reports, open ones first, then the newest.
-  Json list() const;
+  /// Reports, open ones first, then the newest. Until the next report.
+  std::vector<const OrderReport*> list() const;
 
  private:
-  Entry& entry_for(const Json& report);
+  Entry& entry_for(const OrderReport& report);
   void forget_old();
 
   std::list<Entry> entries_;  ///< oldest first
-  std::map<std::pair<std::uint64_t, std::int64_t>, Json> calls_;
+  std::map<std::pair<std::uint64_t, std::size_t>, CallReport> calls_;
 };
 
 }  // namespace footplate::host

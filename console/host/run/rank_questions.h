@@ -4,17 +4,18 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
-#include "protocol/json.h"
+#include "protocol/messages/console_link.h"
 
 namespace footplate::host {
 
-/// Where the ranks' threads are: what rank 0 has been asked for and hasn't answered. Several who ask for the
-/// same are answered together. One thread.
-class StackQuestions {
+/// What rank 0 has been asked to ask the ranks, and hasn't answered. Several who ask for the same are
+/// answered together. One thread.
+class RankQuestions {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr int kAllRanks = -1;
   static constexpr std::chrono::seconds kAnswered{3};  ///< more than rank 0 waits for the others
 
   /// Null until rank 0 has answered.
@@ -22,8 +23,8 @@ class StackQuestions {
 
   /// The report to wait for. `send`: called where rank 0 has to be asked.
   template <typename Send>
-  Report ask(int rank, Clock::time_point now, const Send& send) {
-    Question& question = open_[rank];
+  Report ask(const AskRanks& asked, Clock::time_point now, const Send& send) {
+    Question& question = open_[{asked.query, asked.rank}];
     if (!question.report || now - question.asked > kAnswered) {
       question = {std::make_shared<Json>(), now};
       send();
@@ -31,12 +32,11 @@ class StackQuestions {
     return question.report;
   }
 
-  /// Rank 0's report, of the rank that it names or of all.
-  void answer(const Json& report) {
-    const Json rank = report.value("rank", Json());
-    const auto question = open_.find(rank.is_null() ? kAllRanks : rank.get<int>());
+  /// Rank 0's answer.
+  void answer(const RanksAnswer& answer) {
+    const auto question = open_.find({answer.query, answer.rank});
     if (question == open_.end()) return;
-    *question->second.report = report;
+    *question->second.report = answer.report;
     open_.erase(question);
   }
 
@@ -45,7 +45,7 @@ class StackQuestions {
     std::shared_ptr<Json> report;
     Clock::time_point asked;
   };
-  std::map<int, Question> open_;  ///< by the rank asked for
+  std::map<std::pair<std::string, std::optional<int>>, Question> open_;  ///< by query and rank
 };
 
 }  // namespace footplate::host

@@ -62,4 +62,13 @@ Json Limits::to_json() const {
           {"memory_bytes", whole(memory_bytes)}};
 }
 
+SessionLimits Limits::of_session() const {
+  SessionLimits limits;
+  limits.chunk_s = chunk_s;
+  limits.idle_cpu_s = idle_cpu_s;
+  limits.memory_bytes = memory_bytes;
+  limits.output_bytes = output_bytes;
+  return limits;
+}
+
 }  // namespace footplate::host

@@ -4,8 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "protocol/json.h"
-#include "protocol/result.h"
+#include "protocol/messages/session.h"
 
 namespace footplate::host {
 
@@ -27,8 +26,10 @@ struct Limits {
   /// "chunk_s=0.5". Errors: unknown name (with the nearest), not a positive number.
   Result<void> set(std::string_view assignment);
 
-  /// What clients and Lua processes are told in their hello.
+  /// What clients are told in their hello.
   Json to_json() const;
+  /// What Lua processes are told.
+  SessionLimits of_session() const;
 };
 
 }  // namespace footplate::host

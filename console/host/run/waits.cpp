@@ -11,27 +11,25 @@ void Waits::add(Wait wait, Clock::time_point now) {
 
 void Waits::look(Clock::time_point now) {
   // An answer may add a wait (a script that goes on), so finished ones leave the list first.
-  std::list<Wait> done;
-  std::vector<Result<Json>> answers;
+  std::vector<Telling> tellings;
   for (auto wait = waits_.begin(); wait != waits_.end();) {
-    auto answer = wait->ready();
-    if (!answer && wait->deadline && now >= *wait->deadline) answer = wait->late();
+    auto telling = wait->ready();
+    if (!telling && wait->deadline && now >= *wait->deadline) telling = wait->late();
     const auto current = wait++;
-    if (!answer) continue;
-    answers.push_back(*std::move(answer));
-    done.splice(done.end(), waits_, current);
+    if (!telling) continue;
+    tellings.push_back(*std::move(telling));
+    waits_.erase(current);
   }
-  auto answer = answers.begin();
-  for (Wait& wait : done) wait.answer(std::move(*answer++));
+  for (const Telling& tell : tellings) tell();
 }
 
-void Waits::note(std::uint64_t order_id, const std::string& order_ref, const Json& report) {
+void Waits::note(std::uint64_t order_id, const std::string& order_ref, const OrderReport& report) {
   for (Wait& wait : waits_)
     if (wait.note && (wait.order_id != 0 ? wait.order_id == order_id : wait.order_ref == order_ref))
       wait.note(report);
 }
 
-void Waits::note_all(const Json& report) {
+void Waits::note_all(const OrderReport& report) {
   for (Wait& wait : waits_)
     if (wait.note) wait.note(report);
 }
@@ -45,7 +43,7 @@ void Waits::forget_script(std::uint64_t owner) {
 }
 
 void Waits::fail_all(const Error& error) {
-  for (Wait& wait : std::exchange(waits_, {})) wait.answer(tl::unexpected(error));
+  for (Wait& wait : std::exchange(waits_, {})) wait.failed(error);
 }
 
 std::ptrdiff_t Waits::for_steps() const {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,12 +28,12 @@ struct Client {
   std::optional<std::string> attached_from;  ///< a person at a prompt, and where
   Connection connection;
 
-  int open_requests = 0;   ///< received and not yet answered
-  std::deque<Json> evals;  ///< waiting for the running chunk to end
+  int open_requests = 0;        ///< received and not yet answered
+  std::deque<EvalChunk> evals;  ///< waiting for the running chunk to end
   std::optional<EventRing::Reader> reader;
-  std::uint64_t questions = 0;      ///< that its chunks have asked so far
-  Answer open_question;             ///< where the answer to the last of them goes; empty: nothing is asked
-  std::unique_ptr<LuaSession> lua;  ///< from its first eval on
+  std::uint64_t questions = 0;                  ///< that its chunks have asked so far
+  std::function<void(bool yes)> open_question;  ///< takes the answer to the last; empty: nothing is asked
+  std::unique_ptr<LuaSession> lua;              ///< from its first eval on
 
   bool gone = false;      ///< to be dropped at the end of the turn
   bool leaving = false;   ///< no more requests; dropped once everything is sent

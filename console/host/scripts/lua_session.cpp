@@ -26,18 +26,18 @@ constexpr const char* kStateLost =
 
 }  // namespace
 
-void LuaSession::take(std::unique_ptr<LuaProcess> process, const Json& hello) {
+void LuaSession::take(std::unique_ptr<LuaProcess> process, const SessionHello& hello) {
   process_ = std::move(process);
   ++generation_;
   send(hello);
 }
 
-void LuaSession::send(const Json& message) {
+void LuaSession::send(const ToSession& message) {
   // From its answer on a chunk runs again, however late the process gets to say so: with idle priority
   // on a busy machine that can be long, and a loop of short waits would never come to its limit.
-  if (chunk_ && message.value("type", "") == "answer")
-    answered(message.value("id", std::uint64_t{0}), Clock::now());
-  if (process_ && !process_->connection().send(message)) lost("ended: it left too much unread");
+  if (const auto* answer = std::get_if<SessionAnswer>(&message); answer != nullptr && chunk_)
+    answered(answer->id, Clock::now());
+  if (process_ && !process_->connection().send(to_json(message))) ended(": it left too much unread");
 }
 
 void LuaSession::answered(std::uint64_t id, Clock::time_point now) {
@@ -47,14 +47,19 @@ void LuaSession::answered(std::uint64_t id, Clock::time_point now) {
     set_waiting(false, now);  // not what an interrupted one had asked for
 }
 
-void LuaSession::eval(const Json& message, Clock::time_point now, std::optional<double> limit_s) {
-  begin(message["id"], limit_s ? std::optional(seconds(*limit_s)) : std::nullopt, now);
-  send(message);
+void LuaSession::eval(const EvalChunk& chunk, Clock::time_point now, std::optional<double> limit_s) {
+  begin(chunk.id, limit_s ? std::optional(seconds(*limit_s)) : std::nullopt, now);
+  send(chunk);
 }
 
-void LuaSession::handle(const Json& message, double limit_s) {
-  handler_ = Handler{message["id"], seconds(limit_s), false};
-  send(message);
+void LuaSession::eval(const RegisterChunk& chunk, Clock::time_point now, double limit_s) {
+  begin(chunk.id, seconds(limit_s), now);
+  send(chunk);
+}
+
+void LuaSession::handle(const HandleRule& rule) {
+  handler_ = Handler{rule.id, seconds(rule.budget_ms / 1e3), false};
+  send(rule);
 }
 
 void LuaSession::begin(const Json& id, std::optional<Clock::duration> limit, Clock::time_point now) {
@@ -68,56 +73,75 @@ void LuaSession::begin(const Json& id, std::optional<Clock::duration> limit, Clo
 void LuaSession::interrupt(Clock::time_point now) {
   if (!chunk_ || !process_) return;
   chunk_->interrupted = true;
-  send({{"type", "interrupt"}});
+  send(InterruptChunk{});
   if (chunk_ && !chunk_->waiting) stop(now);
 }
 
 void LuaSession::on_ready(short revents, Clock::time_point now) {
   Connection& connection = process_->connection();
-  if (!connection.flush()) return lost("ended by itself");
+  if (!connection.flush()) return ended(" by itself");
   if ((revents & (POLLIN | POLLHUP | POLLERR)) == 0) return;
   const Connection::Read read = connection.read();
   while (process_ != nullptr) {
     auto line = process_->connection().next_line();
-    if (!line) return lost("was killed: it sent a line that is too long");
+    if (!line) return killed("it sent a line that is too long");
     if (!*line) break;
-    auto message = parse_line(**line);
-    if (!message || !message->is_object())
-      return lost("was killed: it sent something that isn't of the protocol");
-    try {
-      hear(*std::move(message), now);
-    } catch (const Json::exception&) {
-      return lost("was killed: it sent something that isn't of the protocol");
-    }
+    const auto json = parse_line(**line);
+    auto message = json ? from_session_from_json(*json) : tl::unexpected(json.error());
+    if (!message) return killed("it sent something that isn't of the protocol: " + message.error().message);
+    hear(*std::move(message), now);
   }
-  if (read == Connection::Read::end && process_ != nullptr) lost("ended by itself");
+  if (read == Connection::Read::end && process_ != nullptr) ended(" by itself");
 }
 
-void LuaSession::hear(Json message, Clock::time_point now) {
-  const std::string type = message.value("type", "");
-  if (type == "handling" && handler_ && !handler_->begun) {
-    handler_->begun = true;
-    return begin(handler_->id, handler_->limit, now);
-  }
-  if (!chunk_) return;
-  if (type == "request") {
-    chunk_->asked = message.value("id", std::uint64_t{0});
-    return events_.request(std::move(message));
-  }
-  if (type == "output") {
-    message["id"] = chunk_->id;
-    return events_.output(std::move(message));
-  }
-  if (type == "result" || type == "error") return finish(std::move(message));
-  if (type == "waiting" || type == "running") set_waiting(type == "waiting", now);
+void LuaSession::hear(FromSession message, Clock::time_point now) {
+  if (chunk_ || std::holds_alternative<HandlingRule>(message))
+    std::visit([this, now](auto& one) { on(one, now); }, message);
 }
 
-void LuaSession::finish(Json message) {
-  message["id"] = chunk_->id;
+void LuaSession::on(const HandlingRule& /*handling*/, Clock::time_point now) {
+  if (!handler_ || handler_->begun) return;
+  handler_->begun = true;
+  begin(handler_->id, handler_->limit, now);
+}
+
+void LuaSession::on(const SessionRequest& request, Clock::time_point /*now*/) {
+  chunk_->asked = request.id;
+  events_.request(request);
+}
+
+void LuaSession::on(ChunkOutput& output, Clock::time_point /*now*/) {
+  output.id = chunk_->id;
+  events_.output(output);
+}
+
+void LuaSession::on(ChunkResult& result, Clock::time_point /*now*/) {
+  result.id = finish();
+  events_.ended(std::move(result));
+}
+
+void LuaSession::on(ChunkError& error, Clock::time_point /*now*/) {
+  ChunkFailure failure{std::move(error)};
+  failure.id = finish();
+  failure.lost = false;  // it has just spoken
+  events_.ended(tl::unexpected(std::move(failure)));
+}
+
+void LuaSession::on(const ChunkWaiting& /*waiting*/, Clock::time_point now) {
+  set_waiting(true, now);
+}
+
+void LuaSession::on(const ChunkRunning& /*running*/, Clock::time_point now) {
+  set_waiting(false, now);
+}
+
+/// What runs has ended. Returns its id.
+Json LuaSession::finish() {
+  Json id = std::move(chunk_->id);
   if (handler_ && handler_->begun) handler_.reset();
   chunk_ = std::exchange(outer_, std::nullopt);
   if (chunk_) chunk_->since = Clock::now();
-  events_.ended(std::move(message));
+  return id;
 }
 
 void LuaSession::set_waiting(bool waiting, Clock::time_point now) {
@@ -147,9 +171,9 @@ void LuaSession::on_time(Clock::time_point now) {
   }
   process_->kill();
   const double limit_s = chunk_->limit ? std::chrono::duration<double>(*chunk_->limit).count() : 0;
-  lost(out_of_time ? "was killed: " + std::string(in_handler() ? "a rule" : "a chunk") + " may run for " +
-                         shortest(limit_s) + " s"
-                   : "was interrupted, and killed");
+  if (out_of_time)
+    return killed((in_handler() ? "a rule" : "a chunk") + (" may run for " + shortest(limit_s) + " s"));
+  end({ErrorKind::script, "the chunk's process was interrupted, and killed" + std::string(kStateLost)});
 }
 
 /// From now on the chunk should end by its own hook, which needs a moment of processor time.
@@ -168,13 +192,17 @@ bool LuaSession::starved(Clock::time_point now) const {
   return cpu && *cpu - chunk_->stop_cpu < kEnough && now < *chunk_->stop_since + kLongest;
 }
 
-void LuaSession::lost(const std::string& why) {
-  const auto how = process_->ended();
-  const std::string signal = how && why.starts_with("ended") ? " (" + *how + ")" : "";
-  end({ErrorKind::script, "the chunk's process " + why + signal + kStateLost});
+/// For its own fault.
+void LuaSession::killed(const std::string& why) {
+  end({ErrorKind::script, "the chunk's process was killed: " + why + kStateLost}, /*own_fault=*/true);
 }
 
-void LuaSession::end(const Error& error) {
+void LuaSession::ended(const std::string& why) {
+  const auto how = process_->ended();
+  end({ErrorKind::script, "the chunk's process ended" + why + (how ? " (" + *how + ")" : "") + kStateLost});
+}
+
+void LuaSession::end(const Error& error, bool own_fault) {
   process_.reset();
   std::vector<Json> ids;  // the innermost first
   if (handler_ && !handler_->begun) ids.push_back(handler_->id);
@@ -183,8 +211,14 @@ void LuaSession::end(const Error& error) {
   handler_.reset();
   chunk_.reset();
   outer_.reset();
-  for (const Json& id : ids)
-    events_.ended({{"type", "error"}, {"id", id}, {"lost", true}, {"error", to_json(error)}});
+  for (Json& id : ids) {
+    ChunkFailure failure;
+    failure.id = std::move(id);
+    failure.error = error;
+    failure.lost = true;
+    failure.own_fault = own_fault;
+    events_.ended(tl::unexpected(std::move(failure)));
+  }
 }
 
 }  // namespace footplate::host

@@ -6,8 +6,17 @@
 
 #include "console/host/run/session_limits.h"
 #include "console/host/scripts/lua_process.h"
+#include "protocol/messages/session.h"
 
 namespace footplate::host {
+
+/// That a chunk, a rule's function or a registration has failed.
+struct ChunkFailure : ChunkError {
+  bool own_fault = true;  ///< false: its process was lost for another reason
+};
+
+/// How it has ended.
+using ChunkEnd = tl::expected<ChunkResult, ChunkFailure>;
 
 /// One client's Lua: its process, the chunk that is running, and the time that chunk has left. What a
 /// chunk's own hook can't end, this ends with SIGKILL; the next chunk then gets a fresh process.
@@ -16,9 +25,9 @@ class LuaSession {
   using Clock = std::chrono::steady_clock;
 
   struct Events {
-    std::function<void(Json request)> request;  ///< the script asks something of docs/protocol.md
-    std::function<void(Json message)> output;   ///< for the client
-    std::function<void(Json message)> ended;    ///< the chunk's result or error
+    std::function<void(const SessionRequest& request)> request;  ///< the script asks for something
+    std::function<void(const ChunkOutput& output)> output;
+    std::function<void(const ChunkEnd& end)> ended;
   };
 
   LuaSession(const Limits& limits, Events events) : limits_(limits), events_(std::move(events)) {}
@@ -27,27 +36,29 @@ class LuaSession {
 
   /// Counts the processes: an answer to one that is gone must not reach the next.
   std::uint64_t generation() const { return generation_; }
-  void take(std::unique_ptr<LuaProcess> process, const Json& hello);
+  void take(std::unique_ptr<LuaProcess> process, const SessionHello& hello);
 
   bool busy() const { return chunk_.has_value() || handler_.has_value(); }
 
   /// Runs a chunk; `limit_s` is its running time, nothing: as long as it likes (a job's script).
-  void eval(const Json& message, Clock::time_point now, std::optional<double> limit_s);
+  void eval(const EvalChunk& chunk, Clock::time_point now, std::optional<double> limit_s);
+  /// Runs a chunk for the rules that it registers.
+  void eval(const RegisterChunk& chunk, Clock::time_point now, double limit_s);
 
-  /// Sends a `handle` (docs/protocol.md): it runs as soon as the process is free, or waits. One at a time.
-  /// Its time counts from then on. Where it is killed, so is the job's script around it.
-  void handle(const Json& message, double limit_s);
+  /// Has a rule's function run, as soon as the process is free, or waits. One at a time. Its time,
+  /// budget_ms, counts from then on. Where it is killed, so is the job's script around it.
+  void handle(const HandleRule& rule);
   bool handling() const { return handler_.has_value(); }
 
   /// Whether a request that has just come is the handler's, not the script's around it.
   bool in_handler() const { return handler_ && handler_->begun; }
   void interrupt(Clock::time_point now);
 
-  /// Kills the process; a running chunk ends with `error`.
-  void end(const Error& error);
+  /// Kills the process; a running chunk ends with `error`. `own_fault`: by what it has done.
+  void end(const Error& error, bool own_fault = false);
 
-  /// An answer or a note; nothing where the process is gone.
-  void send(const Json& message);
+  /// An answer, a note or settings; nothing where the process is gone.
+  void send(const ToSession& message);
 
   int fd() { return process_ ? process_->connection().fd() : -1; }
   short events() { return process_->connection().events(); }
@@ -78,14 +89,22 @@ class LuaSession {
     bool begun = false;
   };
 
-  void hear(Json message, Clock::time_point now);
+  void hear(FromSession message, Clock::time_point now);
+  void on(const SessionRequest& request, Clock::time_point now);
+  void on(ChunkOutput& output, Clock::time_point now);
+  void on(ChunkResult& result, Clock::time_point now);
+  void on(ChunkError& error, Clock::time_point now);
+  void on(const ChunkWaiting& waiting, Clock::time_point now);
+  void on(const ChunkRunning& running, Clock::time_point now);
+  void on(const HandlingRule& handling, Clock::time_point now);
   void begin(const Json& id, std::optional<Clock::duration> limit, Clock::time_point now);
-  void finish(Json message);
+  Json finish();
   void answered(std::uint64_t id, Clock::time_point now);
   void set_waiting(bool waiting, Clock::time_point now);
   void stop(Clock::time_point now);
   bool starved(Clock::time_point now) const;
-  void lost(const std::string& why);
+  void killed(const std::string& why);
+  void ended(const std::string& why);
 
   const Limits& limits_;
   Events events_;

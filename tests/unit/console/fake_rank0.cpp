@@ -109,26 +109,21 @@ void FakeRank0::send(const Json& message) {
 }
 
 void FakeRank0::send_status(std::int64_t step) {
-  const Json collective = {
-      {"sequence", 4471}, {"kind", "all_reduce"}, {"elements", 842499}, {"running", true}, {"age_s", 0.0}};
-  const Json rank = {{"rank", 0},       {"step", step},     {"phase", "reduce"},       {"phase_s", 0.0},
-                     {"silent_s", 0.0}, {"stalled", false}, {"collective", collective}};
-  send({{"type", "status"},
-        {"status",
-         {{"run", "kjv-3"},
-          {"state", "running"},
-          {"step", step},
-          {"notes", Json::array()},
-          {"ranks", {rank}}}}});
+  RankStatus rank;
+  rank.step = step;
+  rank.phase = "reduce";
+  rank.collective = CollectiveStatus{4471, "all_reduce", 842499, true, 0.0};
+  StatusUpdate update;
+  update.status.run = "kjv-3";
+  update.status.state = RunState::running;
+  update.status.step = step;
+  update.status.world_size = 8;
+  update.status.ranks = {rank};
+  send(update);
 }
 
 void FakeRank0::finish_call(std::uint64_t order) {
-  send({{"type", "call"},
-        {"order", order},
-        {"call", 0},
-        {"action", "eval.now"},
-        {"state", "done"},
-        {"result", {{"loss", 1.5}}}});
+  send(CallReport{order, 0, "eval.now", CallState::done, {{"loss", 1.5}}, "", false});
 }
 
 void FakeRank0::send_event(const std::string& topic, const Json& data, std::uint64_t hold) {
@@ -161,72 +156,71 @@ void FakeRank0::serve() {
   }
 }
 
-void FakeRank0::answer(const Json& message) {
-  const std::string type = message["type"];
+void FakeRank0::answer(const Json& line) {
   if (deaf) return;
-  if (type == "withdraw") {
-    Json report = {{"type", "order"}, {"state", "withdrawn"}};
-    for (const char* key : {"id", "ref"})
-      if (message.contains(key)) report[key] = message[key];
+  const ConsoleMessage message = console_message_from_json(line).value();
+  if (const auto* submit = std::get_if<SubmitOrder>(&message)) return take(*submit);
+  if (const auto* withdraw = std::get_if<WithdrawOrder>(&message)) {
+    OrderReport report;
+    report.state = OrderState::withdrawn;
+    report.id = withdraw->id.value_or(0);
+    report.ref = withdraw->ref;
     return send(report);
   }
-  if (type == "publish") send_event(message["topic"], message["data"]);
-  if (type != "order") {
-    const std::lock_guard lock(mutex_);
-    return lines_.push_back(message);
-  }
-  Order order = order_from_json(message["order"]).value();
+  if (const auto* publish = std::get_if<PublishEvent>(&message))
+    send_event(std::string(to_string(topic_of(publish->data))), to_json(publish->data));
+  const std::lock_guard lock(mutex_);
+  lines_.push_back(line);
+}
+
+void FakeRank0::take(const SubmitOrder& submit) {
+  Order order = submit.order.value();
   {
     const std::lock_guard lock(mutex_);
     order.id = first_id_ + orders_.size();
     orders_.push_back(order);
   }
-  Json report = {{"type", "order"}, {"ref", message["ref"]}, {"id", order.id}, {"state", "accepted"}};
+  OrderReport report;
+  report.ref = submit.ref;
+  report.id = order.id;
+  report.state = OrderState::accepted;
   send(report);
   if (hold_orders) {
-    report["state"] = "waiting";
-    report["text"] = "waiting for rank 3: step 812, all_reduce #4471, 42 s";
+    report.state = OrderState::waiting;
+    report.text = "waiting for rank 3: step 812, all_reduce #4471, 42 s";
     return send(report);
   }
   if (refuse_orders) {
-    report["state"] = "refused";
-    report["error"] = "rank 3: not enough memory";
+    report.state = OrderState::refused;
+    report.error = "rank 3: not enough memory";
     return send(report);
   }
   if (order.at_step) {
-    report["state"] = "committed";
-    report["step"] = std::max(first_step.load(), *order.at_step);
+    report.state = OrderState::committed;
+    report.step = std::max(first_step.load(), *order.at_step);
     return send(report);
   }
-  apply(std::move(order), message["ref"]);
+  apply(std::move(order), submit.ref);
 }
 
 void FakeRank0::apply(Order order, const std::string& ref) {
-  Applied applied{order.id, 12041, 8, 8, "digest", {}};
-  Json changed = Json::object();
+  OrderReport report;
+  report.ref = ref;
+  report.id = order.id;
+  report.state = OrderState::applied;
+  report.applied = Applied{order.id, 12041, 8, 8, "digest", {}};
+  SettingsUpdate changed;
   for (const Change& change : order.changes) {
-    applied.moved.push_back({change.name, settings_.value(change.name), change.value});
+    report.applied->moved.push_back({change.name, settings_.value(change.name), change.value});
     settings_.set(change.name, change.value, "order " + std::to_string(order.id));
-    changed[change.name] = {{"value", to_json(change.value)}, {"source", settings_.source(change.name)}};
+    changed.settings[change.name] = {to_json(change.value), settings_.source(change.name)};
   }
-  send({{"type", "settings"}, {"settings", changed}});
-  Json calls = Json::array();
-  for (std::size_t i = 0; i < order.calls.size(); ++i)
-    calls.push_back({{"call", i}, {"action", order.calls[i].action}});
-  send({{"type", "order"},
-        {"ref", ref},
-        {"id", order.id},
-        {"state", "applied"},
-        {"order", to_json(order)},
-        {"applied", to_json(applied)},
-        {"calls", calls}});
+  send(changed);
+  for (std::size_t i = 0; i < order.calls.size(); ++i) report.calls.push_back({i, order.calls[i].action});
+  report.order = order;
+  send(report);
   for (std::size_t i = 0; i < order.calls.size() && !hold_calls; ++i)
-    send({{"type", "call"},
-          {"order", order.id},
-          {"call", i},
-          {"action", order.calls[i].action},
-          {"state", "done"},
-          {"result", {{"loss", 1.5}}}});
+    send(CallReport{order.id, i, order.calls[i].action, CallState::done, {{"loss", 1.5}}, "", false});
 }
 
 std::vector<pid_t> children_of(pid_t pid) {

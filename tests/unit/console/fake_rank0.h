@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "protocol/order.h"
+#include "protocol/messages/console_link.h"
 #include "protocol/settings.h"
 
 namespace footplate::test {
@@ -40,6 +40,7 @@ class FakeRank0 {
   const std::filesystem::path& socket() const { return socket_; }
 
   void send(const Json& message);
+  void send(const RankZeroMessage& message) { send(to_json(message)); }
   void send_status(std::int64_t step);
   /// The first call of an order is done.
   void finish_call(std::uint64_t order);
@@ -54,14 +55,15 @@ class FakeRank0 {
   std::atomic<std::int64_t> first_step{0};  ///< orders for an earlier step apply at this one
   std::vector<Order> orders() const;
   std::vector<Json> lines(
-      const std::string& type) const;  ///< that the console has sent: publish, sync, release
+      const std::string& type) const;  ///< that the console has sent: publish, ranks, sync, release
 
   /// An event, as rank 0 sends it; `hold` != 0: training waits.
   void send_event(const std::string& topic, const Json& data, std::uint64_t hold = 0);
 
  private:
   void serve();
-  void answer(const Json& message);
+  void answer(const Json& line);
+  void take(const SubmitOrder& submit);
   void apply(Order order, const std::string& ref);
 
   std::filesystem::path socket_;

@@ -152,7 +152,7 @@ TEST(HostLimits, SlowReaderLosesEventsAndIsTold) {
   for (int i = 1; i <= kEvents; ++i) {
     rank0.send({{"type", "event"},
                 {"topic", "metrics"},
-                {"time", i},
+                {"time", std::to_string(i)},
                 {"data", {{"step", i}, {"padding", padding}}}});
     if (i % 500 == 0) {
       EXPECT_EQ(quick.ask({{"op", "ping"}})["type"], "result");

@@ -37,27 +37,76 @@ TEST(Host, StacksComeFromTheRanks) {
   FakeRank0 rank0(folder.path(), {"--role", "view"});
   TestClient one(rank0.socket()), other(rank0.socket());
   const int first = one.send({{"op", "stacks"}}), second = one.send({{"op", "stacks"}, {"rank", 7}});
-  ASSERT_TRUE(eventually([&] { return rank0.lines("stacks").size() == 2; }));
-  EXPECT_EQ(rank0.lines("stacks")[0], (Json{{"type", "stacks"}}));
-  EXPECT_EQ(rank0.lines("stacks")[1], (Json{{"type", "stacks"}, {"rank", 7}}));
+  ASSERT_TRUE(eventually([&] { return rank0.lines("ranks").size() == 2; }));
+  EXPECT_EQ(rank0.lines("ranks")[0], (Json{{"type", "ranks"}, {"query", "stacks"}}));
+  EXPECT_EQ(rank0.lines("ranks")[1], (Json{{"type", "ranks"}, {"query", "stacks"}, {"rank", 7}}));
   const int third = other.send({{"op", "stacks"}, {"rank", 7}});
   EXPECT_EQ(other.ask({{"op", "ping"}})["type"], "result") << "the console has read the one before, too";
   const Json of_7 = {{"rank", 7}, {"ranks", {{{"rank", 7}, {"threads", Json::array()}}}}};
-  rank0.send({{"type", "stacks"}, {"report", of_7}});
+  rank0.send(RanksAnswer{"stacks", 7, of_7});
   EXPECT_EQ(one.answer(second)["value"], of_7);
   EXPECT_EQ(other.answer(third)["value"], of_7);
   EXPECT_EQ(one.answer(first)["error"]["kind"], "timed_out") << "nobody has answered for all";
-  EXPECT_EQ(rank0.lines("stacks").size(), 2U);
+  EXPECT_EQ(rank0.lines("ranks").size(), 2U);
   const Json all = {{"rank", nullptr}, {"ranks", Json::array()}};
-  rank0.send({{"type", "stacks"}, {"report", all}});  // too late, for nobody
+  rank0.send(RanksAnswer{"stacks", std::nullopt, all});  // too late, for nobody
   const int again = one.send({{"op", "stacks"}});
-  ASSERT_TRUE(eventually([&] { return rank0.lines("stacks").size() == 3; }));
-  rank0.send({{"type", "stacks"}, {"report", all}});
+  ASSERT_TRUE(eventually([&] { return rank0.lines("ranks").size() == 3; }));
+  rank0.send(RanksAnswer{"stacks", std::nullopt, all});
   EXPECT_EQ(one.answer(again)["value"], all);
   for (const int rank : {-1, 8})
     EXPECT_THAT(one.ask({{"op", "stacks"}, {"rank", rank}})["error"]["message"],
                 HasSubstr("there is no rank " + std::to_string(rank) + "; there are 0 to 7"));
   EXPECT_EQ(one.ask({{"op", "stacks"}, {"rank", "all"}})["error"]["kind"], "usage");
+}
+
+TEST(Host, CountsOfCollectivesComeFromTheRanks) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  const int asked = client.send({{"op", "comm_report"}});
+  ASSERT_TRUE(eventually([&] { return rank0.lines("ranks").size() == 1; }));
+  EXPECT_EQ(rank0.lines("ranks")[0], (Json{{"type", "ranks"}, {"query", "comm"}}));
+  const Json report = {{"patterns", Json::array()}, {"proposals", Json::array()}};
+  rank0.send(RanksAnswer{"comm", std::nullopt, report});
+  EXPECT_EQ(client.answer(asked)["value"], report);
+}
+
+TEST(Host, AFieldOfTheWrongTypeIsNamed) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  const auto error_of = [&](const Json& request) {
+    const Json error = client.ask(request)["error"];
+    EXPECT_EQ(error["kind"], "usage");
+    return error["message"].get<std::string>();
+  };
+  EXPECT_EQ(error_of({{"op", "eval"}, {"code", 5}}), "field 'code' has to be text");
+  EXPECT_EQ(error_of({{"op", "cancel"}, {"order", "x"}}), "field 'order' has to be a whole number");
+  EXPECT_EQ(error_of({{"op", "get"}, {"names", 5}}), "field 'names' has to be a list");
+  EXPECT_EQ(error_of({{"op", "role"}, {"role", "boss"}}),
+            "field 'role' has to be one of view, operate, admin");
+  EXPECT_EQ(error_of({{"op", "eval"}, {"timeout_s", "@nan"}}),
+            "field 'timeout_s' has to be a number of seconds");
+  EXPECT_THAT(error_of({{"op", "set"}, {"changes", {1}}}),
+              HasSubstr("field 'changes' has to be {name: value} or a list of changes: "));
+  EXPECT_EQ(error_of({{"op", 7}}), "field 'op' has to be text");
+}
+
+/// What of rank 0's lines isn't of the protocol is left out, and the console goes on.
+TEST(Host, AMalformedLineOfRank0IsLeftOut) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  for (const Json& line :
+       {Json(5), Json::array(), Json{{"type", "nonsense"}}, Json{{"type", 5}},
+        Json{{"type", "status"}, {"status", 5}}, Json{{"type", "order"}, {"id", "x"}},
+        Json{{"type", "call"}, {"state", "odd"}}, Json{{"type", "settings"}, {"settings", 1}},
+        Json{{"type", "event"}, {"topic", "later"}, {"data", 1}},
+        Json{{"type", "event"}, {"topic", "eval"}, {"data", 1}}, Json{{"type", "ranks"}}})
+    rank0.send(line);
+  rank0.send_status(900);
+  EXPECT_TRUE(eventually([&] { return client.ask({{"op", "status"}})["value"]["step"] == 900; }));
 }
 
 TEST(Host, TellsWhatWaitsForTheNextStart) {

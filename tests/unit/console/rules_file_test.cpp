@@ -16,25 +16,42 @@ TEST(RulesFile, IsReadAsItWasWritten) {
   kept.begun = "2026-11-19T08:00:00Z";
   kept.next_chunk = 4;
   kept.next_rule = 9;
-  kept.jobs = {{"night", {{"state", "done"}}}};
-  kept.chunks = Json::array({{{"id", 3}, {"code", "on('log', f)"}}});
-  kept.rules = Json::array({{{"rule", 8}}});
+  kept.jobs["night"].state = JobState::done;
+  KeptChunk& chunk = kept.chunks.emplace_back();
+  chunk.id = 3;
+  chunk.code = "on('log', f)";
+  chunk.role = Role::operate;
+  KeptRule& rule = kept.rules.emplace_back();
+  rule.status.rule = 8;
+  rule.status.state = RuleState::off;
+  rule.spec.kind = RuleKind::on;
+  rule.spec.event = RuleEvent::log;
+  rule.chunk = 3;
   ASSERT_TRUE(kept.write(folder.path() / "rules.json", /*durable=*/true));
-  const KeptRules read = KeptRules::read(folder.path() / "rules.json");
-  EXPECT_EQ(read.started, kept.started);
-  EXPECT_EQ(read.begun, kept.begun);
-  EXPECT_EQ(read.next_chunk, 4);
-  EXPECT_EQ(read.next_rule, 9);
-  EXPECT_EQ(read.jobs, kept.jobs);
-  EXPECT_EQ(read.chunks, kept.chunks);
-  EXPECT_EQ(read.rules, kept.rules);
+  const auto read = KeptRules::read(folder.path() / "rules.json");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(to_json(*read), to_json(kept));
+  EXPECT_EQ(read->begun, "2026-11-19T08:00:00Z");
+  EXPECT_EQ(read->next_rule, 9);
+  EXPECT_EQ(read->jobs.at("night").state, JobState::done);
+  EXPECT_EQ(read->chunks.at(0).role, Role::operate);
+  EXPECT_EQ(read->rules.at(0).status.state, RuleState::off);
+  EXPECT_EQ(read->rules.at(0).spec.event, RuleEvent::log);
+}
+
+TEST(RulesFile, AWrongTypeIsNamed) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "rules.json") << R"({"version":1,"chunks":[{"id":"three"}]})";
+  const auto read = KeptRules::read(folder.path() / "rules.json");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "field 'chunks' field 'id' has to be a whole number");
 }
 
 TEST(RulesFile, OneThatIsMissingOrCutShortIsEmpty) {
   const test::TemporaryFolder folder;
-  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json").next_rule, 1);
+  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json").value().next_rule, 1);
   std::ofstream(folder.path() / "rules.json") << R"({"version":1,"next_rule":7)";
-  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json").next_rule, 1);
+  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json").value().next_rule, 1);
 }
 
 TEST(RulesFile, AnErrorNamesTheFileAndLeavesTheOldOne) {

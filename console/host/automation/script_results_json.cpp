@@ -1,0 +1,31 @@
+#include "console/host/automation/script_results.h"
+
+#include "protocol/messages/fields.h"
+
+namespace footplate {
+
+template <>
+struct FieldsOf<RegisteredRules> {
+  static void list(auto& field, auto& registered) { field("rules", registered.rules); }
+};
+
+template <>
+struct FieldsOf<HandlerTime> {
+  static void list(auto& field, auto& time) { field("ran_ms", time.ran_ms); }
+};
+
+Result<void> read_json(const Json& json, RegisteredRules& registered) {
+  return read_fields(json, registered);
+}
+Result<void> read_json(const Json& json, HandlerTime& time) {
+  return read_fields(json, time);
+}
+
+Result<void> read_json(const Json& json, GivenRule& rule) {
+  if (auto read = read_json(json, rule.spec); !read) return read;
+  FieldReader field(json);
+  field("dropped", rule.dropped);
+  return field.take();
+}
+
+}  // namespace footplate
