@@ -19,6 +19,7 @@ struct FieldsOf<RuleSpec> {
     field("source", spec.source);
     field("line", spec.line);
     field("index", spec.index);
+    field.unless_empty("dropped", spec.dropped);
   }
 };
 

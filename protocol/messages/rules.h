@@ -58,6 +58,7 @@ struct RuleSpec {
   std::string source;                 ///< the lines of its function
   int line = 0;                       ///< where it begins in its chunk
   std::int64_t index = 0;             ///< its place among the rules of its chunk
+  bool dropped = false;               ///< off() came before the chunk's end: it only holds its place
 };
 Json to_json(const RuleSpec& spec);
 /// Errors (usage): a field of the wrong type, a kind without what it needs (every without steps, …).
