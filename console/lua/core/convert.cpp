@@ -326,6 +326,15 @@ void push_json(lua_State* state, const Json& json) {
   }
 }
 
+void push_text(lua_State* state, std::string_view text) {
+  lua_pushlstring(state, text.data(), text.size());
+}
+
+void push_field(lua_State* state, const Json& object, const std::string& name) {
+  const auto found = object.find(name);
+  push_json(state, found == object.end() ? Json() : *found);
+}
+
 void push_value(lua_State* state, const Value& value, const std::string& name) {
   push_json(state, to_json(value));
   if (std::holds_alternative<std::vector<double>>(value)) make_fixed(state, name);

@@ -2,6 +2,7 @@
 
 #include <lua.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "protocol/json.h"
@@ -14,6 +15,12 @@ void open_convert(lua_State* state);
 
 /// Pushes `json` as Lua data. Tagged strings ("@nan") become numbers, null becomes nil.
 void push_json(lua_State* state, const Json& json);
+
+/// Pushes text as it is: "@nan" isn't a number here.
+void push_text(lua_State* state, std::string_view text);
+
+/// Pushes what `object` has by that name, or nil.
+void push_field(lua_State* state, const Json& object, const std::string& name);
 
 /// Pushes a setting's value; a list comes as a read-only one whose error says to assign the whole of `name`.
 void push_value(lua_State* state, const Value& value, const std::string& name);

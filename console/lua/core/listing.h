@@ -2,6 +2,7 @@
 
 #include <lua.hpp>
 #include <string>
+#include <vector>
 
 #include "protocol/json.h"
 
@@ -13,15 +14,23 @@ constexpr const char* kListing = "footplate.listing";
 /// Pushes data that a script can walk and that prints as `text`.
 void push_listing(lua_State* state, const Json& data, const std::string& text);
 
+/// What a script gets of a list of messages.
+template <class Message>
+Json list_of(const std::vector<Message>& messages) {
+  Json list = Json::array();
+  for (const Message& message : messages) list.push_back(to_json(message));
+  return list;
+}
+
 /// The three values of __pairs for the list {key, value, key, value, …} on top of the stack, which is popped.
 int push_pairs(lua_State* state);
 
 /// The same for what `push` pushes, a key and a value, of each of `items`, in their order.
-template <class Push>
-int push_pairs(lua_State* state, const Json& items, const Push& push) {
+template <class Items, class Push>
+int push_pairs(lua_State* state, const Items& items, const Push& push) {
   lua_newtable(state);
   lua_Integer count = 0;
-  for (const Json& item : items) {
+  for (const auto& item : items) {
     push(item);
     lua_rawseti(state, -3, count + 2);
     lua_rawseti(state, -2, count + 1);
