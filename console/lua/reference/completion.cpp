@@ -56,29 +56,28 @@ class Candidates {
  public:
   explicit Candidates(std::string word) : word_(std::move(word)) {}
 
-  void offer(const std::string& text, const char* kind, const std::string& note) {
+  void offer(const std::string& text, CompletionKind kind, const std::string& note) {
     if (text.starts_with(word_) && items_.size() < kMostItems) items_.try_emplace(text, kind, note);
   }
 
   /// A dotted name that is longer than the word: its group first.
-  void offer_name(const std::string& name, const char* kind, const std::string& note) {
+  void offer_name(const std::string& name, CompletionKind kind, const std::string& note) {
     const auto dot = name.find('.', word_.size());
     if (dot == std::string::npos || word_.find('.') != std::string::npos)
       offer(name, kind, note);
     else
-      offer(name.substr(0, dot + 1), "group", "");
+      offer(name.substr(0, dot + 1), CompletionKind::group, "");
   }
 
-  Json list() const {
-    Json list = Json::array();
-    for (const auto& [text, rest] : items_)
-      list.push_back({{"text", text}, {"kind", rest.first}, {"note", rest.second}});
+  std::vector<Completion> list() const {
+    std::vector<Completion> list;
+    for (const auto& [text, rest] : items_) list.push_back({text, rest.first, rest.second});
     return list;
   }
 
  private:
   std::string word_;
-  std::map<std::string, std::pair<const char*, std::string>> items_;
+  std::map<std::string, std::pair<CompletionKind, std::string>> items_;
 };
 
 std::string first_line(const std::string& text) {
@@ -95,36 +94,43 @@ void offer_fields(Candidates& candidates, const Schema& schema, const Settings& 
                   const std::string& call) {
   if (const ActionSpec* action = schema.action(call)) {
     for (const auto& param : action->params)
-      candidates.offer(param.name + " = ", "parameter", first_line(param.help));
+      candidates.offer(param.name + " = ", CompletionKind::parameter, first_line(param.help));
     return;
   }
   if (!call.ends_with(".set")) return;
   const std::string group = call.substr(0, call.size() - 3);
   for (const auto& spec : schema.settings)
     if (spec.name.starts_with(group))
-      candidates.offer(spec.name.substr(group.size()) + " = ", "setting", value_note(settings, spec));
+      candidates.offer(spec.name.substr(group.size()) + " = ", CompletionKind::setting,
+                       value_note(settings, spec));
 }
 
 }  // namespace
 
-Json completions(const Schema& schema, const Settings& settings, FunctionDocs functions,
-                 std::string_view code) {
+Completions complete(const Schema& schema, const Settings& settings, FunctionDocs functions,
+                     std::string_view code) {
   const std::size_t start = name_start(code);
   Candidates candidates{std::string(code.substr(start))};
   const bool method = start > 0 && code[start - 1] == ':';
   if (method) {
-    candidates.offer("wait()", "method", "waits for the result, and returns it");
-    candidates.offer("cancel()", "method", "withdraws the order, or cancels the call");
+    candidates.offer("wait()", CompletionKind::method, "waits for the result, and returns it");
+    candidates.offer("cancel()", CompletionKind::method, "withdraws the order, or cancels the call");
   } else if (!in_text(code.substr(0, start))) {
     offer_fields(candidates, schema, settings, call_before(code.substr(0, start)));
     for (const auto& spec : schema.settings)
-      candidates.offer_name(spec.name, "setting", value_note(settings, spec));
+      candidates.offer_name(spec.name, CompletionKind::setting, value_note(settings, spec));
     for (const auto& spec : schema.actions)
-      candidates.offer_name(spec.name, "action", "() " + first_line(spec.help));
-    for (const auto& function : functions) candidates.offer_name(function.name, "function", function.line());
-    for (const char* name : lua_names()) candidates.offer_name(name, "function", kLuaNameHelp);
+      candidates.offer_name(spec.name, CompletionKind::action, "() " + first_line(spec.help));
+    for (const auto& function : functions)
+      candidates.offer_name(function.name, CompletionKind::function, function.line());
+    for (const char* name : lua_names()) candidates.offer_name(name, CompletionKind::function, kLuaNameHelp);
   }
-  return {{"start", start}, {"items", candidates.list()}};
+  return {start, candidates.list()};
+}
+
+Json completions(const Schema& schema, const Settings& settings, FunctionDocs functions,
+                 std::string_view code) {
+  return to_json(complete(schema, settings, functions, code));
 }
 
 }  // namespace footplate
