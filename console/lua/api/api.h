@@ -38,7 +38,4 @@ int register_stop_when(lua_State* state);
 /// Pushes a handle of an order (`call` < 0) or of one of its calls.
 void push_handle(lua_State* state, std::shared_ptr<StagedOrder> order, int call);
 
-/// The number that rank 0 has given the order of `report`; 0: none.
-std::uint64_t order_number(const Json& report);
-
 }  // namespace footplate::lua

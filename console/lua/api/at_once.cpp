@@ -30,8 +30,8 @@ int eval_cancel(lua_State* state) {
   Session& session = session_of(state);
   if (session.activity().mode == Activity::Mode::registering) return 0;
   session.orders().commit();
-  const Json status = session.look("status");
-  if (status.value("state", "") != "evaluating" && !status.value("evaluating_step", Json()).is_number()) {
+  const auto status = session.look_for<RunStatus>("status");
+  if (status.state != RunState::evaluating && !status.evaluating_step) {
     lua_pushboolean(state, 0);
     lua_pushliteral(state, "no evaluation is under way");
     return 2;

@@ -20,16 +20,19 @@ std::string name_at(lua_State* state, int index) {
   return name;
 }
 
-std::string describe_job(const Json& job) {
-  return job.value("job", "") + "  " + job.value("state", "") +
-         (job.value("error", "").empty() ? "" : " · " + job.value("error", ""));
+std::vector<JobStatus> all_jobs(lua_State* state) {
+  return session_of(state).look_for<std::vector<JobStatus>>("jobs");
 }
 
-Json find_job(lua_State* state, const std::string& name) {
+std::string describe_job(const JobStatus& job) {
+  return job.job + "  " + std::string(to_string(job.state)) + (job.error.empty() ? "" : " · " + job.error);
+}
+
+JobStatus find_job(lua_State* state, const std::string& name) {
   std::vector<std::string> known;
-  for (const auto& job : session_of(state).look("jobs")) {
-    if (job.value("job", "") == name) return job;
-    known.push_back(job.value("job", ""));
+  for (const JobStatus& job : all_jobs(state)) {
+    if (job.job == name) return job;
+    known.push_back(job.job);
   }
   const std::string near = nearest(name, known);
   throw ScriptError("there is no job '" + name + "'" +
@@ -38,10 +41,10 @@ Json find_job(lua_State* state, const std::string& name) {
 
 /// jobs(): all of them.
 int jobs_call(lua_State* state) {
-  const Json list = session_of(state).look("jobs");
+  const auto jobs = all_jobs(state);
   std::string text;
-  for (const auto& job : list) text += (text.empty() ? "" : "\n") + describe_job(job);
-  push_listing(state, list,
+  for (const JobStatus& job : jobs) text += (text.empty() ? "" : "\n") + describe_job(job);
+  push_listing(state, list_of(jobs),
                text.empty() ? "no job scripts; footplate run CONFIG --script FILE starts one" : text);
   return 1;
 }
@@ -61,7 +64,7 @@ int job_index(lua_State* state) {
   }
   if (key != "job" && key != "path" && key != "state" && key != "resumed" && key != "error")
     throw ScriptError("a job has :off(), .job, .path, .state, .resumed and .error, not '" + key + "'");
-  push_json(state, find_job(state, name).value(key, Json()));
+  push_field(state, to_json(find_job(state, name)), key);
   return 1;
 }
 
@@ -72,7 +75,7 @@ int job_text(lua_State* state) {
 }
 
 int job_json(lua_State* state) {
-  push_json(state, find_job(state, name_at(state, 1)));
+  push_json(state, to_json(find_job(state, name_at(state, 1))));
   return 1;
 }
 
@@ -93,14 +96,14 @@ int jobs_index(lua_State* state) {
 
 /// for name, job in pairs(jobs)
 int jobs_pairs(lua_State* state) {
-  return push_pairs(state, session_of(state).look("jobs"), [state](const Json& job) {
-    push_json(state, job.value("job", ""));
-    push_job(state, job.value("job", ""));
+  return push_pairs(state, all_jobs(state), [state](const JobStatus& job) {
+    push_text(state, job.job);
+    push_job(state, job.job);
   });
 }
 
 int jobs_length(lua_State* state) {
-  lua_pushinteger(state, static_cast<lua_Integer>(session_of(state).look("jobs").size()));
+  lua_pushinteger(state, static_cast<lua_Integer>(all_jobs(state).size()));
   return 1;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "console/lua/core/bind.h"
+#include "console/lua/core/table_options.h"
 
 // ckpt.load{ ref = -500, set = { optim = { lr_scale = 0.5 } } }: as people write it, and as an order has it.
 
@@ -36,10 +37,11 @@ void spell_out_load(const Schema& schema, Json& arguments) {
     *ref = std::to_string(static_cast<std::int64_t>(step));
   }
   if (const auto skip = arguments.find("skip"); skip != arguments.end()) {
-    const Json steps = skip->is_object() && skip->size() == 1 ? skip->value("steps", Json()) : Json();
-    if (!steps.is_number())
+    const Json* found = skip->size() == 1 ? TableOptions(*skip).find("steps") : nullptr;
+    if (found == nullptr || !found->is_number())
       throw ScriptError(
           "ckpt.load: skip leaves out the data of some steps from there on, as in skip = { steps = 30 }");
+    const Json steps = *found;
     arguments.erase(skip);
     arguments["skip_steps"] = steps;
   }

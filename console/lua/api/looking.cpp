@@ -17,15 +17,13 @@ namespace {
 
 int status(lua_State* state) {
   Session& session = session_of(state);
-  const Json status = session.look("status");
-  push_listing(state, status,
-               without_newline(render_status(status, session.greeting().run.value("name", ""))));
+  const Json status = to_json(session.look_for<RunStatus>("status"));
+  push_listing(state, status, without_newline(render_status(status, session.greeting().run.name)));
   return 1;
 }
 
 int journal(lua_State* state) {
-  const Json text = session_of(state).look("journal");
-  push_json(state, text);
+  push_text(state, session_of(state).look_for<std::string>("journal"));
   return 1;
 }
 
@@ -42,16 +40,15 @@ bool matches(const SettingSpec& spec, const std::string& pattern) {
 /// settings("pending")
 int list_pending(lua_State* state) {
   Session& session = session_of(state);
-  const Json pending = session.look("pending");
+  const auto pending = session.look_for<std::vector<PendingSetting>>("pending");
   std::vector<std::vector<std::string>> lines;
-  for (const Json& item : pending) {
-    const std::string name = item.at("name");
-    const auto at_start = session.schema().check(name, item.at("at_start"));
-    const auto value = session.schema().check(name, item.at("value"));
+  for (const PendingSetting& setting : pending) {
+    const auto at_start = session.schema().check(setting.name, setting.at_start);
+    const auto value = session.schema().check(setting.name, setting.value);
     if (!at_start || !value) continue;
-    lines.push_back({name, to_text(*at_start) + " -> " + to_text(*value), item.at("source")});
+    lines.push_back({setting.name, to_text(*at_start) + " -> " + to_text(*value), setting.source});
   }
-  push_listing(state, pending,
+  push_listing(state, list_of(pending),
                lines.empty() ? "nothing waits for the next start"
                              : in_columns(lines) + "\nrun.restart() starts again");
   return 1;

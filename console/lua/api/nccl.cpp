@@ -3,6 +3,7 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
+#include "console/lua/core/table_options.h"
 #include "console/lua/session/session.h"
 #include "console/network/preset.h"
 #include "console/network/ras.h"
@@ -82,13 +83,11 @@ int ras(lua_State* state) {
   Session& session = session_of(state);
   const Json arguments = lua_isnoneornil(state, 1) ? Json::object() : json_at(state, 1);
   check_arguments(arguments, {"verbose"}, "nccl.ras");
-  if (arguments.is_object() && !arguments.value("verbose", Json(false)).is_boolean())
-    throw ScriptError("nccl.ras: verbose is true or false");
+  const bool verbose = TableOptions(arguments, "nccl.ras").flag("verbose").value_or(false);
   session.begin_wait("nccl.ras");
   const char* address = std::getenv(kRasAddress);
   const Waiting waiting(session.activity().clock);
-  auto said = ask_nccl_ras(address != nullptr ? address : "localhost:28028",
-                           arguments.is_object() && arguments.value("verbose", false), kAtMost);
+  auto said = ask_nccl_ras(address != nullptr ? address : "localhost:28028", verbose, kAtMost);
   if (!said) throw ScriptError(Error{said.error().kind, "nccl.ras: " + said.error().message});
   std::string text = without_newline(*std::move(said));
   std::erase_if(text, [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f; });

@@ -32,24 +32,32 @@ std::string handle_name(const Handle& handle) {
   return "order";
 }
 
-/// The state of a call once its order is applied, else of the order. Asks the console.
-Json handle_report(Session& session, Handle& handle) {
-  session.orders().refresh(*handle.order);
-  Json report = handle.order->report;
-  report["state"] = handle.order->state();
-  if (handle.call < 0 || report["state"] != "applied") return report;
-  return session.ask(
-      "wait_call",
-      {{"order", report.value("id", std::uint64_t{0})}, {"call", handle.call}, {"timeout_s", 0}});
+/// What is known of it now. Asks the console.
+struct HandleStatus {
+  std::string state;  ///< of the call once its order is applied, else of the order
+  std::string error;
+  Json result;  ///< of an order what it did
+  std::optional<std::int64_t> step;
+};
+
+HandleStatus status_of(Session& session, Handle& handle) {
+  const auto call = session.orders().call_now(*handle.order, handle.call);
+  const OrderReport& report = handle.order->report;
+  HandleStatus status{handle.order->state_word(), report.error, {}, report.step};
+  if (report.applied) status.step = report.applied->step;
+  if (report.applied && handle.call < 0) status.result = to_json(*report.applied);
+  if (!call) return status;
+  status.state = to_string(call->state);
+  status.error = call->error;
+  status.result = call->result;
+  return status;
 }
 
 int handle_wait(lua_State* state) {
   Handle& handle = handle_at(state, 1);
   std::optional<double> timeout_s;
   if (!lua_isnoneornil(state, 2)) timeout_s = luaL_checknumber(state, 2);
-  const Json report = session_of(state).wait_call(*handle.order, handle.call, timeout_s);
-  push_json(state,
-            handle.call < 0 ? report.value("applied", Json::object()) : report.value("result", Json()));
+  push_json(state, session_of(state).wait_call(*handle.order, handle.call, timeout_s));
   return 1;
 }
 
@@ -74,34 +82,32 @@ int handle_index(lua_State* state) {
     return 1;
   }
   if (key == "order") {
-    push_json(state, handle.order->report.value("id", handle.order->order.id));
+    lua_pushinteger(state, static_cast<lua_Integer>(handle.order->number()));
     return 1;
   }
   if (key != "state" && key != "result" && key != "error" && key != "step")
     throw ScriptError("a handle has :wait(), :cancel(), .state, .result, .error, .step and .order, not '" +
                       key + "'");
-  Json value = handle_report(session_of(state), handle).value(key, Json());
-  const Json applied = handle.order->report.value("applied", Json());
-  if (key == "step" && applied.is_object()) value = applied.value("step", Json());
-  if (key == "result" && handle.call < 0) value = applied;
-  push_json(state, value);
+  const HandleStatus status = status_of(session_of(state), handle);
+  Json fields = {{"state", status.state}, {"result", status.result}};
+  if (!status.error.empty()) fields["error"] = status.error;
+  if (status.step) fields["step"] = *status.step;
+  push_field(state, fields, key);
   return 1;
 }
 
 int handle_text(lua_State* state) {
   Handle& handle = handle_at(state, 1);
-  const Json report = handle_report(session_of(state), handle);
-  std::string text = handle_name(handle) + " " + report.value("state", "?");
-  if (const auto id = handle.order->report.value("id", handle.order->order.id); id != 0)
-    text += " (order " + std::to_string(id) + ")";
+  std::string text = handle_name(handle) + " " + status_of(session_of(state), handle).state;
+  if (const auto number = handle.order->number(); number != 0)
+    text += " (order " + std::to_string(number) + ")";
   lua_pushlstring(state, text.data(), text.size());
   return 1;
 }
 
 int handle_json(lua_State* state) {
   Handle& handle = handle_at(state, 1);
-  Json json = {{"state", handle_report(session_of(state), handle).value("state", "?")},
-               {"order", handle.order->report.value("id", handle.order->order.id)}};
+  Json json = {{"state", status_of(session_of(state), handle).state}, {"order", handle.order->number()}};
   if (handle.call >= 0) {
     json["call"] = handle.call;
     json["action"] = handle_name(handle);
@@ -115,36 +121,37 @@ int handle_collect(lua_State* state) {
   return 0;
 }
 
-std::string describe(const Json& report) {
-  std::string text = report.value("state", "?");
-  const auto order = order_from_json(report.value("order", Json::object()));
-  if (text == "applied" && report.contains("applied"))
-    text += " at step " + report["applied"].value("step", Json()).dump();
-  else if (report.contains("step"))
-    text += " for step " + report["step"].dump();
-  if (!order) return text;
-  if (!order->user.empty()) text += " · " + given_by(order->user, order->session);
-  for (const Change& change : order->changes) text += " · " + change.name + " -> " + display(change.value);
-  for (const Call& call : order->calls) text += " · " + to_text(call);
-  if (report.contains("text")) text += " · " + report.value("text", "");
+std::string describe(const OrderReport& report) {
+  std::string text(to_string(report.state));
+  if (report.state == OrderState::applied && report.applied)
+    text += " at step " + std::to_string(report.applied->step);
+  else if (report.step)
+    text += " for step " + std::to_string(*report.step);
+  const Order order = report.order.value_or(Order{});
+  if (!order.user.empty()) text += " · " + given_by(order.user, order.session);
+  for (const Change& change : order.changes) text += " · " + change.name + " -> " + display(change.value);
+  for (const Call& call : order.calls) text += " · " + to_text(call);
+  if (!report.text.empty()) text += " · " + report.text;
   return text;
 }
 
+std::vector<OrderReport> all_orders(lua_State* state) {
+  return session_of(state).look_for<std::vector<OrderReport>>("orders");
+}
+
 int orders_call(lua_State* state) {
-  Session& session = session_of(state);
-  const Json reports = session.look("orders");
+  const auto reports = all_orders(state);
   std::string text;
-  for (const auto& report : reports)
-    text += (text.empty() ? "" : "\n") + std::to_string(report.value("id", std::uint64_t{0})) + "  " +
-            describe(report);
-  push_listing(state, reports, text.empty() ? "no orders yet" : text);
+  for (const OrderReport& report : reports)
+    text += (text.empty() ? "" : "\n") + std::to_string(report.id) + "  " + describe(report);
+  push_listing(state, list_of(reports), text.empty() ? "no orders yet" : text);
   return 1;
 }
 
-void push_reported(lua_State* state, const Json& report) {
+void push_reported(lua_State* state, const OrderReport& report) {
   auto order = std::make_shared<StagedOrder>();
-  if (auto whole = order_from_json(report.value("order", Json::object()))) order->order = *std::move(whole);
-  order->order.id = report.value("id", std::uint64_t{0});
+  order->order = report.order.value_or(Order{});
+  order->order.id = report.id;
   order->report = report;
   push_handle(state, std::move(order), -1);
 }
@@ -152,8 +159,8 @@ void push_reported(lua_State* state, const Json& report) {
 /// orders[12]
 int orders_index(lua_State* state) {
   const lua_Integer id = number_in_brackets(state, "orders[17]");
-  for (const auto& report : session_of(state).look("orders")) {
-    if (report.value("id", lua_Integer{0}) != id) continue;
+  for (const OrderReport& report : all_orders(state)) {
+    if (static_cast<lua_Integer>(report.id) != id) continue;
     push_reported(state, report);
     return 1;
   }
@@ -161,18 +168,17 @@ int orders_index(lua_State* state) {
 }
 
 /// Those that rank 0 has numbered, by number.
-Json numbered_orders(lua_State* state) {
-  Json reports = session_of(state).look("orders");
-  auto& list = reports.get_ref<Json::array_t&>();
-  std::erase_if(list, [](const Json& report) { return order_number(report) == 0; });
-  std::ranges::sort(list, {}, order_number);
+std::vector<OrderReport> numbered_orders(lua_State* state) {
+  std::vector<OrderReport> reports = all_orders(state);
+  std::erase_if(reports, [](const OrderReport& report) { return report.id == 0; });
+  std::ranges::sort(reports, {}, &OrderReport::id);
   return reports;
 }
 
 /// for id, order in pairs(orders)
 int orders_pairs(lua_State* state) {
-  return push_pairs(state, numbered_orders(state), [state](const Json& report) {
-    lua_pushinteger(state, static_cast<lua_Integer>(order_number(report)));
+  return push_pairs(state, numbered_orders(state), [state](const OrderReport& report) {
+    lua_pushinteger(state, static_cast<lua_Integer>(report.id));
     push_reported(state, report);
   });
 }
@@ -207,10 +213,6 @@ constexpr Registration kOrderFunctions[] = {
 };
 
 }  // namespace
-
-std::uint64_t order_number(const Json& report) {
-  return report.value("id", std::uint64_t{0});
-}
 
 void push_handle(lua_State* state, std::shared_ptr<StagedOrder> order, int call) {
   new (lua_newuserdatauv(state, sizeof(Handle), 0)) Handle{std::move(order), call};

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <new>
 
 #include "console/lua/api/api.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
+#include "console/lua/core/table_options.h"
 #include "console/lua/session/session.h"
 #include "protocol/schema.h"
 
@@ -19,8 +19,6 @@ constexpr double kBudget_ms = 2000;
 constexpr double kSyncBudget_ms = 50;
 constexpr double kLongestBudget_ms = 600'000;
 
-constexpr std::array kEvents = {"start", "log", "eval", "ckpt", "warn", "order", "stop"};
-
 std::shared_ptr<RegisteredRule>& rule_at(lua_State* state, int index) {
   return *static_cast<std::shared_ptr<RegisteredRule>*>(luaL_checkudata(state, index, kRule));
 }
@@ -31,50 +29,57 @@ void push_rule(lua_State* state, std::shared_ptr<RegisteredRule> rule) {
   luaL_setmetatable(state, kRule);
 }
 
-double positive(const Json& value, const std::string& name, double most) {
-  if (!value.is_number() || value.get<double>() <= 0 || value.get<double>() > most)
-    throw ScriptError(name + " has to be a number above 0, at most " + shortest(most));
-  return value.get<double>();
+std::optional<double> positive(const TableOptions& options, const char* name, double most) {
+  return options.number(name, {.least = 0, .most = most, .without_least = true},
+                        "has to be a number above 0, at most " + shortest(most));
 }
 
-std::int64_t steps_of(const Json& value, const std::string& name) {
-  const double number = positive(value, name, 1e15);
+std::int64_t whole_steps(double number, const std::string& name) {
   if (number != static_cast<double>(static_cast<std::int64_t>(number)))
     throw ScriptError(name + " expects a whole number of steps");
   return static_cast<std::int64_t>(number);
 }
 
-void read_option(Json& spec, const std::string& name, const Json& value) {
-  constexpr std::array kChoices = {"warn", "pause", "stop"};
-  if (name == "budget_ms") {
-    spec[name] = positive(value, name, kLongestBudget_ms);
-  } else if (name == "sync") {
-    if (!value.is_boolean()) throw ScriptError("sync is true or false");
-    spec[name] = value;
-  } else if (name == "on_error") {
-    const bool known = value.is_string() && std::find(kChoices.begin(), kChoices.end(),
-                                                      value.get<std::string>()) != kChoices.end();
-    if (!known) throw ScriptError("on_error is \"warn\", \"pause\" or \"stop\"");
-    spec[name] = value;
-  } else {
-    const std::string near = nearest(name, {"budget_ms", "on_error", "sync"});
+constexpr double kMostSteps = 1e15;
+
+/// The argument of `function` at index 1.
+std::int64_t steps_argument(lua_State* state, const char* function) {
+  const Json named = {{function, json_at(state, 1)}};
+  const auto number = positive(TableOptions(named), function, kMostSteps);
+  return whole_steps(number.value_or(0), function);
+}
+
+/// Names of a table that aren't among a rule's options, nor among `others`.
+void refuse_unknown(const Json& table, std::initializer_list<std::string_view> others) {
+  const std::vector<std::string> known = {"budget_ms", "on_error", "sync"};
+  for (const auto& [name, value] : table.items()) {
+    if (std::ranges::find(known, name) != known.end() || std::ranges::find(others, name) != others.end())
+      continue;
+    const std::string near = nearest(name, known);
     throw ScriptError(
         "a rule has no option '" + name + "'" +
         (near.empty() ? "; there are budget_ms, on_error and sync" : "; did you mean " + near + "?"));
   }
 }
 
-void read_options(lua_State* state, int index, Json& spec) {
-  const Json options = json_at(state, index);
-  for (const auto& [name, value] : options.items()) read_option(spec, name, value);
+/// What every rule can be told.
+void read_options(const Json& table, RuleSpec& spec) {
+  const TableOptions options(table);
+  if (const auto budget = positive(options, "budget_ms", kLongestBudget_ms)) spec.budget_ms = *budget;
+  if (const auto sync = options.flag("sync")) spec.sync = *sync;
+  constexpr const char* kOnError = "is \"warn\", \"pause\" or \"stop\"";
+  if (const auto word = options.text("on_error", kOnError)) {
+    spec.on_error = from_word<OnError>(*word);
+    if (!spec.on_error) options.refuse("on_error", kOnError);
+  }
 }
 
 /// The lines of the running chunk that the function at `index` is written in: what the journal shows.
-std::string source_of(lua_State* state, int index, Json& spec) {
+std::string source_of(lua_State* state, int index, RuleSpec& spec) {
   lua_Debug function{};
   lua_pushvalue(state, index);
   lua_getinfo(state, ">S", &function);
-  spec["line"] = function.linedefined;
+  spec.line = function.linedefined;
   const std::string& chunk = session_of(state).activity().source;
   std::string text;
   int line = 1;
@@ -87,14 +92,20 @@ std::string source_of(lua_State* state, int index, Json& spec) {
   return text;
 }
 
+Json known_options(lua_State* state, int index) {
+  Json table = json_at(state, index);
+  refuse_unknown(table, {});
+  return table;
+}
+
 /// Where the function is among the arguments from `first` on, with an options table before or after it.
-int function_and_options(lua_State* state, int first, Json& spec, const char* example) {
+int function_and_options(lua_State* state, int first, RuleSpec& spec, const char* example) {
   int function = 0;
   for (int i = first; i <= lua_gettop(state); ++i) {
     if (lua_isfunction(state, i) && function == 0)
       function = i;
     else if (lua_istable(state, i))
-      read_options(state, i, spec);
+      read_options(known_options(state, i), spec);
     else if (!lua_isnil(state, i))
       function = lua_gettop(state) + 1;  // neither: say how it is used
   }
@@ -103,15 +114,15 @@ int function_and_options(lua_State* state, int first, Json& spec, const char* ex
   return function;
 }
 
-int add(lua_State* state, Json spec, int function, const std::string& text) {
-  const bool sync = spec.value("sync", false);
-  const std::string event = spec.value("event", "");
-  if (sync && event != "log" && event != "eval" && event != "ckpt")
+int add(lua_State* state, RuleSpec spec, int function, const std::string& text) {
+  const bool waited_after =
+      spec.event == RuleEvent::log || spec.event == RuleEvent::eval || spec.event == RuleEvent::ckpt;
+  if (spec.sync && !waited_after)
     throw ScriptError(
         "sync = true is for on(\"log\"), on(\"eval\") and on(\"ckpt\"): training waits after them");
-  if (!spec.contains("budget_ms")) spec["budget_ms"] = sync ? kSyncBudget_ms : kBudget_ms;
-  spec["text"] = text;
-  spec["source"] = source_of(state, function, spec);
+  if (spec.budget_ms == 0) spec.budget_ms = spec.sync ? kSyncBudget_ms : kBudget_ms;
+  spec.text = text;
+  spec.source = source_of(state, function, spec);
   push_rule(state, session_of(state).rules().add(state, std::move(spec), function));
   return 1;
 }
@@ -121,18 +132,38 @@ int every(lua_State* state) {
   constexpr const char* kExample = "every(1000, function() ckpt.save() end)";
   if (lua_type(state, 1) != LUA_TNUMBER)
     throw ScriptError(std::string("every takes steps first, as in ") + kExample);
-  const std::int64_t steps = steps_of(json_at(state, 1), "every");
-  Json spec = {{"kind", "every"}, {"steps", steps}};
+  const std::int64_t steps = steps_argument(state, "every");
+  RuleSpec spec;
+  spec.kind = RuleKind::every;
+  spec.steps = steps;
   const int function = function_and_options(state, 2, spec, kExample);
   return add(state, std::move(spec), function, "every(" + std::to_string(steps) + ", …)");
+}
+
+/// What after{} is told; the text of when it is due, which is nothing where there is no such field.
+std::string read_delay(const Json& table, RuleSpec& spec) {
+  constexpr double kLongest = 1e9;
+  refuse_unknown(table, {"minutes", "seconds", "steps"});
+  read_options(table, spec);
+  const TableOptions options(table);
+  std::string when;
+  for (const auto& [unit, its_seconds] : {std::pair("minutes", 60), std::pair("seconds", 1)})
+    if (const auto number = positive(options, unit, kLongest)) {
+      spec.seconds = *number * its_seconds;
+      when = std::string(unit) + " = " + shortest(*number);
+    }
+  if (const auto number = positive(options, "steps", kMostSteps)) {
+    spec.steps = whole_steps(*number, "steps");
+    when = "steps = " + std::to_string(*spec.steps);
+  }
+  return when;
 }
 
 /// after{ minutes = 30, fn = function() … end }; the function may also stand alone, without `fn =`.
 int after(lua_State* state) {
   constexpr const char* kExample = "after{ minutes = 30, fn = function() ckpt.save() end }";
   if (!lua_istable(state, 1)) throw ScriptError(std::string("after takes a table, as in ") + kExample);
-  Json spec = {{"kind", "after"}};
-  std::string when;
+  Json table = Json::object();
   int function = 0;
   for (lua_pushnil(state); lua_next(state, 1) != 0; lua_pop(state, 1)) {
     if (lua_isfunction(state, -1)) {
@@ -142,19 +173,12 @@ int after(lua_State* state) {
       function = 2;
       continue;
     }
-    const std::string name = lua_type(state, -2) == LUA_TSTRING ? lua_tostring(state, -2) : "?";
-    const Json value = json_at(state, -1);
-    if (name == "minutes" || name == "seconds") {
-      spec["seconds"] = positive(value, name, 1e9) * (name == "minutes" ? 60 : 1);
-      when = name + " = " + shortest(value.get<double>());
-    } else if (name == "steps") {
-      spec["steps"] = steps_of(value, name);
-      when = name + " = " + std::to_string(steps_of(value, name));
-    } else {
-      read_option(spec, name, value);
-    }
+    table[lua_type(state, -2) == LUA_TSTRING ? lua_tostring(state, -2) : "?"] = json_at(state, -1);
   }
-  if (spec.contains("seconds") == spec.contains("steps") || function == 0)
+  RuleSpec spec;
+  spec.kind = RuleKind::after;
+  const std::string when = read_delay(table, spec);
+  if (spec.seconds.has_value() == spec.steps.has_value() || function == 0)
     throw ScriptError(std::string("after takes one of minutes, seconds and steps, and a function: ") +
                       kExample);
   return add(state, std::move(spec), function, "after{ " + when + ", … }");
@@ -163,25 +187,37 @@ int after(lua_State* state) {
 /// on("eval", [{ budget_ms = … },] function)
 int on(lua_State* state) {
   const std::string event = string_argument(state, 1);
-  if (std::find(kEvents.begin(), kEvents.end(), event) == kEvents.end()) {
-    const std::string near = nearest(event, {kEvents.begin(), kEvents.end()});
+  RuleSpec spec;
+  spec.kind = RuleKind::on;
+  spec.event = from_word<RuleEvent>(event);
+  if (!spec.event) {
+    std::vector<std::string> known;
+    for (const auto& [value, word] : EnumWords<RuleEvent>::kAll) known.emplace_back(word);
+    const std::string near = nearest(event, known);
     throw ScriptError("there is no event '" + event + "'" +
-                      (near.empty() ? "" : "; did you mean " + near + "?") +
-                      " (start, log, eval, ckpt, warn, order, stop)");
+                      (near.empty() ? "" : "; did you mean " + near + "?") + " (" + all_words<RuleEvent>() +
+                      ")");
   }
-  Json spec = {{"kind", "on"}, {"event", event}};
   const int function = function_and_options(state, 2, spec, "on(\"eval\", function(e) print(e.loss) end)");
   return add(state, std::move(spec), function, "on(\"" + event + "\", …)");
 }
 
-Json ask_rules(lua_State* state) {
-  return session_of(state).look("rules");
+std::vector<RuleStatus> ask_rules(lua_State* state) {
+  return session_of(state).look_for<std::vector<RuleStatus>>("rules");
 }
 
-Json find_rule(lua_State* state, std::int64_t number) {
-  for (const auto& rule : ask_rules(state))
-    if (rule.value("rule", std::int64_t{0}) == number) return rule;
-  return nullptr;
+std::optional<RuleStatus> find_rule(lua_State* state, std::int64_t number) {
+  for (RuleStatus& rule : ask_rules(state))
+    if (rule.rule == number) return std::move(rule);
+  return std::nullopt;
+}
+
+/// One that the console has told of, for a handle.
+std::shared_ptr<RegisteredRule> known_rule(const RuleStatus& status) {
+  auto rule = std::make_shared<RegisteredRule>();
+  rule->number = status.rule;
+  rule->spec.text = status.text;
+  return rule;
 }
 
 int rule_off(lua_State* state) {
@@ -207,33 +243,32 @@ int rule_index(lua_State* state) {
   }
   if (key != "state" && key != "runs" && key != "text" && key != "why")
     throw ScriptError("a rule has :off(), .number, .state, .text, .runs and .why, not '" + key + "'");
-  const Json now = rule->number == 0 ? Json() : find_rule(state, rule->number);
-  if (now.is_object())
-    push_json(state, now.value(key, Json()));
+  const auto now = rule->number == 0 ? std::nullopt : find_rule(state, rule->number);
+  if (now)
+    push_field(state, to_json(*now), key);
   else
-    push_json(state, key == "state" ? Json(rule->dropped ? "off" : "staged") : rule->spec.value(key, Json()));
+    push_field(state, {{"state", rule->dropped ? "off" : "staged"}, {"text", rule->spec.text}}, key);
   return 1;
 }
 
-std::string describe_rule(const Json& rule) {
-  std::string text = std::to_string(rule.value("rule", std::int64_t{0})) + "  " + rule.value("text", "") +
-                     "  " + rule.value("state", "") + " · ran " +
-                     std::to_string(rule.value("runs", std::int64_t{0})) + " times";
-  for (const char* field : {"user", "job", "why"})
-    if (const std::string value = rule.value(field, ""); !value.empty()) text += " · " + value;
+std::string describe_rule(const RuleStatus& rule) {
+  std::string text = std::to_string(rule.rule) + "  " + rule.text + "  " +
+                     std::string(to_string(rule.state)) + " · ran " + std::to_string(rule.runs) + " times";
+  for (const std::string* part : {&rule.user, &rule.job, &rule.why})
+    if (!part->empty()) text += " · " + *part;
   return text;
 }
 
 int rule_text(lua_State* state) {
   const auto& rule = rule_at(state, 1);
-  const std::string text = "rule " + std::to_string(rule->number) + " " + rule->spec.value("text", "");
+  const std::string text = "rule " + std::to_string(rule->number) + " " + rule->spec.text;
   lua_pushlstring(state, text.data(), text.size());
   return 1;
 }
 
 int rule_json(lua_State* state) {
   const auto& rule = rule_at(state, 1);
-  push_json(state, {{"rule", rule->number}, {"text", rule->spec.value("text", "")}});
+  push_json(state, {{"rule", rule->number}, {"text", rule->spec.text}});
   return 1;
 }
 
@@ -245,34 +280,27 @@ int rule_collect(lua_State* state) {
 
 /// rules(): all of them.
 int rules_call(lua_State* state) {
-  const Json rules = ask_rules(state);
+  const auto rules = ask_rules(state);
   std::string text;
-  for (const auto& rule : rules) text += (text.empty() ? "" : "\n") + describe_rule(rule);
-  push_listing(state, rules, text.empty() ? "no rules" : text);
+  for (const RuleStatus& rule : rules) text += (text.empty() ? "" : "\n") + describe_rule(rule);
+  push_listing(state, list_of(rules), text.empty() ? "no rules" : text);
   return 1;
 }
 
 /// rules[3]
 int rules_index(lua_State* state) {
   const lua_Integer number = number_in_brackets(state, "rules[3]");
-  const Json found = find_rule(state, number);
-  if (found.is_null())
-    throw ScriptError("there is no rule " + std::to_string(number) + "; rules() lists them");
-  auto rule = std::make_shared<RegisteredRule>();
-  rule->number = number;
-  rule->spec = found;
-  push_rule(state, std::move(rule));
+  const auto found = find_rule(state, number);
+  if (!found) throw ScriptError("there is no rule " + std::to_string(number) + "; rules() lists them");
+  push_rule(state, known_rule(*found));
   return 1;
 }
 
 /// for number, rule in pairs(rules)
 int rules_pairs(lua_State* state) {
-  return push_pairs(state, ask_rules(state), [state](const Json& spec) {
-    auto rule = std::make_shared<RegisteredRule>();
-    rule->number = spec.value("rule", std::int64_t{0});
-    rule->spec = spec;
-    lua_pushinteger(state, rule->number);
-    push_rule(state, std::move(rule));
+  return push_pairs(state, ask_rules(state), [state](const RuleStatus& rule) {
+    lua_pushinteger(state, rule.rule);
+    push_rule(state, known_rule(rule));
   });
 }
 
@@ -326,14 +354,17 @@ constexpr Registration kRuleFunctions[] = {
 }  // namespace
 
 int register_at(lua_State* state) {
-  Json spec = {{"kind", "at"}, {"step", steps_of(json_at(state, 1), "at")}};
-  const std::string step = spec["step"].dump();
+  RuleSpec spec;
+  spec.kind = RuleKind::at;
+  spec.step = steps_argument(state, "at");
+  const std::string step = std::to_string(*spec.step);
   const int function = function_and_options(state, 2, spec, "at(20000, function() optim.lr_scale = 0.5 end)");
   return add(state, std::move(spec), function, "at(" + step + ", …)");
 }
 
 int register_stop_when(lua_State* state) {
-  Json spec = {{"kind", "stop_when"}};
+  RuleSpec spec;
+  spec.kind = RuleKind::stop_when;
   const int function =
       function_and_options(state, 1, spec, "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end)");
   return add(state, std::move(spec), function, "run.stop_when(…)");

@@ -1,8 +1,13 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+
 #include "console/client/render/render.h"
 #include "console/lua/api/api.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
+#include "console/lua/core/table_options.h"
 #include "console/lua/session/session.h"
 
 // run.wait{}, run.step, …: of the run itself, and nothing that a schema describes.
@@ -10,47 +15,77 @@
 namespace footplate::lua {
 namespace {
 
-/// Which of step, event and seconds run.wait is asked for.
-std::string waited_for(const Json& arguments) {
-  std::string what;
-  for (const auto& [key, value] : arguments.items()) {
-    const bool number = key == "step" || key == "seconds" || key == "timeout_s";
-    if (!(number ? value.is_number() : key == "event" && value.is_string()))
-      throw ScriptError(
-          "run.wait takes one of step, event and seconds, and timeout_s, as in run.wait{ step = 30000 }");
-    if (number && key != "step" && value < 0)
+/// What run.wait{} is asked for: one of step, event and seconds.
+struct RunWait {
+  std::optional<std::int64_t> step;
+  std::optional<std::string> event;
+  std::optional<double> seconds;
+  std::optional<double> timeout_s;
+};
+
+RunWait read_wait(const Json& table) {
+  constexpr const char* kTakes =
+      "run.wait takes one of step, event and seconds, and timeout_s, as in run.wait{ step = 30000 }";
+  constexpr double kLastStep = 9e15;  // beyond any run, and a whole number in either type
+  constexpr std::array<std::string_view, 4> kKnown = {"step", "event", "seconds", "timeout_s"};
+  for (const auto& [key, value] : table.items()) {
+    const bool is_text = key == "event";
+    if (std::ranges::find(kKnown, key) == kKnown.end() || !(is_text ? value.is_string() : value.is_number()))
+      throw ScriptError(kTakes);
+    if (!is_text && key != "step" && value < 0)
       throw ScriptError("run.wait can't wait for " + key + " = " + value.dump() + ": 0 or more");
-    if (key != "timeout_s") what = what.empty() ? key : "?";
   }
-  if (what == "seconds" && arguments.contains("timeout_s"))
+  const TableOptions options(table);
+  constexpr TableOptions::Bounds kAny{.least = -std::numeric_limits<double>::infinity(),
+                                      .most = std::numeric_limits<double>::infinity()};
+  RunWait wait{{},
+               options.text("event", kTakes),
+               options.number("seconds", kAny, kTakes),
+               options.number("timeout_s", kAny, kTakes)};
+  if (const auto step = options.number("step", kAny, kTakes))
+    wait.step = static_cast<std::int64_t>(std::clamp(*step, -kLastStep, kLastStep));
+  const int asked = (wait.step ? 1 : 0) + (wait.event ? 1 : 0) + (wait.seconds ? 1 : 0);
+  if (asked == 1 && wait.seconds && wait.timeout_s)
     throw ScriptError("run.wait{ seconds = … } ends by itself; timeout_s is for step and event");
-  if (what.empty() || what == "?")
+  if (asked != 1)
     throw ScriptError("run.wait needs one of step, event and seconds: run.wait{ step = 30000 }");
-  return what;
+  return wait;
+}
+
+PlaceReached ask_wait(Session& session, const RunWait& wait) {
+  const Waiting waiting(session.activity().clock);
+  if (wait.seconds) return session.ask_for<PlaceReached>("wait_seconds", {{"seconds", *wait.seconds}});
+  Json fields = Json::object();
+  if (wait.step) fields["step"] = *wait.step;
+  if (wait.event) fields["event"] = *wait.event;
+  if (wait.timeout_s) fields["timeout_s"] = *wait.timeout_s;
+  return session.ask_for<PlaceReached>(wait.step ? "wait_step" : "wait_event", std::move(fields));
 }
 
 /// run.wait{ step = 30000 }, { event = "eval" }, { seconds = 60 }: until the run has come that far.
 int run_wait(lua_State* state) {
   Session& session = session_of(state);
   luaL_checktype(state, 1, LUA_TTABLE);
-  const Json arguments = json_at(state, 1);
-  const std::string what = waited_for(arguments);
+  const RunWait wait = read_wait(json_at(state, 1));
   session.begin_wait("run.wait");
-  const Waiting waiting(session.activity().clock);
-  const Json reached = session.ask("wait_" + what, arguments);
-  if (reached.value("timed_out", false))
-    throw ScriptError((what == "step" ? "step " + arguments["step"].dump() + " not reached"
-                                      : "no event '" + arguments.value("event", "") + "'") +
-                          " within " + arguments["timeout_s"].dump() + " s; the run is at step " +
-                          reached["step"].dump(),
+  const PlaceReached reached = ask_wait(session, wait);
+  if (reached.timed_out)
+    throw ScriptError((wait.step ? "step " + std::to_string(*wait.step) + " not reached"
+                                 : "no event '" + wait.event.value_or("") + "'") +
+                          " within " + shortest(wait.timeout_s.value_or(0)) + " s; the run is at step " +
+                          std::to_string(reached.step),
                       ErrorKind::timed_out);
-  push_json(state, what == "event" ? reached.value("event", Json()) : reached.value("step", Json()));
+  push_json(state, wait.event ? reached.event : Json(reached.step));
   return 1;
 }
 
-template <const char* key>
-int run_fact(lua_State* state) {
-  push_json(state, session_of(state).greeting().run.value(key, Json()));
+int run_name(lua_State* state) {
+  push_text(state, session_of(state).greeting().run.name);
+  return 1;
+}
+
+int run_id(lua_State* state) {
+  push_text(state, session_of(state).greeting().run.id);
   return 1;
 }
 
@@ -59,32 +94,31 @@ int run_resumed(lua_State* state) {
   return 1;
 }
 
-template <const char* key>
-int run_status(lua_State* state) {
-  push_json(state, session_of(state).look("status").value(key, Json()));
+int run_step(lua_State* state) {
+  lua_pushinteger(state, session_of(state).look_for<RunStatus>("status").step);
+  return 1;
+}
+
+int run_state(lua_State* state) {
+  push_text(state, to_string(session_of(state).look_for<RunStatus>("status").state));
   return 1;
 }
 
 /// run.left(): until train.steps, at the pace of now.
 int run_left(lua_State* state) {
   Session& session = session_of(state);
-  const Json status = session.look("status");
-  const std::int64_t last = std::get<std::int64_t>(session.settings().value("train.steps"));
-  const std::int64_t steps = std::max<std::int64_t>(0, last - status.value("step", std::int64_t{0}));
+  const auto status = session.look_for<RunStatus>("status");
+  const std::int64_t last = session.settings().integer("train.steps");
+  const std::int64_t steps = std::max<std::int64_t>(0, last - status.step);
   Json left = {{"steps", steps}};
   std::string text = std::to_string(steps) + " steps";
-  if (const auto seconds = number_from_json(status.value("eta_s", Json())); seconds && *seconds >= 0) {
-    left["seconds"] = *seconds;
-    text += ", " + duration(*seconds);
+  if (status.eta_s && *status.eta_s >= 0) {
+    left["seconds"] = *status.eta_s;
+    text += ", " + duration(*status.eta_s);
   }
   push_listing(state, left, text);
   return 1;
 }
-
-constexpr char kName[] = "name";
-constexpr char kId[] = "id";
-constexpr char kStep[] = "step";
-constexpr char kState[] = "state";
 
 constexpr Registration kRunFunctions[] = {
     {.doc =
@@ -119,18 +153,18 @@ constexpr Registration kRunFunctions[] = {
      .handler = bound<run_resumed>},
     {.doc = {.name = "run.name", .role = Role::view, .help = "name of the run"},
      .form = Form::field,
-     .handler = bound<run_fact<kName>>},
+     .handler = bound<run_name>},
     {.doc = {.name = "run.id", .role = Role::view, .help = "id of this start"},
      .form = Form::field,
-     .handler = bound<run_fact<kId>>},
+     .handler = bound<run_id>},
     {.doc = {.name = "run.step", .role = Role::view, .help = "the step that the run is at"},
      .form = Form::field,
-     .handler = bound<run_status<kStep>>},
+     .handler = bound<run_step>},
     {.doc = {.name = "run.state",
              .role = Role::view,
              .help = "starting running paused evaluating saving ending ended"},
      .form = Form::field,
-     .handler = bound<run_status<kState>>},
+     .handler = bound<run_state>},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/settings_table.h"
+#include "console/lua/core/table_options.h"
 #include "console/lua/reference/help.h"
 #include "console/lua/session/session.h"
 #include "console/lua/session/stage_table.h"
@@ -20,11 +21,9 @@ constexpr const char* kLoadAction = "ckpt.load";
 
 /// force = true: nobody is asked. No parameter of an action has that name.
 bool take_force(Json& arguments) {
-  if (!arguments.is_object() || !arguments.contains("force")) return false;
-  const Json force = arguments["force"];
-  if (!force.is_boolean()) throw ScriptError("force is true or false");
-  arguments.erase("force");
-  return force.get<bool>();
+  const bool forced = TableOptions(arguments).flag("force").value_or(false);
+  if (arguments.is_object()) arguments.erase("force");
+  return forced;
 }
 
 int call_action(lua_State* state) {

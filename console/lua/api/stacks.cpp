@@ -1,4 +1,5 @@
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -7,29 +8,27 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/listing.h"
 #include "console/lua/session/session.h"
+#include "protocol/messages/reports.h"
 
 // ranks.stacks(): where every thread of the ranks is, taken without the training thread.
 
 namespace footplate::lua {
 namespace {
 
-std::string thread_heading(const Json& thread, std::size_t more) {
-  std::string text = "  " + thread.value("name", "");
-  if (const auto tid = thread.value("tid", 0); tid != 0)
-    text += " (" + std::to_string(tid) + ", " + thread.value("state", "") + ")";
+std::string thread_heading(const ThreadPlace& thread, std::size_t more) {
+  std::string text = "  " + thread.name;
+  if (thread.tid != 0) text += " (" + std::to_string(thread.tid) + ", " + thread.state + ")";
   if (more > 0) text += ", and " + std::to_string(more) + " more there";
-  if (const auto note = thread.value("note", ""); !note.empty()) text += ": " + note;
+  if (!thread.note.empty()) text += ": " + thread.note;
   return text + "\n";
 }
 
 /// Threads of a pool mostly wait in the same place: of one name and one stack the first is shown.
-std::string threads_text(const Json& threads) {
-  std::vector<std::pair<const Json*, std::size_t>> shown;  ///< with how many more are like it
-  std::map<std::string, std::size_t> places;
-  for (const Json& thread : threads) {
-    const std::string like =
-        thread.value("name", "") + thread.value("frames", Json::array()).dump() + thread.value("note", "");
-    const auto [found, is_new] = places.try_emplace(like, shown.size());
+std::string threads_text(const std::vector<ThreadPlace>& threads) {
+  std::vector<std::pair<const ThreadPlace*, std::size_t>> shown;  ///< with how many more are like it
+  std::map<std::tuple<std::string, std::vector<std::string>, std::string>, std::size_t> places;
+  for (const ThreadPlace& thread : threads) {
+    const auto [found, is_new] = places.try_emplace({thread.name, thread.frames, thread.note}, shown.size());
     if (is_new)
       shown.emplace_back(&thread, 0);
     else
@@ -38,21 +37,19 @@ std::string threads_text(const Json& threads) {
   std::string text;
   for (const auto& [thread, more] : shown) {
     text += thread_heading(*thread, more);
-    for (const Json& frame : thread->value("frames", Json::array()))
-      text += "    " + frame.get<std::string>() + "\n";
+    for (const std::string& frame : thread->frames) text += "    " + frame + "\n";
   }
   return text;
 }
 
-std::string stacks_text(const Json& ranks) {
+std::string stacks_text(const std::vector<RankStacks>& ranks) {
   std::string text;
-  for (const Json& rank : ranks) {
-    text += "rank " + std::to_string(rank.value("rank", 0));
-    if (rank.contains("silent_s"))
-      text += " doesn't answer, last heard of " + rounded(rank.value("silent_s", 0.0), 2) +
-              " s ago: " + rank.value("text", "") + "\n";
+  for (const RankStacks& rank : ranks) {
+    text += "rank " + std::to_string(rank.rank);
+    if (rank.silent_s)
+      text += " doesn't answer, last heard of " + rounded(*rank.silent_s, 2) + " s ago: " + rank.text + "\n";
     else
-      text += "\n" + threads_text(rank.value("threads", Json::array()));
+      text += "\n" + threads_text(rank.threads);
   }
   return text;
 }
@@ -60,8 +57,8 @@ std::string stacks_text(const Json& ranks) {
 int ranks_stacks(lua_State* state) {
   Json asked = Json::object();
   if (!lua_isnoneornil(state, 1)) asked["rank"] = luaL_checkinteger(state, 1);
-  const Json ranks = session_of(state).look("stacks", asked).value("ranks", Json::array());
-  push_listing(state, ranks, without_newline(stacks_text(ranks)));
+  const auto report = session_of(state).look_for<StackReport>("stacks", std::move(asked));
+  push_listing(state, list_of(report.ranks), without_newline(stacks_text(report.ranks)));
   return 1;
 }
 

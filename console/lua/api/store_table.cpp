@@ -13,13 +13,13 @@ namespace {
 /// What the store will be once the chunk's order is applied.
 Json whole_store(lua_State* state) {
   Session& session = session_of(state);
-  Json store = session.look("store");
+  Json store = session.look_for<Json>("store");
   session.stage().add_stored(store);
   return store;
 }
 
 int store_index(lua_State* state) {
-  push_json(state, whole_store(state).value(string_argument(state, 2), Json()));
+  push_field(state, whole_store(state), string_argument(state, 2));
   return 1;
 }
 

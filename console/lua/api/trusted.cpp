@@ -59,7 +59,7 @@ void open_trusted(lua_State* state, int own, int environment) {
   const int os = lua_gettop(state);
   lua_pushcfunction(state, bound<refuse_exit>);
   lua_setfield(state, os, "exit");
-  if (greeting.kind == Kind::check) {
+  if (greeting.kind == SessionKind::check) {
     for (const char* name : {"popen", "output"}) {
       lua_getfield(state, io, "open");
       lua_pushcclosure(state, open_nothing, 1);
@@ -77,7 +77,7 @@ void open_trusted(lua_State* state, int own, int environment) {
     lua_pushstring(state, greeting.arguments[i].c_str());
     lua_rawseti(state, -2, static_cast<lua_Integer>(i) + 1);
   }
-  lua_pushstring(state, greeting.run.value("script", greeting.session).c_str());
+  lua_pushstring(state, (greeting.script.empty() ? greeting.session : greeting.script).c_str());
   lua_rawseti(state, -2, 0);
   lua_pushliteral(state, "arg");
   lua_insert(state, -2);

@@ -5,14 +5,15 @@
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
 #include "console/lua/session/session.h"
+#include "protocol/messages/reports.h"
 
 // ranks[0], #ranks, pairs(ranks), metrics.loss: the latest that rank 0 has told the console.
 
 namespace footplate::lua {
 namespace {
 
-Json all_ranks(lua_State* state) {
-  return session_of(state).look("status").value("ranks", Json::array());
+std::vector<RankStatus> all_ranks(lua_State* state) {
+  return session_of(state).look_for<RunStatus>("status").ranks;
 }
 
 int ranks_index(lua_State* state) {
@@ -24,11 +25,11 @@ int ranks_index(lua_State* state) {
     push_registered(state, *registered);
     return 1;
   }
-  const Json ranks = all_ranks(state);
+  const auto ranks = all_ranks(state);
   const lua_Integer wanted = number_in_brackets(state, "ranks[0]");
-  for (const auto& rank : ranks) {
-    if (rank.value("rank", lua_Integer{-1}) != wanted) continue;
-    push_json(state, rank);
+  for (const RankStatus& rank : ranks) {
+    if (rank.rank != wanted) continue;
+    push_json(state, to_json(rank));
     return 1;
   }
   throw ScriptError("there is no rank " + std::to_string(wanted) + "; there are " +
@@ -42,14 +43,14 @@ int ranks_length(lua_State* state) {
 
 /// for rank, of_it in pairs(ranks): from 0 on
 int ranks_pairs(lua_State* state) {
-  return push_pairs(state, all_ranks(state), [state](const Json& rank) {
-    lua_pushinteger(state, rank.value("rank", lua_Integer{0}));
-    push_json(state, rank);
+  return push_pairs(state, all_ranks(state), [state](const RankStatus& rank) {
+    lua_pushinteger(state, rank.rank);
+    push_json(state, to_json(rank));
   });
 }
 
 int ranks_call(lua_State* state) {
-  const Json ranks = all_ranks(state);
+  const Json ranks = list_of(all_ranks(state));
   push_listing(state, ranks, without_newline(render_ranks(ranks)));
   return 1;
 }
@@ -60,25 +61,28 @@ std::string sizes(std::int64_t at_least) {
   return std::to_string(at_least) + " to " + std::to_string(at_least * 10 - 1);
 }
 
+double mean_ms(const CountedCollectives& counted) {
+  return counted.count > 0 ? counted.total_ms / static_cast<double>(counted.count) : 0;
+}
+
+double mb_per_s(const CountedCollectives& counted) {
+  return counted.total_ms > 0 ? static_cast<double>(counted.bytes) / 1e3 / counted.total_ms : 0;
+}
+
 /// One line of comm.report(); means are of the time from an operation's start to its end.
-std::vector<std::string> pattern_row(Json& pattern) {
-  const double count = pattern.value("count", 0.0), total_ms = pattern.value("total_ms", 0.0);
-  const double mean_ms = count > 0 ? total_ms / count : 0;
-  const double mb_per_s = total_ms > 0 ? pattern.value("bytes", 0.0) / 1e3 / total_ms : 0;
-  pattern["mean_ms"] = mean_ms;
-  pattern["mb_per_s"] = mb_per_s;
-  return {std::to_string(pattern.value("rank", 0)),
-          pattern.value("kind", ""),
-          sizes(pattern.value("at_least", std::int64_t{0})),
-          std::to_string(pattern.value("count", std::int64_t{0})),
-          rounded(mean_ms) + " ms",
-          rounded(pattern.value("longest_ms", 0.0)) + " ms",
-          rounded(mb_per_s) + " MB/s",
-          std::to_string(pattern.value("overdue", std::int64_t{0}))};
+std::vector<std::string> pattern_row(const CountedCollectives& counted) {
+  return {std::to_string(counted.rank),
+          counted.kind,
+          sizes(counted.at_least),
+          std::to_string(counted.count),
+          rounded(mean_ms(counted)) + " ms",
+          rounded(counted.longest_ms) + " ms",
+          rounded(mb_per_s(counted)) + " MB/s",
+          std::to_string(counted.overdue)};
 }
 
 Json all_metrics(lua_State* state) {
-  return session_of(state).look("metrics");
+  return session_of(state).look_for<LoggedMetrics>("metrics").values;
 }
 
 /// metrics["train/loss"], or metrics.loss where only one metric ends in it; train/ is looked at first.
@@ -130,14 +134,17 @@ int refuse_view_write(lua_State*) {
 }
 
 int comm_report(lua_State* state) {
-  const Json report = session_of(state).look("comm_report");
-  Json patterns = report.value("patterns", Json::array());
+  const auto report = session_of(state).look_for<CommReport>("comm_report");
+  Json patterns = list_of(report.patterns);
   std::vector<std::vector<std::string>> rows{
       {"rank", "operation", "elements", "count", "mean", "longest", "rate", "past its deadline"}};
-  for (Json& pattern : patterns) rows.push_back(pattern_row(pattern));
+  for (std::size_t i = 0; i < report.patterns.size(); ++i) {
+    rows.push_back(pattern_row(report.patterns[i]));
+    patterns[i].update(
+        {{"mean_ms", mean_ms(report.patterns[i])}, {"mb_per_s", mb_per_s(report.patterns[i])}});
+  }
   std::string text = rows.size() > 1 ? without_newline(table(rows)) : "no collective has been counted yet";
-  for (const Json& proposal : report.value("proposals", Json::array()))
-    text += "\nproposed: " + proposal.value("text", "");
+  for (const SettingProposal& proposal : report.proposals) text += "\nproposed: " + proposal.text;
   push_listing(state, patterns, text);
   return 1;
 }

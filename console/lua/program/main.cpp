@@ -8,9 +8,10 @@
 
 #include <csignal>
 #include <cstdio>
-#include <optional>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <variant>
 
 #include "console/lua/api/catalogue.h"
 #include "console/lua/program/script_check.h"
@@ -30,60 +31,69 @@ constexpr bool kLimitAddressSpace = true;
 #endif
 
 /// What holds even where a script has broken out of the interpreter's own limits.
-void limit_process(const Limits& limits, Kind kind) {
+void limit_process(const Limits& limits, SessionKind kind) {
   constexpr std::size_t kBesidesLua = 256U * 1024 * 1024;  // code, stacks, buffers of messages
   mallopt(M_ARENA_MAX, 1);  // an arena per thread would reserve 64 MiB of address space for each chunk
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
-  if (kind == Kind::job) return;  // the owner's; what it starts (Python, Java) would have the limit, too
+  // A job's is the owner's; what it starts (Python, Java) would have the limit, too.
+  if (kind == SessionKind::job) return;
   const rlimit space{limits.memory_bytes + kBesidesLua, limits.memory_bytes + kBesidesLua};
   if (kLimitAddressSpace) setrlimit(RLIMIT_AS, &space);
 }
 
+std::size_t line_size(const FromSession& message) {
+  return to_line(to_json(message)).size();
+}
+
 /// A result that fits a line: first without its data, then with less text.
-Json result_for(const Outcome& outcome, const Json& id) {
-  Json result = {
-      {"type", "result"}, {"id", id}, {"value", {{"text", outcome.text}, {"value", outcome.value}}}};
+ChunkResult fitting(ChunkResult result) {
   constexpr std::size_t kAlwaysFits = 128U * 1024;
-  if (to_line(result).size() > kMaxFrameBytes) result["value"]["value"] = nullptr;
-  if (to_line(result).size() > kMaxFrameBytes)
-    result["value"]["text"] = outcome.text.substr(0, kAlwaysFits) + "\n… cut here";
+  if (line_size(result) > kMaxFrameBytes) result.value = nullptr;
+  if (line_size(result) > kMaxFrameBytes) result.text = result.text.substr(0, kAlwaysFits) + "\n… cut here";
   return result;
 }
 
-Json answer_for(const Outcome& outcome, const Json& id) {
-  if (!outcome.error) return result_for(outcome, id);
-  Json error = to_json(*outcome.error);
-  if (outcome.error_line) error["line"] = *outcome.error_line;
-  Json answer = {{"type", "error"}, {"id", id}, {"error", error}};
-  if (outcome.value.is_object()) answer["value"] = outcome.value;
-  return answer;
+/// `told`: what programs get with it, also with an error.
+FromSession answer_for(const Json& id, const Outcome& outcome, Json told) {
+  if (outcome.error) return ChunkError{id, *outcome.error, outcome.error_line, std::move(told), false};
+  return fitting({id, outcome.text, std::move(told)});
 }
 
-void handle(const Json& request, Session& session, Wire& wire) {
-  const Json id = request.value("id", Json());
-  wire.send({{"type", "handling"}, {"id", id}});
-  wire.send(answer_for(session.handle(request), id));
+FromSession answer(const EvalChunk& chunk, Session& session) {
+  const std::chrono::duration<double> timeout(chunk.timeout_s);
+  const Outcome outcome = session.evaluate(chunk.code, chunk.name, timeout, chunk.asks);
+  return answer_for(chunk.id, outcome, outcome.error ? Json() : outcome.value);
 }
 
-void answer(const Json& request, Session& session, Wire& wire) {
-  const std::string type = request.value("type", "");
-  const Json id = request.value("id", Json());
-  const std::string code = request.value("code", "");
-  const std::string name = request.value("name", "chunk");
-  if (type == "handle") return handle(request, session, wire);
-  if (type == "register")
-    return wire.send(
-        answer_for(session.register_chunk(request.value("chunk", std::int64_t{0}), code, name), id));
-  const std::chrono::duration<double> timeout(request.value("timeout_s", 30.0));
-  wire.send(answer_for(session.evaluate(code, name, timeout, request.value("asks", false)), id));
+FromSession answer(const RegisterChunk& chunk, Session& session) {
+  const Registered found = session.register_chunk(chunk.chunk, chunk.code, chunk.name);
+  if (found.outcome.error) return answer_for(chunk.id, found.outcome, {});
+  Json rules = Json::array();
+  for (const RuleSpec& rule : found.rules) rules.push_back(to_json(rule));
+  return answer_for(chunk.id, found.outcome, {{"rules", std::move(rules)}});
+}
+
+FromSession answer(const HandleRule& rule, Session& session) {
+  const Handled handled = session.handle(rule);
+  return answer_for(rule.id, handled.outcome, handled.ran_ms ? Json{{"ran_ms", *handled.ran_ms}} : Json());
+}
+
+void handle(const HandleRule& rule, Session& session, Wire& wire) {
+  wire.send(HandlingRule{rule.id});
+  wire.send(answer(rule, session));
+}
+
+void perform(const Wire::Task& task, Session& session, Wire& wire) {
+  if (const auto* rule = std::get_if<HandleRule>(&task)) return handle(*rule, session, wire);
+  wire.send(std::visit([&](const auto& one) { return answer(one, session); }, task));
 }
 
 /// The session loop: read, evaluate, print.
 int run() {
   ::fcntl(kConsole, F_SETFD, FD_CLOEXEC);  // not for what a job starts: the console is to see this one's end
   Wire wire(kConsole);
-  auto greeting = Greeting::from_json(wire.next());
+  auto greeting = Greeting::from(wire.hello());
   if (!greeting) {
     std::fprintf(stderr, "footplate-lua: %s\n", greeting.error().message.c_str());
     return 1;
@@ -91,14 +101,13 @@ int run() {
   limit_process(greeting->limits, greeting->kind);
   Allowance allowance(greeting->limits.burst);
   Session session(*std::move(greeting), wire, open_names);
-  wire.on_settings = [&](const Json& settings) { session.settings_changed(settings); };
-  wire.on_handle = [&](const Json& request) { handle(request, session, wire); };
+  wire.on_settings = [&](const SettingsUpdate& update) { session.settings_changed(update); };
+  wire.on_handle = [&](const HandleRule& rule) { handle(rule, session, wire); };
   for (;;) {
-    const Json request = wire.next();
-    wire.set_eval(request.value("id", Json()));
+    const Wire::Task task = wire.next();
     std::thread([&] {
       const Allowance::Watch watch(allowance);
-      answer(request, session, wire);
+      perform(task, session, wire);
     }).join();
   }
 }
@@ -109,7 +118,7 @@ int run() {
 int main(int count, char** arguments) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a script stuck in C code wouldn't see the console's end
   if (count == 2 && std::string_view(arguments[1]) == "--check") {
-    footplate::lua::limit_process({}, footplate::lua::Kind::check);
+    footplate::lua::limit_process({}, footplate::SessionKind::check);
     return footplate::lua::check_scripts();
   }
   return footplate::lua::run();

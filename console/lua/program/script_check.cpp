@@ -2,46 +2,50 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 
 #include "console/lua/api/catalogue.h"
+#include "console/lua/program/script_check_json.h"
 #include "console/lua/session/session.h"
 
 namespace footplate::lua {
 namespace {
 
+constexpr std::string_view kJournal = "journal";
+
 /// A run that is about to begin: nothing logged, nothing ordered. Actions and assignments go no further.
 class NoRun final : public ConsoleLink {
  public:
   Result<Json> ask(std::string_view op, Json /*fields*/, const Note& /*note*/) override {
-    if (op == "status") return Json{{"state", "starting"}, {"step", 0}, {"ranks", Json::array()}};
-    if (op == "metrics" || op == "store") return Json::object();
-    if (op == "orders" || op == "rules" || op == "jobs" || op == "pending") return Json::array();
-    if (op == "journal") return Json("");
-    return Json::object();
+    constexpr std::array<std::string_view, 4> kLists = {"orders", "rules", "jobs", "pending"};
+    if (std::ranges::find(kLists, op) != kLists.end()) return Json::array();
+    if (op == kJournal) return Json("");
+    return Json::object();  // a status, too: it is about to start
   }
-  void output(std::string_view /*text*/, Stream /*stream*/) override {}
+  void output(std::string_view /*text*/, OutputStream /*stream*/) override {}
   bool interrupted() override { return false; }
   void clear_interrupt() override {}
 };
 
-Json check_script(const Json& given, const Json& script) {
-  const std::string path = script.value("path", "script");
-  Json hello = given;
-  hello["kind"] = "check";
-  hello["arguments"] = script.value("arguments", Json::array());
-  hello["run"] = {{"name", "check"}, {"script", path}};
-  auto greeting = Greeting::from_json(hello);
-  if (!greeting) return {{"path", path}, {"error", to_json(greeting.error())}};
+CheckedScript check_script(const ScriptsToCheck& given, const ScriptToCheck& script) {
+  SessionHello hello;
+  hello.schema = given.schema;
+  hello.settings = given.settings;
+  hello.user = given.user;
+  hello.kind = SessionKind::check;
+  hello.arguments = script.arguments;
+  hello.run.name = "check";
+  hello.script = script.path;
+  auto greeting = Greeting::from(hello);
+  if (!greeting) return {script.path, std::nullopt, greeting.error()};
   NoRun none;
   Session session(*std::move(greeting), none, open_names);
-  const Outcome outcome = session.check(script.value("code", ""), path);
-  Json found = outcome.value;
-  found["path"] = path;
-  if (outcome.error) found["error"] = to_json(*outcome.error);
-  return found;
+  Checked found = session.check(script.code, script.path);
+  return {script.path, ScriptFindings{std::move(found.rules), found.order, found.waits}, found.outcome.error};
 }
 
 }  // namespace
@@ -53,11 +57,16 @@ int check_scripts() {
     std::fputs("footplate-lua --check: expects a JSON object on stdin\n", stderr);
     return 2;
   }
+  ScriptsToCheck wanted;
+  if (const auto read = read_json(given, wanted); !read) {
+    std::fprintf(stderr, "footplate-lua --check: %s\n", read.error().message.c_str());
+    return 2;
+  }
   // What a script writes to its own output is not among what was found.
   std::FILE* found = ::fdopen(::dup(STDOUT_FILENO), "w");
   if (found == nullptr || std::freopen("/dev/null", "w", stdout) == nullptr) return 1;
-  for (const Json& script : given.value("scripts", Json::array()))
-    std::fputs(to_line(check_script(given, script)).c_str(), found);
+  for (const ScriptToCheck& script : wanted.scripts)
+    std::fputs(to_line(to_json(check_script(wanted, script))).c_str(), found);
   return std::fclose(found) == 0 ? 0 : 1;
 }
 

@@ -8,13 +8,14 @@
 
 #include "console/lua/core/limits.h"
 #include "console/lua/session/stage.h"
+#include "protocol/messages/rules.h"
 
 namespace footplate::lua {
 
 /// A rule as its chunk registered it; handles share it. What the console keeps of it is `spec`
 /// (docs/protocol.md, "Rules").
 struct RegisteredRule {
-  Json spec;
+  RuleSpec spec;
   std::int64_t number = 0;  ///< the console's; 0 until it has one
   bool dropped = false;     ///< its chunk failed, or off() came before the chunk's end
 };

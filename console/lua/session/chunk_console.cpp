@@ -30,15 +30,15 @@ void ChunkConsole::print(std::string_view text) {
   std::size_t& printed = now_->printed;
   if (printed >= limit || now_->mode == Activity::Mode::registering) return;
   const std::size_t room = std::min(text.size(), limit - printed);
-  if (greeting_.kind != Kind::job)
+  if (greeting_.kind != SessionKind::job)
     printed += text.size();  // a job's goes into a file, and the console bounds that
-  link_.output(text.substr(0, room), Stream::out);
+  link_.output(text.substr(0, room), OutputStream::out);
   if (printed >= limit) talk("output cut at " + std::to_string(limit) + " bytes");
 }
 
 void ChunkConsole::talk(std::string_view text) {
   if (now_->mode == Activity::Mode::registering) return;
-  link_.output(std::string(text) + "\n", Stream::talk);
+  link_.output(std::string(text) + "\n", OutputStream::talk);
 }
 
 Json ChunkConsole::look(std::string_view op, Json fields) {
@@ -50,6 +50,11 @@ Json ChunkConsole::ask(std::string_view op, Json fields, const ConsoleLink::Note
   auto answer = link_.ask(op, std::move(fields), note);
   if (!answer) throw ScriptError(answer.error());
   return *std::move(answer);
+}
+
+void ChunkConsole::refuse_malformed(std::string_view what, const Error& error) {
+  throw ScriptError("the console's answer to " + std::string(what) + " is malformed: " + error.message,
+                    ErrorKind::failed);
 }
 
 }  // namespace footplate::lua

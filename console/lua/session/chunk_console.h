@@ -6,6 +6,7 @@
 
 #include "console/lua/session/activity.h"
 #include "console/lua/session/console_port.h"
+#include "console/lua/session/exchange_json.h"
 #include "console/lua/session/greeting.h"
 
 namespace footplate::lua {
@@ -39,7 +40,26 @@ class ChunkConsole {
   /// take for ever to come to the hook.
   Json look(std::string_view op, Json fields = Json::object());
 
+  /// The same, whose answer is one of those that read_answer() knows.
+  template <class Answer>
+  Answer ask_for(std::string_view op, Json fields = Json::object(), const ConsoleLink::Note& note = {}) {
+    return checked(op, read_answer<Answer>(ask(op, std::move(fields), note)));
+  }
+  template <class Answer>
+  Answer look_for(std::string_view op, Json fields = Json::object()) {
+    return checked(op, read_answer<Answer>(look(op, std::move(fields))));
+  }
+
+  /// What is called `what` and was read, or a ScriptError.
+  template <class Answer>
+  static Answer checked(std::string_view what, Result<Answer> read) {
+    if (!read) refuse_malformed(what, read.error());
+    return *std::move(read);
+  }
+
  private:
+  [[noreturn]] static void refuse_malformed(std::string_view what, const Error& error);
+
   const Greeting& greeting_;
   ConsoleLink& link_;
   std::unique_ptr<Activity> now_;

@@ -22,31 +22,29 @@ void append(std::string& list, const std::string& item) {
 
 }  // namespace
 
-std::string confirmation(const Order& order, const Json& report, const Schema& schema) {
-  const auto applied = applied_from_json(report.value("applied", Json::object()));
-  if (!applied) return "applied, but its confirmation is malformed: " + applied.error().message;
+std::string confirmation(const Order& order, const OrderReport& report, const Schema& schema) {
+  const Applied applied = report.applied.value_or(Applied{});
   std::string asked;
   std::string computed;
   for (const Change& change : order.changes) {
-    const auto moved = std::find_if(applied->moved.begin(), applied->moved.end(),
+    const auto moved = std::find_if(applied.moved.begin(), applied.moved.end(),
                                     [&](const Moved& item) { return item.name == change.name; });
-    if (moved == applied->moved.end() || moved->before == moved->after)
+    if (moved == applied.moved.end() || moved->before == moved->after)
       append(asked, change.name + " stays " + display(change.value));
     else
       append(asked, moved->name + " " + display(moved->before) + " -> " + display(moved->after));
     const SettingSpec* spec = schema.setting(change.name);
     if (spec != nullptr && spec->applies == Applies::restart) asked += " from the next start";
   }
-  for (const Moved& moved : applied->moved) {
+  for (const Moved& moved : applied.moved) {
     const bool named = std::any_of(order.changes.begin(), order.changes.end(),
                                    [&](const Change& change) { return change.name == moved.name; });
     if (!named) append(computed, moved.name + " " + rounded(moved.before) + " -> " + rounded(moved.after));
   }
   if (!computed.empty()) asked += (asked.empty() ? "(" : " (") + computed + ")";
   for (const Call& call : order.calls) append(asked, to_text(call));
-  const std::string line = asked + ", " + effect_text(*applied);
-  if (!report.contains("error")) return line;
-  return line + "\nALARM: the ranks disagree about it: " + error_from_json(report["error"]).message;
+  const std::string line = asked + ", " + effect_text(applied);
+  return line + (report.error.empty() ? "" : "\nALARM: the ranks disagree about it: " + report.error);
 }
 
 }  // namespace footplate::lua

@@ -4,29 +4,24 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/json.h"
-#include "protocol/result.h"
+#include "protocol/messages/session.h"
 
 namespace footplate::lua {
-
-enum class Stream {
-  out,   ///< what the chunk printed
-  talk,  ///< what footplate says about it
-};
 
 /// The console as a session's Lua sees it: descriptor 3 in footplate-lua, a fake in tests. One thread.
 class ConsoleLink {
  public:
   virtual ~ConsoleLink() = default;
 
-  using Note = std::function<void(const Json& report)>;
+  using Note = std::function<void(const OrderReport& report)>;
 
   /// One request of docs/protocol.md ("The console and a session's Lua process"), blocking until its
   /// answer; `note` is called for reports that come before it. An interrupt ends the wait with an error,
   /// and interrupted() is true from then on.
   virtual Result<Json> ask(std::string_view op, Json fields, const Note& note = {}) = 0;
 
-  virtual void output(std::string_view text, Stream stream) = 0;
+  /// What the chunk printed, or what footplate says about it (`talk`).
+  virtual void output(std::string_view text, OutputStream stream) = 0;
 
   /// Whether someone asked to stop the running chunk. Cheap enough for a hook every 10,000 instructions.
   virtual bool interrupted() = 0;

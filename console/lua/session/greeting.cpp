@@ -1,47 +1,53 @@
 #include "console/lua/session/greeting.h"
 
+#include <cmath>
+
 namespace footplate::lua {
 namespace {
 
-Result<Kind> kind_from_string(const std::string& text) {
-  if (text == "session") return Kind::session;
-  if (text == "job") return Kind::job;
-  if (text == "rules") return Kind::rules;
-  if (text == "check") return Kind::check;
-  return fail(ErrorKind::failed, "unknown kind of session '" + text + "'");
+/// Whether `given` takes the place of a default: a finite number that isn't negative.
+bool is_limit(double given) {
+  return std::isfinite(given) && given >= 0;
+}
+
+bool read_seconds(const std::optional<double>& given, std::chrono::duration<double>& limit) {
+  if (!given) return true;
+  limit = std::chrono::duration<double>(*given);
+  return is_limit(*given);
+}
+
+bool read_bytes(const std::optional<double>& given, std::size_t& limit) {
+  constexpr double kMost = 1e15;
+  if (!given) return true;
+  if (!is_limit(*given) || *given > kMost) return false;
+  limit = static_cast<std::size_t>(*given);
+  return true;
+}
+
+Result<Limits> limits_of(const SessionLimits& given) {
+  Limits limits;
+  if (!read_seconds(given.chunk_s, limits.chunk) || !read_seconds(given.idle_cpu_s, limits.burst) ||
+      !read_bytes(given.memory_bytes, limits.memory_bytes) ||
+      !read_bytes(given.output_bytes, limits.output_bytes))
+    return fail(ErrorKind::failed,
+                "malformed hello from the console: limits have to be numbers of 0 or more, finite ones");
+  return limits;
 }
 
 }  // namespace
 
-Result<Greeting> Greeting::from_json(const Json& hello) {
-  try {
-    auto schema = Schema::from_json(hello.at("schema"));
-    if (!schema) return tl::unexpected(schema.error());
-    auto settings = Settings::from_json(hello.at("settings"), *schema);
-    if (!settings) return tl::unexpected(settings.error());
-    const auto role = role_from_string(hello.value("role", "admin"));
-    if (!role) return tl::unexpected(role.error());
-    const Json given = hello.value("limits", Json::object());
-    Limits limits;
-    limits.chunk = std::chrono::duration<double>(given.value("chunk_s", limits.chunk.count()));
-    limits.burst = std::chrono::duration<double>(given.value("idle_cpu_s", limits.burst.count()));
-    limits.memory_bytes = given.value("memory_bytes", limits.memory_bytes);
-    limits.output_bytes = given.value("output_bytes", limits.output_bytes);
-    const auto kind = kind_from_string(hello.value("kind", "session"));
-    if (!kind) return tl::unexpected(kind.error());
-    return Greeting{*std::move(schema),
-                    *std::move(settings),
-                    hello.value("run", Json::object()),
-                    hello.value("session", ""),
-                    hello.value("user", ""),
-                    *role,
-                    limits,
-                    *kind,
-                    hello.value("arguments", std::vector<std::string>{}),
-                    hello.value("resumed", false)};
-  } catch (const Json::exception& error) {
-    return fail(ErrorKind::failed, std::string("malformed hello from the console: ") + error.what());
-  }
+Result<Greeting> Greeting::from(const SessionHello& hello) {
+  auto schema = Schema::from_json(hello.schema);
+  if (!schema) return tl::unexpected(schema.error());
+  auto settings = Settings::from_json(hello.settings, *schema);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto role = role_from_string(hello.role);
+  if (!role) return tl::unexpected(role.error());
+  const auto limits = limits_of(hello.limits);
+  if (!limits) return tl::unexpected(limits.error());
+  return Greeting{*std::move(schema), *std::move(settings), hello.run,    hello.script,
+                  hello.session,      hello.user,           *role,        *limits,
+                  hello.kind,         hello.arguments,      hello.resumed};
 }
 
 }  // namespace footplate::lua

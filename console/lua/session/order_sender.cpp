@@ -11,31 +11,32 @@ constexpr std::size_t kMaxSource = 16U * 1024;  ///< bytes of a chunk that go in
 constexpr double kWithdrawTimeout_s = 6;        ///< rank 0 decides every order within 5 s
 constexpr double kSilentTimeout_s = 0.1;        ///< … unless it is silent: no answer is to be expected
 
-/// How a request names an order: by rank 0's number where it has one.
-Json key_of(const StagedOrder& order) {
-  const std::uint64_t id = order.report.value("id", order.order.id);
-  if (id != 0) return {{"order", id}};
-  return {{"ref", order.ref}};
-}
+constexpr const char* kWaitOrder = "wait_order";
 
-std::string error_text(const Json& report) {
-  return error_from_json(report.value("error", Json())).message;
+/// How a request names an order: by rank 0's number where it has one.
+OrderKey key_of(const StagedOrder& order) {
+  if (order.number() != 0) return {order.number(), {}};
+  return {0, order.ref};
 }
 
 std::string name_of(const StagedOrder& order) {
-  const std::uint64_t id = order.report.value("id", order.order.id);
-  return id == 0 ? "the order" : "order " + std::to_string(id);
+  return order.number() == 0 ? "the order" : "order " + std::to_string(order.number());
+}
+
+/// Of a call, for messages.
+std::string name_of(const CallReport& call) {
+  return call.action.empty() ? "the call" : call.action;
 }
 
 /// Where an order ended in any other way than applied.
 [[noreturn]] void throw_for(const StagedOrder& order) {
-  const std::string state = order.state();
-  if (state == "aborted")
-    throw ScriptError(name_of(order) + " was aborted, nothing changed: " + error_text(order.report),
+  const auto state = order.state();
+  if (state == OrderState::aborted)
+    throw ScriptError(name_of(order) + " was aborted, nothing changed: " + order.report.error,
                       ErrorKind::timed_out);
-  if (state == "withdrawn")
+  if (state == OrderState::withdrawn)
     throw ScriptError(name_of(order) + " was withdrawn, nothing changed", ErrorKind::refused);
-  throw ScriptError(name_of(order) + " was refused, nothing changed: " + error_text(order.report),
+  throw ScriptError(name_of(order) + " was refused, nothing changed: " + order.report.error,
                     ErrorKind::refused);
 }
 
@@ -52,7 +53,7 @@ std::string planned_text(const StagedOrder& order) {
 /// Nothing is sent while a chunk is only registered; where it is checked, its first order is checked as a
 /// whole.
 void OrderSender::plan() {
-  if (greeting_.kind != Kind::check) return console_.activity().stage.drop();
+  if (greeting_.kind != SessionKind::check) return console_.activity().stage.drop();
   auto orders = console_.activity().stage.take();
   if (!orders) throw ScriptError(orders.error());
   for (const auto& order : *orders)
@@ -118,22 +119,20 @@ void OrderSender::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& or
 void OrderSender::confirm(const std::string& text) {
   if (!console_.activity().asks) return;
   const Waiting waiting(console_.activity().clock);
-  if (!console_.ask("wait_answer", {{"text", text}}).value("yes", false))
+  if (!console_.ask_for<PersonAnswer>("wait_answer", {{"text", text}}).yes)
     throw ScriptError("not confirmed, nothing changed", ErrorKind::refused);
 }
 
 void OrderSender::send(StagedOrder& order) {
   order.order.source = console_.activity().source.substr(0, kMaxSource);
-  const Json answer = console_.ask("order", {{"order", to_json(order.order)}});
-  order.ref = answer.value("ref", "");
-  order.report = {{"state", "sent"}};
+  order.ref = console_.ask_for<OrderTaken>("order", {{"order", to_json(order.order)}}).ref;
+  order.report = OrderReport{};
 }
 
 /// at() for a step that nobody could be stopped before any more.
 void OrderSender::warn_if_late(const StagedOrder& order) {
   if (!order.order.at_step) return;
-  const Json applied = order.report.value("applied", Json::object());
-  const std::int64_t step = applied.value("step", order.report.value("step", std::int64_t{0}));
+  const std::int64_t step = order.report.applied ? order.report.applied->step : order.report.step.value_or(0);
   if (step > *order.order.at_step)
     console_.talk("warning: step " + std::to_string(*order.order.at_step) +
                   " was over before all ranks could agree; it applies at step " + std::to_string(step));
@@ -141,61 +140,58 @@ void OrderSender::warn_if_late(const StagedOrder& order) {
 
 void OrderSender::await(StagedOrder& order) {
   const bool later = order.order.at_step.has_value();
-  Json request = key_of(order);
-  request["until"] = later ? "committed" : "final";
-  request["timeout_s"] = console_.activity().order_timeout.count();
+  const WaitOrder request{key_of(order), later ? Until::committed : Until::outcome,
+                          console_.activity().order_timeout.count()};
   std::string waiting_for;
   const Waiting waiting(console_.activity().clock);
-  const auto answer = console_.link().ask("wait_order", std::move(request), [&](const Json& report) {
-    if (report.value("state", "") != "waiting") return;
-    const std::string text = report.value("text", "");
-    if (!text.empty() && text != waiting_for) console_.talk(text);
-    waiting_for = text;
+  const auto answer = console_.link().ask(kWaitOrder, to_json(request), [&](const OrderReport& report) {
+    if (report.state != OrderState::waiting) return;
+    if (!report.text.empty() && report.text != waiting_for) console_.talk(report.text);
+    waiting_for = report.text;
   });
   if (!answer) {
     if (console_.link().interrupted()) withdraw_late(order, /*interrupted=*/true);
     throw ScriptError(answer.error());
   }
-  order.report = *answer;
-  const std::string state = order.state();
+  order.report = ChunkConsole::checked(kWaitOrder, read_answer<OrderReport>(*answer));
+  const auto state = order.state();
   warn_if_late(order);
-  if (state == "applied") return console_.talk(confirmation(order.order, order.report, greeting_.schema));
-  if (is_final_order_state(state)) throw_for(order);
-  if (state == "committed") {
-    const std::string step = std::to_string(order.report.value("step", order.order.at_step.value_or(0)));
-    console_.talk(planned_text(order) + ": committed for step " + step + " (" + name_of(order) +
-                  ", orders() shows it)");
+  if (state == OrderState::applied)
+    return console_.talk(confirmation(order.order, order.report, greeting_.schema));
+  if (order.is_final()) throw_for(order);
+  if (state == OrderState::committed) {
+    const std::int64_t step = order.report.step.value_or(order.order.at_step.value_or(0));
+    console_.talk(planned_text(order) + ": committed for step " + std::to_string(step) + " (" +
+                  name_of(order) + ", orders() shows it)");
     return;
   }
-  std::string why = order.report.value("text", "");
-  if (const std::string silence = order.report.value("silent", ""); !silence.empty())
+  std::string& why = order.report.text;
+  if (const std::string& silence = order.report.silent; !silence.empty())
     why += (why.empty() ? "" : "; ") + silence;
-  order.report["text"] = why.empty() ? waiting_for : why;
+  if (why.empty()) why = waiting_for;
   withdraw_late(order, /*interrupted=*/false);
 }
 
 void OrderSender::withdraw_late(StagedOrder& order, bool interrupted) {
-  const std::string waited_for = order.report.value("text", "");
-  const bool silent = order.report.contains("silent");
-  const bool untaken = silent && order.state() == "sent";  // rank 0 will find order and withdrawal together
+  const std::string waited_for = order.report.text;
+  const bool silent = !order.report.silent.empty();
+  // Rank 0 will find order and withdrawal together.
+  const bool untaken = silent && order.state() == OrderState::sent;
   if (interrupted) console_.activity().stop = "interrupted";
   console_.link().clear_interrupt();
-  console_.ask("withdraw", key_of(order));
-  Json request = key_of(order);
-  request["until"] = "final";
-  request["timeout_s"] = silent ? kSilentTimeout_s : kWithdrawTimeout_s;
-  order.report = console_.ask("wait_order", std::move(request));
+  console_.ask("withdraw", to_json(key_of(order)));
+  order.report = ask_report({key_of(order), Until::outcome, silent ? kSilentTimeout_s : kWithdrawTimeout_s});
   const std::string why = interrupted ? "interrupted"
                                       : "not agreed by all ranks within " +
                                             shortest(console_.activity().order_timeout.count()) + " s" +
                                             (waited_for.empty() ? "" : " (" + waited_for + ")");
   const ErrorKind kind = interrupted ? ErrorKind::script : ErrorKind::timed_out;
-  if (order.state() == "applied") {
+  if (order.state() == OrderState::applied) {
     console_.talk(confirmation(order.order, order.report, greeting_.schema));
     throw ScriptError(why + "; it was too late to withdraw " + name_of(order), kind);
   }
-  if (order.state() == "refused") throw_for(order);
-  if (is_final_order_state(order.state())) throw ScriptError(why + "; withdrawn, nothing changed", kind);
+  if (order.state() == OrderState::refused) throw_for(order);
+  if (order.is_final()) throw ScriptError(why + "; withdrawn, nothing changed", kind);
   if (untaken)
     throw ScriptError(why + "; nothing has changed, and it is withdrawn once rank 0 goes on", kind);
   throw ScriptError(why + "; " + name_of(order) + " is still open, orders() shows what becomes of it", kind);
@@ -203,37 +199,49 @@ void OrderSender::withdraw_late(StagedOrder& order, bool interrupted) {
 
 void OrderSender::refresh(StagedOrder& order) {
   if (order.dropped || !order.sent()) return;
-  Json request = key_of(order);
-  request["until"] = "now";
-  order.report = console_.ask("wait_order", std::move(request));
+  order.report = ask_report({key_of(order), Until::now, std::nullopt});
+}
+
+OrderReport OrderSender::ask_report(const WaitOrder& request, const ConsoleLink::Note& note) {
+  return console_.ask_for<OrderReport>(kWaitOrder, to_json(request), note);
+}
+
+CallReport OrderSender::ask_call(const StagedOrder& order, int call, std::optional<double> timeout_s) {
+  return console_.ask_for<CallReport>("wait_call", to_json(WaitCall{order.number(), call, timeout_s}));
+}
+
+void OrderSender::wait_applied(StagedOrder& order, std::optional<double> timeout_s) {
+  const Waiting waiting(console_.activity().clock);
+  if (!order.is_final()) {
+    order.report = ask_report({key_of(order), Until::outcome, timeout_s}, [this](const OrderReport& report) {
+      if (report.state == OrderState::waiting) console_.talk(report.text);
+    });
+    if (order.state() == OrderState::applied)
+      console_.talk(confirmation(order.order, order.report, greeting_.schema));
+  }
+  if (!order.is_final())
+    throw ScriptError(name_of(order) + " was not applied within " + shortest(timeout_s.value_or(0)) + " s",
+                      ErrorKind::timed_out);
+  if (order.state() != OrderState::applied) throw_for(order);
 }
 
 Json OrderSender::wait_call(StagedOrder& order, int call, std::optional<double> timeout_s) {
+  wait_applied(order, timeout_s);
   const Waiting waiting(console_.activity().clock);
-  if (!is_final_order_state(order.state())) {
-    Json request = key_of(order);
-    request["until"] = "final";
-    if (timeout_s) request["timeout_s"] = *timeout_s;
-    order.report = console_.ask("wait_order", std::move(request), [this](const Json& report) {
-      if (report.value("state", "") == "waiting") console_.talk(report.value("text", ""));
-    });
-    if (order.state() == "applied") console_.talk(confirmation(order.order, order.report, greeting_.schema));
-  }
-  if (!is_final_order_state(order.state()))
-    throw ScriptError(name_of(order) + " was not applied within " + shortest(*timeout_s) + " s",
-                      ErrorKind::timed_out);
-  if (order.state() != "applied") throw_for(order);
-  if (call < 0) return order.report;
-  Json request = {{"order", order.report.value("id", order.order.id)}, {"call", call}};
-  if (timeout_s) request["timeout_s"] = *timeout_s;
-  const Json report = console_.ask("wait_call", std::move(request));
-  const std::string state = report.value("state", "");
-  const std::string action = report.value("action", "the call");
-  if (state == "failed") throw ScriptError(action + " failed: " + error_text(report), ErrorKind::failed);
-  if (state == "cancelled") throw ScriptError(action + " was cancelled", ErrorKind::failed);
-  if (state != "done")
-    throw ScriptError(action + " has not ended within the time given", ErrorKind::timed_out);
-  return report;
+  CallReport report = ask_call(order, call, timeout_s);
+  if (report.state == CallState::failed)
+    throw ScriptError(name_of(report) + " failed: " + report.error, ErrorKind::failed);
+  if (report.state == CallState::cancelled)
+    throw ScriptError(name_of(report) + " was cancelled", ErrorKind::failed);
+  if (report.state != CallState::done)
+    throw ScriptError(name_of(report) + " has not ended within the time given", ErrorKind::timed_out);
+  return std::move(report.result);
+}
+
+std::optional<CallReport> OrderSender::call_now(StagedOrder& order, int call) {
+  refresh(order);
+  if (call < 0 || order.state() != OrderState::applied) return std::nullopt;
+  return ask_call(order, call, 0);
 }
 
 std::string OrderSender::cancel(StagedOrder& order, int call) {
@@ -244,20 +252,16 @@ std::string OrderSender::cancel(StagedOrder& order, int call) {
     return {};
   }
   refresh(order);
-  if (!is_final_order_state(order.state())) {
-    console_.ask("withdraw", key_of(order));
+  if (!order.is_final()) {
+    console_.ask("withdraw", to_json(key_of(order)));
     return {};
   }
-  if (order.state() != "applied") return name_of(order) + " was " + order.state() + " already";
+  if (order.state() != OrderState::applied) return name_of(order) + " was " + order.state_word() + " already";
   if (call < 0)
     return name_of(order) + " has been applied already; undo() puts back what your last order changed";
-  const Json key = {{"order", order.report.value("id", order.order.id)}, {"call", call}};
-  Json question = key;
-  question["timeout_s"] = 0;
-  const Json now = console_.ask("wait_call", std::move(question));
-  if (is_final_call_state(now.value("state", "")))
-    return now.value("action", "the call") + " is " + now.value("state", "") + " already";
-  console_.ask("cancel", key);
+  const CallReport now = ask_call(order, call, 0);
+  if (is_final(now.state)) return name_of(now) + " is " + std::string(to_string(now.state)) + " already";
+  console_.ask("cancel", {{"order", order.number()}, {"call", call}});
   return {};
 }
 

@@ -31,9 +31,16 @@ class OrderSender {
   /// whole and written down in the activity. Throws ScriptError.
   void plan();
 
-  /// The final report of a call of an order that was sent, or of the order (`call` < 0). Throws ScriptError
-  /// as commit does, and where the call failed or was cancelled.
+  /// Until an order that was sent is applied. Throws ScriptError as commit does.
+  void wait_applied(StagedOrder& order, std::optional<double> timeout_s);
+
+  /// The result of a call of it, once that has ended. Throws ScriptError also where the call failed or was
+  /// cancelled.
   Json wait_call(StagedOrder& order, int call, std::optional<double> timeout_s);
+
+  /// What is known of a call now, with the order's report brought up to date; nothing while the order isn't
+  /// applied, and for the order itself (`call` < 0).
+  std::optional<CallReport> call_now(StagedOrder& order, int call);
 
   /// Withdraws an order, or takes it out of what is staged; where it is applied, cancels its call. Returns
   /// why there is nothing to cancel, or nothing.
@@ -51,6 +58,8 @@ class OrderSender {
   void await(StagedOrder& order);
   void warn_if_late(const StagedOrder& order);
   void withdraw_late(StagedOrder& order, bool interrupted);
+  OrderReport ask_report(const WaitOrder& request, const ConsoleLink::Note& note = {});
+  CallReport ask_call(const StagedOrder& order, int call, std::optional<double> timeout_s);
 
   const Greeting& greeting_;
   ChunkConsole& console_;

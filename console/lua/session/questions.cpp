@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kLargeChange = 10;  ///< times
 
-std::optional<double> number_of(const Value& value) {
+std::optional<double> as_number(const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
   if (const auto* number = std::get_if<double>(&value)) return *number;
   return std::nullopt;
@@ -27,8 +27,8 @@ bool is_harmless(const SettingSpec& spec) {
 
 /// What makes the run end sooner, perhaps now.
 bool ends_sooner(const Change& change, const Value& before) {
-  const auto now = number_of(before);
-  const auto after = number_of(change.value);
+  const auto now = as_number(before);
+  const auto after = as_number(change.value);
   if (!now || !after) return false;
   if (change.name == "train.steps") return *after < *now;
   return change.name == "run.time_limit" && *after > 0 && (*now == 0 || *after < *now);
@@ -36,11 +36,11 @@ bool ends_sooner(const Change& change, const Value& before) {
 
 /// Why `change` needs a question; empty: it needs none.
 std::string doubt(const Change& change, const SettingSpec& spec, const Value& before) {
-  const auto after = number_of(change.value);
+  const auto after = as_number(change.value);
   if (!after || change.value == before || is_harmless(spec)) return {};
   if (ends_sooner(change, before)) return "the run ends sooner";
   if (!spec.usual.contains(*after)) return "usual is " + range_text(spec.usual, spec.unit);
-  const auto now = number_of(before);
+  const auto now = as_number(before);
   return now && is_large_change(*now, *after) ? "more than ten times as much or as little" : "";
 }
 

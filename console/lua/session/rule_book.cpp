@@ -4,31 +4,31 @@
 
 namespace footplate::lua {
 
-std::shared_ptr<RegisteredRule> RuleBook::add(lua_State* state, Json spec, int function) {
-  const Kind kind = greeting_.kind;
+std::shared_ptr<RegisteredRule> RuleBook::add(lua_State* state, RuleSpec spec, int function) {
+  const SessionKind kind = greeting_.kind;
   Activity& now = console_.activity();
   if (now.stage.in_at()) throw ScriptError("at() can't be used inside at(), nor can other rules");
-  if (now.mode == Activity::Mode::handler && kind != Kind::job)
+  if (now.mode == Activity::Mode::handler && kind != SessionKind::job)
     throw ScriptError("a rule can't register another one; one of a job script can (footplate run --script)");
-  if (kind == Kind::session && now.has_waited)
+  if (kind == SessionKind::session && now.has_waited)
     throw ScriptError(
         "register rules before a chunk's first wait, or in a chunk of their own: the chunk runs "
         "again in the rules' process, where nothing waits");
   auto rule = std::make_shared<RegisteredRule>();
   rule->spec = std::move(spec);
-  if (kind == Kind::session) {
+  if (kind == SessionKind::session) {
     now.rules.push_back(rule);
     return rule;
   }
-  const bool job = kind == Kind::job;
+  const bool job = kind == SessionKind::job;
   const std::int64_t index = job ? ++job_rules_ : static_cast<std::int64_t>(now.rules.size());
-  rule->spec["index"] = index;
+  rule->spec.index = index;
   lua_pushvalue(state, function);
   const int reference = luaL_ref(state, LUA_REGISTRYINDEX);
   int& kept = functions_.try_emplace({chunk_, index}, LUA_NOREF).first->second;
   luaL_unref(state, LUA_REGISTRYINDEX, std::exchange(kept, reference));
   if (job)
-    rule->number = console_.ask("rule", {{"spec", rule->spec}}).value("rule", std::int64_t{0});
+    rule->number = console_.ask_for<RuleTaken>("rule", {{"spec", to_json(rule->spec)}}).rule;
   else
     now.rules.push_back(rule);
   return rule;
@@ -36,24 +36,24 @@ std::shared_ptr<RegisteredRule> RuleBook::add(lua_State* state, Json spec, int f
 
 void RuleBook::send() {
   Activity& now = console_.activity();
-  if (greeting_.kind != Kind::session || now.rules.empty()) return;
+  if (greeting_.kind != SessionKind::session || now.rules.empty()) return;
   Json specs = Json::array();
   bool any = false;
   for (const auto& rule : now.rules) {
     any = any || !rule->dropped;
-    specs.push_back(rule->spec);
-    if (rule->dropped) specs.back()["dropped"] = true;
+    RuleSpec spec = rule->spec;
+    spec.dropped = rule->dropped;
+    specs.push_back(to_json(spec));
   }
   if (!any) return now.rules.clear();
   const Waiting waiting(now.clock);
-  const Json answer =
-      console_.ask("wait_rules", {{"code", now.source}, {"name", now.name}, {"rules", std::move(specs)}});
-  const Json numbers = answer.value("numbers", Json::array());
+  const auto [numbers] = console_.ask_for<RulesTaken>(
+      "wait_rules", {{"code", now.source}, {"name", now.name}, {"rules", std::move(specs)}});
   for (std::size_t i = 0; i < now.rules.size() && i < numbers.size(); ++i) {
     RegisteredRule& rule = *now.rules[i];
     if (rule.dropped) continue;
-    rule.number = numbers[i].get<std::int64_t>();
-    console_.talk("rule " + std::to_string(rule.number) + ": " + rule.spec.value("text", "") + " registered");
+    rule.number = numbers[i];
+    console_.talk("rule " + std::to_string(rule.number) + ": " + rule.spec.text + " registered");
   }
 }
 

@@ -23,7 +23,7 @@ class RuleBook {
 
   /// Takes a rule on whose function is at the stack's `function`. Throws ScriptError where none may be
   /// registered.
-  std::shared_ptr<RegisteredRule> add(lua_State* state, Json spec, int function);
+  std::shared_ptr<RegisteredRule> add(lua_State* state, RuleSpec spec, int function);
 
   /// A session's rules: the console runs the chunk again in the rules' process, and answers once they are
   /// there. Throws ScriptError.

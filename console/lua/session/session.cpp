@@ -70,9 +70,16 @@ Json results_value(lua_State* state, int first) {
 
 /// What run_handler works on.
 struct Firing {
-  const Json& request;
+  const HandleRule& rule;
   int function;  ///< a reference
 };
+
+/// Of the rules that it has registered.
+std::vector<RuleSpec> specs_of(const Activity& activity) {
+  std::vector<RuleSpec> specs;
+  for (const auto& rule : activity.rules) specs.push_back(rule->spec);
+  return specs;
+}
 
 std::string message_on_top(lua_State* state) {
   if (lua_type(state, -1) == LUA_TSTRING) return lua_tostring(state, -1);
@@ -121,7 +128,7 @@ std::string Session::unknown_name(const std::string& name, const std::vector<std
   const std::string near = name.size() < 3 ? "" : nearest(name, known);
   return "unknown name '" + name + "'" +
          (near.empty() ? "; help() lists what there is" : "; did you mean " + near + "?") +
-         (greeting_.kind == Kind::rules
+         (greeting_.kind == SessionKind::rules
               ? " A rule sees what its own chunk defines; store is for what sessions share"
               : "");
 }
@@ -184,7 +191,7 @@ void Session::finish_activity() {
 Outcome Session::evaluate(const std::string& code, const std::string& name,
                           std::chrono::duration<double> timeout, bool asks) {
   // A job's script has no limit: it is the owner's, and runs at idle priority where it is busy.
-  const bool endless = greeting_.kind == Kind::job;
+  const bool endless = greeting_.kind == SessionKind::job;
   console_.begin(Activity::Mode::chunk,
                  endless ? std::chrono::duration<double>(kNoLimit_s) : greeting_.limits.chunk);
   activity().source = code;
@@ -210,18 +217,14 @@ Outcome Session::evaluate_in(int environment, const std::string& code, const std
   return outcome;
 }
 
-Outcome Session::check(const std::string& code, const std::string& name) {
+Checked Session::check(const std::string& code, const std::string& name) {
   console_.begin(Activity::Mode::registering, greeting_.limits.chunk);
   activity().source = code;
   Outcome outcome = evaluate_in(environment_, code, name);
-  Json specs = Json::array();
-  for (const auto& rule : activity().rules) specs.push_back(rule->spec);
-  outcome.value = {
-      {"rules", std::move(specs)}, {"order", activity().planned}, {"waits", activity().waits_for}};
-  return outcome;
+  return {std::move(outcome), specs_of(activity()), activity().planned, activity().waits_for};
 }
 
-Outcome Session::register_chunk(std::int64_t chunk, const std::string& code, const std::string& name) {
+Registered Session::register_chunk(std::int64_t chunk, const std::string& code, const std::string& name) {
   console_.begin(Activity::Mode::registering, greeting_.limits.chunk);
   activity().source = code;
   rules_.begin_chunk(chunk);
@@ -231,10 +234,7 @@ Outcome Session::register_chunk(std::int64_t chunk, const std::string& code, con
   lua_settop(state_, 0);
   Outcome outcome = evaluate_in(environment, code, name);
   luaL_unref(state_, LUA_REGISTRYINDEX, environment);  // its functions hold it
-  Json specs = Json::array();
-  for (const auto& rule : activity().rules) specs.push_back(rule->spec);
-  if (!outcome.error) outcome.value = {{"rules", std::move(specs)}};
-  return outcome;
+  return {std::move(outcome), specs_of(activity())};
 }
 
 Outcome Session::failed(const std::string& message, const std::string& name) {
@@ -253,12 +253,10 @@ Outcome Session::failed(const std::string& message, const std::string& name) {
   return outcome;
 }
 
-void Session::settings_changed(const Json& settings) {
-  for (const auto& [name, item] : settings.items()) {
-    if (!item.is_object() || !item.contains("value")) continue;
-    if (auto value = greeting_.schema.check(name, item["value"]))
-      greeting_.settings.set(name, *std::move(value), item.value("source", ""));
-  }
+void Session::settings_changed(const SettingsUpdate& update) {
+  for (const auto& [name, setting] : update.settings)
+    if (auto value = greeting_.schema.check(name, setting.value))
+      greeting_.settings.set(name, *std::move(value), setting.source);
 }
 
 void Session::begin_wait(const char* what) {
@@ -282,53 +280,54 @@ Json Session::wait_call(StagedOrder& order, int call, std::optional<double> time
   if (order.dropped)
     throw ScriptError("this order was dropped with its chunk, or cancelled: there is nothing to wait for");
   begin_wait(":wait()");
-  return orders_.wait_call(order, call, timeout_s);
+  if (call >= 0) return orders_.wait_call(order, call, timeout_s);
+  orders_.wait_applied(order, timeout_s);
+  return order.report.applied ? to_json(*order.report.applied) : Json::object();
 }
 
 int Session::run_handler(lua_State* state) {
   Session& session = session_of(state);
   const Firing firing = *static_cast<Firing*>(lua_touserdata(state, 1));
+  const HandleRule& rule = firing.rule;
   Stage& stage = session.stage();
   lua_settop(state, 0);
-  if (firing.request.contains("at_step")) stage.begin_at(firing.request["at_step"].get<std::int64_t>());
+  if (rule.at_step) stage.begin_at(*rule.at_step);
   lua_rawgeti(state, LUA_REGISTRYINDEX, firing.function);
-  push_json(state, firing.request.value("event", Json::object()));
+  push_json(state, rule.event);
   lua_call(state, 1, 1);
   if (session.console_.out_of_time()) throw ScriptError(session.activity().stop);
   if (stage.in_at()) stage.finish_at();
-  if (firing.request.value("stop_when", false) && lua_toboolean(state, 1) != 0) {
-    const auto staged = stage.call("run.stop", {{"reason", firing.request.value("text", "a rule")}});
+  if (rule.stop_when && lua_toboolean(state, 1) != 0) {
+    const auto staged = stage.call("run.stop", {{"reason", rule.text.empty() ? "a rule" : rule.text}});
     if (!staged) throw ScriptError(staged.error());
   }
   session.orders().commit();
   return 0;
 }
 
-Outcome Session::handle(const Json& request) {
-  const std::chrono::duration<double, std::milli> budget(request.value("budget_ms", 2000.0));
+Handled Session::handle(const HandleRule& rule) {
+  const std::chrono::duration<double, std::milli> budget(rule.budget_ms);
   auto outer = console_.begin(Activity::Mode::handler, budget);
-  activity().source = request.value("source", "");
-  const std::string name = request.value("name", "rule");
-  Outcome outcome;
-  const auto function =
-      rules_.function(request.value("chunk", std::int64_t{0}), request.value("index", std::int64_t{0}));
+  activity().source = rule.source;
+  Handled handled;
+  const auto function = rules_.function(rule.chunk, rule.index);
   if (!function) {
-    outcome = failed("this rule's function is not in this process", name);
+    handled.outcome = failed("this rule's function is not in this process", rule.name);
   } else {
-    Firing firing{request, *function};
+    Firing firing{rule, *function};
     activity().clock.start(activity().limit);
     lua_sethook(handlers_, hook, LUA_MASKCOUNT, kHookEvery);
     lua_pushcfunction(handlers_, bound<run_handler>);
     lua_pushlightuserdata(handlers_, &firing);
     const int status = lua_pcall(handlers_, 1, 0, 0);
     activity().clock.pause();
-    if (status != LUA_OK) outcome = failed(message_on_top(handlers_), name);
+    if (status != LUA_OK) handled.outcome = failed(message_on_top(handlers_), rule.name);
     lua_settop(handlers_, 0);
-    outcome.value = {{"ran_ms", activity().clock.used().count() * 1e3}};
+    handled.ran_ms = activity().clock.used().count() * 1e3;
   }
   activity().stage.drop();
   console_.go_on(std::move(outer));
-  return outcome;
+  return handled;
 }
 
 }  // namespace footplate::lua

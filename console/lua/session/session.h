@@ -5,6 +5,7 @@
 #include <lua.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "console/lua/core/bind.h"
 #include "console/lua/core/limits.h"
@@ -20,6 +21,26 @@ struct Outcome {
   Json value;                     ///< and for programs
   std::optional<Error> error;     ///< set: the chunk failed and what it had staged is dropped
   std::optional<int> error_line;  ///< in the chunk, where known
+};
+
+/// What became of a chunk that was run for its rules.
+struct Registered {
+  Outcome outcome;
+  std::vector<RuleSpec> rules;
+};
+
+/// What became of a rule's function.
+struct Handled {
+  Outcome outcome;
+  std::optional<double> ran_ms;  ///< nothing: it isn't in this process
+};
+
+/// What a script would do up to its first wait, or its end.
+struct Checked {
+  Outcome outcome;
+  std::vector<RuleSpec> rules;
+  std::string order;  ///< what it would have ordered
+  std::string waits;  ///< what for; empty: it ends without a wait
 };
 
 /// Puts what chunks can use besides Lua's own into the table at stack index `own`, and variables into the
@@ -42,15 +63,14 @@ class Session final : public StateOwner {
                    bool asks = false);
 
   /// Runs a chunk again for its rules alone, with variables of its own, in the process of the run's rules.
-  /// The outcome's value is {"rules": [spec]}.
-  Outcome register_chunk(std::int64_t chunk, const std::string& code, const std::string& name);
+  Registered register_chunk(std::int64_t chunk, const std::string& code, const std::string& name);
 
   /// Runs a rule's function on an event (docs/protocol.md, `handle`); may be called while the job's script
-  /// waits in ask(). What it assigns and calls is one order. The outcome's value is {"ran_ms"}.
-  Outcome handle(const Json& request);
+  /// waits in ask(). What it assigns and calls is one order.
+  Handled handle(const HandleRule& rule);
 
-  /// Settings that an order moved: {name: {"value","source"}}.
-  void settings_changed(const Json& settings);
+  /// Settings that an order moved.
+  void settings_changed(const SettingsUpdate& update);
 
   // For the bindings.
   const Schema& schema() const { return greeting_.schema; }
@@ -63,23 +83,28 @@ class Session final : public StateOwner {
   void print(std::string_view text) { console_.print(text); }
   void talk(std::string_view text) { console_.talk(text); }
 
-  /// footplate check: rules, the first order and the first wait of a script, {"rules", "order", "waits"}.
-  Outcome check(const std::string& code, const std::string& name);
+  /// footplate check.
+  Checked check(const std::string& code, const std::string& name);
 
   /// Before a wait of the script: commits. Throws where nothing may be waited for.
   void begin_wait(const char* what);
 
   /// A request to the console, or a ScriptError.
-  Json ask(std::string_view op, Json fields = Json::object(), const ConsoleLink::Note& note = {}) {
-    return console_.ask(op, std::move(fields), note);
-  }
+  Json ask(std::string_view op, Json fields = Json::object()) { return console_.ask(op, std::move(fields)); }
 
+  /// The same, whose answer is one of those that read_answer() knows.
+  template <class Answer>
+  Answer ask_for(std::string_view op, Json fields = Json::object()) {
+    return console_.ask_for<Answer>(op, std::move(fields));
+  }
   /// The same for what a script only looks at; ends it where its time is up.
-  Json look(std::string_view op, Json fields = Json::object()) {
-    return console_.look(op, std::move(fields));
+  template <class Answer>
+  Answer look_for(std::string_view op, Json fields = Json::object()) {
+    return console_.look_for<Answer>(op, std::move(fields));
   }
 
-  /// OrderSender::wait_call as a wait of the script: what is staged is committed first.
+  /// The result of a call, once it has ended, or what the order itself did (`call` < 0), as a wait of the
+  /// script: what is staged is committed first. Throws ScriptError, as OrderSender::wait_call.
   Json wait_call(StagedOrder& order, int call, std::optional<double> timeout_s);
 
   void remember_error(const std::string& message, ErrorKind kind) override;

@@ -1,7 +1,6 @@
 #include "console/lua/session/stage.h"
 
 #include <algorithm>
-#include <array>
 
 #include "protocol/store.h"
 
@@ -16,23 +15,15 @@ Change* find_change(Order& order, std::string_view name) {
   return found == order.changes.end() ? nullptr : &*found;
 }
 
-bool one_of(std::string_view text, std::initializer_list<std::string_view> choices) {
-  return std::find(choices.begin(), choices.end(), text) != choices.end();
-}
-
 }  // namespace
 
-std::string StagedOrder::state() const {
+std::optional<OrderState> StagedOrder::state() const {
+  return dropped || !sent() ? std::nullopt : std::optional(report.state);
+}
+
+std::string StagedOrder::state_word() const {
   if (dropped) return "dropped";
-  return sent() ? report.value("state", "sent") : "staged";
-}
-
-bool is_final_order_state(std::string_view state) {
-  return one_of(state, {"applied", "refused", "aborted", "withdrawn"});
-}
-
-bool is_final_call_state(std::string_view state) {
-  return one_of(state, {"done", "failed", "cancelled"});
+  return sent() ? std::string(to_string(report.state)) : "staged";
 }
 
 const Value& Stage::value(std::string_view name) const {
@@ -81,7 +72,7 @@ Result<std::pair<std::shared_ptr<StagedOrder>, int>> Stage::call(const std::stri
 
 Result<void> Stage::store(const std::string& name, const std::string& text) {
   for (Call& call : target().order.calls) {
-    if (call.action != kStoreAction || call.arguments.value("name", "") != name) continue;
+    if (call.action != kStoreAction || call.text("name") != name) continue;
     call.arguments["value"] = text;
     return {};
   }

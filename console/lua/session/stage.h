@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/order.h"
+#include "protocol/messages/order_report.h"
 #include "protocol/schema.h"
 #include "protocol/settings.h"
 
@@ -16,17 +16,19 @@ namespace footplate::lua {
 struct StagedOrder {
   Order order;
   std::string ref;               ///< the console's word for it; empty while it is only staged
-  Json report = Json::object();  ///< latest report of docs/protocol.md
+  OrderReport report;            ///< the latest
   bool dropped = false;          ///< its chunk failed, or it was cancelled before it was sent
   std::set<std::string> forced;  ///< settings and actions that nobody is asked about
 
   bool sent() const { return !ref.empty() || order.id != 0; }
-  /// "staged", "dropped", or the state of the latest report.
-  std::string state() const;
+  /// Of the latest report; nothing while it is only staged, and where it was dropped.
+  std::optional<OrderState> state() const;
+  bool is_final() const { return state() && footplate::is_final(*state()); }
+  /// "staged", "dropped", or the state.
+  std::string state_word() const;
+  /// The number that rank 0 has given it; 0: none.
+  std::uint64_t number() const { return report.id != 0 ? report.id : order.id; }
 };
-
-bool is_final_order_state(std::string_view state);
-bool is_final_call_state(std::string_view state);
 
 /// What a chunk has asked for and not yet sent: one order for the chunk itself, and one for each at().
 /// Not thread-safe.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 namespace footplate::lua {
@@ -17,30 +18,26 @@ constexpr std::size_t kOutputPiece = 128U * 1024;  ///< bytes of text in one out
   ::_exit(0);
 }
 
+[[noreturn]] void leave_unread(const Error& error) {
+  std::fprintf(stderr, "footplate-lua: malformed line from the console: %s\n", error.message.c_str());
+  ::_exit(1);
+}
+
 }  // namespace
 
-void Wire::sort(Json message) {
-  const std::string type = message.value("type", "");
-  if (type == "hello" || type == "eval" || type == "register" || type == "handle")
-    requests_.push_back(std::move(message));
-  else if (type == "interrupt")
-    interrupted_ = true;
-  else if (type == "settings" && on_settings)
-    on_settings(message.value("settings", Json::object()));
-  else if (type == "answer" || type == "note")
-    if (const auto open = answers_.find(message.value("id", std::uint64_t{0})); open != answers_.end())
-      open->second.push_back(std::move(message));
+void Wire::take_reply(std::uint64_t id, Reply reply) {
+  if (const auto open = replies_.find(id); open != replies_.end()) open->second.push_back(std::move(reply));
 }
 
 /// A script that waits leaves time for the rules it has registered.
 void Wire::run_handlers() {
-  while (on_handle && !handling_ && !requests_.empty() && requests_.front().value("type", "") == "handle") {
-    const Json request = std::move(requests_.front());
-    requests_.pop_front();
+  while (on_handle && !handling_ && !tasks_.empty() && std::holds_alternative<HandleRule>(tasks_.front())) {
+    const HandleRule rule = std::get<HandleRule>(std::move(tasks_.front()));
+    tasks_.pop_front();
     handling_ = true;
-    const Json outer = std::exchange(eval_, request.value("id", Json()));
-    on_handle(request);
-    eval_ = outer;
+    const Json outer = std::exchange(task_, rule.id);
+    on_handle(rule);
+    task_ = outer;
     handling_ = false;
   }
 }
@@ -57,19 +54,27 @@ void Wire::read(bool block) {
     auto line = reader_.next();
     if (!line) leave();
     if (!*line) return;
-    if (auto message = parse_line(**line); message && message->is_object()) sort(*std::move(message));
+    auto message = parse_line(**line).and_then(to_session_from_json);
+    if (!message) leave_unread(message.error());
+    std::visit([this](auto&& one) { take(std::move(one)); }, *std::move(message));
   }
 }
 
-Json Wire::next() {
-  while (requests_.empty()) read(/*block=*/true);
-  Json request = std::move(requests_.front());
-  requests_.pop_front();
-  return request;
+SessionHello Wire::hello() {
+  while (!hello_) read(/*block=*/true);
+  return *std::exchange(hello_, std::nullopt);
 }
 
-void Wire::send(const Json& message) {
-  const std::string line = to_line(message);
+Wire::Task Wire::next() {
+  while (tasks_.empty()) read(/*block=*/true);
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  task_ = std::visit([](const auto& one) { return one.id; }, task);
+  return task;
+}
+
+void Wire::send(const FromSession& message) {
+  const std::string line = to_line(to_json(message));
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t count = ::send(fd_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno != EINTR) leave();
@@ -80,43 +85,33 @@ void Wire::send(const Json& message) {
 Result<Json> Wire::ask(std::string_view op, Json fields, const Note& note) {
   const bool waits = op.starts_with("wait_");
   const std::uint64_t id = ++asked_;
-  fields["type"] = "request";
-  fields["op"] = op;
-  fields["id"] = id;
-  auto& answers = answers_[id];
-  if (waits) send({{"type", "waiting"}});
-  send(fields);
+  auto& replies = replies_[id];
+  if (waits) send(ChunkWaiting{});
+  send(SessionRequest{id, std::string(op), std::move(fields)});
   Result<Json> result = fail(ErrorKind::script, "interrupted");
   for (bool answered = false; !answered && !interrupted_;) {
-    while (answers.empty() && !interrupted_) {
+    while (replies.empty() && !interrupted_) {
       if (waits) run_handlers();
-      if (answers.empty()) read(/*block=*/true);
+      if (replies.empty()) read(/*block=*/true);
     }
-    if (answers.empty()) break;
-    const Json message = std::move(answers.front());
-    answers.pop_front();
-    if (message["type"] == "note") {
-      if (note) note(message.value("value", Json::object()));
+    if (replies.empty()) break;
+    Reply reply = std::move(replies.front());
+    replies.pop_front();
+    if (const auto* waiting = std::get_if<SessionNote>(&reply)) {
+      if (note) note(waiting->value);
       continue;
     }
     answered = true;
-    if (const auto error = message.find("error"); error != message.end())
-      result = tl::unexpected(error_from_json(*error));
-    else
-      result = message.value("value", Json());
+    result = std::get<SessionAnswer>(std::move(reply)).value;
   }
-  answers_.erase(id);
-  if (waits) send({{"type", "running"}});
+  replies_.erase(id);
+  if (waits) send(ChunkRunning{});
   return result;
 }
 
-void Wire::output(std::string_view text, Stream stream) {
-  const char* name = stream == Stream::out ? "out" : "talk";
+void Wire::output(std::string_view text, OutputStream stream) {
   for (std::size_t start = 0; start < text.size(); start += kOutputPiece)
-    send({{"type", "output"},
-          {"id", eval_},
-          {"text", std::string(text.substr(start, kOutputPiece))},
-          {"stream", name}});
+    send(ChunkOutput{task_, std::string(text.substr(start, kOutputPiece)), stream});
 }
 
 bool Wire::interrupted() {

@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <variant>
 
 #include "console/lua/session/console_port.h"
 #include "protocol/frame.h"
@@ -10,45 +11,62 @@
 namespace footplate::lua {
 
 /// Descriptor 3 of footplate-lua: the console at its other end. Used by one thread at a time. The process
-/// ends itself (_exit) as soon as the console is gone: nobody is left to hear more.
+/// ends itself (_exit) as soon as the console is gone: nobody is left to hear more. So it does, and says why,
+/// at a line that it can't read: what it waits for might have been in there.
 class Wire final : public ConsoleLink {
  public:
   explicit Wire(int fd) : fd_(fd) {}
 
+  /// What the console wants run.
+  using Task = std::variant<EvalChunk, RegisterChunk, HandleRule>;
+
   /// Called for each `settings` message, whenever one is read.
-  std::function<void(const Json& settings)> on_settings;
+  std::function<void(const SettingsUpdate& update)> on_settings;
 
   /// Called for each `handle` that comes while a request of the script is waited for; one at a time.
-  std::function<void(const Json& request)> on_handle;
+  std::function<void(const HandleRule& rule)> on_handle;
 
-  /// The next `hello`, `eval`, `register` or `handle`, blocking.
-  Json next();
+  /// The first line, blocking.
+  SessionHello hello();
 
-  void send(const Json& message);
+  /// The next task, blocking. Output belongs to it from then on.
+  Task next();
+
+  void send(const FromSession& message);
 
   Result<Json> ask(std::string_view op, Json fields, const Note& note) override;
-  void output(std::string_view text, Stream stream) override;
+  void output(std::string_view text, OutputStream stream) override;
   bool interrupted() override;
   void clear_interrupt() override { interrupted_ = false; }
 
-  /// Id of the eval that output belongs to.
-  void set_eval(Json id) { eval_ = std::move(id); }
-
  private:
-  /// Reads what is there, waiting for it if `block`, and sorts it into requests_, answers and flags.
+  using Reply = std::variant<SessionAnswer, SessionNote>;
+
+  /// Reads what is there, waiting for it if `block`, and takes it.
   void read(bool block);
-  void sort(Json message);
+  void take(SessionHello hello) { hello_ = std::move(hello); }
+  void take(EvalChunk chunk) { tasks_.push_back(std::move(chunk)); }
+  void take(RegisterChunk chunk) { tasks_.push_back(std::move(chunk)); }
+  void take(HandleRule rule) { tasks_.push_back(std::move(rule)); }
+  void take(InterruptChunk /*interrupt*/) { interrupted_ = true; }
+  void take(const SettingsUpdate& update) {
+    if (on_settings) on_settings(update);
+  }
+  void take(SessionAnswer answer) { take_reply(answer.id, std::move(answer)); }
+  void take(SessionNote note) { take_reply(note.id, std::move(note)); }
+  void take_reply(std::uint64_t id, Reply reply);
   void run_handlers();
 
   int fd_;
   LineReader reader_;
-  std::deque<Json> requests_;  ///< what next() gives out
+  std::optional<SessionHello> hello_;
+  std::deque<Task> tasks_;  ///< what next() gives out
   /// Answers and notes for the requests being waited for: the script's, and the one of a handler meanwhile.
-  std::map<std::uint64_t, std::deque<Json>> answers_;
+  std::map<std::uint64_t, std::deque<Reply>> replies_;
   std::uint64_t asked_ = 0;  ///< id of the last request
   bool handling_ = false;
   bool interrupted_ = false;
-  Json eval_;
+  Json task_;  ///< id of the one that output belongs to
 };
 
 }  // namespace footplate::lua

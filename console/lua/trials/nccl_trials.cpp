@@ -1,5 +1,7 @@
 #include <cmath>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
@@ -16,98 +18,103 @@ namespace footplate::lua {
 namespace {
 
 constexpr auto kRules = "nccl.rules";
+constexpr auto kAllReduce = "all_reduce";
 constexpr std::int64_t kSteps = 50;
 constexpr double kBetterBy = 0.02;
 
-double step_ms(const Json& measured) {
-  return measured.value("step_ms", 0.0);
-}
-
 /// What nccl.measure finds in `steps` steps from now on.
-Json measure(Session& session, std::int64_t steps) {
-  const Json begun = run_call(session, "nccl.measure", {{"steps", steps}});
+NcclMeasurement measure(Session& session, std::int64_t steps) {
+  const auto begun = ChunkConsole::checked(
+      "nccl.measure", read_answer<MeasurementBegun>(run_call(session, "nccl.measure", {{"steps", steps}})));
   constexpr int kTold = 3;  // steps after the last one, by then it is told
   {
     const Waiting waiting(session.activity().clock);
-    session.ask("wait_step", {{"step", begun.value("last", std::int64_t{0}) + kTold}});
+    session.ask("wait_step", {{"step", begun.last + kTold}});
   }
-  return run_call(session, "nccl.profile", Json::object());
+  return ChunkConsole::checked(
+      "nccl.profile", read_answer<NcclMeasurement>(run_call(session, "nccl.profile", Json::object())));
 }
 
-/// What a measurement has read back: by which ways which sizes were done.
-std::set<std::string> ways(const Json& measured) {
-  std::set<std::string> found;
-  for (Json row : measured.value("collectives", Json::array())) {
-    for (const char* time : {"count", "bytes", "mean_us", "least_us", "most_us", "bus_gb_per_s"})
-      row.erase(time);
-    found.insert(row.dump());
-  }
+/// By which ways which sizes were done.
+using Way = std::tuple<std::string, std::string, std::string, int, int, std::int64_t>;
+
+/// What a measurement has read back.
+std::set<Way> ways(const NcclMeasurement& measured) {
+  std::set<Way> found;
+  for (const MeasuredCollective& row : measured.collectives)
+    found.emplace(row.collective, row.algorithm, row.protocol, row.channels, row.ranks, row.at_least);
   return found;
 }
 
 /// What NCCL tells of `steps` steps: the time of one, and how collectives were done.
-class NcclMeasurement final : public Measurement {
+class StepTime final : public Measurement {
  public:
-  NcclMeasurement(Session& session, std::int64_t steps, double better_by)
+  StepTime(Session& session, std::int64_t steps, double better_by)
       : session_(session), steps_(steps), better_by_(better_by) {}
 
-  Json before() override { return measure(session_, steps_); }
-  Json after(const Json& /*before*/) override { return measure(session_, steps_); }
-  bool is_better(const Json& before, const Json& after) const override {
-    return step_ms(after) <= step_ms(before) * (1 - better_by_);
-  }
+  void measure_before() override { before_ = measure(session_, steps_); }
+  void measure_after() override { after_ = measure(session_, steps_); }
+  bool is_better() const override { return after_.step_ms <= before_.step_ms * (1 - better_by_); }
+  Json before() const override { return to_json(before_); }
+  Json after() const override { return to_json(after_); }
+
+  const NcclMeasurement& measured_before() const { return before_; }
+  /// The change was kept, and the next trial begins there.
+  void go_on() { before_ = after_; }
 
   /// What, from and to how many milliseconds a step, and what came of it.
-  std::string text(const Changes& changes, const Tried& tried) const override {
-    const double before = step_ms(tried.before), after = step_ms(tried.after);
-    return "trial of " + text_of(changes) + ": " + number_text(before) + " -> " + number_text(after) +
+  std::string text(const Changes& changes, bool kept) const override {
+    const double before = before_.step_ms, after = after_.step_ms;
+    return "trial of " + changes_text(changes) + ": " + number_text(before) + " -> " + number_text(after) +
            " ms/step (" + (after > before ? "+" : "") + number_text((after / before - 1) * 100) + " %), " +
-           (tried.kept ? "kept" : "put back") +
-           (ways(tried.before) == ways(tried.after)
-                ? "; algorithms, protocols and channels were the same as before"
-                : "");
+           (kept ? "kept" : "put back") +
+           (ways(before_) == ways(after_) ? "; algorithms, protocols and channels were the same as before"
+                                          : "");
   }
 
  private:
   Session& session_;
   std::int64_t steps_;
   double better_by_;
+  NcclMeasurement before_, after_;
 };
 
+/// What a field of a rule is in its text; empty: nothing.
+std::string word_of(const Json* value) {
+  if (value == nullptr) return {};
+  return value->is_string() ? value->get<std::string>() : value->dump();
+}
+
+/// What a rule's field adds to its text, behind the sizes.
+std::string rule_words(const std::string& key, const std::string& word) {
+  if (key == "algo" || key == "proto" || key == "collective") return " " + word;
+  if (key == "channels") return " " + word + " channels";
+  if (key == "min_size" || key == "max_size") return {};
+  throw ScriptError(
+      "set of nccl.try is a rule, of algo, proto, channels, collective, min_size and max_size, or "
+      "settings; not both: " +
+      key);
+}
+
 /// { algo = "tree", max_size = "1MiB" }: what isn't a setting's name makes a rule, before those there are.
-Changes changes_of(Session& session, const Json& set) {
-  if (!set.is_object() || set.empty())
+Changes changes_of(Session& session, const Json* set) {
+  if (set == nullptr || !set->is_object() || set->empty())
     throw ScriptError(
         "nccl.try needs what to set: nccl.try{ set = { algo = \"tree\", max_size = \"1MiB\" } }");
-  const bool sized = set.contains("min_size") || set.contains("max_size") || set.contains("channels") ||
-                     set.contains("collective");
-  Changes changes;
-  std::string words, sizes;
-  for (const auto& [key, value] : set.items()) {
-    const std::string word = value.is_string() ? value.get<std::string>() : value.dump();
-    if (!sized) {
+  const TableOptions options(*set);
+  const bool ranged = options.has("min_size") || options.has("max_size");
+  if (!ranged && !options.has("channels") && !options.has("collective")) {
+    Changes changes;
+    for (const auto& [key, value] : set->items())
       changes.emplace_back(key.starts_with("nccl.") ? key : "nccl." + key, value);
-    } else if (key == "algo" || key == "proto" || key == "collective") {
-      words += " " + word;
-    } else if (key == "channels") {
-      words += " " + word + " channels";
-    } else if (key != "min_size" && key != "max_size") {
-      throw ScriptError(
-          "set of nccl.try is a rule, of algo, proto, channels, collective, min_size and max_size, or "
-          "settings; not both: " +
-          key);
-    }
+    return changes;
   }
-  if (!sized) return changes;
-  const auto size = [&](const char* key) {
-    const Json value = set.value(key, Json(""));
-    return value.is_string() ? value.get<std::string>() : value.dump();
-  };
-  if (set.contains("min_size") || set.contains("max_size"))
-    sizes = size("min_size") + ".." + size("max_size");
+  std::string words;
+  for (const auto& [key, value] : set->items()) words += rule_words(key, word_of(&value));
+  const std::string sizes =
+      ranged ? word_of(options.find("min_size")) + ".." + word_of(options.find("max_size")) : "";
   const std::string others = std::get<std::string>(session.settings().value(kRules));
-  changes.emplace_back(kRules, sizes + words + (others.empty() ? "" : "; " + others));
-  return changes;
+  return {{kRules, sizes + words + (others.empty() ? "" : "; " + others)}};
 }
 
 /// One way of doing collectives of `from` bytes to less than twice as many.
@@ -117,11 +124,11 @@ Changes candidate(const std::string& others, std::uint64_t from, const std::stri
 }
 
 /// Where the time goes: the sizes of all-reduces, those first that took longest in all.
-std::vector<std::uint64_t> sizes_by_time(const Json& measured) {
+std::vector<std::uint64_t> sizes_by_time(const NcclMeasurement& measured) {
   std::map<std::uint64_t, double> times;
-  for (const Json& row : measured.value("collectives", Json::array()))
-    if (row.value("collective", "") == "all_reduce")
-      times[row.value("at_least", std::uint64_t{0})] += row.value("mean_us", 0.0) * row.value("count", 0.0);
+  for (const MeasuredCollective& row : measured.collectives)
+    if (row.collective == kAllReduce && row.at_least >= 0)
+      times[static_cast<std::uint64_t>(row.at_least)] += row.mean_us * static_cast<double>(row.count);
   std::vector<std::uint64_t> sizes;
   for (const auto& [size, time] : times) sizes.push_back(size);
   std::sort(sizes.begin(), sizes.end(), [&](auto a, auto b) { return times[a] > times[b]; });
@@ -133,13 +140,15 @@ int nccl_try(lua_State* state) {
   Session& session = session_of(state);
   const Json arguments = trial_arguments(state, {"set", "steps", kKeepIf, "better_by"},
                                          "what was measured before and after, true to keep it", kName);
-  const TrialPlan plan{changes_of(session, arguments.value("set", Json())),
-                       trial_steps(arguments, "steps", kSteps, kName),
-                       better_by_of(arguments, kBetterBy, kName), arguments.contains(kKeepIf)};
+  const TableOptions options(arguments, kName);
+  const TrialPlan plan{changes_of(session, options.find("set")), trial_steps(options, "steps", kSteps),
+                       better_by_of(options, kBetterBy), options.has(kKeepIf)};
   check_changes(session, plan.changes);
   session.begin_wait(kName);
-  NcclMeasurement measurement(session, plan.steps, plan.better_by);
-  push_tried(state, run_trial(state, plan, measurement, measurement.before()));
+  StepTime measurement(session, plan.steps, plan.better_by);
+  measurement.measure_before();
+  const Tried tried = run_trial(state, plan, measurement);
+  push_tried(state, measurement, tried);
   return 1;
 }
 
@@ -154,37 +163,38 @@ int nccl_tune(lua_State* state) {
   if (!arguments.is_object() && !arguments.empty())
     throw ScriptError("nccl.tune takes named arguments: nccl.tune{ budget_steps = 1000 }");
   check_arguments(arguments, {"budget_steps", "steps", "better_by"}, kName);
-  std::int64_t left = trial_steps(arguments, "budget_steps", kBudget, kName);
+  const TableOptions options(arguments, kName);
+  std::int64_t left = trial_steps(options, "budget_steps", kBudget);
   TrialPlan plan;
-  plan.steps = trial_steps(arguments, "steps", std::max(kLeast, left / 20), kName);
-  plan.better_by = better_by_of(arguments, kBetterBy, kName);
+  plan.steps = trial_steps(options, "steps", std::max(kLeast, left / 20));
+  plan.better_by = better_by_of(options, kBetterBy);
   if (left < 2 * plan.steps)
     throw ScriptError("nccl.tune: " + std::to_string(left) + " steps are too few for two measurements of " +
                       std::to_string(plan.steps) + "; give more budget_steps, or fewer steps");
   session.begin_wait(kName);
-  NcclMeasurement measurement(session, plan.steps, plan.better_by);
-  Json best = measurement.before();
+  StepTime measurement(session, plan.steps, plan.better_by);
+  measurement.measure_before();
   left -= plan.steps;
-  const double first_ms = step_ms(best);
+  const double first_ms = measurement.measured_before().step_ms;
   Json tried = Json::array();
-  for (const std::uint64_t size : sizes_by_time(best)) {
+  for (const std::uint64_t size : sizes_by_time(measurement.measured_before())) {
     const std::string others = std::get<std::string>(session.settings().value(kRules));
     for (const char* way : kWays) {
       if (left < plan.steps) break;
       plan.changes = candidate(others, std::max<std::uint64_t>(size, 1), way);
-      const Tried result = run_trial(state, plan, measurement, best);
+      const Tried result = run_trial(state, plan, measurement);
       left -= plan.steps;
       tried.push_back(result.text);
-      if (result.kept) best = result.after;
+      if (result.kept) measurement.go_on();
     }
   }
   const std::string rules = std::get<std::string>(session.settings().value(kRules));
+  const double best_ms = measurement.measured_before().step_ms;
   const std::string text = "nccl.tune: " + std::to_string(tried.size()) + " trials, " +
-                           number_text(first_ms) + " -> " + number_text(step_ms(best)) +
+                           number_text(first_ms) + " -> " + number_text(best_ms) +
                            " ms/step, nccl.rules = \"" + rules + "\"";
   note(session, text);
-  push_listing(state,
-               {{"tried", tried}, {"rules", rules}, {"before_ms", first_ms}, {"after_ms", step_ms(best)}},
+  push_listing(state, {{"tried", tried}, {"rules", rules}, {"before_ms", first_ms}, {"after_ms", best_ms}},
                text);
   return 1;
 }

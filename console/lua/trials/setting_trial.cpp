@@ -20,6 +20,7 @@ namespace {
 constexpr auto kTry = "try";
 constexpr auto kAbandonIf = "abandon_if";
 constexpr auto kLoss = "train/loss";
+constexpr auto kLogEvery = "log.every";
 
 /// What one side of a trial has measured, over the steps after `first` up to and with `last`.
 struct StepWindow {
@@ -49,38 +50,35 @@ bool more_is_better(const std::string& metric) {
   return metric == "perf/tokens_per_s" || metric == "perf/tflops" || metric == "perf/mfu";
 }
 
-/// LoggedLines of metrics, one after the other.
-class LoggedLines {
+/// Lines of metrics, one after the other.
+class LineFeed {
  public:
-  explicit LoggedLines(Session& session)
-      : session_(session), next_(ask(Json::object()).value("next", std::uint64_t{0})) {}
+  explicit LineFeed(Session& session) : session_(session), got_(ask(Json::object())) {}
 
-  Json next() {
-    if (at_ == lines_.size()) {
-      const Json answer = ask({{"since", next_}});
-      next_ = answer.value("next", next_);
-      lines_ = answer.value("lines", Json::array());
+  LoggedMetrics next() {
+    if (at_ == got_.lines.size()) {
+      got_ = ask({{"since", got_.next}});
       at_ = 0;
+      if (got_.lines.empty()) throw ScriptError("the console has told of no line", ErrorKind::failed);
     }
-    return lines_.at(at_++);
+    return got_.lines[at_++];
   }
 
  private:
-  Json ask(Json fields) {
+  LoggedLines ask(Json fields) {
     const Waiting waiting(session_.activity().clock);
-    return session_.ask("wait_lines", std::move(fields));
+    return session_.ask_for<LoggedLines>("wait_lines", std::move(fields));
   }
 
   Session& session_;
-  std::uint64_t next_;
-  Json lines_ = Json::array();
+  LoggedLines got_;
   std::size_t at_ = 0;
 };
 
-void add(StepWindow& window, const Json& line) {
+void add(StepWindow& window, const LoggedMetrics& line) {
   // Losses fall about straight over the logarithm of the step.
-  const double place = std::log(std::max(1.0, line.value("step", 0.0)));
-  for (const auto& [name, json] : line.items())
+  const double place = std::log(std::max(1.0, static_cast<double>(line.step())));
+  for (const auto& [name, json] : line.values.items())
     if (name.find('/') != std::string::npos)
       if (const auto value = number_from_json(json); value && std::isfinite(*value))
         window.metrics[name].add(place, *value);
@@ -88,16 +86,16 @@ void add(StepWindow& window, const Json& line) {
 
 /// Whole lines of about `steps` steps that begin later than now. `abandon` says why to end early, or nothing.
 StepWindow follow(Session& session, std::int64_t steps,
-                  const std::function<std::string(const Json& line)>& abandon) {
-  const std::int64_t now = session.look("status").value("step", std::int64_t{0});
+                  const std::function<std::string(const LoggedMetrics& line)>& abandon) {
+  const std::int64_t now = session.look_for<RunStatus>("status").step;
   StepWindow window;
-  LoggedLines lines(session);
+  LineFeed lines(session);
   // A line tells of the steps since the one before it, so the first one isn't all of what is measured.
-  do window.first = lines.next().value("step", std::int64_t{0});
+  do window.first = lines.next().step();
   while (window.first < now);
   do {
-    const Json line = lines.next();
-    window.last = line.value("step", std::int64_t{0});
+    const LoggedMetrics line = lines.next();
+    window.last = line.step();
     add(window, line);
     window.abandoned = abandon(line);
   } while (window.abandoned.empty() && window.last < window.first + steps);
@@ -105,18 +103,39 @@ StepWindow follow(Session& session, std::int64_t steps,
 }
 
 double evaluate(Session& session, const std::string& metric) {
-  const Json result = run_call(session, "eval.now", Json::object());
-  const std::string field = metric.substr(metric.find('/') + 1);
-  const auto value = number_from_json(result.value(field, Json()));
+  const LoggedMetrics result{run_call(session, "eval.now", Json::object())};
+  const auto value = result.number(metric.substr(metric.find('/') + 1).c_str());
   if (!value)
     throw ScriptError("try: an evaluation gives no " + metric + "; it gives eval/loss and eval/seconds");
   return *value;
 }
 
+/// What a side of a trial came to.
+struct Side {
+  std::int64_t first_step = 0, last_step = 0;
+  std::map<std::string, double> metrics;
+  std::string abandoned;             ///< why it ended before its time
+  std::optional<Estimate> expected;  ///< after the change: of the metric, without it
+
+  double of(const std::string& metric) const {
+    const auto found = metrics.find(metric);
+    return found == metrics.end() ? 0 : found->second;
+  }
+  double without_it() const { return expected ? expected->value : 0; }
+};
+
+Side side_of(const StepWindow& window) {
+  Side side{window.first + 1, window.last, {}, window.abandoned, std::nullopt};
+  for (const auto& [name, samples] : window.metrics) side.metrics[name] = samples.mean().value;
+  return side;
+}
+
 /// For keep_if, and as the result.
-Json as_table(const StepWindow& window) {
-  Json table = {{"first_step", window.first + 1}, {"last_step", window.last}};
-  for (const auto& [name, samples] : window.metrics) table[name] = samples.mean().value;
+Json as_table(const Side& side) {
+  Json table = {{"first_step", side.first_step}, {"last_step", side.last_step}};
+  for (const auto& [name, value] : side.metrics) table[name] = value;
+  if (!side.abandoned.empty()) table["abandoned"] = side.abandoned;
+  if (side.expected) table.update({{"expected", side.expected->value}, {"error", side.expected->error}});
   return table;
 }
 
@@ -138,16 +157,15 @@ bool is_better(const SettingTrial& trial, double value, double than) {
 
 /// "trial of optim.lr_scale = 0.5: train/loss 2.31 -> 2.27 in 100 steps, 2.29 ± 0.01 without it by the steps
 /// before, kept"
-std::string outcome_text(const SettingTrial& trial, const Changes& changes, const Tried& tried) {
-  const std::string head = "trial of " + text_of(changes) + ": ";
-  const std::string end = tried.kept ? ", kept" : ", put back";
-  const std::string abandoned = tried.after.value("abandoned", "");
-  if (!abandoned.empty())
-    return head + "abandoned at step " + tried.after["last_step"].dump() + ", " + abandoned + end;
-  const double before = tried.before.value(trial.metric, 0.0), after = tried.after.value(trial.metric, 0.0);
-  const double without = tried.after.value("expected", 0.0), error = tried.after.value("error", 0.0);
-  const std::int64_t steps =
-      tried.after["last_step"].get<std::int64_t>() - tried.after["first_step"].get<std::int64_t>() + 1;
+std::string outcome_text(const SettingTrial& trial, const Changes& changes, bool kept, const Side& was,
+                         const Side& is) {
+  const std::string head = "trial of " + changes_text(changes) + ": ";
+  const std::string end = kept ? ", kept" : ", put back";
+  if (!is.abandoned.empty())
+    return head + "abandoned at step " + std::to_string(is.last_step) + ", " + is.abandoned + end;
+  const double before = was.of(trial.metric), after = is.of(trial.metric);
+  const double without = is.without_it(), error = is.expected ? is.expected->error : 0;
+  const std::int64_t steps = is.last_step - is.first_step + 1;
   std::string text = head + trial.metric + " " + number_text(before) + " -> " + number_text(after) + " in " +
                      std::to_string(steps) + " steps, ";
   if (has_trend(trial.metric))
@@ -184,19 +202,17 @@ SettingTrial trial_of(lua_State* state, const Json& arguments) {
   const Stage& staged = session_of(state).stage();
   SettingTrial trial;
   constexpr std::int64_t kLines = 10, kLeast = 50;
-  const auto every = std::get<std::int64_t>(staged.value("log.every"));
+  const auto every = std::get<std::int64_t>(staged.value(kLogEvery));
   if (every == 0)
     throw ScriptError("try measures what is logged, and log.every is 0; log.every = 10 logs every 10 steps");
-  trial.plan.steps = trial_steps(arguments, "steps", std::max(kLeast, kLines * every), kTry);
-  trial.plan.better_by = better_by_of(arguments, 0, kTry);
-  const Json metric = arguments.value("metric", Json(kLoss)), save = arguments.value("save", Json(false));
-  if (!metric.is_string() || metric.get<std::string>().find('/') == std::string::npos)
-    throw ScriptError(
-        "try: metric is the name of one, as in metric = \"perf/step_ms\"; metrics() lists them");
-  if (!save.is_boolean()) throw ScriptError("try: save is true or false");
-  trial.metric = metric.get<std::string>();
-  trial.save = save.get<bool>();
-  trial.plan.has_keep_if = arguments.contains(kKeepIf);
+  const TableOptions options(arguments, kTry);
+  trial.plan.steps = trial_steps(options, "steps", std::max(kLeast, kLines * every));
+  trial.plan.better_by = better_by_of(options, 0);
+  constexpr auto kName = "is the name of one, as in metric = \"perf/step_ms\"; metrics() lists them";
+  trial.metric = options.text("metric", kName).value_or(kLoss);
+  if (trial.metric.find('/') == std::string::npos) options.refuse("metric", kName);
+  trial.save = options.flag("save").value_or(false);
+  trial.plan.has_keep_if = options.has(kKeepIf);
   trial.has_abandon_if =
       has_function(state, kAbandonIf, "each line of metrics with the change, true to put it back at once");
   constexpr auto kFewest = static_cast<std::int64_t>(Samples::kFewest);
@@ -209,10 +225,9 @@ SettingTrial trial_of(lua_State* state, const Json& arguments) {
 }
 
 /// Why a line ends a trial; empty: it doesn't.
-std::string reason_to_abandon(lua_State* state, bool has_abandon_if, const Json& line) {
-  if (const auto loss = number_from_json(line.value(kLoss, Json(0.0))); loss && !std::isfinite(*loss))
-    return "the loss isn't finite";
-  return has_abandon_if && says_yes(state, kAbandonIf, {line}) ? "abandon_if said so" : "";
+std::string reason_to_abandon(lua_State* state, bool has_abandon_if, const LoggedMetrics& line) {
+  if (const auto loss = line.number(kLoss); loss && !std::isfinite(*loss)) return "the loss isn't finite";
+  return has_abandon_if && says_yes(state, kAbandonIf, {line.values}) ? "abandon_if said so" : "";
 }
 
 /// What the run logs, and for metrics of evaluations, what evaluations say.
@@ -222,46 +237,43 @@ class LoggedMeasurement final : public Measurement {
   LoggedMeasurement(lua_State* state, const SettingTrial& trial)
       : state_(state), session_(session_of(state)), trial_(trial), evaluates_(is_evaluations(trial.metric)) {}
 
-  Json before() override {
+  void measure_before() override {
     const double first = evaluates_ ? evaluate(session_, trial_.metric) : 0;
-    window_ = follow(session_, trial_.plan.steps, [](const Json& /*line*/) { return std::string(); });
+    window_ =
+        follow(session_, trial_.plan.steps, [](const LoggedMetrics& /*line*/) { return std::string(); });
     if (!evaluates_ && !window_.metrics.contains(trial_.metric))
       throw ScriptError("try: " + trial_.metric + " isn't logged; metrics() lists what is");
     if (trial_.save) run_call(session_, "ckpt.save", {{"tag", "before-try"}});
-    Json was = as_table(window_);
-    if (evaluates_) {
-      const double last = evaluate(session_, trial_.metric);
-      was[trial_.metric] = last;
-      next_ = last + (last - first);
-    }
-    return was;
+    was_ = side_of(window_);
+    if (!evaluates_) return;
+    const double last = evaluate(session_, trial_.metric);
+    was_.metrics[trial_.metric] = last;
+    next_ = last + (last - first);
   }
 
-  Json after(const Json& /*before*/) override {
-    const StepWindow window = follow(session_, trial_.plan.steps, [&](const Json& line) {
+  void measure_after() override {
+    const StepWindow window = follow(session_, trial_.plan.steps, [&](const LoggedMetrics& line) {
       return reason_to_abandon(state_, trial_.has_abandon_if, line);
     });
-    Json is = as_table(window);
-    if (!window.abandoned.empty()) is["abandoned"] = window.abandoned;
+    is_ = side_of(window);
     Estimate without;
     if (!evaluates_) {
       without = expected(trial_, window_, window);
     } else if (window.abandoned.empty()) {
       without.value = next_;
-      is[trial_.metric] = evaluate(session_, trial_.metric);
+      is_.metrics[trial_.metric] = evaluate(session_, trial_.metric);
     }
-    is["expected"] = without.value;
-    is["error"] = without.error;
-    return is;
+    is_.expected = without;
   }
 
-  bool is_better(const Json& /*before*/, const Json& after) const override {
-    return lua::is_better(trial_, after.value(trial_.metric, 0.0), after["expected"].get<double>());
-  }
+  bool was_abandoned() const override { return !is_.abandoned.empty(); }
+  bool is_better() const override { return lua::is_better(trial_, is_.of(trial_.metric), is_.without_it()); }
+  Json before() const override { return as_table(was_); }
+  Json after() const override { return as_table(is_); }
 
-  std::string text(const Changes& changes, const Tried& tried) const override {
-    return outcome_text(trial_, changes, tried) +
-           (trial_.save && !tried.kept ? "; ckpt.load(\"before-try\") goes back to before it" : "");
+  std::string text(const Changes& changes, bool kept) const override {
+    return outcome_text(trial_, changes, kept, was_, is_) +
+           (trial_.save && !kept ? "; ckpt.load(\"before-try\") goes back to before it" : "");
   }
 
  private:
@@ -270,7 +282,8 @@ class LoggedMeasurement final : public Measurement {
   const SettingTrial& trial_;
   bool evaluates_;
   StepWindow window_;  ///< before the change
-  double next_ = 0;    ///< what an evaluation would say after as many steps without it
+  Side was_, is_;
+  double next_ = 0;  ///< what an evaluation would say after as many steps without it
 };
 
 int try_settings(lua_State* state) {
@@ -281,8 +294,9 @@ int try_settings(lua_State* state) {
   session_of(state).begin_wait(kTry);
   trial.plan.changes = wanted_changes(state);
   LoggedMeasurement measurement(state, trial);
-  push_tried(state, run_trial(state, trial.plan, measurement, measurement.before()),
-             {{"metric", trial.metric}});
+  measurement.measure_before();
+  const Tried tried = run_trial(state, trial.plan, measurement);
+  push_tried(state, measurement, tried, {{"metric", trial.metric}});
   return 1;
 }
 

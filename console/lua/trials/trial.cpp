@@ -42,15 +42,15 @@ void stage(Session& session, const Changes& changes, const Changes& was) {
   throw ScriptError(why.what() + end, why.kind);
 }
 
-bool keeps(lua_State* state, const TrialPlan& plan, const Measurement& measurement, const Tried& tried) {
-  if (tried.after.contains("abandoned")) return false;
-  if (plan.has_keep_if) return says_yes(state, kKeepIf, {tried.before, tried.after});
-  return measurement.is_better(tried.before, tried.after);
+bool keeps(lua_State* state, const TrialPlan& plan, const Measurement& measurement) {
+  if (measurement.was_abandoned()) return false;
+  if (plan.has_keep_if) return says_yes(state, kKeepIf, {measurement.before(), measurement.after()});
+  return measurement.is_better();
 }
 
 }  // namespace
 
-std::string text_of(const Changes& changes) {
+std::string changes_text(const Changes& changes) {
   std::string text;
   for (const auto& [name, value] : changes)
     text += (text.empty() ? "" : ", ") + name + " = " +
@@ -70,7 +70,7 @@ std::string number_text(double value) {
 Json run_call(Session& session, const std::string& action, const Json& arguments) {
   const auto staged = session.stage().call(action, arguments);
   if (!staged) throw ScriptError(staged.error());
-  return session.wait_call(*staged->first, staged->second, std::nullopt).value("result", Json::object());
+  return session.wait_call(*staged->first, staged->second, std::nullopt);
 }
 
 void check_changes(Session& session, const Changes& changes) {
@@ -83,15 +83,15 @@ void check_changes(Session& session, const Changes& changes) {
   session.stage().restore(staged);
 }
 
-Tried run_trial(lua_State* state, const TrialPlan& plan, Measurement& measurement, const Json& before) {
+Tried run_trial(lua_State* state, const TrialPlan& plan, Measurement& measurement) {
   Session& session = session_of(state);
   const Changes was = now(session, plan.changes);
-  Tried tried{before, {}, false, {}};
+  Tried tried;
   try {
     stage(session, plan.changes, was);
     session.orders().commit();
-    tried.after = measurement.after(before);
-    tried.kept = keeps(state, plan, measurement, tried);
+    measurement.measure_after();
+    tried.kept = keeps(state, plan, measurement);
     if (!tried.kept) {
       stage(session, was, plan.changes);
       session.orders().commit();
@@ -99,14 +99,16 @@ Tried run_trial(lua_State* state, const TrialPlan& plan, Measurement& measuremen
   } catch (const ScriptError& why) {
     give_up(session, was, plan.changes, why);
   }
-  tried.text = measurement.text(plan.changes, tried);
+  tried.text = measurement.text(plan.changes, tried.kept);
   note(session, tried.text);
   return tried;
 }
 
-void push_tried(lua_State* state, const Tried& tried, Json fields) {
-  fields.update(
-      {{"before", tried.before}, {"after", tried.after}, {"kept", tried.kept}, {"text", tried.text}});
+void push_tried(lua_State* state, const Measurement& measurement, const Tried& tried, Json fields) {
+  fields.update({{"before", measurement.before()},
+                 {"after", measurement.after()},
+                 {"kept", tried.kept},
+                 {"text", tried.text}});
   push_listing(state, fields, tried.text);
 }
 
@@ -117,7 +119,7 @@ Json trial_arguments(lua_State* state, const std::vector<std::string>& known, co
   Json arguments = json_at(state, 1);
   if (!arguments.is_object()) arguments = Json::object();
   check_arguments(arguments, known, function);
-  if (has_keep_if && arguments.contains("better_by"))
+  if (has_keep_if && TableOptions(arguments).has("better_by"))
     throw ScriptError(function + " takes keep_if or better_by, not both");
   return arguments;
 }
@@ -126,21 +128,17 @@ void note(Session& session, const std::string& text) {
   run_call(session, "run.note", {{"text", text}});
 }
 
-std::int64_t trial_steps(const Json& arguments, const char* key, std::int64_t otherwise,
-                         const std::string& function) {
-  constexpr double kMost = 1e9;
-  const Json steps = arguments.value(key, Json(otherwise));
-  if (!steps.is_number() || steps.get<double>() < 1 || steps.get<double>() > kMost ||
-      std::floor(steps.get<double>()) != steps.get<double>())
-    throw ScriptError(function + ": " + key + " is a number of steps, 1 or more");
-  return steps.get<std::int64_t>();
+std::int64_t trial_steps(const TableOptions& options, const char* key, std::int64_t otherwise) {
+  const auto steps =
+      options.number(key, {.least = 1, .most = 1e9, .whole = true}, "is a number of steps, 1 or more");
+  return steps ? static_cast<std::int64_t>(*steps) : otherwise;
 }
 
-double better_by_of(const Json& arguments, double otherwise, const std::string& function) {
-  const Json better = arguments.value("better_by", Json(otherwise));
-  if (!better.is_number() || better.get<double>() < 0 || better.get<double>() >= 1)
-    throw ScriptError(function + ": better_by is a part of what is measured, 0 to 1: 0.02 is 2 %");
-  return better.get<double>();
+double better_by_of(const TableOptions& options, double otherwise) {
+  return options
+      .number("better_by", {.least = 0, .most = 1, .without_most = true},
+              "is a part of what is measured, 0 to 1: 0.02 is 2 %")
+      .value_or(otherwise);
 }
 
 bool has_function(lua_State* state, const char* name, const char* of_what) {

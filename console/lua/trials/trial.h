@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json.h"
+#include "console/lua/core/table_options.h"
 
 namespace footplate::lua {
 
@@ -26,36 +26,45 @@ struct TrialPlan {
   bool has_keep_if = false;  ///< a function of the table decides
 };
 
-/// Measurements before and after a change: data for the script.
-struct Tried {
-  Json before, after;  ///< a field `abandoned` of `after` is why it was put back before its time
-  bool kept = false;
-  std::string text;  ///< what came of it, a line
-};
-
-/// What a trial measures, and how it judges that. The functions may wait, and throw ScriptError.
+/// What a trial measures on either side of its change, and how it judges that. The functions may wait, and
+/// throw ScriptError.
 class Measurement {
  public:
   virtual ~Measurement() = default;
-  virtual Json before() = 0;
-  virtual Json after(const Json& before) = 0;
+  virtual void measure_before() = 0;
+  virtual void measure_after() = 0;
 
+  // Of what was measured last.
+
+  /// It was ended before its time, so that the change is put back.
+  virtual bool was_abandoned() const { return false; }
   /// Where no keep_if decides.
-  virtual bool is_better(const Json& before, const Json& after) const = 0;
-  virtual std::string text(const Changes& changes, const Tried& tried) const = 0;
+  virtual bool is_better() const = 0;
+  /// What came of it, a line.
+  virtual std::string text(const Changes& changes, bool kept) const = 0;
+  // Data for the script.
+  virtual Json before() const = 0;
+  virtual Json after() const = 0;
 };
 
-/// A trial from `before` on, which `measurement` has measured: makes the changes as an order, measures again,
+/// What came of a trial.
+struct Tried {
+  bool kept = false;
+  std::string text;  ///< a line
+};
+
+/// A trial whose `measurement` has measured what is before: makes the changes as an order, measures again,
 /// and puts back what was before where that isn't better. An error of any of them, Ctrl-C too, puts it back
 /// first. A setting that somebody else changes meanwhile is left as that one wants it, by an error. Its text
 /// goes into the journal and to everybody who is attached. The trial's table is at stack index 1.
-Tried run_trial(lua_State* state, const TrialPlan& plan, Measurement& measurement, const Json& before);
+Tried run_trial(lua_State* state, const TrialPlan& plan, Measurement& measurement);
 
 /// Pushes what a script gets of it, with these fields besides.
-void push_tried(lua_State* state, const Tried& tried, Json fields = Json::object());
+void push_tried(lua_State* state, const Measurement& measurement, const Tried& tried,
+                Json fields = Json::object());
 
 /// "optim.lr_scale = 0.5, nccl.rules = tree"
-std::string text_of(const Changes& changes);
+std::string changes_text(const Changes& changes);
 
 /// A number of a trial for people: two decimals, or three significant digits below 1.
 std::string number_text(double value);
@@ -74,10 +83,9 @@ void note(Session& session, const std::string& text);
 Json trial_arguments(lua_State* state, const std::vector<std::string>& known, const char* of_what,
                      const std::string& function);
 
-/// Fields of a trial's table. Throw ScriptError, which names `function`.
-std::int64_t trial_steps(const Json& arguments, const char* key, std::int64_t otherwise,
-                         const std::string& function);
-double better_by_of(const Json& arguments, double otherwise, const std::string& function);
+/// Fields of a trial's table. Throw ScriptError, which names the function.
+std::int64_t trial_steps(const TableOptions& options, const char* key, std::int64_t otherwise);
+double better_by_of(const TableOptions& options, double otherwise);
 
 /// Whether field `name` of the table at 1 is there; it has to be a function then. Throws ScriptError.
 bool has_function(lua_State* state, const char* name, const char* of_what);

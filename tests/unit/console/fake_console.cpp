@@ -12,7 +12,8 @@ FakeConsole::FakeConsole() {
   lua::Greeting greeting;
   greeting.schema = small_schema();
   greeting.settings = Settings::defaults(greeting.schema);
-  greeting.run = {{"name", "kjv-3"}, {"id", "a1b2"}};
+  greeting.run.name = "kjv-3";
+  greeting.run.id = "a1b2";
   greeting.session = "s1";
   greeting.user = "ann";
   greeting.limits.chunk = std::chrono::milliseconds(300);
@@ -39,8 +40,8 @@ std::string LuaChunks::error_of(const std::string& code) {
   return outcome.error ? outcome.error->message : "";
 }
 
-void FakeConsole::output(std::string_view text, lua::Stream stream) {
-  (stream == lua::Stream::out ? out : talk) += text;
+void FakeConsole::output(std::string_view text, OutputStream stream) {
+  (stream == OutputStream::out ? out : talk) += text;
 }
 
 Json FakeConsole::take_order(const Json& json) {
@@ -57,11 +58,10 @@ Json FakeConsole::take_order(const Json& json) {
 
 void FakeConsole::apply(Order& order, Json& report) {
   Applied applied{order.id, order.at_step.value_or(12041), 8, 8, "digest", {}, renewed_s};
-  Json changed = Json::object();
+  SettingsUpdate changed;
   for (const Change& change : order.changes) {
     applied.moved.push_back({change.name, session_->settings().value(change.name), change.value});
-    changed[change.name] = {{"value", to_json(change.value)},
-                            {"source", "order " + std::to_string(order.id) + " (ann)"}};
+    changed.settings[change.name] = {to_json(change.value), "order " + std::to_string(order.id) + " (ann)"};
     if (change.name == "train.steps") applied.moved.push_back({"optim.lr", 0.00031, 0.000640001});
   }
   session_->settings_changed(changed);
@@ -78,8 +78,13 @@ Json FakeConsole::wait_order(const Json& fields, const Note& note) {
   Json& report = reports_.at(id - 1);
   const std::string until = fields["until"];
   if (until == "now" || report["state"] != "accepted") return report;
-  for (const auto& text : waiting)
-    if (note) note({{"state", "waiting"}, {"id", id}, {"text", text}});
+  for (const auto& text : waiting) {
+    OrderReport report;
+    report.state = OrderState::waiting;
+    report.id = id;
+    report.text = text;
+    if (note) note(report);
+  }
   if (!refuse_with.empty()) {
     report["state"] = "refused";
     report["error"] = refuse_with;
@@ -103,10 +108,12 @@ Json FakeConsole::wait_order(const Json& fields, const Note& note) {
 Json FakeConsole::wait_lines(const Json& fields) {
   if (!fields.contains("since")) return {{"next", 5}};
   Json lines = Json::array();
-  for (int i = 0; i < 2; ++i)
+  for (int i = 0; i < 2; ++i) {
     lines.push_back(line(
         logged_ += static_cast<double>(std::get<std::int64_t>(session_->settings().value("log.every")))));
-  status["step"] = logged_;
+    lines.back()["step"] = static_cast<std::int64_t>(logged_);
+  }
+  status["step"] = static_cast<std::int64_t>(logged_);
   return {{"next", fields["since"].get<int>() + 2}, {"lines", lines}};
 }
 

@@ -52,7 +52,7 @@ class FakeConsole final : public lua::ConsoleLink {
   Json status = {{"run", "kjv-3"}, {"state", "running"}, {"step", 812}, {"ranks", Json::array()}};
 
   Result<Json> ask(std::string_view op, Json fields, const Note& note) override;
-  void output(std::string_view text, lua::Stream stream) override;
+  void output(std::string_view text, OutputStream stream) override;
   bool interrupted() override { return interrupted_; }
   void clear_interrupt() override { interrupted_ = false; }
 

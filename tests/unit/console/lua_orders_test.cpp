@@ -244,7 +244,7 @@ TEST_F(LuaOrders, UndoPutsBackMyLastOrderUnlessItWasTouched) {
   EXPECT_THAT(error_of("undo() undo()"), HasSubstr("this chunk has set log.every already"));
   EXPECT_EQ(text_of("return log.every"), "50");
   text_of("log.every = 20");
-  console.session().settings_changed({{"log.every", {{"value", 30}, {"source", "order 9 (bob)"}}}});
+  console.session().settings_changed({{{"log.every", {30, "order 9 (bob)"}}}});
   EXPECT_THAT(error_of("undo()"), HasSubstr("it is 30 now (order 9 (bob))"));
 }
 
@@ -257,8 +257,7 @@ TEST_F(LuaOrders, UndoAfterAnOrderOfFootplatesOwnNamesBoth) {
          {"state", "applied"},
          {"order", to_json(order)},
          {"applied", to_json(Applied{id, 5, 8, 8, "", {{"train.clip_norm", before, after}}})}});
-    console.session().settings_changed(
-        {{"train.clip_norm", {{"value", after}, {"source", "order 9 (footplate)"}}}});
+    console.session().settings_changed({{{"train.clip_norm", {after, "order 9 (footplate)"}}}});
   };
   by_footplate(9, 1, 3);
   EXPECT_THAT(error_of("undo()"),
@@ -268,7 +267,7 @@ TEST_F(LuaOrders, UndoAfterAnOrderOfFootplatesOwnNamesBoth) {
   text_of("log.every = 10");
   by_footplate(9, 3, 4);
   EXPECT_THAT(error_of("undo()"), HasSubstr("train.clip_norm = 3; to put back your order 1, log.every = 50"));
-  console.session().settings_changed({{"train.clip_norm", {{"value", 3}, {"source", "order 12 (bob)"}}}});
+  console.session().settings_changed({{{"train.clip_norm", {3, "order 12 (bob)"}}}});
   EXPECT_EQ(text_of("undo() return log.every"), "50") << "it isn't in force any more";
 }
 

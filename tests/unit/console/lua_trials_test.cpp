@@ -121,8 +121,7 @@ TEST_F(Trials, WhatSomebodyElseHasChangedMeanwhileIsNotPutBack) {
   error_of("try{ set = { optim = { lr_scale = 2 } }, steps = 30, keep_if = function() ann() end }");
   EXPECT_EQ(console.orders.back().changes.at(0).expect, Value(2.0));
   console.line = [this, line = console.line](double step) {
-    if (scale() == 2.0)
-      console.session().settings_changed({{"optim.lr_scale", {{"value", 3.0}, {"source", "order 9 (bob)"}}}});
+    if (scale() == 2.0) console.session().settings_changed({{{"optim.lr_scale", {3.0, "order 9 (bob)"}}}});
     return line(step);
   };
   error_of("try{ set = { optim = { lr_scale = 2 } }, steps = 30, keep_if = function() ann() end }");

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/messages/event.h"
+
+namespace footplate::lua {
+
+// What a script's process asks the console, and what the console answers, where that has no struct in
+// protocol/messages/: the operations of docs/protocol.md, "The console and a session's Lua process".
+
+using footplate::to_json;  // those here would hide them
+
+/// How long an order is waited for.
+enum class Until {
+  now,        ///< not at all
+  committed,  ///< or final
+  outcome,    ///< final
+};
+
+/// An order as requests name it.
+struct OrderKey {
+  std::uint64_t order = 0;  ///< rank 0's number; 0: it has none yet
+  std::string ref;          ///< then: the console's word for it
+};
+Json to_json(const OrderKey& key);
+
+struct WaitOrder {
+  OrderKey key;
+  Until until = Until::outcome;
+  std::optional<double> timeout_s;
+};
+Json to_json(const WaitOrder& request);
+
+struct WaitCall {
+  std::uint64_t order = 0;
+  int call = 0;
+  std::optional<double> timeout_s;
+};
+Json to_json(const WaitCall& request);
+
+/// To `order`: the console has taken it.
+struct OrderTaken {
+  std::string ref;
+};
+
+/// To `wait_answer`: what the person at the client says.
+struct PersonAnswer {
+  bool yes = false;
+};
+
+/// To `rule`.
+struct RuleTaken {
+  std::int64_t rule = 0;  ///< its number
+};
+
+/// To `wait_rules`: in their order; 0 where a rule was dropped.
+struct RulesTaken {
+  std::vector<std::int64_t> numbers;
+};
+
+/// To `wait_step`, `wait_event` and `wait_seconds`.
+struct PlaceReached {
+  std::int64_t step = 0;
+  Json event;              ///< what it tells
+  bool timed_out = false;  ///< neither came
+};
+
+/// One of `pending`: a setting that waits for the next start.
+struct PendingSetting {
+  std::string name;
+  Json value;
+  Json at_start;  ///< what is in force
+  std::string source;
+};
+Json to_json(const PendingSetting& setting);
+
+/// To `wait_lines`.
+struct LoggedLines {
+  std::uint64_t next = 0;  ///< what to ask for after these
+  std::vector<LoggedMetrics> lines;
+};
+
+/// What nccl.measure has begun.
+struct MeasurementBegun {
+  std::int64_t last = 0;  ///< step that it measures
+};
+
+/// An answer of the console as a T: one of the structs here or in protocol/messages/, or a list of them.
+/// Error (usage): a field of the wrong type.
+template <class T>
+Result<T> read_answer(const Json& json);
+
+}  // namespace footplate::lua
+
+namespace footplate {
+
+template <>
+struct EnumWords<lua::Until> {
+  static constexpr std::array kAll{std::pair{lua::Until::now, std::string_view("now")},
+                                   std::pair{lua::Until::committed, std::string_view("committed")},
+                                   std::pair{lua::Until::outcome, std::string_view("final")}};
+};
+
+}  // namespace footplate
