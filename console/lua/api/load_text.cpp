@@ -27,31 +27,45 @@ void flatten(const Schema& schema, const std::string& prefix, const Json& table,
   }
 }
 
+/// A step as text, as `ref` has it.
+std::string step_text(const Json& ref, const TableOptions& options) {
+  const double step = ref.get<double>();
+  if (std::abs(step) > kLargestStep || step != std::floor(step))
+    options.refuse("a step", "is a whole number; got " + ref.dump());
+  return std::to_string(static_cast<std::int64_t>(step));
+}
+
+/// skip = { steps = 30 }
+Json skipped_steps(const Json& skip, const TableOptions& options) {
+  const Json* steps = skip.size() == 1 ? TableOptions(skip).find("steps") : nullptr;
+  if (steps == nullptr || !steps->is_number())
+    options.refuse("skip", "leaves out the data of some steps from there on, as in skip = { steps = 30 }");
+  return *steps;
+}
+
+/// set = { optim = { lr_scale = 0.5 } }, as the JSON text of settings by name.
+std::string settings_text(const Schema& schema, const Json& set, const TableOptions& options) {
+  Json settings = Json::object();
+  if (set.is_object()) flatten(schema, "", set, settings);
+  if (settings.empty())
+    options.refuse("set", "is a table of settings, as in set = { optim = { lr_scale = 0.5 } }");
+  return settings.dump();
+}
+
 }  // namespace
 
 void spell_out_load(const Schema& schema, Json& arguments) {
-  if (const auto ref = arguments.find("ref"); ref != arguments.end() && ref->is_number()) {
-    const double step = ref->get<double>();
-    if (std::abs(step) > kLargestStep || step != std::floor(step))
-      throw ScriptError("ckpt.load: a step is a whole number; got " + ref->dump());
-    *ref = std::to_string(static_cast<std::int64_t>(step));
-  }
-  if (const auto skip = arguments.find("skip"); skip != arguments.end()) {
-    const Json* found = skip->size() == 1 ? TableOptions(*skip).find("steps") : nullptr;
-    if (found == nullptr || !found->is_number())
-      throw ScriptError(
-          "ckpt.load: skip leaves out the data of some steps from there on, as in skip = { steps = 30 }");
-    const Json steps = *found;
-    arguments.erase(skip);
-    arguments["skip_steps"] = steps;
-  }
-  const auto set = arguments.find("set");
-  if (set == arguments.end() || set->is_string()) return;  // as the journal has it
-  Json settings = Json::object();
-  if (set->is_object()) flatten(schema, "", *set, settings);
-  if (settings.empty())
-    throw ScriptError("ckpt.load: set is a table of settings, as in set = { optim = { lr_scale = 0.5 } }");
-  *set = settings.dump();
+  if (!arguments.is_object()) return;
+  const TableOptions options(arguments, "ckpt.load");
+  Json spelt = Json::object();
+  if (const Json* ref = options.find("ref"); ref != nullptr && ref->is_number())
+    spelt["ref"] = step_text(*ref, options);
+  if (const Json* skip = options.find("skip")) spelt["skip_steps"] = skipped_steps(*skip, options);
+  const Json* set = options.find("set");
+  if (set != nullptr && !set->is_string())  // text: as the journal has it
+    spelt["set"] = settings_text(schema, *set, options);
+  arguments.erase("skip");
+  arguments.update(spelt);
 }
 
 }  // namespace footplate::lua
