@@ -10,9 +10,9 @@ struct FieldsOf<EvaluationResult> {
     field("step", result.step);
     field.unless_empty("failed", result.failed);
     field("loss", result.loss);
-    field("tokens", result.tokens);
-    field("batches", result.batches);
-    field("seconds", result.seconds);
+    field.unless_empty("tokens", result.tokens);
+    field.unless_empty("batches", result.batches);
+    field.unless_empty("seconds", result.seconds);
     field("best", result.best);
     field.unless_empty("retries", result.retries);
     field.unless_empty("reason", result.reason);
@@ -127,6 +127,8 @@ struct FieldsOf<NcclMeasurement> {
     field("steps", measurement.steps);
     field("step_ms", measurement.step_ms);
     field("collectives", measurement.collectives);
+    field("unfinished", measurement.unfinished);
+    field("left_out", measurement.left_out);
   }
 };
 

@@ -59,7 +59,7 @@ struct EvaluationResult {
   std::int64_t step = 0;  ///< of the parameters
   bool failed = false;
   std::optional<double> loss;  ///< nats; nothing: it failed
-  std::int64_t tokens = 0;
+  std::int64_t tokens = 0;     ///< these three are left out where it failed
   std::int64_t batches = 0;
   double seconds = 0;
   std::optional<double> best;  ///< of all evaluations on eval.batches so far; infinity: none
@@ -240,6 +240,8 @@ struct NcclMeasurement {
   std::int64_t steps = 0;  ///< that it lasted
   double step_ms = 0;
   std::vector<MeasuredCollective> collectives;
+  std::int64_t unfinished = 0;  ///< collectives whose end wasn't told
+  std::int64_t left_out = 0;    ///< and that found no place in the table
 };
 Json to_json(const NcclMeasurement& measurement);
 Result<void> read_json(const Json& json, NcclMeasurement& measurement);

@@ -17,10 +17,13 @@ struct FieldsOf<OrderReport> {
   static void list(auto& field, auto& report) {
     field("state", report.state);
     field.unless_empty("id", report.id);
-    field.unless_empty("ref", report.ref);
+    field("ref", report.ref);
     field("step", report.step);
     field("applied", report.applied);
-    field.unless_empty("calls", report.calls);
+    if (report.applied)
+      field("calls", report.calls);
+    else
+      field.unless_empty("calls", report.calls);
     field.unless_empty("error", report.error);
     field.unless_empty("text", report.text);
     field("order", report.order);
