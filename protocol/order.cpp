@@ -131,13 +131,15 @@ Result<Order> order_from_json(const Json& json) {
   return order;
 }
 
+Json to_json(const Moved& moved) {
+  return {{"name", moved.name}, {"before", to_json(moved.before)}, {"after", to_json(moved.after)}};
+}
+
 Json to_json(const Applied& applied) {
   Json json = {{"id", applied.id},         {"step", applied.step},
                {"ranks", applied.ranks},   {"world_size", applied.world_size},
                {"digest", applied.digest}, {"moved", Json::array()}};
-  for (const auto& moved : applied.moved)
-    json["moved"].push_back(
-        {{"name", moved.name}, {"before", to_json(moved.before)}, {"after", to_json(moved.after)}});
+  for (const auto& moved : applied.moved) json["moved"].push_back(to_json(moved));
   if (applied.renewed_s) json["renewed_s"] = *applied.renewed_s;
   return json;
 }
@@ -176,14 +178,21 @@ Result<Applied> applied_from_json(const Json& json) {
     applied.renewed_s = json["renewed_s"].get<double>();
   }
   for (const auto& item : json.value("moved", Json::array())) {
-    if (!item.is_object() || !item.contains("name") || !item["name"].is_string())
-      return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
-    auto before = untyped_value(item.value("before", Json()));
-    auto after = untyped_value(item.value("after", Json()));
-    if (!before || !after) return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
-    applied.moved.push_back({item["name"], *std::move(before), *std::move(after)});
+    Moved moved;
+    if (!read_json(item, moved)) return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
+    applied.moved.push_back(std::move(moved));
   }
   return applied;
+}
+
+Result<void> read_json(const Json& json, Moved& moved) {
+  if (!json.is_object() || !json.contains("name") || !json["name"].is_string())
+    return fail(ErrorKind::usage, "a moved setting has to have a name");
+  auto before = untyped_value(json.value("before", Json()));
+  auto after = untyped_value(json.value("after", Json()));
+  if (!before || !after) return fail(ErrorKind::usage, "what a setting moved from and to has to be values");
+  moved = {json["name"], *std::move(before), *std::move(after)};
+  return {};
 }
 
 Result<void> read_json(const Json& json, Order& order) {

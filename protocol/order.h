@@ -44,6 +44,7 @@ struct Moved {
   std::string name;
   Value before;
   Value after;
+  bool operator==(const Moved&) const = default;
 };
 
 /// What one order did, once every rank has confirmed it.
@@ -69,12 +70,14 @@ std::string effect_text(const Applied& applied);
 std::string to_text(const Call& call);
 
 Json to_json(const Order& order);
+Json to_json(const Moved& moved);
 Json to_json(const Applied& applied);
 
 /// Types only; whether names and values are allowed is the schema's business.
 Result<Order> order_from_json(const Json& json);
 Result<Applied> applied_from_json(const Json& json);
 Result<void> read_json(const Json& json, Order& order);
+Result<void> read_json(const Json& json, Moved& moved);
 Result<void> read_json(const Json& json, Applied& applied);
 
 }  // namespace footplate
