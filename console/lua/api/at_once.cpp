@@ -20,7 +20,7 @@ int comm_drop(lua_State* state) {
                              ") kills that rank; the others go on with fewer, or end (comm.on_loss)");
   {
     const Waiting waiting(session.activity().clock);
-    session.ask("wait_drop", {{"rank", rank}});
+    session.ask(request::DropRank{rank});
   }
   session.talk("rank " + std::to_string(rank) + " is gone");
   return 0;
@@ -30,13 +30,13 @@ int eval_cancel(lua_State* state) {
   Session& session = session_of(state);
   if (session.activity().mode == Activity::Mode::registering) return 0;
   session.orders().commit();
-  const auto status = session.look_for<RunStatus>("status");
+  const auto status = session.look(request::Status{});
   if (status.state != RunState::evaluating && !status.evaluating_step) {
     lua_pushboolean(state, 0);
     lua_pushliteral(state, "no evaluation is under way");
     return 2;
   }
-  session.ask("cancel", {{"evaluation", true}});
+  session.ask(request::CancelEvaluation{});
   lua_pushboolean(state, 1);
   return 1;
 }

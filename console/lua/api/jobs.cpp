@@ -21,7 +21,7 @@ std::string name_at(lua_State* state, int index) {
 }
 
 std::vector<JobStatus> all_jobs(lua_State* state) {
-  return session_of(state).look_for<std::vector<JobStatus>>("jobs");
+  return session_of(state).look(request::Jobs{});
 }
 
 std::string describe_job(const JobStatus& job) {
@@ -51,7 +51,7 @@ int jobs_call(lua_State* state) {
 
 int job_off(lua_State* state) {
   if (session_of(state).activity().mode == Activity::Mode::registering) return 0;  // the chunk did it
-  session_of(state).ask("job_off", {{"job", name_at(state, 1)}});
+  session_of(state).ask(request::StopJob{name_at(state, 1)});
   return 0;
 }
 

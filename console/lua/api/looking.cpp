@@ -17,13 +17,13 @@ namespace {
 
 int status(lua_State* state) {
   Session& session = session_of(state);
-  const Json status = to_json(session.look_for<RunStatus>("status"));
+  const Json status = to_json(session.look(request::Status{}));
   push_listing(state, status, without_newline(render_status(status, session.greeting().run.name)));
   return 1;
 }
 
 int journal(lua_State* state) {
-  push_text(state, session_of(state).look_for<std::string>("journal"));
+  push_text(state, session_of(state).look(request::Journal{}));
   return 1;
 }
 
@@ -40,7 +40,7 @@ bool matches(const SettingSpec& spec, const std::string& pattern) {
 /// settings("pending")
 int list_pending(lua_State* state) {
   Session& session = session_of(state);
-  const auto pending = session.look_for<std::vector<PendingSetting>>("pending");
+  const auto pending = session.look(request::Pending{});
   std::vector<std::vector<std::string>> lines;
   for (const PendingSetting& setting : pending) {
     const auto at_start = session.schema().check(setting.name, setting.at_start);

@@ -136,7 +136,7 @@ std::string describe(const OrderReport& report) {
 }
 
 std::vector<OrderReport> all_orders(lua_State* state) {
-  return session_of(state).look_for<std::vector<OrderReport>>("orders");
+  return session_of(state).look(request::Orders{});
 }
 
 int orders_call(lua_State* state) {

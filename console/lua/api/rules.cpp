@@ -203,7 +203,7 @@ int on(lua_State* state) {
 }
 
 std::vector<RuleStatus> ask_rules(lua_State* state) {
-  return session_of(state).look_for<std::vector<RuleStatus>>("rules");
+  return session_of(state).look(request::Rules{});
 }
 
 std::optional<RuleStatus> find_rule(lua_State* state, std::int64_t number) {
@@ -226,7 +226,7 @@ int rule_off(lua_State* state) {
   if (rule->number == 0)
     rule->dropped = true;
   else
-    session_of(state).ask("rule_off", {{"rule", rule->number}});
+    session_of(state).ask(request::SwitchRuleOff{rule->number});
   return 0;
 }
 

@@ -54,12 +54,9 @@ RunWait read_wait(const Json& table) {
 
 PlaceReached ask_wait(Session& session, const RunWait& wait) {
   const Waiting waiting(session.activity().clock);
-  if (wait.seconds) return session.ask_for<PlaceReached>("wait_seconds", {{"seconds", *wait.seconds}});
-  Json fields = Json::object();
-  if (wait.step) fields["step"] = *wait.step;
-  if (wait.event) fields["event"] = *wait.event;
-  if (wait.timeout_s) fields["timeout_s"] = *wait.timeout_s;
-  return session.ask_for<PlaceReached>(wait.step ? "wait_step" : "wait_event", std::move(fields));
+  if (wait.seconds) return session.ask(request::WaitSeconds{*wait.seconds});
+  if (wait.event) return session.ask(request::WaitEvent{*wait.event, wait.timeout_s});
+  return session.ask(request::WaitStep{wait.step.value_or(0), wait.timeout_s});
 }
 
 /// run.wait{ step = 30000 }, { event = "eval" }, { seconds = 60 }: until the run has come that far.
@@ -95,19 +92,19 @@ int run_resumed(lua_State* state) {
 }
 
 int run_step(lua_State* state) {
-  lua_pushinteger(state, session_of(state).look_for<RunStatus>("status").step);
+  lua_pushinteger(state, session_of(state).look(request::Status{}).step);
   return 1;
 }
 
 int run_state(lua_State* state) {
-  push_text(state, to_string(session_of(state).look_for<RunStatus>("status").state));
+  push_text(state, to_string(session_of(state).look(request::Status{}).state));
   return 1;
 }
 
 /// run.left(): until train.steps, at the pace of now.
 int run_left(lua_State* state) {
   Session& session = session_of(state);
-  const auto status = session.look_for<RunStatus>("status");
+  const auto status = session.look(request::Status{});
   const std::int64_t last = session.settings().integer("train.steps");
   const std::int64_t steps = std::max<std::int64_t>(0, last - status.step);
   Json left = {{"steps", steps}};

@@ -55,9 +55,9 @@ std::string stacks_text(const std::vector<RankStacks>& ranks) {
 }
 
 int ranks_stacks(lua_State* state) {
-  Json asked = Json::object();
-  if (!lua_isnoneornil(state, 1)) asked["rank"] = luaL_checkinteger(state, 1);
-  const auto report = session_of(state).look_for<StackReport>("stacks", std::move(asked));
+  request::Stacks asked;
+  if (!lua_isnoneornil(state, 1)) asked.rank = luaL_checkinteger(state, 1);
+  const auto report = session_of(state).look(asked);
   push_listing(state, list_of(report.ranks), without_newline(stacks_text(report.ranks)));
   return 1;
 }

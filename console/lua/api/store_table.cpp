@@ -13,7 +13,7 @@ namespace {
 /// What the store will be once the chunk's order is applied.
 Json whole_store(lua_State* state) {
   Session& session = session_of(state);
-  Json store = session.look_for<Json>("store");
+  Json store = session.look(request::Store{});
   session.stage().add_stored(store);
   return store;
 }

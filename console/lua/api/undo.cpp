@@ -95,7 +95,7 @@ void refuse_footplates(const Session& session, const std::vector<OrderReport>& a
 int undo(lua_State* state) {
   Session& session = session_of(state);
   const std::string& user = session.greeting().user;
-  const auto all = session.look_for<std::vector<OrderReport>>("orders");
+  const auto all = session.look(request::Orders{});
   const std::vector<OrderReport> reports = given_orders(all, user);
   const OrderReport* last = last_that_moved(reports);
   refuse_footplates(session, all, last);

@@ -13,7 +13,7 @@ namespace footplate::lua {
 namespace {
 
 std::vector<RankStatus> all_ranks(lua_State* state) {
-  return session_of(state).look_for<RunStatus>("status").ranks;
+  return session_of(state).look(request::Status{}).ranks;
 }
 
 int ranks_index(lua_State* state) {
@@ -82,7 +82,7 @@ std::vector<std::string> pattern_row(const CountedCollectives& counted) {
 }
 
 Json all_metrics(lua_State* state) {
-  return session_of(state).look_for<LoggedMetrics>("metrics").values;
+  return session_of(state).look(request::Metrics{}).values;
 }
 
 /// metrics["train/loss"], or metrics.loss where only one metric ends in it; train/ is looked at first.
@@ -134,7 +134,7 @@ int refuse_view_write(lua_State*) {
 }
 
 int comm_report(lua_State* state) {
-  const auto report = session_of(state).look_for<CommReport>("comm_report");
+  const auto report = session_of(state).look(request::CommReport{});
   Json patterns = list_of(report.patterns);
   std::vector<std::vector<std::string>> rows{
       {"rank", "operation", "elements", "count", "mean", "longest", "rate", "past its deadline"}};

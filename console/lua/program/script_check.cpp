@@ -15,15 +15,14 @@
 namespace footplate::lua {
 namespace {
 
-constexpr std::string_view kJournal = "journal";
-
 /// A run that is about to begin: nothing logged, nothing ordered. Actions and assignments go no further.
 class NoRun final : public ConsoleLink {
  public:
   Result<Json> ask(std::string_view op, Json /*fields*/, const Note& /*note*/) override {
-    constexpr std::array<std::string_view, 4> kLists = {"orders", "rules", "jobs", "pending"};
+    constexpr std::array<std::string_view, 4> kLists = {request::Orders::kOp, request::Rules::kOp,
+                                                        request::Jobs::kOp, request::Pending::kOp};
     if (std::ranges::find(kLists, op) != kLists.end()) return Json::array();
-    if (op == kJournal) return Json("");
+    if (op == request::Journal::kOp) return Json("");
     return Json::object();  // a status, too: it is about to start
   }
   void output(std::string_view /*text*/, OutputStream /*stream*/) override {}

@@ -1,7 +1,5 @@
 #include "console/lua/session/chunk_console.h"
 
-#include "console/lua/core/bind.h"
-
 namespace footplate::lua {
 
 ChunkConsole::ChunkConsole(const Greeting& greeting, ConsoleLink& link) : greeting_(greeting), link_(link) {
@@ -41,20 +39,9 @@ void ChunkConsole::talk(std::string_view text) {
   link_.output(std::string(text) + "\n", OutputStream::talk);
 }
 
-Json ChunkConsole::look(std::string_view op, Json fields) {
-  if (out_of_time()) throw ScriptError(now_->stop);
-  return ask(op, std::move(fields));
-}
-
-Json ChunkConsole::ask(std::string_view op, Json fields, const ConsoleLink::Note& note) {
-  auto answer = link_.ask(op, std::move(fields), note);
-  if (!answer) throw ScriptError(answer.error());
-  return *std::move(answer);
-}
-
-void ChunkConsole::refuse_malformed(std::string_view what, const Error& error) {
-  throw ScriptError("the console's answer to " + std::string(what) + " is malformed: " + error.message,
-                    ErrorKind::failed);
+Error ChunkConsole::malformed(std::string_view what, const Error& error) {
+  return {ErrorKind::failed,
+          "the console's answer to " + std::string(what) + " is malformed: " + error.message};
 }
 
 }  // namespace footplate::lua

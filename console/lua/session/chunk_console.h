@@ -4,10 +4,11 @@
 #include <memory>
 #include <string_view>
 
+#include "console/lua/core/bind.h"
 #include "console/lua/session/activity.h"
 #include "console/lua/session/console_port.h"
-#include "console/lua/session/exchange_json.h"
 #include "console/lua/session/greeting.h"
+#include "console/lua/session/requests_json.h"
 
 namespace footplate::lua {
 
@@ -33,32 +34,46 @@ class ChunkConsole {
   void print(std::string_view text);
   void talk(std::string_view text);
 
-  /// A request to the console, or a ScriptError.
-  Json ask(std::string_view op, Json fields = Json::object(), const ConsoleLink::Note& note = {});
+  /// A request to the console, one of requests_json.h, and its answer.
+  template <class Request>
+  Result<typename Request::Answer> try_ask(const Request& request, const ConsoleLink::Note& note = {}) {
+    const auto answer = link_.ask(Request::kOp, request::fields_of(request), note);
+    if (!answer) return tl::unexpected(answer.error());
+    return well_formed(Request::kOp, read_answer<typename Request::Answer>(*answer));
+  }
+
+  /// The same; an error is a ScriptError.
+  template <class Request>
+  typename Request::Answer ask(const Request& request, const ConsoleLink::Note& note = {}) {
+    return or_throw(try_ask(request, note));
+  }
 
   /// ask() for what a script only looks at: ends it where its time is up, since a loop of such questions may
   /// take for ever to come to the hook.
-  Json look(std::string_view op, Json fields = Json::object());
-
-  /// The same, whose answer is one of those that read_answer() knows.
-  template <class Answer>
-  Answer ask_for(std::string_view op, Json fields = Json::object(), const ConsoleLink::Note& note = {}) {
-    return checked(op, read_answer<Answer>(ask(op, std::move(fields), note)));
-  }
-  template <class Answer>
-  Answer look_for(std::string_view op, Json fields = Json::object()) {
-    return checked(op, read_answer<Answer>(look(op, std::move(fields))));
+  template <class Request>
+  typename Request::Answer look(const Request& request) {
+    if (out_of_time()) throw ScriptError(now_->stop);
+    return ask(request);
   }
 
-  /// What is called `what` and was read, or a ScriptError.
+  /// The result of `action` as an Answer, one of those that read_answer() knows, or a ScriptError.
   template <class Answer>
-  static Answer checked(std::string_view what, Result<Answer> read) {
-    if (!read) refuse_malformed(what, read.error());
-    return *std::move(read);
+  static Answer result_as(std::string_view action, const Json& result) {
+    return or_throw(well_formed(action, read_answer<Answer>(result)));
   }
 
  private:
-  [[noreturn]] static void refuse_malformed(std::string_view what, const Error& error);
+  template <class Answer>
+  static Answer or_throw(Result<Answer> answer) {
+    if (!answer) throw ScriptError(answer.error());
+    return *std::move(answer);
+  }
+  template <class Answer>
+  static Result<Answer> well_formed(std::string_view what, Result<Answer> answer) {
+    if (!answer) return tl::unexpected(malformed(what, answer.error()));
+    return answer;
+  }
+  static Error malformed(std::string_view what, const Error& error);
 
   const Greeting& greeting_;
   ConsoleLink& link_;

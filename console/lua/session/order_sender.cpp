@@ -11,10 +11,8 @@ constexpr std::size_t kMaxSource = 16U * 1024;  ///< bytes of a chunk that go in
 constexpr double kWithdrawTimeout_s = 6;        ///< rank 0 decides every order within 5 s
 constexpr double kSilentTimeout_s = 0.1;        ///< … unless it is silent: no answer is to be expected
 
-constexpr const char* kWaitOrder = "wait_order";
-
 /// How a request names an order: by rank 0's number where it has one.
-OrderKey key_of(const StagedOrder& order) {
+request::OrderKey key_of(const StagedOrder& order) {
   if (order.number() != 0) return {order.number(), {}};
   return {0, order.ref};
 }
@@ -119,13 +117,13 @@ void OrderSender::ask_person(const std::vector<std::shared_ptr<StagedOrder>>& or
 void OrderSender::confirm(const std::string& text) {
   if (!console_.activity().asks) return;
   const Waiting waiting(console_.activity().clock);
-  if (!console_.ask_for<PersonAnswer>("wait_answer", {{"text", text}}).yes)
+  if (!console_.ask(request::AskPerson{text}).yes)
     throw ScriptError("not confirmed, nothing changed", ErrorKind::refused);
 }
 
 void OrderSender::send(StagedOrder& order) {
   order.order.source = console_.activity().source.substr(0, kMaxSource);
-  order.ref = console_.ask_for<OrderTaken>("order", {{"order", to_json(order.order)}}).ref;
+  order.ref = console_.ask(request::SendOrder{order.order}).ref;
   order.report = OrderReport{};
 }
 
@@ -140,11 +138,11 @@ void OrderSender::warn_if_late(const StagedOrder& order) {
 
 void OrderSender::await(StagedOrder& order) {
   const bool later = order.order.at_step.has_value();
-  const WaitOrder request{key_of(order), later ? Until::committed : Until::outcome,
-                          console_.activity().order_timeout.count()};
+  const request::WaitOrder request{key_of(order), later ? request::Until::committed : request::Until::outcome,
+                                   console_.activity().order_timeout.count()};
   std::string waiting_for;
   const Waiting waiting(console_.activity().clock);
-  const auto answer = console_.link().ask(kWaitOrder, to_json(request), [&](const OrderReport& report) {
+  const auto answer = console_.try_ask(request, [&](const OrderReport& report) {
     if (report.state != OrderState::waiting) return;
     if (!report.text.empty() && report.text != waiting_for) console_.talk(report.text);
     waiting_for = report.text;
@@ -153,7 +151,7 @@ void OrderSender::await(StagedOrder& order) {
     if (console_.link().interrupted()) withdraw_late(order, /*interrupted=*/true);
     throw ScriptError(answer.error());
   }
-  order.report = ChunkConsole::checked(kWaitOrder, read_answer<OrderReport>(*answer));
+  order.report = *answer;
   const auto state = order.state();
   warn_if_late(order);
   if (state == OrderState::applied)
@@ -179,8 +177,9 @@ void OrderSender::withdraw_late(StagedOrder& order, bool interrupted) {
   const bool untaken = silent && order.state() == OrderState::sent;
   if (interrupted) console_.activity().stop = "interrupted";
   console_.link().clear_interrupt();
-  console_.ask("withdraw", to_json(key_of(order)));
-  order.report = ask_report({key_of(order), Until::outcome, silent ? kSilentTimeout_s : kWithdrawTimeout_s});
+  console_.ask(request::Withdraw{key_of(order)});
+  order.report = console_.ask(request::WaitOrder{key_of(order), request::Until::outcome,
+                                                 silent ? kSilentTimeout_s : kWithdrawTimeout_s});
   const std::string why = interrupted ? "interrupted"
                                       : "not agreed by all ranks within " +
                                             shortest(console_.activity().order_timeout.count()) + " s" +
@@ -199,23 +198,20 @@ void OrderSender::withdraw_late(StagedOrder& order, bool interrupted) {
 
 void OrderSender::refresh(StagedOrder& order) {
   if (order.dropped || !order.sent()) return;
-  order.report = ask_report({key_of(order), Until::now, std::nullopt});
-}
-
-OrderReport OrderSender::ask_report(const WaitOrder& request, const ConsoleLink::Note& note) {
-  return console_.ask_for<OrderReport>(kWaitOrder, to_json(request), note);
+  order.report = console_.ask(request::WaitOrder{key_of(order), request::Until::now, std::nullopt});
 }
 
 CallReport OrderSender::ask_call(const StagedOrder& order, int call, std::optional<double> timeout_s) {
-  return console_.ask_for<CallReport>("wait_call", to_json(WaitCall{order.number(), call, timeout_s}));
+  return console_.ask(request::WaitCall{order.number(), call, timeout_s});
 }
 
 void OrderSender::wait_applied(StagedOrder& order, std::optional<double> timeout_s) {
   const Waiting waiting(console_.activity().clock);
   if (!order.is_final()) {
-    order.report = ask_report({key_of(order), Until::outcome, timeout_s}, [this](const OrderReport& report) {
-      if (report.state == OrderState::waiting) console_.talk(report.text);
-    });
+    order.report = console_.ask(request::WaitOrder{key_of(order), request::Until::outcome, timeout_s},
+                                [this](const OrderReport& report) {
+                                  if (report.state == OrderState::waiting) console_.talk(report.text);
+                                });
     if (order.state() == OrderState::applied)
       console_.talk(confirmation(order.order, order.report, greeting_.schema));
   }
@@ -253,7 +249,7 @@ std::string OrderSender::cancel(StagedOrder& order, int call) {
   }
   refresh(order);
   if (!order.is_final()) {
-    console_.ask("withdraw", to_json(key_of(order)));
+    console_.ask(request::Withdraw{key_of(order)});
     return {};
   }
   if (order.state() != OrderState::applied) return name_of(order) + " was " + order.state_word() + " already";
@@ -261,7 +257,7 @@ std::string OrderSender::cancel(StagedOrder& order, int call) {
     return name_of(order) + " has been applied already; undo() puts back what your last order changed";
   const CallReport now = ask_call(order, call, 0);
   if (is_final(now.state)) return name_of(now) + " is " + std::string(to_string(now.state)) + " already";
-  console_.ask("cancel", {{"order", order.number()}, {"call", call}});
+  console_.ask(request::CancelCall{order.number(), call});
   return {};
 }
 

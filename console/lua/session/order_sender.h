@@ -58,7 +58,6 @@ class OrderSender {
   void await(StagedOrder& order);
   void warn_if_late(const StagedOrder& order);
   void withdraw_late(StagedOrder& order, bool interrupted);
-  OrderReport ask_report(const WaitOrder& request, const ConsoleLink::Note& note = {});
   CallReport ask_call(const StagedOrder& order, int call, std::optional<double> timeout_s);
 
   const Greeting& greeting_;

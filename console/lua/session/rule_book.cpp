@@ -28,7 +28,7 @@ std::shared_ptr<RegisteredRule> RuleBook::add(lua_State* state, RuleSpec spec, i
   int& kept = functions_.try_emplace({chunk_, index}, LUA_NOREF).first->second;
   luaL_unref(state, LUA_REGISTRYINDEX, std::exchange(kept, reference));
   if (job)
-    rule->number = console_.ask_for<RuleTaken>("rule", {{"spec", to_json(rule->spec)}}).rule;
+    rule->number = console_.ask(request::RegisterRule{rule->spec}).rule;
   else
     now.rules.push_back(rule);
   return rule;
@@ -37,18 +37,16 @@ std::shared_ptr<RegisteredRule> RuleBook::add(lua_State* state, RuleSpec spec, i
 void RuleBook::send() {
   Activity& now = console_.activity();
   if (greeting_.kind != SessionKind::session || now.rules.empty()) return;
-  Json specs = Json::array();
+  request::RegisterRules chunk{now.source, now.name, {}};
   bool any = false;
   for (const auto& rule : now.rules) {
     any = any || !rule->dropped;
-    RuleSpec spec = rule->spec;
-    spec.dropped = rule->dropped;
-    specs.push_back(to_json(spec));
+    chunk.rules.push_back(rule->spec);
+    chunk.rules.back().dropped = rule->dropped;
   }
   if (!any) return now.rules.clear();
   const Waiting waiting(now.clock);
-  const auto [numbers] = console_.ask_for<RulesTaken>(
-      "wait_rules", {{"code", now.source}, {"name", now.name}, {"rules", std::move(specs)}});
+  const auto [numbers] = console_.ask(chunk);
   for (std::size_t i = 0; i < now.rules.size() && i < numbers.size(); ++i) {
     RegisteredRule& rule = *now.rules[i];
     if (rule.dropped) continue;
@@ -60,7 +58,7 @@ void RuleBook::send() {
 void RuleBook::drop() {
   for (const auto& rule : std::exchange(console_.activity().rules, {})) {
     rule->dropped = true;
-    if (rule->number != 0) console_.ask("rule_off", {{"rule", rule->number}});
+    if (rule->number != 0) console_.ask(request::SwitchRuleOff{rule->number});
   }
 }
 

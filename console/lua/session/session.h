@@ -89,18 +89,16 @@ class Session final : public StateOwner {
   /// Before a wait of the script: commits. Throws where nothing may be waited for.
   void begin_wait(const char* what);
 
-  /// A request to the console, or a ScriptError.
-  Json ask(std::string_view op, Json fields = Json::object()) { return console_.ask(op, std::move(fields)); }
-
-  /// The same, whose answer is one of those that read_answer() knows.
-  template <class Answer>
-  Answer ask_for(std::string_view op, Json fields = Json::object()) {
-    return console_.ask_for<Answer>(op, std::move(fields));
+  /// A request to the console, one of requests_json.h: its answer, or a ScriptError.
+  template <class Request>
+  typename Request::Answer ask(const Request& request) {
+    return console_.ask(request);
   }
+
   /// The same for what a script only looks at; ends it where its time is up.
-  template <class Answer>
-  Answer look_for(std::string_view op, Json fields = Json::object()) {
-    return console_.look_for<Answer>(op, std::move(fields));
+  template <class Request>
+  typename Request::Answer look(const Request& request) {
+    return console_.look(request);
   }
 
   /// The result of a call, once it has ended, or what the order itself did (`call` < 0), as a wait of the

@@ -18,21 +18,22 @@ namespace footplate::lua {
 namespace {
 
 constexpr auto kRules = "nccl.rules";
+constexpr auto kMeasure = "nccl.measure";
+constexpr auto kProfile = "nccl.profile";
 constexpr auto kAllReduce = "all_reduce";
 constexpr std::int64_t kSteps = 50;
 constexpr double kBetterBy = 0.02;
 
 /// What nccl.measure finds in `steps` steps from now on.
 NcclMeasurement measure(Session& session, std::int64_t steps) {
-  const auto begun = ChunkConsole::checked(
-      "nccl.measure", read_answer<MeasurementBegun>(run_call(session, "nccl.measure", {{"steps", steps}})));
+  const auto begun =
+      ChunkConsole::result_as<MeasurementBegun>(kMeasure, run_call(session, kMeasure, {{"steps", steps}}));
   constexpr int kTold = 3;  // steps after the last one, by then it is told
   {
     const Waiting waiting(session.activity().clock);
-    session.ask("wait_step", {{"step", begun.last + kTold}});
+    session.ask(request::WaitStep{begun.last + kTold, std::nullopt});
   }
-  return ChunkConsole::checked(
-      "nccl.profile", read_answer<NcclMeasurement>(run_call(session, "nccl.profile", Json::object())));
+  return ChunkConsole::result_as<NcclMeasurement>(kProfile, run_call(session, kProfile, Json::object()));
 }
 
 /// By which ways which sizes were done.

@@ -53,11 +53,11 @@ bool more_is_better(const std::string& metric) {
 /// Lines of metrics, one after the other.
 class LineFeed {
  public:
-  explicit LineFeed(Session& session) : session_(session), got_(ask(Json::object())) {}
+  explicit LineFeed(Session& session) : session_(session), got_(ask(std::nullopt)) {}
 
   LoggedMetrics next() {
     if (at_ == got_.lines.size()) {
-      got_ = ask({{"since", got_.next}});
+      got_ = ask(got_.next);
       at_ = 0;
       if (got_.lines.empty()) throw ScriptError("the console has told of no line", ErrorKind::failed);
     }
@@ -65,9 +65,9 @@ class LineFeed {
   }
 
  private:
-  LoggedLines ask(Json fields) {
+  LoggedLines ask(std::optional<std::uint64_t> since) {
     const Waiting waiting(session_.activity().clock);
-    return session_.ask_for<LoggedLines>("wait_lines", std::move(fields));
+    return session_.ask(request::WaitLines{since});
   }
 
   Session& session_;
@@ -87,7 +87,7 @@ void add(StepWindow& window, const LoggedMetrics& line) {
 /// Whole lines of about `steps` steps that begin later than now. `abandon` says why to end early, or nothing.
 StepWindow follow(Session& session, std::int64_t steps,
                   const std::function<std::string(const LoggedMetrics& line)>& abandon) {
-  const std::int64_t now = session.look_for<RunStatus>("status").step;
+  const std::int64_t now = session.look(request::Status{}).step;
   StepWindow window;
   LineFeed lines(session);
   // A line tells of the steps since the one before it, so the first one isn't all of what is measured.

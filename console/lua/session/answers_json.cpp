@@ -1,4 +1,4 @@
-#include "console/lua/session/exchange_json.h"
+#include "console/lua/session/answers_json.h"
 
 #include "protocol/messages/fields.h"
 #include "protocol/messages/reports.h"
@@ -8,29 +8,8 @@
 namespace footplate {
 
 template <>
-struct FieldsOf<lua::OrderKey> {
-  static void list(auto& field, auto& key) {
-    field.unless_empty("order", key.order);
-    field.unless_empty("ref", key.ref);
-  }
-};
-
-template <>
-struct FieldsOf<lua::WaitOrder> {
-  static void list(auto& field, auto& request) {
-    FieldsOf<lua::OrderKey>::list(field, request.key);
-    field("until", request.until);
-    field("timeout_s", request.timeout_s);
-  }
-};
-
-template <>
-struct FieldsOf<lua::WaitCall> {
-  static void list(auto& field, auto& request) {
-    field("order", request.order);
-    field("call", request.call);
-    field("timeout_s", request.timeout_s);
-  }
+struct FieldsOf<lua::Done> {
+  static void list(auto& /*field*/, auto& /*done*/) {}
 };
 
 template <>
@@ -89,15 +68,6 @@ struct FieldsOf<lua::MeasurementBegun> {
 
 namespace footplate::lua {
 
-Json to_json(const OrderKey& key) {
-  return write_fields(key);
-}
-Json to_json(const WaitOrder& request) {
-  return write_fields(request);
-}
-Json to_json(const WaitCall& request) {
-  return write_fields(request);
-}
 Json to_json(const PendingSetting& setting) {
   return write_fields(setting);
 }
@@ -121,6 +91,7 @@ template Result<CommReport> read_answer(const Json&);
 template Result<StackReport> read_answer(const Json&);
 template Result<LoggedMetrics> read_answer(const Json&);
 template Result<NcclMeasurement> read_answer(const Json&);
+template Result<Done> read_answer(const Json&);
 template Result<OrderTaken> read_answer(const Json&);
 template Result<PersonAnswer> read_answer(const Json&);
 template Result<RuleTaken> read_answer(const Json&);

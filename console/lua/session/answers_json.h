@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,38 +8,13 @@
 
 namespace footplate::lua {
 
-// What a script's process asks the console, and what the console answers, where that has no struct in
-// protocol/messages/: the operations of docs/protocol.md, "The console and a session's Lua process".
+// What the console answers a script's process, where that has no struct in protocol/messages/
+// (requests_json.h has what is asked).
 
 using footplate::to_json;  // those here would hide them
 
-/// How long an order is waited for.
-enum class Until {
-  now,        ///< not at all
-  committed,  ///< or final
-  outcome,    ///< final
-};
-
-/// An order as requests name it.
-struct OrderKey {
-  std::uint64_t order = 0;  ///< rank 0's number; 0: it has none yet
-  std::string ref;          ///< then: the console's word for it
-};
-Json to_json(const OrderKey& key);
-
-struct WaitOrder {
-  OrderKey key;
-  Until until = Until::outcome;
-  std::optional<double> timeout_s;
-};
-Json to_json(const WaitOrder& request);
-
-struct WaitCall {
-  std::uint64_t order = 0;
-  int call = 0;
-  std::optional<double> timeout_s;
-};
-Json to_json(const WaitCall& request);
+/// To a request that only does something.
+struct Done {};
 
 /// To `order`: the console has taken it.
 struct OrderTaken {
@@ -96,14 +69,3 @@ template <class T>
 Result<T> read_answer(const Json& json);
 
 }  // namespace footplate::lua
-
-namespace footplate {
-
-template <>
-struct EnumWords<lua::Until> {
-  static constexpr std::array kAll{std::pair{lua::Until::now, std::string_view("now")},
-                                   std::pair{lua::Until::committed, std::string_view("committed")},
-                                   std::pair{lua::Until::outcome, std::string_view("final")}};
-};
-
-}  // namespace footplate
