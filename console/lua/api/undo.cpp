@@ -36,14 +36,11 @@ std::vector<OrderReport> given_orders(const std::vector<OrderReport>& reports, c
 
 /// The one that changed settings last; null where none did.
 const OrderReport* last_that_moved(const std::vector<OrderReport>& reports) {
+  const auto place = [](const OrderReport& report) { return std::pair(report.applied->step, report.id); };
   const OrderReport* last = nullptr;
-  std::int64_t last_step = -1;
   for (const OrderReport& report : reports) {
     if (report.state != OrderState::applied || asked_for(report).empty()) continue;
-    const std::int64_t step = report.applied->step;
-    if (step < last_step || (step == last_step && report.id < last->id)) continue;
-    last = &report;
-    last_step = step;
+    if (last == nullptr || place(report) >= place(*last)) last = &report;
   }
   return last;
 }

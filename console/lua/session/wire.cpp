@@ -25,7 +25,8 @@ constexpr std::size_t kOutputPiece = 128U * 1024;  ///< bytes of text in one out
 
 }  // namespace
 
-void Wire::take_reply(std::uint64_t id, Reply reply) {
+void Wire::take_reply(Reply reply) {
+  const std::uint64_t id = std::visit([](const auto& one) { return one.id; }, reply);
   if (const auto open = replies_.find(id); open != replies_.end()) open->second.push_back(std::move(reply));
 }
 
@@ -56,7 +57,8 @@ void Wire::read(bool block) {
     if (!*line) return;
     auto message = parse_line(**line).and_then(to_session_from_json);
     if (!message) leave_unread(message.error());
-    std::visit([this](auto&& one) { take(std::move(one)); }, *std::move(message));
+    std::visit([this]<class Message>(Message&& one) { take(std::forward<Message>(one)); },
+               *std::move(message));
   }
 }
 

@@ -52,9 +52,9 @@ class Wire final : public ConsoleLink {
   void take(const SettingsUpdate& update) {
     if (on_settings) on_settings(update);
   }
-  void take(SessionAnswer answer) { take_reply(answer.id, std::move(answer)); }
-  void take(SessionNote note) { take_reply(note.id, std::move(note)); }
-  void take_reply(std::uint64_t id, Reply reply);
+  void take(SessionAnswer answer) { take_reply(std::move(answer)); }
+  void take(SessionNote note) { take_reply(std::move(note)); }
+  void take_reply(Reply reply);
   void run_handlers();
 
   int fd_;
