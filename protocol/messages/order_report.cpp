@@ -46,7 +46,9 @@ struct FieldsOf<CallReport> {
 };
 
 Json to_json(const OrderReport& report) {
-  return write_fields(report);
+  Json json = write_fields(report);
+  if (report.applied && report.calls.empty()) json["calls"] = Json::array();
+  return json;
 }
 Result<void> read_json(const Json& json, OrderReport& report) {
   return read_fields(json, report);

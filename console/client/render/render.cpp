@@ -81,14 +81,6 @@ std::string render_ranks(const std::vector<RankStatus>& ranks) {
   return rank_table(std::move(rows));
 }
 
-std::string render_ranks(const Json& ranks) {
-  std::vector<RankStatus> read;
-  if (ranks.is_array())
-    for (const Json& one : ranks)
-      if (RankStatus rank; read_json(one, rank)) read.push_back(std::move(rank));
-  return render_ranks(read);
-}
-
 std::string render_status(const RunStatus& status, const std::string& name) {
   std::string text;
   for (const std::string& note : status.notes) text += "! " + note + "\n";
@@ -104,12 +96,6 @@ std::string render_status(const RunStatus& status, const std::string& name) {
     text += "order " + (order.id == 0 ? "-" : std::to_string(order.id)) + " " +
             std::string(to_string(order.state)) + (order.text.empty() ? "" : ": " + order.text) + "\n";
   return text;
-}
-
-std::string render_status(const Json& status, const std::string& name) {
-  RunStatus read;
-  static_cast<void>(read_json(status, read));
-  return render_status(read, name);
 }
 
 }  // namespace footplate

@@ -17,13 +17,9 @@ std::string for_output(const std::string& text, int fd);
 
 /// A status for people: notes first, then the run, then its ranks.
 std::string render_status(const RunStatus& status, const std::string& name);
-/// The same of one as the protocol has it; from a field of the wrong type on it is as if there were none.
-std::string render_status(const Json& status, const std::string& name);
 
 /// A status's ranks as a table with a heading; empty for none.
 std::string render_ranks(const std::vector<RankStatus>& ranks);
-/// The same of a list as the protocol has it.
-std::string render_ranks(const Json& ranks);
 
 /// The same table of rows that say what is known of a rank: number, host, pid, step, phase, silence and
 /// collective.

@@ -17,8 +17,8 @@ namespace {
 
 int status(lua_State* state) {
   Session& session = session_of(state);
-  const Json status = to_json(session.look(request::Status{}));
-  push_listing(state, status, without_newline(render_status(status, session.greeting().run.name)));
+  const RunStatus status = session.look(request::Status{});
+  push_listing(state, to_json(status), without_newline(render_status(status, session.greeting().run.name)));
   return 1;
 }
 

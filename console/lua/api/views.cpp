@@ -50,8 +50,8 @@ int ranks_pairs(lua_State* state) {
 }
 
 int ranks_call(lua_State* state) {
-  const Json ranks = list_of(all_ranks(state));
-  push_listing(state, ranks, without_newline(render_ranks(ranks)));
+  const std::vector<RankStatus> ranks = all_ranks(state);
+  push_listing(state, list_of(ranks), without_newline(render_ranks(ranks)));
   return 1;
 }
 

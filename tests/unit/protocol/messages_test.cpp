@@ -32,6 +32,13 @@ TEST(Messages, AnOrderReportKeepsItsFields) {
                             {"calls", {{{"call", 0}, {"action", "ckpt.save"}}}}});
 }
 
+TEST(Messages, AnAppliedReportHasCallsAlsoWhereThereAreNone) {
+  OrderReport report;
+  report.state = OrderState::applied;
+  report.applied = Applied{};
+  EXPECT_EQ(to_json(report)["calls"], Json::array());
+}
+
 TEST(Messages, AnEmptyOptionalIsLeftOutAndANullOneIsEmpty) {
   OrderReport report;
   report.id = 3;
