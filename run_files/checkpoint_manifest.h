@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 
 namespace footplate {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "protocol/json.h"
-#include "protocol/messages/status.h"
+#include "protocol/messages/run_status.h"
 #include "protocol/result.h"
 
 namespace footplate {

@@ -10,7 +10,7 @@
 
 #include "protocol/messages/order_report.h"
 #include "protocol/messages/run_result.h"
-#include "protocol/messages/status.h"
+#include "protocol/messages/run_status.h"
 
 namespace footplate {
 

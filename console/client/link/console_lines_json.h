@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "protocol/messages/event.h"
-#include "protocol/messages/session.h"
+#include "protocol/messages/session_messages.h"
 #include "protocol/schema.h"
 
 namespace footplate {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "console/client/prompt/left_json.h"
-#include "protocol/messages/status.h"
+#include "protocol/messages/run_status.h"
 
 namespace footplate {
 

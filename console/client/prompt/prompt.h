@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "protocol/messages/status.h"
+#include "protocol/messages/run_status.h"
 #include "protocol/schema.h"
 
 namespace footplate {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/messages/status.h"
+#include "protocol/messages/run_status.h"
 #include "protocol/schema.h"
 #include "protocol/words.h"
 

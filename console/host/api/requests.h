@@ -7,7 +7,7 @@
 
 #include "console/host/automation/rule_chunks.h"
 #include "console/host/orders/order_desk.h"
-#include "protocol/messages/rules.h"
+#include "protocol/messages/rules_and_jobs.h"
 #include "protocol/schema.h"
 
 namespace footplate {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/messages/rules.h"
+#include "protocol/messages/rules_and_jobs.h"
 #include "protocol/schema.h"
 
 namespace footplate {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "protocol/messages/rules.h"
+#include "protocol/messages/rules_and_jobs.h"
 
 namespace footplate {
 

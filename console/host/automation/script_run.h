@@ -9,7 +9,7 @@
 
 #include "console/host/automation/rule_table.h"
 #include "console/host/scripts/client.h"
-#include "protocol/messages/session.h"
+#include "protocol/messages/session_messages.h"
 
 namespace footplate::host {
 

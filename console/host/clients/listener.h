@@ -6,7 +6,7 @@
 #include <string>
 
 #include "protocol/fd.h"
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 
 namespace footplate::host {
 

@@ -15,7 +15,7 @@
 #include "console/host/run/run_view.h"
 #include "console/host/run/session_limits.h"
 #include "console/host/run/waits.h"
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/schema.h"
 
 namespace footplate::host {

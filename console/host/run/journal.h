@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 
 namespace footplate::host {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "console/host/run/pending_setting.h"
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/schema.h"
 #include "protocol/settings.h"
 

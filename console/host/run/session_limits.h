@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "protocol/messages/session.h"
+#include "protocol/messages/session_messages.h"
 
 namespace footplate::host {
 

@@ -6,7 +6,7 @@
 
 #include "console/host/run/session_limits.h"
 #include "console/host/scripts/lua_process.h"
-#include "protocol/messages/session.h"
+#include "protocol/messages/session_messages.h"
 
 namespace footplate::host {
 

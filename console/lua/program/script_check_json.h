@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/messages/rules.h"
+#include "protocol/messages/rules_and_jobs.h"
 
 namespace footplate::lua {
 

@@ -8,7 +8,7 @@
 
 #include "console/lua/core/limits.h"
 #include "console/lua/session/stage.h"
-#include "protocol/messages/rules.h"
+#include "protocol/messages/rules_and_jobs.h"
 
 namespace footplate::lua {
 

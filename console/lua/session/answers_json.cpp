@@ -2,8 +2,8 @@
 
 #include "protocol/messages/fields.h"
 #include "protocol/messages/reports.h"
-#include "protocol/messages/rules.h"
-#include "protocol/messages/status.h"
+#include "protocol/messages/rules_and_jobs.h"
+#include "protocol/messages/run_status.h"
 
 namespace footplate {
 

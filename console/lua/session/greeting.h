@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "console/lua/core/limits.h"
-#include "protocol/messages/session.h"
+#include "protocol/messages/session_messages.h"
 #include "protocol/schema.h"
 #include "protocol/settings.h"
 

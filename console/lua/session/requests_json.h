@@ -9,7 +9,7 @@
 
 #include "console/lua/session/answers_json.h"
 #include "protocol/messages/reports.h"
-#include "protocol/messages/rules.h"
+#include "protocol/messages/rules_and_jobs.h"
 
 /// What a script's process asks the console (docs/protocol.md, "The console and a session's Lua process").
 /// Each has the word of its operation, kOp, and the type of what it is answered.

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/settings.h"
 
 namespace footplate::test {

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "protocol/messages/console_link.h"
 #include "protocol/messages/fields.h"
-#include "protocol/messages/rules.h"
-#include "protocol/messages/session.h"
+#include "protocol/messages/link_messages.h"
+#include "protocol/messages/rules_and_jobs.h"
+#include "protocol/messages/session_messages.h"
 
 namespace footplate {
 namespace {

@@ -1,4 +1,4 @@
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 
 #include <array>
 #include <utility>

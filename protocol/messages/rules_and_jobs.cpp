@@ -1,4 +1,4 @@
-#include "protocol/messages/rules.h"
+#include "protocol/messages/rules_and_jobs.h"
 
 #include "protocol/messages/fields.h"
 

@@ -1,4 +1,4 @@
-#include "protocol/messages/status.h"
+#include "protocol/messages/run_status.h"
 
 #include "protocol/messages/fields.h"
 

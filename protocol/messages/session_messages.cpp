@@ -1,4 +1,4 @@
-#include "protocol/messages/session.h"
+#include "protocol/messages/session_messages.h"
 
 #include "protocol/messages/fields.h"
 #include "protocol/messages/typed_lines.h"

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/messages/order_report.h"
 
 namespace footplate {
