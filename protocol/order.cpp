@@ -54,15 +54,18 @@ std::string argument_text(const Json& json) {
 }  // namespace
 
 std::string Call::text(const char* name, std::string missing) const {
-  return arguments.value(name, std::move(missing));
+  const auto found = arguments.find(name);
+  return found != arguments.end() && found->is_string() ? found->get<std::string>() : std::move(missing);
 }
 
 std::int64_t Call::integer(const char* name, std::int64_t missing) const {
-  return arguments.value(name, missing);
+  const auto found = arguments.find(name);
+  return found != arguments.end() && found->is_number_integer() ? found->get<std::int64_t>() : missing;
 }
 
 bool Call::flag(const char* name, bool missing) const {
-  return arguments.value(name, missing);
+  const auto found = arguments.find(name);
+  return found != arguments.end() && found->is_boolean() ? found->get<bool>() : missing;
 }
 
 std::string to_text(const Call& call) {

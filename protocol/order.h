@@ -22,7 +22,7 @@ struct Call {
   std::string action;
   Json arguments = Json::object();  ///< by parameter name, defaults filled in
 
-  // An argument that the schema has checked; `missing` where the call lacks it.
+  // An argument that the schema has checked; `missing` where the call lacks it, or has null.
   std::string text(const char* name, std::string missing = {}) const;
   std::int64_t integer(const char* name, std::int64_t missing = 0) const;
   bool flag(const char* name, bool missing = false) const;

@@ -29,7 +29,8 @@ struct RunResult {
   std::optional<std::string> checkpoint;  ///< path of the last one; nothing: there is none
   int restarts = 0;
   std::optional<int> recoveries;
-  std::optional<std::string> state_hash;  ///< of all parameters and buffers, 16 hexadecimal digits
+  /// Of all parameters and buffers, 16 hexadecimal digits; nothing: the device has not told it.
+  std::optional<std::string> state_hash;
   std::optional<double> eval_loss;
   std::string note;
   std::optional<LoadTarget> load;  ///< ckpt.load ended it
