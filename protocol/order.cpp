@@ -182,7 +182,8 @@ Result<Applied> applied_from_json(const Json& json) {
   }
   for (const auto& item : json.value("moved", Json::array())) {
     Moved moved;
-    if (!read_json(item, moved)) return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
+    if (!read_json(item, moved))
+      return fail(ErrorKind::usage, "a confirmation has a field of the wrong type");
     applied.moved.push_back(std::move(moved));
   }
   return applied;

@@ -29,7 +29,7 @@ struct RunResult {
   std::optional<std::string> checkpoint;  ///< path of the last one; nothing: there is none
   int restarts = 0;
   std::optional<int> recoveries;
-  /// Of all parameters and buffers, 16 hexadecimal digits; nothing: the device has not told it.
+  /// Of all parameters and buffers, 16 hexadecimal digits; nothing: the state can't be read any more.
   std::optional<std::string> state_hash;
   std::optional<double> eval_loss;
   std::string note;

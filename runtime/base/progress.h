@@ -1,12 +1,15 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "protocol/messages/enum_words.h"
 #include "runtime/base/clock.h"
 
 namespace footplate {
@@ -27,7 +30,23 @@ enum class Phase {
   ended
 };
 
-std::string_view to_string(Phase phase);
+template <>
+struct EnumWords<Phase> {
+  static constexpr std::array kAll{
+      std::pair{Phase::starting, std::string_view("starting")},
+      std::pair{Phase::boundary, std::string_view("boundary")},
+      std::pair{Phase::data, std::string_view("data")},
+      std::pair{Phase::forward, std::string_view("forward")},
+      std::pair{Phase::backward, std::string_view("backward")},
+      std::pair{Phase::reduce, std::string_view("reduce")},
+      std::pair{Phase::optimizer, std::string_view("optimizer")},
+      std::pair{Phase::evaluation, std::string_view("evaluation")},
+      std::pair{Phase::saving, std::string_view("saving")},
+      std::pair{Phase::paused, std::string_view("paused")},
+      std::pair{Phase::ending, std::string_view("ending")},
+      std::pair{Phase::ended, std::string_view("ended")},
+  };
+};
 
 /// Where this rank is: written by the training thread, read by the control thread for heartbeats
 /// without disturbing it. Each field is atomic; together they may be a moment apart.

@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/comm/agree.h"
 #include "runtime/schema/actions.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
@@ -20,37 +21,48 @@ tl::unexpected<Error> refused(const std::string& why) {
   return fail(ErrorKind::usage, std::string(kLoad) + ": " + why);
 }
 
+using SetByName = std::map<std::string, SettingNow>;
+
 /// `set`: a JSON object, name → value.
-Result<Json> read_set(const Schema& schema, const std::string& text) {
-  Json settings = Json::object();
+Result<SetByName> read_set(const Schema& schema, const std::string& text) {
+  SetByName settings;
   if (text.empty()) return settings;
   const Json given = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!given.is_object()) return refused("set is a JSON object of settings, {\"optim.lr_scale\": 0.5}");
   for (const auto& [name, json] : given.items()) {
     auto value = schema.check_live(name, json);
     if (!value) return refused(value.error().message);
-    settings[schema.setting(name)->name] = {{"value", footplate::to_json(*value)}};
+    settings[schema.setting(name)->name] = {footplate::to_json(*value), ""};
   }
   return settings;
 }
 
 /// What was changed live, for settings = "keep".
-void add_live(const Schema& schema, const Settings& now, Json& settings) {
+void add_live(const Schema& schema, const Settings& now, SetByName& settings) {
   for (const auto& spec : schema.settings)
     if (spec.knobs.empty() && !settings.contains(spec.name) && now.has(spec.name) &&
         is_of_order(now.source(spec.name)))
-      settings[spec.name] = {{"value", footplate::to_json(now.value(spec.name))},
-                             {"source", now.source(spec.name)}};
+      settings[spec.name] = {footplate::to_json(now.value(spec.name)), now.source(spec.name)};
 }
 
 /// skip_steps: what the steps from there on would have had is left out.
-void skip_data(const Json& arguments, const Settings& saved, const Settings& now, Json& settings) {
-  const auto steps = arguments.find("skip_steps");
-  if (steps == arguments.end() || steps->is_null()) return;
+void skip_data(const Call& call, const Settings& saved, const Settings& now, SetByName& settings) {
+  const std::int64_t steps = call.integer("skip_steps");
+  if (steps == 0) return;
   std::int64_t offset = saved.has(kOffset) ? saved.integer(kOffset) : 0;
-  if (settings.contains(kOffset)) offset = settings[kOffset]["value"].get<std::int64_t>();
-  offset += steps->get<std::int64_t>() * now.integer("train.batch_size");
-  settings[kOffset] = {{"value", offset}};
+  if (const auto set = settings.find(kOffset); set != settings.end())
+    offset = set->second.value.get<std::int64_t>();
+  offset += steps * now.integer("train.batch_size");
+  settings[kOffset] = {offset, ""};
+}
+
+Json to_json(const SetByName& settings) {
+  Json json = Json::object();
+  for (const auto& [name, setting] : settings) {
+    json[name] = {{"value", setting.value}};
+    if (!setting.source.empty()) json[name]["source"] = setting.source;
+  }
+  return json;
 }
 
 std::vector<std::string> differences(const Schema& schema, const Settings& before, const Settings& after) {
@@ -75,35 +87,34 @@ Result<void> LoadHandler::prepare(const Order& order, const Settings& after) {
     if (call.action != kLoad || parts_.communicator.rank() != 0) continue;  // one rank's look at the folder
     if (order.at_step && *order.at_step > parts_.progress.step() + 1) {
       // Its checkpoint may not have come yet: the call itself looks for that.
-      if (const auto set = read_set(parts_.schema, call.arguments.value("set", "")); !set)
+      if (const auto set = read_set(parts_.schema, call.text("set")); !set)
         return tl::unexpected(set.error());
       continue;
     }
-    if (const auto possible = plan(call.arguments, after, parts_.progress.step()); !possible)
+    if (const auto possible = plan(call, after, parts_.progress.step()); !possible)
       return tl::unexpected(possible.error());
   }
   return {};
 }
 
-Result<LoadHandler::Plan> LoadHandler::plan(const Json& arguments, const Settings& now,
-                                            std::int64_t step) const {
-  auto settings = read_set(parts_.schema, arguments.value("set", ""));
+Result<LoadHandler::Plan> LoadHandler::plan(const Call& call, const Settings& now, std::int64_t step) const {
+  auto settings = read_set(parts_.schema, call.text("set"));
   if (!settings) return tl::unexpected(settings.error());
-  auto found = find_checkpoint(parts_.run_directory, parts_.branch, arguments.value("ref", "latest"), step);
+  auto found = find_checkpoint(parts_.run_directory, parts_.branch, call.text("ref", "latest"), step);
   if (!found) return refused(found.error().message);
   const Manifest& manifest = found->manifest;
-  auto branch = new_branch(parts_.run_directory, arguments.value("branch", ""), manifest.step);
+  auto branch = new_branch(parts_.run_directory, call.text("branch"), manifest.step);
   if (!branch) return refused(branch.error().message);
   const auto saved = Settings::from_json(manifest.settings, parts_.schema);
   if (!saved) return refused(saved.error().message);
 
-  if (arguments.value("settings", "restore") == "keep") add_live(parts_.schema, now, *settings);
-  skip_data(arguments, *saved, now, *settings);
+  if (call.text("settings", "restore") == "keep") add_live(parts_.schema, now, *settings);
+  skip_data(call, *saved, now, *settings);
   Settings configured = parts_.configured;
-  for (const auto& [name, setting] : settings->items()) {
-    auto value = parts_.schema.check(name, setting.at("value"));
+  for (const auto& [name, setting] : *settings) {
+    auto value = parts_.schema.check(name, setting.value);
     if (!value) return refused(value.error().message);  // what skip_steps comes to may be too much
-    configured.set(name, *std::move(value), setting.value("source", kOfThisCall));
+    configured.set(name, *std::move(value), setting.source.empty() ? kOfThisCall : setting.source);
   }
   Settings after = merge_resumed(parts_.schema, configured, *saved, manifest.start).settings;
   if (auto fits = parts_.schema.check_combination(after); !fits) return refused(fits.error().message);
@@ -115,51 +126,49 @@ std::vector<Moved> LoadHandler::settings_changed(const Settings& now, std::int64
   return {};
 }
 
-Result<Json> LoadHandler::call(const Call& call, std::int64_t step) {
+Result<CallResult> LoadHandler::call(const Call& call, std::int64_t step) {
   parts_.progress.enter(Phase::saving);  // as a save it waits for the disk
-  Result<Json> found = Json();
-  if (parts_.communicator.rank() == 0) found = verified(call.arguments, step);
+  Result<LoadTarget> found = LoadTarget();
+  if (parts_.communicator.rank() == 0) found = verified(call, step);
   const auto agreed =
       agree(parts_.communicator, found ? Result<void>() : tl::unexpected(found.error())).and_then([&] {
-        return from_rank(parts_.communicator, 0, found->dump());
+        return from_rank(parts_.communicator, 0, footplate::to_json(*found).dump());
       });
   parts_.progress.enter(Phase::boundary);
   if (!agreed) return tl::unexpected(agreed.error());
+  LoadTarget target;
+  const auto read = parse_line(*agreed).and_then([&](const Json& json) { return read_json(json, target); });
+  if (!read) return tl::unexpected(read.error());
   ends_start_ = true;
-  return Json::parse(*agreed);
+  return target;
 }
 
 /// Once more, as it may be gone by now, and to the last byte.
-Result<Json> LoadHandler::verified(const Json& arguments, std::int64_t step) const {
-  const auto found = plan(arguments, now_, step);
+Result<LoadTarget> LoadHandler::verified(const Call& call, std::int64_t step) const {
+  const auto found = plan(call, now_, step);
   if (!found) return tl::unexpected(found.error());
   if (const auto whole = verify_checkpoint(found->checkpoint.path); !whole)
     return refused(whole.error().message + "; the run goes on as it is");
   tell(*found, step);
-  return Json{{"path", found->checkpoint.path.string()},
-              {"step", found->checkpoint.manifest.step},
-              {"branch", found->branch},
-              {"settings", found->settings}};
+  return LoadTarget{found->checkpoint.path.string(), found->checkpoint.manifest.step, found->branch,
+                    to_json(found->settings), ""};
 }
 
 void LoadHandler::tell(const Plan& plan, std::int64_t step) const {
   const auto lines = differences(parts_.schema, now_, plan.after);
-  parts_.publish("warn", {{"kind", "load"},
-                          {"step", step},
-                          {"text", fmt::format("goes back from step {} to {}, in branch {}{}", step,
-                                               plan.checkpoint.path.string(), plan.branch,
-                                               lines.empty() ? "; settings stay" : ": ") +
-                                       fmt::format("{}", fmt::join(lines, ", "))}});
+  parts_.publish(warning_at(
+      WarningKind::load, step,
+      fmt::format("goes back from step {} to {}, in branch {}{}", step, plan.checkpoint.path.string(),
+                  plan.branch, lines.empty() ? "; settings stay" : ": ") +
+          fmt::format("{}", fmt::join(lines, ", "))));
 }
 
 /// Some may not have heard that the call succeeded: the gate takes it back, on all.
 Result<void> LoadHandler::rejoin(const Rejoin& rejoin) {
   if (std::exchange(ends_start_, false))
-    parts_.publish("warn", {{"kind", "load"},
-                            {"step", rejoin.step},
-                            {"text",
-                             "ckpt.load came to nothing: a rank was lost meanwhile, and the run goes "
-                             "on without it; give the order again"}});
+    parts_.publish(warning_at(WarningKind::load, rejoin.step,
+                              "ckpt.load came to nothing: a rank was lost meanwhile, and the run goes on "
+                              "without it; give the order again"));
   return {};
 }
 

@@ -2,9 +2,11 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "protocol/messages/console_link.h"
 #include "protocol/schema.h"
 #include "runtime/base/progress.h"
 #include "runtime/checkpoint/branches.h"
@@ -27,7 +29,7 @@ class LoadHandler final : public Steerable {
     std::string branch;  ///< that this start saves into
     Communicator& communicator;
     Progress& progress;
-    std::function<void(const std::string& topic, Json data)> publish;  ///< on rank 0
+    std::function<void(Warning warning)> publish;  ///< on rank 0
   };
   explicit LoadHandler(Parts parts);
 
@@ -35,22 +37,22 @@ class LoadHandler final : public Steerable {
   Result<void> prepare(const Order& order, const Settings& after) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
 
-  /// {"path", "step", "branch", "settings": what the next start sets whatever the checkpoint
-  /// has, by name: {"value", "source"}}; no source for what the call itself sets. Collective. Errors: the
-  /// checkpoint is gone, or damaged; lost.
-  Result<Json> call(const Call& call, std::int64_t step) override;
+  /// A LoadTarget: its settings are what the next start sets whatever the checkpoint has; no source for what
+  /// the call itself sets. Collective. Errors: the checkpoint is gone, or damaged; lost.
+  Result<CallResult> call(const Call& call, std::int64_t step) override;
   Result<void> rejoin(const Rejoin& rejoin) override;
 
  private:
+  using SetByName = std::map<std::string, SettingNow>;  ///< no source: of the call itself
   /// What a call asks for.
   struct Plan {
     FoundCheckpoint checkpoint;
     std::string branch;
-    Json settings;  ///< as in the result
+    SetByName settings;
     Settings after;
   };
-  Result<Plan> plan(const Json& arguments, const Settings& now, std::int64_t step) const;
-  Result<Json> verified(const Json& arguments, std::int64_t step) const;
+  Result<Plan> plan(const Call& call, const Settings& now, std::int64_t step) const;
+  Result<LoadTarget> verified(const Call& call, std::int64_t step) const;
   void tell(const Plan& plan, std::int64_t step) const;
 
   const Parts parts_;

@@ -50,34 +50,6 @@ void add(std::atomic<std::int64_t>& counter, std::int64_t more) {
 
 }  // namespace
 
-const char* to_string(Collective kind) {
-  switch (kind) {
-    case Collective::all_reduce:
-      return "all_reduce";
-    case Collective::broadcast:
-      return "broadcast";
-    case Collective::all_gather:
-      return "all_gather";
-    case Collective::barrier:
-      return "barrier";
-  }
-  return "?";
-}
-
-const char* to_string(DataType type) {
-  switch (type) {
-    case DataType::float32:
-      return "float32";
-    case DataType::float64:
-      return "float64";
-    case DataType::int64:
-      return "int64";
-    case DataType::uint8:
-      return "uint8";
-  }
-  return "?";
-}
-
 std::int64_t size_class(std::int64_t elements) {
   std::int64_t at_least = elements > 0 ? 1 : 0;
   for (std::size_t digits = decade(elements, Ledger::kDecades - 1); digits > 1; --digits) at_least *= 10;

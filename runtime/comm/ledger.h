@@ -5,8 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "protocol/messages/enum_words.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/progress.h"
 #include "runtime/comm/communicator.h"
@@ -16,8 +19,24 @@ namespace footplate {
 enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, barrier };
 inline constexpr std::size_t kCollectives = 4;
 
-const char* to_string(Collective kind);
-const char* to_string(DataType type);
+template <>
+struct EnumWords<Collective> {
+  static constexpr std::array kAll{
+      std::pair{Collective::all_reduce, std::string_view("all_reduce")},
+      std::pair{Collective::broadcast, std::string_view("broadcast")},
+      std::pair{Collective::all_gather, std::string_view("all_gather")},
+      std::pair{Collective::barrier, std::string_view("barrier")},
+  };
+};
+template <>
+struct EnumWords<DataType> {
+  static constexpr std::array kAll{
+      std::pair{DataType::float32, std::string_view("float32")},
+      std::pair{DataType::float64, std::string_view("float64")},
+      std::pair{DataType::int64, std::string_view("int64")},
+      std::pair{DataType::uint8, std::string_view("uint8")},
+  };
+};
 
 /// One collective operation, from its launch to its end.
 struct LedgerEntry {

@@ -83,21 +83,25 @@ void ConsoleLink::read_lines() {
     if (!*line) return;
     const auto json = parse_line(**line);
     if (!json || !json->is_object()) return lose("it sent something that isn't a JSON object");
-    parts_.on_message(*json);
+    auto message = console_message_from_json(*json);
+    if (message)
+      parts_.on_message(*std::move(message));
+    else
+      parts_.warn("the console sent a line that says nothing here: " + message.error().message);
   }
 }
 
-void ConsoleLink::send(const Json& line) {
+void ConsoleLink::send(const RankZeroMessage& message) {
   if (!process_ || lost_) return;
-  if (writer_->push(line))
+  if (writer_->push(to_json(message)))
     flush();
   else
     lose("it doesn't read what it is sent");
 }
 
-void ConsoleLink::send_event(const Json& line) {
+void ConsoleLink::send_event(const RankZeroMessage& message) {
   if (!process_ || lost_ || writer_->pending() > kEventBytes) return;
-  if (writer_->push(line)) flush();
+  if (writer_->push(to_json(message))) flush();
 }
 
 void ConsoleLink::flush() {
@@ -111,9 +115,9 @@ void ConsoleLink::lose(const std::string& why) {
   parts_.warn("the console ended (" + why + "); another one is started, its log is log/console.log");
 }
 
-void ConsoleLink::finish(const Json& line, std::chrono::milliseconds at_most) {
+void ConsoleLink::finish(const RunEnd& end, std::chrono::milliseconds at_most) {
   const auto deadline = Clock::now() + at_most;
-  send(line);
+  send(end);
   while (process_ && !lost_ && !writer_->empty() && Clock::now() < deadline) {
     pollfd writable{process_->fd(), POLLOUT, 0};
     ::poll(&writable, 1, static_cast<int>(kFlushAgain.count()));

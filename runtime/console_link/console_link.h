@@ -10,6 +10,7 @@
 
 #include "protocol/fd.h"
 #include "protocol/frame.h"
+#include "protocol/messages/console_link.h"
 #include "runtime/console_link/console_process.h"
 
 namespace footplate {
@@ -23,8 +24,8 @@ class ConsoleLink {
   struct Parts {
     std::filesystem::path program;
     std::filesystem::path run_directory;
-    std::function<Json()> hello;                   ///< first line to every new console
-    std::function<void(const Json&)> on_message;   ///< a line of the console
+    std::function<RankZeroHello()> hello;  ///< first line to every new console
+    std::function<void(ConsoleMessage)> on_message;
     std::function<void(pid_t)> started;            ///< a console
     std::function<void(const std::string&)> warn;  ///< the console died, couldn't be started, …
     std::chrono::milliseconds survives{};  ///< a start that is followed by so long a life wasn't in vain
@@ -44,12 +45,12 @@ class ConsoleLink {
   bool is_up() const { return process_ && !lost_; }
 
   /// Queues one line. Dropped where there is no console: the next one's hello tells what matters.
-  void send(const Json& line);
+  void send(const RankZeroMessage& message);
   /// The same for what a slow console may lose.
-  void send_event(const Json& line);
+  void send_event(const RankZeroMessage& message);
 
-  /// Sends `line` as the last one and waits, up to `at_most`, until the console has read it and ended.
-  void finish(const Json& line, std::chrono::milliseconds at_most);
+  /// Sends `end` as the last line and waits, up to `at_most`, until the console has read it and ended.
+  void finish(const RunEnd& end, std::chrono::milliseconds at_most);
 
  private:
   void start(Clock::time_point now);

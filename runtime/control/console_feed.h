@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
+#include <vector>
 
 #include "runtime/console_link/console_link.h"
 #include "runtime/control/control_options.h"
@@ -12,6 +12,7 @@
 #include "runtime/orders/coordinator.h"
 #include "runtime/orders/gate.h"
 #include "runtime/orders/participant.h"
+#include "runtime/watch/report.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
@@ -33,8 +34,8 @@ class ConsoleFeed {
     const StatusTracker& status;
     const Coordinator& coordinator;
     StatusBoard& board;
-    std::function<void(const Json& line)> on_line;  ///< from the console
-    std::function<void(Json data)> warn;
+    std::function<void(ConsoleMessage message)> on_message;  ///< from the console
+    std::function<void(Warning warning)> warn;
   };
 
   explicit ConsoleFeed(Parts parts) : parts_(std::move(parts)) {}
@@ -46,10 +47,10 @@ class ConsoleFeed {
   /// To poll for reading; -1: nothing to.
   int fd() const { return link_ ? link_->fd() : -1; }
   /// How the run ended, as the last line.
-  void finish(const Json& result);
+  void finish(const RunResult& result);
 
-  /// A report or an event. `hold`: training waits for its release.
-  void tell(const std::string& topic, Json data, WallTime time, std::uint64_t hold);
+  /// `hold`: training waits for its release.
+  void tell(Report report, WallTime time, std::uint64_t hold);
 
   /// The console has somebody who looks, or no longer.
   void follow(bool on);
@@ -57,21 +58,23 @@ class ConsoleFeed {
   void ask(Clock::time_point now);
   /// Rank 0's own heartbeat. Where nobody looks, a status now and then is enough: making and reading one
   /// costs more than all else that happens while the run is left alone.
-  void on_own_beat(const Json& beat);
+  void on_own_beat(const message::Beat& beat);
   void renew_status();
   /// What the status tells of train.steps.
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
-  Json hello();
-  Json recent_reports() const;
-  void keep_for_next_console(const Json& event);
+  RankZeroHello hello();
+  RunIdentity identity() const;
+  std::vector<OrderReport> recent_reports() const;
+  void tell_event(EventData event, WallTime time, std::uint64_t hold);
+  void keep_for_next_console(const Event& event);
 
   Parts parts_;
   std::optional<ConsoleLink> link_;
-  Json untold_ = Json::array();  ///< `rank` events that came while there was no console
+  std::vector<Event> untold_;  ///< of ranks, that came while there was no console
   std::int64_t steps_ = 0;
-  std::string state_;  ///< in the last status
+  RunState state_ = RunState::starting;  ///< in the last status
   bool followed_ = false;
   bool asked_ = false;
   int beats_untold_ = 0;

@@ -20,8 +20,8 @@ StepGate& Control::gate() {
 void Control::request_stop(const char* reason, bool resumable) noexcept {
   loop_->request_stop(reason, resumable);
 }
-void Control::take(const Json& line) {
-  loop_->take(line);
+void Control::take(ConsoleMessage message) {
+  loop_->take(std::move(message));
 }
 void Control::training_ended() {
   loop_->training_ended();
@@ -29,10 +29,10 @@ void Control::training_ended() {
 void Control::settle(std::chrono::milliseconds at_most) {
   loop_->settle(at_most);
 }
-void Control::finish(const Json& result) {
+void Control::finish(const RunResult& result) {
   loop_->finish(result);
 }
-Json Control::status() const {
+RunStatus Control::status() const {
   return loop_->status();
 }
 Control::Held Control::held() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "protocol/messages/console_link.h"
 #include "runtime/control/control_options.h"
 #include "runtime/orders/steerable.h"
 #include "runtime/orders/step_gate.h"
@@ -40,9 +41,8 @@ class Control {
   /// Ending::reason. A second call changes nothing.
   void request_stop(const char* reason, bool resumable) noexcept;
 
-  /// Rank 0, any thread, after start(): a line as the console sends it (`order`, `withdraw`, `cancel`),
-  /// from whoever isn't one.
-  void take(const Json& line);
+  /// Rank 0, any thread, after start(): as from the console, from whoever isn't one.
+  void take(ConsoleMessage message);
 
   /// Training thread, after start(): returns once everything published before has been recorded, or after
   /// `at_most` where the control thread is held up.
@@ -51,10 +51,10 @@ class Control {
   /// Once the training thread is done for whatever reason: tells the console how the run ended
   /// (rank 0), waits at most times.console_reads_end for it to have read that, and ends the thread. After it
   /// nothing uses the channel.
-  void finish(const Json& result);
+  void finish(const RunResult& result);
 
-  /// Rank 0, any thread: what `status` answers now (docs/protocol.md).
-  Json status() const;
+  /// Rank 0, any thread: what `status` answers now.
+  RunStatus status() const;
 
   /// How long the training thread has been held at fences so far, and how often.
   struct Held {

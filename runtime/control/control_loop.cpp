@@ -1,10 +1,14 @@
 #include "runtime/control/control_loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "protocol/overloaded.h"
+
 #include "runtime/schema/actions.h"
-#include "runtime/watch/messages.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
@@ -57,7 +61,7 @@ void ControlLoop::start() {
       [this] { handle_gate(); }, [this](std::uint64_t first_order_id) { start_rank_zero(first_order_id); },
       [this](const std::string& why) { give_up(why); }, [this] { requests_.tell_stop_again(); }});
   follow_settings();
-  if (!options_.welcome.is_null()) recovery_->join_run(options_.welcome);
+  if (options_.welcome) recovery_->join_run(*options_.welcome);
   if (options_.channel->rank() == 0) start_rank_zero(options_.first_order_id);
   for (Committed& order : options_.ahead) {
     if (rank_zero_) rank_zero_->coordinator().take_over(order);
@@ -73,7 +77,7 @@ void ControlLoop::start() {
   thread_ = Thread("control", [this] { loop(); });  // scripts/bench idle knows it by that name
 }
 
-void ControlLoop::finish(const Json& result) {
+void ControlLoop::finish(const RunResult& result) {
   if (!thread_.joinable()) return;
   result_ = result;
   watchdog_.reset();
@@ -91,8 +95,8 @@ void ControlLoop::request_stop(const char* reason, bool resumable) noexcept {
   if (requests_.request_stop(reason, resumable)) options_.channel->wake();
 }
 
-void ControlLoop::take(const Json& line) {
-  requests_.add_line(line);
+void ControlLoop::take(ConsoleMessage message) {
+  requests_.add_message(std::move(message));
   options_.channel->wake();
 }
 
@@ -112,8 +116,7 @@ void ControlLoop::loop() {
       turn(Clock::now());
       options_.channel->wait(sleep(), rank_zero_ ? rank_zero_->console().fd() : -1);
     } catch (const std::exception& error) {
-      // A malformed message must not end the thread that everybody relies on.
-      complain(error);
+      complain(error.what());
     }
   }
   end();
@@ -129,7 +132,7 @@ void ControlLoop::turn(Clock::time_point now) {
   handle_messages(now);
   if (recovery_->under_way()) recovery_->tick();
   if (rank_zero_) rank_zero_->console().pump(now);
-  handle_lines();
+  handle_requests();
   handle_gate();
   if (recovery_->admission_due()) return recovery_->admit(now);
   handle_settle();
@@ -146,19 +149,39 @@ void ControlLoop::turn(Clock::time_point now) {
 
 void ControlLoop::handle_messages(Clock::time_point now, int most) {
   for (int i = 0; i < most; ++i) {
-    const auto message = options_.channel->poll();
-    if (!message) return;
-    recovery_->handle(message->source, message->body, now);
-    if (rank_zero_) rank_zero_->handle(message->source, message->body, now);
-    if (message->source != 0) continue;
-    participant_->handle(message->body);
-    if (rank_zero_ && message->body["t"] == message::kBeat) rank_zero_->console().on_own_beat(message->body);
+    const auto received = options_.channel->poll();
+    if (!received) return;
+    const auto message = message::from_json(received->body);
+    if (!message) {
+      complain(fmt::format("rank {} sent: {}", received->source, message.error().message));
+      continue;
+    }
+    std::visit(Overloaded{[&](const message::ToRanks& one) { handle(received->source, one); },
+                          [&](const message::ToRankZero& one) { handle(received->source, one, now); }},
+               *message);
   }
 }
 
-void ControlLoop::handle_lines() {
-  for (const Json& line : requests_.take_lines())
-    if (rank_zero_) rank_zero_->handle_line(line);  // else another rank leads
+void ControlLoop::handle(int source, const message::ToRanks& message) {
+  std::visit(
+      Overloaded{[&](const message::Rejoin& verdict) { recovery_->handle(verdict); },
+                 [&](const message::Remedy& remedy) { recovery_->handle(remedy); }, [](const auto&) {}},
+      message);
+  if (source == 0) participant_->handle(message);
+}
+
+void ControlLoop::handle(int source, const message::ToRankZero& message, Clock::time_point now) {
+  if (const auto* standing = std::get_if<message::Standing>(&message))
+    recovery_->handle(source, *standing, now);
+  if (!rank_zero_) return;
+  rank_zero_->handle(source, message, now);
+  if (const auto* beat = std::get_if<message::Beat>(&message); beat != nullptr && source == 0)
+    rank_zero_->console().on_own_beat(*beat);
+}
+
+void ControlLoop::handle_requests() {
+  for (ConsoleMessage& message : requests_.take_messages())
+    if (rank_zero_) rank_zero_->handle(std::move(message));  // else another rank leads
 }
 
 void ControlLoop::handle_findings() {
@@ -171,7 +194,7 @@ void ControlLoop::handle_gate() {
       handle(event);
     } catch (const std::exception& error) {
       // The others of this turn must not be lost with it: one may be the end that everybody awaits.
-      complain(error);
+      complain(error.what());
     }
   }
 }
@@ -184,8 +207,9 @@ void ControlLoop::handle_settle() {
 
 void ControlLoop::handle(GateEvent& event) {
   if (auto* published = std::get_if<Published>(&event)) {
-    if (rank_zero_ && published->topic == "metrics") rank_zero_->measured(published->data);
-    report(published->topic, std::move(published->data), published->time, published->hold);
+    const auto* metrics = std::get_if<LoggedMetrics>(&published->data);
+    if (rank_zero_ && metrics != nullptr) rank_zero_->measured(*metrics);
+    report(std::move(published->data), published->time, published->hold);
     return;
   }
   if (auto* proposed = std::get_if<Proposed>(&event)) {
@@ -194,9 +218,9 @@ void ControlLoop::handle(GateEvent& event) {
   }
   participant_->handle(event);
   if (const auto* call = std::get_if<CallMoved>(&event); call && call->action == kAdmit)
-    recovery_->set_admission_due(call->state == "done");
+    recovery_->set_admission_due(call->state == CallState::done);
   if (const auto* applied = std::get_if<OrderApplied>(&event)) {
-    record(*applied);
+    if (options_.observer && !applied->error) options_.observer(*applied);  // as this rank saw it
     follow_settings();
     if (watchdog_) watchdog_->set(deadlines_of(gate_.settings()));
   }
@@ -255,27 +279,15 @@ void ControlLoop::follow_settings() {
   if (rank_zero_) rank_zero_->follow(settings);
 }
 
-void ControlLoop::record(const OrderApplied& applied) {
-  if (!options_.observer || applied.error) return;
-  Json moved = Json::array();
-  for (const auto& one : applied.moved)
-    moved.push_back({{"name", one.name}, {"before", to_json(one.before)}, {"after", to_json(one.after)}});
-  options_.observer("applied", {{"order", applied.order},
-                                {"step", applied.step},
-                                {"digest", applied.digest},
-                                {"moved", std::move(moved)}});
-}
-
-void ControlLoop::report(const std::string& topic, Json data, RankZero::WallTime time, std::uint64_t hold) {
+void ControlLoop::report(EventData event, RankZero::WallTime time, std::uint64_t hold) {
   if (rank_zero_)
-    rank_zero_->report(topic, std::move(data), time, hold);
+    rank_zero_->report(std::move(event), time, hold);
   else if (options_.observer)
-    options_.observer(topic, data);
+    options_.observer(std::move(event));
 }
 
-void ControlLoop::complain(const std::exception& error) {
-  report("warn", {{"kind", "control"}, {"text", std::string("control thread: ") + error.what()}},
-         std::chrono::system_clock::now());
+void ControlLoop::complain(const std::string& what) {
+  report(warning_of(WarningKind::control, "control thread: " + what), std::chrono::system_clock::now());
 }
 
 }  // namespace footplate

@@ -39,10 +39,10 @@ class ControlLoop {
   void start();
   Gate& gate() { return gate_; }
   void request_stop(const char* reason, bool resumable) noexcept;
-  void take(const Json& line);
+  void take(ConsoleMessage message);
   void settle(milliseconds at_most);
-  void finish(const Json& result);
-  Json status() const { return board_.read(); }
+  void finish(const RunResult& result);
+  RunStatus status() const { return board_.read(); }
   void training_ended() { training_ended_ = true; }
 
  private:
@@ -57,8 +57,10 @@ class ControlLoop {
   void turn(Clock::time_point now);
   void handle_messages(Clock::time_point now, int most = kMessagesATurn);
   void handle_gate();
+  void handle(int source, const message::ToRanks& message);
+  void handle(int source, const message::ToRankZero& message, Clock::time_point now);
   void handle(GateEvent& event);
-  void handle_lines();
+  void handle_requests();
   void handle_findings();
   /// What was published after handle_gate() and before this may still be queued: another look.
   void handle_settle();
@@ -72,10 +74,9 @@ class ControlLoop {
   void give_up(const std::string& why);
   /// Every rank: the settings that control itself acts by.
   void follow_settings();
-  /// Every rank, for its own records: what it applied, as it saw it.
-  void record(const OrderApplied& applied);
-  void report(const std::string& topic, Json data, RankZero::WallTime time, std::uint64_t hold = 0);
-  void complain(const std::exception& error);
+  void report(EventData event, RankZero::WallTime time, std::uint64_t hold = 0);
+  /// What went wrong here: it must not end the thread that everybody relies on.
+  void complain(const std::string& what);
 
   ControlOptions options_;
   Gate gate_;
@@ -85,7 +86,7 @@ class ControlLoop {
   std::optional<Participant> participant_;
   std::optional<RankRecovery> recovery_;
   std::unique_ptr<RankZero> rank_zero_;  ///< null on the others
-  Json result_;                          ///< written before quit_ is set, read after
+  RunResult result_;                     ///< written before quit_ is set, read after
   std::atomic<bool> quit_{false};
   std::atomic<bool> training_ended_{false};
   Thread thread_;

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "protocol/schema.h"
@@ -14,7 +18,9 @@
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/world.h"
+#include "runtime/control/welcome.h"
 #include "runtime/orders/forecast.h"
+#include "runtime/orders/gate_events.h"
 
 namespace footplate {
 
@@ -31,11 +37,16 @@ struct RunInfo {
   std::int64_t left = 0;  ///< step that ckpt.load went back from, to this start; 0: it did not
 };
 
-/// Rank 0, control thread: every report and event, in order, before the console hears of it. Topics
-/// are docs/protocol.md's: `order` (with the whole `order` where it is applied), `call`, `rank`,
-/// `warn`, `run`, and whatever was published. May write files; training doesn't wait for it.
-/// Every rank also hears what it applied itself: topic `applied`, {"order", "step", "digest"}.
-using Observer = std::function<void(const std::string& topic, const Json& data)>;
+/// Rank 0 has started a console.
+struct ConsoleStarted {
+  pid_t pid = 0;
+};
+
+/// Rank 0, control thread: every report and event, in order, before the console hears of it (order reports
+/// with the whole order where it is applied), and its consoles. May write files; training doesn't wait for
+/// it. Every rank also hears what it applied itself.
+using Observed = std::variant<EventData, OrderApplied, ConsoleStarted>;
+using Observer = std::function<void(const Observed& observed)>;
 
 struct ControlOptions {
   Schema schema;
@@ -65,7 +76,7 @@ struct ControlOptions {
   /// In a process that joins a run: what its rank 0 gave to World::grow(). `settings` and `store` are those
   /// in it. The first on_world says that it is one of the ranks; where the world breaks before, give_up is
   /// called.
-  Json welcome;
+  std::optional<Welcome> welcome;
   SteadyClock::time_point process_start = SteadyClock::now();  ///< run.time_limit counts from here
 };
 

@@ -9,9 +9,9 @@ bool ControlRequests::request_stop(const char* reason, bool resumable) noexcept 
   return stop_reason_.compare_exchange_strong(none, reason);
 }
 
-void ControlRequests::add_line(const Json& line) {
+void ControlRequests::add_message(ConsoleMessage message) {
   MutexLock lock(mutex_);
-  lines_.push_back(line);
+  messages_.push_back(std::move(message));
 }
 
 void ControlRequests::add_finding(const Watchdog::Finding& finding) {
@@ -25,9 +25,9 @@ std::optional<ControlRequests::Stop> ControlRequests::take_stop() {
   return Stop{reason, stop_resumable_.load()};
 }
 
-std::vector<Json> ControlRequests::take_lines() {
+std::vector<ConsoleMessage> ControlRequests::take_messages() {
   MutexLock lock(mutex_);
-  return std::exchange(lines_, {});
+  return std::exchange(messages_, {});
 }
 
 std::vector<Watchdog::Finding> ControlRequests::take_findings() {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/json.h"
+#include "protocol/messages/console_link.h"
 #include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 #include "runtime/comm/watchdog.h"
@@ -26,7 +26,7 @@ class ControlRequests {
 
   /// Whether it is the first; only that one counts. Async-signal-safe. `reason` has to be a literal.
   bool request_stop(const char* reason, bool resumable) noexcept;
-  void add_line(const Json& line);
+  void add_message(ConsoleMessage message);
   void add_finding(const Watchdog::Finding& finding);
   /// Calls `wake`, and returns once settled() was called, or after `at_most`.
   template <class Wake>
@@ -43,7 +43,7 @@ class ControlRequests {
   std::optional<Stop> take_stop();
   /// Rank 0 may be another rank now: take_stop() gives the stop again.
   void tell_stop_again() { stop_told_ = false; }
-  std::vector<Json> take_lines();
+  std::vector<ConsoleMessage> take_messages();
   std::vector<Watchdog::Finding> take_findings();
   bool settle_wanted() const;
   void settled();
@@ -56,7 +56,7 @@ class ControlRequests {
   mutable Mutex mutex_;
   Condition settled_;
   bool settle_wanted_ GUARDED_BY(mutex_) = false;
-  std::vector<Json> lines_ GUARDED_BY(mutex_);
+  std::vector<ConsoleMessage> messages_ GUARDED_BY(mutex_);
   std::vector<Watchdog::Finding> findings_ GUARDED_BY(mutex_);
 };
 

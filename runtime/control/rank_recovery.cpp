@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "runtime/base/deadline_timer.h"
-#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {
@@ -21,16 +20,16 @@ RankRecovery::RankRecovery(Parts parts) : parts_(std::move(parts)), world_(parts
   numbers_.wanted = numbers_.next = parts_.options.channel->world_size();
 }
 
-void RankRecovery::join_run(const Json& welcome) {
+void RankRecovery::join_run(const Welcome& welcome) {
   joining_ = under_way_ = true;
   story_.since = Clock::now();
   story_.before = world_->members();
-  numbers_.wanted = welcome.at("wanted");
+  numbers_.wanted = welcome.wanted;
   numbers_.next = largest_origin(story_.before) + 1;
-  parts_.participant.take_over(welcome.at("participant"));
-  for (const Json& one : welcome.at("pending"))
-    if (auto committed = parts_.participant.read_committed(one)) parts_.gate.commit(*std::move(committed));
-  parts_.gate.join(welcome.at("applied"), welcome.at("last_applied"));
+  parts_.participant.take_over(welcome.participant);
+  for (const Committed& one : welcome.pending)
+    if (auto committed = parts_.participant.checked(one)) parts_.gate.commit(*std::move(committed));
+  parts_.gate.join(welcome.applied, welcome.last_applied);
 }
 
 void RankRecovery::recover(Clock::time_point now) {
@@ -73,7 +72,7 @@ void RankRecovery::admit(Clock::time_point now) {
     parts_.rank_zero->replacement().forget_order();
   }
   const auto grown =
-      in_time([this] { return world_->grow(parts_.rank_zero ? welcome().dump() : std::string()); });
+      in_time([this] { return world_->grow(parts_.rank_zero ? to_text(welcome()) : std::string()); });
   if (!grown && grown.error().kind == ErrorKind::lost) return;  // those who are there recover
   if (!grown) return parts_.give_up("a replacement couldn't join: " + grown.error().message);
   if (parts_.rank_zero) parts_.rank_zero->replacement().succeeded();
@@ -113,27 +112,20 @@ void RankRecovery::tick() {
   parts_.participant.report_recovery_state(*standing, world_->members().generation);
 }
 
-void RankRecovery::handle(int source, const Json& message, Clock::time_point now) {
-  const std::string type = message.value("t", "");
-  if (type == message::kStanding) on_standing(source, message, now);
-  if (type == message::kRejoin) on_rejoin(message);
-  if (type == message::kRemedy) on_remedy(message);
-}
-
-void RankRecovery::on_standing(int source, const Json& message, Clock::time_point now) {
+void RankRecovery::handle(int source, const message::Standing& standing, Clock::time_point now) {
   if (!parts_.rank_zero) return;
-  const auto verdict = parts_.rank_zero->add_standing(source, message);
+  const auto verdict = parts_.rank_zero->add_standing(source, standing);
   if (!verdict) return;
   MessageChannel& channel = *parts_.options.channel;
-  for (int rank = 1; rank < channel.world_size(); ++rank) channel.send(rank, *verdict);
-  on_rejoin(*verdict);
+  const Json line = to_json(message::ToRanks(*verdict));
+  for (int rank = 1; rank < channel.world_size(); ++rank) channel.send(rank, line);
+  handle(*verdict);
   if (!under_way_) parts_.rank_zero->go_on(*verdict, story_, now);
 }
 
-void RankRecovery::on_rejoin(const Json& verdict) {
-  if (!under_way_ || verdict.at("generation") != world_->members().generation) return;
-  if (verdict.contains("impossible"))
-    return parts_.give_up("recovery failed: " + verdict["impossible"].get<std::string>());
+void RankRecovery::handle(const message::Rejoin& verdict) {
+  if (!under_way_ || verdict.generation != world_->members().generation) return;
+  if (!verdict.impossible.empty()) return parts_.give_up("recovery failed: " + verdict.impossible);
   under_way_ = false;
   story_.remedied = std::exchange(remedy_, "");
   if (std::exchange(joining_, false) && parts_.options.on_world)
@@ -143,33 +135,31 @@ void RankRecovery::on_rejoin(const Json& verdict) {
 }
 
 /// Every rank, before rank 0 does anything: what the others see of it must not look like a loss.
-void RankRecovery::on_remedy(const Json& message) {
-  remedy_ = message.at("text");
-  ends_by_remedy_ = message.at("stop");
+void RankRecovery::handle(const message::Remedy& remedy) {
+  remedy_ = remedy.text;
+  ends_by_remedy_ = remedy.stop;
   parts_.gate.set_interruption(remedy_);
   MessageChannel& channel = *parts_.options.channel;
-  channel.send(0, {{"t", message::kReady}, {"ticket", message.at("ticket")}});
+  channel.send(0, to_json(message::ToRankZero(message::Ready{remedy.ticket})));
   if (ends_by_remedy_ && channel.rank() != 0) parts_.give_up(remedy_);
 }
 
-Json RankRecovery::welcome() const {
+Welcome RankRecovery::welcome() const {
   const ControlOptions& options = parts_.options;
-  const Forecast forecast = parts_.gate.forecast();
+  Forecast forecast = parts_.gate.forecast();
   const auto [applied, last_applied] = parts_.gate.applied();
-  Json pending = Json::array();
-  for (const Committed& committed : forecast.pending) pending.push_back(Participant::to_json(committed));
   const std::chrono::duration<double> ran = Clock::now() - options.process_start;
-  return {{"settings", forecast.settings.to_json()},
-          {"at_start", kept_at_start(options)},
-          {"store", parts_.gate.store()},
-          {"pending", std::move(pending)},
-          {"applied", applied},
-          {"last_applied", last_applied},
-          {"participant", parts_.participant.hand_over()},
-          {"wanted", numbers_.wanted},
-          {"recoveries", options.recoveries ? options.recoveries() : 0},
-          {"started", options.run.started},
-          {"ran_s", ran.count()}};
+  return {.settings = forecast.settings.to_json(),
+          .at_start = kept_at_start(options),
+          .store = parts_.gate.store(),
+          .pending = std::move(forecast.pending),
+          .applied = applied,
+          .last_applied = last_applied,
+          .participant = parts_.participant.hand_over(),
+          .wanted = numbers_.wanted,
+          .recoveries = options.recoveries ? options.recoveries() : 0,
+          .started = options.run.started,
+          .ran_s = ran.count()};
 }
 
 }  // namespace footplate

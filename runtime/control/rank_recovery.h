@@ -39,7 +39,7 @@ class RankRecovery {
 
   void follow(const Settings& settings) { on_loss_ = settings.string("comm.on_loss"); }
   /// The start of a process that joins a run: what its rank 0 said.
-  void join_run(const Json& welcome);
+  void join_run(const Welcome& welcome);
 
   /// From the loss until all have agreed how to go on.
   bool under_way() const { return under_way_; }
@@ -62,18 +62,17 @@ class RankRecovery {
   void admit(Clock::time_point now);
   /// While it is under way: tells rank 0 once the training thread stands.
   void tick();
-  void handle(int source, const Json& message, Clock::time_point now);
+  void handle(int source, const message::Standing& standing, Clock::time_point now);
+  void handle(const message::Rejoin& verdict);
+  void handle(const message::Remedy& remedy);
 
  private:
   /// A rank that is stopped, or the MPI library, may hold it up for ever: this thread with it.
   Result<void> in_time(const std::function<Result<void>()>& change);
   /// This rank's work in the world of now, until all stand.
   void world_changed(const Membership& before, Clock::time_point now);
-  void on_standing(int source, const Json& message, Clock::time_point now);
-  void on_rejoin(const Json& verdict);
-  void on_remedy(const Json& message);
   /// What the joining rank has to know, by rank 0.
-  Json welcome() const;
+  Welcome welcome() const;
 
   Parts parts_;
   World* world_;  ///< null: a lost rank ends the run

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/watch/messages.h"
+#include "protocol/overloaded.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 
@@ -11,25 +12,21 @@ RankZero::RankZero(Parts parts, std::uint64_t first_order_id)
     : parts_(parts),
       status_(parts.options.channel->world_size(), parts.options.times, Clock::now()),
       coordinator_({parts.options.schema, status_, parts.options.channel->world_size(),
-                    [this](int to, const Json& message) { parts_.options.channel->send(to, message); },
-                    [this](const std::string& topic, Json data) {
-                      if (topic == "warn" && data.value("kind", "") == "state_hash") repair_.found(data);
-                      report(topic, std::move(data));
-                      if (topic == "rank") console_.renew_status();  // now, not with the next heartbeat
+                    [this](int to, const message::ToRanks& message) {
+                      parts_.options.channel->send(to, to_json(message));
                     },
-                    parts.options.times, first_order_id}),
+                    [this](Report report) { report_order(std::move(report)); }, parts.options.times,
+                    first_order_id}),
       console_({parts.options, parts.gate, parts.participant, status_, coordinator_, parts.board,
-                [this](const Json& line) { handle_line(line); },
-                [this](Json data) { report("warn", std::move(data)); }}),
-      stuck_({status_, *parts.options.channel, [this](const Json& message) { send_all(message); },
-              [this](const std::string& topic, Json data) { report(topic, std::move(data)); },
-              parts.options.before_exit}),
+                [this](ConsoleMessage message) { handle(std::move(message)); },
+                [this](Warning warning) { report(std::move(warning)); }}),
+      stuck_({status_, *parts.options.channel, [this](const message::ToRanks& message) { send_all(message); },
+              [this](RankChange change) { report(std::move(change)); }, parts.options.before_exit}),
       repair_({status_, coordinator_, *parts.options.channel}),
       replacement_({parts.options.world, *parts.options.channel, parts.gate, coordinator_, parts.numbers,
-                    parts.options.run.started,
-                    [this](const std::string& topic, Json data) { report(topic, std::move(data)); }}) {
+                    parts.options.run.started, [this](EventData event) { report(std::move(event)); }}) {
   const Settings settings = parts_.gate.settings();
-  follow_changed(settings.to_json());
+  follow_changed(all_settings(settings));
   watch_.emplace(watch_parts(), settings);
   follow(settings);
   console_.renew_status();
@@ -46,13 +43,14 @@ WorldWatch::Parts RankZero::watch_parts() {
           options.first_order_id,
           options.world != nullptr ? &timeouts_so_far_ : nullptr,
           [this](Order order) { return coordinator_.submit_own(std::move(order), Clock::now()); },
-          [this](const std::string& topic, Json data) { report(topic, std::move(data)); },
-          [this](const Json& message) { send_all(message); }};
+          [this](Report told) { report(std::move(told)); },
+          [this](const message::ToRanks& message) { send_all(message); }};
 }
 
-void RankZero::send_all(const Json& message) {
+void RankZero::send_all(const message::ToRanks& message) {
   MessageChannel& channel = *parts_.options.channel;
-  for (int rank = 0; rank < channel.world_size(); ++rank) channel.send(rank, message);
+  const Json line = to_json(message);
+  for (int rank = 0; rank < channel.world_size(); ++rank) channel.send(rank, line);
 }
 
 void RankZero::follow(const Settings& settings) {
@@ -62,61 +60,77 @@ void RankZero::follow(const Settings& settings) {
   watch_->follow(settings);
 }
 
-void RankZero::follow_changed(const Json& changed) {
+void RankZero::follow_changed(const SettingsUpdate& changed) {
   if (watch_) watch_->follow_changed(changed);
-  if (changed.contains("train.steps")) console_.set_steps(changed["train.steps"]["value"]);
-  if (changed.contains("run.time_limit"))
+  const Settings now = parts_.gate.settings();
+  if (changed.settings.contains("train.steps")) console_.set_steps(now.integer("train.steps"));
+  if (changed.settings.contains("run.time_limit"))
     time_limit_ = std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(changed["run.time_limit"]["value"].get<double>()));
+        std::chrono::duration<double>(now.number("run.time_limit")));
 }
 
-void RankZero::report(const std::string& topic, Json data, WallTime time, std::uint64_t hold) {
-  if (topic == "settings") {
-    follow_changed(data);
-  } else if (topic != "comm_report" && topic != "stacks") {
-    repair_.note(topic, data);
-    replacement_.note(topic, data);
-    if (parts_.options.observer) parts_.options.observer(topic, data);
+void RankZero::report_order(Report told) {
+  const auto* event = std::get_if<EventData>(&told);
+  const bool of_rank = event != nullptr && topic_of(*event) == Topic::rank;
+  if (event != nullptr)
+    if (const auto* warning = std::get_if<Warning>(event);
+        warning != nullptr && warning->kind == WarningKind::state_hash)
+      repair_.found(*warning);
+  report(std::move(told));
+  if (of_rank) console_.renew_status();  // now, not with the next heartbeat
+}
+
+void RankZero::report(Report told, WallTime time, std::uint64_t hold) {
+  if (const auto* changed = std::get_if<SettingsUpdate>(&told)) follow_changed(*changed);
+  if (const auto* event = std::get_if<EventData>(&told)) {
+    note(*event);
+    if (parts_.options.observer) parts_.options.observer(*event);
   }
-  console_.tell(topic, std::move(data), time, hold);
+  console_.tell(std::move(told), time, hold);
 }
 
-void RankZero::handle(int source, const Json& message, Clock::time_point now) {
+void RankZero::note(const EventData& event) {
+  const auto tell = [this](const auto& report) {
+    repair_.note(report);
+    replacement_.note(report);
+  };
+  if (const auto* order = std::get_if<OrderReport>(&event)) tell(*order);
+  if (const auto* call = std::get_if<CallReport>(&event)) tell(*call);
+}
+
+void RankZero::handle(int source, const message::ToRankZero& message, Clock::time_point now) {
   coordinator_.handle(source, message, now);
   watch_->handle(source, message, now);
 }
 
-void RankZero::handle_line(const Json& line) {
-  const std::string type = line.value("type", "");
+void RankZero::handle(ConsoleMessage message) {
   const auto now = Clock::now();
-  if (type == "order") coordinator_.submit(line.value("ref", Json()), line.value("order", Json()), now);
-  if (type == "withdraw") coordinator_.withdraw(line, now);
-  if (type == "ask") console_.ask(now);
-  if (type == "comm_report") watch_->ask_patterns(now);
-  if (type == "drop") stuck_.drop(line.value("rank", 0), line.value("user", ""), now);
-  if (type == "stacks") watch_->ask_stacks(line.value("rank", StackInquiries::kAll), now);
-  if (type == "follow") console_.follow(line.value("on", false));
-  if (type == "publish") publish(line);
-  if (type == "sync") parts_.gate.set_sync(line.value("topics", Json::object()));
-  if (type == "release") parts_.gate.release(line.value("hold", std::uint64_t{0}));
-  if (type == "cancel") cancel(line);
+  std::visit(Overloaded{[&](SubmitOrder& submitted) { coordinator_.submit(std::move(submitted), now); },
+                        [&](const WithdrawOrder& withdrawn) { coordinator_.withdraw(withdrawn, now); },
+                        [&](const CancelCall& call) { coordinator_.cancel(call.order, call.call); },
+                        [&](const CancelEvaluation&) { cancel_evaluation(); },
+                        [&](const AskStatus&) { console_.ask(now); },
+                        [&](const AskRanks& asked) { ask_ranks(asked, now); },
+                        [&](const DropRank& dropped) { stuck_.drop(dropped.rank, dropped.user, now); },
+                        [&](const FollowRun& follows) { console_.follow(follows.on); },
+                        [&](PublishEvent& published) { report(std::move(published.data)); },
+                        [&](SyncTopics& sync) { parts_.gate.set_sync(std::move(sync)); },
+                        [&](const ReleaseHold& released) { parts_.gate.release(released.hold); }},
+             message);
 }
 
-void RankZero::cancel(const Json& line) {
-  if (!line.value("evaluation", false))
-    coordinator_.cancel(line.value("order", std::uint64_t{0}), line.value("call", std::size_t{0}));
-  else if (const auto step = parts_.options.progress->evaluation_under_way())
+void RankZero::cancel_evaluation() {
+  if (const auto step = parts_.options.progress->evaluation_under_way())
     coordinator_.cancel_evaluation(*step);
 }
 
-void RankZero::publish(const Json& line) {
-  const std::string topic = line.value("topic", "");
-  if (topic == "client" || topic == "job" || topic == "rule" || topic == "warn")
-    report(topic, line.value("data", Json::object()));
+void RankZero::ask_ranks(const AskRanks& asked, Clock::time_point now) {
+  if (auto done = watch_->ask(asked, now); !done)
+    report(warning_of(WarningKind::console, done.error().message));
 }
 
 CollectiveTimeouts::Due RankZero::tick(Clock::time_point now) {
-  watch_->tick_stacks(now);
+  watch_->tick_inquiries(now);
   if (time_limit_.count() > 0 && now >= parts_.options.process_start + time_limit_)
     coordinator_.stop("time limit", /*resumable=*/true, now);
   coordinator_.tick(now);
@@ -129,7 +143,7 @@ CollectiveTimeouts::Due RankZero::tick(Clock::time_point now) {
 }
 
 void RankZero::tick_recovery(Clock::time_point now) {
-  watch_->tick_stacks(now);
+  watch_->tick_inquiries(now);
   coordinator_.tick(now);
   watch_recovery(now);
 }
@@ -140,8 +154,11 @@ void RankZero::watch_recovery(Clock::time_point now) {
   if (awaited.empty() || now - standing_since_ < parts_.options.times.missing) return;
   const std::string text = "recovery waits for " + status_.whom(awaited, now);
   status_.note("recovery", text);
-  if (!std::exchange(recovery_told_, true))
-    report("warn", {{"kind", "recovery"}, {"ranks", awaited}, {"text", text}});
+  if (!std::exchange(recovery_told_, true)) {
+    Warning warning = warning_of(WarningKind::recovery, text);
+    warning.ranks = awaited;
+    report(std::move(warning));
+  }
   stuck_.tick_recovery(awaited, now - standing_since_, now);
 }
 
@@ -164,21 +181,21 @@ void RankZero::await_standing(const Membership& members) {
   recovery_told_ = false;
 }
 
-std::optional<Json> RankZero::add_standing(int source, const Json& message) {
+std::optional<message::Rejoin> RankZero::add_standing(int source, const message::Standing& standing) {
   if (!recovery_) return std::nullopt;
-  recovery_->add(source, message);
+  recovery_->add(source, standing);
   auto verdict = recovery_->verdict();
   if (verdict) recovery_.reset();
   return verdict;
 }
 
-void RankZero::go_on(const Json& verdict, const RecoveryStory& story, Clock::time_point now) {
+void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story, Clock::time_point now) {
   const Membership& members = parts_.options.world->members();
   if (first_unrecorded_) inherit_orders(*std::exchange(first_unrecorded_, std::nullopt));
-  coordinator_.continue_from(verdict.at("ticket"), verdict.at("order"));
-  coordinator_.go_on(members.world_size(), verdict.at("commits"), now);
+  coordinator_.continue_from(verdict.ticket, verdict.order);
+  coordinator_.go_on(members.world_size(), verdict.commits, now);
   status_.note("recovery", "");
-  report("rank", recovery_report(story, members, verdict, now));
+  report(recovery_report(story, members, verdict, now));
   console_.renew_status();
 }
 

@@ -46,16 +46,15 @@ class RankZero {
   /// The limits and policies in force.
   void follow(const Settings& settings);
   /// Every report and event: to the records, then to the console. `hold`: training waits for its release.
-  void report(const std::string& topic, Json data, WallTime time = std::chrono::system_clock::now(),
-              std::uint64_t hold = 0);
-  /// What the training thread has published under `metrics`.
-  void measured(const Json& metrics) { status_.metrics(metrics); }
+  void report(Report report, WallTime time = std::chrono::system_clock::now(), std::uint64_t hold = 0);
+  /// What the training thread has published.
+  void measured(const LoggedMetrics& metrics) { status_.metrics(metrics); }
   /// An order of the training thread's; given once it can be.
   void propose(Order order) { proposed_.push_back(std::move(order)); }
 
-  void handle(int source, const Json& message, Clock::time_point now);
+  void handle(int source, const message::ToRankZero& message, Clock::time_point now);
   /// A line of the console (docs/protocol.md, "Rank 0 and the console").
-  void handle_line(const Json& line);
+  void handle(ConsoleMessage message);
 
   /// What is to be done now against a collective that hangs.
   CollectiveTimeouts::Due tick(Clock::time_point now);
@@ -75,17 +74,20 @@ class RankZero {
   void take_the_lead(std::uint64_t first_unrecorded) { first_unrecorded_ = first_unrecorded; }
   /// From now on the training threads are awaited.
   void await_standing(const Membership& members);
-  /// A `standing` message. The verdict, once: all stand.
-  std::optional<Json> add_standing(int source, const Json& message);
-  void go_on(const Json& verdict, const RecoveryStory& story, Clock::time_point now);
+  /// The verdict, once: all stand.
+  std::optional<message::Rejoin> add_standing(int source, const message::Standing& standing);
+  void go_on(const message::Rejoin& verdict, const RecoveryStory& story, Clock::time_point now);
 
  private:
   WorldWatch::Parts watch_parts();
-  void send_all(const Json& message);
-  void follow_changed(const Json& changed);
-  void cancel(const Json& line);
-  /// What rules and jobs have to say, for everyone who listens, and for the records.
-  void publish(const Json& line);
+  void send_all(const message::ToRanks& message);
+  void follow_changed(const SettingsUpdate& changed);
+  /// A report of the coordinator's.
+  void report_order(Report report);
+  /// What repair and replacement wait for.
+  void note(const EventData& event);
+  void cancel_evaluation();
+  void ask_ranks(const AskRanks& asked, Clock::time_point now);
   /// A training thread that doesn't come to stand holds all others up: it is named, and past the hard limit
   /// killed.
   void watch_recovery(Clock::time_point now);

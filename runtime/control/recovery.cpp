@@ -1,46 +1,48 @@
 #include "runtime/control/recovery.h"
 
 #include <algorithm>
-
-#include "runtime/watch/messages.h"
+#include <string>
+#include <utility>
 
 namespace footplate {
 namespace {
 
 constexpr std::int64_t kUndefined = -1;
 
-std::uint64_t largest(const std::map<int, Json>& standing, const char* field) {
+using AllStanding = std::map<int, message::Standing>;
+
+std::uint64_t largest(const AllStanding& standing, std::uint64_t message::Standing::*field) {
   std::uint64_t most = 0;
-  for (const auto& [rank, said] : standing) most = std::max(most, said.at(field).get<std::uint64_t>());
+  for (const auto& [rank, said] : standing) most = std::max(most, said.*field);
   return most;
 }
 
-bool any(const std::map<int, Json>& standing, const char* field) {
+bool any(const AllStanding& standing, bool message::Standing::*field) {
   return std::any_of(standing.begin(), standing.end(),
-                     [&](const auto& entry) { return entry.second.at(field) == true; });
+                     [&](const auto& entry) { return entry.second.*field; });
 }
 
 /// A periodic save has none: where some ranks are at that one, others already at an order's at the same step,
 /// the order's is made.
-std::string tag_of_save(const std::map<int, Json>& standing) {
+std::string tag_of_save(const AllStanding& standing) {
   for (const auto& [rank, said] : standing)
-    if (const std::string tag = said.at("tag"); said.at("save") == true && !tag.empty()) return tag;
+    if (said.save && !said.tag.empty()) return said.tag;
   return "";
 }
 
 /// The last order that was refused as it was applied, and why, as whoever knows it has it.
-Json last_refused(const std::map<int, Json>& standing) {
-  Json last = {{"refused", 0}, {"refusal", ""}};
-  for (const auto& [rank, said] : standing)
-    if (const auto refused = said.value("refused", std::uint64_t{0}); refused > last["refused"])
-      last = {{"refused", refused}, {"refusal", said.value("refusal", "")}};
-  return last;
+void set_last_refused(message::Rejoin& verdict, const AllStanding& standing) {
+  for (const auto& [rank, said] : standing) {
+    if (said.refused <= verdict.refused) continue;
+    verdict.refused = said.refused;
+    verdict.refusal = said.refusal;
+  }
 }
 
 }  // namespace
 
-void Recovery::add(int source, const Json& standing) {
-  if (standing.at("generation") == generation_) standing_[source] = standing;
+void Recovery::add(int source, const message::Standing& standing) {
+  if (standing.generation == generation_) standing_[source] = standing;
 }
 
 std::vector<int> Recovery::awaited() const {
@@ -50,42 +52,34 @@ std::vector<int> Recovery::awaited() const {
   return awaited;
 }
 
-std::optional<Json> Recovery::verdict() const {
+std::optional<message::Rejoin> Recovery::verdict() const {
   if (static_cast<int>(standing_.size()) < world_size_) return std::nullopt;
-  std::int64_t step = kUndefined;
-  int source = 0;
+  message::Rejoin verdict;
+  verdict.generation = generation_;
+  verdict.step = kUndefined;
   for (const auto& [rank, said] : standing_) {
-    const std::int64_t at = said.at("step");
-    if (at > step) source = rank;
-    step = std::max(step, at);
+    if (said.step > verdict.step) verdict.source = rank;
+    verdict.step = std::max(verdict.step, said.step);
   }
-  Json verdict = {{"t", message::kRejoin}, {"generation", generation_}};
-  if (step == kUndefined) {
-    verdict["impossible"] = "no rank is left whose state is whole";
+  if (verdict.step == kUndefined) {
+    verdict.impossible = "no rank is left whose state is whole";
     return verdict;
   }
-  Json behind = Json::array();
-  Json newest;
   for (const auto& [rank, said] : standing_) {
-    if (said.at("step") != step) behind.push_back(rank);
-    const Json& commit = said.at("commit");
-    if (!commit.is_null() && (newest.is_null() || commit.at("ticket") > newest.at("ticket"))) newest = commit;
+    if (said.step != verdict.step) verdict.behind.push_back(rank);
+    if (said.commit && (!verdict.commit || said.commit->ticket > verdict.commit->ticket))
+      verdict.commit = said.commit;
   }
-  const Json& leader = standing_.at(source);
-  verdict.update({{"step", step},
-                  {"source", source},
-                  {"behind", behind},
-                  {"commit", newest},
-                  {"paused", leader.at("paused")},
-                  {"finished", any(standing_, "finished")},
-                  {"save", any(standing_, "save")},
-                  {"tag", tag_of_save(standing_)},
-                  {"sequence", largest(standing_, "sequence")},
-                  {"commits", largest(standing_, "commits")},
-                  {"begun", largest(standing_, "begun")},
-                  {"ticket", largest(standing_, "ticket")},
-                  {"order", largest(standing_, "order")}});
-  verdict.update(last_refused(standing_));
+  verdict.paused = standing_.at(verdict.source).paused;
+  verdict.finished = any(standing_, &message::Standing::finished);
+  verdict.save = any(standing_, &message::Standing::save);
+  verdict.tag = tag_of_save(standing_);
+  verdict.sequence = largest(standing_, &message::Standing::sequence);
+  verdict.commits = largest(standing_, &message::Standing::commits);
+  verdict.begun = largest(standing_, &message::Standing::begun);
+  verdict.ticket = largest(standing_, &message::Standing::ticket);
+  verdict.order = largest(standing_, &message::Standing::order);
+  set_last_refused(verdict, standing_);
   return verdict;
 }
 

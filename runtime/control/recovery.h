@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "protocol/json.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 
@@ -20,19 +20,19 @@ class Recovery {
  public:
   Recovery(int world_size, std::uint32_t generation) : world_size_(world_size), generation_(generation) {}
 
-  /// A `standing` message (messages.h). One of another generation is ignored.
-  void add(int source, const Json& standing);
+  /// One of another generation is ignored.
+  void add(int source, const message::Standing& standing);
 
   /// Who hasn't said so yet.
   std::vector<int> awaited() const;
 
-  /// The `rejoin` message for all, once all stand. `impossible` in it: why nobody can go on.
-  std::optional<Json> verdict() const;
+  /// What all are told, once all stand.
+  std::optional<message::Rejoin> verdict() const;
 
  private:
   int world_size_;
   std::uint32_t generation_;
-  std::map<int, Json> standing_;  ///< by rank
+  std::map<int, message::Standing> standing_;  ///< by rank
 };
 
 }  // namespace footplate

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/watch/event_parts.h"
+
 namespace footplate {
 
 std::vector<int> numbers_before(const Membership& before, const Membership& after) {
@@ -26,13 +28,13 @@ std::vector<int> lost_between(const Membership& before, const Membership& after)
   return lost;
 }
 
-Json recovery_report(const RecoveryStory& story, const Membership& after, const Json& verdict,
-                     SteadyClock::time_point now) {
+RankChange recovery_report(const RecoveryStory& story, const Membership& after,
+                           const message::Rejoin& verdict, SteadyClock::time_point now) {
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - story.since).count();
   const int left = after.world_size();
   const std::vector<int> lost = lost_between(story.before, after);
   const std::vector<int> joined = lost_between(after, story.before);
-  const std::int64_t step = verdict.at("step");
+  const std::int64_t step = verdict.step;
   std::string text;
   if (lost.empty() && joined.empty())  // a collective hung, or somebody was to join and didn't
     text = fmt::format("communicators were rebuilt at step {}{}; training goes on with {} rank{} ({} ms)",
@@ -45,15 +47,16 @@ Json recovery_report(const RecoveryStory& story, const Membership& after, const 
     text = fmt::format("rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)",
                        lost.size() == 1 ? "" : "s", fmt::join(lost, ", "), story.before.world_size(), step,
                        left, left == 1 ? "" : "s", took);
-  return {{"state", !lost.empty()    ? "lost"
-                    : joined.empty() ? "rebuilt"
-                                     : "joined"},
-          {"ranks", lost.empty() ? joined : lost},
-          {"world_size", left},
-          {"step", step},
-          {"level", !verdict.at("behind").empty()},
-          {"ms", took},
-          {"text", text}};
+  RankChange change = change_of(!lost.empty()    ? RankChangeKind::lost
+                                : joined.empty() ? RankChangeKind::rebuilt
+                                                 : RankChangeKind::joined,
+                                std::move(text));
+  change.ranks = lost.empty() ? joined : lost;
+  change.world_size = left;
+  change.step = step;
+  change.level = !verdict.behind.empty();
+  change.ms = took;
+  return change;
 }
 
 }  // namespace footplate

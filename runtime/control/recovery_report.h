@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 #include "runtime/base/clock.h"
 #include "runtime/comm/world.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 
@@ -23,8 +24,8 @@ std::vector<int> numbers_before(const Membership& before, const Membership& afte
 /// Who of `before` isn't in `after`, by their numbers in `before`.
 std::vector<int> lost_between(const Membership& before, const Membership& after);
 
-/// The `rank` event (docs/protocol.md) for the ranks going on as `verdict` (Recovery) says.
-Json recovery_report(const RecoveryStory& story, const Membership& after, const Json& verdict,
-                     SteadyClock::time_point now);
+/// The event for the ranks going on as `verdict` says.
+RankChange recovery_report(const RecoveryStory& story, const Membership& after,
+                           const message::Rejoin& verdict, SteadyClock::time_point now);
 
 }  // namespace footplate

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/schema/actions.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
@@ -35,18 +36,18 @@ void Replacement::tick(Clock::time_point now) {
 void Replacement::invite(int missing, Clock::time_point now) {
   if (!wanted_ || missing <= 0 || now < next_try_ || parts_.gate.held() == Held::end) return;
   parts_.report(
-      "rank", {{"state", "invited"},
-               {"text", fmt::format("{} of {} ranks missing: another process is being started (comm.replace)",
-                                    missing, parts_.numbers.wanted)}});
+      change_of(RankChangeKind::invited,
+                fmt::format("{} of {} ranks missing: another process is being started (comm.replace)",
+                            missing, parts_.numbers.wanted)));
   parts_.world->invite(parts_.numbers.next++, parts_.gate.settings().to_json().dump());
 }
 
 void Replacement::try_later(Clock::time_point now) {
   const auto pause = kFirstPause * (1 << std::min(failures_++, kPauseDoublings));
   next_try_ = now + pause;
-  parts_.report("warn", {{"kind", "replacement"},
-                         {"text", fmt::format("no replacement: {}; tried again in {} s",
-                                              parts_.world->guest_failure(), pause.count())}});
+  parts_.report(warning_of(
+      WarningKind::replacement,
+      fmt::format("no replacement: {}; tried again in {} s", parts_.world->guest_failure(), pause.count())));
   parts_.world->dismiss();
 }
 
@@ -58,10 +59,12 @@ void Replacement::order_admission(Clock::time_point now) {
   order_ = parts_.coordinator.submit_own(std::move(order), now);
 }
 
-void Replacement::note(const std::string& topic, const Json& report) {
-  if (order_ == 0 || report.value(topic == "call" ? "order" : "id", std::uint64_t{0}) != order_) return;
-  const std::string state = report.value("state", "");
-  if (state == "refused" || state == "aborted" || state == "withdrawn" || state == "failed") order_ = 0;
+void Replacement::note(const OrderReport& report) {
+  if (report.id == order_ && is_final(report.state) && report.state != OrderState::applied) order_ = 0;
+}
+
+void Replacement::note(const CallReport& report) {
+  if (report.order == order_ && report.state == CallState::failed) order_ = 0;
 }
 
 }  // namespace footplate

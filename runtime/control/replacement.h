@@ -32,15 +32,16 @@ class Replacement {
     Coordinator& coordinator;
     RankNumbers& numbers;
     std::string start;  ///< of the run: whom the order is for
-    std::function<void(const std::string& topic, Json data)> report;
+    std::function<void(EventData event)> report;
   };
 
   explicit Replacement(Parts parts) : parts_(std::move(parts)) {}
 
   void follow(const Settings& settings) { wanted_ = settings.boolean("comm.replace"); }
   void tick(Clock::time_point now);
-  /// Every report of topic `order` and `call`.
-  void note(const std::string& topic, const Json& report);
+  // Every report.
+  void note(const OrderReport& report);
+  void note(const CallReport& report);
   /// The order is over, or lost with the world: another one may be given.
   void forget_order() { order_ = 0; }
   /// The process is in.

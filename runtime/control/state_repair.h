@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/settings.h"
@@ -26,18 +27,19 @@ class StateRepair {
   explicit StateRepair(Parts parts) : parts_(parts) {}
 
   void follow(const Settings& settings) { on_mismatch_ = settings.string("guard.on_mismatch"); }
-  /// The data of a `warn` event of kind state_hash. Acted on with the next tick.
-  void found(const Json& difference) { differences_.push_back(difference); }
+  /// A warning of kind state_hash. Acted on with the next tick.
+  void found(Warning difference) { differences_.push_back(std::move(difference)); }
   void tick(Clock::time_point now);
-  /// Every report of topic `order` and `call`.
-  void note(const std::string& topic, const Json& report);
+  // Every report.
+  void note(const OrderReport& report);
+  void note(const CallReport& report);
 
  private:
-  void act_on(const Json& difference, Clock::time_point now);
+  void act_on(const Warning& difference, Clock::time_point now);
 
   Parts parts_;
   std::string on_mismatch_ = "warn";
-  std::vector<Json> differences_;
+  std::vector<Warning> differences_;
   std::uint64_t order_ = 0;           ///< under way; 0: none
   std::int64_t repaired_before_ = 0;  ///< hashes of earlier steps are of before the repair
 };

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "protocol/json.h"
+#include "protocol/messages/status.h"
 #include "protocol/mutex.h"
 
 namespace footplate {
@@ -10,18 +10,18 @@ namespace footplate {
 /// What `status` answers (docs/protocol.md): rank 0's control thread writes it, any thread reads it.
 class StatusBoard {
  public:
-  Json read() const {
+  RunStatus read() const {
     MutexLock lock(mutex_);
     return status_;
   }
-  void write(Json status) {
+  void write(RunStatus status) {
     MutexLock lock(mutex_);
     status_ = std::move(status);
   }
 
  private:
   mutable Mutex mutex_;
-  Json status_ GUARDED_BY(mutex_);
+  RunStatus status_ GUARDED_BY(mutex_);
 };
 
 }  // namespace footplate

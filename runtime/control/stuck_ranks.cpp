@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/watch/messages.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 
@@ -33,11 +33,9 @@ void StuckRanks::drop(int rank, const std::string& user, Clock::time_point now) 
 }
 
 void StuckRanks::kill(const StatusTracker::Stuck& stuck, const std::string& why) {
-  parts_.report(
-      "rank",
-      {{"rank", stuck.rank}, {"state", "killed"}, {"text", fmt::format("killed {}: {}", why, stuck.text)}});
+  parts_.report(change_of(stuck.rank, RankChangeKind::killed, fmt::format("killed {}: {}", why, stuck.text)));
   if (stuck.rank == parts_.channel.rank() && parts_.before_exit) parts_.before_exit();
-  parts_.send_all({{"t", message::kDie}, {"rank", stuck.rank}, {"pid", stuck.pid}, {"host", stuck.host}});
+  parts_.send_all(message::Die{stuck.rank, stuck.pid, stuck.host});
 }
 
 std::string StuckRanks::past_limit() const {

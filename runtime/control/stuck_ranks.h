@@ -21,8 +21,8 @@ class StuckRanks {
   struct Parts {
     StatusTracker& status;
     const MessageChannel& channel;
-    std::function<void(const Json& message)> send_all;
-    std::function<void(const std::string& topic, Json data)> report;
+    std::function<void(const message::ToRanks& message)> send_all;
+    std::function<void(RankChange change)> report;
     /// Before this rank has itself killed; may be empty.
     std::function<void()> before_exit;
   };

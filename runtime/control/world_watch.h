@@ -10,9 +10,13 @@
 #include "runtime/watch/collective_timeouts.h"
 #include "runtime/watch/collective_watch.h"
 #include "runtime/watch/rank_barrier.h"
-#include "runtime/watch/stack_inquiries.h"
+#include "runtime/watch/rank_inquiries.h"
+#include "runtime/watch/report.h"
 
 namespace footplate {
+
+/// As if all of them had been set.
+SettingsUpdate all_settings(const Settings& settings);
 
 /// Rank 0: the watchers that count ranks, or numbers of collectives. Every new world has new ones. Control
 /// thread.
@@ -29,8 +33,8 @@ class WorldWatch {
     /// Of the timeouts; outlives the world. Null: ranks can't rebuild.
     CollectiveTimeouts::Memory* timeouts = nullptr;
     std::function<std::uint64_t(Order order)> order;  ///< in the run's own name
-    std::function<void(const std::string& topic, Json data)> report;
-    std::function<void(const Json& message)> send_all;
+    std::function<void(Report report)> report;
+    std::function<void(const message::ToRanks& message)> send_all;
   };
 
   /// `now`: the settings in force.
@@ -38,18 +42,17 @@ class WorldWatch {
   WorldWatch(const WorldWatch&) = delete;  // the watchers know each other
   WorldWatch& operator=(const WorldWatch&) = delete;
 
-  /// Settings as Settings::to_json has them, those that have been set.
-  void follow_changed(const Json& changed) { advice_.follow(changed); }
+  /// Those that have been set.
+  void follow_changed(const SettingsUpdate& changed) { advice_.follow(changed); }
   /// The policies in force.
   void follow(const Settings& settings);
-  void handle(int source, const Json& message, Clock::time_point now);
+  void handle(int source, const message::ToRankZero& message, Clock::time_point now);
 
-  void ask_patterns(Clock::time_point now) { collectives_.ask_patterns(now); }
-  /// One rank, or StackInquiries::kAll.
-  void ask_stacks(int rank, Clock::time_point now) { stacks_.ask(rank, now); }
+  /// A question of the console's; reported as RanksAnswer. Error (usage): there is none of this name.
+  Result<void> ask(const AskRanks& asked, Clock::time_point now);
 
   /// While the ranks recover, too.
-  void tick_stacks(Clock::time_point now) { stacks_.tick(now); }
+  void tick_inquiries(Clock::time_point now) { inquiries_.tick(now); }
   void tick(Clock::time_point now);
   /// What this rank has to do now against a collective that hangs.
   CollectiveTimeouts::Due tick_timeouts(Clock::time_point now);
@@ -58,11 +61,15 @@ class WorldWatch {
   bool awaiting() const;
 
  private:
+  void answered(const RankQuery& query, const RankAnswers& heard, Clock::time_point now);
+
+  StatusTracker& status_;
+  const std::function<void(Report report)> report_;
   RankBarrier rank_barrier_;
   Advice advice_;
   std::optional<CollectiveTimeouts> timeouts_;
   CollectiveWatch collectives_;
-  StackInquiries stacks_;
+  RankInquiries inquiries_;
 };
 
 }  // namespace footplate

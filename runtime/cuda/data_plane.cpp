@@ -36,19 +36,19 @@ std::string other_tuner() {
   return named == nullptr || std::string_view(named) == kOwnPlugin ? "" : named;
 }
 
-Json to_json(const CollectiveRow& row) {
-  return {{"collective", row.collective},
-          {"algorithm", row.algorithm},
-          {"protocol", row.protocol},
-          {"channels", row.channels},
-          {"ranks", row.ranks},
-          {"at_least", row.at_least},
-          {"count", row.count},
-          {"bytes", row.bytes},
-          {"mean_us", row.mean_us()},
-          {"least_us", static_cast<double>(row.least_ns) / 1e3},
-          {"most_us", static_cast<double>(row.most_ns) / 1e3},
-          {"bus_gb_per_s", row.bus_gb_per_s()}};
+MeasuredCollective measured_of(const CollectiveRow& row) {
+  return {.collective = row.collective,
+          .algorithm = row.algorithm,
+          .protocol = row.protocol,
+          .channels = row.channels,
+          .ranks = row.ranks,
+          .at_least = static_cast<std::int64_t>(row.at_least),
+          .count = static_cast<std::int64_t>(row.count),
+          .bytes = static_cast<std::int64_t>(row.bytes),
+          .mean_us = row.mean_us(),
+          .least_us = static_cast<double>(row.least_ns) / 1e3,
+          .most_us = static_cast<double>(row.most_ns) / 1e3,
+          .bus_gb_per_s = row.bus_gb_per_s()};
 }
 
 }  // namespace
@@ -176,10 +176,12 @@ Result<std::string> DataPlane::compare() {
       to_string(unmet->collective), unmet->bytes, to_string(unmet->algorithm), to_string(unmet->protocol));
 }
 
-Json DataPlane::measured() const {
-  Json rows = Json::array();
-  for (const CollectiveRow& row : profile_->rows()) rows.push_back(to_json(row));
-  return {{"collectives", rows}, {"unfinished", profile_->unfinished()}, {"left_out", profile_->left_out()}};
+NcclMeasurement DataPlane::measured() const {
+  NcclMeasurement found;
+  for (const CollectiveRow& row : profile_->rows()) found.collectives.push_back(measured_of(row));
+  found.unfinished = static_cast<std::int64_t>(profile_->unfinished());
+  found.left_out = static_cast<std::int64_t>(profile_->left_out());
+  return found;
 }
 
 std::string DataPlane::description() const {

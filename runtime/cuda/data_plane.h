@@ -43,7 +43,7 @@ class DataPlane final : public NcclSteering {
   Result<std::string> compare() override;
   void measure(std::int64_t first, std::int64_t steps) override { profile_->measure(first, steps); }
   void at_step(std::int64_t step) override { profile_->at_step(step); }
-  Json measured() const override;
+  NcclMeasurement measured() const override;
 
   /// "gradients go over NCCL 2.28.9 (/path/to/libnccl.so)".
   std::string description() const;

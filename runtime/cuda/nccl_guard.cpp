@@ -7,6 +7,7 @@
 #include "protocol/nccl/variables.h"
 #include "runtime/base/times.h"
 #include "runtime/schema/actions.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
@@ -71,9 +72,9 @@ std::vector<Moved> NcclGuard::settings_changed(const Settings& now, std::int64_t
   return {};
 }
 
-Result<Json> NcclGuard::call(const Call& call, std::int64_t step) {
+Result<CallResult> NcclGuard::call(const Call& call, std::int64_t step) {
   if (nccl_ == nullptr) return no_communicator(call.action);
-  if (call.action == kMeasure) return measure(step, call.arguments.value("steps", std::int64_t{1}));
+  if (call.action == kMeasure) return measure(step, call.integer("steps", 1));
   if (call.action == kProfile) {
     if (!measurement_)
       return fail(ErrorKind::refused,
@@ -86,7 +87,7 @@ Result<Json> NcclGuard::call(const Call& call, std::int64_t step) {
   }
   const auto renewed = renew(now_, step);
   if (!renewed) return tl::unexpected(renewed.error());
-  return Json{{"step", step}, {"seconds", renewed->value_or(0)}};
+  return CommunicatorsRenewed{step, renewed->value_or(0)};
 }
 
 Result<void> NcclGuard::rejoin(const Rejoin& /*rejoin*/) {
@@ -100,10 +101,10 @@ Result<void> NcclGuard::before_step(std::int64_t step) {
   return compare_if_due(step);
 }
 
-Result<Json> NcclGuard::measure(std::int64_t step, std::int64_t steps) {
+CallResult NcclGuard::measure(std::int64_t step, std::int64_t steps) {
   measurement_ = Measurement{.first = step, .end = step + steps};
   nccl_->measure(step, steps);
-  return Json{{"first", step}, {"steps", steps}, {"last", step + steps - 1}};
+  return MeasurementBegun{step, steps, step + steps - 1};
 }
 
 /// What ends on a device is told a moment after it: the report comes a step later.
@@ -116,16 +117,16 @@ void NcclGuard::follow_measurement(std::int64_t step) {
   if (it.is_over(step) && it.seconds == 0) it.seconds = in_seconds(SteadyClock::now() - it.start);
   if (step <= it.end) return;
   it.told = true;
-  publish_("nccl", report());
+  publish_(report());
 }
 
-Json NcclGuard::report() const {
-  Json data = nccl_->measured();
+NcclMeasurement NcclGuard::report() const {
+  NcclMeasurement found = nccl_->measured();
   const auto steps = measurement_->end - measurement_->first;
-  data["step"] = measurement_->end;
-  data["steps"] = steps;
-  data["step_ms"] = measurement_->seconds * 1e3 / static_cast<double>(steps);
-  return data;
+  found.step = measurement_->end;
+  found.steps = steps;
+  found.step_ms = measurement_->seconds * 1e3 / static_cast<double>(steps);
+  return found;
 }
 
 Result<void> NcclGuard::compare_if_due(std::int64_t step) {
@@ -135,7 +136,7 @@ Result<void> NcclGuard::compare_if_due(std::int64_t step) {
   compare_at_.reset();
   auto said = nccl_->compare();
   if (!said) return tl::unexpected(said.error());
-  if (!said->empty()) publish_("warn", {{"kind", "nccl"}, {"step", step}, {"text", *said}});
+  if (!said->empty()) publish_(warning_at(WarningKind::nccl, step, *said));
   return {};
 }
 

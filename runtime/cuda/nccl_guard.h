@@ -30,8 +30,8 @@ class NcclSteering {
   /// Measures the collectives of `steps` steps from `first` on, beginning anew; at_step() is called for each.
   virtual void measure(std::int64_t first, std::int64_t steps) = 0;
   virtual void at_step(std::int64_t step) = 0;
-  /// What the last measurement has found: {"collectives": [{"collective", "algorithm", …}], …}.
-  virtual Json measured() const = 0;
+  /// What the last measurement has found; without the steps that it lasted.
+  virtual NcclMeasurement measured() const = 0;
 };
 
 /// A handler beside the trainer (HandlerTable), for orders on nccl.*, which the trainer knows nothing of. A
@@ -39,7 +39,7 @@ class NcclSteering {
 /// because what is confirmed people take for done. nccl.rebuild, nccl.measure and nccl.profile are done here.
 class NcclGuard final : public Steerable {
  public:
-  using Publish = std::function<void(const std::string& topic, Json data)>;
+  using Publish = std::function<void(EventData event)>;
 
   /// `at_start`: what this start began with; sources tell which settings the environment overrides.
   /// `nccl`: null where gradients of this start aren't reduced by NCCL. Both outlive this. `publish`: to the
@@ -50,7 +50,7 @@ class NcclGuard final : public Steerable {
   Result<void> prepare(const Order& order, const Settings& after) override;
   Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
-  Result<Json> call(const Call& call, std::int64_t step) override;
+  Result<CallResult> call(const Call& call, std::int64_t step) override;
   Result<void> rejoin(const Rejoin& rejoin) override;
 
   /// Training thread, on every rank, once orders of `step` are in force. Collective where tuners are
@@ -65,8 +65,8 @@ class NcclGuard final : public Steerable {
     bool told = false;
     bool is_over(std::int64_t step) const { return step >= end; }
   };
-  Result<Json> measure(std::int64_t step, std::int64_t steps);
-  Json report() const;
+  CallResult measure(std::int64_t step, std::int64_t steps);
+  NcclMeasurement report() const;
   void follow_measurement(std::int64_t step);
   Result<void> compare_if_due(std::int64_t step);
 

@@ -24,36 +24,30 @@ std::vector<int> AgreedOrder::odd_ranks() const {
   return odd;
 }
 
-Json AgreedOrder::changed_settings(const Schema& schema) const {
-  Json changed = Json::object();
-  for (const auto& one : moved) {
-    const std::string name = one.at("name");
-    const SettingSpec* spec = schema.setting(name);
+SettingsUpdate AgreedOrder::changed_settings(const Schema& schema) const {
+  SettingsUpdate changed;
+  for (const Moved& one : moved) {
+    const SettingSpec* spec = schema.setting(one.name);
     const bool computed = spec != nullptr && !spec->knobs.empty();
-    changed[name] = {{"value", one.at("after")}, {"source", computed ? "computed" : source_of(entry.order)}};
+    changed.settings[one.name] = {to_json(one.after), computed ? "computed" : source_of(entry.order)};
   }
   return changed;
 }
 
-Json AgreedOrder::applied_report() const {
-  Json report = report_of(entry, "applied");
-  report["applied"] = {{"id", entry.order.id},
-                       {"step", confirmations[0]->step},
-                       {"ranks", confirmations.size()},
-                       {"world_size", confirmations.size()},
-                       {"digest", confirmations[0]->digest},
-                       {"moved", moved}};
-  if (!renewed_s.is_null()) report["applied"]["renewed_s"] = renewed_s;
-  report["calls"] = Json::array();
+OrderReport AgreedOrder::applied_report() const {
+  OrderReport report = report_of(entry, OrderState::applied);
+  const int ranks = static_cast<int>(confirmations.size());
+  const std::vector<int> odd = odd_ranks();
+  report.applied = Applied{entry.order.id, confirmations[0]->step,   ranks - static_cast<int>(odd.size()),
+                           ranks,          confirmations[0]->digest, moved,
+                           renewed_s};
   for (std::size_t call = 0; call < entry.order.calls.size(); ++call)
-    report["calls"].push_back({{"call", call}, {"action", entry.order.calls[call].action}});
-  if (const std::vector<int> odd = odd_ranks(); !odd.empty()) {
-    report["applied"]["ranks"] = confirmations.size() - odd.size();
-    report["error"] = fmt::format(
+    report.calls.push_back({call, entry.order.calls[call].action});
+  if (!odd.empty())
+    report.error = fmt::format(
         "the ranks disagree about order {}: rank {} differs from rank 0 in step or digest; "
         "stop the run and resume it from its last checkpoint",
         entry.order.id, fmt::join(odd, ", rank "));
-  }
   return report;
 }
 
@@ -92,15 +86,16 @@ void AgreedOrders::go_on(int world_size, Clock::time_point now) {
   }
 }
 
-std::optional<AgreedOrder> AgreedOrders::confirm(int rank, const Json& message, Clock::time_point now) {
-  const auto found = orders_.find(message.at("order").get<std::uint64_t>());
+std::optional<AgreedOrder> AgreedOrders::confirm(int rank, const message::Applied& applied,
+                                                 Clock::time_point now) {
+  const auto found = orders_.find(applied.order);
   if (found == orders_.end()) return std::nullopt;
   AgreedOrder& agreed = found->second;
   agreed.confirmations[static_cast<std::size_t>(rank)] =
-      AgreedOrder::Confirmation{message.at("step"), message.at("digest"), message.value("error", "")};
+      AgreedOrder::Confirmation{applied.step, applied.digest, applied.error};
   if (rank == 0) {
-    agreed.moved = message.value("moved", Json::array());
-    agreed.renewed_s = message.value("renewed_s", Json());
+    agreed.moved = applied.moved;
+    agreed.renewed_s = applied.renewed_s;
   }
   if (!agreed.patience) agreed.patience = OrderPatience(now, times_);
   if (!agreed.unconfirmed().empty()) return std::nullopt;

@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/messages/console_link.h"
 #include "protocol/schema.h"
 #include "runtime/orders/forecast.h"
 #include "runtime/orders/order_entry.h"
 #include "runtime/orders/order_patience.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 
@@ -28,17 +30,17 @@ struct AgreedOrder {
   bool targeted = false;
   bool taken_over = false;                                      ///< committed by every rank before the start
   std::vector<std::optional<Confirmation>> confirmations = {};  ///< by rank
-  Json moved = Json::array();                                   ///< rank 0's
-  Json renewed_s = {};                         ///< rank 0's; null: no communicators were made
+  std::vector<Moved> moved = {};                                ///< rank 0's
+  std::optional<double> renewed_s = {};        ///< rank 0's; nothing: no communicators were made
   std::optional<OrderPatience> patience = {};  ///< none while the step is far
 
   std::vector<int> unconfirmed() const;
   /// All have confirmed: who differs from rank 0 in step or digest, or has an error.
   std::vector<int> odd_ranks() const;
-  /// All have confirmed: the settings that it has moved, as a `settings` report has them.
-  Json changed_settings(const Schema& schema) const;
-  /// All have confirmed: the `order` report. Its `error` says where they disagree.
-  Json applied_report() const;
+  /// All have confirmed: the settings that it has moved.
+  SettingsUpdate changed_settings(const Schema& schema) const;
+  /// All have confirmed. Its error says where they disagree.
+  OrderReport applied_report() const;
 };
 
 /// Rank 0: the orders between their commit and the confirmation by all ranks, and their calls until these
@@ -56,8 +58,8 @@ class AgreedOrders {
   /// The ranks are others now, and confirm again what they have applied of late.
   void go_on(int world_size, Clock::time_point now);
 
-  /// An `applied` message. The order, which is no longer here, once all have confirmed it.
-  std::optional<AgreedOrder> confirm(int rank, const Json& message, Clock::time_point now);
+  /// A rank has applied it. The order, which is no longer here, once all have confirmed it.
+  std::optional<AgreedOrder> confirm(int rank, const message::Applied& applied, Clock::time_point now);
   /// Null: there is none.
   const AgreedOrder* find(std::uint64_t id) const;
   /// Removes it.

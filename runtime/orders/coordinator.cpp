@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/watch/messages.h"
+#include "protocol/overloaded.h"
+#include "runtime/schema/actions.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
@@ -15,8 +17,8 @@ constexpr std::size_t kMostOrderBytes = 256 * 1024;
 /// Orders of a replay that a status lists: it is sent twice a second.
 constexpr std::size_t kMostTakenOverShown = 100;
 
-std::size_t size_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace).size();
+std::size_t size_of(const Order& order) {
+  return to_json(order).dump(-1, ' ', false, Json::error_handler_t::replace).size();
 }
 
 }  // namespace
@@ -26,45 +28,47 @@ Coordinator::Coordinator(Parts parts)
       hashes_(parts_.world_size),
       next_id_(parts_.first_order_id),
       agreed_(parts_.world_size, parts_.times),
-      reports_(parts_.report, parts_.times.reports),
+      reports_([this](OrderReport report) { parts_.report(std::move(report)); }, parts_.times.reports),
       end_(parts_.world_size) {}
 
 // --- what comes from outside ---
 
-void Coordinator::submit(const Json& ref, const Json& json, Clock::time_point now) {
+void Coordinator::submit(SubmitOrder submitted, Clock::time_point now) {
   OrderEntry entry;
-  entry.ref = ref;
-  if (auto error = refusal(json, entry.order)) {
-    Json report = {{"state", "refused"}, {"error", error->message}, {"ref", ref}};
-    parts_.report("order", std::move(report));
+  entry.ref = submitted.ref;
+  if (auto error = refusal(submitted)) {
+    OrderReport report = report_of(entry, OrderState::refused);
+    report.error = error->message;
+    parts_.report(std::move(report));
     return;
   }
+  entry.order = *std::move(submitted.order);
   entry.order.id = next_id_++;
   enqueue(std::move(entry), /*in_front=*/false, now);
 }
 
-std::optional<Error> Coordinator::refusal(const Json& json, Order& order) const {
+/// Why it can't be taken; nothing: it can, and its values have their types now.
+std::optional<Error> Coordinator::refusal(SubmitOrder& submitted) const {
   const auto refuse = [](std::string text) { return Error{ErrorKind::refused, std::move(text)}; };
   if (ended_) return refuse("the run is ending; it takes no more orders");
-  const std::size_t bytes = size_of(json);
-  if (bytes > kMostOrderBytes)
-    return refuse(
-        fmt::format("an order may have {} bytes, this one has {}; split it", kMostOrderBytes, bytes));
+  if (submitted.bytes > kMostOrderBytes)
+    return refuse(fmt::format("an order may have {} bytes, this one has {}; split it", kMostOrderBytes,
+                              submitted.bytes));
   if (queue_.size() >= parts_.times.queue)
     return refuse(fmt::format(
         "{} orders wait for their turn already; wait for one to be applied, then repeat", queue_.size()));
   if (const std::size_t waiting = agreed_.count_given(); waiting >= parts_.times.committed)
     return refuse(fmt::format("{} orders wait for their step already; withdraw one, or wait", waiting));
-  auto parsed = order_from_json(json).and_then(
-      [&](Order given) { return checked_order(parts_.schema, std::move(given)); });
-  if (!parsed) return parsed.error();
-  order = *std::move(parsed);
-  if (order.session != kOwnSession) return std::nullopt;
+  submitted.order = std::move(submitted.order).and_then([&](Order given) {
+    return checked_order(parts_.schema, std::move(given));
+  });
+  if (!submitted.order) return submitted.order.error();
+  if (submitted.order->session != kOwnSession) return std::nullopt;
   return refuse(fmt::format("session '{}' is the run's own", kOwnSession));
 }
 
 void Coordinator::enqueue(OrderEntry entry, bool in_front, Clock::time_point now) {
-  parts_.report("order", report_of(entry, "accepted"));
+  parts_.report(report_of(entry, OrderState::accepted));
   queue_.insert(in_front ? queue_.begin() : queue_.end(), std::move(entry));
   open_next(now);
 }
@@ -86,16 +90,15 @@ void Coordinator::give_stop(Clock::time_point now) {
   enqueue({stop_.order(next_id_++)}, /*in_front=*/true, now);
 }
 
-void Coordinator::withdraw(const Json& request, Clock::time_point now) {
+void Coordinator::withdraw(const WithdrawOrder& request, Clock::time_point now) {
   const auto meant = [&](const OrderEntry& entry) {
     if (entry.withdraws != 0 || entry.order.session == kOwnSession) return false;  // a stop stays
-    return request.contains("id") ? request["id"] == entry.order.id
-                                  : request.contains("ref") && request["ref"] == entry.ref;
+    return request.id ? *request.id == entry.order.id : !request.ref.empty() && request.ref == entry.ref;
   };
   if (const auto found = std::find_if(queue_.begin(), queue_.end(), meant); found != queue_.end()) {
     const OrderEntry entry = std::move(*found);
     queue_.erase(found);
-    reports_.give_final(report_of(entry, "withdrawn"), entry);
+    reports_.give_final(report_of(entry, OrderState::withdrawn), entry);
     return;
   }
   if (open_ && meant(open_->entry())) {
@@ -105,7 +108,7 @@ void Coordinator::withdraw(const Json& request, Clock::time_point now) {
       withdraw(request, now);
       return;
     }
-    close_open("withdrawn", "", now);
+    close_open(OrderState::withdrawn, "", now);
     return;
   }
   for (const auto& [id, agreed] : agreed_.all())
@@ -126,11 +129,11 @@ void Coordinator::withdraw_agreed(const AgreedOrder& agreed, Clock::time_point n
 
 void Coordinator::cancel(std::uint64_t order, std::size_t call) {
   if (!agreed_.has_call(order, call)) return;
-  send_all({{"t", message::kCancel}, {"order", order}, {"call", call}});
+  send_all(message::Cancel{order, call, std::nullopt});
 }
 
 void Coordinator::cancel_evaluation(std::int64_t step) {
-  send_all({{"t", message::kCancel}, {"evaluation", step}});
+  send_all(message::Cancel{0, 0, step});
 }
 
 void Coordinator::take_over(const Committed& committed) {
@@ -156,26 +159,27 @@ void Coordinator::go_on(int world_size, std::uint64_t commits, Clock::time_point
   open_next(now);
 }
 
-void Coordinator::handle(int source, const Json& message, Clock::time_point now) {
-  const std::string type = message.at("t");
-  if (type == message::kCall) on_call(message);
-  if (!suspended_) {  // what counts is said again after it
-    if (type == message::kPrepared) on_prepared(source, message, now);
-    if (type == message::kFenced) on_fenced(source, message, now);
-    if (type == message::kApplied)
-      if (const auto agreed = agreed_.confirm(source, message, now)) conclude(*agreed);
-    if (type == message::kEnd) {
-      end_.add(source, message.at("step"), message.at("commits"));
-      finish_if_all_at_end();
-    }
-    if (type == message::kHash) on_hash(source, message);
-  }
-  if (type == message::kBeat)
-    parts_.status.beat(source, message, now);
+void Coordinator::handle(int source, const message::ToRankZero& message, Clock::time_point now) {
+  if (const auto* beat = std::get_if<message::Beat>(&message))
+    parts_.status.beat(source, *beat, now);
   else
     parts_.status.heard(source, now);
-  if (type == message::kStop) stop(message.at("reason"), message.at("resumable"), now);
-  if (type == message::kBye) parts_.status.goodbye(source);
+  std::visit(Overloaded{[&](const CallReport& call) { on_call(call); },
+                        [&](const message::Stop& asked) { stop(asked.reason, asked.resumable, now); },
+                        [&](const message::Bye&) { parts_.status.goodbye(source); }, [](const auto&) {}},
+             message);
+  if (suspended_) return;  // what counts is said again after it
+  std::visit(Overloaded{[&](const message::Prepared& prepared) { on_prepared(source, prepared, now); },
+                        [&](const message::Fenced& fenced) { on_fenced(source, fenced, now); },
+                        [&](const message::Applied& applied) {
+                          if (const auto agreed = agreed_.confirm(source, applied, now)) conclude(*agreed);
+                        },
+                        [&](const message::End& end) {
+                          end_.add(source, end.step, end.commits);
+                          finish_if_all_at_end();
+                        },
+                        [&](const message::Hash& hash) { on_hash(source, hash); }, [](const auto&) {}},
+             message);
 }
 
 // --- one order: prepare, fence, commit ---
@@ -187,20 +191,20 @@ void Coordinator::open_next(Clock::time_point now) {
   send_all(open_->question());
 }
 
-void Coordinator::on_prepared(int source, const Json& message, Clock::time_point now) {
-  if (!open_ || open_->is_fencing() || message.at("ticket") != open_->ticket()) return;
-  if (message.contains("error")) {
-    close_open("refused", message["error"], now);
+void Coordinator::on_prepared(int source, const message::Prepared& prepared, Clock::time_point now) {
+  if (!open_ || open_->is_fencing() || prepared.ticket != open_->ticket()) return;
+  if (!prepared.error.empty()) {
+    close_open(OrderState::refused, prepared.error, now);
     return;
   }
   if (!open_->add_prepared(source)) return;
   open_->start_fencing();
-  send_all({{"t", message::kFence}, {"ticket", open_->ticket()}});
+  send_all(message::Fence{open_->ticket()});
 }
 
-void Coordinator::on_fenced(int source, const Json& message, Clock::time_point now) {
-  if (!open_ || !open_->is_fencing() || message.at("ticket") != open_->ticket()) return;
-  if (!open_->add_fence(source, message.at("step"))) return;
+void Coordinator::on_fenced(int source, const message::Fenced& fenced, Clock::time_point now) {
+  if (!open_ || !open_->is_fencing() || fenced.ticket != open_->ticket()) return;
+  if (!open_->add_fence(source, fenced.step)) return;
   agree(now);
   open_next(now);
 }
@@ -211,15 +215,15 @@ void Coordinator::agree(Clock::time_point now) {
   const auto target = open_->entry().order.at_step;
   const bool targeted = target && *target >= first;
   const std::int64_t step = targeted ? *target : first;
-  send_all({{"t", message::kCommit}, {"ticket", open_->ticket()}, {"step", step}, {"targeted", targeted}});
+  send_all(message::Commit{open_->ticket(), step, targeted, 0});
   end_.count_commit();
 
   const OrderEntry entry = open_->entry();
   open_.reset();
   agreed_.add(entry, step, targeted, now);
-  Json report = report_of(entry, "committed");
-  report["step"] = step;
-  parts_.report("order", std::move(report));
+  OrderReport report = report_of(entry, OrderState::committed);
+  report.step = step;
+  parts_.report(std::move(report));
 }
 
 /// Nobody has begun `step`: an order beyond it can be taken back on all ranks.
@@ -229,29 +233,29 @@ void Coordinator::agree_withdrawal(std::int64_t step) {
   open_.reset();
   const AgreedOrder* agreed = agreed_.find(id);
   if (agreed == nullptr || agreed->step <= step) {
-    send_all({{"t", message::kAbort}, {"ticket", ticket}});
+    send_all(message::Abort{ticket});
     return;
   }
-  send_all({{"t", message::kCommit}, {"ticket", ticket}, {"withdraws", id}});
+  send_all(message::Commit{ticket, 0, false, id});
   end_.count_commit();
   const OrderEntry entry = agreed_.take(id);
-  reports_.give_final(report_of(entry, "withdrawn"), entry);
+  reports_.give_final(report_of(entry, OrderState::withdrawn), entry);
 }
 
 /// Ends the open order without a commit: nothing changes anywhere.
-void Coordinator::close_open(const std::string& state, const std::string& error, Clock::time_point now) {
-  send_all({{"t", message::kAbort}, {"ticket", open_->ticket()}});
+void Coordinator::close_open(OrderState state, const std::string& error, Clock::time_point now) {
+  send_all(message::Abort{open_->ticket()});
   const OrderEntry entry = open_->entry();
   open_.reset();
   if (entry.withdraws == 0) {
-    Json report = report_of(entry, state.c_str());
-    if (!error.empty()) report["error"] = error;
+    OrderReport report = report_of(entry, state);
+    report.error = error;
     reports_.give_final(std::move(report), entry);
     stop_.aborted(entry.order.id, now + parts_.times.stop_retry);
   } else if (const AgreedOrder* target = agreed_.find(entry.withdraws)) {
-    Json report = report_of(target->entry, "waiting");
-    report["text"] = "not withdrawn: " + error;
-    parts_.report("order", std::move(report));
+    OrderReport report = report_of(target->entry, OrderState::waiting);
+    report.text = "not withdrawn: " + error;
+    parts_.report(std::move(report));
   }
   open_next(now);
 }
@@ -261,61 +265,61 @@ void Coordinator::close_open(const std::string& state, const std::string& error,
 void Coordinator::conclude(const AgreedOrder& agreed) {
   if (const std::string error = agreed.confirmations[0]->error; !error.empty()) {
     agreed_.end_calls(agreed.entry.order);
-    Json report = report_of(agreed.entry, "refused");
-    report["error"] = fmt::format("at step {}: {}", agreed.step, error);
+    OrderReport report = report_of(agreed.entry, OrderState::refused);
+    report.error = fmt::format("at step {}: {}", agreed.step, error);
     reports_.give_final(std::move(report), agreed.entry);
     return;
   }
-  if (Json changed = agreed.changed_settings(parts_.schema); !changed.empty())
-    parts_.report("settings", std::move(changed));
-  Json report = agreed.applied_report();
+  if (SettingsUpdate changed = agreed.changed_settings(parts_.schema); !changed.settings.empty())
+    parts_.report(std::move(changed));
+  OrderReport report = agreed.applied_report();
   // Steps and digests have to be the same everywhere; otherwise footplate itself is broken: say it loudly.
-  if (const std::string text = report.value("error", ""); !text.empty()) {
-    parts_.status.note("disagree", text);
-    parts_.report("warn", {{"kind", "disagree"}, {"ranks", agreed.odd_ranks()}, {"text", text}});
+  if (!report.error.empty()) {
+    parts_.status.note("disagree", report.error);
+    Warning warning = warning_of(WarningKind::disagree, report.error);
+    warning.ranks = agreed.odd_ranks();
+    parts_.report(std::move(warning));
   }
   reports_.give_final(std::move(report), agreed.entry);
 }
 
-void Coordinator::on_call(const Json& message) {
-  Json report = message;
-  report.erase("t");
-  const std::string state = message.at("state");
-  if (state != "running") agreed_.end_call(message.at("order"), message.at("call"));
-  if (state == "done" && message.at("action") == "run.pause") parts_.report("run", {{"state", "paused"}});
-  if (state == "done" && message.at("action") == "run.resume") parts_.report("run", {{"state", "running"}});
-  parts_.report("call", std::move(report));
+void Coordinator::on_call(const CallReport& report) {
+  if (is_final(report.state)) agreed_.end_call(report.order, report.call);
+  if (report.state == CallState::done && report.action == kPause) parts_.report(run_change(RunState::paused));
+  if (report.state == CallState::done && report.action == kResume)
+    parts_.report(run_change(RunState::running));
+  parts_.report(report);
 }
 
-void Coordinator::on_hash(int source, const Json& message) {
-  const auto mismatch = hashes_.add(source, message.at("step"), message.at("hash"));
+void Coordinator::on_hash(int source, const message::Hash& hash) {
+  const auto mismatch = hashes_.add(source, hash.step, hash.hash);
   if (!mismatch) return;
   parts_.status.note("state_hash", mismatch->text);
-  parts_.report(
-      "warn",
-      {{"kind", "state_hash"}, {"step", mismatch->step}, {"ranks", mismatch->odd}, {"text", mismatch->text}});
+  Warning warning = warning_at(WarningKind::state_hash, mismatch->step, mismatch->text);
+  warning.ranks = mismatch->odd;
+  parts_.report(std::move(warning));
 }
 
 void Coordinator::finish_if_all_at_end() {
   if (ended_ || open_ || suspended_ || !queue_.empty() || !end_.all_are_there()) return;
   ended_ = true;
-  send_all({{"t", message::kFinish}});
+  send_all(message::Finish{});
   for (const AgreedOrder& agreed : agreed_.take_all()) {
-    Json report = report_of(agreed.entry, "withdrawn");
-    report["error"] = fmt::format("the run ended at step {}, before step {}", end_.step(), agreed.step);
+    OrderReport report = report_of(agreed.entry, OrderState::withdrawn);
+    report.error = fmt::format("the run ended at step {}, before step {}", end_.step(), agreed.step);
     reports_.give_final(std::move(report), agreed.entry);
   }
-  parts_.report("run", {{"state", "ending"}, {"step", end_.step()}});
+  parts_.report(run_change(RunState::ending, end_.step()));
 }
 
 // --- time ---
 
 void Coordinator::tick(Clock::time_point now) {
-  for (Json& change : parts_.status.tick(now)) parts_.report("rank", std::move(change));
+  for (RankChange& change : parts_.status.tick(now)) parts_.report(std::move(change));
   if (suspended_) return;
   if (open_ && now >= open_->deadline()) {
     const double limit_s = std::chrono::duration<double>(parts_.times.outcome).count();
-    close_open("aborted",
+    close_open(OrderState::aborted,
                fmt::format("no outcome within {:.3g} s: waited for {}; nothing changed on any rank", limit_s,
                            parts_.status.whom(open_->unanswered(), now)),
                now);
@@ -328,15 +332,15 @@ void Coordinator::tick(Clock::time_point now) {
 
 void Coordinator::report_waiting(Clock::time_point now) {
   if (open_ && open_->entry().withdraws == 0 && open_->patience().is_over(now)) {
-    Json report = report_of(open_->entry(), "waiting");
-    report["text"] = "waiting for " + parts_.status.whom(open_->unanswered(), now);
-    parts_.report("order", std::move(report));
+    OrderReport report = report_of(open_->entry(), OrderState::waiting);
+    report.text = "waiting for " + parts_.status.whom(open_->unanswered(), now);
+    parts_.report(std::move(report));
   }
   for (const AgreedOrder* agreed : agreed_.take_impatient(now)) {
-    Json report = report_of(agreed->entry, "waiting");
-    report["step"] = agreed->step;
-    report["text"] = "waiting for " + parts_.status.whom(agreed->unconfirmed(), now);
-    parts_.report("order", std::move(report));
+    OrderReport report = report_of(agreed->entry, OrderState::waiting);
+    report.step = agreed->step;
+    report.text = "waiting for " + parts_.status.whom(agreed->unconfirmed(), now);
+    parts_.report(std::move(report));
   }
 }
 
@@ -352,30 +356,34 @@ Coordinator::Clock::time_point Coordinator::next_tick() const {
 
 // --- reports ---
 
-Json Coordinator::open_orders(std::size_t order_bytes) const {
-  Json reports = Json::array();
-  const auto add = [&](const OrderEntry& entry, const char* state) {
+std::vector<OrderReport> Coordinator::open_orders(std::size_t order_bytes) const {
+  std::vector<OrderReport> reports;
+  const auto add = [&](const OrderEntry& entry, OrderState state) {
     if (entry.withdraws != 0) return;
     reports.push_back(report_of(entry, state));
     if (order_bytes == 0) return;
-    Json order = to_json(entry.order);
-    const std::size_t bytes = size_of(order);
-    if (bytes > order_bytes) order = {{"session", entry.order.session}, {"user", entry.order.user}};
+    const std::size_t bytes = size_of(entry.order);
+    if (bytes > order_bytes) {
+      reports.back().order.emplace();
+      reports.back().order->session = entry.order.session;
+      reports.back().order->user = entry.order.user;
+    } else {
+      reports.back().order = entry.order;
+    }
     order_bytes -= std::min(order_bytes - 1, bytes);
-    reports.back()["order"] = std::move(order);
   };
   std::size_t taken_over = 0;
   for (const auto& [id, agreed] : agreed_.all()) {
     if (agreed.taken_over && ++taken_over > kMostTakenOverShown) continue;
-    add(agreed.entry, "committed");
-    reports.back()["step"] = agreed.step;
+    add(agreed.entry, OrderState::committed);
+    reports.back().step = agreed.step;
   }
-  if (open_) add(open_->entry(), "accepted");
-  for (const auto& entry : queue_) add(entry, "accepted");
+  if (open_) add(open_->entry(), OrderState::accepted);
+  for (const auto& entry : queue_) add(entry, OrderState::accepted);
   return reports;
 }
 
-void Coordinator::send_all(const Json& message) {
+void Coordinator::send_all(const message::ToRanks& message) {
   for (int rank = 0; rank < parts_.world_size; ++rank) parts_.send(rank, message);
 }
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "protocol/order.h"
+#include "protocol/messages/console_link.h"
 #include "protocol/schema.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
@@ -19,6 +19,8 @@
 #include "runtime/orders/order_reports.h"
 #include "runtime/orders/own_stop.h"
 #include "runtime/orders/state_hashes.h"
+#include "runtime/watch/messages.h"
+#include "runtime/watch/report.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
@@ -35,19 +37,17 @@ class Coordinator {
     const Schema& schema;
     StatusTracker& status;
     int world_size = 1;
-    std::function<void(int to, const Json& message)> send;
-    /// Reports, by topic: `order`, `call`, `settings`, `warn`, `run` (docs/protocol.md).
-    std::function<void(const std::string& topic, Json data)> report;
+    std::function<void(int to, const message::ToRanks& message)> send;
+    std::function<void(Report report)> report;
     ControlTimes times;
     std::uint64_t first_order_id = 1;
   };
 
   explicit Coordinator(Parts parts);
 
-  /// An order as docs/protocol.md has it; `ref` comes back with every report of it.
-  void submit(const Json& ref, const Json& order, Clock::time_point now);
-  /// Takes an order back: by its `id`, or by the `ref` it came with.
-  void withdraw(const Json& request, Clock::time_point now);
+  void submit(SubmitOrder submitted, Clock::time_point now);
+  /// Takes an order back.
+  void withdraw(const WithdrawOrder& request, Clock::time_point now);
   /// Gives up a call that runs, or is about to.
   void cancel(std::uint64_t order, std::size_t call);
   void cancel_evaluation(std::int64_t step);
@@ -74,7 +74,7 @@ class Coordinator {
     next_id_ = std::max(next_id_, order + 1);
   }
 
-  void handle(int source, const Json& message, Clock::time_point now);
+  void handle(int source, const message::ToRankZero& message, Clock::time_point now);
   void tick(Clock::time_point now);
   /// When the next tick has something to do.
   Clock::time_point next_tick() const;
@@ -83,30 +83,30 @@ class Coordinator {
   bool ended() const { return ended_; }
   /// Reports of orders without an outcome, as in `status`. `order_bytes`: also their `order`, up to so many
   /// bytes of them; of the rest only session and user.
-  Json open_orders(std::size_t order_bytes = 0) const;
+  std::vector<OrderReport> open_orders(std::size_t order_bytes = 0) const;
   /// The last final order reports, oldest first.
-  const std::deque<Json>& final_reports() const { return reports_.final_ones(); }
+  const std::deque<OrderReports::Final>& final_reports() const { return reports_.final_ones(); }
 
  private:
-  std::optional<Error> refusal(const Json& json, Order& order) const;
+  std::optional<Error> refusal(SubmitOrder& submitted) const;
   /// The number is given by now.
   void enqueue(OrderEntry entry, bool in_front, Clock::time_point now);
   void give_stop(Clock::time_point now);
   void withdraw_agreed(const AgreedOrder& agreed, Clock::time_point now);
 
   void open_next(Clock::time_point now);
-  void on_prepared(int source, const Json& message, Clock::time_point now);
-  void on_fenced(int source, const Json& message, Clock::time_point now);
+  void on_prepared(int source, const message::Prepared& prepared, Clock::time_point now);
+  void on_fenced(int source, const message::Fenced& fenced, Clock::time_point now);
   void agree(Clock::time_point now);
   void agree_withdrawal(std::int64_t step);
-  void close_open(const std::string& state, const std::string& error, Clock::time_point now);
+  void close_open(OrderState state, const std::string& error, Clock::time_point now);
 
   void conclude(const AgreedOrder& agreed);
-  void on_call(const Json& message);
-  void on_hash(int source, const Json& message);
+  void on_call(const CallReport& report);
+  void on_hash(int source, const message::Hash& hash);
   void finish_if_all_at_end();
   void report_waiting(Clock::time_point now);
-  void send_all(const Json& message);
+  void send_all(const message::ToRanks& message);
 
   Parts parts_;
   StateHashes hashes_;

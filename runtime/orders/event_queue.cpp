@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/watch/event_parts.h"
+
 namespace footplate {
 namespace {
 
@@ -22,7 +24,7 @@ bool EventQueue::has_room() {
 }
 
 bool EventQueue::publish(Published event) {
-  const bool urgent = event.topic != "metrics" || followed_;
+  const bool urgent = topic_of(event.data) != Topic::metrics || followed_;
   const bool first = urgent && urgent_ == 0 && !streaming_;
   const bool held = event.hold != 0;
   ++published_;
@@ -35,13 +37,11 @@ std::vector<GateEvent> EventQueue::drain(SteadyClock::time_point now) {
   streaming_ = urgent_ > 0 && now - last_urgent_ < kStreamGap;
   if (urgent_ > 0) last_urgent_ = now;
   if (dropped_ > 0) {
-    push(Published{"warn",
-                   {{"kind", "lost_events"},
-                    {"text", fmt::format("{} events came faster than they could be "
-                                         "recorded and were dropped",
-                                         dropped_)}},
-                   std::chrono::system_clock::now(),
-                   0});
+    push(Published{
+        warning_of(
+            WarningKind::lost_events,
+            fmt::format("{} events came faster than they could be recorded and were dropped", dropped_)),
+        std::chrono::system_clock::now(), 0});
     dropped_ = 0;
   }
   published_ = urgent_ = 0;

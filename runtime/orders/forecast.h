@@ -5,16 +5,9 @@
 
 #include "protocol/order.h"
 #include "protocol/settings.h"
+#include "runtime/watch/committed.h"
 
 namespace footplate {
-
-/// An order that all ranks agreed on, waiting for its step.
-struct Committed {
-  Order order;
-  std::int64_t step = 0;
-  /// Its own at_step is that step. An order without one applies at once where training is held.
-  bool targeted = false;
-};
 
 /// Where a rank stands: what is in force, and what will be, in the order it will come.
 struct Forecast {

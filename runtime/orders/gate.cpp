@@ -138,9 +138,9 @@ void Gate::give_up(const std::string& why) {
   state_.outcome.notify_all();
 }
 
-void Gate::set_sync(const Json& budgets) {
+void Gate::set_sync(SyncTopics budgets) {
   MutexLock lock(state_.mutex);
-  if (!state_.hold.set_budgets(budgets)) return;
+  if (!state_.hold.set_budgets(std::move(budgets))) return;
   state_.look_ahead();
   state_.outcome.notify_all();
 }

@@ -86,7 +86,7 @@ class Gate {
   /// Rank 0: after an event of one of these topics, enter() waits for its release, at most so many
   /// milliseconds. Nothing waits where there are none. Releases what is held for a topic that is no longer
   /// there.
-  void set_sync(const Json& budgets);
+  void set_sync(SyncTopics budgets);
   void release(std::uint64_t hold);
 
   Forecast forecast() const;

@@ -9,6 +9,7 @@
 
 #include "protocol/order.h"
 #include "protocol/settings.h"
+#include "runtime/orders/call_result.h"
 
 namespace footplate {
 
@@ -28,8 +29,8 @@ struct CallMoved {
   std::uint64_t order = 0;
   std::size_t call = 0;
   std::string action;
-  std::string state;  ///< running, done, failed, cancelled
-  Json result;
+  CallState state = CallState::running;
+  CallResult result;
   std::string error;
 };
 /// The training thread stands at the end of the run.
@@ -43,8 +44,7 @@ struct StateHash {
 };
 /// An event for the console and the records.
 struct Published {
-  std::string topic;
-  Json data;
+  EventData data;
   std::chrono::system_clock::time_point time;
   std::uint64_t hold = 0;  ///< training waits for the release of this
 };

@@ -31,7 +31,7 @@ std::vector<Moved> HandlerTable::settings_changed(const Settings& now, std::int6
   return moved;
 }
 
-Result<Json> HandlerTable::call(const Call& call, std::int64_t step) {
+Result<CallResult> HandlerTable::call(const Call& call, std::int64_t step) {
   const auto handler = by_action_.find(call.action);
   if (handler == by_action_.end()) return Steerable::call(call, step);
   return handler->second->call(call, step);

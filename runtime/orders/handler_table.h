@@ -23,7 +23,7 @@ class HandlerTable final : public Steerable {
   Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
   /// What moved of all of them.
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
-  Result<Json> call(const Call& call, std::int64_t step) override;
+  Result<CallResult> call(const Call& call, std::int64_t step) override;
   /// All of them, the last one first: what a handler says of it is said once this rank is
   /// level. The first error.
   Result<void> rejoin(const Rejoin& rejoin) override;

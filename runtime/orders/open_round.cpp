@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/watch/messages.h"
-
 namespace footplate {
 
 OpenRound::OpenRound(OrderEntry entry, std::uint64_t ticket, int world_size, Clock::time_point now,
@@ -15,13 +13,8 @@ OpenRound::OpenRound(OrderEntry entry, std::uint64_t ticket, int world_size, Clo
       deadline_(now + times.outcome),
       patience_(now, times) {}
 
-Json OpenRound::question() const {
-  Json message = {{"t", message::kPrepare}, {"ticket", ticket_}};
-  if (entry_.withdraws != 0)
-    message["withdraws"] = entry_.withdraws;
-  else
-    message["order"] = to_json(entry_.order);
-  return message;
+message::ToRanks OpenRound::question() const {
+  return message::Prepare{ticket_, entry_.order, entry_.withdraws};
 }
 
 bool OpenRound::add_prepared(int rank) {

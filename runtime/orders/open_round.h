@@ -6,6 +6,7 @@
 
 #include "runtime/orders/order_entry.h"
 #include "runtime/orders/order_patience.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 
@@ -18,7 +19,7 @@ class OpenRound {
             const ControlTimes& times);
 
   /// The question that all ranks are asked first.
-  Json question() const;
+  message::ToRanks question() const;
   bool is_fencing() const { return fencing_; }
   /// `rank` can. Whether all have said so.
   bool add_prepared(int rank);

@@ -5,40 +5,54 @@
 #include <stdexcept>
 #include <utility>
 
+#include "protocol/own_session.h"
 #include "runtime/schema/actions.h"
-#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {
 
 bool is_own(const std::string& action) {
-  return action == "run.pause" || action == "run.resume" || action == "run.store" || action == kNote ||
+  return action == kPause || action == kResume || action == kStore || action == kNote ||
          (ends_start(action) && action != kLoad);
 }
 
-Ending ending_of_stop(const Order& order, const Json& arguments) {
+Ending ending_of_stop(const Order& order, const Call& call) {
   const bool own = order.session == kOwnSession;
-  Ending ending{.reason = own ? arguments.value("reason", "signal") : "asked",
-                .save = arguments.value("save", true),
-                .resumable = arguments.value("resumable", false),
-                .note = own ? "" : arguments.value("reason", "")};
-  if (const std::string error = own ? "" : arguments.value("error", ""); !error.empty()) {
+  const std::string reason = call.text("reason");
+  Ending ending;
+  ending.reason = own ? call.text("reason", "signal") : "asked";
+  ending.save = call.flag("save", true);
+  ending.resumable = call.flag("resumable");
+  if (!own) ending.note = reason;
+  if (const std::string error = own ? "" : call.text("error"); !error.empty()) {
     ending.script_error = true;
     ending.reason = error;
   }
   return ending;
 }
 
-Ending ending_of_restart(const Json& arguments) {
-  return {.reason = "restart", .save = true, .resumable = true, .note = arguments.value("reason", "")};
+Ending ending_of_restart(const Call& call) {
+  Ending ending;
+  ending.reason = "restart";
+  ending.save = ending.resumable = true;
+  ending.note = call.text("reason");
+  return ending;
 }
 
 /// Nothing is saved: what came after the checkpoint is what nobody wants.
-Ending ending_of_load(const Order& order, const Json& arguments, const Json& result) {
-  Ending ending{
-      .reason = kLoadEnding, .resumable = true, .note = arguments.value("reason", ""), .load = result};
-  ending.load["order"] = source_of(order);
+Ending ending_of_load(const Order& order, const Call& call, LoadTarget target) {
+  Ending ending;
+  ending.reason = kLoadEnding;
+  ending.resumable = true;
+  ending.note = call.text("reason");
+  ending.load = std::move(target);
+  ending.load->order = source_of(order);
   return ending;
+}
+
+void fail_call(CallMoved& moved, const std::string& error) {
+  moved.state = CallState::failed;
+  moved.error = error;
 }
 
 }  // namespace
@@ -126,13 +140,11 @@ void OrderApplier::run_calls(GateState& state, std::int64_t step, const Order& o
     moved.call = i;
     moved.action = order.calls[i].action;
     if (state.course.stopped()) {
-      moved.state = "failed";
-      moved.error = "the run is stopping";
+      fail_call(moved, "the run is stopping");
     } else if (is_own(moved.action)) {
       run_own(state, order, moved, step);
     } else if (state.applied.calls_are_over()) {
-      moved.state = "failed";
-      moved.error = "a rank was lost while others were at it; give it again";
+      fail_call(moved, "a rank was lost while others were at it; give it again");
     } else if (moved.action == kAdmit) {
       run_admit(state, order, moved, step);
     } else {
@@ -143,40 +155,31 @@ void OrderApplier::run_calls(GateState& state, std::int64_t step, const Order& o
 }
 
 void OrderApplier::run_own(GateState& state, const Order& order, CallMoved& moved, std::int64_t step) {
-  const Json& arguments = order.calls[moved.call].arguments;
-  if (moved.action == "run.pause") state.course.pause(true);
-  if (moved.action == "run.resume") state.course.pause(false);
-  if (moved.action == "run.stop") state.course.stop(ending_of_stop(order, arguments));
-  if (moved.action == "run.restart") state.course.stop(ending_of_restart(arguments));
-  if (moved.action == kNote)
+  const Call& call = order.calls[moved.call];
+  if (call.action == kPause) state.course.pause(true);
+  if (call.action == kResume) state.course.pause(false);
+  if (call.action == kStop) state.course.stop(ending_of_stop(order, call));
+  if (call.action == kRestart) state.course.stop(ending_of_restart(call));
+  if (call.action == kNote)
     state.events.push(
-        Published{"note",
-                  {{"step", step}, {"text", arguments.value("text", "")}, {"source", source_of(order)}},
-                  std::chrono::system_clock::now(),
-                  0});
+        Published{Note{step, call.text("text"), source_of(order)}, std::chrono::system_clock::now(), 0});
   state.look_ahead();
-  moved.state = "done";
-  moved.result = {{"step", step}};
-  if (moved.action != "run.store") return;
-  if (auto stored = state.course.keep(arguments); !stored) {
-    moved.state = "failed";
-    moved.error = stored.error().message;
-  }
+  moved.state = CallState::done;
+  moved.result = DoneAtStep{step};
+  if (call.action != kStore) return;
+  if (auto stored = state.course.keep(call.arguments); !stored) fail_call(moved, stored.error().message);
 }
 
 /// All stand here until the joining rank is in. An order of an earlier start comes again by a resume or a
 /// replay.
 void OrderApplier::run_admit(GateState& state, const Order& order, CallMoved& moved, std::int64_t step) {
-  if (!recoverable_ || order.calls[moved.call].arguments.value("start", "") != start_) {
-    moved.state = "failed";
-    moved.error = "it was for another start of this run: nobody waits to be let in";
-    return;
-  }
+  if (!recoverable_ || order.calls[moved.call].text("start") != start_)
+    return fail_call(moved, "it was for another start of this run: nobody waits to be let in");
   state.applied.begin_calls();
   state.recovery.hold();
   state.look_ahead();
-  moved.state = "done";
-  moved.result = {{"step", step}};
+  moved.state = CallState::done;
+  moved.result = DoneAtStep{step};
 }
 
 void OrderApplier::run_foreign(GateState& state, const Order& order, CallMoved& moved, std::int64_t step) {
@@ -184,22 +187,22 @@ void OrderApplier::run_foreign(GateState& state, const Order& order, CallMoved& 
   state.applied.begin_calls();
   state.look_for_abandon();
   CallMoved begun = moved;
-  begun.state = "running";
+  begun.state = CallState::running;
   state.tell(std::move(begun));
 
-  Result<Json> result;
+  Result<CallResult> result;
   {
     MutexUnlock unlocked(state.mutex);
     result = call(order.calls[moved.call], step);
   }
 
   if (result) {
-    moved.state = "done";
+    moved.state = CallState::done;
     moved.result = *std::move(result);
-    if (moved.action == kLoad)
-      state.course.stop(ending_of_load(order, order.calls[moved.call].arguments, moved.result));
+    if (const auto* target = std::get_if<LoadTarget>(&moved.result))
+      state.course.stop(ending_of_load(order, order.calls[moved.call], *target));
   } else {
-    moved.state = state.running.is_cancelled() ? "cancelled" : "failed";
+    moved.state = state.running.is_cancelled() ? CallState::cancelled : CallState::failed;
     moved.error = result.error().message;
     if (result.error().kind == ErrorKind::lost && recoverable_) state.recovery.hold();
   }
@@ -208,7 +211,7 @@ void OrderApplier::run_foreign(GateState& state, const Order& order, CallMoved& 
   state.look_for_abandon();
 }
 
-Result<Json> OrderApplier::call(const Call& call, std::int64_t step) {
+Result<CallResult> OrderApplier::call(const Call& call, std::int64_t step) {
   try {
     return steerable_->call(call, step);
   } catch (const std::exception& error) {

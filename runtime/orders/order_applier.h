@@ -42,7 +42,7 @@ class OrderApplier {
       REQUIRES(state.mutex);
   void run_foreign(GateState& state, const Order& order, CallMoved& moved, std::int64_t step)
       REQUIRES(state.mutex);
-  Result<Json> call(const Call& call, std::int64_t step);
+  Result<CallResult> call(const Call& call, std::int64_t step);
 
   const Schema& schema_;
   Steerable* steerable_ = nullptr;

@@ -8,21 +8,22 @@ namespace {
 /// Of the reports that are kept, in bytes of JSON.
 constexpr std::size_t kMostReportBytes = 4 << 20;
 
-std::size_t bytes_of(const Json& report) {
-  return report.dump(-1, ' ', false, Json::error_handler_t::replace).size();
+std::size_t bytes_of(const OrderReport& report) {
+  return to_json(report).dump(-1, ' ', false, Json::error_handler_t::replace).size();
 }
 
 }  // namespace
 
-void OrderReports::give_final(Json report, const OrderEntry& entry) {
-  if (report["state"] == "applied") report["order"] = to_json(entry.order);
-  bytes_ += bytes_of(report);
-  final_.push_back(report);
+void OrderReports::give_final(OrderReport report, const OrderEntry& entry) {
+  if (report.state == OrderState::applied) report.order = entry.order;
+  const std::size_t bytes = bytes_of(report);
+  bytes_ += bytes;
+  final_.push_back({report, bytes});
   while (final_.size() > most_ || (bytes_ > kMostReportBytes && final_.size() > 1)) {
-    bytes_ -= bytes_of(final_.front());
+    bytes_ -= final_.front().bytes;
     final_.pop_front();
   }
-  report_("order", std::move(report));
+  tell_(std::move(report));
 }
 
 }  // namespace footplate

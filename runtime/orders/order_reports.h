@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <string>
 
 #include "runtime/orders/order_entry.h"
 
@@ -14,19 +13,24 @@ namespace footplate {
 /// number and in bytes.
 class OrderReports {
  public:
-  using Report = std::function<void(const std::string& topic, Json data)>;
-  OrderReports(Report report, std::size_t most) : report_(std::move(report)), most_(most) {}
+  /// A final report, and its bytes as JSON.
+  struct Final {
+    OrderReport report;
+    std::size_t bytes = 0;
+  };
+  using Tell = std::function<void(OrderReport report)>;
+  OrderReports(Tell tell, std::size_t most) : tell_(std::move(tell)), most_(most) {}
 
   /// What has become of `entry`. Where it is applied the report gets the order.
-  void give_final(Json report, const OrderEntry& entry);
+  void give_final(OrderReport report, const OrderEntry& entry);
   /// Oldest first.
-  const std::deque<Json>& final_ones() const { return final_; }
+  const std::deque<Final>& final_ones() const { return final_; }
 
  private:
-  Report report_;
+  Tell tell_;
   std::size_t most_;
-  std::deque<Json> final_;
-  std::size_t bytes_ = 0;  ///< of final_, as text
+  std::deque<Final> final_;
+  std::size_t bytes_ = 0;  ///< of all of them
 };
 
 }  // namespace footplate

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "protocol/own_session.h"
+#include "runtime/schema/actions.h"
 
 namespace footplate {
 
@@ -22,7 +23,7 @@ Order OwnStop::order(std::uint64_t id) {
   order.session = kOwnSession;
   order.source = fmt::format("-- {}", stop_->reason);
   order.calls = {
-      {"run.stop", {{"save", stop_->save}, {"resumable", stop_->resumable}, {"reason", stop_->reason}}}};
+      {kStop, {{"save", stop_->save}, {"resumable", stop_->resumable}, {"reason", stop_->reason}}}};
   return order;
 }
 

@@ -8,10 +8,8 @@
 #include <csignal>
 #include <utility>
 
+#include "protocol/overloaded.h"
 #include "runtime/schema/actions.h"
-#include "runtime/stacks/thread_stacks.h"
-#include "runtime/watch/inquiry.h"
-#include "runtime/watch/messages.h"
 
 namespace footplate {
 namespace {
@@ -28,27 +26,14 @@ void keep(std::deque<T>& kept, T one) {
   if (kept.size() > kKept) kept.pop_front();
 }
 
-Json moved_to_json(const std::vector<Moved>& moved) {
-  Json list = Json::array();
-  for (const auto& one : moved)
-    list.push_back({{"name", one.name}, {"before", to_json(one.before)}, {"after", to_json(one.after)}});
-  return list;
-}
-
-Json collective_to_json(const LedgerEntry& entry) {
+CollectiveStatus status_of(const LedgerEntry& entry) {
   const bool running = !entry.is_finished();
   const auto since = running ? entry.enqueued : entry.finished;
-  return {{"sequence", entry.sequence},
-          {"kind", to_string(entry.kind)},
-          {"elements", entry.elements},
-          {"running", running},
-          {"age_s", in_seconds(LedgerEntry::Clock::now() - since)}};
-}
-
-Json pattern_to_json(const CollectivePattern& pattern) {
-  const std::chrono::duration<double, std::milli> total = pattern.total, longest = pattern.longest;
-  return {{"kind", to_string(pattern.kind)}, {"at_least", pattern.at_least}, {"count", pattern.count},
-          {"bytes", pattern.bytes},          {"total_ms", total.count()},    {"longest_ms", longest.count()}};
+  return {.sequence = entry.sequence,
+          .kind = std::string(to_string(entry.kind)),
+          .elements = entry.elements,
+          .running = running,
+          .age_s = in_seconds(LedgerEntry::Clock::now() - since)};
 }
 
 }  // namespace
@@ -56,102 +41,85 @@ Json pattern_to_json(const CollectivePattern& pattern) {
 Participant::Participant(Parts parts)
     : parts_(std::move(parts)), refuse_(fault("refuse", parts_.channel.rank())) {}
 
-void Participant::handle(const Json& message) {
-  const std::string type = message.at("t");
-  if (type == message::kPrepare) prepare(message);
-  if (type == message::kFence) fence(message);
-  if (type == message::kCommit) commit(message);
-  if (type == message::kAbort) abort(message);
-  if (type == message::kCancel) cancel(message);
-  if (type == message::kFinish) parts_.gate.finish();
-  if (type == message::kInquire) inquire(message);
-  if (type == message::kDie) kill_if_here(message);
-  if (type == message::kMet) {
-    meeting_ = false;
-    parts_.gate.met(message.at("ticket"), message.value("error", ""));
-  }
+void Participant::handle(const message::ToRanks& message) {
+  std::visit(Overloaded{[this](const message::Prepare& asked) { prepare(asked); },
+                        [this](const message::Fence& asked) { fence(asked); },
+                        [this](const message::Commit& agreed) { commit(agreed); },
+                        [this](const message::Abort& aborted) { abort(aborted); },
+                        [this](const message::Cancel& cancelled) { cancel(cancelled); },
+                        [this](const message::Finish&) { parts_.gate.finish(); },
+                        [this](const message::Inquire& asked) { inquire(asked); },
+                        [this](const message::Die& stuck) { kill_if_here(stuck); },
+                        [this](const message::Met& met) {
+                          meeting_ = false;
+                          parts_.gate.met(met.ticket, met.error);
+                        },
+                        [](const message::Remedy&) {}, [](const message::Rejoin&) {}},
+             message);
 }
 
-void Participant::cancel(const Json& message) {
-  if (const auto step = message.find("evaluation"); step != message.end())
-    parts_.gate.cancel_evaluation(step->get<std::int64_t>());
+void Participant::cancel(const message::Cancel& cancelled) {
+  if (cancelled.evaluation)
+    parts_.gate.cancel_evaluation(*cancelled.evaluation);
   else
-    parts_.gate.cancel(message.at("order"), message.at("call"));
+    parts_.gate.cancel(cancelled.order, cancelled.call);
 }
 
 /// A rank whose control thread lives dies by itself; one that is stopped is killed by its neighbours.
-void Participant::kill_if_here(const Json& message) const {
-  const pid_t pid = message.at("pid");
-  if (message.at("rank") == parts_.channel.rank()) {
+void Participant::kill_if_here(const message::Die& stuck) const {
+  if (stuck.rank == parts_.channel.rank()) {
     std::raise(SIGKILL);
-  } else if (message.at("host") == parts_.host && pid > 1) {
-    ::kill(pid, SIGKILL);
+  } else if (stuck.host == parts_.host && stuck.pid > 1) {
+    ::kill(stuck.pid, SIGKILL);
   }
 }
 
-void Participant::inquire(const Json& message) {
-  Json reply;
-  if (message.at("what") == message::kStacks)
-    return answer({{"t", message::kStacks}, {"threads", stacks_to_json(take_stacks())}});
-  if (parts_.ledger == nullptr) return;
-  if (message.at("what") == "ledger") {
-    reply = ledger_to_json(*parts_.ledger);
-    reply["t"] = message::kLedger;
-  } else {
-    reply = {{"t", message::kPatterns}, {"patterns", Json::array()}};
-    for (const CollectivePattern& pattern : parts_.ledger->patterns()) {
-      reply["patterns"].push_back(pattern_to_json(pattern));
-      const auto overdue = overdue_.find({pattern.kind, pattern.at_least});
-      reply["patterns"].back()["overdue"] = overdue == overdue_.end() ? 0 : overdue->second;
-    }
-  }
-  answer(reply);
+void Participant::inquire(const message::Inquire& asked) {
+  const RankQuery* query = find_rank_query(asked.what);
+  if (query == nullptr) return;
+  if (auto found = query->answer({parts_.ledger, overdue_}))
+    answer(message::Answer{asked.what, *std::move(found)});
 }
 
 void Participant::tell(const Watchdog::Finding& finding) {
   const LedgerEntry& entry = finding.entry;
   if (!finding.over) ++overdue_[{entry.kind, size_class(entry.elements)}];
-  Json message = {{"t", message::kOverdue},
-                  {"sequence", entry.sequence},
-                  {"kind", to_string(entry.kind)},
-                  {"name", entry.name},
-                  {"step", entry.step},
-                  {"elements", entry.elements},
-                  {"bytes", entry.elements * static_cast<std::int64_t>(size_of(entry.type))},
-                  {"setting", finding.setting},
-                  {"limit_s", in_seconds(finding.limit)}};
-  if (finding.over) {
-    message["over"] = true;
-    message["took_s"] = in_seconds(entry.finished - entry.started);
-  }
-  answer(message);
+  message::Overdue overdue{.sequence = entry.sequence,
+                           .kind = entry.kind,
+                           .name = entry.name,
+                           .step = entry.step,
+                           .elements = entry.elements,
+                           .bytes = entry.elements * static_cast<std::int64_t>(size_of(entry.type)),
+                           .setting = finding.setting,
+                           .limit_s = in_seconds(finding.limit),
+                           .over = finding.over};
+  if (finding.over) overdue.took_s = in_seconds(entry.finished - entry.started);
+  answer(overdue);
 }
 
-void Participant::prepare(const Json& message) {
-  Open open;
-  open.ticket = message.at("ticket");
-  ticket_ = std::max(ticket_, open.ticket);
-  open.withdraws = message.value("withdraws", std::uint64_t{0});
-  Result<void> outcome;
-  if (open.withdraws != 0) {
-    outcome = can_withdraw(open.withdraws);
+void Participant::prepare(const message::Prepare& asked) {
+  ticket_ = std::max(ticket_, asked.ticket);
+  const auto outcome = open(asked);
+  answer(message::Prepared{asked.ticket, outcome ? "" : outcome.error().message});
+}
+
+Result<void> Participant::open(const message::Prepare& asked) {
+  Open open{asked.ticket, {}, asked.withdraws};
+  if (asked.withdraws != 0) {
+    if (auto can = can_withdraw(asked.withdraws); !can) return can;
   } else {
-    auto order = read_order(message.at("order"));
-    if (order) {
-      order_ = std::max(order_, order->id);
-      open.order = *std::move(order);
-      outcome = prepared(open.order);
-    } else {
-      outcome = tl::unexpected(order.error());
-    }
+    auto order =
+        asked.order.and_then([&](Order given) { return checked_order(parts_.schema, std::move(given)); });
+    if (!order) return tl::unexpected(order.error());
+    order_ = std::max(order_, order->id);
+    open.order = *std::move(order);
+    if (auto can = can_apply(open.order); !can) return can;
   }
-  Json reply = {{"t", message::kPrepared}, {"ticket", open.ticket}};
-  if (!outcome) reply["error"] = outcome.error().message;
-  if (outcome) open_ = std::move(open);
-  answer(reply);
+  open_ = std::move(open);
+  return {};
 }
 
-Result<void> Participant::prepared(const Order& order) {
+Result<void> Participant::can_apply(const Order& order) {
   const int rank = parts_.channel.rank();
   if (refuse_ && order.session != kOwnSession &&
       refuse_->matches("order", static_cast<std::int64_t>(order.id)))
@@ -177,22 +145,20 @@ Result<void> Participant::can_withdraw(std::uint64_t order) const {
   return fail(ErrorKind::refused, fmt::format("order {} has been applied already", order));
 }
 
-void Participant::fence(const Json& message) {
-  const std::uint64_t ticket = message.at("ticket");
-  if (!open_ || open_->ticket != ticket) return;
-  answer({{"t", message::kFenced}, {"ticket", ticket}, {"step", parts_.gate.propose_fence()}});
+void Participant::fence(const message::Fence& asked) {
+  if (!open_ || open_->ticket != asked.ticket) return;
+  answer(message::Fenced{asked.ticket, parts_.gate.propose_fence()});
 }
 
-void Participant::commit(const Json& message) {
-  if (!open_ || open_->ticket != message.at("ticket").get<std::uint64_t>()) return;
-  Commit commit{open_->ticket, open_->withdraws, {}};
-  if (commit.withdraws == 0)
-    commit.committed = {std::move(open_->order), message.at("step"), message.at("targeted")};
+void Participant::commit(const message::Commit& agreed) {
+  if (!open_ || open_->ticket != agreed.ticket) return;
+  message::NewestCommit commit{open_->ticket, open_->withdraws, {}};
+  if (commit.withdraws == 0) commit.committed = {std::move(open_->order), agreed.step, agreed.targeted};
   open_.reset();
   take_commit(std::move(commit));
 }
 
-void Participant::take_commit(Commit commit) {
+void Participant::take_commit(message::NewestCommit commit) {
   if (commit.withdraws != 0) {
     std::erase_if(committed_, [&](const Committed& one) { return one.order.id == commit.withdraws; });
     parts_.gate.withdraw(commit.withdraws);
@@ -203,85 +169,68 @@ void Participant::take_commit(Commit commit) {
   commit_ = std::move(commit);
 }
 
-/// As `standing` tells it, and `rejoin` brings it back.
-Json Participant::to_json(const Commit& commit) {
-  if (commit.withdraws != 0) return {{"ticket", commit.ticket}, {"withdraws", commit.withdraws}};
-  Json json = to_json(commit.committed);
-  json["ticket"] = commit.ticket;
-  return json;
-}
-
-Json Participant::to_json(const Committed& committed) {
-  return {{"order", footplate::to_json(committed.order)},
-          {"step", committed.step},
-          {"targeted", committed.targeted}};
-}
-
-Result<Committed> Participant::read_committed(const Json& json) const {
-  return read_order(json.at("order")).map([&](Order order) {
-    return Committed{std::move(order), json.at("step"), json.at("targeted")};
+Result<Committed> Participant::checked(Committed committed) const {
+  return checked_order(parts_.schema, std::move(committed.order)).map([&](Order order) {
+    return Committed{std::move(order), committed.step, committed.targeted};
   });
 }
 
-Result<Participant::Commit> Participant::read_commit(const Json& json) const {
-  Commit commit{json.at("ticket"), json.value("withdraws", std::uint64_t{0}), {}};
+Result<message::NewestCommit> Participant::checked(message::NewestCommit commit) const {
   if (commit.withdraws != 0) return commit;
-  return read_committed(json).map([&](Committed committed) {
-    commit.committed = std::move(committed);
-    return commit;
+  return checked(std::move(commit.committed)).map([&](Committed committed) {
+    return message::NewestCommit{commit.ticket, 0, std::move(committed)};
   });
 }
 
-/// Types again: what CBOR brings has none (a double that happens to be whole).
-Result<Order> Participant::read_order(const Json& json) const {
-  return order_from_json(json).and_then(
-      [&](Order given) { return checked_order(parts_.schema, std::move(given)); });
-}
-
-void Participant::abort(const Json& message) {
-  if (!open_ || open_->ticket != message.at("ticket").get<std::uint64_t>()) return;
+void Participant::abort(const message::Abort& aborted) {
+  if (!open_ || open_->ticket != aborted.ticket) return;
   parts_.gate.release_fence();
   open_.reset();
 }
 
 void Participant::handle(const GateEvent& event) {
-  if (const auto* applied = std::get_if<OrderApplied>(&event)) {
-    Json message = {{"t", message::kApplied},
-                    {"order", applied->order},
-                    {"step", applied->step},
-                    {"digest", applied->digest}};
-    if (applied->error) message["error"] = applied->error->message;
-    if (applied->renewed_s) message["renewed_s"] = *applied->renewed_s;
-    Json kept = message;
-    kept["moved"] = moved_to_json(applied->moved);
-    answer(parts_.channel.rank() == 0 ? kept : message);
-    keep(applied_, std::move(kept));
-  } else if (const auto* call = std::get_if<CallMoved>(&event)) {
-    if (parts_.channel.rank() != 0) return;
-    Json message = {{"t", message::kCall},
-                    {"order", call->order},
-                    {"call", call->call},
-                    {"action", call->action},
-                    {"state", call->state}};
-    if (!call->result.is_null()) message["result"] = call->result;
-    if (!call->error.empty()) message["error"] = call->error;
-    answer(message);
-  } else if (const auto* end = std::get_if<ReachedEnd>(&event)) {
-    answer({{"t", message::kEnd}, {"step", end->step}, {"commits", end->commits}});
-  } else if (const auto* hash = std::get_if<StateHash>(&event)) {
-    answer({{"t", message::kHash}, {"step", hash->step}, {"hash", hash->hash}});
-  } else if (const auto* arrived = std::get_if<Arrived>(&event)) {
-    meeting_ = true;
-    answer({{"t", message::kArrived},
-            {"ticket", arrived->ticket},
-            {"what", arrived->what},
-            {"within_s", in_seconds(arrived->within)}});
-  }
+  std::visit(Overloaded{[this](const OrderApplied& applied) { tell(applied); },
+                        [this](const CallMoved& call) {
+                          if (parts_.channel.rank() != 0) return;
+                          CallReport report;
+                          report.order = call.order;
+                          report.call = call.call;
+                          report.action = call.action;
+                          report.state = call.state;
+                          report.result = footplate::to_json(call.result);
+                          report.error = call.error;
+                          answer(std::move(report));
+                        },
+                        [this](const ReachedEnd& end) {
+                          answer(message::End{end.step, end.commits});
+                        },
+                        [this](const StateHash& state) {
+                          answer(message::Hash{state.step, state.hash});
+                        },
+                        [this](const Arrived& arrived) {
+                          meeting_ = true;
+                          answer(message::Arrived{arrived.ticket, arrived.what, in_seconds(arrived.within)});
+                        },
+                        [](const Published&) {}, [](const Proposed&) {}},
+             event);
+}
+
+/// What has moved, rank 0 alone tells.
+void Participant::tell(const OrderApplied& applied) {
+  message::Applied told{applied.order,
+                        applied.step,
+                        applied.digest,
+                        applied.moved,
+                        applied.error ? applied.error->message : "",
+                        applied.renewed_s};
+  keep(applied_, told);
+  if (parts_.channel.rank() != 0) told.moved.clear();
+  answer(std::move(told));
 }
 
 bool Participant::tick(Clock::time_point now) {
   // A state that has changed (paused, evaluating, …) is told now, not with the next heartbeat.
-  const bool due = now >= next_beat_ || state() != told_;
+  const bool due = now >= next_beat_ || told_ != state();
   if (due) beat(now);
   return due;
 }
@@ -295,24 +244,9 @@ Participant::Clock::time_point Participant::beat_after(Clock::time_point now) co
 
 void Participant::beat(Clock::time_point now) {
   next_beat_ = beat_after(now);
-  told_ = state();
-  Json message = {{"t", message::kBeat},
-                  {"at_ns", std::chrono::nanoseconds(now.time_since_epoch()).count()},
-                  {"host", parts_.host},
-                  {"pid", ::getpid()},
-                  {"step", parts_.progress.step()},
-                  {"phase", to_string(parts_.progress.phase())},
-                  {"phase_s", in_seconds(parts_.progress.in_phase())},
-                  {"state", told_}};
-  if (const auto step = parts_.progress.evaluated_step()) message["evaluating_step"] = *step;
-  if (const double best = parts_.progress.best_eval_loss(); std::isfinite(best))
-    message["best_eval_loss"] = best;
-  if (parts_.ledger != nullptr) {
-    if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)
-      message["collective"] = collective_to_json(entry);
-    if (const auto newest = parts_.ledger->find(parts_.ledger->newest()))
-      message["launched"] = {newest->sequence, newest->digest};
-  }
+  const message::Beat beat = beat_now(now);
+  told_ = beat.state;
+  const Json message = to_json(message::ToRankZero(beat));
   // The first is heard at once: who is stuck can be killed only by the pid that it tells.
   if (std::exchange(introduced_, true))
     parts_.channel.send_quietly(0, message);
@@ -320,97 +254,110 @@ void Participant::beat(Clock::time_point now) {
     parts_.channel.send(0, message);
 }
 
-std::string Participant::state() const {
+message::Beat Participant::beat_now(Clock::time_point now) const {
+  message::Beat beat{.at_ns = std::chrono::nanoseconds(now.time_since_epoch()).count(),
+                     .host = parts_.host,
+                     .pid = ::getpid(),
+                     .step = parts_.progress.step(),
+                     .phase = parts_.progress.phase(),
+                     .phase_s = in_seconds(parts_.progress.in_phase()),
+                     .state = state(),
+                     .evaluating_step = parts_.progress.evaluated_step(),
+                     .best_eval_loss = {},
+                     .collective = {},
+                     .launched = {}};
+  if (const double best = parts_.progress.best_eval_loss(); std::isfinite(best)) beat.best_eval_loss = best;
+  if (parts_.ledger == nullptr) return beat;
+  if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)
+    beat.collective = status_of(entry);
+  if (const auto newest = parts_.ledger->find(parts_.ledger->newest()))
+    beat.launched = {newest->sequence, newest->digest};
+  return beat;
+}
+
+RunState Participant::state() const {
   const Phase phase = parts_.progress.phase();
-  if (phase == Phase::ended) return "ended";
-  if (phase == Phase::starting) return "starting";
+  if (phase == Phase::ended) return RunState::ended;
+  if (phase == Phase::starting) return RunState::starting;
   switch (parts_.gate.held()) {
     case Held::pause:
-      return "paused";
+      return RunState::paused;
     case Held::end:
-      return "ending";
+      return RunState::ending;
     case Held::lost:
-      return "recovering";
+      return RunState::recovering;
     default:
       break;
   }
-  if (phase == Phase::evaluation) return "evaluating";
-  if (phase == Phase::saving) return "saving";
-  return "running";
+  if (phase == Phase::evaluation) return RunState::evaluating;
+  if (phase == Phase::saving) return RunState::saving;
+  return RunState::running;
 }
 
 void Participant::ask_to_stop(const std::string& reason, bool resumable) {
-  answer({{"t", message::kStop}, {"reason", reason}, {"resumable", resumable}});
+  answer(message::Stop{reason, resumable});
 }
 
 void Participant::say_goodbye() {
-  answer({{"t", message::kBye}});
+  answer(message::Bye{});
 }
 
 void Participant::report_recovery_state(const RecoveryState& standing, std::uint32_t generation) {
-  answer({{"t", message::kStanding},
-          {"generation", generation},
-          {"step", standing.step},
-          {"paused", standing.paused},
-          {"finished", standing.finished},
-          {"save", standing.save.has_value()},
-          {"tag", standing.save.value_or("")},
-          {"commits", standing.commits},
-          {"begun", standing.begun},
-          {"refused", standing.refused},
-          {"refusal", standing.refusal},
-          {"sequence", parts_.ledger != nullptr ? parts_.ledger->newest() : 0},
-          {"commit", commit_ ? to_json(*commit_) : Json()},
-          {"ticket", ticket_},
-          {"order", order_}});
+  answer(message::Standing{.generation = generation,
+                           .step = standing.step,
+                           .paused = standing.paused,
+                           .finished = standing.finished,
+                           .save = standing.save.has_value(),
+                           .tag = standing.save.value_or(""),
+                           .commits = standing.commits,
+                           .begun = standing.begun,
+                           .refused = standing.refused,
+                           .refusal = standing.refusal,
+                           .sequence = parts_.ledger != nullptr ? parts_.ledger->newest() : 0,
+                           .commit = commit_,
+                           .ticket = ticket_,
+                           .order = order_});
 }
 
-Json Participant::hand_over() const {
-  Json committed = Json::array();
-  for (const Committed& one : committed_) committed.push_back(to_json(one));
-  return {{"committed", std::move(committed)},
-          {"applied", applied_},
-          {"commit", commit_ ? to_json(*commit_) : Json()},
-          {"ticket", ticket_},
-          {"order", order_}};
+message::HandOver Participant::hand_over() const {
+  return {
+      {committed_.begin(), committed_.end()}, {applied_.begin(), applied_.end()}, commit_, ticket_, order_};
 }
 
-void Participant::take_over(const Json& handed) {
-  for (const Json& one : handed.at("committed"))
-    if (auto committed = read_committed(one)) committed_.push_back(*std::move(committed));
-  for (const Json& one : handed.at("applied")) applied_.push_back(one);
-  if (const Json& newest = handed.at("commit"); !newest.is_null())
-    if (auto commit = read_commit(newest)) commit_ = *std::move(commit);
-  ticket_ = handed.at("ticket");
-  order_ = handed.at("order");
+void Participant::take_over(message::HandOver handed) {
+  for (Committed& one : handed.committed)
+    if (auto committed = checked(std::move(one))) committed_.push_back(*std::move(committed));
+  for (message::Applied& one : handed.applied) applied_.push_back(std::move(one));
+  if (handed.commit)
+    if (auto commit = checked(*std::move(handed.commit))) commit_ = *std::move(commit);
+  ticket_ = handed.ticket;
+  order_ = handed.order;
 }
 
-void Participant::rejoin(const Json& verdict, int local_ranks) {
+void Participant::rejoin(const message::Rejoin& verdict, int local_ranks) {
   open_.reset();
   meeting_ = false;
   introduced_ = false;
   overdue_.clear();
-  const Json& newest = verdict.at("commit");
-  if (!newest.is_null() && (!commit_ || newest.at("ticket") > commit_->ticket))
-    if (auto commit = read_commit(newest)) take_commit(*std::move(commit));  // was checked when prepared
+  if (verdict.commit && (!commit_ || verdict.commit->ticket > commit_->ticket))
+    if (auto commit = checked(*verdict.commit)) take_commit(*std::move(commit));  // was checked when prepared
+  const int rank = parts_.channel.rank();
   Rejoin rejoin;
-  rejoin.step = verdict.at("step");
-  rejoin.source = verdict.at("source");
-  const Json& behind = verdict.at("behind");
-  rejoin.level = !behind.empty();
-  rejoin.behind = std::find(behind.begin(), behind.end(), Json(parts_.channel.rank())) != behind.end();
-  rejoin.save = verdict.at("save");
-  rejoin.tag = verdict.at("tag");
-  rejoin.generation = verdict.at("generation");
-  rejoin.sequence = verdict.at("sequence");
+  rejoin.step = verdict.step;
+  rejoin.source = verdict.source;
+  rejoin.level = !verdict.behind.empty();
+  rejoin.behind = std::find(verdict.behind.begin(), verdict.behind.end(), rank) != verdict.behind.end();
+  rejoin.save = verdict.save;
+  rejoin.tag = verdict.tag;
+  rejoin.generation = verdict.generation;
+  rejoin.sequence = verdict.sequence;
   rejoin.local_ranks = local_ranks;
-  rejoin.refused = verdict.value("refused", std::uint64_t{0});
-  rejoin.refusal = verdict.value("refusal", "");
-  parts_.gate.resume(rejoin, verdict.at("commits"), verdict.at("begun"), verdict.at("paused"),
-                     verdict.at("finished"));
-  for (Json message : applied_) {
-    if (parts_.channel.rank() != 0) message.erase("moved");
-    answer(message);
+  rejoin.refused = verdict.refused;
+  rejoin.refusal = verdict.refusal;
+  parts_.gate.resume(rejoin, verdict.commits, verdict.begun, verdict.paused, verdict.finished);
+  for (message::Applied applied : applied_) {
+    if (rank != 0) applied.moved.clear();
+    answer(std::move(applied));
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include <chrono>
 #include <deque>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +13,8 @@
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/watchdog.h"
 #include "runtime/orders/gate.h"
+#include "runtime/watch/messages.h"
+#include "runtime/watch/rank_queries.h"
 
 namespace footplate {
 
@@ -37,8 +37,8 @@ class Participant {
 
   explicit Participant(Parts parts);
 
-  /// A message of the coordinator.
-  void handle(const Json& message);
+  /// A message of the coordinator. Those about a loss are RankRecovery's.
+  void handle(const message::ToRanks& message);
   /// What the training thread reported. Published events are the caller's business, on rank 0.
   void handle(const GateEvent& event);
   /// Sends a heartbeat where one is due, or the state has changed; whether it did.
@@ -58,13 +58,13 @@ class Participant {
   /// Tells the new rank 0 where this rank stands.
   void report_recovery_state(const RecoveryState& standing, std::uint32_t generation);
   /// The training thread goes on as `verdict` says; what it has applied of late is confirmed again.
-  void rejoin(const Json& verdict, int local_ranks);
+  void rejoin(const message::Rejoin& verdict, int local_ranks);
   /// What a rank that joins needs to go on as this one: take_over() of it.
-  Json hand_over() const;
-  void take_over(const Json& handed);
-  /// An agreed order as hand_over() has them. Error: as of order_from_json().
-  static Json to_json(const Committed& committed);
-  Result<Committed> read_committed(const Json& json) const;
+  message::HandOver hand_over() const;
+  void take_over(message::HandOver handed);
+  /// An agreed order of another rank's, with values of their types: what CBOR brings has none (a double that
+  /// happens to be whole). Error: as of checked_order().
+  Result<Committed> checked(Committed committed) const;
   /// The orders of late that this rank knows to be agreed, with their steps.
   const std::deque<Committed>& committed() const { return committed_; }
 
@@ -78,43 +78,40 @@ class Participant {
     std::uint64_t withdraws = 0;  ///< an order's id; 0: none
   };
 
-  void prepare(const Json& message);
-  Result<void> prepared(const Order& order);
+  void prepare(const message::Prepare& asked);
+  /// Whether this rank can; then that is open.
+  Result<void> open(const message::Prepare& asked);
+  Result<void> can_apply(const Order& order);
   Result<void> can_withdraw(std::uint64_t order) const;
-  void fence(const Json& message);
-  void commit(const Json& message);
-  void abort(const Json& message);
-  void cancel(const Json& message);
-  void inquire(const Json& message);
-  void kill_if_here(const Json& message) const;
-  struct Commit {
-    std::uint64_t ticket = 0;
-    std::uint64_t withdraws = 0;  ///< an order's id; 0: none
-    Committed committed;          ///< where it withdraws none
-  };
-  Result<Order> read_order(const Json& json) const;
-  static Json to_json(const Commit& commit);
-  Result<Commit> read_commit(const Json& json) const;
-  void take_commit(Commit commit);
+  void fence(const message::Fence& asked);
+  void commit(const message::Commit& agreed);
+  void abort(const message::Abort& aborted);
+  void cancel(const message::Cancel& cancelled);
+  void inquire(const message::Inquire& asked);
+  void kill_if_here(const message::Die& stuck) const;
+  Result<message::NewestCommit> checked(message::NewestCommit commit) const;
+  void take_commit(message::NewestCommit commit);
+  void tell(const OrderApplied& applied);
+  message::Beat beat_now(Clock::time_point now) const;
   /// Ranks of one host beat at the same moments of its clock, rank 0 a part of the interval later: so it
   /// hears them all in one turn, and wakes for none of them alone.
   Clock::time_point beat_after(Clock::time_point now) const;
-  std::string state() const;
-  void answer(const Json& message) { parts_.channel.send(0, message); }
+  RunState state() const;
+  void answer(const message::ToRankZero& message) { parts_.channel.send(0, to_json(message)); }
 
   Parts parts_;
   std::optional<Fault> refuse_;  ///< FOOTPLATE_FAULT=refuse:…
   std::optional<Open> open_;
   bool meeting_ = false;  ///< the training thread waits for the other ranks
-  std::map<std::pair<Collective, std::int64_t>, int> overdue_;  ///< how often, by kind and size
+  OverdueCounts overdue_;
   Clock::time_point next_beat_{};
   bool introduced_ = false;  ///< rank 0 of this world was sent a heartbeat
   std::chrono::milliseconds interval_ = std::chrono::milliseconds::max();
-  std::string told_;  ///< the state in the last heartbeat
+  std::optional<RunState> told_;  ///< the state in the last heartbeat
   // Of late, for a rank 0 that the others' messages haven't reached.
-  std::optional<Commit> commit_;          ///< the newest one
+  std::optional<message::NewestCommit> commit_;
   std::deque<Committed> committed_;       ///< oldest first
-  std::deque<Json> applied_;              ///< messages, oldest first
+  std::deque<message::Applied> applied_;  ///< oldest first
   std::uint64_t ticket_ = 0, order_ = 0;  ///< largest ones seen
 };
 

@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
-#include "protocol/json.h"
+#include "protocol/messages/console_link.h"
 #include "runtime/base/clock.h"
 #include "runtime/orders/gate_events.h"
 
@@ -14,10 +13,10 @@ namespace footplate {
 /// run, at most for the rule's budget. Guarded by the gate's mutex.
 class RuleHold {
  public:
-  /// Milliseconds by topic. Whether that ended the hold: its topic is no longer there.
-  bool set_budgets(const Json& budgets);
+  /// Whether that ended the hold: its topic is no longer there.
+  bool set_budgets(SyncTopics budgets);
   /// An event of `topic` is about to be published: the id of the hold; 0: no rule waits for it.
-  std::uint64_t begin(const std::string& topic);
+  std::uint64_t begin(Topic topic);
   /// Whether that was the hold.
   bool release(std::uint64_t id);
 
@@ -30,11 +29,11 @@ class RuleHold {
  private:
   struct Hold {
     std::uint64_t id = 0;
-    std::string topic;
+    Topic topic = Topic::metrics;
     SteadyClock::time_point until;
   };
 
-  Json budgets_ = Json::object();
+  SyncTopics budgets_;
   std::optional<Hold> hold_;
   std::uint64_t last_id_ = 0;
   bool said_late_ = false;

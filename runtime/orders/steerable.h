@@ -9,6 +9,7 @@
 
 #include "protocol/order.h"
 #include "protocol/settings.h"
+#include "runtime/orders/call_result.h"
 
 namespace footplate {
 
@@ -58,7 +59,7 @@ class Steerable {
   /// Training thread, at the top of `step`: runs an action that isn't control's own (run.pause,
   /// run.resume and run.stop are). Collective: all ranks call it at the same step. The result goes
   /// to whoever asked; rank 0's counts. Error (lost): a rank is, the next enter() waits for the others.
-  virtual Result<Json> call(const Call& call, std::int64_t /*step*/) {
+  virtual Result<CallResult> call(const Call& call, std::int64_t /*step*/) {
     return fail(ErrorKind::refused, call.action + " is nothing that can be done here");
   }
 

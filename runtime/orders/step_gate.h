@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "protocol/messages/event.h"
 #include "protocol/order.h"
 #include "protocol/settings.h"
 
@@ -16,7 +18,7 @@ struct Ending {
   bool resumable = false;       ///< exit code 75 instead of 0
   std::string note;             ///< what whoever asked gave as the action's reason
   bool script_error = false;    ///< a job script or a rule failed: exit code 3
-  Json load = {};               ///< of ckpt.load: what the next start begins with (LoadHandler); else null
+  std::optional<LoadTarget> load;  ///< of ckpt.load: what the next start begins with (LoadHandler)
 };
 
 /// The training thread's view of control: the one place where orders enter the step loop.
@@ -90,9 +92,8 @@ class StepGate {
   /// gradients … waits for rank 1 …"); else empty.
   virtual std::string interruption() const { return ""; }
 
-  /// Rank 0, any thread: an event for the console and events.jsonl ("eval", "ckpt", "metrics", "run",
-  /// "warn").
-  virtual void publish(const std::string& topic, Json data) = 0;
+  /// Rank 0, any thread: an event for the console and events.jsonl.
+  virtual void publish(EventData data) = 0;
 };
 
 }  // namespace footplate

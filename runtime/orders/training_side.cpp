@@ -179,15 +179,15 @@ void TrainingSide::propose(const Order& order) {
   state_.tell(Proposed{order});
 }
 
-void TrainingSide::publish(const std::string& topic, Json data) {
+void TrainingSide::publish(EventData data) {
   const auto time = std::chrono::system_clock::now();
   bool wake = false;
   {
     MutexLock lock(state_.mutex);
     if (!state_.events.has_room()) return;
-    const std::uint64_t hold = state_.hold.begin(topic);
+    const std::uint64_t hold = state_.hold.begin(topic_of(data));
     if (hold != 0) state_.look_ahead();
-    wake = state_.events.publish({topic, std::move(data), time, hold});
+    wake = state_.events.publish({std::move(data), time, hold});
   }
   if (wake) state_.wake();
 }

@@ -32,7 +32,7 @@ class TrainingSide final : public StepGate {
   bool lost(Interrupted what, const std::string& tag) override;
   std::string interruption() const override;
   void propose(const Order& order) override;
-  void publish(const std::string& topic, Json data) override;  ///< any thread
+  void publish(EventData data) override;  ///< any thread
 
  private:
   Verdict enter_slowly(std::int64_t step);

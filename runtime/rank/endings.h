@@ -1,6 +1,6 @@
 #pragma once
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 #include "protocol/result.h"
 #include "runtime/train/trainer.h"
 
@@ -10,10 +10,10 @@ namespace footplate {
 
 /// Of a start that has trained: `ending` is what Trainer::run() gave. `start` counts from 1, `recoveries` are
 /// losses that the run went on from, `last_evaluation` is the metrics of the newest one. Training thread.
-Json result_of(const Trainer& trainer, const Result<Ending>& ending, int start, int recoveries,
-               const Json& last_evaluation);
+RunResult result_of(const Trainer& trainer, const Result<Ending>& ending, int start, int recoveries,
+                    const LoggedMetrics& last_evaluation);
 
 /// Of a start that `error` ended before its first step, the same on all ranks.
-Json refusal_of(const Error& error, int start);
+RunResult refusal_of(const Error& error, int start);
 
 }  // namespace footplate

@@ -9,6 +9,7 @@
 
 #include "run_files/journaled_orders.h"
 #include "run_files/json_file.h"
+#include "runtime/rank/ahead_orders_json.h"
 
 namespace footplate {
 namespace {
@@ -24,27 +25,28 @@ std::string changes_text(const Order& order) {
 }
 
 /// Of a list of orders, each with its step.
-std::vector<AppliedAt> places_in(const Json& list) {
+std::vector<AppliedAt> places_in(const std::vector<AheadOrder>& list) {
   std::vector<AppliedAt> places;
-  for (const Json& item : list)
-    places.push_back({item.value("id", std::uint64_t{0}), item.value("at_step", std::int64_t{0})});
+  for (const AheadOrder& item : list)
+    places.push_back(item.order ? AppliedAt{item.order->id, item.order->at_step.value_or(0)} : AppliedAt{});
   return places;
 }
 
-bool does_something(const Json& item) {
-  return !item.value("changes", Json::array()).empty() || !item.value("calls", Json::array()).empty();
+/// One that can't be read may, as far as is known.
+bool does_something(const AheadOrder& item) {
+  return !item.order || !item.order->changes.empty() || !item.order->calls.empty();
 }
 
-Result<Json> read_file(const std::filesystem::path& path) {
-  auto json = read_json_file(path);
-  if (json && json->is_object() && json->contains("orders") && (*json)["orders"].is_array()) return json;
+Result<AheadFile> read_file(const std::filesystem::path& path) {
+  AheadFile file;
+  if (const auto json = read_json_file(path); json && read_json(*json, file)) return file;
   return fail(ErrorKind::usage, "can't read " + path.string() + ": it is no list of orders");
 }
 
 /// Adds one, checked; what it is, for people. Nothing: it was left out, and that is said.
-std::optional<std::string> add(OrdersAhead& ahead, const Json& item, const Schema& schema, const char* from) {
-  auto order =
-      order_from_json(item).and_then([&](Order given) { return checked_order(schema, std::move(given)); });
+std::optional<std::string> add(OrdersAhead& ahead, const Result<Order>& given, const Schema& schema,
+                               const char* from) {
+  auto order = given.and_then([&](Order one) { return checked_order(schema, std::move(one)); });
   if (!order || !order->at_step) {
     ahead.said.push_back(fmt::format("an order of the {} is left out: {}", from,
                                      order ? "it has no step" : order.error().message));
@@ -58,31 +60,30 @@ std::optional<std::string> add(OrdersAhead& ahead, const Json& item, const Schem
   return what;
 }
 
-/// Of `item`, which the run has passed before: what was set then is set again, what was called isn't.
-Json without_calls(OrdersAhead& ahead, Json item) {
+/// From `order`, which the run has passed before: what was set then is set again, what was called isn't.
+void take_calls(OrdersAhead& ahead, Order& order) {
   std::string called;
-  for (const Json& call : item.value("calls", Json::array()))
-    called += (called.empty() ? "" : ", ") + call.value("action", "");
-  item["calls"] = Json::array();
+  for (const Call& call : std::exchange(order.calls, {}))
+    called += (called.empty() ? "" : ", ") + call.action;
   if (!called.empty())
     ahead.said.push_back(
         fmt::format("not called again: {} of order {} for step {}, which came before ckpt.load", called,
-                    item.value("id", std::uint64_t{0}), item.value("at_step", std::int64_t{0})));
-  return item;
+                    order.id, order.at_step.value_or(0)));
 }
 
 /// Those of the checkpoint that the list of the journal doesn't tell of.
-void add_kept(OrdersAhead& ahead, const Json& kept, const Json& list, const Schema& schema,
+void add_kept(OrdersAhead& ahead, const Json& kept, const std::vector<AheadOrder>& list, const Schema& schema,
               std::int64_t left) {
-  for (Json item : kept) {
-    const auto id = item.value("id", std::uint64_t{0});
-    const bool known = std::any_of(list.begin(), list.end(), [id](const Json& other) {
-      return other.value("id", std::uint64_t{0}) == id;
-    });
-    if (known || item.value("session", "").starts_with(kRulePrefix)) continue;
-    if (item.value("at_step", std::int64_t{0}) <= left) item = without_calls(ahead, std::move(item));
+  for (AheadOrder& item : ahead_orders_from_json(kept)) {
+    if (item.order) {
+      const bool known = std::any_of(list.begin(), list.end(), [&](const AheadOrder& other) {
+        return other.order && other.order->id == item.order->id;
+      });
+      if (known || item.order->session.starts_with(kRulePrefix)) continue;
+      if (item.order->at_step.value_or(0) <= left) take_calls(ahead, *item.order);
+    }
     if (!does_something(item)) continue;
-    if (const auto what = add(ahead, item, schema, "checkpoint"))
+    if (const auto what = add(ahead, item.order, schema, "checkpoint"))
       ahead.said.push_back("scheduled again: " + *what);
   }
 }
@@ -94,31 +95,29 @@ Result<OrdersAhead> read_orders_ahead(const std::filesystem::path& path, const S
                                       std::int64_t left) {
   OrdersAhead ahead;
   std::error_code ignored;
-  Json file = {{"orders", Json::array()}};
+  AheadFile file;
   if (std::filesystem::exists(path, ignored)) {
     auto given = read_file(path);
     if (!given) return tl::unexpected(given.error());
     file = *std::move(given);
   }
-  const bool replay = file.value("why", "") == "replay";
-  const Json& list = file["orders"];
-  for (std::size_t i = held_by_checkpoint(places_in(list), held, step); i < list.size(); ++i) {
-    const Json& item = list[i];
+  for (std::size_t i = held_by_checkpoint(places_in(file.orders), held, step); i < file.orders.size(); ++i) {
+    const AheadOrder& item = file.orders[i];
     if (!does_something(item)) continue;
-    const auto what = add(ahead, item, schema, "journal");
+    const auto what = add(ahead, item.order, schema, "journal");
     if (!what) continue;
-    if (item.value("left_out", false)) {
+    if (item.left_out) {
       ahead.said.push_back("left out, as the run failed twice after it: " + *what + "; set it again by hand");
       ahead.orders.pop_back();
-    } else if (!replay) {
+    } else if (!file.replay) {
       ahead.said.push_back("scheduled again: " + *what);
     }
   }
-  add_kept(ahead, kept, list, schema, left);
+  add_kept(ahead, kept, file.orders, schema, left);
   // Gate and coordinator want them by step; within one, as they were applied.
   std::stable_sort(ahead.orders.begin(), ahead.orders.end(),
                    [](const Committed& a, const Committed& b) { return a.step < b.step; });
-  if (replay) ahead.said.push_back(fmt::format("replaying {} orders", ahead.orders.size()));
+  if (file.replay) ahead.said.push_back(fmt::format("replaying {} orders", ahead.orders.size()));
   return ahead;
 }
 

@@ -17,6 +17,7 @@
 
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
+#include "protocol/overloaded.h"
 #include "protocol/user_name.h"
 #include "run_files/file_names.h"
 #include "run_files/journaled_orders.h"
@@ -186,7 +187,7 @@ class Rank {
     };
     saver.store = [this] { return control_->gate().store(); };
     saver.orders = [this] { return control_->gate().orders_ahead(); };
-    saver.metrics = [this] { return records_->last_evaluation(); };
+    saver.metrics = [this] { return records_->last_evaluation().values; };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
     disk_ = open_disk(session_->rank());
     saver_ = std::make_unique<CheckpointSaver>(std::move(saver), *disk_);
@@ -194,7 +195,7 @@ class Rank {
       for (const std::string& line : saver_->remove_leftovers()) records_->info(line);
 
     metrics_.add([this](const Json& line) { records_->write(line); });
-    metrics_.add([this](const Json& line) { control_->gate().publish("metrics", line); });
+    metrics_.add([this](const Json& line) { control_->gate().publish(LoggedMetrics{line}); });
     TrainerOptions trainer{.settings = start_.settings,
                            .communicator = *communicator_,
                            .progress = progress_,
@@ -237,10 +238,10 @@ class Rank {
     return std::chrono::milliseconds(std::llround(start_.settings.number("comm.init_timeout_s") * 1000));
   }
 
-  void make_control(const Json& welcome) {
+  void make_control(std::optional<Welcome> welcome) {
     world_size_ = session_->world_size();
     ControlOptions control;
-    control.welcome = welcome;
+    control.welcome = std::move(welcome);
     control.schema = start_.schema;
     control.settings = start_.settings;
     control.channel = channel_.get();
@@ -258,7 +259,13 @@ class Rank {
                    start_.started,
                    start_.origin.branch,
                    options_.left};
-    control.observer = [this](const std::string& topic, const Json& data) { records_->observe(topic, data); };
+    control.observer = [this](const Observed& observed) {
+      std::visit(
+          Overloaded{[this](const EventData& event) { records_->observe(event); },
+                     [this](const OrderApplied& applied) { records_->applied(applied); },
+                     [this](const ConsoleStarted& console) { records_->console_started(console.pid); }},
+          observed);
+    };
     control.before_exit = [this] { records_->flush(); };
     if (options_.console) control.console_program = program_beside("footplate-console");
     control.first_order_id = 1 + std::max({start_.last_order, start_.ahead.last_id,
@@ -268,7 +275,7 @@ class Rank {
     control.store = start_.store;
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
-    const auto tell = [this](const std::string& topic, Json data) { publish(topic, std::move(data)); };
+    const auto tell = [this](EventData event) { publish(std::move(event)); };
     guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell);
     load_handler_ = std::make_unique<LoadHandler>(
         LoadHandler::Parts{start_.schema, start_.configured, start_.settings, options_.run_directory,
@@ -277,9 +284,9 @@ class Rank {
     control_->set_steerable(handlers_);
   }
 
-  void publish(const std::string& topic, Json data) {
-    if (topic == "warn") records_->warn(data.value("text", ""));
-    if (session_->rank() == 0) control_->gate().publish(topic, std::move(data));
+  void publish(EventData event) {
+    if (const auto* warning = std::get_if<Warning>(&event)) records_->warn(warning->text);
+    if (session_->rank() == 0) control_->gate().publish(std::move(event));
   }
 
   std::string hostname() const { return session_->hosts()[static_cast<std::size_t>(session_->rank())]; }
@@ -333,23 +340,23 @@ class Rank {
     make_world();
     const auto welcome = await_welcome(session_->host(), at_most);
     if (!welcome) return tl::unexpected(welcome.error());
-    return enter(Json::parse(*welcome));
+    return welcome_from_text(*welcome).and_then([this](Welcome told) { return enter(std::move(told)); });
   }
 
-  Result<void> enter(const Json& welcome) {
+  Result<void> enter(Welcome welcome) {
     const DeadlineTimer bound(
         kJoinTakes, [this] { leave_before_joining(options_.joins, "the ranks didn't let it in after all"); });
-    auto settings = Settings::from_json(welcome.at("settings"), start_.schema);
+    auto settings = Settings::from_json(welcome.settings, start_.schema);
     if (!settings) return tl::unexpected(settings.error());
     start_.settings = *std::move(settings);
-    start_.store = welcome.at("store");
-    start_.started = welcome.at("started");
-    recoveries_ = welcome.at("recoveries");
-    process_start_ -= std::chrono::milliseconds(std::llround(welcome.at("ran_s").get<double>() * 1000));
+    start_.store = welcome.store;
+    start_.started = welcome.started;
+    recoveries_ = welcome.recoveries;
+    process_start_ -= std::chrono::milliseconds(std::llround(welcome.ran_s * 1000));
     if (auto joined = world_->join(); !joined) return joined;
     trainer_->settings_changed(start_.settings, 0);
     ledger_.restart(0, 0);  // what it has done alone is compared with nobody's
-    make_control(welcome);
+    make_control(std::move(welcome));
     return {};
   }
 
@@ -390,11 +397,13 @@ class Rank {
     if (!is_member_) leave_before_joining(options_.joins, reason);
     std::fprintf(stderr, "footplate: rank %d: %s\n", session_->rank(), reason.c_str());
     // Which checkpoint is the newest one is the training thread's to know; `footplate run` looks.
-    write_result_if_missing(options_.run_directory, {{"code", static_cast<int>(ExitCode::resumable)},
-                                                     {"reason", reason},
-                                                     {"step", progress_.step()},
-                                                     {"restarts", options_.start - 1},
-                                                     {"recoveries", recoveries_.load()}});
+    RunResult result;
+    result.code = static_cast<int>(ExitCode::resumable);
+    result.reason = reason;
+    result.step = progress_.step();
+    result.restarts = options_.start - 1;
+    result.recoveries = recoveries_.load();
+    write_result_if_missing(options_.run_directory, result);
     std::_Exit(static_cast<int>(ExitCode::resumable));
   }
 
@@ -405,19 +414,18 @@ class Rank {
     let_signals_reach(*control_);
     const auto ending = trainer_->run(control_->gate());
     control_->training_ended();
-    const Json result =
+    const RunResult result =
         result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
-    const int code = result["code"].get<int>();
     control_->settle(kSettle);  // the last checkpoint is told of before the end
     if (session_->rank() == 0) records_->ended(result);
     if (!ending && !trainer_->failed_together()) give_up(ending.error(), result);
     control_->finish(result);
-    leave(code);
-    return code;
+    leave(result.code);
+    return result.code;
   }
 
   /// An error that the other ranks don't know of: they may wait for this one in a collective, for ever.
-  [[noreturn]] void give_up(const Error& error, const Json& result) {
+  [[noreturn]] void give_up(const Error& error, const RunResult& result) {
     records_->warn("ending all ranks: " + error.message);
     const std::string who = fmt::format("rank {}: ", session_->rank());
     const bool named = error.message.starts_with(who);
@@ -426,20 +434,19 @@ class Rank {
     records_->flush();  // not destroyed: control's thread may be using them
     // Rank 0 may be the one that was lost, or be ended by the abort before it has written.
     write_result_if_missing(options_.run_directory, result);
-    MpiSession::abort(result["code"].get<int>());
+    MpiSession::abort(result.code);
   }
 
   /// An error before the first step, the same on all ranks: rank 0 says it once.
   int refuse(const Error& error) {
-    const Json refusal = refusal_of(error, options_.start);
-    const int code = refusal["code"].get<int>();
+    const RunResult refusal = refusal_of(error, options_.start);
     if (!session_ || session_->rank() == 0) {
       std::fprintf(stderr, "footplate: %s\n", error.message.c_str());
       if (const auto written = write_result(options_.run_directory, refusal); !written)
         std::fprintf(stderr, "footplate: %s\n", written.error().message.c_str());
     }
-    leave(code);
-    return code;
+    leave(refusal.code);
+    return refusal.code;
   }
 
   /// Everything that uses MPI ends before MPI does.

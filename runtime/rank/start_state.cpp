@@ -54,7 +54,7 @@ Result<void> take_over_checkpoint(StartState& state, const RankOptions& options,
   state.last_order = manifest->journal;
   state.store = manifest->store;
   state.kept_orders = manifest->orders;
-  records.resumed(manifest->metrics);
+  records.resumed({manifest->metrics});
   if (leads(meeting))
     for (const std::string& difference : merged.differences) records.warn("resumed with " + difference);
   return state.schema.check_combination(state.settings);

@@ -15,11 +15,11 @@ constexpr std::chrono::milliseconds kSettle{1000};
 
 }  // namespace
 
-Result<void> write_result(const std::filesystem::path& directory, const Json& result) {
-  return write_json_file(directory / kResultFile, result, Durable::yes);
+Result<void> write_result(const std::filesystem::path& directory, const RunResult& result) {
+  return write_json_file(directory / kResultFile, to_json(result), Durable::yes);
 }
 
-void write_result_if_missing(const std::filesystem::path& directory, const Json& result) {
+void write_result_if_missing(const std::filesystem::path& directory, const RunResult& result) {
   std::error_code ignored;
   if (std::filesystem::exists(directory / kResultFile, ignored)) return;
   [[maybe_unused]] const auto written = write_result(directory, result);
@@ -69,9 +69,10 @@ void RankRecords::world(const Json& ranks, const std::string& host) {
 
 void RankRecords::started(const StartRecord& start, const Json& ranks) {
   if (!writer_) return;
-  const auto update = update_json_file(
-      directory_ / kRunFile,
-      {{"state", "running"}, {"ranks", ranks}, {"world_size", ranks.size()}, {"step", start.step}});
+  const auto update = update_json_file(directory_ / kRunFile, {{"state", to_string(RunState::running)},
+                                                               {"ranks", ranks},
+                                                               {"world_size", ranks.size()},
+                                                               {"step", start.step}});
   if (!update) warn(update.error().message);
   auto starts = AppendFile::open(directory_ / kStartsFile);
   if (!starts) return warn(starts.error().message);
@@ -79,37 +80,41 @@ void RankRecords::started(const StartRecord& start, const Json& ranks) {
     warn("can't write starts.jsonl: " + error.message());
 }
 
-void RankRecords::observe(const std::string& topic, const Json& data) {
-  if (topic == "applied") {  // every rank, of itself
-    log_->info("order " + data.value("order", Json()).dump() + " applied at step " +
-               data.value("step", Json()).dump() + ", digest " + data.value("digest", ""));
-    follow(data.value("moved", Json::array()));
-    return;
-  }
-  if (!writer_ || topic == "metrics") return;  // metrics come as write()
-  if (topic == "order" && data.value("state", "") == "applied")
-    last_order_ = data.value("id", std::uint64_t{0});
-  if (topic == "run" && data.contains("state")) writer_->run({{"state", data["state"]}});
-  if (topic == "console") writer_->run({{"console_pid", data.value("pid", 0)}});
-  writer_->event(topic, data);
-  print(topic, data);
+void RankRecords::applied(const OrderApplied& applied) {
+  log_->info("order " + std::to_string(applied.order) + " applied at step " + std::to_string(applied.step) +
+             ", digest " + applied.digest);
+  for (const Moved& moved : applied.moved) follow(moved);
+}
+
+void RankRecords::console_started(pid_t pid) {
+  if (writer_) writer_->run({{"console_pid", pid}});
+}
+
+void RankRecords::observe(const EventData& event) {
+  if (!writer_ || topic_of(event) == Topic::metrics) return;  // metrics come as write()
+  if (const auto* order = std::get_if<OrderReport>(&event); order && order->state == OrderState::applied)
+    last_order_ = order->id;
+  if (const auto* change = std::get_if<RunChange>(&event))
+    writer_->run({{"state", to_string(change->state)}});
+  writer_->event(std::string(to_string(topic_of(event))), to_json(event));
+  print(event);
 }
 
 /// Settings that concern the records themselves.
-void RankRecords::follow(const Json& moved) {
-  for (const auto& item : moved) {
-    const std::string name = item.value("name", "");
-    const Json after = item.value("after", Json());
-    if (name == "log.level" && after.is_string()) log_->set_level(after.get<std::string>());
-    if (name == "train.steps" && after.is_number_integer()) steps_ = after.get<std::int64_t>();
-    if (name == "log.flush_every" && after.is_number_integer()) flush_every_ = after.get<std::int64_t>();
-    if (name == "log.flush_every" && after.is_number_integer() && writer_)
-      writer_->set_flush_every(after.get<int>());
-  }
+void RankRecords::follow(const Moved& moved) {
+  if (moved.name == "log.level")
+    if (const auto* level = std::get_if<std::string>(&moved.after)) log_->set_level(*level);
+  const auto* number = std::get_if<std::int64_t>(&moved.after);
+  if (number == nullptr) return;
+  if (moved.name == "train.steps") steps_ = *number;
+  if (moved.name != "log.flush_every") return;
+  flush_every_ = *number;
+  if (writer_) writer_->set_flush_every(static_cast<int>(*number));
 }
 
-void RankRecords::print(const std::string& topic, const Json& data) {
-  auto line = batch_line(std::chrono::system_clock::now(), topic, data, steps_);
+void RankRecords::print(const EventData& event) {
+  auto line =
+      batch_line(std::chrono::system_clock::now(), to_string(topic_of(event)), to_json(event), steps_);
   if (line) printer_->print(*std::move(line));
 }
 
@@ -119,20 +124,20 @@ void RankRecords::write(const Json& metrics) {
   if (const auto loss = metrics.find("eval/loss");
       loss != metrics.end() && !metrics.contains("eval/partial")) {
     MutexLock lock(mutex_);
-    last_evaluation_ = {{"eval/loss", *loss}};
+    last_evaluation_.values = {{"eval/loss", *loss}};
   }
-  print("metrics", metrics);
+  print(LoggedMetrics{metrics});
   writer_->metrics(metrics);
 }
 
-Json RankRecords::last_evaluation() const {
+LoggedMetrics RankRecords::last_evaluation() const {
   MutexLock lock(mutex_);
   return last_evaluation_;
 }
 
-void RankRecords::resumed(const Json& last_evaluation) {
+void RankRecords::resumed(LoggedMetrics last_evaluation) {
   MutexLock lock(mutex_);
-  last_evaluation_ = last_evaluation;
+  last_evaluation_ = std::move(last_evaluation);
 }
 
 void RankRecords::flush() {
@@ -146,16 +151,18 @@ void RankRecords::info(const std::string& text) {
 
 void RankRecords::warn(const std::string& text) {
   log_->warn(text);
-  if (printer_) print("warn", {{"text", text}});
+  Warning warning;
+  warning.text = text;
+  if (printer_) print(warning);
 }
 
-void RankRecords::ended(const Json& result) {
+void RankRecords::ended(const RunResult& result) {
   if (!writer_) return;
-  writer_->event("end", result);
+  writer_->event(std::string(to_string(Topic::end)), to_json(result));
   // Not "ended": the supervisor says so, once it knows that nobody starts the ranks again.
-  writer_->run({{"state", "ending"}, {"step", result.value("step", Json(0))}});
+  writer_->run({{"state", to_string(RunState::ending)}, {"step", result.step}});
   writer_->flush();
-  print("end", result);
+  print(result);
   const auto lost = writer_->lost();
   if (lost.queue_full + lost.disk_refused > 0)
     log_->warn(std::to_string(lost.queue_full + lost.disk_refused) +

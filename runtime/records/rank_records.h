@@ -1,15 +1,18 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 #include "protocol/mutex.h"
 #include "protocol/settings.h"
 #include "run_files/starts.h"
+#include "runtime/orders/gate_events.h"
 #include "runtime/records/line_printer.h"
 #include "runtime/records/rank_log.h"
 #include "runtime/records/record_writer.h"
@@ -36,8 +39,12 @@ class RankRecords final : public Sink {
   /// Rank 0, once all ranks are there: a line of starts.jsonl, and who is where in run.json.
   void started(const StartRecord& start, const Json& ranks);
 
-  /// Reports and events as control's observer gets them.
-  void observe(const std::string& topic, const Json& data);
+  // What control's observer gets.
+
+  void observe(const EventData& event);
+  /// Every rank, of itself.
+  void applied(const OrderApplied& applied);
+  void console_started(pid_t pid);
   /// Waits until they and the log are written, a second each at most: the disk may hang.
   void flush();
 
@@ -48,20 +55,20 @@ class RankRecords final : public Sink {
   void warn(const std::string& text);
 
   /// Rank 0, once, at the end: result.json, on the device when this returns; state and step in run.json.
-  void ended(const Json& result);
+  void ended(const RunResult& result);
 
   /// Rank 0: id of the last order that was applied in this start; 0: none.
   std::uint64_t last_order() const { return last_order_; }
-  /// Rank 0: {"eval/loss"} of the last evaluation of all that eval.batches chooses; empty: there was none.
-  Json last_evaluation() const;
+  /// Rank 0: eval/loss of the last evaluation of all that eval.batches chooses; empty: there was none.
+  LoggedMetrics last_evaluation() const;
   /// Rank 0: the same, as it was when the checkpoint was saved that this start goes on from.
-  void resumed(const Json& last_evaluation);
+  void resumed(LoggedMetrics last_evaluation);
 
  private:
   RankRecords(std::filesystem::path directory, int start, const Settings& settings);
   Result<void> open_writer();
-  void follow(const Json& moved);
-  void print(const std::string& topic, const Json& data);
+  void follow(const Moved& moved);
+  void print(const EventData& event);
 
   const std::filesystem::path directory_;
   const int start_;
@@ -69,7 +76,7 @@ class RankRecords final : public Sink {
   std::atomic<std::int64_t> steps_;
   std::atomic<std::uint64_t> last_order_{0};
   mutable Mutex mutex_;
-  Json last_evaluation_ GUARDED_BY(mutex_) = Json::object();
+  LoggedMetrics last_evaluation_ GUARDED_BY(mutex_);
   // In this order: the writer tells the log and the printer until its thread has ended.
   std::unique_ptr<Log> log_;
   std::unique_ptr<LinePrinter> printer_;
@@ -77,10 +84,10 @@ class RankRecords final : public Sink {
 };
 
 /// result.json, also where nothing else could be opened.
-Result<void> write_result(const std::filesystem::path& directory, const Json& result);
+Result<void> write_result(const std::filesystem::path& directory, const RunResult& result);
 
 /// The same where there is none yet: another rank may have been first. What goes wrong goes unsaid, as at the
 /// end of a process. Any thread.
-void write_result_if_missing(const std::filesystem::path& directory, const Json& result);
+void write_result_if_missing(const std::filesystem::path& directory, const RunResult& result);
 
 }  // namespace footplate

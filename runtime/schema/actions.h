@@ -2,6 +2,13 @@
 
 namespace footplate {
 
+// What control does by itself.
+inline constexpr auto kPause = "run.pause";
+inline constexpr auto kResume = "run.resume";
+inline constexpr auto kStop = "run.stop";
+inline constexpr auto kRestart = "run.restart";
+inline constexpr auto kStore = "run.store";
+
 /// The action by which all ranks let a joining rank in (world.h).
 inline constexpr auto kAdmit = "comm.admit";
 

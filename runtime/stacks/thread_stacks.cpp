@@ -34,8 +34,6 @@ constexpr int kMostFrames = 160;
 constexpr std::size_t kFramesShown = 40;
 /// Asked at once; further ones are named only.
 constexpr std::size_t kMostThreads = 512;
-/// What all of a rank's threads may take as text.
-constexpr std::size_t kMostBytes = 256 * 1024;
 /// Between looks whether all have answered, which takes microseconds.
 constexpr std::chrono::microseconds kLook{200};
 
@@ -205,7 +203,7 @@ std::uint64_t g_round GUARDED_BY(g_asking) = 0;
 
 /// A thread, and what became of the question.
 struct Question {
-  ThreadStack stack;
+  ThreadPlace stack;
   Slot* slot = nullptr;  ///< null: not asked
   std::uint64_t ticket = 0;
   std::vector<std::uintptr_t> addresses;
@@ -308,8 +306,7 @@ void collect(Question& question) {
   slot.phase = 0;
 }
 
-template <class List>
-void leave_out_middle(List& frames, std::size_t most) {
+void leave_out_middle(std::vector<std::string>& frames, std::size_t most) {
   if (frames.size() <= most) return;
   const auto inner = static_cast<std::ptrdiff_t>(most * 2 / 3), outer = static_cast<std::ptrdiff_t>(most / 3);
   frames.erase(frames.begin() + inner, frames.end() - outer);
@@ -330,8 +327,11 @@ void name_frames(std::vector<Question>& questions) {
   }
 }
 
-std::size_t text_size(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace).size();
+std::size_t text_size(const std::vector<ThreadPlace>& threads) {
+  std::size_t bytes = 2;
+  for (const ThreadPlace& thread : threads)
+    bytes += 1 + to_json(thread).dump(-1, ' ', false, Json::error_handler_t::replace).size();
+  return bytes;
 }
 
 }  // namespace
@@ -352,7 +352,7 @@ void prepare_stacks() {
   });
 }
 
-std::vector<ThreadStack> take_stacks(std::chrono::milliseconds patience) {
+std::vector<ThreadPlace> take_stacks(std::chrono::milliseconds patience) {
   prepare_stacks();
   const MutexLock lock(g_asking);
   std::vector<Question> questions = make_questions();
@@ -363,37 +363,20 @@ std::vector<ThreadStack> take_stacks(std::chrono::milliseconds patience) {
     for (Question& question : questions) collect(question);  // from here on nobody begins to walk
   }
   name_frames(questions);
-  std::vector<ThreadStack> stacks;
+  std::vector<ThreadPlace> stacks;
   for (Question& question : questions) stacks.push_back(std::move(question.stack));
   return stacks;
 }
 
-Json stacks_to_json(const std::vector<ThreadStack>& threads) {
-  Json list = Json::array();
-  for (const ThreadStack& thread : threads) {
-    list.push_back(
-        {{"name", thread.name}, {"tid", thread.tid}, {"state", thread.state}, {"frames", thread.frames}});
-    if (!thread.note.empty()) list.back()["note"] = thread.note;
-  }
-  trim_stacks(list, kMostBytes);
-  return list;
-}
-
-void trim_stacks(Json& threads, std::size_t bytes) {
+void trim_stacks(std::vector<ThreadPlace>& threads, std::size_t bytes) {
   for (std::size_t most = kFramesShown; most > 2 && text_size(threads) > bytes;) {
     most /= 2;
-    for (Json& thread : threads)
-      if (thread.contains("frames")) leave_out_middle(thread["frames"].get_ref<Json::array_t&>(), most);
+    for (ThreadPlace& thread : threads) leave_out_middle(thread.frames, most);
   }
   const std::size_t before = threads.size();
   while (!threads.empty() && text_size(threads) > bytes)
     threads.erase(threads.end() - 1 - static_cast<std::ptrdiff_t>(threads.size() / 4), threads.end());
-  if (threads.size() < before)
-    threads.push_back({{"name", kLeftOut},
-                       {"tid", 0},
-                       {"state", ""},
-                       {"frames", Json::array()},
-                       {"note", "further threads are left out"}});
+  if (threads.size() < before) threads.push_back({kLeftOut, 0, "", {}, "further threads are left out"});
 }
 
 }  // namespace footplate

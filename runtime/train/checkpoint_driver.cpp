@@ -9,6 +9,7 @@
 
 #include "runtime/comm/agree.h"
 #include "runtime/train/corpus_check.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
@@ -62,7 +63,7 @@ tl::unexpected<Error> CheckpointDriver::not_saved(const Error& error, const std:
   return fail(ErrorKind::lost, "a rank was lost during the save; it is made again without that rank");
 }
 
-Result<Json> CheckpointDriver::save(const std::string& tag) {
+Result<SaveResult> CheckpointDriver::save(const std::string& tag) {
   if (training_.options.saver == nullptr)
     return fail(ErrorKind::refused, "this run has nowhere to save checkpoints to");
   const auto start = Progress::Clock::now();
@@ -79,11 +80,10 @@ Result<Json> CheckpointDriver::save(const std::string& tag) {
   const bool same = saved->bytes == 0 && last_ == saved->path;  // of rank 0, which alone tells it
   last_ = saved->path;
   const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
-  Json result = {
-      {"path", saved->path}, {"step", position.step}, {"seconds", seconds.count()}, {"bytes", saved->bytes}};
-  if (!tag.empty()) result["tag"] = tag;
+  const SaveResult result{
+      saved->path, position.step, seconds.count(), static_cast<std::uint64_t>(saved->bytes), tag, ""};
   if (same) return result;
-  reporter_.publish("ckpt", result);
+  reporter_.publish(result);
   reporter_.say(fmt::format("step {}: saved {} in {:.1f} s", position.step, saved->path, seconds.count()));
   return result;
 }
@@ -95,7 +95,7 @@ void CheckpointDriver::save_or_warn(const std::string& tag) {
   const std::int64_t step = training_.position.step;
   const std::string text = fmt::format("step {}: no checkpoint: {}", step, saved.error().message);
   reporter_.log(text);
-  reporter_.publish("warn", {{"step", step}, {"text", text}});
+  reporter_.publish(warning_at(WarningKind::other, step, text));
 }
 
 Result<void> CheckpointDriver::load(const std::string& checkpoint) {
@@ -114,7 +114,7 @@ Result<void> CheckpointDriver::load(const std::string& checkpoint) {
 
 void CheckpointDriver::tell_other_corpus() {
   const std::string text = std::exchange(other_corpus_, "");
-  if (!text.empty()) reporter_.warn("corpus", training_.position.step, text);
+  if (!text.empty()) reporter_.warn(WarningKind::corpus, training_.position.step, text);
 }
 
 }  // namespace footplate

@@ -17,7 +17,7 @@ class CheckpointDriver {
 
   /// At the current step. The result is ckpt.save's. Errors, the same on all ranks: refused, where the run
   /// has no saver; failed; lost, and the save is made again once the gate has brought the ranks together.
-  Result<Json> save(const std::string& tag);
+  Result<SaveResult> save(const std::string& tag);
   /// The same, where the run goes on without it: the checkpoints before are still there.
   void save_or_warn(const std::string& tag = "");
   /// Goes on from `checkpoint`. An error of any rank is an error on all.

@@ -90,7 +90,7 @@ void EvaluationDriver::start_beside() {
     return;
   }
   if (std::exchange(left_out_, true)) return;
-  reporter_.warn("evaluation", step,
+  reporter_.warn(WarningKind::evaluation, step,
                  fmt::format("step {}: no evaluation, that of step {} is still under way; eval.every is "
                              "shorter than one takes",
                              step, beside_.step()));
@@ -112,7 +112,7 @@ void EvaluationDriver::give_up(const char* why) {
   beside_.give_up();
   const std::int64_t step = training_.position.step;
   reporter_.warn(
-      "evaluation", step,
+      WarningKind::evaluation, step,
       fmt::format("step {}: the evaluation of step {} was given up: {}", step, beside_.step(), why));
 }
 
@@ -122,7 +122,7 @@ void EvaluationDriver::evaluate_at_end() {
   if (now.eval_at_end && !evaluated) evaluate_and_record(0);
 }
 
-Result<Json> EvaluationDriver::evaluate_now(std::optional<std::int64_t> batches) {
+Result<EvaluationResult> EvaluationDriver::evaluate_now(std::optional<std::int64_t> batches) {
   if (training_.now.eval_mode == EvalMode::off)
     return fail(ErrorKind::refused, "eval.mode is \"off\"; set it to \"all\" or \"one\" first");
   const std::int64_t step = training_.position.step;
@@ -132,31 +132,38 @@ Result<Json> EvaluationDriver::evaluate_now(std::optional<std::int64_t> batches)
   return describe(step, *result);
 }
 
-Json EvaluationDriver::describe(std::int64_t step, const EvalResult& result) const {
-  Json data = {{"step", step},
-               {"loss", number_to_json(result.loss)},
-               {"tokens", result.tokens},
-               {"batches", result.batches},
-               {"seconds", result.seconds},
-               {"best", number_to_json(training_.position.best_eval_loss)}};
-  if (result.retries > 0) data.update({{"retries", result.retries}, {"reason", result.reason}});
-  if (result.partial()) data.update({{"partial", true}, {"batches_wanted", result.batches_wanted}});
-  return data;
+EvaluationResult EvaluationDriver::describe(std::int64_t step, const EvalResult& result) const {
+  EvaluationResult told;
+  told.step = step;
+  told.loss = result.loss;
+  told.tokens = result.tokens;
+  told.batches = result.batches;
+  told.seconds = result.seconds;
+  told.best = training_.position.best_eval_loss;
+  told.retries = result.retries;
+  if (result.retries > 0) told.reason = result.reason;
+  told.partial = result.partial();
+  if (result.partial()) told.batches_wanted = result.batches_wanted;
+  return told;
 }
 
 void EvaluationDriver::record(std::int64_t step, const Result<EvalResult>& result) const {
   if (!result) {
     const std::string text = fmt::format("step {}: {}", step, result.error().message);
     if (result.error().kind == ErrorKind::refused)  // given up on purpose
-      return reporter_.warn("evaluation", step, text);
+      return reporter_.warn(WarningKind::evaluation, step, text);
     reporter_.say(text);
     reporter_.write(eval_failed_line(step, result.error()));
-    reporter_.publish("eval", {{"step", step}, {"failed", true}, {"reason", result.error().message}});
+    EvaluationResult failed;
+    failed.step = step;
+    failed.failed = true;
+    failed.reason = result.error().message;
+    reporter_.publish(std::move(failed));
     return;
   }
   const double best = training_.position.best_eval_loss;
   reporter_.write(eval_line(step, *result, best));
-  reporter_.publish("eval", describe(step, *result));
+  reporter_.publish(describe(step, *result));
   std::string text = fmt::format("step {}: held-out loss {:.4f}", step, result->loss);
   if (std::isfinite(best)) text += fmt::format(", best {:.4f}", best);
   text += fmt::format(", {:.1f} s", result->seconds);

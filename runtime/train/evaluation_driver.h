@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 #include "protocol/result.h"
 #include "runtime/train/async_evaluation.h"
 #include "runtime/train/evaluation.h"
@@ -26,7 +26,7 @@ class EvaluationDriver {
   void after_step(bool all_ready);
 
   /// eval.now; `batches`: none = eval.batches.
-  Result<Json> evaluate_now(std::optional<std::int64_t> batches);
+  Result<EvaluationResult> evaluate_now(std::optional<std::int64_t> batches);
 
   /// At the end of a run that has done all its steps: on everything held out, unless that was the last
   /// evaluation's choice.
@@ -46,7 +46,7 @@ class EvaluationDriver {
   EvalPorts ports(std::int64_t step) const;
   void note_best(std::int64_t step, const Result<EvalResult>& result);
   void record(std::int64_t step, const Result<EvalResult>& result) const;
-  Json describe(std::int64_t step, const EvalResult& result) const;
+  EvaluationResult describe(std::int64_t step, const EvalResult& result) const;
 
   Training& training_;
   const Reporter& reporter_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/state/level_state.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 
@@ -109,7 +110,7 @@ void Trainer::Loop::tell_refusal() {
       fmt::format("step {}: rank {} can't record its steps (train.cuda_graph), and goes on without: {}", step,
                   training_.rank(), *why);
   reporter_.log(text);
-  reporter_.publish("warn", {{"kind", "cuda_graph"}, {"step", step}, {"text", text}});
+  reporter_.publish(warning_at(WarningKind::cuda_graph, step, text));
 }
 
 Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
@@ -133,7 +134,7 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   return {};
 }
 
-Result<Json> Trainer::Loop::repair(int source) {
+Result<StateRepaired> Trainer::Loop::repair(int source) {
   if (source >= training_.world_size())  // the order was agreed on by more ranks
     return fail(ErrorKind::failed, fmt::format("guard.repair: there is no rank {} any more", source));
   if (auto levelled = level(source); !levelled) {
@@ -144,7 +145,7 @@ Result<Json> Trainer::Loop::repair(int source) {
   const std::int64_t step = training_.position.step;
   reporter_.log(fmt::format("step {}: all ranks have the state of rank {}", step, source));
   training_.gate->report_state_hash(step, training_.state.hash());
-  return Json{{"step", step}, {"source", source}};
+  return StateRepaired{step, source};
 }
 
 /// All take the state of `source`: every persistent tensor, and what a checkpoint keeps besides.

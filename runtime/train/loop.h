@@ -21,17 +21,19 @@ class Trainer::Loop {
 
   Result<Ending> run(StepGate& gate);
   Result<void> load(const std::string& checkpoint) { return checkpoints_.load(checkpoint); }
-  Result<Json> save(const std::string& tag) { return checkpoints_.save(tag); }
+  Result<SaveResult> save(const std::string& tag) { return checkpoints_.save(tag); }
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step);
 
   /// In a world of other ranks (Steerable::rejoin).
   Result<void> rejoin(const Rejoin& now);
 
   /// guard.repair: all take the state of `source`.
-  Result<Json> repair(int source);
+  Result<StateRepaired> repair(int source);
 
   /// eval.now; `batches`: none = eval.batches.
-  Result<Json> evaluate_now(std::optional<std::int64_t> batches) { return evaluation_.evaluate_now(batches); }
+  Result<EvaluationResult> evaluate_now(std::optional<std::int64_t> batches) {
+    return evaluation_.evaluate_now(batches);
+  }
 
   const Training& training() const { return training_; }  ///< any thread, as far as its members say so
   const std::string& last_checkpoint() const { return checkpoints_.last(); }

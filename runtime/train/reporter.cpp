@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "runtime/watch/event_parts.h"
+
 namespace footplate {
 
 void Reporter::log(const std::string& text) const {
@@ -12,13 +16,13 @@ void Reporter::say(const std::string& text) const {
   if (training_.rank() == 0) log(text);
 }
 
-void Reporter::publish(const char* topic, const Json& data) const {
-  if (training_.rank() == 0 && training_.gate != nullptr) training_.gate->publish(topic, data);
+void Reporter::publish(EventData event) const {
+  if (training_.rank() == 0 && training_.gate != nullptr) training_.gate->publish(std::move(event));
 }
 
-void Reporter::warn(const char* kind, std::int64_t step, const std::string& text) const {
+void Reporter::warn(WarningKind kind, std::int64_t step, const std::string& text) const {
   say(text);
-  publish("warn", {{"kind", kind}, {"step", step}, {"text", text}});
+  publish(warning_at(kind, step, text));
 }
 
 void Reporter::write(Json line) const {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 #include "runtime/train/metrics_line.h"
 #include "runtime/train/train_step.h"
 #include "runtime/train/training.h"
@@ -21,9 +21,9 @@ class Reporter {
   /// The same, in rank 0's alone.
   void say(const std::string& text) const;
   /// An event of rank 0's, while run() runs.
-  void publish(const char* topic, const Json& data) const;
-  /// say(), and the event "warn".
-  void warn(const char* kind, std::int64_t step, const std::string& text) const;
+  void publish(EventData event) const;
+  /// say(), and the event.
+  void warn(WarningKind kind, std::int64_t step, const std::string& text) const;
 
   /// A line of metrics, of rank 0's.
   void write(Json line) const;

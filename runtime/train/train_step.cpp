@@ -12,6 +12,7 @@
 
 #include "runtime/comm/agree.h"
 #include "runtime/train/reporter.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
@@ -224,11 +225,10 @@ bool TrainStep::try_with_less_memory(const std::string& reasons) {
       "(train.micro_batch); the batch stays {}",
       step, reasons, smaller_micro_batch_, most, now.batch_size);
   reporter_.say(text);
-  reporter_.publish("warn", {{"kind", "memory"},
-                             {"step", step},
-                             {"setting", "train.micro_batch"},
-                             {"value", smaller_micro_batch_},
-                             {"text", text}});
+  Warning warning = warning_at(WarningKind::memory, step, text);
+  warning.setting = "train.micro_batch";
+  warning.value = smaller_micro_batch_;
+  reporter_.publish(std::move(warning));
   training_.gate->pause();
   propose_smaller_micro_batch();
   return true;
@@ -262,12 +262,12 @@ Result<void> TrainStep::count_nonfinite() {
                     step, what, nonfinite_in_row_, step + 1 - nonfinite_in_row_));
   }
   if (pause || nonfinite_in_row_ == 1)
-    reporter_.warn("nonfinite", step,
+    reporter_.warn(WarningKind::nonfinite, step,
                    fmt::format("step {}: {}; skipped, {} in a row{}", step, what, nonfinite_in_row_,
                                pause ? "; paused until run.resume()" : ""));
   if (pause) {
     training_.gate->pause();
-    reporter_.publish("run", {{"state", "paused"}, {"step", step + 1}});
+    reporter_.publish(run_change(RunState::paused, step + 1));
   }
   return {};
 }

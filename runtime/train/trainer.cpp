@@ -9,11 +9,6 @@
 namespace footplate {
 namespace {
 
-std::string tag_of(const Call& call) {
-  const auto tag = call.arguments.find("tag");
-  return tag != call.arguments.end() && tag->is_string() ? tag->get<std::string>() : "";
-}
-
 /// LibTorch throws; past this boundary nothing does.
 template <class T>
 Result<T> without_exceptions(int rank, const std::function<Result<T>()>& body) {
@@ -63,8 +58,8 @@ Result<Ending> Trainer::run(StepGate& gate) {
   return without_exceptions<Ending>(loop_->training().rank(), [&] { return loop_->run(gate); });
 }
 
-Result<Json> Trainer::save(const std::string& tag) {
-  return without_exceptions<Json>(loop_->training().rank(), [&] { return loop_->save(tag); });
+Result<SaveResult> Trainer::save(const std::string& tag) {
+  return without_exceptions<SaveResult>(loop_->training().rank(), [&] { return loop_->save(tag); });
 }
 
 std::int64_t Trainer::step() const {
@@ -89,7 +84,7 @@ Result<void> Trainer::prepare(const Order& order, const Settings& after) {
     if (call.action == "eval.now" && after.string("eval.mode") == "off")
       return fail(ErrorKind::refused, "eval.now: eval.mode is \"off\"; set it to \"all\" or \"one\" first");
     if (call.action == "guard.repair")
-      if (const auto source = call.arguments.value("source", std::int64_t{0});
+      if (const auto source = call.integer("source");
           source >= loop_->training().options.communicator.world_size())
         return fail(ErrorKind::usage,
                     fmt::format("guard.repair: there is no rank {}; ranks are 0 to {}", source,
@@ -97,7 +92,7 @@ Result<void> Trainer::prepare(const Order& order, const Settings& after) {
     if (call.action != "ckpt.save") continue;
     if (loop_->training().options.saver == nullptr)
       return fail(ErrorKind::refused, "ckpt.save: this run has nowhere to save checkpoints to");
-    if (const std::string tag = tag_of(call); !tag.empty() && !is_tag(tag))
+    if (const std::string tag = call.text("tag"); !tag.empty() && !is_tag(tag))
       return fail(
           ErrorKind::usage,
           fmt::format("ckpt.save: tag \"{}\" can't be part of a folder's name; use up to {} letters, digits, "
@@ -115,10 +110,10 @@ std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t s
   return loop_->settings_changed(now, step);
 }
 
-Result<Json> Trainer::call(const Call& call, std::int64_t /*step*/) {
-  return without_exceptions<Json>(loop_->training().rank(), [&]() -> Result<Json> {
-    if (call.action == "ckpt.save") return loop_->save(tag_of(call));
-    if (call.action == "guard.repair") return loop_->repair(call.arguments.value("source", 0));
+Result<CallResult> Trainer::call(const Call& call, std::int64_t /*step*/) {
+  return without_exceptions<CallResult>(loop_->training().rank(), [&]() -> Result<CallResult> {
+    if (call.action == "ckpt.save") return loop_->save(call.text("tag"));
+    if (call.action == "guard.repair") return loop_->repair(static_cast<int>(call.integer("source")));
     if (call.action != "eval.now")
       return fail(ErrorKind::refused, call.action + " is not the trainer's to do");
     const auto batches = call.arguments.find("batches");

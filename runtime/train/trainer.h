@@ -71,12 +71,12 @@ class Trainer : public Steerable {
   const StateTable& state() const;
 
   /// Saves at the current step, on every rank; also after a failed run(). The result is ckpt.save's.
-  Result<Json> save(const std::string& tag);
+  Result<SaveResult> save(const std::string& tag);
 
   std::vector<std::string_view> actions() const override { return {"ckpt.save", "eval.now", "guard.repair"}; }
   Result<void> prepare(const Order& order, const Settings& after) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
-  Result<Json> call(const Call& call, std::int64_t step) override;
+  Result<CallResult> call(const Call& call, std::int64_t step) override;
   Result<void> rejoin(const Rejoin& rejoin) override;
 
  private:

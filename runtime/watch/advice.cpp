@@ -46,7 +46,7 @@ Value value_of(const std::string& name, double value) {
   return static_cast<std::int64_t>(value);
 }
 
-double number_of(const Value& value) {
+double as_number(const Value& value) {
   const auto* whole = std::get_if<std::int64_t>(&value);
   return whole != nullptr ? static_cast<double>(*whole) : std::get<double>(value);
 }
@@ -55,16 +55,28 @@ std::string command(const std::string& name, const Value& value) {
   return name + " = " + to_text(value);
 }
 
+Warning advice_on(const std::string& name, const Value& value, const std::vector<int>& last) {
+  Warning warning;
+  warning.kind = WarningKind::advice;
+  warning.ranks = last;
+  warning.setting = name;
+  warning.value = to_json(value);
+  warning.command = command(name, value);
+  return warning;
+}
+
 }  // namespace
 
 // --- what comes in ---
 
-void Advice::follow(const Json& settings) {
-  if (const auto mode = settings.find("comm.auto"); mode != settings.end()) follow_mode(mode->at("value"));
+void Advice::follow(const SettingsUpdate& changed) {
+  const auto& settings = changed.settings;
+  if (const auto mode = settings.find("comm.auto"); mode != settings.end() && mode->second.value.is_string())
+    follow_mode(mode->second.value.get<std::string>());
   if (settings.contains("comm.bucket_mb")) forget_all();  // other sizes from here on
   for (const char* name : kKnobs)
-    if (const auto one = settings.find(name); one != settings.end())
-      set(name, one->at("value").get<double>(), one->value("source", ""));
+    if (const auto one = settings.find(name); one != settings.end() && one->second.value.is_number())
+      set(name, one->second.value.get<double>(), one->second.source);
 }
 
 /// Whoever sets it, to whatever, wants it from here on.
@@ -105,8 +117,8 @@ void Advice::set(const std::string& name, double value, const std::string& sourc
   knob.proposal.reset();
 }
 
-void Advice::handle(int source, const Json& message, Clock::time_point now) {
-  auto late = late_.handle(source, message, now);
+void Advice::handle(int source, const message::Overdue& overdue, Clock::time_point now) {
+  auto late = late_.handle(source, overdue, now);
   news_ = news_ || late_.none();
   if (late && mode_ != Mode::off) remember(*std::move(late), now);
 }
@@ -135,8 +147,8 @@ void Advice::remember(LateCollective late, Clock::time_point now) {
   }
 }
 
-void Advice::found(const std::string& verdict, std::uint64_t sequence, const std::vector<int>& ranks) {
-  if (verdict == "different") {
+void Advice::found(CollectiveVerdict verdict, std::uint64_t sequence, const std::vector<int>& ranks) {
+  if (verdict == CollectiveVerdict::different) {
     different_ = true;
     forget_all();
   } else {
@@ -160,7 +172,7 @@ std::optional<Conclusion> Advice::conclude(const std::string& name, const Knob& 
     std::vector<LateCollective> late(knob.late.begin(), knob.late.end());
     if (const auto& pieces = knobs_.at(kPieces).proposal)
       std::erase_if(late, [&](const LateCollective& one) {
-        return one.by_itself && static_cast<double>(one.elements) > number_of(pieces->conclusion.value);
+        return one.by_itself && static_cast<double>(one.elements) > as_number(pieces->conclusion.value);
       });
     return spec == nullptr ? std::nullopt : longer_deadline(name, knob.now, spec->range.max, late);
   }
@@ -175,7 +187,7 @@ void Advice::act(const std::string& name, Knob& knob, Clock::time_point now) {
   const auto& said = knob.proposal;
   if (auto conclusion = conclude(name, knob);
       conclusion &&
-      (!said || (is_deadline(name) && conclusion->longest_s > number_of(said->conclusion.value))))
+      (!said || (is_deadline(name) && conclusion->longest_s > as_number(said->conclusion.value))))
     knob.proposal = Proposal{*std::move(conclusion), false};
   if (!knob.proposal) return;
   const auto value = within_reach(name, knob);
@@ -192,7 +204,7 @@ void Advice::act(const std::string& name, Knob& knob, Clock::time_point now) {
 /// far.
 std::optional<Value> Advice::within_reach(const std::string& name, const Knob& knob) const {
   const Conclusion& conclusion = knob.proposal->conclusion;
-  const double wanted = number_of(conclusion.value);
+  const double wanted = as_number(conclusion.value);
   const double given = knob.given.value_or(knob.now);
   if (!is_deadline(name))
     return wanted >= given / kReach && wanted >= static_cast<double>(kLeastPiece)
@@ -217,25 +229,19 @@ void Advice::order(const std::string& name, Knob& knob, const Value& value, Cloc
   own_orders_.insert(id);
   knob.not_before = now + kCoolDown;
   knob.proposal->told = true;
-  parts_.warn({{"kind", "advice"},
-               {"setting", name},
-               {"value", to_json(value)},
-               {"command", command(name, value)},
-               {"ranks", conclusion.last},
-               {"order", id},
-               {"text", fmt::format("{}. Order {} sets {} (comm.auto is \"apply\"); to take that back: {}",
-                                    conclusion.why, id, command(name, value), command(name, before))}});
+  Warning warning = advice_on(name, value, conclusion.last);
+  warning.order = id;
+  warning.text = fmt::format("{}. Order {} sets {} (comm.auto is \"apply\"); to take that back: {}",
+                             conclusion.why, id, warning.command, command(name, before));
+  parts_.warn(std::move(warning));
 }
 
 void Advice::advise(const std::string& name, Knob& knob) {
   const Conclusion& conclusion = knob.proposal->conclusion;
   knob.proposal->told = true;
-  parts_.warn({{"kind", "advice"},
-               {"setting", name},
-               {"value", to_json(conclusion.value)},
-               {"command", command(name, conclusion.value)},
-               {"ranks", conclusion.last},
-               {"text", advice_text(name, knob)}});
+  Warning warning = advice_on(name, conclusion.value, conclusion.last);
+  warning.text = advice_text(name, knob);
+  parts_.warn(std::move(warning));
 }
 
 std::string Advice::advice_text(const std::string& name, const Knob& knob) const {
@@ -250,15 +256,12 @@ std::string Advice::advice_text(const std::string& name, const Knob& knob) const
   return text;
 }
 
-Json Advice::proposals() const {
-  Json list = Json::array();
+std::vector<SettingProposal> Advice::proposals() const {
+  std::vector<SettingProposal> list;
   for (const auto& [name, knob] : knobs_) {
     if (!knob.proposal) continue;
     const Value& value = knob.proposal->conclusion.value;
-    list.push_back({{"setting", name},
-                    {"value", to_json(value)},
-                    {"command", command(name, value)},
-                    {"text", advice_text(name, knob)}});
+    list.push_back({name, to_json(value), command(name, value), advice_text(name, knob)});
   }
   return list;
 }

@@ -11,11 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/messages/console_link.h"
+#include "protocol/messages/event.h"
+#include "protocol/messages/reports.h"
 #include "protocol/order.h"
 #include "protocol/schema.h"
 #include "runtime/base/clock.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/watch/conclusions.h"
+#include "runtime/watch/inquiry.h"
 #include "runtime/watch/late_collectives.h"
 #include "runtime/watch/status_tracker.h"
 
@@ -36,23 +40,22 @@ class Advice {
     std::uint64_t first_order_id = 1;  ///< of this start; earlier starts have given the smaller ones
     /// Gives an order in the run's own name. Its number; 0: it isn't taken now.
     std::function<std::uint64_t(Order order)> order;
-    /// A `warn` of kind `advice` (docs/protocol.md).
-    std::function<void(Json data)> warn;
+    /// Of kind `advice`.
+    std::function<void(Warning)> warn;
   };
 
   explicit Advice(Parts parts) : parts_(std::move(parts)), late_(parts_.world_size) {}
 
-  /// Settings as Settings::to_json has them: all at first, then those that have been set.
-  void follow(const Json& settings);
-  /// A rank's `overdue` message.
-  void handle(int source, const Json& message, Clock::time_point now);
+  /// All settings at first, then those that have been set.
+  void follow(const SettingsUpdate& changed);
+  void handle(int source, const message::Overdue& overdue, Clock::time_point now);
   /// What Inquiry has found out about a collective.
-  void found(const std::string& verdict, std::uint64_t sequence, const std::vector<int>& ranks);
+  void found(CollectiveVerdict verdict, std::uint64_t sequence, const std::vector<int>& ranks);
   /// Concludes from what came since the last tick.
   void tick(Clock::time_point now);
 
-  /// Those that stand: a list of {"setting", "value", "command", "text"}.
-  Json proposals() const;
+  /// Those that stand.
+  std::vector<SettingProposal> proposals() const;
 
  private:
   enum class Mode { off, advise, apply };

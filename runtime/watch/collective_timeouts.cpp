@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/base/progress.h"
-#include "runtime/watch/messages.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
@@ -17,10 +17,9 @@ constexpr int kMostAtStep = 3;
 constexpr int kMostDoublings = 3;
 constexpr std::int64_t kCalm = 100;
 
-bool is_training(const std::string& phase) {
-  return phase == to_string(Phase::data) || phase == to_string(Phase::forward) ||
-         phase == to_string(Phase::backward) || phase == to_string(Phase::reduce) ||
-         phase == to_string(Phase::optimizer);
+bool is_training(Phase phase) {
+  return phase == Phase::data || phase == Phase::forward || phase == Phase::backward ||
+         phase == Phase::reduce || phase == Phase::optimizer;
 }
 
 }  // namespace
@@ -32,8 +31,9 @@ void CollectiveTimeouts::follow(const Settings& settings) {
 
 /// Collectives of other phases (a start, a save) have no policy: nothing is lost by waiting for a slow disk.
 void CollectiveTimeouts::hangs(const Inquiry::Verdict& verdict, Clock::time_point now) {
-  const bool evaluation = verdict.phase == to_string(Phase::evaluation);
-  if (open_ || verdict.limit_s <= 0 || (!evaluation && !is_training(verdict.phase))) return;
+  if (open_ || verdict.limit_s <= 0 || !verdict.phase) return;
+  const bool evaluation = verdict.phase == Phase::evaluation;
+  if (!evaluation && !is_training(*verdict.phase)) return;
   const std::string& policy = evaluation ? eval_on_timeout_ : on_timeout_;
   if (policy == "wait") return;
   const auto limit =
@@ -62,9 +62,8 @@ void CollectiveTimeouts::over(std::uint64_t sequence) {
   open_.reset();
 }
 
-void CollectiveTimeouts::handle(int source, const Json& message) {
-  if (message.at("t") != message::kReady || !open_ || !open_->asked) return;
-  if (message.at("ticket") == memory_.tickets) open_->ready.insert(source);
+void CollectiveTimeouts::handle(int source, const message::Ready& ready) {
+  if (open_ && open_->asked && ready.ticket == memory_.tickets) open_->ready.insert(source);
 }
 
 CollectiveTimeouts::Due CollectiveTimeouts::tick(Clock::time_point now) {
@@ -92,13 +91,12 @@ void CollectiveTimeouts::ask(Clock::time_point now) {
   open_->asked = true;
   open_->until = now + parts_.times.inquiry;
   open_->ready.clear();
-  parts_.send_all(
-      {{"t", message::kRemedy}, {"ticket", ++memory_.tickets}, {"stop", open_->stop}, {"text", open_->text}});
+  parts_.send_all(message::Remedy{++memory_.tickets, open_->stop, open_->text});
 }
 
 void CollectiveTimeouts::take_back() {
   if (!std::exchange(open_->asked, false)) return;
-  parts_.send_all({{"t", message::kRemedy}, {"ticket", ++memory_.tickets}, {"stop", false}, {"text", ""}});
+  parts_.send_all(message::Remedy{++memory_.tickets, false, ""});
 }
 
 void CollectiveTimeouts::note(const Open& done) {
@@ -107,13 +105,13 @@ void CollectiveTimeouts::note(const Open& done) {
     memory_.step = done.step;
     memory_.doublings = std::min(memory_.doublings + 1, kMostDoublings);
   }
-  parts_.report(
-      {{"kind", "timeout"},
-       {"action", done.evaluation ? "skip" : "rebuild"},
-       {"step", done.step},
-       {"text", fmt::format("{}: {}", done.text,
-                            done.evaluation ? "the evaluation is skipped"
-                                            : "communicators are rebuilt, the step is done again")}});
+  Warning warning =
+      warning_at(WarningKind::timeout, done.step,
+                 fmt::format("{}: {}", done.text,
+                             done.evaluation ? "the evaluation is skipped"
+                                             : "communicators are rebuilt, the step is done again"));
+  warning.action = done.evaluation ? "skip" : "rebuild";
+  parts_.warn(std::move(warning));
 }
 
 CollectiveTimeouts::Clock::time_point CollectiveTimeouts::next_tick() const {

@@ -7,11 +7,12 @@
 #include <set>
 #include <string>
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 #include "protocol/settings.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
 #include "runtime/watch/inquiry.h"
+#include "runtime/watch/messages.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
@@ -27,9 +28,9 @@ class CollectiveTimeouts {
   struct Parts {
     const StatusTracker& status;
     int world_size = 1;
-    std::function<void(const Json& message)> send_all;
-    /// `warn` with kind `timeout` (docs/protocol.md).
-    std::function<void(Json data)> report;
+    std::function<void(const message::ToRanks& message)> send_all;
+    /// Of kind `timeout`.
+    std::function<void(Warning)> warn;
     ControlTimes times;
   };
 
@@ -51,8 +52,7 @@ class CollectiveTimeouts {
   void hangs(const Inquiry::Verdict& verdict, Clock::time_point now);
   /// It has ended after all.
   void over(std::uint64_t sequence);
-  /// `ready` messages.
-  void handle(int source, const Json& message);
+  void handle(int source, const message::Ready& ready);
 
   enum class Due { nothing, rebuild, stop };
   /// What this rank has to do now, all ranks having been told.

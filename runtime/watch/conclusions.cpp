@@ -37,7 +37,7 @@ double readable(double least) {
 /// "all_reduce of gradients", "all_reduce of gradients and others"
 std::string names(const std::vector<LateCollective>& late) {
   std::set<std::string> names;
-  for (const auto& one : late) names.insert(one.kind + " of " + one.name);
+  for (const auto& one : late) names.insert(fmt::format("{} of {}", to_string(one.kind), one.name));
   return *names.begin() + (names.size() > 1 ? " and others" : "");
 }
 
@@ -67,21 +67,21 @@ std::vector<int> always_last(const std::vector<LateCollective>& late) {
 /// What the fastest class of operations of `kind` reaches that ran in one piece of fewer than `elements`.
 /// Waiting for late ranks is in the counts: they may be faster still, so the comparison errs to the safe
 /// side.
-const CollectivePattern* fastest_below(const std::vector<CollectivePattern>& counted, const std::string& kind,
+const CollectivePattern* fastest_below(const std::vector<CollectivePattern>& counted, Collective kind,
                                        std::int64_t elements) {
   const CollectivePattern* best = nullptr;
   const auto rate = [](const CollectivePattern& one) {
     return static_cast<double>(one.bytes) / std::max(1e-9, std::chrono::duration<double>(one.total).count());
   };
   for (const auto& one : counted) {
-    if (to_string(one.kind) != kind || one.count < kCounted || one.at_least * 10 > elements) continue;
+    if (one.kind != kind || one.count < kCounted || one.at_least * 10 > elements) continue;
     if (best == nullptr || rate(one) > rate(*best)) best = &one;
   }
   return best;
 }
 
 /// Those of `kind` that took long by themselves, in pieces that can be halved.
-std::vector<LateCollective> slow_by_themselves(const std::string& kind, std::int64_t chunk,
+std::vector<LateCollective> slow_by_themselves(Collective kind, std::int64_t chunk,
                                                const std::vector<LateCollective>& late) {
   std::vector<LateCollective> slow;
   for (const auto& one : late)
@@ -90,7 +90,7 @@ std::vector<LateCollective> slow_by_themselves(const std::string& kind, std::int
   return slow;
 }
 
-std::optional<Conclusion> smaller_pieces_of(const std::string& kind, std::int64_t chunk,
+std::optional<Conclusion> smaller_pieces_of(Collective kind, std::int64_t chunk,
                                             const std::vector<LateCollective>& late,
                                             const std::vector<CollectivePattern>& counted) {
   const auto slow = slow_by_themselves(kind, chunk, late);
@@ -149,7 +149,7 @@ std::optional<Conclusion> smaller_pieces(std::int64_t chunk, const std::vector<L
                                          const std::vector<CollectivePattern>& counted) {
   // Only these two run in pieces.
   for (const Collective kind : {Collective::all_reduce, Collective::broadcast})
-    if (auto conclusion = smaller_pieces_of(to_string(kind), chunk, late, counted)) return conclusion;
+    if (auto conclusion = smaller_pieces_of(kind, chunk, late, counted)) return conclusion;
   return std::nullopt;
 }
 

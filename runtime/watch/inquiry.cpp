@@ -13,30 +13,25 @@ namespace {
 /// Entries in an answer: ranks that called different collectives are compared this far back.
 constexpr std::uint64_t kTold = 256;
 
-Json entry_to_json(const LedgerEntry& entry, LedgerEntry::Clock::time_point now) {
-  return {{"sequence", entry.sequence},
-          {"generation", entry.generation},
-          {"phase", to_string(entry.phase)},
-          {"kind", to_string(entry.kind)},
-          {"type", to_string(entry.type)},
-          {"elements", entry.elements},
-          {"variant", entry.variant},
-          {"step", entry.step},
-          {"name", entry.name},
-          {"digest", entry.digest},
-          {"running", !entry.is_finished()},
-          {"age_s", in_seconds(now - (entry.is_started() ? entry.started : entry.enqueued))}};
-}
-
-std::uint32_t generation_of(const Json& entry) {
-  return entry.value("generation", std::uint32_t{0});
+LedgerLine line_of(const LedgerEntry& entry, LedgerEntry::Clock::time_point now) {
+  return {.sequence = entry.sequence,
+          .generation = entry.generation,
+          .phase = entry.phase,
+          .kind = entry.kind,
+          .type = entry.type,
+          .elements = entry.elements,
+          .variant = entry.variant,
+          .step = entry.step,
+          .name = entry.name,
+          .digest = entry.digest,
+          .running = !entry.is_finished(),
+          .age_s = in_seconds(now - (entry.is_started() ? entry.started : entry.enqueued))};
 }
 
 /// "all_reduce of gradients, 1000 float32, step 5"
-std::string describe(const Json& entry) {
-  const auto elements = entry.value("elements", std::int64_t{0});
-  return fmt::format("{} of {}, {} {}, step {}", entry.value("kind", ""), entry.value("name", ""), elements,
-                     entry.value("type", ""), entry.value("step", std::int64_t{0}));
+std::string describe(const LedgerLine& line) {
+  return fmt::format("{} of {}, {} {}, step {}", to_string(line.kind), line.name, line.elements,
+                     to_string(line.type), line.step);
 }
 
 std::string ranks_text(const std::vector<int>& ranks) {
@@ -45,25 +40,21 @@ std::string ranks_text(const std::vector<int>& ranks) {
 
 }  // namespace
 
-Json ledger_to_json(const Ledger& ledger, LedgerEntry::Clock::time_point now) {
-  Json entries = Json::array();
-  const std::uint64_t last = ledger.newest();
+LedgerAnswer answer_of(const Ledger& ledger, LedgerEntry::Clock::time_point now) {
+  LedgerAnswer answer{ledger.newest(), {}};
+  const std::uint64_t last = answer.newest;
   const auto newest = ledger.find(last);
   for (std::uint64_t sequence = last < kTold ? 1 : last - kTold + 1; newest && sequence <= last; ++sequence)
     if (const auto entry = ledger.find(sequence); entry && entry->generation == newest->generation)
-      entries.push_back(entry_to_json(*entry, now));
-  return {{"newest", last}, {"entries", std::move(entries)}};
+      answer.entries.push_back(line_of(*entry, now));
+  return answer;
 }
 
 Inquiry::Inquiry(std::uint64_t sequence, double limit_s, int world_size)
     : sequence_(sequence), limit_s_(limit_s), answers_(static_cast<std::size_t>(world_size)) {}
 
-void Inquiry::add(int source, const Json& answer) {
-  answers_[static_cast<std::size_t>(source)] = answer;
-}
-
-bool Inquiry::complete() const {
-  return std::none_of(answers_.begin(), answers_.end(), [](const Json& answer) { return answer.is_null(); });
+void Inquiry::add(int source, LedgerAnswer answer) {
+  answers_[static_cast<std::size_t>(source)] = std::move(answer);
 }
 
 std::optional<Inquiry::Verdict> Inquiry::conclude(const StatusTracker& status, Clock::time_point now,
@@ -72,11 +63,11 @@ std::optional<Inquiry::Verdict> Inquiry::conclude(const StatusTracker& status, C
   if (!verdict) return std::nullopt;
   verdict->limit_s = limit_s_;
   // What hangs may come after what differed.
-  const Json* one = limit_s_ > 0 ? entry(sequence_) : nullptr;
+  const LedgerLine* one = limit_s_ > 0 ? entry(sequence_) : nullptr;
   if (one == nullptr) one = entry(verdict->sequence);
   if (one == nullptr) return verdict;
-  verdict->phase = one->value("phase", "");
-  verdict->step = one->value("step", std::int64_t{0});
+  verdict->phase = one->phase;
+  verdict->step = one->step;
   return verdict;
 }
 
@@ -89,35 +80,34 @@ std::optional<Inquiry::Verdict> Inquiry::judge(const StatusTracker& status, Cloc
   return slow();
 }
 
-const Json* Inquiry::entry(int rank, std::uint64_t sequence) const {
-  const Json& answer = answers_[static_cast<std::size_t>(rank)];
-  if (answer.is_null()) return nullptr;
+const LedgerLine* Inquiry::entry(int rank, std::uint64_t sequence) const {
+  const auto& answer = answers_[static_cast<std::size_t>(rank)];
+  if (!answer) return nullptr;
   const std::uint32_t now = generation();
-  for (const Json& one : answer.at("entries"))
-    if (one.value("sequence", std::uint64_t{0}) == sequence && generation_of(one) == now) return &one;
+  for (const LedgerLine& one : answer->entries)
+    if (one.sequence == sequence && one.generation == now) return &one;
   return nullptr;
 }
 
-const Json* Inquiry::entry(std::uint64_t sequence) const {
+const LedgerLine* Inquiry::entry(std::uint64_t sequence) const {
   for (int rank = 0; rank < world_size(); ++rank)
-    if (const Json* one = entry(rank, sequence)) return one;
+    if (const LedgerLine* one = entry(rank, sequence)) return one;
   return nullptr;
 }
 
 /// Of the newest communicator that anybody has used. What a rank did on the one before is over.
 std::uint32_t Inquiry::generation() const {
   std::uint32_t newest = 0;
-  for (const Json& answer : answers_)
-    if (!answer.is_null())
-      for (const Json& one : answer.at("entries")) newest = std::max(newest, generation_of(one));
+  for (const auto& answer : answers_)
+    if (answer)
+      for (const LedgerLine& one : answer->entries) newest = std::max(newest, one.generation);
   return newest;
 }
 
 std::uint64_t Inquiry::newest(int rank) const {
-  const Json& answer = answers_[static_cast<std::size_t>(rank)];
-  if (answer.is_null() || answer.at("entries").empty()) return 0;
-  return generation_of(answer["entries"].back()) == generation() ? answer.value("newest", std::uint64_t{0})
-                                                                 : 0;
+  const auto& answer = answers_[static_cast<std::size_t>(rank)];
+  if (!answer || answer->entries.empty()) return 0;
+  return answer->entries.back().generation == generation() ? answer->newest : 0;
 }
 
 /// The first collective that isn't the same on all ranks that have come to it. A digest covers what was
@@ -125,11 +115,9 @@ std::uint64_t Inquiry::newest(int rank) const {
 std::optional<Inquiry::Verdict> Inquiry::different() const {
   std::map<std::uint64_t, std::map<std::uint64_t, std::vector<int>>> by_digest;  // sequence, digest, ranks
   for (int rank = 0; rank < world_size(); ++rank) {
-    const Json& answer = answers_[static_cast<std::size_t>(rank)];
-    if (answer.is_null() || newest(rank) == 0) continue;
-    for (const Json& one : answer.at("entries"))
-      by_digest[one.value("sequence", std::uint64_t{0})][one.value("digest", std::uint64_t{0})].push_back(
-          rank);
+    const auto& answer = answers_[static_cast<std::size_t>(rank)];
+    if (!answer || newest(rank) == 0) continue;
+    for (const LedgerLine& one : answer->entries) by_digest[one.sequence][one.digest].push_back(rank);
   }
   const auto differ = [](const auto& digests) { return digests.second.size() > 1; };
   const auto first = std::find_if(by_digest.begin(), by_digest.end(), differ);
@@ -142,7 +130,7 @@ std::optional<Inquiry::Verdict> Inquiry::different() const {
     return a.size() != b.size() ? a.size() > b.size() : a.front() < b.front();
   });
   Verdict verdict;
-  verdict.kind = "different";
+  verdict.kind = CollectiveVerdict::different;
   verdict.sequence = first->first;
   std::string each;
   for (const auto& ranks : groups) {
@@ -159,16 +147,16 @@ std::optional<Inquiry::Verdict> Inquiry::different() const {
 }
 
 std::string Inquiry::name_of(std::uint64_t sequence) const {
-  const Json* one = entry(sequence);
+  const LedgerLine* one = entry(sequence);
   if (one == nullptr) return fmt::format("collective #{}", sequence);
-  return fmt::format("{} #{} of {} ({} {})", one->value("kind", ""), sequence, one->value("name", ""),
-                     one->value("elements", std::int64_t{0}), one->value("type", ""));
+  return fmt::format("{} #{} of {} ({} {})", to_string(one->kind), sequence, one->name, one->elements,
+                     to_string(one->type));
 }
 
 /// Who hasn't launched it, or doesn't even answer.
 std::optional<Inquiry::Verdict> Inquiry::missing(const StatusTracker& status, Clock::time_point now) const {
   Verdict verdict;
-  verdict.kind = "missing";
+  verdict.kind = CollectiveVerdict::missing;
   verdict.sequence = sequence_;
   for (int rank = 0; rank < world_size(); ++rank)
     if (newest(rank) < sequence_) verdict.ranks.push_back(rank);
@@ -185,17 +173,17 @@ std::optional<Inquiry::Verdict> Inquiry::slow() const {
   bool running = false;
   double most = 0, least = std::numeric_limits<double>::max();
   for (int rank = 0; rank < world_size(); ++rank) {
-    const Json* one = entry(rank, sequence_);
+    const LedgerLine* one = entry(rank, sequence_);
     if (one == nullptr) continue;
-    const double age_s = one->value("age_s", 0.0);
-    running = running || one->value("running", false);
+    const double age_s = one->age_s;
+    running = running || one->running;
     most = std::max(most, age_s);
     if (age_s < least) last = rank;
     least = std::min(least, age_s);
   }
   if (!running) return std::nullopt;
   Verdict verdict;
-  verdict.kind = "slow";
+  verdict.kind = CollectiveVerdict::slow;
   verdict.ranks = {last};
   verdict.sequence = sequence_;
   verdict.finding = fmt::format(

@@ -5,21 +5,21 @@
 
 namespace footplate {
 
-std::optional<LateCollective> LateCollectives::handle(int source, const Json& message,
+std::optional<LateCollective> LateCollectives::handle(int source, const message::Overdue& overdue,
                                                       LateCollective::Clock::time_point now) {
-  const auto sequence = message.value("sequence", std::uint64_t{0});
-  if (!message.value("over", false)) {
+  const std::uint64_t sequence = overdue.sequence;
+  if (!overdue.over) {
     for (auto& [other, open] : open_) open.waiting.erase(source);  // it said no end of that one
     std::erase_if(open_, [](const auto& open) { return open.second.waiting.empty(); });
     Open& open = open_[sequence];
     LateCollective& late = open.late;
-    late.setting = message.value("setting", "");
-    late.limit_s = message.value("limit_s", 0.0);
-    late.kind = message.value("kind", "");
-    late.name = message.value("name", "");
-    late.step = message.value("step", std::int64_t{0});
-    late.elements = message.value("elements", std::int64_t{0});
-    late.bytes = message.value("bytes", std::int64_t{0});
+    late.setting = overdue.setting;
+    late.limit_s = overdue.limit_s;
+    late.kind = overdue.kind;
+    late.name = overdue.name;
+    late.step = overdue.step;
+    late.elements = overdue.elements;
+    late.bytes = overdue.bytes;
     open.waiting.insert(source);
     open.told.insert(source);
     return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<LateCollective> LateCollectives::handle(int source, const Json& me
   const auto found = open_.find(sequence);
   if (found == open_.end() || found->second.waiting.erase(source) == 0) return std::nullopt;
   LateCollective& late = found->second.late;
-  const double took_s = message.value("took_s", 0.0);
+  const double took_s = overdue.took_s;
   late.shortest_s = late.longest_s == 0 ? took_s : std::min(late.shortest_s, took_s);
   late.longest_s = std::max(late.longest_s, took_s);
   if (!found->second.waiting.empty()) return std::nullopt;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
 #include "runtime/base/clock.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 
@@ -18,8 +18,8 @@ struct LateCollective {
   using Clock = SteadyClock;
   std::string setting;  ///< the deadline that applied: "comm.timeout_s"
   double limit_s = 0;   ///< what that was
-  std::string kind;     ///< "all_reduce"
-  std::string name;     ///< "gradients"
+  Collective kind = Collective::all_reduce;
+  std::string name;  ///< "gradients"
   std::int64_t step = 0;
   std::int64_t elements = 0;
   std::int64_t bytes = 0;
@@ -37,8 +37,8 @@ class LateCollectives {
  public:
   explicit LateCollectives(int world_size) : world_size_(world_size) {}
 
-  /// An `overdue` message. The collective, once it has ended on every rank that was past the deadline in it.
-  std::optional<LateCollective> handle(int source, const Json& message,
+  /// The collective, once it has ended on every rank that was past the deadline in it.
+  std::optional<LateCollective> handle(int source, const message::Overdue& overdue,
                                        LateCollective::Clock::time_point now);
   /// Who is missing from this one, or came last to it.
   void found(std::uint64_t sequence, const std::vector<int>& ranks);

@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/watch/messages.h"
-
 namespace footplate {
 
-void RankBarrier::handle(int source, const Json& message, Clock::time_point now) {
-  if (message.at("t") != message::kArrived) return;
-  const std::uint64_t ticket = message.at("ticket");
-  if (ticket <= closed_) return;  // it has come too late, and been told so
+void RankBarrier::handle(int source, const message::Arrived& arrived, Clock::time_point now) {
+  if (arrived.ticket <= closed_) return;  // it has come too late, and been told so
   if (!open_) {
-    const double within_s = message.at("within_s");
-    const auto within = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(within_s));
-    open_.emplace(Open{ticket, message.at("what"), within_s, now + within, {}});
+    const auto within =
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(arrived.within_s));
+    open_.emplace(Open{arrived.ticket, arrived.what, arrived.within_s, now + within, {}});
   }
   open_->here.insert(source);
   if (static_cast<int>(open_->here.size()) == parts_.world_size) close("");
@@ -34,10 +30,8 @@ std::string RankBarrier::absence(Clock::time_point now) const {
 
 void RankBarrier::close(const std::string& error) {
   closed_ = open_->ticket;
-  Json message = {{"t", message::kMet}, {"ticket", open_->ticket}};
-  if (!error.empty()) message["error"] = error;
   open_.reset();
-  parts_.send_all(message);
+  parts_.send_all(message::Met{closed_, error});
 }
 
 RankBarrier::Clock::time_point RankBarrier::next_tick() const {

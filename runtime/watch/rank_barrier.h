@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
 #include "runtime/base/clock.h"
+#include "runtime/watch/messages.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
@@ -23,12 +23,12 @@ class RankBarrier {
   struct Parts {
     const StatusTracker& status;
     int world_size = 1;
-    std::function<void(const Json& message)> send_all;
+    std::function<void(const message::ToRanks& message)> send_all;
   };
 
   explicit RankBarrier(Parts parts) : parts_(std::move(parts)) {}
 
-  void handle(int source, const Json& message, Clock::time_point now);
+  void handle(int source, const message::Arrived& arrived, Clock::time_point now);
   void tick(Clock::time_point now);
   Clock::time_point next_tick() const;
   bool awaiting_ranks() const { return open_.has_value(); }

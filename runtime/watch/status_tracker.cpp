@@ -3,19 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
-#include "runtime/base/progress.h"
+#include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
 
-/// What `status` shows of the metrics, by its name there.
-constexpr std::array<std::pair<const char*, const char*>, 5> kShown{{{"loss", "train/loss"},
-                                                                     {"lr", "train/lr"},
-                                                                     {"eval_loss", "eval/loss"},
-                                                                     {"tokens_per_s", "perf/tokens_per_s"},
-                                                                     {"step_ms", "perf/step_ms"}}};
+// What a status shows of the metrics.
+constexpr auto kLoss = "train/loss";
+constexpr auto kLearningRate = "train/lr";
+constexpr auto kEvalLoss = "eval/loss";
+constexpr auto kTokens = "perf/tokens_per_s";
+constexpr auto kStepMs = "perf/step_ms";
 
 /// Own measure of the pace is renewed this often.
 constexpr std::chrono::seconds kPaceWindow{2};
@@ -27,16 +27,12 @@ std::string duration(double seconds) {
   return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
-std::int64_t step_of(const Json& beat) {
-  return beat.value("step", std::int64_t{0});
+bool in_collective(const message::Beat& beat) {
+  return beat.collective && beat.collective->running;
 }
 
-bool in_collective(const Json& beat) {
-  return beat.contains("collective") && beat["collective"].value("running", false);
-}
-
-std::string name_of(const Json& collective) {
-  return fmt::format("{} #{}", collective.value("kind", ""), collective.value("sequence", std::uint64_t{0}));
+std::string name_of(const CollectiveStatus& collective) {
+  return fmt::format("{} #{}", collective.kind, collective.sequence);
 }
 
 }  // namespace
@@ -56,22 +52,27 @@ void StatusTracker::world_changed(const std::vector<int>& before, Clock::time_po
   pace_since_ = {};
 }
 
-void StatusTracker::beat(int rank, const Json& beat, Clock::time_point now) {
-  ranks_[static_cast<std::size_t>(rank)].beat = beat;
-  heard(rank, sent(beat, now));
+void StatusTracker::beat(int rank, message::Beat beat, Clock::time_point now) {
+  const std::int64_t step = beat.step;
+  heard(rank, sent(ranks_[static_cast<std::size_t>(rank)].beat.emplace(std::move(beat)), now));
   if (rank != 0 || now - pace_since_ < kPaceWindow) return;
-  const std::int64_t step = step_of(beat);
   if (pace_since_ != Clock::time_point{} && step > pace_step_)
     pace_ms_ = in_seconds(now - pace_since_) * 1e3 / static_cast<double>(step - pace_step_);
   pace_step_ = step;
   pace_since_ = now;
 }
 
+const message::Beat& StatusTracker::beat_of(int rank) const {
+  static const message::Beat kNone;
+  const auto& beat = at(rank).beat;
+  return beat ? *beat : kNone;
+}
+
 /// Heartbeats don't ring, and lie until rank 0 looks. Ranks of one host share the clock that says when
 /// one was sent; of another host's clock nothing is known.
-StatusTracker::Clock::time_point StatusTracker::sent(const Json& beat, Clock::time_point now) const {
-  if (beat.value("host", "") != ranks_[0].beat.value("host", "")) return now;
-  const Clock::time_point at{std::chrono::nanoseconds(beat.value("at_ns", std::int64_t{0}))};
+StatusTracker::Clock::time_point StatusTracker::sent(const message::Beat& beat, Clock::time_point now) const {
+  if (beat.host != beat_of(0).host) return now;
+  const Clock::time_point at{std::chrono::nanoseconds(beat.at_ns)};
   return at <= now && now - at < kMostInTransit ? at : now;
 }
 
@@ -92,10 +93,14 @@ void StatusTracker::goodbye(int rank) {
   ranks_[static_cast<std::size_t>(rank)].gone = true;
 }
 
-void StatusTracker::metrics(const Json& data) {
-  for (const auto& [shown, key] : kShown)
-    if (data.contains(key))
-      if (const auto number = number_from_json(data[key])) metrics_[shown] = *number;
+void StatusTracker::metrics(const LoggedMetrics& logged) {
+  for (const char* key : {kLoss, kLearningRate, kEvalLoss, kTokens, kStepMs})
+    if (const auto number = logged.number(key)) metrics_[key] = *number;
+}
+
+std::optional<double> StatusTracker::metric(const char* key) const {
+  const auto found = metrics_.find(key);
+  return found == metrics_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void StatusTracker::note(const std::string& key, const std::string& text) {
@@ -105,25 +110,25 @@ void StatusTracker::note(const std::string& key, const std::string& text) {
     notes_[key] = text;
 }
 
-std::vector<Json> StatusTracker::tick(Clock::time_point now) {
+std::vector<RankChange> StatusTracker::tick(Clock::time_point now) {
   const auto held_up = now - last_tick_;
   if (held_up > times_.stalled / 2 + times_.heartbeat) trust_from_ = now + times_.heartbeat;
   last_tick_ = now;
-  std::vector<Json> changes;
+  std::vector<RankChange> changes;
   // Nobody else could tell of it while it lasted, and the records would show nothing.
   if (held_up > times_.stalled + times_.heartbeat)
-    changes.push_back({{"rank", 0},
-                       {"state", "back"},
-                       {"text", fmt::format("rank 0 is back: it was silent for {} (stopped, or without a "
-                                            "core to run on)",
-                                            duration(in_seconds(held_up)))}});
+    changes.push_back(
+        change_of(0, RankChangeKind::back,
+                  fmt::format("rank 0 is back: it was silent for {} (stopped, or without a core to run on)",
+                              duration(in_seconds(held_up)))));
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     auto& one = ranks_[static_cast<std::size_t>(rank)];
     const bool silent = !one.gone && now - one.heard > times_.stalled;
     if (silent == one.stalled || (silent && now < trust_from_)) continue;
     one.stalled = silent;
-    const std::string text = silent ? "silent: " + describe(rank, now) : fmt::format("rank {} is back", rank);
-    changes.push_back({{"rank", rank}, {"state", silent ? "stalled" : "back"}, {"text", text}});
+    changes.push_back(
+        change_of(rank, silent ? RankChangeKind::stalled : RankChangeKind::back,
+                  silent ? "silent: " + describe(rank, now) : fmt::format("rank {} is back", rank)));
   }
   return changes;
 }
@@ -138,19 +143,19 @@ double StatusTracker::silent_s(int rank, Clock::time_point now) const {
 
 std::string StatusTracker::describe(int rank, Clock::time_point now) const {
   const Rank& one = at(rank);
-  if (one.beat.empty() && silent_s(rank, now) < 1)  // who has just become rank 0 has heard of nobody
-    return fmt::format("rank {}: where it is isn't known yet", rank);
-  if (one.beat.empty())
-    return fmt::format("rank {}: not heard of for {}", rank, duration(silent_s(rank, now)));
   const double since = silent_s(rank, now);
-  std::string text = fmt::format("rank {}: step {}, ", rank, step_of(one.beat));
-  double age = one.beat.value("phase_s", 0.0) + since;
-  if (in_collective(one.beat)) {
-    text += name_of(one.beat["collective"]);
-    age = one.beat["collective"].value("age_s", 0.0) + since;
+  if (!one.beat && since < 1)  // who has just become rank 0 has heard of nobody
+    return fmt::format("rank {}: where it is isn't known yet", rank);
+  if (!one.beat) return fmt::format("rank {}: not heard of for {}", rank, duration(since));
+  const message::Beat& beat = *one.beat;
+  std::string text = fmt::format("rank {}: step {}, ", rank, beat.step);
+  double age = beat.phase_s + since;
+  if (in_collective(beat)) {
+    text += name_of(*beat.collective);
+    age = beat.collective->age_s + since;
   } else {
-    text += one.beat.value("phase", "");
-    if (one.beat.contains("collective")) text += " after " + name_of(one.beat["collective"]);
+    text += to_string(beat.phase);
+    if (beat.collective) text += " after " + name_of(*beat.collective);
   }
   // Where it was, not where it is: it may have come further, or be gone.
   if (now - one.heard > times_.stalled) return text + ", last heard " + duration(since) + " ago";
@@ -161,7 +166,7 @@ std::string StatusTracker::whom(const std::vector<int>& ranks, Clock::time_point
   if (ranks.empty()) return "nobody";
   const int worst = *std::min_element(ranks.begin(), ranks.end(), [&](int a, int b) {
     if (at(a).stalled != at(b).stalled) return at(a).stalled;
-    return step_of(at(a).beat) < step_of(at(b).beat);
+    return beat_of(a).step < beat_of(b).step;
   });
   std::string text = describe(worst, now);
   if (ranks.size() > 1) text += fmt::format(" (and {} more)", ranks.size() - 1);
@@ -173,16 +178,16 @@ std::optional<int> StatusTracker::missing_rank(double age_s, std::uint64_t& sequ
   std::uint64_t furthest = 0;
   double age = 0;
   for (const auto& rank : ranks_) {
-    if (!in_collective(rank.beat)) continue;
-    const std::uint64_t at = rank.beat["collective"].value("sequence", std::uint64_t{0});
-    if (at >= furthest) age = std::max(at > furthest ? 0 : age, rank.beat["collective"].value("age_s", 0.0));
-    furthest = std::max(furthest, at);
+    if (!rank.beat || !in_collective(*rank.beat)) continue;
+    const CollectiveStatus& newest = *rank.beat->collective;
+    if (newest.sequence >= furthest) age = std::max(newest.sequence > furthest ? 0 : age, newest.age_s);
+    furthest = std::max(furthest, newest.sequence);
   }
   sequence = furthest;
   if (furthest == 0 || age < age_s) return std::nullopt;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    const Json collective = at(rank).beat.value("collective", Json::object());
-    if (!at(rank).stalled && collective.value("sequence", std::uint64_t{0}) < furthest) return rank;
+    const auto& collective = beat_of(rank).collective;
+    if (!at(rank).stalled && (!collective || collective->sequence < furthest)) return rank;
   }
   return std::nullopt;
 }
@@ -194,7 +199,7 @@ std::string StatusTracker::missing(Clock::time_point now) const {
 }
 
 std::optional<StatusTracker::Stuck> StatusTracker::stuck(std::chrono::duration<double> limit,
-                                                 Clock::time_point now) const {
+                                                         Clock::time_point now) const {
   std::optional<int> found;
   for (int rank = 1; rank < static_cast<int>(ranks_.size()) && !found; ++rank)
     if (at(rank).stalled && silent_s(rank, now) > limit.count()) found = rank;
@@ -205,62 +210,59 @@ std::optional<StatusTracker::Stuck> StatusTracker::stuck(std::chrono::duration<d
 }
 
 bool StatusTracker::is_saving(int rank) const {
-  return at(rank).beat.value("phase", "") == to_string(Phase::saving);
+  return beat_of(rank).phase == Phase::saving;
 }
 
 StatusTracker::Stuck StatusTracker::who(int rank, Clock::time_point now) const {
-  const Json& beat = at(rank).beat;
-  return {rank, beat.value("pid", 0), beat.value("host", ""), describe(rank, now)};
+  const message::Beat& beat = beat_of(rank);
+  return {rank, beat.pid, beat.host, describe(rank, now)};
 }
 
-double StatusTracker::step_ms() const {
-  const auto measured = metrics_.find("step_ms");
-  return measured == metrics_.end() ? pace_ms_ : measured->second;
+std::optional<double> StatusTracker::step_ms() const {
+  const auto measured = metric(kStepMs);
+  if (measured || pace_ms_ == 0) return measured;
+  return pace_ms_;
 }
 
-Json StatusTracker::rank_to_json(int rank, Clock::time_point now) const {
-  const Rank& one = at(rank);
+RankStatus StatusTracker::rank_status(int rank, Clock::time_point now) const {
+  const message::Beat& beat = beat_of(rank);
   const double since = silent_s(rank, now);
-  Json json = {{"rank", rank},
-               {"host", one.beat.value("host", "")},
-               {"pid", one.beat.value("pid", 0)},
-               {"step", step_of(one.beat)},
-               {"phase", one.beat.value("phase", "starting")},
-               {"phase_s", one.beat.value("phase_s", 0.0) + since},
-               {"silent_s", since},
-               {"stalled", one.stalled}};
-  if (one.beat.contains("collective")) {
-    json["collective"] = one.beat["collective"];
-    json["collective"]["age_s"] = one.beat["collective"].value("age_s", 0.0) + since;
-  }
-  return json;
+  RankStatus status{.rank = rank,
+                    .host = beat.host,
+                    .pid = beat.pid,
+                    .step = beat.step,
+                    .phase = std::string(to_string(beat.phase)),
+                    .phase_s = beat.phase_s + since,
+                    .silent_s = since,
+                    .stalled = at(rank).stalled,
+                    .collective = beat.collective};
+  if (status.collective) status.collective->age_s += since;
+  return status;
 }
 
-Json StatusTracker::to_json(std::int64_t steps, Clock::time_point now) const {
-  const std::int64_t step = step_of(ranks_[0].beat);
-  Json json = {{"state", ranks_[0].beat.value("state", "starting")},
-               {"step", step},
-               {"steps", steps},
-               {"world_size", ranks_.size()},
-               {"notes", Json::array()},
-               {"ranks", Json::array()}};
-  for (const auto& [shown, key] : kShown) {
-    const auto found = metrics_.find(shown);
-    json[shown] = found == metrics_.end() ? Json() : number_to_json(found->second);
-  }
-  if (json["step_ms"].is_null() && pace_ms_ > 0) json["step_ms"] = pace_ms_;
-  json["best_eval_loss"] = ranks_[0].beat.value("best_eval_loss", Json());
-  json["evaluating_step"] = ranks_[0].beat.value("evaluating_step", Json());
-  json["eta_s"] = step_ms() > 0
-                      ? Json(static_cast<double>(std::max<std::int64_t>(0, steps - step)) * step_ms() / 1e3)
-                      : Json();
+RunStatus StatusTracker::run_status(std::int64_t steps, Clock::time_point now) const {
+  const message::Beat& own = beat_of(0);
+  RunStatus status;
+  status.state = own.state;
+  status.step = own.step;
+  status.steps = steps;
+  status.world_size = static_cast<int>(ranks_.size());
+  status.loss = metric(kLoss);
+  status.lr = metric(kLearningRate);
+  status.eval_loss = metric(kEvalLoss);
+  status.tokens_per_s = metric(kTokens);
+  status.step_ms = step_ms();
+  status.best_eval_loss = own.best_eval_loss;
+  status.evaluating_step = own.evaluating_step;
+  if (status.step_ms && *status.step_ms > 0)
+    status.eta_s = static_cast<double>(std::max<std::int64_t>(0, steps - own.step)) * *status.step_ms / 1e3;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    json["ranks"].push_back(rank_to_json(rank, now));
-    if (at(rank).stalled) json["notes"].push_back("silent: " + describe(rank, now));
+    status.ranks.push_back(rank_status(rank, now));
+    if (at(rank).stalled) status.notes.push_back("silent: " + describe(rank, now));
   }
-  if (const std::string text = missing(now); !text.empty()) json["notes"].push_back(text);
-  for (const auto& [key, text] : notes_) json["notes"].push_back(text);
-  return json;
+  if (std::string text = missing(now); !text.empty()) status.notes.push_back(std::move(text));
+  for (const auto& [key, text] : notes_) status.notes.push_back(text);
+  return status;
 }
 
 }  // namespace footplate

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
+#include "runtime/watch/messages.h"
 
 namespace footplate {
 
@@ -22,16 +23,16 @@ class StatusTracker {
   /// The ranks are others now: `before` tells the number that each had, -1 for none.
   void world_changed(const std::vector<int>& before, Clock::time_point now);
 
-  void beat(int rank, const Json& beat, Clock::time_point now);
+  void beat(int rank, message::Beat beat, Clock::time_point now);
   void heard(int rank, Clock::time_point now);
   void goodbye(int rank);
-  void metrics(const Json& data);
+  void metrics(const LoggedMetrics& logged);
   /// Shown under `notes` until replaced; empty text: no longer.
   void note(const std::string& key, const std::string& text);
 
-  /// Ranks that fell silent or came back since the last tick, as data of `rank` events; rank 0 itself, which
-  /// nobody watches here, where it hasn't ticked for as long as would make it silent to others.
-  std::vector<Json> tick(Clock::time_point now);
+  /// Ranks that fell silent or came back since the last tick; rank 0 itself, which nobody watches here, where
+  /// it hasn't ticked for as long as would make it silent to others.
+  std::vector<RankChange> tick(Clock::time_point now);
 
   /// Whether some rank is, as of the last tick.
   bool anyone_silent() const;
@@ -60,29 +61,32 @@ class StatusTracker {
   /// How long ago this rank was last heard of.
   double silent_s(int rank, Clock::time_point now) const;
 
-  /// `status` without `run`, `started`, `steps` and `orders`, which the caller knows.
-  Json to_json(std::int64_t steps, Clock::time_point now) const;
+  /// Without the run, what it is called and its orders, which the caller knows.
+  RunStatus run_status(std::int64_t steps, Clock::time_point now) const;
 
  private:
   struct Rank {
-    Json beat = Json::object();
+    std::optional<message::Beat> beat;  ///< the last one; nothing: there was none
     Clock::time_point heard;
     bool stalled = false;
     bool gone = false;  ///< said goodbye: silent on purpose
   };
 
-  Json rank_to_json(int rank, Clock::time_point now) const;
+  RankStatus rank_status(int rank, Clock::time_point now) const;
   std::string missing(Clock::time_point now) const;
   std::optional<int> missing_rank(double age_s, std::uint64_t& sequence) const;
   std::string describe(int rank, Clock::time_point now) const;
-  Clock::time_point sent(const Json& beat, Clock::time_point now) const;
-  double step_ms() const;
+  Clock::time_point sent(const message::Beat& beat, Clock::time_point now) const;
+  std::optional<double> step_ms() const;
+  std::optional<double> metric(const char* key) const;
+  /// As it is before the first one where there was none.
+  const message::Beat& beat_of(int rank) const;
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
   ControlTimes times_;
   std::vector<Rank> ranks_;
   std::map<std::string, std::string> notes_;
-  std::map<std::string, double> metrics_;  ///< last values of the keys that status shows
+  std::map<std::string, double> metrics_;  ///< last values of those that status shows
   Clock::time_point last_tick_;
   Clock::time_point trust_from_;  ///< rank 0 itself was stopped: others get time to be heard again
   // Rank 0's own pace, for the time that is left.

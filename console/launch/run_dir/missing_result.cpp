@@ -96,6 +96,10 @@ RunResult write_missing_result(const fs::path& directory, const HowEnded& how, i
     result.note = result.reason;
     result.reason = how.not_started;
   }
+  // A rank that gives up in the middle of a recovery leaves the search for the newest one to us.
+  if (!result.checkpoint && result.code == static_cast<int>(ExitCode::resumable))
+    if (const fs::path newest = newest_checkpoint(directory); !newest.empty())
+      result.checkpoint = newest.string();
   result.restarts = restarts;
   [[maybe_unused]] const auto written =
       write_result_file(directory / kResultFile, result);  // a full disk: the code still counts

@@ -52,25 +52,28 @@ class AdviceTest : public ::testing::Test {
                                     orders_.push_back(std::move(order));
                                     return next_order_++;
                                   },
-                                  [this](Json data) { warnings_.push_back(std::move(data)); }});
-    advice_->follow(settings.to_json());
+                                  [this](Warning warning) { warnings_.push_back(std::move(warning)); }});
+    SettingsUpdate all;
+    for (const auto& [name, setting] : settings.all())
+      all.settings[name] = {to_json(setting.value), setting.source};
+    advice_->follow(all);
   }
   void set(const std::string& name, const Json& value, const std::string& source = "order 7 (ann)") {
-    advice_->follow({{name, {{"value", value}, {"source", source}}}});
+    advice_->follow({{{name, {value, source}}}});
     tick();
   }
   void tick() { advice_->tick(now_); }
 
   void overdue(const Late& late) {
     ++sequence_;
-    for (const int rank : late.ranks) advice_->handle(rank, message(late), now_);
+    for (const int rank : late.ranks) advice_->handle(rank, overdue_of(late), now_);
     tick();
   }
   void over(const Late& late) {
     for (const int rank : late.ranks) {
-      Json ended = message(late);
-      ended["over"] = true;
-      ended["took_s"] = late.took_s;
+      message::Overdue ended = overdue_of(late);
+      ended.over = true;
+      ended.took_s = late.took_s;
       advice_->handle(rank, ended, now_);
       tick();
     }
@@ -96,21 +99,20 @@ class AdviceTest : public ::testing::Test {
     }
   }
 
-  Json message(const Late& late) const {
-    return {{"t", "overdue"},
-            {"sequence", sequence_},
-            {"kind", "all_reduce"},
-            {"name", "gradients"},
-            {"step", late.step},
-            {"elements", late.elements},
-            {"bytes", 4 * late.elements},
-            {"setting", late.setting},
-            {"limit_s", late.limit_s}};
+  message::Overdue overdue_of(const Late& late) const {
+    message::Overdue overdue;
+    overdue.sequence = sequence_;
+    overdue.kind = Collective::all_reduce;
+    overdue.name = "gradients";
+    overdue.step = late.step;
+    overdue.elements = late.elements;
+    overdue.bytes = 4 * late.elements;
+    overdue.setting = late.setting;
+    overdue.limit_s = late.limit_s;
+    return overdue;
   }
-  std::string text() const { return warnings_.empty() ? "" : warnings_.back().at("text").get<std::string>(); }
-  std::string command() const {
-    return warnings_.empty() ? "" : warnings_.back().at("command").get<std::string>();
-  }
+  std::string text() const { return warnings_.empty() ? "" : warnings_.back().text; }
+  std::string command() const { return warnings_.empty() ? "" : warnings_.back().command; }
 
   static constexpr int kRanks = 3;
   static constexpr std::uint64_t kFirstOrder = 10;
@@ -121,7 +123,7 @@ class AdviceTest : public ::testing::Test {
   std::uint64_t sequence_ = 0;
   std::uint64_t next_order_ = kFirstOrder;
   std::vector<Order> orders_;
-  std::vector<Json> warnings_;
+  std::vector<Warning> warnings_;
   std::optional<Advice> advice_;
 };
 
@@ -132,9 +134,9 @@ TEST_F(AdviceTest, ProposesTwiceTheLongestAfterThreeSteps) {
   EXPECT_THAT(advice_->proposals(), IsEmpty());
   late({.step = 9, .took_s = 1.2});
   ASSERT_EQ(warnings_.size(), 1U);
-  EXPECT_EQ(warnings_[0]["kind"], "advice");
-  EXPECT_EQ(warnings_[0]["setting"], "comm.timeout_s");
-  EXPECT_EQ(warnings_[0]["value"], 3.0);
+  EXPECT_EQ(warnings_[0].kind, WarningKind::advice);
+  EXPECT_EQ(warnings_[0].setting, "comm.timeout_s");
+  EXPECT_EQ(warnings_[0].value, 3.0);
   EXPECT_EQ(command(), "comm.timeout_s = 3");
   EXPECT_EQ(
       text(),
@@ -142,8 +144,8 @@ TEST_F(AdviceTest, ProposesTwiceTheLongestAfterThreeSteps) {
       "longest after 1.5 s. If that is normal here: comm.timeout_s = 3");
   EXPECT_TRUE(orders_.empty());
   ASSERT_EQ(advice_->proposals().size(), 1U);
-  EXPECT_EQ(advice_->proposals()[0]["command"], command());
-  EXPECT_EQ(advice_->proposals()[0]["text"], text());
+  EXPECT_EQ(advice_->proposals()[0].command, command());
+  EXPECT_EQ(advice_->proposals()[0].text, text());
 }
 
 TEST_F(AdviceTest, SaysItOnceUntilItWouldNotBeEnoughOrTheSettingChanges) {
@@ -165,10 +167,10 @@ TEST_F(AdviceTest, SaysItOnceUntilItWouldNotBeEnoughOrTheSettingChanges) {
 TEST_F(AdviceTest, NamesTheRankThatCameLastEachTime) {
   for (std::int64_t step = 1; step <= 3; ++step) {
     overdue({.step = step});
-    advice_->found("missing", sequence_, {1});
+    advice_->found(CollectiveVerdict::missing, sequence_, {1});
     over({.step = step});
   }
-  EXPECT_EQ(warnings_.at(0)["ranks"], (Json{1}));
+  EXPECT_EQ(warnings_.at(0).ranks, std::vector{1});
   EXPECT_THAT(text(), HasSubstr("after 1.5 s; rank 1 came last each time. If"));
 }
 
@@ -228,7 +230,7 @@ TEST_F(AdviceTest, ProposesNothingWhileARankIsSilent) {
 TEST_F(AdviceTest, ProposesNothingOnceTheRanksHaveCalledDifferentCollectives) {
   late_at_steps(1, 3);
   ASSERT_EQ(advice_->proposals().size(), 1U);
-  advice_->found("different", 4, {1});
+  advice_->found(CollectiveVerdict::different, 4, {1});
   EXPECT_THAT(advice_->proposals(), IsEmpty());
   late_at_steps(4, 9, {.took_s = 9});
   EXPECT_EQ(warnings_.size(), 1U);
@@ -269,7 +271,7 @@ TEST_F(AdviceTest, ApplyOrdersWhatWasSeenAndSaysHowToTakeItBack) {
   EXPECT_EQ(orders_[0].changes[0].value, Value(3.0));
   EXPECT_EQ(orders_[0].changes[0].expect, Value(1.0));
   EXPECT_THAT(orders_[0].source, HasSubstr("-- all_reduce of gradients went past comm.timeout_s (1 s)"));
-  EXPECT_EQ(warnings_.at(0)["order"], kFirstOrder);
+  EXPECT_EQ(warnings_.at(0).order, kFirstOrder);
   EXPECT_THAT(text(),
               HasSubstr("Order 10 sets comm.timeout_s = 3 (comm.auto is \"apply\"); to take that back: "
                         "comm.timeout_s = 1"));

@@ -11,6 +11,7 @@
 
 #include "runtime/watch/collective_watch.h"
 #include "runtime/watch/rank_barrier.h"
+#include "runtime/watch/rank_inquiries.h"
 #include "tests/unit/control/sim_run.h"
 
 namespace footplate {
@@ -36,7 +37,11 @@ class CollectiveWatchTest : public ::testing::Test {
  protected:
   CollectiveWatchTest() {
     for (int rank = 0; rank < kRanks; ++rank) {
-      status_.beat(rank, {{"step", 5}, {"phase", "evaluation"}, {"phase_s", 3.0}}, now_);
+      message::Beat beat;
+      beat.step = 5;
+      beat.phase = Phase::evaluation;
+      beat.phase_s = 3;
+      status_.beat(rank, beat, now_);
       all_launch(gradients(1000), {rank}, 4);
     }
   }
@@ -54,12 +59,14 @@ class CollectiveWatchTest : public ::testing::Test {
     }
   }
   void overdue(std::uint64_t sequence) {
-    watch_.handle(0, {{"t", "overdue"}, {"sequence", sequence}, {"limit_s", 2.0}}, now_);
+    message::Overdue overdue;
+    overdue.sequence = sequence;
+    overdue.limit_s = 2;
+    watch_.handle(0, overdue, now_);
   }
   void answer(int rank, LedgerEntry::Clock::time_point asked = LedgerEntry::Clock::now()) {
-    Json reply = ledger_to_json(ledgers_[static_cast<std::size_t>(rank)], asked);
-    reply["t"] = "ledger";
-    watch_.handle(rank, reply, now_);
+    const LedgerAnswer reply = answer_of(ledgers_[static_cast<std::size_t>(rank)], asked);
+    inquiries_.handle(rank, {"ledger", to_json(reply)}, now_);
   }
   void answer_all() {
     const auto asked = LedgerEntry::Clock::now();  // the same for all, however long an answer takes here
@@ -68,23 +75,47 @@ class CollectiveWatchTest : public ::testing::Test {
   void beat(int rank) {
     const Ledger& ledger = ledgers_[static_cast<std::size_t>(rank)];
     const auto newest = ledger.find(ledger.newest());
-    watch_.handle(rank, {{"t", "beat"}, {"launched", {newest->sequence, newest->digest}}}, now_);
+    message::Beat beat;
+    beat.launched = {newest->sequence, newest->digest};
+    watch_.handle(rank, beat, now_);
   }
-  std::string text() const {
-    return reports_.empty() ? "" : reports_.back().second.at("text").get<std::string>();
+  std::string text() const { return reports_.empty() ? "" : reports_.back().text; }
+  std::string verdict() const { return reports_.empty() ? "" : reports_.back().verdict; }
+  std::vector<int> ranks() const { return reports_.empty() ? std::vector<int>() : reports_.back().ranks; }
+  void heard(const RankQuery& query, const RankAnswers& heard) {
+    if (query.merge != nullptr) {
+      merged_ = query.merge(heard, status_, advice_, now_);
+      return;
+    }
+    std::map<int, LedgerAnswer> ledgers;
+    for (const auto& [rank, answer] : heard.answers)
+      ledgers.emplace(rank, testing::from_json<LedgerAnswer>(answer));
+    watch_.answered(std::move(ledgers), now_);
   }
 
   static constexpr int kRanks = 3;
   Clock::time_point now_{seconds(1000)};
   ControlTimes times_;
+  Schema schema_ = runtime_schema();
   StatusTracker status_{kRanks, times_, now_};
   std::array<Ledger, kRanks> ledgers_;
-  std::vector<Json> sent_;
-  std::vector<std::pair<std::string, Json>> reports_;
+  std::vector<Json> sent_;  ///< to rank 0
+  std::vector<Warning> reports_;
+  Json merged_;
+  Advice advice_{{schema_, status_, ledgers_.data(), kRanks, 1, [](const Order&) { return std::uint64_t{0}; },
+                  [](const Warning&) {}}};
+  RankInquiries inquiries_{{kRanks,
+                            [this](int to, const message::ToRanks& message) {
+                              if (to == 0) sent_.push_back(to_json(message));
+                            },
+                            [this](const RankQuery& query, const RankAnswers& answers, Clock::time_point) {
+                              heard(query, answers);
+                            },
+                            times_}};
   CollectiveWatch watch_{
-      {status_, ledgers_.data(), kRanks, [this](const Json& message) { sent_.push_back(message); },
-       [this](const std::string& topic, Json data) { reports_.emplace_back(topic, std::move(data)); },
-       times_}};
+      {status_, ledgers_.data(), kRanks,
+       [this](Clock::time_point now) { inquiries_.ask(*find_rank_query(kLedgerQuery), std::nullopt, now); },
+       [this](const Warning& warning) { reports_.push_back(warning); }}};
 };
 
 TEST_F(CollectiveWatchTest, NamesWhoIsMissingAndWhereItLastWas) {
@@ -96,15 +127,14 @@ TEST_F(CollectiveWatchTest, NamesWhoIsMissingAndWhereItLastWas) {
   EXPECT_THAT(reports_, IsEmpty());
   answer(2);
   ASSERT_EQ(reports_.size(), 1U);
-  EXPECT_EQ(reports_[0].first, "warn");
-  EXPECT_EQ(reports_[0].second.at("verdict"), "missing");
-  EXPECT_EQ(reports_[0].second.at("ranks"), (Json{1}));
+  EXPECT_EQ(verdict(), "missing");
+  EXPECT_THAT(ranks(), ElementsAre(1));
   EXPECT_THAT(text(),
               AllOf(HasSubstr("all_reduce #5 of gradients (1000 float32) is past its deadline of 2 s"),
                     HasSubstr("waits for rank 1: step 5, evaluation, 3.0 s"), HasSubstr("comm.timeout_s")));
   overdue(5);  // another rank's watchdog
   EXPECT_EQ(sent_.size(), 1U);
-  EXPECT_FALSE(watch_.awaiting_answers());
+  EXPECT_FALSE(inquiries_.awaiting_answers());
 }
 
 TEST_F(CollectiveWatchTest, WhoDoesNotEvenAnswerIsMissing) {
@@ -112,9 +142,9 @@ TEST_F(CollectiveWatchTest, WhoDoesNotEvenAnswerIsMissing) {
   overdue(5);
   answer(0);
   answer(2);
-  EXPECT_EQ(watch_.next_tick(), now_ + times_.inquiry);
+  EXPECT_EQ(inquiries_.next_tick(), now_ + times_.inquiry);
   now_ += times_.inquiry;
-  watch_.tick(now_);
+  inquiries_.tick(now_);
   EXPECT_THAT(text(), HasSubstr("waits for rank 1: step 5, evaluation, last heard 1.0 s ago"));
 }
 
@@ -124,16 +154,20 @@ TEST_F(CollectiveWatchTest, NamesWhoCameLastWhereAllAreInItAndSaysItsEnd) {
   all_launch(gradients(1000), {2}, 1, false);
   overdue(5);
   answer_all();
-  EXPECT_EQ(reports_.back().second.at("verdict"), "slow");
+  EXPECT_EQ(verdict(), "slow");
   EXPECT_THAT(text(), HasSubstr("rank 2 came last"));
-  EXPECT_EQ(status_.to_json(10, now_)["notes"].size(), 1U);
-  const Json over = {{"t", "overdue"}, {"sequence", 5},        {"limit_s", 2.0},     {"over", true},
-                     {"took_s", 12.3}, {"kind", "all_reduce"}, {"name", "gradients"}};
+  EXPECT_EQ(status_.run_status(10, now_).notes.size(), 1U);
+  message::Overdue over;
+  over.sequence = 5;
+  over.name = "gradients";
+  over.limit_s = 2;
+  over.over = true;
+  over.took_s = 12.3;
   watch_.handle(1, over, now_);
   EXPECT_EQ(text(), "all_reduce #5 of gradients has ended after 12.3 s");
   watch_.handle(2, over, now_);
   EXPECT_EQ(reports_.size(), 2U) << "once";
-  EXPECT_THAT(status_.to_json(10, now_)["notes"], IsEmpty());
+  EXPECT_THAT(status_.run_status(10, now_).notes, IsEmpty());
 }
 
 TEST_F(CollectiveWatchTest, NamesDifferentCollectivesWithSequenceKindAndSizeOnEachRank) {
@@ -141,9 +175,9 @@ TEST_F(CollectiveWatchTest, NamesDifferentCollectivesWithSequenceKindAndSizeOnEa
   all_launch(entry(Collective::broadcast, {nullptr, 7, DataType::uint8}, "path"), {1}, 1, false);
   overdue(5);
   answer_all();
-  EXPECT_EQ(reports_.back().second.at("verdict"), "different");
-  EXPECT_EQ(reports_.back().second.at("ranks"), (Json{1}));
-  EXPECT_EQ(reports_.back().second.at("sequence"), 5);
+  EXPECT_EQ(verdict(), "different");
+  EXPECT_THAT(ranks(), ElementsAre(1));
+  EXPECT_EQ(reports_.back().sequence, 5U);
   EXPECT_THAT(
       text(),
       HasSubstr("#5 is all_reduce of gradients, 1000 float32, step 5 on rank 0, 2; broadcast of path, "
@@ -165,8 +199,8 @@ TEST_F(CollectiveWatchTest, FindsOutByTheHeartbeatsWhereNothingHangs) {
   beat(0);
   ASSERT_EQ(sent_.size(), 1U);
   answer_all();
-  EXPECT_EQ(reports_.back().second.at("verdict"), "different");
-  EXPECT_EQ(reports_.back().second.at("ranks"), (Json{2}));
+  EXPECT_EQ(verdict(), "different");
+  EXPECT_THAT(ranks(), ElementsAre(2));
   EXPECT_THAT(text(),
               HasSubstr("#5 is all_reduce of gradients, 1000 float32, step 6 on rank 0, 1; all_reduce of "
                         "gradients, 1000 float32, step 5 on rank 2"));
@@ -179,36 +213,39 @@ TEST_F(CollectiveWatchTest, NamesWhatHangsAfterRanksThatDiffer) {
   all_launch(gradients(1001), {1});
   beat(1);
   answer_all();
-  ASSERT_EQ(reports_.back().second.at("verdict"), "different");
+  ASSERT_EQ(verdict(), "different");
   all_launch(gradients(1000, 6), {0, 2}, 1, false);
   overdue(6);
   answer_all();
   ASSERT_EQ(reports_.size(), 2U);
-  EXPECT_EQ(reports_.back().second.at("verdict"), "missing");
-  EXPECT_EQ(reports_.back().second.at("ranks"), (Json{1}));
+  EXPECT_EQ(verdict(), "missing");
+  EXPECT_THAT(ranks(), ElementsAre(1));
   EXPECT_THAT(text(), HasSubstr("all_reduce #6 of gradients"));
 }
 
 TEST_F(CollectiveWatchTest, ReportsThePatternsOfThoseThatAnswer) {
-  watch_.ask_patterns(now_);
-  EXPECT_EQ(sent_.back()["what"], "patterns");
-  watch_.handle(1, {{"t", "patterns"}, {"patterns", {{{"kind", "all_reduce"}, {"count", 4}}}}}, now_);
-  watch_.tick(now_ + times_.inquiry);
-  EXPECT_EQ(reports_.back().first, "comm_report");
-  EXPECT_EQ(reports_.back().second["patterns"], (Json{{{"kind", "all_reduce"}, {"count", 4}, {"rank", 1}}}));
+  inquiries_.ask(*find_rank_query("comm"), std::nullopt, now_);
+  EXPECT_EQ(sent_.back(), (Json{{"t", "inquire"}, {"what", "comm"}}));
+  inquiries_.handle(1, {"comm", {{{"kind", "all_reduce"}, {"count", 4}}, "nonsense"}}, now_);
+  inquiries_.tick(now_ + times_.inquiry);
+  const auto report = testing::from_json<CommReport>(merged_);
+  ASSERT_EQ(report.patterns.size(), 1U) << "what can't be read is left out";
+  EXPECT_EQ(report.patterns[0].kind, "all_reduce");
+  EXPECT_EQ(report.patterns[0].count, 4);
+  EXPECT_EQ(report.patterns[0].rank, 1);
 }
 
 class MeetingsTest : public ::testing::Test {
  protected:
   void arrive(int rank, std::uint64_t ticket) {
-    rank_barrier_.handle(
-        rank, {{"t", "arrived"}, {"ticket", ticket}, {"what", "the reduction"}, {"within_s", 5.0}}, now_);
+    rank_barrier_.handle(rank, {ticket, "the reduction", 5.0}, now_);
   }
 
   Clock::time_point now_{seconds(1000)};
   StatusTracker status_{3, {}, now_};
   std::vector<Json> sent_;
-  RankBarrier rank_barrier_{{status_, 3, [this](const Json& message) { sent_.push_back(message); }}};
+  RankBarrier rank_barrier_{
+      {status_, 3, [this](const message::ToRanks& message) { sent_.push_back(to_json(message)); }}};
 };
 
 TEST_F(MeetingsTest, AreHeldOnceAllHaveCome) {
@@ -257,13 +294,13 @@ SimRun::Options meeting_ranks(int count, milliseconds bound, std::mutex& mutex, 
   SimRun::Options options;
   options.ranks = count;
   options.call = [&mutex, &outcomes, bound, late](int rank, const Call&, std::int64_t step,
-                                                  StepGate& gate) -> Result<Json> {
+                                                  StepGate& gate) -> Result<CallResult> {
     const auto until = SteadyClock::now() + late(rank);
     while (SteadyClock::now() < until && !gate.abandon()) look_again();
     const auto met = gate.meet("the reduction of an evaluation", bound);
     std::lock_guard lock(mutex);
     outcomes[rank].push_back(met ? "met" : met.error().message);
-    return Json{{"step", step}};
+    return DoneAtStep{step};
   };
   return options;
 }

@@ -81,19 +81,19 @@ TEST_F(ConsoleLinkTest, StartsItInAGroupOfItsOwnWithOneDescriptor) {
 TEST_F(ConsoleLinkTest, TellsTheStacksOfTheRanksItAsksFor) {
   SimRun run(options_);
   EXPECT_FALSE(wait_until_told(1, "hello").is_null());
-  run.send({{"type", "stacks"}});
-  const Json all = wait_until_told(1, "stacks")["report"];
+  run.send({{"type", "ranks"}, {"query", "stacks"}});
+  const Json all = wait_until_told(1, "ranks")["report"];
   EXPECT_TRUE(all["rank"].is_null());
   ASSERT_EQ(all["ranks"].size(), 2U);
   for (const Json& rank : all["ranks"]) {
     std::string text;
     for (const Json& thread : rank["threads"])
       if (thread["name"] == "control") text += thread["frames"].dump();
-    EXPECT_THAT(text, HasSubstr("footplate::Participant::handle("));
+    EXPECT_THAT(text, HasSubstr("footplate::ControlLoop::"));
   }
-  run.send({{"type", "stacks"}, {"rank", 1}});
+  run.send({{"type", "ranks"}, {"query", "stacks"}, {"rank", 1}});
   const auto of_one = [](const Json& line) { return line["report"]["rank"] == 1; };
-  const Json one = wait_until_told(1, "stacks", of_one)["report"];
+  const Json one = wait_until_told(1, "ranks", of_one)["report"];
   ASSERT_EQ(one["ranks"].size(), 1U);
   EXPECT_EQ(one["ranks"][0]["rank"], 1);
   run.stop();
@@ -106,7 +106,7 @@ TEST_F(ConsoleLinkTest, TakesItsOrdersAndTellsTheirReports) {
   EXPECT_EQ(wait_until_told(1, "order", applied)["ref"], "f1");
   EXPECT_FALSE(
       wait_until_told(1, "call", [](const Json& line) { return line["state"] == "done"; }).is_null());
-  run.control(0).gate().publish("eval", {{"loss", 1.5}});
+  run.control(0).gate().publish(from_json<EvaluationResult>({{"loss", 1.5}}));
   EXPECT_EQ(wait_until_told(1, "event")["data"]["loss"], 1.5);
   int settings_at = 0, applied_at = 0, at = 0;
   for (const Json& line : told(1)) {
@@ -174,7 +174,7 @@ TEST_F(ConsoleLinkTest, ADeafOneHoldsNothingUp) {
   SimRun run(options_);
   ASSERT_FALSE(wait_until_told(1, "hello").is_null());
   const std::string text(1000, 'x');
-  for (int i = 0; i < 20000; ++i) run.control(0).gate().publish("metrics", {{"text", text}});
+  for (int i = 0; i < 20000; ++i) run.control(0).gate().publish(LoggedMetrics{{{"text", text}}});
   run.order("a", {{"log.every", 4}});
   EXPECT_EQ(run.wait_for_outcome("a")["state"], "applied");
 }

@@ -46,8 +46,7 @@ class Probe final : public Steerable {
     options.channel = channel_.get();
     options.progress = &progress_;
     options.run.name = "probe";
-    if (session.rank() == 0)
-      options.observer = [this](const std::string& topic, const Json& data) { heard(topic, data); };
+    if (session.rank() == 0) options.observer = [this](const Observed& observed) { heard(observed); };
     control_ = std::make_unique<Control>(options);
     control_->set_steerable(*this);
   }
@@ -63,7 +62,7 @@ class Probe final : public Steerable {
       MPI_Allreduce(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_SUM, session_.data());
     }
     if (giver.joinable()) giver.join();
-    control_->finish(Json());
+    control_->finish(RunResult());
     const int code = compare(orders);
     if (session_.rank() == 0) fmt::print("{}", to_line(result_));
     control_.reset();
@@ -72,7 +71,7 @@ class Probe final : public Steerable {
   }
 
   Result<void> prepare(const Order&, const Settings&) override { return {}; }
-  Result<Json> call(const Call&, std::int64_t) override { return Json{}; }
+  Result<CallResult> call(const Call&, std::int64_t) override { return CallResult(); }
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override {
     applied_.push_back(now.integer("eval.batches"));
     applied_.push_back(step);
@@ -80,15 +79,18 @@ class Probe final : public Steerable {
   }
 
  private:
-  void heard(const std::string& topic, const Json& data) {
-    if (topic != "order" || (data["state"] != "applied" && data["state"] != "refused")) return;
+  void heard(const Observed& observed) {
+    const auto* event = std::get_if<EventData>(&observed);
+    const auto* report = event != nullptr ? std::get_if<OrderReport>(event) : nullptr;
+    if (report == nullptr || (report->state != OrderState::applied && report->state != OrderState::refused))
+      return;
     std::lock_guard lock(mutex_);
-    last_ = data["ref"];
+    last_ = report->ref;
     reported_.notify_all();
   }
 
-  void send(const Json& ref, Json order) {
-    control_->take({{"type", "order"}, {"ref", ref}, {"order", order}});
+  void send(const std::string& ref, const Json& order) {
+    control_->take(*console_message_from_json({{"type", "order"}, {"ref", ref}, {"order", order}}));
   }
 
   /// Rank 0: one order after the other, then quiet, then the stop.
@@ -99,9 +101,9 @@ class Probe final : public Steerable {
     for (int i = 1; i <= orders; ++i) {
       std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(pause(random)));
       const auto start = Clock::now();
-      send(i, {{"changes", {{{"name", "eval.batches"}, {"value", i}}}}});
+      send(std::to_string(i), {{"changes", {{{"name", "eval.batches"}, {"value", i}}}}});
       std::unique_lock lock(mutex_);
-      reported_.wait_for(lock, std::chrono::seconds(10), [&] { return last_ == i; });
+      reported_.wait_for(lock, std::chrono::seconds(10), [&] { return last_ == std::to_string(i); });
       took.push_back(milliseconds_since(start));
     }
     std::sort(took.begin(), took.end());
@@ -145,7 +147,7 @@ class Probe final : public Steerable {
   std::vector<std::int64_t> applied_;  ///< order, step, order, step, …
   std::mutex mutex_;
   std::condition_variable reported_;
-  Json last_;
+  std::string last_;
   Json result_ = Json::object();
 };
 

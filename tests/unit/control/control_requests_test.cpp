@@ -25,12 +25,15 @@ TEST(ControlRequestsTest, TheFirstStopCountsAndIsToldOnce) {
   EXPECT_TRUE(requests.take_stop());
 }
 
-TEST(ControlRequestsTest, LinesComeInTheirOrderOnce) {
+TEST(ControlRequestsTest, MessagesComeInTheirOrderOnce) {
   ControlRequests requests;
-  requests.add_line(1);
-  requests.add_line(2);
-  EXPECT_EQ(requests.take_lines(), (std::vector<Json>{1, 2}));
-  EXPECT_TRUE(requests.take_lines().empty());
+  requests.add_message(AskStatus());
+  requests.add_message(ReleaseHold{2});
+  const auto messages = requests.take_messages();
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_TRUE(std::holds_alternative<AskStatus>(messages[0]));
+  EXPECT_EQ(std::get<ReleaseHold>(messages[1]).hold, 2U);
+  EXPECT_TRUE(requests.take_messages().empty());
 }
 
 TEST(ControlRequestsTest, WaitsUntilItIsSettledAndNoLongerThanItsBound) {

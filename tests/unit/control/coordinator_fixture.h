@@ -11,6 +11,7 @@
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/orders/coordinator.h"
 #include "runtime/schema/schema_table.h"
+#include "tests/unit/orders/as_json.h"
 
 namespace footplate::testing {
 
@@ -36,8 +37,8 @@ class CoordinatorFixture : public ::testing::Test {
     settings.set(name, value, "test");
     return settings;
   }
-  std::function<void(const std::string&, Json)> report() {
-    return [this](const std::string& topic, Json data) { reports_.emplace_back(topic, std::move(data)); };
+  std::function<void(EventData)> report() {
+    return [this](const EventData& event) { reports_.push_back(told(event)); };
   }
 
   Schema schema_ = runtime_schema();
@@ -47,13 +48,14 @@ class CoordinatorFixture : public ::testing::Test {
   StatusTracker status_{3, {}, now_};
   std::vector<Json> sent_;
   std::vector<std::pair<std::string, Json>> reports_;
-  Coordinator coordinator_{{schema_,
-                            status_,
-                            3,
-                            [this](int, const Json& message) { sent_.push_back(message); },
-                            [](const std::string&, const Json&) {},
-                            {},
-                            100}};
+  Coordinator coordinator_{
+      {schema_,
+       status_,
+       3,
+       [this](int, const message::ToRanks& message) { sent_.push_back(to_json(message)); },
+       [](const Report&) {},
+       {},
+       100}};
 };
 
 }  // namespace footplate::testing

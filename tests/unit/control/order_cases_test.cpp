@@ -66,7 +66,7 @@ TEST(OrdersAhead, ApplyAtTheirStepsOnAllRanksAndAreReported) {
   // Those that wait count against nobody's limit, and don't swell every status.
   run.order("a", {{"log.every", 50}});
   EXPECT_EQ(run.wait_for_outcome("a")["state"], "applied");
-  EXPECT_LE(run.control(0).status()["orders"].size(), 101U);
+  EXPECT_LE(run.control(0).status().orders.size(), 101U);
   run.stop();
   for (int rank = 1; rank < 3; ++rank) EXPECT_EQ(run.record(rank).changes, run.record(0).changes);
   EXPECT_EQ(run.wait_for("order", [](const Json& report) { return report["id"] == 1299; })["state"],
@@ -265,9 +265,9 @@ TEST(Order, PastTheQueueIsRefused) {
 
 TEST(Calls, RunOnEveryRankAfterTheSettingsAndReportRankZerosResult) {
   auto options = ranks(2);
-  options.call = [](int rank, const Call& call, std::int64_t, StepGate& gate) -> Result<Json> {
+  options.call = [](int rank, const Call& call, std::int64_t, StepGate& gate) -> Result<CallResult> {
     if (call.action == "ckpt.save") return fail(ErrorKind::failed, "disk full");
-    return Json{{"rank", rank}, {"batches", gate.settings().integer("eval.batches")}};
+    return StateRepaired{gate.settings().integer("eval.batches"), rank};
   };
   SimRun run(options);
   run.order("a", {{"eval.batches", 5}}, {"eval.now", "ckpt.save"});
@@ -275,7 +275,7 @@ TEST(Calls, RunOnEveryRankAfterTheSettingsAndReportRankZerosResult) {
   ASSERT_EQ(applied["calls"].size(), 2U);
   EXPECT_EQ(applied["calls"][1]["action"], "ckpt.save");
   const Json done = run.wait_for("call", [](const Json& call) { return call["state"] == "done"; });
-  EXPECT_EQ(done["result"], (Json{{"rank", 0}, {"batches", 5}}));
+  EXPECT_EQ(done["result"], (Json{{"source", 0}, {"step", 5}}));
   const Json failed = run.wait_for("call", [](const Json& call) { return call["state"] == "failed"; });
   EXPECT_EQ(failed["error"], "disk full");
   EXPECT_EQ(failed["call"], 1);
@@ -284,12 +284,12 @@ TEST(Calls, RunOnEveryRankAfterTheSettingsAndReportRankZerosResult) {
 }
 
 /// A call that runs until it is told to give up.
-Result<Json> until_abandoned(int, const Call& call, std::int64_t, StepGate& gate) {
+Result<CallResult> until_abandoned(int, const Call& call, std::int64_t, StepGate& gate) {
   const auto deadline = SimWorld::Clock::now() + std::chrono::seconds(10);
   while (call.action == "eval.now" && !gate.abandon() && SimWorld::Clock::now() < deadline)
     sleep_for(microseconds(100));
   if (gate.abandon()) return fail(ErrorKind::failed, "given up");
-  return Json{};
+  return CallResult();
 }
 
 TEST(Calls, AreReportedAppliedWhileTheyRunAndCanBeCancelled) {
@@ -505,8 +505,9 @@ TEST(Status, CarriesTheLastMetrics) {
   auto options = ranks(1);
   options.times.heartbeat = milliseconds(10);
   SimRun run(options);
-  run.control(0).gate().publish("metrics", {{"train/loss", 2.5}, {"perf/step_ms", 4.0}, {"eval/loss", 2.0}});
-  run.control(0).gate().publish("metrics", {{"train/loss", "@nan"}, {"eval/loss", 3.0}});
+  run.control(0).gate().publish(
+      LoggedMetrics{{{"train/loss", 2.5}, {"perf/step_ms", 4.0}, {"eval/loss", 2.0}}});
+  run.control(0).gate().publish(LoggedMetrics{{{"train/loss", "@nan"}, {"eval/loss", 3.0}}});
   EXPECT_FALSE(run.wait_for("metrics", [](const Json& data) { return data["eval/loss"] == 3.0; }).is_null());
   const auto diverged = [](const Json& status) { return status["loss"] == "@nan" && status["eta_s"] > 0; };
   const Json status = run.wait_for_status(diverged);

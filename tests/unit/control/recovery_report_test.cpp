@@ -17,9 +17,11 @@ Membership ranks(std::vector<int> origins) {
 
 const Clock::time_point kStart{std::chrono::seconds(10)};
 
-Json report(const RecoveryStory& story, const Membership& after, const Json& behind = Json::array()) {
-  return recovery_report(story, after, {{"step", 12}, {"behind", behind}},
-                         kStart + std::chrono::milliseconds(80));
+Json report(const RecoveryStory& story, const Membership& after, const std::vector<int>& behind = {}) {
+  message::Rejoin verdict;
+  verdict.step = 12;
+  verdict.behind = behind;
+  return to_json(recovery_report(story, after, verdict, kStart + std::chrono::milliseconds(80)));
 }
 
 TEST(RecoveryReportTest, NumbersRanksAsBefore) {

@@ -20,6 +20,7 @@
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/control/control.h"
 #include "runtime/schema/schema_table.h"
+#include "tests/unit/control/sim_run.h"
 
 // Whole ranks over SimWorld: real control threads, gates and collectives, a training thread that adds up what
 // all ranks reduce.
@@ -74,7 +75,7 @@ class AddingRank final : public Steerable {
   }
   bool ended() const { return ended_; }
   void join() { thread_.join(); }
-  void end() { control_->finish({{"code", 0}}); }
+  void end() { control_->finish(ended_well()); }
   Control& control() { return *control_; }
   std::int64_t now() const { return progress_.step(); }
 
@@ -102,7 +103,7 @@ class AddingRank final : public Steerable {
     if (failed == 0) return std::optional<double>(0.5);
     return fail(ErrorKind::refused, "rank 0: it can't be had");
   }
-  Result<Json> call(const Call&, std::int64_t step) override {
+  Result<CallResult> call(const Call& call, std::int64_t step) override {
     double one = 1;
     progress_.enter(Phase::evaluation);
     auto done = control_->gate().meet("a call", std::chrono::seconds(60));
@@ -117,7 +118,12 @@ class AddingRank final : public Steerable {
       std::exchange(deaf, nullptr)();
       return fail(ErrorKind::lost, "it didn't hear what became of it");
     }
-    return Json{{"step", step}};
+    if (call.action == "ckpt.load") {
+      LoadTarget target;
+      target.step = step;
+      return target;
+    }
+    return DoneAtStep{step};
   }
   Result<void> rejoin(const Rejoin& rejoin) override {
     if (auto there = communicator_->rejoin(rejoin.generation, rejoin.sequence); !there) return there;
@@ -191,9 +197,9 @@ class RecoveryRun {
     control.settings = Settings::defaults(control.schema);
     control.settings.set("train.steps", steps, "test");
     for (const auto& [name, value] : settings) control.settings.set(name, value, "test");
-    control.observer = [this](const std::string& topic, const Json& data) {
+    control.observer = [this](const Observed& observed) {
       std::lock_guard lock(mutex_);
-      reports_.emplace_back(topic, data);
+      reports_.push_back(told(observed));
     };
     for (int rank = 0; rank < ranks; ++rank) {
       control.on_world = [this, rank](const Membership& members, bool) -> std::uint64_t {
@@ -218,8 +224,7 @@ class RecoveryRun {
                   {"changes", {{{"name", "eval.batches"}, {"value", number}}}},
                   {"calls", Json::array()}};
     order.update(more);
-    ranks[static_cast<std::size_t>(leader.load())]->control().take(
-        {{"type", "order"}, {"ref", std::to_string(number)}, {"order", order}});
+    ranks[static_cast<std::size_t>(leader.load())]->control().take(submitted(std::to_string(number), order));
   }
 
   void wait_for_step(int rank, std::int64_t step) {
@@ -237,7 +242,7 @@ class RecoveryRun {
       for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         std::cerr << "rank " << rank << (world.is_dead(static_cast<int>(rank)) ? " (dead)" : "")
                   << " at step " << ranks[rank]->now() << " given up: " << ranks[rank]->given_up << "\n  "
-                  << ranks[rank]->control().status() << "\n";
+                  << to_json(ranks[rank]->control().status()) << "\n";
       for (const auto& [topic, data] : reports_) std::cerr << topic << " " << data << "\n";
       show_trace();
       std::abort();

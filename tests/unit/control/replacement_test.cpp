@@ -65,10 +65,10 @@ TEST_F(ReplacementTest, StartsOneProcessAndOrdersThatItIsLetIn) {
 TEST_F(ReplacementTest, OrdersAgainWhereTheOrderWasAborted) {
   fake_.state = JoiningRank::ready;
   pass(seconds(1));
-  replacement_.note("order", {{"id", 100}, {"state", "committed"}});
+  replacement_.note(testing::from_json<OrderReport>({{"id", 100}, {"state", "committed"}}));
   pass(seconds(1));
   EXPECT_EQ(coordinator_.open_orders().size(), 1U);
-  replacement_.note("order", {{"id", 100}, {"state", "aborted"}});
+  replacement_.note(testing::from_json<OrderReport>({{"id", 100}, {"state", "aborted"}}));
   pass(seconds(1));
   EXPECT_EQ(coordinator_.open_orders().size(), 2U);
 }

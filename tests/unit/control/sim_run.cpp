@@ -24,10 +24,10 @@ class SimRun::Trainer final : public Steerable {
         {step, now.digest(run_.schema_), now.integer("eval.batches")});
     return {};
   }
-  Result<Json> call(const Call& call, std::int64_t step) override {
+  Result<CallResult> call(const Call& call, std::int64_t step) override {
     run_.records_[static_cast<std::size_t>(rank_)].calls.push_back(call.action + " at " +
                                                                    std::to_string(step));
-    if (!run_.options_.call) return Json{{"step", step}};
+    if (!run_.options_.call) return DoneAtStep{step};
     return run_.options_.call(rank_, call, step, run_.control(rank_).gate());
   }
 
@@ -61,7 +61,8 @@ SimRun::SimRun(Options options)
     control.ledger = ledgers_.back().get();
     if (rank == 0) {
       control.console_program = options_.console_program;
-      control.observer = [this](const std::string& topic, const Json& data) {
+      control.observer = [this](const Observed& observed) {
+        const auto [topic, data] = told(observed);
         MutexLock lock(mutex_);
         if (topic == "order")
           orders_.emplace(std::pair(data.at("ref"), data.at("state").get<std::string>()), data);
@@ -79,7 +80,7 @@ SimRun::SimRun(Options options)
 
 SimRun::~SimRun() {
   if (std::any_of(threads_.begin(), threads_.end(), [](const auto& one) { return one.joinable(); })) stop();
-  for (auto& one : controls_) one->finish({{"code", 0}});
+  for (auto& one : controls_) one->finish(ended_well());
 }
 
 void SimRun::train(int rank) {
@@ -152,8 +153,8 @@ Json SimRun::wait_for_outcome(const std::string& ref) {
 Json SimRun::wait_for_status(const std::function<bool(const Json&)>& fits) {
   const auto deadline = SteadyClock::now() + kPatience;
   while (SteadyClock::now() < deadline) {
-    const Json status = controls_[0]->status();
-    if (!status.is_null() && fits(status)) return status;
+    const Json status = to_json(controls_[0]->status());
+    if (fits(status)) return status;
     sleep_for(std::chrono::milliseconds(1));
   }
   return {};

@@ -14,8 +14,27 @@
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/control/control.h"
 #include "runtime/schema/schema_table.h"
+#include "tests/unit/orders/as_json.h"
 
 namespace footplate::testing {
+
+/// As topic and data: `applied`, `console`, or an event's.
+inline Told told(const Observed& observed) {
+  return std::visit(Overloaded{[](const EventData& event) { return told(event); },
+                               [](const OrderApplied& applied) {
+                                 return Told("applied", {{"order", applied.order}, {"step", applied.step}});
+                               },
+                               [](const ConsoleStarted& console) {
+                                 return Told("console", {{"pid", console.pid}});
+                               }},
+                    observed);
+}
+
+inline RunResult ended_well() {
+  RunResult result;
+  result.code = 0;
+  return result;
+}
 
 /// What one rank's training did, written by its training thread and read once that has ended.
 struct Record {
@@ -54,14 +73,14 @@ class SimRun {
     std::filesystem::path console_program;
     std::filesystem::path run_directory;
     std::function<Result<void>(int rank, const Order&)> prepare;  ///< empty: always can
-    std::function<Result<Json>(int rank, const Call&, std::int64_t step, StepGate&)> call;
+    std::function<Result<CallResult>(int rank, const Call&, std::int64_t step, StepGate&)> call;
   };
 
   explicit SimRun(Options options);
   ~SimRun();
 
   /// Sends a line to rank 0 as its console would.
-  void send(const Json& line) { controls_[0]->take(line); }
+  void send(const Json& line) { controls_[0]->take(from_console(line)); }
   void order(const std::string& ref, const Json& changes, const Json& calls = Json::array(),
              const Json& more = Json::object());
 

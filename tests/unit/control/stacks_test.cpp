@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "runtime/stacks/symbols.h"
-#include "runtime/watch/stack_inquiries.h"
+#include "runtime/watch/rank_inquiries.h"
 
 namespace footplate {
 namespace {
@@ -88,8 +88,8 @@ class Worker {
   std::thread thread_;
 };
 
-ThreadStack of(const std::string& name, const std::vector<ThreadStack>& stacks) {
-  for (const ThreadStack& stack : stacks)
+ThreadPlace of(const std::string& name, const std::vector<ThreadPlace>& stacks) {
+  for (const ThreadPlace& stack : stacks)
     if (stack.name == name) return stack;
   return {};
 }
@@ -117,7 +117,7 @@ TEST(Stacks, NameTheFunctionThatAThreadWaitsIn) {
   whistle.await_listener();
   ASSERT_TRUE(sleeps(tid, 'S'));
   const auto stacks = take_stacks();
-  const ThreadStack listener = of("listener", stacks);
+  const ThreadPlace listener = of("listener", stacks);
   EXPECT_THAT(listener.frames, Contains(StartsWith("footplate::listens_for_the_whistle(")));
   EXPECT_THAT(listener.frames, Contains(HasSubstr("(libc.so.6)"))) << "innermost, waiting";
   EXPECT_EQ(listener.note, "");
@@ -163,7 +163,7 @@ TEST(Stacks, OfOneThatComputes) {
   if (kThreadSanitizer) GTEST_SKIP() << "it hands signals on at the next system call only";
   g_spinning = true;
   const Worker worker("spinner", [] { spins_in_a_circle(); });
-  ThreadStack spinner;
+  ThreadPlace spinner;
   for (int tries = 0; spinner.frames.empty() && tries < 5000; ++tries) spinner = of("spinner", take_stacks());
   EXPECT_THAT(spinner.frames, Contains(StartsWith("footplate::spins_in_a_circle(")));
   EXPECT_EQ(spinner.state, "running");
@@ -222,7 +222,7 @@ TEST(Stacks, ThatTheSignalDoesNotReachIsListedAfterABoundedWait) {
     EXPECT_THAT(of("stuck", take_stacks(seconds(60))).note, HasSubstr("an earlier signal hasn't reached it"));
     EXPECT_LT(Clock::now() - before, seconds(30)) << "no second signal, no wait for it";
     ASSERT_EQ(::write(ends[1], "x", 1), 1);
-    ThreadStack stuck;
+    ThreadPlace stuck;
     for (int tries = 0; stuck.frames.empty() && tries < 5000; ++tries) {
       std::this_thread::sleep_for(milliseconds(1));
       stuck = of("stuck", take_stacks());
@@ -288,7 +288,7 @@ TEST(Stacks, EndWhereTheUnwindTablesAreWrong) {
   if (kSanitized) GTEST_SKIP() << "faults are theirs";
   g_lost = true;
   const Worker worker("lost", [] { has_wrong_tables(); });
-  ThreadStack lost;
+  ThreadPlace lost;
   for (int tries = 0; lost.frames.empty() && tries < 5000; ++tries) lost = of("lost", take_stacks());
   EXPECT_THAT(lost.frames, ElementsAre(StartsWith("footplate::has_wrong_tables(")));
   for (int i = 0; i < 2000; ++i)
@@ -312,7 +312,7 @@ TEST(StacksDeathTest, AFaultOfSomebodyElseEndsTheProcessAsEver) {
   EXPECT_EXIT(fault_meanwhile(), testing::KilledBySignal(SIGSEGV), "");
 }
 
-[[gnu::noinline]] std::vector<ThreadStack> deep(int depth) {  // NOLINT(misc-no-recursion)
+[[gnu::noinline]] std::vector<ThreadPlace> deep(int depth) {  // NOLINT(misc-no-recursion)
   if (depth == 0) return take_stacks();
   auto stacks = deep(depth - 1);
   if (stacks.empty()) ADD_FAILURE();
@@ -327,32 +327,37 @@ TEST(Stacks, OfManyFramesLackSomeInTheMiddle) {
   EXPECT_THAT(std::vector(frames.begin() + 27, frames.end()), Contains(HasSubstr("main"))) << "the outermost";
 }
 
-Json many_threads(int count, int frames) {
-  Json threads = Json::array();
+std::vector<ThreadPlace> many_threads(int count, int frames) {
+  std::vector<ThreadPlace> threads;
   for (int i = 0; i < count; ++i) {
-    threads.push_back({{"name", "pool"}, {"tid", i + 1}, {"state", "sleeping"}, {"frames", Json::array()}});
+    threads.push_back({"pool", i + 1, "sleeping", {}, ""});
     for (int frame = 0; frame < frames; ++frame)
-      threads.back()["frames"].push_back("frame " + std::to_string(frame));
+      threads.back().frames.push_back("frame " + std::to_string(frame));
   }
   return threads;
 }
 
+Json as_json(const std::vector<ThreadPlace>& threads) {
+  Json list = Json::array();
+  for (const ThreadPlace& thread : threads) list.push_back(to_json(thread));
+  return list;
+}
+
 TEST(Stacks, AreTrimmedToASize) {
-  Json threads = many_threads(10, 40);
-  const Json whole = threads;
+  std::vector<ThreadPlace> threads = many_threads(10, 40);
   trim_stacks(threads, 100000);
-  EXPECT_EQ(threads, whole);
+  EXPECT_EQ(as_json(threads), as_json(many_threads(10, 40)));
   trim_stacks(threads, 2000);
-  EXPECT_LE(threads.dump().size(), 2000U);
+  EXPECT_LE(as_json(threads).dump().size(), 2000U);
   ASSERT_EQ(threads.size(), 10U);
-  const Json& frames = threads[9]["frames"];
+  const std::vector<std::string>& frames = threads[9].frames;
   EXPECT_EQ(frames.front(), "frame 0");
   EXPECT_THAT(frames, Contains("…"));
   EXPECT_EQ(frames.back(), "frame 39");
   trim_stacks(threads, 500);
-  EXPECT_LE(threads.dump().size(), 700U);
-  EXPECT_EQ(threads[0]["tid"], 1);
-  EXPECT_EQ(threads.back()["note"], "further threads are left out");
+  EXPECT_LE(as_json(threads).dump().size(), 700U);
+  EXPECT_EQ(threads[0].tid, 1);
+  EXPECT_EQ(threads.back().note, "further threads are left out");
 }
 
 TEST(Symbols, AreReadable) {
@@ -385,16 +390,18 @@ TEST(Symbols, ComeFromTheProgramAndItsLibraries) {
 }
 
 /// Rank 0's questions, without threads.
-class StackInquiriesTest : public ::testing::Test {
+class RankInquiriesTest : public ::testing::Test {
  protected:
-  StackInquiriesTest() {
-    for (int rank = 0; rank < kRanks; ++rank)
-      status_.beat(rank, {{"step", 5}, {"phase", "evaluation"}, {"phase_s", 3.0}}, now_);
+  RankInquiriesTest() {
+    beat_.step = 5;
+    beat_.phase = Phase::evaluation;
+    for (int rank = 0; rank < kRanks; ++rank) status_.beat(rank, beat_, now_);
   }
-  void answer(int rank, const char* name = "training") {
-    inquiries_.handle(rank, {{"t", "stacks"}, {"threads", {{{"name", name}, {"frames", Json::array()}}}}},
-                      now_);
+  void answer(int rank, const char* name = "training") { answer(rank, {{name, 1, "sleeping", {}, ""}}); }
+  void answer(int rank, const std::vector<ThreadPlace>& threads) {
+    inquiries_.handle(rank, {"stacks", as_json(threads)}, now_);
   }
+  void ask(std::optional<int> rank = {}) { inquiries_.ask(*find_rank_query("stacks"), rank, now_); }
   std::vector<int> asked() {
     std::vector<int> ranks;
     for (const auto& [to, message] : sent_) {
@@ -411,17 +418,20 @@ class StackInquiriesTest : public ::testing::Test {
   StatusTracker status_{kRanks, times_, now_};
   std::vector<std::pair<int, Json>> sent_;
   std::vector<Json> reports_;
-  StackInquiries inquiries_{{status_, kRanks,
-                             [this](int to, const Json& message) { sent_.emplace_back(to, message); },
-                             [this](const std::string& topic, Json data) {
-                               EXPECT_EQ(topic, "stacks");
-                               reports_.push_back(std::move(data));
-                             },
-                             times_}};
+  message::Beat beat_;
+  Schema schema_;
+  Advice advice_{{schema_, status_, nullptr, kRanks, 1, {}, {}}};
+  RankInquiries inquiries_{
+      {kRanks, [this](int to, const message::ToRanks& message) { sent_.emplace_back(to, to_json(message)); },
+       [this](const RankQuery& query, const RankAnswers& heard, Clock::time_point now) {
+         EXPECT_EQ(query.name, "stacks");
+         reports_.push_back(query.merge(heard, status_, advice_, now));
+       },
+       times_}};
 };
 
-TEST_F(StackInquiriesTest, ReportOnceAllHaveAnswered) {
-  inquiries_.ask(StackInquiries::kAll, now_);
+TEST_F(RankInquiriesTest, ReportOnceAllHaveAnswered) {
+  ask();
   EXPECT_THAT(asked(), ElementsAre(0, 1, 2));
   answer(2);
   answer(0);
@@ -438,8 +448,8 @@ TEST_F(StackInquiriesTest, ReportOnceAllHaveAnswered) {
   EXPECT_FALSE(inquiries_.awaiting_answers());
 }
 
-TEST_F(StackInquiriesTest, NameWhoDoesNotAnswerAndForHowLong) {
-  inquiries_.ask(StackInquiries::kAll, now_);
+TEST_F(RankInquiriesTest, NameWhoDoesNotAnswerAndForHowLong) {
+  ask();
   answer(0);
   answer(2);
   EXPECT_EQ(inquiries_.next_tick(), now_ + times_.inquiry);
@@ -454,9 +464,9 @@ TEST_F(StackInquiriesTest, NameWhoDoesNotAnswerAndForHowLong) {
 }
 
 /// It would have to answer all of them as soon as it goes on.
-TEST_F(StackInquiriesTest, AskNobodyAgainWhoOwesAnAnswer) {
+TEST_F(RankInquiriesTest, AskNobodyAgainWhoOwesAnAnswer) {
   for (int i = 0; i < 3; ++i) {
-    inquiries_.ask(StackInquiries::kAll, now_);
+    ask();
     answer(0);
     answer(2);
     now_ += times_.inquiry;
@@ -466,14 +476,14 @@ TEST_F(StackInquiriesTest, AskNobodyAgainWhoOwesAnAnswer) {
   EXPECT_THAT(reports_, SizeIs(3));
   answer(1);  // at last; nobody waits for it
   EXPECT_THAT(reports_, SizeIs(3));
-  inquiries_.ask(1, now_);
+  ask(1);
   EXPECT_THAT(asked(), ElementsAre(1));
 }
 
-TEST_F(StackInquiriesTest, ForOneRankAndForAllShareAnAnswer) {
-  inquiries_.ask(1, now_);
-  inquiries_.ask(1, now_);
-  inquiries_.ask(StackInquiries::kAll, now_);
+TEST_F(RankInquiriesTest, ForOneRankAndForAllShareAnAnswer) {
+  ask(1);
+  ask(1);
+  ask();
   EXPECT_THAT(asked(), ElementsAre(1, 0, 2));
   answer(1);
   ASSERT_THAT(reports_, SizeIs(1));
@@ -485,10 +495,9 @@ TEST_F(StackInquiriesTest, ForOneRankAndForAllShareAnAnswer) {
   EXPECT_EQ(reports_[1]["ranks"].size(), 3U);
 }
 
-TEST_F(StackInquiriesTest, AReportIsOneLineHoweverManyThreads) {
-  inquiries_.ask(StackInquiries::kAll, now_);
-  for (int rank = 0; rank < kRanks; ++rank)
-    inquiries_.handle(rank, {{"t", "stacks"}, {"threads", many_threads(1000, 40)}}, now_);
+TEST_F(RankInquiriesTest, AReportIsOneLineHoweverManyThreads) {
+  ask();
+  for (int rank = 0; rank < kRanks; ++rank) answer(rank, many_threads(1000, 40));
   ASSERT_THAT(reports_, SizeIs(1));
   EXPECT_LT(reports_[0].dump().size(), kMaxFrameBytes);
   EXPECT_EQ(reports_[0]["ranks"][2]["threads"].back()["note"], Json()) << "frames go first";

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "runtime/watch/event_parts.h"
 #include "tests/unit/control/coordinator_fixture.h"
 
 namespace footplate {
@@ -11,7 +12,9 @@ class StateRepairTest : public testing::CoordinatorFixture {
  protected:
   void follow(const std::string& policy) { repair_.follow(settings("guard.on_mismatch", policy)); }
   void differ(std::int64_t step, const std::vector<int>& odd) {
-    repair_.found({{"step", step}, {"ranks", odd}, {"text", "the ranks differ"}});
+    Warning difference = warning_at(WarningKind::state_hash, step, "the ranks differ");
+    difference.ranks = odd;
+    repair_.found(difference);
     repair_.tick(now_);
   }
 
@@ -50,12 +53,13 @@ TEST_F(StateRepairTest, GivesOneOrderAtATimeAndPassesOverHashesFromBeforeTheRepa
   differ(10, {1});
   differ(20, {1});
   EXPECT_EQ(orders(), 1U);
-  repair_.note("call", {{"order", 100}, {"state", "running"}});
-  repair_.note("order", {{"id", 100}, {"state", "applied"}});
+  repair_.note(testing::from_json<CallReport>({{"order", 100}, {"state", "running"}}));
+  repair_.note(testing::from_json<OrderReport>({{"id", 100}, {"state", "applied"}}));
   differ(20, {1});
   EXPECT_EQ(orders(), 1U);
-  repair_.note("call", {{"order", 100}, {"state", "done"}, {"result", {{"step", 25}}}});
-  EXPECT_TRUE(status_.to_json(100, now_)["notes"].empty());
+  repair_.note(
+      testing::from_json<CallReport>({{"order", 100}, {"state", "done"}, {"result", {{"step", 25}}}}));
+  EXPECT_TRUE(status_.run_status(100, now_).notes.empty());
   differ(20, {1});
   EXPECT_FALSE(coordinator_.open_orders().size() > 1) << "of before the repair";
   differ(30, {1});
@@ -65,10 +69,10 @@ TEST_F(StateRepairTest, GivesOneOrderAtATimeAndPassesOverHashesFromBeforeTheRepa
 TEST_F(StateRepairTest, TriesAgainAfterAnOrderThatWasAborted) {
   follow("repair");
   differ(10, {1});
-  repair_.note("order", {{"id", 99}, {"state", "aborted"}});
+  repair_.note(testing::from_json<OrderReport>({{"id", 99}, {"state", "aborted"}}));
   differ(10, {1});
   EXPECT_EQ(coordinator_.open_orders().size(), 1U);
-  repair_.note("order", {{"id", 100}, {"state", "aborted"}});
+  repair_.note(testing::from_json<OrderReport>({{"id", 100}, {"state", "aborted"}}));
   differ(10, {1});
   EXPECT_EQ(coordinator_.open_orders().size(), 2U);
 }

@@ -13,21 +13,28 @@ using ::testing::HasSubstr;
 class StuckRanksTest : public testing::CoordinatorFixture {
  protected:
   StuckRanksTest() {
-    for (int rank = 0; rank < 3; ++rank)
-      status_.beat(rank, {{"pid", 500 + rank}, {"host", "here"}, {"step", 8}, {"phase", "forward"}}, now_);
+    for (int rank = 0; rank < 3; ++rank) beat(rank, Phase::forward);
     stuck_.follow(settings("comm.hard_limit_s", 10.0));
+  }
+  void beat(int rank, Phase phase) {
+    message::Beat beat;
+    beat.host = "here";
+    beat.pid = 500 + rank;
+    beat.step = 8;
+    beat.phase = phase;
+    status_.beat(rank, beat, now_);
   }
   /// Only ranks 0 and 1 are heard of.
   void pass(Clock::duration time) {
     now_ += time;
-    for (int rank = 0; rank < 2; ++rank)
-      status_.beat(rank, {{"pid", 500 + rank}, {"host", "here"}, {"step", 8}, {"phase", "forward"}}, now_);
+    for (int rank = 0; rank < 2; ++rank) beat(rank, Phase::forward);
     status_.tick(now_);
     stuck_.tick(now_);
   }
 
   bool before_exit_ = false;
-  StuckRanks stuck_{{status_, *channel_, [this](const Json& message) { sent_.push_back(message); }, report(),
+  StuckRanks stuck_{{status_, *channel_,
+                     [this](const message::ToRanks& message) { sent_.push_back(to_json(message)); }, report(),
                      [this] { before_exit_ = true; }}};
 };
 
@@ -50,7 +57,7 @@ TEST_F(StuckRanksTest, KillsNobodyWithoutALimit) {
 }
 
 TEST_F(StuckRanksTest, KillsWhomARecoveryWaitsForButNotOneThatSaves) {
-  status_.beat(1, {{"pid", 501}, {"host", "here"}, {"phase", "saving"}}, now_);
+  beat(1, Phase::saving);
   stuck_.tick_recovery({0, 1}, seconds(9), now_);
   EXPECT_TRUE(sent_.empty());
   stuck_.tick_recovery({0, 1}, seconds(11), now_);

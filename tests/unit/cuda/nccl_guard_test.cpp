@@ -28,12 +28,11 @@ class NcclGuardTest : public ::testing::Test, public NcclSteering {
   }
   void measure(std::int64_t first, std::int64_t steps) override { measured_ = {first, steps}; }
   void at_step(std::int64_t step) override { looked_at_ = step; }
-  Json measured() const override { return {{"collectives", Json::array()}}; }
+  NcclMeasurement measured() const override { return {}; }
 
   NcclGuard guard(bool has_communicator) {
-    return NcclGuard(
-        settings_, has_communicator ? this : nullptr,
-        [this](const std::string& topic, Json data) { published_.emplace_back(topic, std::move(data)); });
+    return NcclGuard(settings_, has_communicator ? this : nullptr,
+                     [this](EventData event) { published_.push_back(std::move(event)); });
   }
 
   std::string prepare(bool has_communicator, const char* name) {
@@ -51,7 +50,7 @@ class NcclGuardTest : public ::testing::Test, public NcclSteering {
   int compared_ = 0;
   std::pair<std::int64_t, std::int64_t> measured_ = {-1, -1};
   std::int64_t looked_at_ = -1;
-  std::vector<std::pair<std::string, Json>> published_;
+  std::vector<EventData> published_;
 };
 
 TEST_F(NcclGuardTest, WithoutACommunicatorNothingOfNcclsCanChange) {
@@ -71,9 +70,10 @@ TEST_F(NcclGuardTest, CommunicatorsAreMadeAnewAsTheSettingsOfNowSay) {
   NcclGuard guard = this->guard(true);
   settings_.set("nccl.max_ctas", std::int64_t{4}, "test");
   EXPECT_EQ(*guard.renew(settings_, 7), 4.0);
-  EXPECT_EQ(guard.call({"nccl.rebuild", {}}, 7)->at("seconds"), 0.0) << "the order isn't in force yet";
+  EXPECT_EQ(std::get<CommunicatorsRenewed>(*guard.call({"nccl.rebuild", {}}, 7)).seconds, 0.0)
+      << "the order isn't in force yet";
   guard.settings_changed(settings_, 7);
-  EXPECT_EQ(*guard.call({"nccl.rebuild", {}}, 8), (Json{{"step", 8}, {"seconds", 4.0}}));
+  EXPECT_EQ(to_json(*guard.call({"nccl.rebuild", {}}, 8)), (Json{{"step", 8}, {"seconds", 4.0}}));
 }
 
 TEST_F(NcclGuardTest, WhereThereAreNoneThereIsNothingToMakeAnew) {
@@ -106,8 +106,7 @@ TEST_F(NcclGuardTest, TunersAreComparedAfterTheFirstStepByNewRulesAndNowAndThen)
   EXPECT_TRUE(guard.before_step(14));
   EXPECT_EQ(compared_, 2);
   ASSERT_EQ(published_.size(), 1u);
-  EXPECT_EQ(published_[0].first, "warn");
-  EXPECT_EQ(published_[0].second.at("text"), said_);
+  EXPECT_EQ(std::get<Warning>(published_[0]).text, said_);
   settings_.set("log.every", std::int64_t{3}, "test");
   guard.settings_changed(settings_, 15);
   EXPECT_TRUE(guard.before_step(16));
@@ -123,7 +122,7 @@ TEST_F(NcclGuardTest, AMeasurementIsToldAStepAfterItsEnd) {
   NcclGuard guard = this->guard(true);
   EXPECT_THAT(guard.call({"nccl.profile", {}}, 4).error().message,
               HasSubstr("nccl.measure{ steps = 50 } does"));
-  EXPECT_EQ(*guard.call({"nccl.measure", {{"steps", 3}}}, 5),
+  EXPECT_EQ(to_json(*guard.call({"nccl.measure", {{"steps", 3}}}, 5)),
             (Json{{"first", 5}, {"last", 7}, {"steps", 3}}));
   EXPECT_EQ(measured_, (std::pair<std::int64_t, std::int64_t>(5, 3)));
   for (std::int64_t step = 5; step <= 8; ++step) {
@@ -135,10 +134,9 @@ TEST_F(NcclGuardTest, AMeasurementIsToldAStepAfterItsEnd) {
   EXPECT_TRUE(guard.before_step(9));
   EXPECT_TRUE(guard.before_step(10));
   ASSERT_EQ(published_.size(), 1u);
-  EXPECT_EQ(published_[0].first, "nccl");
-  EXPECT_EQ(published_[0].second.at("steps"), 3);
-  EXPECT_GT(published_[0].second.at("step_ms").get<double>(), 0);
-  EXPECT_EQ(guard.call({"nccl.profile", {}}, 11)->at("step"), 8);
+  EXPECT_EQ(std::get<NcclMeasurement>(published_[0]).steps, 3);
+  EXPECT_GT(std::get<NcclMeasurement>(published_[0]).step_ms, 0);
+  EXPECT_EQ(std::get<NcclMeasurement>(*guard.call({"nccl.profile", {}}, 11)).step, 8);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/schema/schema_table.h"
+#include "tests/unit/orders/as_json.h"
 #include "tests/unit/orders/committed_order.h"
 
 namespace footplate {
@@ -26,7 +27,8 @@ class AgreedOrdersTest : public ::testing::Test {
                                      const Json& more = Json::object()) {
     Json message = {{"order", id}, {"step", 5}, {"digest", digest}};
     message.update(more);
-    return orders_.confirm(rank, message, kAgreed);
+    message["t"] = "applied";
+    return orders_.confirm(rank, std::get<message::Applied>(testing::to_rank_zero(message)), kAgreed);
   }
 
   AgreedOrders orders_{2, {}};
@@ -37,12 +39,14 @@ TEST_F(AgreedOrdersTest, AnOrderLeavesOnceAllHaveConfirmedIt) {
   EXPECT_FALSE(confirm(1, 3));
   EXPECT_THAT(orders_.find(3)->unconfirmed(), ElementsAre(0));
   EXPECT_FALSE(confirm(1, 4)) << "there is no such order";
-  const auto complete = confirm(0, 3, "d", {{"moved", {{{"name", "eval.batches"}, {"after", 3}}}}});
+  const auto complete =
+      confirm(0, 3, "d", {{"moved", {{{"name", "eval.batches"}, {"before", 2}, {"after", 3}}}}});
   ASSERT_TRUE(complete);
   EXPECT_EQ(orders_.find(3), nullptr);
-  EXPECT_EQ(complete->changed_settings(runtime_schema())["eval.batches"],
-            (Json{{"value", 3}, {"source", "order 3"}}));
-  const Json report = complete->applied_report();
+  const SettingNow changed = complete->changed_settings(runtime_schema()).settings.at("eval.batches");
+  EXPECT_EQ(changed.value, 3);
+  EXPECT_EQ(changed.source, "order 3");
+  const Json report = to_json(complete->applied_report());
   EXPECT_EQ(report["applied"]["ranks"], 2);
   EXPECT_EQ(report["applied"]["step"], 5);
   EXPECT_FALSE(report.contains("error"));
@@ -54,9 +58,8 @@ TEST_F(AgreedOrdersTest, NamesTheRanksThatDifferFromRankZero) {
   confirm(0, 3);
   const auto complete = confirm(1, 3, "other");
   EXPECT_THAT(complete->odd_ranks(), ElementsAre(1));
-  EXPECT_EQ(complete->applied_report()["applied"]["ranks"], 1);
-  EXPECT_THAT(complete->applied_report()["error"].get<std::string>(),
-              HasSubstr("rank 1 differs from rank 0"));
+  EXPECT_EQ(complete->applied_report().applied->ranks, 1);
+  EXPECT_THAT(complete->applied_report().error, HasSubstr("rank 1 differs from rank 0"));
 }
 
 TEST_F(AgreedOrdersTest, TheFloorIsTheStepOfTheLastOrderWithoutATarget) {

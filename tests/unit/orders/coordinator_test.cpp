@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/schema/schema_table.h"
+#include "tests/unit/orders/as_json.h"
 
 namespace footplate {
 namespace {
@@ -20,9 +21,11 @@ class CoordinatorTest : public ::testing::Test {
   void order(const std::string& ref, const Json& more = Json::object()) {
     Json order = {{"session", "s1"}, {"changes", {{{"name", "log.every"}, {"value", 3}}}}};
     order.update(more);
-    coordinator_.submit(ref, order, now_);
+    coordinator_.submit(testing::submitted(ref, order), now_);
   }
-  void answer(int rank, const Json& message) { coordinator_.handle(rank, message, now_); }
+  void answer(int rank, const Json& message) {
+    coordinator_.handle(rank, testing::to_rank_zero(message), now_);
+  }
   void prepared(std::uint64_t ticket) {
     for (int rank : {0, 1}) answer(rank, {{"t", "prepared"}, {"ticket", ticket}});
   }
@@ -49,8 +52,8 @@ class CoordinatorTest : public ::testing::Test {
       {schema_,
        status_,
        2,
-       [this](int to, const Json& message) { sent_.emplace_back(to, message); },
-       [this](const std::string& topic, const Json& data) { reports_.emplace_back(topic, data); },
+       [this](int to, const message::ToRanks& message) { sent_.emplace_back(to, to_json(message)); },
+       [this](const Report& report) { reports_.push_back(testing::told(report)); },
        {},
        100}};
 };
@@ -127,12 +130,12 @@ TEST_F(CoordinatorTest, TakesBackACommittedOrderOnlyWhereNobodyCanHaveReachedIt)
   order("a", {{"at_step", 50}});
   prepared(1);
   fenced(1, 10, 10);
-  coordinator_.withdraw({{"id", 100}}, now_);
+  coordinator_.withdraw({100, ""}, now_);
   EXPECT_EQ(last_sent()["withdraws"], 100);
   prepared(2);
   fenced(2, 50, 50);
   EXPECT_EQ(last_sent()["t"], "abort");
-  coordinator_.withdraw({{"ref", "a"}}, now_);
+  coordinator_.withdraw({{}, "a"}, now_);
   prepared(3);
   fenced(3, 49, 49);
   EXPECT_EQ(last_sent(), (Json{{"t", "commit"}, {"ticket", 3}, {"withdraws", 100}}));
@@ -143,7 +146,7 @@ TEST_F(CoordinatorTest, AWithdrawalThatWaitsWakesNobodyBeforeItsTimeIsOver) {
   order("a", {{"at_step", 50}});
   prepared(1);
   fenced(1, 10, 10);
-  coordinator_.withdraw({{"id", 100}}, now_);
+  coordinator_.withdraw({100, ""}, now_);
   pass(milliseconds(2000));  // no line says whom a withdrawal waits for
   EXPECT_GT(coordinator_.next_tick(), now_);
 }
@@ -157,7 +160,7 @@ TEST_F(CoordinatorTest, RaisesTheAlarmWhereRanksDisagree) {
   EXPECT_EQ(last_state(), "applied");
   EXPECT_EQ(reports_.back().second["applied"]["ranks"], 1);
   EXPECT_THAT(reports_.back().second["error"].get<std::string>(), HasSubstr("rank 1 differs"));
-  EXPECT_FALSE(status_.to_json(10, now_)["notes"].empty());
+  EXPECT_FALSE(status_.run_status(10, now_).notes.empty());
 }
 
 TEST_F(CoordinatorTest, EndsOnceEveryRankAtTheEndHasHeardOfEveryCommit) {

@@ -25,7 +25,7 @@ class GateTest : public ::testing::Test, public Steerable {
     applied_.emplace_back(now.integer("eval.batches"), step);
     return {};
   }
-  Result<Json> call(const Call&, std::int64_t) override { return Json{}; }
+  Result<CallResult> call(const Call&, std::int64_t) override { return CallResult(); }
 
   Schema schema_ = runtime_schema();
   Progress progress_;
@@ -118,21 +118,21 @@ TEST_F(GateTest, AStopThatIsAgreedOnAbandonsWhatRunsButNotWhatComesAfterIt) {
 }
 
 TEST_F(GateTest, DropsEventsBeyondItsQueueAndCountsThem) {
-  for (int i = 0; i < 5000; ++i) training_.publish("metrics", {{"i", i}});
+  for (int i = 0; i < 5000; ++i) training_.publish(LoggedMetrics{{{"i", i}}});
   const auto events = gate_.drain();
   EXPECT_EQ(events.size(), 4097U);
-  EXPECT_THAT(std::get<Published>(events.back()).data["text"].get<std::string>(), HasSubstr("904 events"));
+  EXPECT_THAT(std::get<Warning>(std::get<Published>(events.back()).data).text, HasSubstr("904 events"));
 }
 
 TEST_F(GateTest, WaitsForTheReleaseOfASyncEventAndForNothingElse) {
-  training_.publish("metrics", {{"step", 1}});
+  training_.publish(LoggedMetrics{{{"step", 1}}});
   EXPECT_EQ(std::get<Published>(gate_.drain().at(0)).hold, 0U);
   training_.enter(1);
-  gate_.set_sync({{"metrics", 60'000.0}});
-  training_.publish("eval", {{"step", 2}});
+  gate_.set_sync({{{Topic::metrics, 60'000.0}}});
+  training_.publish(EvaluationResult());
   EXPECT_EQ(std::get<Published>(gate_.drain().at(0)).hold, 0U);
   training_.enter(2);
-  training_.publish("metrics", {{"step", 3}});
+  training_.publish(LoggedMetrics{{{"step", 3}}});
   const std::uint64_t hold = std::get<Published>(gate_.drain().at(0)).hold;
   EXPECT_NE(hold, 0U);
   std::atomic<bool> passed{false};
@@ -147,20 +147,20 @@ TEST_F(GateTest, WaitsForTheReleaseOfASyncEventAndForNothingElse) {
   gate_.release(hold);
   training.join();
   EXPECT_THAT(applied_, ElementsAre(std::pair(1, 3))) << "what was agreed meanwhile applies at this step";
-  training_.publish("metrics", {{"step", 4}});
-  gate_.set_sync(Json::object());  // the console that had the rule is gone
+  training_.publish(LoggedMetrics{{{"step", 4}}});
+  gate_.set_sync({});  // the console that had the rule is gone
   training_.enter(4);
 }
 
 TEST_F(GateTest, LetsALateRuleGoAndSaysItOnce) {
-  gate_.set_sync({{"metrics", 5.0}});
+  gate_.set_sync({{{Topic::metrics, 5.0}}});
   for (std::int64_t step = 1; step < 4; ++step) {
-    training_.publish("metrics", {{"step", step}});
+    training_.publish(LoggedMetrics{{{"step", step}}});
     training_.enter(step);
   }
   int said = 0;
   for (const auto& event : gate_.drain())
-    if (std::get<Published>(event).topic == "warn") ++said;
+    if (topic_of(std::get<Published>(event).data) == Topic::warn) ++said;
   EXPECT_EQ(said, 1);
 }
 
@@ -172,7 +172,7 @@ TEST_F(GateTest, StoreHoldsWhatOrdersPutThereAndRefusesTooMuch) {
   put(1, "[1,2]");
   EXPECT_EQ(training_.store(), (Json{{"x", {1, 2}}}));
   put(2, '"' + std::string(70'000, 'x') + '"');
-  EXPECT_EQ(std::get<CallMoved>(gate_.drain().back()).state, "failed");
+  EXPECT_EQ(std::get<CallMoved>(gate_.drain().back()).state, CallState::failed);
   EXPECT_EQ(training_.store(), (Json{{"x", {1, 2}}}));
   put(3, "null");
   EXPECT_TRUE(training_.store().empty());

@@ -28,7 +28,9 @@ class Probe final : public Steerable {
   std::vector<Moved> settings_changed(const Settings&, std::int64_t) override {
     return {{name_, std::int64_t{1}, std::int64_t{2}}};
   }
-  Result<Json> call(const Call& call, std::int64_t step) override { return Json{name_, call.action, step}; }
+  Result<CallResult> call(const Call& call, std::int64_t step) override {
+    return SaveResult{.path = name_ + " " + call.action, .step = step, .tag = {}, .reason = {}};
+  }
   Result<void> rejoin(const Rejoin&) override {
     asked_.push_back(name_);
     return level;
@@ -62,8 +64,8 @@ TEST_F(HandlerTableTest, AllHaveTheirSayAndTheFirstRefusalCounts) {
 }
 
 TEST_F(HandlerTableTest, ACallGoesToTheHandlerOfItsAction) {
-  EXPECT_EQ(*table_.call({"one.b", {}}, 7), (Json{"first", "one.b", 7}));
-  EXPECT_EQ(*table_.call({"two", {}}, 7), (Json{"second", "two", 7}));
+  EXPECT_EQ(std::get<SaveResult>(*table_.call({"one.b", {}}, 7)).path, "first one.b");
+  EXPECT_EQ(std::get<SaveResult>(*table_.call({"two", {}}, 7)).path, "second two");
   EXPECT_THAT(table_.call({"three", {}}, 7).error().message, HasSubstr("three"));
 }
 

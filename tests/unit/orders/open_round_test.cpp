@@ -37,10 +37,11 @@ TEST(OpenRoundTest, AsksTwiceAndTakesTheLatestFence) {
 TEST(OpenRoundTest, AsksAboutAnOrderOrItsWithdrawal) {
   OrderEntry order;
   order.order.id = 12;
-  EXPECT_EQ(round_of(order).question()["order"]["id"], 12);
+  EXPECT_EQ(to_json(round_of(order).question())["order"]["id"], 12);
   OrderEntry withdrawal;
   withdrawal.withdraws = 5;
-  EXPECT_EQ(round_of(withdrawal).question(), (Json{{"t", "prepare"}, {"ticket", 7}, {"withdraws", 5}}));
+  EXPECT_EQ(to_json(round_of(withdrawal).question()),
+            (Json{{"t", "prepare"}, {"ticket", 7}, {"withdraws", 5}}));
 }
 
 TEST(OrderPatienceTest, WaitsTwiceAsLongEachTimeUpToItsBound) {

@@ -24,7 +24,7 @@ class OrderApplierTest : public ::testing::Test, public Steerable {
     ++renewals_;
     return renewed_;
   }
-  Result<Json> call(const Call& call, std::int64_t) override {
+  Result<CallResult> call(const Call& call, std::int64_t) override {
     if (call.action == "eval.now") throw std::runtime_error("no data");
     return called_;
   }
@@ -57,7 +57,7 @@ class OrderApplierTest : public ::testing::Test, public Steerable {
   GateState state_{progress_, Settings::defaults(schema_), Json::object(), [] {}};
   OrderApplier applier_{schema_};
   Result<std::optional<double>> renewed_;
-  Result<Json> called_ = Json::object();
+  Result<CallResult> called_;
   int renewals_ = 0;
 };
 
@@ -69,7 +69,7 @@ TEST_F(OrderApplierTest, ACallThatThrowsFails) {
 TEST_F(OrderApplierTest, CallsAfterAStopFail) {
   const auto events =
       apply(agreed(1, 3, false, {{"run.stop", Json::object()}, {"ckpt.save", Json::object()}}));
-  EXPECT_EQ(std::get<CallMoved>(events.at(1)).state, "done");
+  EXPECT_EQ(std::get<CallMoved>(events.at(1)).state, CallState::done);
   EXPECT_EQ(last_error(events), "the run is stopping");
 }
 

@@ -8,11 +8,11 @@ namespace {
 
 TEST(RuleHoldTest, HoldsForTopicsWithABudgetUntilTheirRelease) {
   RuleHold hold;
-  EXPECT_EQ(hold.begin("eval"), 0U);
-  hold.set_budgets({{"eval", 60'000.0}});
-  EXPECT_EQ(hold.begin("metrics"), 0U);
+  EXPECT_EQ(hold.begin(Topic::eval), 0U);
+  hold.set_budgets({{{Topic::eval, 60'000.0}}});
+  EXPECT_EQ(hold.begin(Topic::metrics), 0U);
   EXPECT_FALSE(hold.holds());
-  const std::uint64_t id = hold.begin("eval");
+  const std::uint64_t id = hold.begin(Topic::eval);
   EXPECT_TRUE(hold.holds());
   EXPECT_GT(hold.until(), SteadyClock::now());
   EXPECT_FALSE(hold.release(id + 1));
@@ -23,22 +23,22 @@ TEST(RuleHoldTest, HoldsForTopicsWithABudgetUntilTheirRelease) {
 
 TEST(RuleHoldTest, EndsWithItsTopic) {
   RuleHold hold;
-  hold.set_budgets({{"eval", 60'000.0}, {"ckpt", 1.0}});
-  hold.begin("eval");
-  EXPECT_FALSE(hold.set_budgets({{"eval", 1.0}}));
-  EXPECT_TRUE(hold.set_budgets({{"ckpt", 1.0}}));
+  hold.set_budgets({{{Topic::eval, 60'000.0}, {Topic::ckpt, 1.0}}});
+  hold.begin(Topic::eval);
+  EXPECT_FALSE(hold.set_budgets({{{Topic::eval, 1.0}}}));
+  EXPECT_TRUE(hold.set_budgets({{{Topic::ckpt, 1.0}}}));
   EXPECT_FALSE(hold.holds());
 }
 
 TEST(RuleHoldTest, SaysOnceThatARuleWasLate) {
   RuleHold hold;
-  hold.set_budgets({{"metrics", 5.0}});
-  hold.begin("metrics");
+  hold.set_budgets({{{Topic::metrics, 5.0}}});
+  hold.begin(Topic::metrics);
   const auto late = hold.end();
   ASSERT_TRUE(late);
-  EXPECT_THAT(late->data["text"].get<std::string>(), ::testing::HasSubstr("sync = true on log took longer"));
+  EXPECT_THAT(std::get<Warning>(late->data).text, ::testing::HasSubstr("sync = true on log took longer"));
   EXPECT_FALSE(hold.holds());
-  hold.begin("metrics");
+  hold.begin(Topic::metrics);
   EXPECT_FALSE(hold.end());
 }
 

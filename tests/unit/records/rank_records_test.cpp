@@ -30,6 +30,23 @@ class Stdout {
   int kept_;
 };
 
+RunResult ended(int code, const std::string& reason, std::int64_t step) {
+  RunResult result;
+  result.code = code;
+  result.reason = reason;
+  result.step = step;
+  return result;
+}
+
+OrderApplied applied(std::uint64_t order, std::vector<Moved> moved) {
+  OrderApplied applied;
+  applied.order = order;
+  applied.step = 10;
+  applied.digest = "00ff";
+  applied.moved = std::move(moved);
+  return applied;
+}
+
 class RankRecordsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -49,13 +66,15 @@ class RankRecordsTest : public testing::Test {
     records->started({.start = start}, {{{"rank", 0}, {"host", "h"}, {"pid", 1}}});
     records->info("going");
     records->write({{"step", 10}, {"train/loss", 2.5}});
-    records->observe(
-        "order",
-        {{"id", 3}, {"state", "applied"}, {"applied", {{"step", 10}, {"ranks", 1}, {"world_size", 1}}}});
-    records->observe("metrics", {{"step", 10}, {"train/loss", 2.5}});
+    OrderReport report;
+    report.state = OrderState::applied;
+    report.id = 3;
+    report.applied = Applied{3, 10, 1, 1, "d", {}, {}};
+    records->observe(report);
+    records->observe(LoggedMetrics{{{"step", 10}, {"train/loss", 2.5}}});
     records->write({{"step", 20}, {"eval/loss", 1.75}});
     EXPECT_EQ(records->last_order(), 3u);
-    records->ended({{"code", 0}, {"reason", "done"}, {"step", 20}, {"checkpoint", nullptr}, {"restarts", 0}});
+    records->ended(ended(0, "done", 20));
   }
 
   test::TemporaryFolder folder_;
@@ -109,8 +128,8 @@ TEST_F(RankRecordsTest, OtherRanksHaveTheirLogAlone) {
     const auto records = open(1);
     records->started({}, Json::array());
     records->write({{"step", 1}});
-    records->observe("applied", {{"order", 3}, {"step", 10}, {"digest", "00ff"}});
-    records->ended({{"code", 0}});
+    records->applied(applied(3, {}));
+    records->ended(ended(0, "done", 10));
   }
   EXPECT_NE(lines_of(run_ / "log" / "rank-1.log").at(0).find("order 3 applied at step 10, digest 00ff"),
             std::string::npos);
@@ -123,13 +142,8 @@ TEST_F(RankRecordsTest, FollowsItsSettings) {
     Stdout redirected(output_);
     const auto records = open(0);
     records->info("one");
-    records->observe(
-        "applied",
-        {{"order", 1},
-         {"step", 5},
-         {"digest", "d"},
-         {"moved",
-          {{{"name", "log.level"}, {"after", "warn"}}, {{"name", "train.steps"}, {"after", 4000}}}}});
+    records->applied(applied(1, {{"log.level", std::string("info"), std::string("warn")},
+                                 {"train.steps", std::int64_t{1000}, std::int64_t{4000}}}));
     records->info("two");
     records->warn("three");
     records->write({{"step", 10}, {"train/loss", 2.5}});
@@ -148,7 +162,7 @@ TEST_F(RankRecordsTest, APartialEvaluationIsNotTheRunsLoss) {
   const auto records = open(0);
   records->write({{"step", 20}, {"eval/loss", 1.75}});
   records->write({{"step", 25}, {"eval/loss", 1.25}, {"eval/partial", 1}});
-  EXPECT_EQ(records->last_evaluation(), (Json{{"eval/loss", 1.75}}));
+  EXPECT_EQ(records->last_evaluation().values, (Json{{"eval/loss", 1.75}}));
 }
 
 TEST_F(RankRecordsTest, AnUnwritableRunIsAnError) {
@@ -157,8 +171,8 @@ TEST_F(RankRecordsTest, AnUnwritableRunIsAnError) {
 }
 
 TEST_F(RankRecordsTest, AResultThatIsThereStays) {
-  write_result_if_missing(run_, {{"code", 75}, {"reason", "a rank was lost"}});
-  write_result_if_missing(run_, {{"code", 1}, {"reason", "later"}});
+  write_result_if_missing(run_, ended(75, "a rank was lost", 5));
+  write_result_if_missing(run_, ended(1, "later", 5));
   EXPECT_EQ((*read_json_file(run_ / "result.json"))["reason"], "a rank was lost");
 }
 

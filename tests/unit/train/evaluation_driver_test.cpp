@@ -44,7 +44,8 @@ TEST(EvaluationDriver, OfAModelIsTheSameOnAnyNumberOfRanks) {
     testing::train(world_size, testing::small_settings(), [&](testing::Rank& rank) {
       const auto result = rank.trainer.call({"eval.now", Json::object()}, 0);
       ASSERT_TRUE(result) << result.error().message;
-      if (rank.communicator.rank() == 0) losses[world_size] = result->at("loss").get<double>();
+      if (rank.communicator.rank() == 0)
+        losses[world_size] = std::get<EvaluationResult>(*result).loss.value();
     });
   }
   EXPECT_NEAR(losses[1], losses[3], 1e-6);

@@ -33,15 +33,17 @@ class FreeGate : public StepGate {
     return meeting_outcome;
   }
   void pause() override { ++pauses; }
-  void publish(const std::string& topic, Json data) override { events[topic].push_back(std::move(data)); }
+  void publish(EventData event) override {
+    events[std::string(to_string(topic_of(event)))].push_back(to_json(event));
+  }
 
   int pauses = 0;
   int meetings = 0;
   Result<void> meeting_outcome;  ///< the same on all ranks
   std::map<std::int64_t, std::uint64_t> hashes;
-  std::map<std::string, std::vector<Json>> events;
+  std::map<std::string, std::vector<Json>> events;  ///< by topic
   std::map<std::int64_t, std::vector<Moved>> moved;
-  std::map<std::int64_t, Result<Json>> results;
+  std::map<std::int64_t, Result<CallResult>> results;
 
  private:
   struct PlannedChange {
