@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/schema.h"
 #include "runtime/base/progress.h"
 #include "runtime/checkpoint/branches.h"

@@ -10,7 +10,7 @@
 
 #include "protocol/fd.h"
 #include "protocol/frame.h"
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "runtime/console_link/console_process.h"
 
 namespace footplate {

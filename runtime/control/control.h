@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "runtime/control/control_options.h"
 #include "runtime/orders/steerable.h"
 #include "runtime/orders/step_gate.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/mutex.h"
 #include "runtime/base/condition.h"
 #include "runtime/comm/watchdog.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "protocol/messages/status.h"
+#include "protocol/messages/run_status.h"
 #include "protocol/mutex.h"
 
 namespace footplate {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/schema.h"
 #include "runtime/orders/forecast.h"
 #include "runtime/orders/order_entry.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/schema.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "runtime/base/clock.h"
 #include "runtime/orders/gate_events.h"
 

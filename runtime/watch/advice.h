@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/messages/event.h"
 #include "protocol/messages/reports.h"
 #include "protocol/order.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "protocol/messages/order_report.h"
-#include "protocol/messages/status.h"
+#include "protocol/messages/run_status.h"
 #include "protocol/own_session.h"
 #include "runtime/base/progress.h"
 #include "runtime/comm/ledger.h"

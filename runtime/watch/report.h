@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "protocol/messages/console_link.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/messages/event.h"
 
 namespace footplate {
