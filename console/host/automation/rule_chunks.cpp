@@ -37,8 +37,7 @@ RuleChunks::Outcome RuleChunks::add(const Client& client, Registration registrat
   for (const Chunk& other : chunks_) source += other.kept.code.size();
   std::size_t live = registration.rules.size();
   for (const auto& [number, rule] : run_.table.all()) live += rule.on() ? 1 : 0;
-  const bool sync =
-      std::ranges::any_of(registration.rules, [](const GivenRule& rule) { return rule.spec.sync; });
+  const bool sync = std::ranges::any_of(registration.rules, [](const RuleSpec& spec) { return spec.sync; });
   if (client.role < Role::operate || (sync && client.role < Role::admin))
     *outcome =
         fail(ErrorKind::refused, std::string("registering a rule ") + (sync ? "with sync = true " : "") +
@@ -127,9 +126,7 @@ void RuleChunks::take_rules(Chunk& chunk, const std::vector<RuleSpec>& specs) {
     chunks_.erase(find(chunk.kept.id));
     return;
   }
-  const bool same = std::ranges::equal(specs, chunk.rules, [](const RuleSpec& spec, const GivenRule& given) {
-    return same_rule(spec, given.spec);
-  });
+  const bool same = std::ranges::equal(specs, chunk.rules, same_rule);
   if (!same)
     return failed(chunk, "it registered " + std::to_string(chunk.rules.size()) + " rules here and " +
                              std::to_string(specs.size()) + " others when it ran again for the run");
@@ -140,7 +137,7 @@ void RuleChunks::take_rules(Chunk& chunk, const std::vector<RuleSpec>& specs) {
       continue;
     }
     Rule rule;
-    rule.spec = spec_of(specs[i], chunk.rules[i].spec);
+    rule.spec = spec_of(specs[i], chunk.rules[i]);
     rule.user = chunk.kept.user;
     rule.role = chunk.kept.role;
     rule.chunk = chunk.kept.id;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "console/host/automation/rule_runs.h"
-#include "console/host/automation/script_results.h"
 #include "console/host/automation/script_run.h"
 
 namespace footplate::host {
@@ -23,7 +22,7 @@ class RuleChunks {
   struct Registration {
     std::string code;
     std::string name = "chunk";
-    std::vector<GivenRule> rules;
+    std::vector<RuleSpec> rules;
   };
 
   /// What the outcome of a registration is waited for by; set once. The rules' numbers in their order, 0 of
@@ -66,8 +65,8 @@ class RuleChunks {
  private:
   struct Chunk {
     KeptChunk kept;
-    std::vector<GivenRule> rules;  ///< as the session registered them
-    Outcome outcome;               ///< set: a new one, and somebody waits
+    std::vector<RuleSpec> rules;  ///< as the session registered them
+    Outcome outcome;              ///< set: a new one, and somebody waits
     int failures = 0;
   };
 

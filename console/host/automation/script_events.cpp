@@ -13,8 +13,7 @@ Json order_event(const OrderReport& report) {
   const Order order = report.order.value_or(Order{});
   Json moved = Json::array();
   if (report.applied)
-    for (const Moved& one : report.applied->moved)
-      moved.push_back({{"name", one.name}, {"before", to_json(one.before)}, {"after", to_json(one.after)}});
+    for (const Moved& one : report.applied->moved) moved.push_back(to_json(one));
   Json calls = Json::array();
   for (const Call& call : order.calls)
     calls.push_back({{"action", call.action}, {"arguments", call.arguments}});

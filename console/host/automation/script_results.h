@@ -6,13 +6,6 @@
 
 namespace footplate {
 
-/// A rule of a chunk that has run in its session.
-struct GivenRule {
-  RuleSpec spec;
-  bool dropped = false;  ///< the chunk has switched it off again
-};
-Result<void> read_json(const Json& json, GivenRule& rule);
-
 /// What a chunk has registered when it ran in the rules' process: the value of its result.
 struct RegisteredRules {
   std::vector<RuleSpec> rules;

@@ -21,11 +21,4 @@ Result<void> read_json(const Json& json, HandlerTime& time) {
   return read_fields(json, time);
 }
 
-Result<void> read_json(const Json& json, GivenRule& rule) {
-  if (auto read = read_json(json, rule.spec); !read) return read;
-  FieldReader field(json);
-  field("dropped", rule.dropped);
-  return field.take();
-}
-
 }  // namespace footplate

@@ -58,7 +58,7 @@ std::function<void(const OrderReport&)> script_note(Client& client, std::uint64_
   };
 }
 
-/// The first of its chunks: what its Lua says goes to the client.
+/// What it says goes to the client, and what it asks to the console.
 void Sessions::make_lua(Client& client) {
   LuaSession::Events events;
   events.request = [this, &client](const SessionRequest& request) { ask_(client, request); };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/overloaded.h"
 #include "protocol/value.h"
 
 namespace footplate::host {
@@ -95,44 +96,33 @@ void LuaSession::on_ready(short revents, Clock::time_point now) {
 }
 
 void LuaSession::hear(FromSession message, Clock::time_point now) {
-  if (chunk_ || std::holds_alternative<HandlingRule>(message))
-    std::visit([this, now](auto& one) { on(one, now); }, message);
-}
-
-void LuaSession::on(const HandlingRule& /*handling*/, Clock::time_point now) {
-  if (!handler_ || handler_->begun) return;
-  handler_->begun = true;
-  begin(handler_->id, handler_->limit, now);
-}
-
-void LuaSession::on(const SessionRequest& request, Clock::time_point /*now*/) {
-  chunk_->asked = request.id;
-  events_.request(request);
-}
-
-void LuaSession::on(ChunkOutput& output, Clock::time_point /*now*/) {
-  output.id = chunk_->id;
-  events_.output(output);
-}
-
-void LuaSession::on(ChunkResult& result, Clock::time_point /*now*/) {
-  result.id = finish();
-  events_.ended(std::move(result));
-}
-
-void LuaSession::on(ChunkError& error, Clock::time_point /*now*/) {
-  ChunkFailure failure{std::move(error)};
-  failure.id = finish();
-  failure.lost = false;  // it has just spoken
-  events_.ended(tl::unexpected(std::move(failure)));
-}
-
-void LuaSession::on(const ChunkWaiting& /*waiting*/, Clock::time_point now) {
-  set_waiting(true, now);
-}
-
-void LuaSession::on(const ChunkRunning& /*running*/, Clock::time_point now) {
-  set_waiting(false, now);
+  if (std::holds_alternative<HandlingRule>(message) && handler_ && !handler_->begun) {
+    handler_->begun = true;
+    return begin(handler_->id, handler_->limit, now);
+  }
+  if (!chunk_) return;
+  std::visit(
+      Overloaded{[this](const SessionRequest& request) {
+                   chunk_->asked = request.id;
+                   events_.request(request);
+                 },
+                 [this](ChunkOutput& output) {
+                   output.id = chunk_->id;
+                   events_.output(output);
+                 },
+                 [this](ChunkResult& result) {
+                   result.id = finish();
+                   events_.ended(std::move(result));
+                 },
+                 [this](ChunkError& error) {
+                   ChunkFailure failure{std::move(error)};
+                   failure.id = finish();
+                   failure.lost = false;  // it has just spoken
+                   events_.ended(tl::unexpected(std::move(failure)));
+                 },
+                 [this, now](const ChunkWaiting&) { set_waiting(true, now); },
+                 [this, now](const ChunkRunning&) { set_waiting(false, now); }, [](const HandlingRule&) {}},
+      message);
 }
 
 /// What runs has ended. Returns its id.

@@ -90,13 +90,6 @@ class LuaSession {
   };
 
   void hear(FromSession message, Clock::time_point now);
-  void on(const SessionRequest& request, Clock::time_point now);
-  void on(ChunkOutput& output, Clock::time_point now);
-  void on(ChunkResult& result, Clock::time_point now);
-  void on(ChunkError& error, Clock::time_point now);
-  void on(const ChunkWaiting& waiting, Clock::time_point now);
-  void on(const ChunkRunning& running, Clock::time_point now);
-  void on(const HandlingRule& handling, Clock::time_point now);
   void begin(const Json& id, std::optional<Clock::duration> limit, Clock::time_point now);
   Json finish();
   void answered(std::uint64_t id, Clock::time_point now);
