@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <limits>
 #include <map>
@@ -104,7 +105,13 @@ inline Result<void> read(const Json& json, double& value) {
 }
 template <std::integral T>
 Result<void> read(const Json& json, T& value) {
-  // The library would make a number of a boolean, and any integer of any number.
+  // The library would make a number of a boolean, and any integer of any number. 10/2 is 5.0 in Lua: that passes.
+  if (json.is_number_float()) {
+    constexpr double kExact = 9007199254740992.0;
+    const double number = json.get<double>();
+    if (!(std::abs(number) <= kExact) || number != std::trunc(number)) return wrong("a whole number");
+    return read(Json(static_cast<std::int64_t>(number)), value);
+  }
   if (!json.is_number_integer()) return wrong("a whole number");
   const bool fits = json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>())
                                               : std::in_range<T>(json.get<std::int64_t>());

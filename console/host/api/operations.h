@@ -1,7 +1,7 @@
 #pragma once
 
 #include "console/host/api/operation.h"
-#include "console/host/api/requests.h"
+#include "console/host/api/operation_requests.h"
 
 // One function for each operation of docs/protocol.md; the table in operation_table.cpp has their names. Each
 // answers the request, or leaves a wait that does.

@@ -15,11 +15,10 @@ constexpr int kMostRestarts = 5;  ///< of a job whose process is killed
 
 void JobScripts::load(std::map<std::string, KeptJob> kept) {
   kept_ = std::move(kept);
-  const auto plan = JobPlan::read(run_.directory / "jobs" / "jobs.json");
-  if (!plan) return run_.ports.log("jobs.json can't be read, no job runs: " + plan.error().message);
-  run_.unattended = plan->unattended;
-  given_ = plan->given;
-  for (const PlannedJob& script : plan->jobs) add(script);
+  const JobPlan plan = read_job_plan(run_.directory);
+  run_.unattended = plan.unattended;
+  given_ = plan.given;
+  for (const PlannedJob& script : plan.jobs) add(script);
 }
 
 void JobScripts::add(const PlannedJob& script) {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "console/host/automation/job_plan.h"
 #include "console/host/automation/rule_runs.h"
 #include "console/host/automation/script_process.h"
 #include "console/host/automation/script_run.h"
+#include "run_files/job_plan.h"
 
 namespace footplate::host {
 

@@ -55,6 +55,10 @@ TEST(Messages, AWrongTypeNamesTheField) {
   const auto negative = read_as<OrderReport>({{"state", "accepted"}, {"id", -1}});
   ASSERT_FALSE(negative);
   EXPECT_EQ(negative.error().message, "field 'id' has to be a whole number in range");
+  EXPECT_EQ(read_as<OrderReport>({{"id", 5.0}})->id, 5U);
+  EXPECT_FALSE(read_as<OrderReport>({{"id", 5.5}}));
+  EXPECT_FALSE(read_as<OrderReport>({{"id", -5.0}}));
+  EXPECT_FALSE(read_as<OrderReport>({{"id", 1e300}}));
   const auto boolean = read_as<CallReport>({{"order", true}});
   ASSERT_FALSE(boolean);
   EXPECT_FALSE(read_as<OrderReport>(Json::array()));

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "console/host/api/requests.h"
+#include "console/host/api/operation_requests.h"
 #include "protocol/messages/fields.h"
 
 namespace footplate {
