@@ -36,7 +36,7 @@ void RankRecovery::recover(Clock::time_point now) {
   rebuild_due_ = false;
   if (joining_) return parts_.give_up("a rank was lost before this one was level");
   if (ends_by_remedy_) return parts_.give_up(remedy_);
-  if (on_loss_ == "stop" && remedy_.empty()) return parts_.give_up(kOnLossStop);
+  if (on_loss_ == OnLoss::stop && remedy_.empty()) return parts_.give_up(kOnLossStop);
   // What has been said before counts (a commit that this rank has sent itself, an order applied here), and
   // is over with this world: no message to itself may reach the next one.
   parts_.gate.hold_for_recovery();
@@ -54,7 +54,7 @@ void RankRecovery::recover(Clock::time_point now) {
   }
   if (auto rebuilt = in_time([this] { return world_->rebuild(); }); !rebuilt)
     return parts_.give_up("recovery failed: " + rebuilt.error().message);
-  if (on_loss_ == "stop" && !lost_between(before, world_->members()).empty())
+  if (on_loss_ == OnLoss::stop && !lost_between(before, world_->members()).empty())
     return parts_.give_up(kOnLossStop);
   world_changed(before, now);
 }

@@ -9,6 +9,7 @@
 #include "runtime/control/recovery_report.h"
 #include "runtime/orders/gate.h"
 #include "runtime/orders/participant.h"
+#include "runtime/watch/policies.h"
 
 namespace footplate {
 
@@ -37,7 +38,7 @@ class RankRecovery {
 
   explicit RankRecovery(Parts parts);
 
-  void follow(const Settings& settings) { on_loss_ = settings.string("comm.on_loss"); }
+  void follow(const Settings& settings) { on_loss_ = choice_of<OnLoss>(settings, "comm.on_loss"); }
   /// The start of a process that joins a run: what its rank 0 said.
   void join_run(const Welcome& welcome);
 
@@ -76,7 +77,7 @@ class RankRecovery {
 
   Parts parts_;
   World* world_;  ///< null: a lost rank ends the run
-  std::string on_loss_ = "rebuild";
+  OnLoss on_loss_ = OnLoss::rebuild;
   RankNumbers numbers_;
   bool under_way_ = false;
   bool told_standing_ = false;  ///< to the rank 0 of this generation

@@ -14,9 +14,9 @@ void StateRepair::tick(Clock::time_point now) {
 void StateRepair::act_on(const Warning& difference, Clock::time_point now) {
   const std::int64_t step = difference.step.value_or(0);
   const std::vector<int>& odd = difference.ranks;
-  if (on_mismatch_ == "stop")
+  if (on_mismatch_ == OnMismatch::stop)
     return parts_.coordinator.stop(difference.text, /*resumable=*/true, now, /*save=*/false);
-  if (on_mismatch_ != "repair" || order_ != 0 || step < repaired_before_) return;
+  if (on_mismatch_ != OnMismatch::repair || order_ != 0 || step < repaired_before_) return;
   int source = 0;
   while (std::find(odd.begin(), odd.end(), source) != odd.end()) ++source;
   if (source >= parts_.channel.world_size()) return;  // no majority: nobody knows which side is right

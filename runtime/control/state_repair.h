@@ -9,6 +9,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/orders/coordinator.h"
+#include "runtime/watch/policies.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
@@ -26,7 +27,9 @@ class StateRepair {
 
   explicit StateRepair(Parts parts) : parts_(parts) {}
 
-  void follow(const Settings& settings) { on_mismatch_ = settings.string("guard.on_mismatch"); }
+  void follow(const Settings& settings) {
+    on_mismatch_ = choice_of<OnMismatch>(settings, "guard.on_mismatch");
+  }
   /// A warning of kind state_hash. Acted on with the next tick.
   void found(Warning difference) { differences_.push_back(std::move(difference)); }
   void tick(Clock::time_point now);
@@ -38,7 +41,7 @@ class StateRepair {
   void act_on(const Warning& difference, Clock::time_point now);
 
   Parts parts_;
-  std::string on_mismatch_ = "warn";
+  OnMismatch on_mismatch_ = OnMismatch::warn;
   std::vector<Warning> differences_;
   std::uint64_t order_ = 0;           ///< under way; 0: none
   std::int64_t repaired_before_ = 0;  ///< hashes of earlier steps are of before the repair

@@ -72,7 +72,7 @@ Warning advice_on(const std::string& name, const Value& value, const std::vector
 void Advice::follow(const SettingsUpdate& changed) {
   const auto& settings = changed.settings;
   if (const auto mode = settings.find("comm.auto"); mode != settings.end() && mode->second.value.is_string())
-    follow_mode(mode->second.value.get<std::string>());
+    follow_mode(from_word<AdviceMode>(mode->second.value.get<std::string>()).value_or(AdviceMode::off));
   if (settings.contains("comm.bucket_mb")) forget_all();  // other sizes from here on
   for (const char* name : kKnobs)
     if (const auto one = settings.find(name); one != settings.end() && one->second.value.is_number())
@@ -80,10 +80,10 @@ void Advice::follow(const SettingsUpdate& changed) {
 }
 
 /// Whoever sets it, to whatever, wants it from here on.
-void Advice::follow_mode(const std::string& mode) {
-  mode_ = mode == "apply" ? Mode::apply : mode == "advise" ? Mode::advise : Mode::off;
+void Advice::follow_mode(AdviceMode mode) {
+  mode_ = mode;
   for (auto& [name, knob] : knobs_) knob.hands_off = false;
-  if (mode_ == Mode::off) forget_all();
+  if (mode_ == AdviceMode::off) forget_all();
   news_ = true;
 }
 
@@ -120,7 +120,7 @@ void Advice::set(const std::string& name, double value, const std::string& sourc
 void Advice::handle(int source, const message::Overdue& overdue, Clock::time_point now) {
   auto late = late_.handle(source, overdue, now);
   news_ = news_ || late_.none();
-  if (late && mode_ != Mode::off) remember(*std::move(late), now);
+  if (late && mode_ != AdviceMode::off) remember(*std::move(late), now);
 }
 
 /// Of the operations of one size at one step the longest is kept: a bad moment counts once.
@@ -159,7 +159,8 @@ void Advice::found(CollectiveVerdict verdict, std::uint64_t sequence, const std:
 // --- what comes of it ---
 
 void Advice::tick(Clock::time_point now) {
-  if (!news_ || mode_ == Mode::off || different_ || !late_.none() || parts_.status.anyone_silent()) return;
+  if (!news_ || mode_ == AdviceMode::off || different_ || !late_.none() || parts_.status.anyone_silent())
+    return;
   news_ = false;
   act(kPieces, knobs_[kPieces], now);  // first: where that is the reason, a deadline isn't
   for (auto& [name, knob] : knobs_)
@@ -191,7 +192,7 @@ void Advice::act(const std::string& name, Knob& knob, Clock::time_point now) {
     knob.proposal = Proposal{*std::move(conclusion), false};
   if (!knob.proposal) return;
   const auto value = within_reach(name, knob);
-  if (mode_ != Mode::apply || knob.hands_off || !value) {
+  if (mode_ != AdviceMode::apply || knob.hands_off || !value) {
     if (!knob.proposal->told) advise(name, knob);
   } else if (now < knob.not_before) {
     news_ = true;  // then
@@ -250,7 +251,7 @@ std::string Advice::advice_text(const std::string& name, const Knob& knob) const
       fmt::format("{}. {}: {}", conclusion.why,
                   is_deadline(name) ? "If that is normal here" : "Smaller pieces would be faster",
                   command(name, conclusion.value));
-  if (mode_ != Mode::apply) return text;
+  if (mode_ != AdviceMode::apply) return text;
   if (knob.hands_off) return text + " (comm.auto leaves it to you: it was put back by hand)";
   if (!within_reach(name, knob)) text += " (comm.auto leaves it to you: too far from what was set)";
   return text;

@@ -21,6 +21,7 @@
 #include "runtime/watch/conclusions.h"
 #include "runtime/watch/inquiry.h"
 #include "runtime/watch/late_collectives.h"
+#include "runtime/watch/policies.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
@@ -58,7 +59,6 @@ class Advice {
   std::vector<SettingProposal> proposals() const;
 
  private:
-  enum class Mode { off, advise, apply };
   struct Proposal {
     Conclusion conclusion;
     bool told = false;
@@ -74,7 +74,7 @@ class Advice {
     Clock::time_point not_before{};  ///< of the next own order
   };
 
-  void follow_mode(const std::string& mode);
+  void follow_mode(AdviceMode mode);
   void set(const std::string& name, double value, const std::string& source);
   bool is_own(const std::string& source) const;
   void forget_all();
@@ -88,7 +88,7 @@ class Advice {
 
   Parts parts_;
   LateCollectives late_;
-  Mode mode_ = Mode::off;
+  AdviceMode mode_ = AdviceMode::off;
   std::map<std::string, Knob> knobs_;
   std::set<std::uint64_t> own_orders_;
   bool different_ = false;  ///< the ranks have called different collectives

@@ -25,8 +25,8 @@ bool is_training(Phase phase) {
 }  // namespace
 
 void CollectiveTimeouts::follow(const Settings& settings) {
-  on_timeout_ = settings.string("comm.on_timeout");
-  eval_on_timeout_ = settings.string("eval.on_timeout");
+  on_timeout_ = choice_of<OnTimeout>(settings, "comm.on_timeout");
+  eval_on_timeout_ = choice_of<OnTimeout>(settings, "eval.on_timeout");
 }
 
 /// Collectives of other phases (a start, a save) have no policy: nothing is lost by waiting for a slow disk.
@@ -34,8 +34,8 @@ void CollectiveTimeouts::hangs(const Inquiry::Verdict& verdict, Clock::time_poin
   if (open_ || verdict.limit_s <= 0 || !verdict.phase) return;
   const bool evaluation = verdict.phase == Phase::evaluation;
   if (!evaluation && !is_training(*verdict.phase)) return;
-  const std::string& policy = evaluation ? eval_on_timeout_ : on_timeout_;
-  if (policy == "wait") return;
+  const OnTimeout policy = evaluation ? eval_on_timeout_ : on_timeout_;
+  if (policy == OnTimeout::wait) return;
   const auto limit =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(verdict.limit_s));
   if (verdict.step > memory_.step + kCalm) memory_.doublings = 0;
@@ -43,7 +43,7 @@ void CollectiveTimeouts::hangs(const Inquiry::Verdict& verdict, Clock::time_poin
   open.sequence = verdict.sequence;
   open.step = verdict.step;
   open.evaluation = evaluation;
-  open.stop = policy == "stop";
+  open.stop = policy == OnTimeout::stop;
   open.limit = limit;
   open.text = verdict.finding;
   open.due = evaluation || open.stop ? now : now + limit * ((1 << memory_.doublings) - 1);

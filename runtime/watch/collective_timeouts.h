@@ -13,6 +13,7 @@
 #include "runtime/base/times.h"
 #include "runtime/watch/inquiry.h"
 #include "runtime/watch/messages.h"
+#include "runtime/watch/policies.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
@@ -79,8 +80,8 @@ class CollectiveTimeouts {
 
   Parts parts_;
   Memory& memory_;
-  std::string on_timeout_ = "rebuild";
-  std::string eval_on_timeout_ = "skip";
+  OnTimeout on_timeout_ = OnTimeout::rebuild;
+  OnTimeout eval_on_timeout_ = OnTimeout::skip;
   std::optional<Open> open_;
 };
 
