@@ -41,11 +41,17 @@ struct Manifest {
   Json metrics = Json::object();   ///< for people and for inspect: {"eval/loss": …}
 };
 
+/// Without the hash.
+Json to_json(const Manifest& manifest);
+/// Errors (failed): another format version, a field that is missing or of the wrong type, a file name that
+/// leads elsewhere.
+Result<void> read_json(const Json& json, Manifest& manifest);
+
 /// The manifest's text. Its last member is the SHA-256 of everything before it.
 std::string to_text(const Manifest& manifest);
 
-/// Reads what to_text wrote. Errors (failed): a hash that doesn't fit (any change of any byte), another
-/// format version, a field that is missing or of the wrong type, a file name that leads elsewhere.
+/// Reads what to_text wrote. Errors (failed): a hash that doesn't fit (any change of any byte), and those of
+/// read_json.
 Result<Manifest> manifest_from_text(std::string_view text);
 
 }  // namespace footplate

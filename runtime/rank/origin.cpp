@@ -22,13 +22,13 @@ Result<Origin> find_origin(const std::filesystem::path& run_directory, const std
 Result<Origin> share(Communicator& communicator, const Result<Origin>& mine) {
   if (auto agreed = agree(communicator, mine ? Result<void>() : tl::unexpected(mine.error())); !agreed)
     return tl::unexpected(agreed.error());
-  const Json told =
-      mine ? Json{{"checkpoint", mine->checkpoint}, {"branch", mine->branch}, {"opens", mine->opens_branch}}
-           : Json();
-  return from_rank(communicator, 0, told.dump()).map([](const std::string& text) {
-    const Json origin = Json::parse(text);
-    return Origin{origin.at("checkpoint"), origin.at("branch"), origin.at("opens")};
-  });
+  const std::string told = mine ? to_json(*mine).dump() : std::string();
+  return from_rank(communicator, 0, told)
+      .and_then([](const std::string& text) { return parse_line(text); })
+      .and_then([](const Json& json) {
+        Origin origin;
+        return read_json(json, origin).map([&] { return origin; });
+      });
 }
 
 }  // namespace footplate

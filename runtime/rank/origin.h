@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "protocol/json.h"
 #include "protocol/result.h"
 #include "runtime/comm/communicator.h"
 
@@ -15,6 +16,9 @@ struct Origin {
   std::string branch = "main";  ///< that it saves into
   bool opens_branch = false;    ///< nothing was saved into that before
 };
+
+Json to_json(const Origin& origin);
+Result<void> read_json(const Json& json, Origin& origin);
 
 /// What `resume` and `branch` of RankOptions mean. Reads and verifies checkpoints: for one rank. `skipped`
 /// hears of those that don't verify. Errors as of resolve_resume.

@@ -176,7 +176,7 @@ class Rank {
     if (auto opened = open_data_plane(); !opened) return opened;
     SaverOptions saver;
     saver.run_directory = options_.run_directory;
-    saver.run_id = start_.record.value("id", "");
+    saver.run_id = start_.record.id;
     saver.start = options_.start;
     saver.rank = session_->rank();
     saver.world_size = session_->world_size();
@@ -250,15 +250,9 @@ class Rank {
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;
     control.ledger = &ledger_;
-    control.run = {start_.record.value("name", ""),
-                   start_.record.value("id", ""),
-                   options_.run_directory,
-                   start_.record.value("socket", ""),
-                   hostname(),
-                   user_name(),
-                   start_.started,
-                   start_.origin.branch,
-                   options_.left};
+    control.run = {start_.record.name,   start_.record.id,     options_.run_directory,
+                   start_.record.socket, hostname(),           user_name(),
+                   start_.started,       start_.origin.branch, options_.left};
     control.observer = [this](const Observed& observed) {
       std::visit(
           Overloaded{[this](const EventData& event) { records_->observe(event); },

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "protocol/settings.h"
+#include "run_files/run_file.h"
 #include "runtime/rank/orders_ahead.h"
 #include "runtime/rank/origin.h"
 #include "runtime/rank/rank.h"
@@ -16,7 +17,7 @@ namespace footplate {
 /// What a start begins with: its settings, the checkpoint that it goes on from, and what that one keeps.
 struct StartState {
   const Schema schema = runtime_schema();
-  Json record;          ///< run.json as `footplate run` wrote it
+  RunFile record;       ///< as `footplate run` wrote it
   Settings configured;  ///< as `footplate run` gave them
   Settings settings;    ///< with what the checkpoint brings
   Origin origin;

@@ -10,7 +10,7 @@
 namespace footplate {
 
 Result<StartFiles> read_start_files(const std::filesystem::path& run_directory, int start) {
-  auto record = read_json_file(run_directory / kRunFile);
+  auto record = read_run_file(run_directory);
   auto config = read_json_file(config_path(run_directory, start));
   if (!record) return fail(ErrorKind::usage, record.error().message);
   if (!config) return fail(ErrorKind::usage, config.error().message);

@@ -5,12 +5,13 @@
 
 #include "protocol/json.h"
 #include "protocol/result.h"
+#include "run_files/run_file.h"
 
 namespace footplate {
 
 /// What `footplate run` has written for a start.
 struct StartFiles {
-  Json record;  ///< run.json
+  RunFile record;
   Json config;  ///< config-K.json: every setting
 };
 

@@ -37,7 +37,7 @@ at::Tensor SyntheticTask::gradients(std::uint64_t seed, std::int64_t count, Numb
   at::Tensor batch = at::zeros({elements_ + 1}, at::kFloat);
   float* sum = batch.mutable_data_ptr<float>();
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t sample = counter_hash(seed, static_cast<std::uint64_t>(number_of(i)));
+    const std::uint64_t sample = counter_hash(seed, static_cast<std::uint64_t>(nth_number(i)));
     for (std::int64_t element = 0; element < elements_; ++element) {
       const auto byte = static_cast<int>(counter_hash(sample, static_cast<std::uint64_t>(element)) >> 56);
       sum[element] += static_cast<float>(byte - 128) / 128.0F;

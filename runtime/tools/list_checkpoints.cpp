@@ -55,46 +55,50 @@ Result<Json> tensors_of(const fs::path& checkpoint, const Manifest& manifest) {
   return list;
 }
 
-Result<Json> inspect_checkpoint(const fs::path& path, const InspectOptions& options) {
+/// What is printed.
+struct Inspected {
+  Json json;
+  bool damaged = false;  ///< a checkpoint of the run can't be used
+};
+
+Result<Inspected> inspect_checkpoint(const fs::path& path, const InspectOptions& options) {
   const auto manifest = look(path, options.verify);
   if (!manifest) return tl::unexpected(manifest.error());
   Json json = {{"path", path.string()}, {"bytes", bytes_of(*manifest)}, {"manifest", all_of(*manifest)}};
   if (options.verify) json["verified"] = true;
-  if (!options.tensors) return json;
+  if (!options.tensors) return Inspected{std::move(json)};
   auto tensors = tensors_of(path, *manifest);
   if (!tensors) return tl::unexpected(tensors.error());
   json["tensors"] = *std::move(tensors);
-  return json;
+  return Inspected{std::move(json)};
 }
 
 /// For the list of a run's.
-Json summary(const fs::path& path, bool verify) {
-  const auto manifest = look(path, verify);
-  if (!manifest) return {{"path", path.string()}, {"error", manifest.error().message}};
-  Json json = {{"path", path.string()},        {"bytes", bytes_of(*manifest)}, {"branch", manifest->branch},
-               {"step", manifest->step},       {"tag", manifest->tag},         {"best", manifest->best},
-               {"created", manifest->created}, {"metrics", manifest->metrics}};
-  if (verify) json["verified"] = true;
+Json summary(const fs::path& path, const Manifest& manifest, bool verified) {
+  Json json = {{"path", path.string()},       {"bytes", bytes_of(manifest)}, {"branch", manifest.branch},
+               {"step", manifest.step},       {"tag", manifest.tag},         {"best", manifest.best},
+               {"created", manifest.created}, {"metrics", manifest.metrics}};
+  if (verified) json["verified"] = true;
   return json;
 }
 
-Json inspect_run(const InspectOptions& options) {
+Inspected inspect_run(const InspectOptions& options) {
+  Inspected found;
   Json list = Json::array();
   for (const fs::path& branch : list_branches(options.path))
     for (const fs::path& checkpoint : list_checkpoints(branch)) {
-      list.push_back(summary(checkpoint, options.verify));
-      if (list.back().contains("error")) list.back()["branch"] = branch.filename().string();
+      const auto manifest = look(checkpoint, options.verify);
+      found.damaged = found.damaged || !manifest;
+      list.push_back(manifest ? summary(checkpoint, *manifest, options.verify)
+                              : Json{{"path", checkpoint.string()},
+                                     {"error", manifest.error().message},
+                                     {"branch", branch.filename().string()}});
     }
-  return {{"run", options.path.string()}, {"checkpoints", std::move(list)}};
+  found.json = {{"run", options.path.string()}, {"checkpoints", std::move(list)}};
+  return found;
 }
 
-bool is_damaged(const Json& found) {
-  for (const Json& one : found.value("checkpoints", Json::array()))
-    if (one.contains("error")) return true;
-  return false;
-}
-
-Result<Json> look_at(const InspectOptions& options) {
+Result<Inspected> look_at(const InspectOptions& options) {
   std::error_code none;
   if (!options.ref.empty()) {
     constexpr std::int64_t kAnyStep = std::numeric_limits<std::int64_t>::max();
@@ -123,8 +127,8 @@ int inspect(const InspectOptions& options) {
     std::printf("%s\n", to_line({{"error", found.error().message}}).c_str());
     return static_cast<int>(found.error().kind == ErrorKind::usage ? ExitCode::usage : ExitCode::failed);
   }
-  std::printf("%s\n", to_line(*found).c_str());
-  return static_cast<int>(is_damaged(*found) ? ExitCode::failed : ExitCode::done);
+  std::printf("%s\n", to_line(found->json).c_str());
+  return static_cast<int>(found->damaged ? ExitCode::failed : ExitCode::done);
 }
 
 }  // namespace footplate

@@ -72,7 +72,8 @@ Result<SaveResult> CheckpointDriver::save(const std::string& tag) {
   if (auto sound = check_rank_0(); !sound) return not_saved(sound.error(), tag);
   const auto saved = attempt<Saved>([&] {
     return training_.options.saver->save({position.step, tag, training_.state, training_.options.settings,
-                                          training_.progress(), position.best_eval_at == position.step});
+                                          to_json(training_.progress()),
+                                          position.best_eval_at == position.step});
   });
   if (auto agreed = agree(training_.options.communicator, outcome_of(saved)); !agreed)
     return not_saved(agreed.error(), tag);
@@ -101,11 +102,15 @@ void CheckpointDriver::save_or_warn(const std::string& tag) {
 Result<void> CheckpointDriver::load(const std::string& checkpoint) {
   if (training_.options.saver == nullptr)
     return fail(ErrorKind::refused, "this run has nowhere to load checkpoints from");
-  const auto progress =
-      attempt<Json>([&] { return training_.options.saver->load(checkpoint, training_.state); });
+  const auto progress = attempt<TrainingProgress>([&] {
+    return training_.options.saver->load(checkpoint, training_.state).and_then([](const Json& json) {
+      TrainingProgress read;
+      return read_json(json, read).map([&] { return read; });
+    });
+  });
   if (auto agreed = agree(training_.options.communicator, outcome_of(progress)); !agreed) return agreed;
   training_.take_progress(*progress);
-  other_corpus_ = other_corpus(*progress, training_.corpus);
+  other_corpus_ = other_corpus(progress->corpus, training_.corpus);
   last_ = checkpoint;
   training_.options.progress.at_step(training_.position.step);
   reporter_.say(fmt::format("going on from step {} of {}", training_.position.step, checkpoint));

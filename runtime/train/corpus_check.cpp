@@ -32,20 +32,17 @@ Result<void> same_corpus(Communicator& communicator, const CorpusIdentity& mine)
                   fmt::join(others, ", ")));
 }
 
-Json to_json(const CorpusIdentity& corpus) {
-  if (corpus.bytes == 0) return nullptr;
-  return {{"bytes", corpus.bytes}, {"hash", corpus.hash_text()}};
+std::optional<KeptCorpus> kept(const CorpusIdentity& corpus) {
+  if (corpus.bytes == 0) return std::nullopt;
+  return KeptCorpus{corpus.bytes, corpus.hash_text()};
 }
 
-std::string other_corpus(const Json& progress, const CorpusIdentity& now) {
-  const auto kept = progress.find("corpus");
-  if (kept == progress.end() || !kept->is_object() || now.bytes == 0) return "";
-  const std::string hash = kept->value("hash", "");
-  if (hash == now.hash_text()) return "";
+std::string other_corpus(const std::optional<KeptCorpus>& kept, const CorpusIdentity& now) {
+  if (!kept || now.bytes == 0 || kept->hash == now.hash_text()) return "";
   return fmt::format(
       "data.corpus isn't the one this checkpoint was trained on: that had {} bytes, hash {}; training goes "
       "on with {}; where that isn't meant, stop the run and resume it with the text of before",
-      kept->value("bytes", std::uint64_t{0}), hash, now.text());
+      kept->bytes, kept->hash, now.text());
 }
 
 }  // namespace footplate

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "protocol/json.h"
 #include "protocol/result.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/data/corpus_identity.h"
+#include "runtime/train/training_progress.h"
 
 namespace footplate {
 
@@ -13,11 +14,11 @@ namespace footplate {
 /// all: which ranks don't, sizes and paths; the collective's.
 Result<void> same_corpus(Communicator& communicator, const CorpusIdentity& mine);
 
-/// For a checkpoint's `progress`; null: there is none.
-Json to_json(const CorpusIdentity& corpus);
+/// For a checkpoint; nothing: there is none.
+std::optional<KeptCorpus> kept(const CorpusIdentity& corpus);
 
-/// What people should know where a run goes on from a checkpoint with this `progress`; empty: it had the same
-/// corpus, or doesn't know.
-std::string other_corpus(const Json& progress, const CorpusIdentity& now);
+/// What people should know where a run goes on from a checkpoint that was trained on `kept`; empty: it had
+/// the same corpus, or doesn't know.
+std::string other_corpus(const std::optional<KeptCorpus>& kept, const CorpusIdentity& now);
 
 }  // namespace footplate

@@ -150,15 +150,15 @@ Result<StateRepaired> Trainer::Loop::repair(int source) {
 
 /// All take the state of `source`: every persistent tensor, and what a checkpoint keeps besides.
 Result<void> Trainer::Loop::level(int source) {
-  const Json mine = {{"progress", training_.progress()},
-                     {"counts", step_.counts()},
-                     {"last_checkpoint", checkpoints_.last()}};
-  const auto theirs = level_state(training_.options.communicator, training_.state, source, mine);
-  if (!theirs) return tl::unexpected(theirs.error());
+  const LevelledState mine{training_.progress(), step_.counts(), checkpoints_.last()};
+  const auto told = level_state(training_.options.communicator, training_.state, source, to_json(mine));
+  if (!told) return tl::unexpected(told.error());
   if (training_.rank() == source) return {};
-  training_.take_progress(theirs->at("progress"));
-  step_.take_counts(theirs->at("counts"));
-  checkpoints_.set_last(theirs->at("last_checkpoint"));
+  LevelledState theirs;
+  if (auto read = read_json(*told, theirs); !read) return read;
+  training_.take_progress(theirs.progress);
+  step_.take_counts(theirs.counts);
+  checkpoints_.set_last(theirs.last_checkpoint);
   return {};
 }
 

@@ -272,13 +272,13 @@ Result<void> TrainStep::count_nonfinite() {
   return {};
 }
 
-Json TrainStep::counts() const {
-  return {{"nonfinite", outcome_.nonfinite}, {"nonfinite_in_row", nonfinite_in_row_}};
+NonfiniteCounts TrainStep::counts() const {
+  return {outcome_.nonfinite, nonfinite_in_row_};
 }
 
-void TrainStep::take_counts(const Json& counts) {
-  outcome_.nonfinite = counts.at("nonfinite");
-  nonfinite_in_row_ = counts.at("nonfinite_in_row");
+void TrainStep::take_counts(const NonfiniteCounts& counts) {
+  outcome_.nonfinite = counts.nonfinite;
+  nonfinite_in_row_ = counts.nonfinite_in_row;
 }
 
 }  // namespace footplate

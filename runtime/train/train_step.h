@@ -56,8 +56,8 @@ class TrainStep {
   void propose_smaller_micro_batch() const;
 
   /// What a levelled rank takes over besides the state table.
-  Json counts() const;
-  void take_counts(const Json& counts);
+  NonfiniteCounts counts() const;
+  void take_counts(const NonfiniteCounts& counts);
 
  private:
   void accumulate_gradients();

@@ -33,21 +33,13 @@ bool Training::is_lost(const Error& error, StepGate::Interrupted what, const std
   return true;
 }
 
-Json Training::progress() const {
-  return {{"step", position.step},
-          {"samples_drawn", position.samples_drawn},
-          {"best_eval_loss", number_to_json(position.best_eval_loss)},
-          {"best_eval_at", position.best_eval_at},
-          {"evaluated_at", position.evaluated_at},
-          {"corpus", to_json(corpus)}};
+TrainingProgress Training::progress() const {
+  return {position, kept(corpus)};
 }
 
-void Training::take_progress(const Json& progress) {
-  position.step = progress.at("step").get<std::int64_t>();
-  position.samples_drawn = progress.at("samples_drawn").get<std::int64_t>();
-  know_best(number_from_json(progress.at("best_eval_loss")).value_or(TrainingPosition::kNoEvaluation),
-            progress.value("best_eval_at", std::int64_t{-1}));
-  position.evaluated_at = progress.at("evaluated_at").get<std::int64_t>();
+void Training::take_progress(const TrainingProgress& progress) {
+  position = progress.position;
+  options.progress.evaluated_best(position.best_eval_loss);
 }
 
 void Training::know_best(double loss, std::int64_t step) {

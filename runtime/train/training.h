@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 
@@ -10,6 +9,7 @@
 #include "runtime/train/phase_timer.h"
 #include "runtime/train/step_settings.h"
 #include "runtime/train/trainer.h"
+#include "runtime/train/training_progress.h"
 
 namespace footplate {
 
@@ -19,17 +19,6 @@ inline ComputeDevice& device_of(const TrainerOptions& options) {
 
 /// The task that run.task names, for the ranks of now.
 Result<std::unique_ptr<Task>> make_task(const TrainerOptions& options);
-
-/// How far training is: what a checkpoint keeps besides the state table.
-struct TrainingPosition {
-  static constexpr double kNoEvaluation = std::numeric_limits<double>::infinity();
-
-  std::int64_t step = 0;  ///< completed
-  std::int64_t samples_drawn = 0;
-  double best_eval_loss = kNoEvaluation;
-  std::int64_t best_eval_at = -1;  ///< step
-  std::int64_t evaluated_at = -1;  ///< step
-};
 
 /// What the parts of a trainer work on together: each has this, and its own state besides. Training thread,
 /// except where marked.
@@ -53,9 +42,9 @@ struct Training {
   bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work,
                const std::string& tag = "");
 
-  /// `position` and the corpus, as Snapshot::progress.
-  Json progress() const;
-  void take_progress(const Json& progress);
+  /// `position` and the corpus.
+  TrainingProgress progress() const;
+  void take_progress(const TrainingProgress& progress);
   void know_best(double loss, std::int64_t step);
 
   TrainerOptions options;  ///< its settings are those in force

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "protocol/mutex.h"
+#include "runtime/comm/sim/message_word_json.h"
 #include "runtime/comm/sim/sim_state.h"
 
 namespace footplate {
@@ -42,7 +43,7 @@ class SimChannel final : public MessageChannel {
     std::uniform_int_distribution<std::int64_t> delay(0, state_->options().max_delay.count());
     const int origin = generation_->origins[static_cast<std::size_t>(to)];
     if (Scheduler::current() != nullptr)
-      trace("rank {} to {}: {} #{:08x}", origin_, origin, body.is_object() ? body.value("t", "") : "",
+      trace("rank {} to {}: {} #{:08x}", origin_, origin, word_of(body),
             digest_of(body.contains("pid") ? to_cbor(repeatable(body)) : bytes));
     state_->deliver(*generation_, origin_, origin, from_cbor(bytes.data(), bytes.size()).value(),
                     std::chrono::microseconds(origin == origin_ ? 0 : delay(random_)));

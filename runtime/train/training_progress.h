@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "protocol/json.h"
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// How far training is: what a checkpoint keeps besides the state table.
+struct TrainingPosition {
+  static constexpr double kNoEvaluation = std::numeric_limits<double>::infinity();
+
+  std::int64_t step = 0;  ///< completed
+  std::int64_t samples_drawn = 0;
+  double best_eval_loss = kNoEvaluation;
+  std::int64_t best_eval_at = -1;  ///< step
+  std::int64_t evaluated_at = -1;  ///< step
+};
+
+/// The text that a checkpoint was trained on.
+struct KeptCorpus {
+  std::uint64_t bytes = 0;
+  std::string hash;
+};
+
+/// Snapshot::progress.
+struct TrainingProgress {
+  TrainingPosition position;
+  std::optional<KeptCorpus> corpus;  ///< nothing: there is none, or it isn't known
+};
+Json to_json(const TrainingProgress& progress);
+Result<void> read_json(const Json& json, TrainingProgress& progress);
+
+/// Steps that weren't finite.
+struct NonfiniteCounts {
+  std::int64_t nonfinite = 0;         ///< so far
+  std::int64_t nonfinite_in_row = 0;  ///< up to now
+};
+
+/// What a rank takes from the one whose state counts, besides the state table.
+struct LevelledState {
+  TrainingProgress progress;
+  NonfiniteCounts counts;
+  std::string last_checkpoint;  ///< path
+};
+Json to_json(const LevelledState& state);
+Result<void> read_json(const Json& json, LevelledState& state);
+
+}  // namespace footplate

@@ -1,0 +1,57 @@
+#include "protocol/messages/fields.h"
+#include "runtime/train/training_progress.h"
+
+namespace footplate {
+
+template <>
+struct FieldsOf<KeptCorpus> {
+  static void list(auto& field, auto& corpus) {
+    field("bytes", corpus.bytes);
+    field("hash", corpus.hash);
+  }
+};
+
+template <>
+struct FieldsOf<TrainingProgress> {
+  static void list(auto& field, auto& progress) {
+    field("step", progress.position.step);
+    field("samples_drawn", progress.position.samples_drawn);
+    field("best_eval_loss", progress.position.best_eval_loss);
+    field("best_eval_at", progress.position.best_eval_at);
+    field("evaluated_at", progress.position.evaluated_at);
+    field.nullable("corpus", progress.corpus);
+  }
+};
+
+template <>
+struct FieldsOf<NonfiniteCounts> {
+  static void list(auto& field, auto& counts) {
+    field("nonfinite", counts.nonfinite);
+    field("nonfinite_in_row", counts.nonfinite_in_row);
+  }
+};
+
+template <>
+struct FieldsOf<LevelledState> {
+  static void list(auto& field, auto& state) {
+    field("progress", state.progress);
+    field("counts", state.counts);
+    field("last_checkpoint", state.last_checkpoint);
+  }
+};
+
+Json to_json(const TrainingProgress& progress) {
+  return write_fields(progress);
+}
+Result<void> read_json(const Json& json, TrainingProgress& progress) {
+  return read_fields(json, progress);
+}
+
+Json to_json(const LevelledState& state) {
+  return write_fields(state);
+}
+Result<void> read_json(const Json& json, LevelledState& state) {
+  return read_fields(json, state);
+}
+
+}  // namespace footplate
