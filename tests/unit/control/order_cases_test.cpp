@@ -501,6 +501,23 @@ TEST(Status, NamesASilentRankAndWhatItWasDoing) {
   run.stop();
 }
 
+TEST(Messages, ThatCannotBeReadAreToldAndEndNothing) {
+  SimRun run(ranks(2));
+  run.wait_for_step(2);
+  run.world().channel(1)->send(0, {{"t", "fenced"}, {"ticket", "three"}});
+  const Json warning = run.wait_for("warn", [](const Json& data) { return data["kind"] == "control"; });
+  ASSERT_FALSE(warning.is_null());
+  EXPECT_EQ(warning["text"], "control thread: rank 1 sent: field 'ticket' has to be a whole number");
+  run.order("a", {{"log.every", 4}});
+  EXPECT_EQ(run.wait_for_outcome("a")["state"], "applied");
+  run.send({{"type", "ranks"}, {"query", "weather"}});
+  const auto weather = [](const Json& data) {
+    return data["text"] == "there is no question 'weather' to the ranks";
+  };
+  EXPECT_FALSE(run.wait_for("warn", weather).is_null());
+  run.stop();
+}
+
 TEST(Status, CarriesTheLastMetrics) {
   auto options = ranks(1);
   options.times.heartbeat = milliseconds(10);
