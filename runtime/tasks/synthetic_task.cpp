@@ -33,7 +33,7 @@ SyntheticTask::SyntheticTask(std::uint64_t seed, std::int64_t elements, Seconds 
 
 /// The sum of the samples' gradients, and behind it how many they are.
 template <class NumberOf>
-at::Tensor SyntheticTask::gradients(std::uint64_t seed, std::int64_t count, NumberOf number_of) const {
+at::Tensor SyntheticTask::gradients(std::uint64_t seed, std::int64_t count, NumberOf nth_number) const {
   at::Tensor batch = at::zeros({elements_ + 1}, at::kFloat);
   float* sum = batch.mutable_data_ptr<float>();
   for (std::int64_t i = 0; i < count; ++i) {
