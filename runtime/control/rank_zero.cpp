@@ -12,9 +12,7 @@ RankZero::RankZero(Parts parts, std::uint64_t first_order_id)
     : parts_(parts),
       status_(parts.options.channel->world_size(), parts.options.times, Clock::now()),
       coordinator_({parts.options.schema, status_, parts.options.channel->world_size(),
-                    [this](int to, const message::ToRanks& message) {
-                      parts_.options.channel->send(to, to_json(message));
-                    },
+                    [this](const message::ToRanks& message) { send_all(message); },
                     [this](Report report) { report_order(std::move(report)); }, parts.options.times,
                     first_order_id}),
       console_({parts.options, parts.gate, parts.participant, status_, coordinator_, parts.board,
@@ -108,7 +106,10 @@ void RankZero::handle(ConsoleMessage message) {
   std::visit(Overloaded{[&](SubmitOrder& submitted) { coordinator_.submit(std::move(submitted), now); },
                         [&](const WithdrawOrder& withdrawn) { coordinator_.withdraw(withdrawn, now); },
                         [&](const CancelCall& call) { coordinator_.cancel(call.order, call.call); },
-                        [&](const CancelEvaluation&) { cancel_evaluation(); },
+                        [&](const CancelEvaluation&) {
+                          if (const auto step = parts_.options.progress->evaluation_under_way())
+                            coordinator_.cancel_evaluation(*step);
+                        },
                         [&](const AskStatus&) { console_.ask(now); },
                         [&](const AskRanks& asked) { ask_ranks(asked, now); },
                         [&](const DropRank& dropped) { stuck_.drop(dropped.rank, dropped.user, now); },
@@ -119,11 +120,6 @@ void RankZero::handle(ConsoleMessage message) {
              message);
 }
 
-void RankZero::cancel_evaluation() {
-  if (const auto step = parts_.options.progress->evaluation_under_way())
-    coordinator_.cancel_evaluation(*step);
-}
-
 void RankZero::ask_ranks(const AskRanks& asked, Clock::time_point now) {
   if (auto done = watch_->ask(asked, now); !done)
     report(warning_of(WarningKind::console, done.error().message));
@@ -132,7 +128,7 @@ void RankZero::ask_ranks(const AskRanks& asked, Clock::time_point now) {
 CollectiveTimeouts::Due RankZero::tick(Clock::time_point now) {
   watch_->tick_inquiries(now);
   if (time_limit_.count() > 0 && now >= parts_.options.process_start + time_limit_)
-    coordinator_.stop("time limit", /*resumable=*/true, now);
+    coordinator_.stop(std::string(kEndedTimeLimit), /*resumable=*/true, now);
   coordinator_.tick(now);
   stuck_.tick(now);
   replacement_.tick(now);

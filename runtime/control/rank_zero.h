@@ -86,7 +86,6 @@ class RankZero {
   void report_order(Report report);
   /// What repair and replacement wait for.
   void note(const EventData& event);
-  void cancel_evaluation();
   void ask_ranks(const AskRanks& asked, Clock::time_point now);
   /// A training thread that doesn't come to stand holds all others up: it is named, and past the hard limit
   /// killed.

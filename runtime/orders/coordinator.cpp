@@ -383,8 +383,4 @@ std::vector<OrderReport> Coordinator::open_orders(std::size_t order_bytes) const
   return reports;
 }
 
-void Coordinator::send_all(const message::ToRanks& message) {
-  for (int rank = 0; rank < parts_.world_size; ++rank) parts_.send(rank, message);
-}
-
 }  // namespace footplate

@@ -37,7 +37,7 @@ class Coordinator {
     const Schema& schema;
     StatusTracker& status;
     int world_size = 1;
-    std::function<void(int to, const message::ToRanks& message)> send;
+    std::function<void(const message::ToRanks& message)> send_all;
     std::function<void(Report report)> report;
     ControlTimes times;
     std::uint64_t first_order_id = 1;
@@ -106,7 +106,7 @@ class Coordinator {
   void on_hash(int source, const message::Hash& hash);
   void finish_if_all_at_end();
   void report_waiting(Clock::time_point now);
-  void send_all(const message::ToRanks& message);
+  void send_all(const message::ToRanks& message) { parts_.send_all(message); }
 
   Parts parts_;
   StateHashes hashes_;

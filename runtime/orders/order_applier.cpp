@@ -18,12 +18,11 @@ bool is_own(const std::string& action) {
 
 Ending ending_of_stop(const Order& order, const Call& call) {
   const bool own = order.session == kOwnSession;
-  const std::string reason = call.text("reason");
   Ending ending;
-  ending.reason = own ? call.text("reason", "signal") : "asked";
+  ending.reason = own ? call.text("reason", std::string(kEndedSignal)) : std::string(kEndedAsked);
   ending.save = call.flag("save", true);
   ending.resumable = call.flag("resumable");
-  if (!own) ending.note = reason;
+  if (!own) ending.note = call.text("reason");
   if (const std::string error = own ? "" : call.text("error"); !error.empty()) {
     ending.script_error = true;
     ending.reason = error;
@@ -33,7 +32,7 @@ Ending ending_of_stop(const Order& order, const Call& call) {
 
 Ending ending_of_restart(const Call& call) {
   Ending ending;
-  ending.reason = "restart";
+  ending.reason = kEndedRestart;
   ending.save = ending.resumable = true;
   ending.note = call.text("reason");
   return ending;

@@ -77,7 +77,7 @@ Ending Trainer::Loop::end() {
 }
 
 void Trainer::Loop::save_and_evaluate(const Ending& ending) {
-  const bool finished = ending.reason == "done";
+  const bool finished = ending.reason == kEndedDone;
   // Saved first: whatever ends the process during a long evaluation then costs no step.
   // One that is there already isn't written again: the saver knows.
   if (ending.save || (finished && training_.now.ckpt_every > 0)) checkpoints_.save_or_warn();

@@ -30,7 +30,7 @@ class CoordinatorFixture : public ::testing::Test {
     std::size_t count = 0;
     for (const Json& message : sent_)
       if (message.value("t", "") == "prepare") ++count;
-    return count / 3;
+    return count;
   }
   Settings settings(const std::string& name, const Value& value) {
     Settings settings = Settings::defaults(schema_);
@@ -48,14 +48,13 @@ class CoordinatorFixture : public ::testing::Test {
   StatusTracker status_{3, {}, now_};
   std::vector<Json> sent_;
   std::vector<std::pair<std::string, Json>> reports_;
-  Coordinator coordinator_{
-      {schema_,
-       status_,
-       3,
-       [this](int, const message::ToRanks& message) { sent_.push_back(to_json(message)); },
-       [](const Report&) {},
-       {},
-       100}};
+  Coordinator coordinator_{{schema_,
+                            status_,
+                            3,
+                            [this](const message::ToRanks& message) { sent_.push_back(to_json(message)); },
+                            [](const Report&) {},
+                            {},
+                            100}};
 };
 
 }  // namespace footplate::testing
