@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/messages/enum_words.h"
 #include "protocol/schema.h"
 #include "protocol/value.h"
 
@@ -60,5 +61,11 @@ class Settings {
  private:
   std::map<std::string, Setting, std::less<>> entries_;
 };
+
+/// The choice in force; the schema knows no other words.
+template <Worded Choice>
+Choice choice_of(const Settings& settings, std::string_view name) {
+  return from_word<Choice>(settings.string(name)).value_or(Choice{});
+}
 
 }  // namespace footplate

@@ -2,12 +2,25 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <string>
+#include <string_view>
+#include <utility>
+
+#include "protocol/messages/enum_words.h"
 
 namespace footplate {
 
 /// Which of LibTorch's kernels attention runs on.
 enum class AttentionKernel { automatic, flash, efficient, cudnn, math };
+template <>
+struct EnumWords<AttentionKernel> {
+  static constexpr std::array kAll{std::pair{AttentionKernel::automatic, std::string_view("auto")},
+                                   std::pair{AttentionKernel::flash, std::string_view("flash")},
+                                   std::pair{AttentionKernel::efficient, std::string_view("efficient")},
+                                   std::pair{AttentionKernel::cudnn, std::string_view("cudnn")},
+                                   std::pair{AttentionKernel::math, std::string_view("math")}};
+};
 
 /// From the next call of scaled_dot_product_attention on, in the whole process: that kernel, or the slow one,
 /// math, where it can't do what it is asked. `automatic`: the first that can, of flash, efficient, cudnn and

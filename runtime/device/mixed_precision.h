@@ -3,11 +3,22 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "protocol/messages/enum_words.h"
+
 namespace footplate {
 
 /// In what matrix products, attention and what lies between them are computed. Parameters, gradients, the
 /// residual stream, normalisation, the loss and the optimizer are float32 in either case.
 enum class Precision { fp32, bf16 };
+template <>
+struct EnumWords<Precision> {
+  static constexpr std::array kAll{std::pair{Precision::fp32, std::string_view("fp32")},
+                                   std::pair{Precision::bf16, std::string_view("bf16")}};
+};
 
 /// While it lives, this thread computes in that precision on that device: around forward, not backward, which
 /// follows what forward has done.

@@ -6,9 +6,6 @@
 namespace footplate {
 
 StepSettings StepSettings::from(const Settings& settings) {
-  const std::string& overlap = settings.string("comm.overlap");
-  const std::string& mode = settings.string("eval.mode");
-  const std::string& nonfinite = settings.string("guard.nonfinite");
   const auto& betas = settings.numbers("optim.betas");
   StepSettings read;
   read.batch_size = settings.integer("train.batch_size");
@@ -22,32 +19,25 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.eps = settings.number("optim.eps");
   read.bucket_mb = settings.number("comm.bucket_mb");
   read.chunk_elements = settings.integer("comm.chunk_elements");
-  read.overlap = overlap == "on" ? Overlap::on : overlap == "off" ? Overlap::off : Overlap::automatic;
+  read.overlap = choice_of<Overlap>(settings, "comm.overlap");
   read.eval_every = settings.integer("eval.every");
   read.ckpt_every = settings.integer("ckpt.every");
   read.check_every = settings.integer("guard.check_every");
   read.log_every = settings.integer("log.every");
   read.eval_batches = settings.integer("eval.batches");
-  const std::string& attention = settings.string("train.attention");
-  read.precision = settings.string("train.precision") == "bf16" ? Precision::bf16 : Precision::fp32;
-  read.attention = attention == "flash"       ? AttentionKernel::flash
-                   : attention == "efficient" ? AttentionKernel::efficient
-                   : attention == "cudnn"     ? AttentionKernel::cudnn
-                   : attention == "math"      ? AttentionKernel::math
-                                              : AttentionKernel::automatic;
+  read.precision = choice_of<Precision>(settings, "train.precision");
+  read.attention = choice_of<AttentionKernel>(settings, "train.attention");
   read.empty_cache_every = settings.integer("train.empty_cache_every");
   read.eval_at_end = settings.boolean("eval.at_end");
   read.eval_async = settings.boolean("eval.async");
   read.eval_batch_size = settings.integer("eval.batch_size");
-  read.eval_mode = mode == "one" ? EvalMode::one : mode == "off" ? EvalMode::off : EvalMode::all;
+  read.eval_mode = choice_of<EvalMode>(settings, "eval.mode");
   double meet_timeout_s = settings.number("eval.meet_timeout_s");
   if (read.eval_mode == EvalMode::one)  // what rank 0 takes alone is no lateness
     meet_timeout_s = std::max(meet_timeout_s, settings.number("comm.eval_timeout_s"));
   read.eval_meet_timeout =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(meet_timeout_s));
-  read.nonfinite = nonfinite == "pause"  ? Nonfinite::pause
-                   : nonfinite == "stop" ? Nonfinite::stop
-                                         : Nonfinite::skip;
+  read.nonfinite = choice_of<Nonfinite>(settings, "guard.nonfinite");
   read.cuda_graph = settings.boolean("train.cuda_graph");
   read.gradient_checkpointing = settings.boolean("train.gradient_checkpointing");
   read.peak_tflops = settings.number("run.peak_tflops");

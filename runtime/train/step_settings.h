@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include "protocol/settings.h"
 #include "runtime/device/attention.h"
@@ -12,12 +15,30 @@ namespace footplate {
 
 /// When a bucket of gradients is reduced.
 enum class Overlap { automatic, on, off };
+template <>
+struct EnumWords<Overlap> {
+  static constexpr std::array kAll{std::pair{Overlap::automatic, std::string_view("auto")},
+                                   std::pair{Overlap::on, std::string_view("on")},
+                                   std::pair{Overlap::off, std::string_view("off")}};
+};
 
 /// Who evaluates.
 enum class EvalMode { all, one, off };
+template <>
+struct EnumWords<EvalMode> {
+  static constexpr std::array kAll{std::pair{EvalMode::all, std::string_view("all")},
+                                   std::pair{EvalMode::one, std::string_view("one")},
+                                   std::pair{EvalMode::off, std::string_view("off")}};
+};
 
 /// What comes of a step whose gradients or loss aren't finite.
 enum class Nonfinite { skip, pause, stop };
+template <>
+struct EnumWords<Nonfinite> {
+  static constexpr std::array kAll{std::pair{Nonfinite::skip, std::string_view("skip")},
+                                   std::pair{Nonfinite::pause, std::string_view("pause")},
+                                   std::pair{Nonfinite::stop, std::string_view("stop")}};
+};
 
 /// The settings that the step loop reads, as plain fields: looked up once when they change, not at
 /// every step. Frequencies are in steps, 0 = never.

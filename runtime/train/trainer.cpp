@@ -81,7 +81,7 @@ Result<void> Trainer::prepare(const Order& order, const Settings& after) {
       if (const std::string why = loop_->training().cant_record(); !why.empty())
         return fail(ErrorKind::refused, change.name + " would change nothing: " + why);
   for (const Call& call : order.calls) {
-    if (call.action == "eval.now" && after.string("eval.mode") == "off")
+    if (call.action == "eval.now" && choice_of<EvalMode>(after, "eval.mode") == EvalMode::off)
       return fail(ErrorKind::refused, "eval.now: eval.mode is \"off\"; set it to \"all\" or \"one\" first");
     if (call.action == "guard.repair")
       if (const auto source = call.integer("source");

@@ -47,10 +47,4 @@ struct EnumWords<AdviceMode> {
                                    std::pair{AdviceMode::apply, std::string_view("apply")}};
 };
 
-/// The choice in force; the schema knows no other words.
-template <Worded Choice>
-Choice choice_of(const Settings& settings, std::string_view name) {
-  return from_word<Choice>(settings.string(name)).value_or(Choice{});
-}
-
 }  // namespace footplate
