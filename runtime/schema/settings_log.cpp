@@ -14,6 +14,12 @@ std::vector<SettingRow> rows() {
        .aliases = {"log_interval", "log.interval", "logging_steps", "log_every", "train.log_every"},
        .help = "A line of metrics is logged once in this many steps. 0 = never",
        .example = "log.every = 50"},
+      {.name = "log.memory",
+       .value = false,
+       .role = Role::operate,
+       .help = "A line of metrics tells how much memory the process of rank 0 has resident, as "
+               "mem/resident_mib",
+       .example = "log.memory = true"},
       {.name = "log.level",
        .value = "info",
        .choices = {"trace", "debug", "info", "warn", "error"},

@@ -1,12 +1,26 @@
 #include "runtime/train/reporter.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <utility>
 
 #include "runtime/watch/event_parts.h"
 
 namespace footplate {
+namespace {
+
+/// Of this process, in MiB; 0 where the system doesn't tell.
+double resident_mib() {
+  std::ifstream statm("/proc/self/statm");
+  double pages = 0;
+  double resident = 0;
+  statm >> pages >> resident;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+}  // namespace
 
 void Reporter::log(const std::string& text) const {
   if (training_.options.log) training_.options.log(text);
@@ -38,7 +52,11 @@ void Reporter::count(const StepOutcome& outcome) {
 }
 
 void Reporter::write_steps() {
-  if (training_.rank() == 0) write(train_line(training_.position.step, metrics(), training_.timer));
+  if (training_.rank() == 0) {
+    Json line = train_line(training_.position.step, metrics(), training_.timer);
+    if (training_.options.settings.boolean("log.memory")) line["mem/resident_mib"] = resident_mib();
+    write(std::move(line));
+  }
   training_.timer.reset();
   training_.device.forget_peak();
   tokens_ = steps_ = 0;
