@@ -51,7 +51,7 @@ def test_a_hanging_rank_is_seen_where_it_hangs():
         assert has(hanging, "main") and not has(hanging, "stack_signal"), hanging
         assert has(waiting, "footplate::Trainer::Loop::train_step()") and has(waiting, "::wait("), waiting
         assert has(frames_of(report, 0, "comm"), "footplate::LaunchQueue::serve("), report
-        assert has(frames_of(report, 1, "control"), "footplate::Participant::handle("), report
+        assert has(frames_of(report, 1, "control"), "footplate::ControlLoop::handle_messages("), report
         for rank in (0, 1):
             assert has(frames_of(report, rank, "watchdog"), "footplate::Watchdog::watch()"), report
         shown = run.exec("ranks.stacks(1)")
