@@ -105,7 +105,8 @@ inline Result<void> read(const Json& json, double& value) {
 }
 template <std::integral T>
 Result<void> read(const Json& json, T& value) {
-  // The library would make a number of a boolean, and any integer of any number. 10/2 is 5.0 in Lua: that passes.
+  // The library would make a number of a boolean, and any integer of any number. 10/2 is 5.0 in Lua: that
+  // passes.
   if (json.is_number_float()) {
     constexpr double kExact = 9007199254740992.0;
     const double number = json.get<double>();

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/messages/link_messages.h"
 #include "protocol/messages/event.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/messages/reports.h"
 #include "protocol/order.h"
 #include "protocol/schema.h"

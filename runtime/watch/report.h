@@ -2,8 +2,8 @@
 
 #include <variant>
 
-#include "protocol/messages/link_messages.h"
 #include "protocol/messages/event.h"
+#include "protocol/messages/link_messages.h"
 
 namespace footplate {
 
