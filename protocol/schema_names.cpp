@@ -75,7 +75,8 @@ std::vector<std::string> variables_meant(std::string_view name) {
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  // A guess that is further away is rather wrong than near, and of a short name anything is near.
+  std::size_t best_distance = std::min<std::size_t>(2, std::max<std::size_t>(1, name.size() / 3)) + 1;
   for (const auto& candidate : candidates) {
     const std::size_t longer = std::max(name.size(), candidate.size());
     const std::size_t shorter = std::min(name.size(), candidate.size());
@@ -125,6 +126,18 @@ std::string text_for_unknown_setting(const Schema& schema, std::string_view name
   const auto members = members_of_group(schema, group);
   if (!members.empty()) return start + "; " + std::string(group) + " has " + join(members);
   return start + "; settings() lists them all";
+}
+
+std::string text_for_unquoted_choice(const Schema& schema, std::string_view name) {
+  std::vector<std::string> settings;
+  for (const auto& spec : schema.settings)
+    if (std::find(spec.choices.begin(), spec.choices.end(), name) != spec.choices.end())
+      settings.push_back(spec.name);
+  if (settings.empty()) return {};
+  constexpr std::size_t kShown = 3;
+  if (settings.size() > kShown) settings.resize(kShown);
+  const std::string word(name);
+  return "'" + word + "' is a value of " + join(settings, " and ") + ": write it in quotes, \"" + word + "\"";
 }
 
 std::string text_for_unknown_action(const Schema& schema, std::string_view name) {

@@ -18,6 +18,10 @@ std::vector<std::string> variables_meant(std::string_view name);
 std::string text_for_unknown_setting(const Schema& schema, std::string_view name);
 std::string text_for_unknown_action(const Schema& schema, std::string_view name);
 
+/// Of a word without quotes: "cosine is a value of sched.kind: write it in quotes, \"cosine\"". Empty where
+/// it is no setting's choice.
+std::string text_for_unquoted_choice(const Schema& schema, std::string_view name);
+
 template <class Specs>
 std::vector<std::string> names_of(const Specs& specs) {
   std::vector<std::string> names;

@@ -75,9 +75,12 @@ std::string given(const Json& json) {
 Result<double> finite_number(const Json& json, std::string_view unit) {
   std::optional<double> number = number_from_json(json);
   if (!number && json.is_string()) number = number_with_unit(json.get<std::string>(), unit);
-  if (!number || !std::isfinite(*number))
-    return fail(ErrorKind::usage, "expects a number, got " + given(json));
-  return *number;
+  if (number && std::isfinite(*number)) return *number;
+  const char* example = !json.is_string() ? ""
+                        : unit == "s"     ? R"(; with a unit it is "90s", "30m", "2h" or "1d")"
+                        : unit == "bytes" ? R"(; with a unit it is "64KiB", "8MiB" or "2GiB")"
+                                          : "";
+  return fail(ErrorKind::usage, "expects a number, got " + given(json) + example);
 }
 
 }  // namespace

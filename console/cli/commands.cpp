@@ -1,5 +1,7 @@
 #include "console/cli/commands.h"
 
+#include <algorithm>
+
 #include "console/launch/run_dir/run_directory.h"
 
 namespace footplate {
@@ -12,23 +14,37 @@ std::string why_no_run_name(const std::string& name) {
 
 const std::vector<CommandEntry>& commands() {
   static const std::vector<CommandEntry> kTable{
-      {"run", "start a training run", &declare_run},
-      {"attach", "the prompt of a run", &declare_attach},
-      {"exec", "run one chunk of Lua in a run's console", &declare_exec},
-      {"status", "how a run is doing, rank by rank", &declare_status},
-      {"stop", "save and end a run", &declare_stop},
-      {"log", "the lines that a run has printed", &declare_log},
-      {"watch", "metrics of a run as they come: lines, or plots on a terminal", &declare_watch},
-      {"ls", "your runs on this host", &declare_ls},
-      {"check", "validate a configuration without starting anything", &declare_check},
-      {"inspect", "the checkpoints of a run, and what is in one", &declare_inspect},
-      {"report", "runs as a page for a browser: curves, changes, failures", &declare_report},
-      {"export", "a run's metrics for TensorBoard and others", &declare_export},
-      {"replay", "run a run's journal again, to the same parameters", &declare_replay},
-      {"settings", "what can be set, and to what", &declare_settings},
-      {"doctor", "is this machine fit for runs, and how to mend it", &declare_doctor},
+      {"train", "run", "start a training run", &declare_run},
+      {"train", "stop", "save and end a run", &declare_stop},
+      {"train", "replay", "run a run's journal again, to the same parameters", &declare_replay},
+      {"train", "check", "validate a configuration without starting anything", &declare_check},
+      {"steer", "attach", "the prompt of a run", &declare_attach},
+      {"steer", "exec", "run one chunk of Lua in a run's console", &declare_exec},
+      {"look", "status", "how a run is doing, rank by rank", &declare_status},
+      {"look", "watch", "metrics of a run as they come: lines, or plots on a terminal", &declare_watch},
+      {"look", "log", "the lines that a run has printed", &declare_log},
+      {"look", "ls", "your runs on this host", &declare_ls},
+      {"look", "inspect", "the checkpoints of a run, and what is in one", &declare_inspect},
+      {"look", "report", "runs as a page for a browser: curves, changes, failures", &declare_report},
+      {"look", "export", "a run's metrics for TensorBoard and others", &declare_export},
+      {"set up", "settings", "what can be set, and to what", &declare_settings},
+      {"set up", "doctor", "is this machine fit for runs, and how to mend it", &declare_doctor},
   };
   return kTable;
+}
+
+std::string commands_text() {
+  std::string text = "footplate: train, and steer what trains\n";
+  std::string group;
+  for (const CommandEntry& entry : commands()) {
+    if (entry.group != group) text += "\n" + std::string(entry.group) + "\n";
+    group = entry.group;
+    constexpr std::size_t kColumn = 10;
+    std::string name = entry.name;
+    name.resize(std::max(name.size() + 1, kColumn), ' ');
+    text += "  " + name + entry.help + "\n";
+  }
+  return text + "\nfootplate COMMAND --help tells more; the first run: footplate run kjv\n";
 }
 
 }  // namespace footplate

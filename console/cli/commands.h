@@ -15,6 +15,7 @@ using Handler = std::function<Result<int>()>;
 
 /// A line of the table: `declare` adds options to the subcommand and returns its handler.
 struct CommandEntry {
+  const char* group;  ///< what people use it for: the heading in `footplate help`
   const char* name;
   const char* help;
   Handler (*declare)(CLI::App& command);
@@ -22,6 +23,9 @@ struct CommandEntry {
 
 /// All subcommands, in the order that help shows them.
 const std::vector<CommandEntry>& commands();
+
+/// All subcommands in their groups, for `footplate help`.
+std::string commands_text();
 
 /// For the check of an option that names a new run: what is wrong with that name; empty: nothing. Not left to
 /// the command, which takes an empty one for none.

@@ -28,12 +28,21 @@ std::string range_of(const SettingSpec& spec) {
   return spec.knobs.empty() ? allowed(spec) : "computed";
 }
 
+/// What the schema says to a prompt, at a shell.
+std::string for_command_line(std::string text) {
+  constexpr std::string_view kAtPrompt = "settings() lists them all";
+  if (const auto place = text.find(kAtPrompt); place != std::string::npos)
+    text.replace(place, kAtPrompt.size(), "footplate settings lists them all");
+  return text;
+}
+
 Result<int> settings(const std::string& pattern, bool json) {
   const auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
   Schema shown = *schema;
   std::erase_if(shown.settings, [&](const auto& spec) { return !matches(spec, lower(pattern)); });
-  if (shown.settings.empty()) return fail(ErrorKind::usage, schema->unknown_setting(pattern));
+  if (shown.settings.empty())
+    return fail(ErrorKind::usage, for_command_line(schema->unknown_setting(pattern)));
   if (json) {
     std::printf("%s\n", (pattern.empty() ? shown.to_json() : shown.to_json()["settings"]).dump(2).c_str());
     return 0;

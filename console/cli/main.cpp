@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "console/cli/commands.h"
 #include "console/cli/scripts.h"
@@ -96,7 +97,16 @@ std::string unknown_command(int argc, char** argv) {
   return with_nearest("unknown command '" + std::string(argv[1]) + "'", argv[1], names);
 }
 
+/// `footplate help`; of one command CLI11 tells: `footplate COMMAND --help`.
+bool asks_for_help(int argc, char** argv) {
+  return argc == 2 && std::string_view(argv[1]) == "help";
+}
+
 int main_of(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs(commands_text().c_str(), stderr);
+    return static_cast<int>(ExitCode::usage);
+  }
   CLI::App app("Live console for distributed training runs", "footplate");
   app.set_version_flag("--version", std::string("footplate ") + kFootplateVersion);
   app.require_subcommand(1);
@@ -104,6 +114,10 @@ int main_of(int argc, char** argv) {
   for (const auto& entry : commands()) {
     CLI::App* command = app.add_subcommand(entry.name, entry.help);
     handlers.emplace_back(command, entry.declare(*command));
+  }
+  if (asks_for_help(argc, argv)) {
+    std::fputs(commands_text().c_str(), stdout);
+    return static_cast<int>(ExitCode::done);
   }
   if (const std::string unknown = unknown_command(argc, argv); !unknown.empty())
     return report({ErrorKind::usage, unknown + " (footplate --help)"});

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -269,6 +270,16 @@ Result<int> run(const RunOptions& options) {
   return Supervisor(*std::move(plan), *std::move(settings), *directory, *signals, out).run();
 }
 
+/// What is wrong with a number of ranks; empty: nothing.
+std::string why_no_rank_count(const std::string& text) {
+  constexpr int kMost = 4096;
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc() && end == text.data() + text.size() && count >= 1 && count <= kMost) return {};
+  return "takes how many ranks train, 1 to " + std::to_string(kMost) + ", as in -n 2; not '" + excerpt(text) +
+         "'";
+}
+
 }  // namespace
 
 Handler declare_run(CLI::App& command) {
@@ -279,7 +290,7 @@ Handler declare_run(CLI::App& command) {
       .add_option("-n,--ranks", options->ranks,
                   "number of ranks (one for each visible device, else 1; with --resume auto, those of the "
                   "last start)")
-      ->check(CLI::Range(1, 4096));
+      ->check(why_no_rank_count);
   command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3")
       ->check(why_no_run_name);
   auto* batch = command.add_flag("--batch", options->batch,

@@ -5,6 +5,7 @@
 
 #include "console/lua/core/convert.h"
 #include "console/lua/core/sandbox.h"
+#include "console/lua/core/syntax_advice.h"
 
 namespace footplate {
 namespace {
@@ -94,6 +95,7 @@ Result<void> BoundedState::run(const std::string& text, const std::function<void
   lua_pushlightuserdata(lua, const_cast<std::function<void(lua_State*)>*>(&prepare));
   int status = lua_pcall(lua, 1, 0, 0);
   if (status == LUA_OK) status = load(lua, text);
+  const bool is_syntax = status == LUA_ERRSYNTAX;
   if (status == LUA_OK) {
     deadline_ = processor_seconds() + processor_s_;
     instructions_used_ = 0;
@@ -103,6 +105,7 @@ Result<void> BoundedState::run(const std::string& text, const std::function<void
   }
   if (status == LUA_OK) return {};
   std::string message = message_on_top(lua);
+  if (is_syntax) message = lua::with_syntax_advice(message, text);
   if (status == LUA_ERRMEM)
     message = "uses more than " + std::to_string(allocator_.cap_bytes() >> 20) +
               " MiB of memory; a config only assigns settings";

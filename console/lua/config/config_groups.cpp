@@ -5,6 +5,7 @@
 #include "console/lua/core/convert.h"
 #include "console/lua/core/settings_table.h"
 #include "console/network/preset.h"
+#include "protocol/schema_names.h"
 
 namespace footplate {
 namespace {
@@ -70,6 +71,7 @@ class ConfigSettings final : public lua::SettingsTarget {
              " is an action; a config only assigns settings, actions belong at the prompt or in a job script";
     if (name.find('.') != std::string::npos || schema_.knows_variable(name))
       return schema_.unknown_setting(name);
+    if (std::string text = text_for_unquoted_choice(schema_, name); !text.empty()) return text;
     std::vector<std::string> groups;
     for (const auto& spec : schema_.settings) groups.push_back(spec.name.substr(0, spec.name.find('.')));
     if (const std::string near = nearest(name, groups); !near.empty())

@@ -68,6 +68,7 @@ std::vector<std::shared_ptr<StagedOrder>> OrderSender::take_asked() {
     throw ScriptError(orders.error());
   }
   try {
+    for (const auto& order : *orders) refuse_steps_behind(*order);
     ask_person(*orders);
   } catch (...) {
     for (auto& order : *orders) order->dropped = true;
@@ -95,6 +96,21 @@ void OrderSender::commit_at_last() {
   if (console_.link().interrupted()) console_.activity().stop = "interrupted";
   console_.link().clear_interrupt();
   commit();
+}
+
+/// A run that is past the steps it is given ends at once, and would seem to be done. Throws ScriptError.
+void OrderSender::refuse_steps_behind(const StagedOrder& order) {
+  constexpr const char* kSteps = "train.steps";
+  for (const Change& change : order.order.changes) {
+    const auto* steps = change.name == kSteps ? std::get_if<std::int64_t>(&change.value) : nullptr;
+    if (steps == nullptr || order.forced.contains(kSteps)) continue;
+    const std::int64_t step = std::max(console_.look(request::Status{}).step, order.order.at_step.value_or(0));
+    if (*steps < step)
+      throw ScriptError("train.steps = " + std::to_string(*steps) + " is behind step " + std::to_string(step) +
+                            ": the run would end at once. run.stop() ends it; train.set{ steps = " +
+                            std::to_string(*steps) + ", force = true } does it all the same",
+                        ErrorKind::refused);
+  }
 }
 
 /// Once for all that the chunk has ordered so far. Throws ScriptError where the answer is no.

@@ -53,6 +53,7 @@ class OrderSender {
   void confirm(const std::string& text);
 
  private:
+  void refuse_steps_behind(const StagedOrder& order);
   void ask_person(const std::vector<std::shared_ptr<StagedOrder>>& orders);
   void send(StagedOrder& order);
   void await(StagedOrder& order);

@@ -9,6 +9,8 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/sandbox.h"
+#include "console/lua/core/syntax_advice.h"
+#include "protocol/schema_names.h"
 
 namespace footplate::lua {
 namespace {
@@ -35,7 +37,13 @@ int load(lua_State* state, const std::string& code, const std::string& name) {
 void load_expression_or_statements(lua_State* state, const Job& job) {
   if (load(state, as_expression(job.code), job.name) == LUA_OK) return;
   lua_pop(state, 1);
-  if (load(state, job.code, job.name) != LUA_OK) lua_error(state);
+  const int status = load(state, job.code, job.name);
+  if (status == LUA_OK) return;
+  if (status == LUA_ERRSYNTAX) {
+    const std::string message = with_syntax_advice(lua_tostring(state, -1), job.code);
+    lua_pushlstring(state, message.data(), message.size());
+  }
+  lua_error(state);
 }
 
 /// `_` is the first value of the last chunk that had one.
@@ -125,6 +133,7 @@ void Session::remember_error(const std::string& message, ErrorKind kind) {
 
 std::string Session::unknown_name(const std::string& name, const std::vector<std::string>& known) const {
   if (schema().knows_variable(name)) return schema().unknown_setting(name);
+  if (std::string text = text_for_unquoted_choice(schema(), name); !text.empty()) return text;
   const std::string near = name.size() < 3 ? "" : nearest(name, known);
   return "unknown name '" + name + "'" +
          (near.empty() ? "; help() lists what there is" : "; did you mean " + near + "?") +

@@ -111,6 +111,20 @@ TEST_F(LuaSettings, ComputedMovesStandInParentheses) {
             "train.steps 2000 -> 4000 (optim.lr 0.00031 -> 0.00064), applied at step 12041 on 8/8 ranks\n");
 }
 
+TEST_F(LuaSettings, StepsBehindTheRunAreRefused) {
+  EXPECT_THAT(error_of("train.steps = 5"),
+              HasSubstr("train.steps = 5 is behind step 812: the run would end at once. run.stop() ends it"));
+  EXPECT_THAT(error_of("set{ train = { steps = 5 } }"), HasSubstr("is behind step 812"));
+  EXPECT_TRUE(console.orders.empty());
+  text_of("train.set{ steps = 5, force = true }");
+  EXPECT_EQ(console.orders.size(), 1U);
+}
+
+TEST_F(LuaSettings, AValueWithoutQuotesIsKnown) {
+  EXPECT_THAT(error_of("sched.kind = cosine"),
+              HasSubstr("'cosine' is a value of sched.kind: write it in quotes, \"cosine\""));
+}
+
 TEST_F(LuaSettings, ListsAreReadOnlyElementByElement) {
   EXPECT_EQ(text_of("return optim.betas"), "{ 0.9, 0.95 }");
   EXPECT_EQ(text_of("return optim.betas[2], #optim.betas"), "0.95\n2");

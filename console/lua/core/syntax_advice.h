@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace footplate::lua {
+
+/// A syntax error of Lua, "config:3: unexpected symbol near '='", with what its author may have meant: what
+/// other languages write, a comma too many or too few, a file that isn't Lua. `code` is the whole chunk. As
+/// it is where nothing is known to say.
+std::string with_syntax_advice(const std::string& message, std::string_view code);
+
+}  // namespace footplate::lua
