@@ -29,6 +29,27 @@ class BadInput(Case):
         self.refused_config("steps = 3\n", "configs/bad.lua:1:", "'steps'")
         self.refused(["run", "good", "log.evry=3"], "command line", "did you mean log.every?")
 
+    def test_what_other_languages_write(self):
+        self.refused_config("log.every += 5\n", "configs/bad.lua:1:", "Lua has no '+='", "log.every = log.every + 5")
+        self.refused_config("optim.eps = 1e-8,\nlog.every = 5\n", "configs/bad.lua:2:", "line 1 ends with a comma")
+        self.refused_config("train = {\n  steps = 5\n  batch_size = 3,\n}\n", "line 2 may lack a comma")
+        self.refused_config("sched.kind = cosine\n", "configs/bad.lua:1:", 'in quotes, "cosine"')
+        self.refused_config('{"train": {"steps": 5}}\n', "looks like JSON", "train = { steps = 1000 }")
+        self.refused_config("train:\n  steps: 5\n", "looks like YAML")
+        self.refused_config("[train]\nsteps = 5\n", "looks like TOML")
+        self.refused_config('run.time_limit = "2 hours"\n', "configs/bad.lua:1:", "2 hours", '"2h"')
+
+    def test_numbers_of_ranks(self):
+        for text in ("two", "0", "-1", "2.5", "9999999999"):
+            self.refused(["run", "good", f"--ranks={text}"], "how many ranks train", "as in -n 2", f"'{text}'")
+
+    def test_commands_and_their_help(self):
+        self.refused(["settings", "zzzz"], "unknown setting 'zzzz'", "footplate settings lists them all")
+        self.refused(["rnu"], "did you mean run?")
+        self.refused(["frobnicate"], "unknown command", "there are run")
+        self.refused([], "footplate run kjv")
+        self.check(self.footplate("help"), 0, "train\n  run ", "set up\n  settings", "footplate COMMAND --help")
+
     def test_wrong_type(self):
         self.refused_config('log.every = "often"\n', "configs/bad.lua:1:", "log.every", "whole number", "often", "0 to")
         self.refused_config("log.every = 1.5\n", "configs/bad.lua:1:", "whole number", "1.5")
@@ -109,7 +130,7 @@ class BadInput(Case):
         self.refused(["run", "good", "--script-argumnet", "3"], "did you mean --script-argument?")
         self.refused(["run", "good", "--resume", "/nowhere"], "/nowhere", "no checkpoint")
         self.refused(["run", "good", "--name", "x", "--resume"], "--resume")
-        self.refused([], "ubcommand")
+        self.refused([], "footplate COMMAND --help")
         self.refused(["exec"], "CODE")
         self.refused(["settings", "log.evry"], "did you mean")
 
