@@ -53,6 +53,11 @@ std::string argument_text(const Json& json) {
 
 }  // namespace
 
+bool Call::has(const char* name) const {
+  const auto found = arguments.find(name);
+  return found != arguments.end() && !found->is_null();
+}
+
 std::string Call::text(const char* name, std::string missing) const {
   const auto found = arguments.find(name);
   return found != arguments.end() && found->is_string() ? found->get<std::string>() : std::move(missing);

@@ -22,6 +22,8 @@ struct Call {
   std::string action;
   Json arguments = Json::object();  ///< by parameter name, defaults filled in
 
+  /// Whether the call has this argument, and it isn't null.
+  bool has(const char* name) const;
   // An argument that the schema has checked; `missing` where the call lacks it, or has null.
   std::string text(const char* name, std::string missing = {}) const;
   std::int64_t integer(const char* name, std::int64_t missing = 0) const;

@@ -24,7 +24,7 @@ CommandLineFile read_command_line_file(const std::filesystem::path& run_director
   const auto json = read_json_file(run_directory / kCommandLineFile);
   if (!json || !json->is_object()) return file;
   for (const auto& [name, entry] : json->items())
-    if (GivenSince given; read_fields(entry, given)) file[name] = std::move(given);
+    if (GivenSince given; read_fields(entry, given) && given.start >= 1) file[name] = std::move(given);
   return file;
 }
 

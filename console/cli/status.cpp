@@ -69,9 +69,13 @@ Result<int> status(const std::string& name, bool json) {
                 "its console doesn't answer yet: " + connection.error().message + "\n" + logs_of(*run));
   }
   const auto answer = connection->request({"status"}, deadline);
+  if (json && answer) {  // as it is, also of a run of another build
+    put(to_line(*answer));
+    return 0;
+  }
   const auto now = answer_as<RunStatus>(answer);
   if (!now) return tl::unexpected(now.error());
-  put(json ? to_line(*answer) : render_status(*now, run->name()));
+  put(render_status(*now, run->name()));
   return 0;
 }
 

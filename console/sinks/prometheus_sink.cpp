@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cmath>
@@ -43,7 +44,10 @@ class PrometheusSink final : public Sink {
       : path_(target.out), labels_("{run=\"" + escaped(target.run) + "\"} ") {}
 
   Result<void> write(const MetricsRow& row) override {
-    values_["step"] = static_cast<double>(row.step);
+    // An evaluation beside training is of an earlier step.
+    const double known = row.start == start_ ? values_["step"] : 0;
+    values_["step"] = std::max(known, static_cast<double>(row.step));
+    start_ = row.start;
     values_["time_seconds"] = row.time;
     for (const auto& [name, value] : row.values) values_[name] = value;
     return {};
@@ -70,6 +74,7 @@ class PrometheusSink final : public Sink {
   std::filesystem::path path_;
   std::string labels_;
   std::map<std::string, double> values_;
+  int start_ = 0;
 };
 
 }  // namespace

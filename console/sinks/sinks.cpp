@@ -1,5 +1,7 @@
 #include "console/sinks/sink.h"
 
+#include <algorithm>
+
 #include "protocol/schema.h"
 
 namespace footplate::sinks {
@@ -7,7 +9,7 @@ namespace footplate::sinks {
 MetricsRow row_of(const LoggedMetrics& line) {
   MetricsRow row;
   row.time = line.number("time").value_or(0);
-  row.start = static_cast<int>(line.number("start").value_or(0));
+  row.start = static_cast<int>(std::clamp(line.number("start").value_or(0), 0.0, 1e9));
   row.branch = line.text("branch");
   row.step = line.step();
   for (const auto& [name, json] : line.values.items())

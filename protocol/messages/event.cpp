@@ -10,9 +10,11 @@ struct FieldsOf<EvaluationResult> {
     field("step", result.step);
     field.unless_empty("failed", result.failed);
     field("loss", result.loss);
-    field.unless_empty("tokens", result.tokens);
-    field.unless_empty("batches", result.batches);
-    field.unless_empty("seconds", result.seconds);
+    if (!result.failed) {
+      field("tokens", result.tokens);
+      field("batches", result.batches);
+      field("seconds", result.seconds);
+    }
     field("best", result.best);
     field.unless_empty("retries", result.retries);
     field.unless_empty("reason", result.reason);
@@ -48,7 +50,7 @@ struct FieldsOf<RankChange> {
   static void list(auto& field, auto& change) {
     field("state", change.state);
     field("rank", change.rank);
-    field.unless_empty("ranks", change.ranks);
+    field("ranks", change.ranks);
     field("world_size", change.world_size);
     field("step", change.step);
     field("level", change.level);
@@ -60,10 +62,10 @@ struct FieldsOf<RankChange> {
 template <>
 struct FieldsOf<Warning> {
   static void list(auto& field, auto& warning) {
-    field("kind", warning.kind);
+    field.unless_empty("kind", warning.kind);
     field("text", warning.text);
     field("step", warning.step);
-    field.unless_empty("ranks", warning.ranks);
+    field("ranks", warning.ranks);
     field("sequence", warning.sequence);
     field.unless_empty("verdict", warning.verdict);
     field.unless_empty("action", warning.action);

@@ -111,7 +111,8 @@ struct RankChange {
   RankChangeKind state = RankChangeKind::stalled;
   std::optional<int> rank;  ///< that it is about
   std::string text;         ///< for people
-  std::vector<int> ranks;   ///< joined: by their numbers now; lost: by those before
+  std::optional<std::vector<int>>
+      ranks;  ///< joined: by their numbers now; lost: by those before; rebuilt: none
   std::optional<int> world_size;
   std::optional<std::int64_t> step;
   std::optional<bool> level;  ///< some were behind, and took the state of another
@@ -174,7 +175,7 @@ struct Warning {
   WarningKind kind = WarningKind::other;
   std::string text;                       ///< for people
   std::optional<std::int64_t> step;       ///< most kinds
-  std::vector<int> ranks;                 ///< collective, recovery, advice, disagree, state_hash
+  std::optional<std::vector<int>> ranks;  ///< collective, recovery, advice, disagree, state_hash
   std::optional<std::uint64_t> sequence;  ///< collective
   std::string verdict;                    ///< collective: missing, slow, different, over
   std::string action;                     ///< timeout: rebuild, skip

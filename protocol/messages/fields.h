@@ -64,7 +64,8 @@ concept Listed = requires {
   sizeof(FieldsOf<T>);
 };
 
-template <class T>
+/// The answer is part of the function's type, as it differs from file to file.
+template <class T, bool listed = Listed<T>>
 requires std::is_class_v<T> Json write(const T& message);
 template <class T>
 Json write(const std::vector<T>& list) {
@@ -131,7 +132,7 @@ template <class T>
 Result<void> read(const Json& json, std::vector<T>& list);
 template <class T>
 Result<void> read(const Json& json, std::map<std::string, T>& map);
-template <class T>
+template <class T, bool listed = Listed<T>>
 requires std::is_class_v<T> Result<void> read(const Json& json, T& message);
 template <class T>
 Result<void> read(const Json& json, std::vector<T>& list) {
@@ -176,6 +177,10 @@ class FieldWriter {
   void unless_empty(const char* name, const T& value) {
     if (value != T{}) json_[name] = fields::write(value);
   }
+  template <class T>
+  void required(const char* name, const T& value) {
+    (*this)(name, value);
+  }
   Json take() { return std::move(json_); }
 
  private:
@@ -210,6 +215,14 @@ class FieldReader {
   }
   template <class T>
   void unless_empty(const char* name, T& value) {
+    (*this)(name, value);
+  }
+  /// An error where it is missing.
+  template <class T>
+  void required(const char* name, T& value) {
+    const auto found = json_.find(name);
+    if (result_ && (found == json_.end() || found->is_null()))
+      result_ = fail(ErrorKind::usage, std::string("field '") + name + "' is missing");
     (*this)(name, value);
   }
   Result<void> take() { return std::move(result_); }
@@ -279,17 +292,17 @@ T read_tolerantly(const Json& json) {
 
 namespace fields {
 
-template <class T>
+template <class T, bool listed>
 requires std::is_class_v<T> Json write(const T& message) {
-  if constexpr (Listed<T>)
+  if constexpr (listed)
     return write_fields(message);
   else
     return to_json(message);
 }
 
-template <class T>
+template <class T, bool listed>
 requires std::is_class_v<T> Result<void> read(const Json& json, T& message) {
-  if constexpr (Listed<T>)
+  if constexpr (listed)
     return read_fields(json, message);
   else
     return read_json(json, message);

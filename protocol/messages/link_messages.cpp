@@ -205,7 +205,7 @@ Result<ConsoleMessage> read_submit(const Json& json) {
   FieldReader field(json);
   field("ref", submit.ref);
   if (auto read = field.take(); !read) return tl::unexpected(read.error());
-  const Json& order = member(json, "order");
+  const Json order = json.contains("order") ? json["order"] : Json();
   submit.order = order_from_json(order);
   submit.bytes = order.dump(-1, ' ', false, Json::error_handler_t::replace).size();
   return ConsoleMessage(std::move(submit));

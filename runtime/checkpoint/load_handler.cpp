@@ -47,8 +47,8 @@ void add_live(const Schema& schema, const Settings& now, SetByName& settings) {
 
 /// skip_steps: what the steps from there on would have had is left out.
 void skip_data(const Call& call, const Settings& saved, const Settings& now, SetByName& settings) {
+  if (!call.has("skip_steps")) return;
   const std::int64_t steps = call.integer("skip_steps");
-  if (steps == 0) return;
   std::int64_t offset = saved.has(kOffset) ? saved.integer(kOffset) : 0;
   if (const auto set = settings.find(kOffset); set != settings.end())
     offset = set->second.value.get<std::int64_t>();

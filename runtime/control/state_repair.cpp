@@ -13,7 +13,7 @@ void StateRepair::tick(Clock::time_point now) {
 
 void StateRepair::act_on(const Warning& difference, Clock::time_point now) {
   const std::int64_t step = difference.step.value_or(0);
-  const std::vector<int>& odd = difference.ranks;
+  const std::vector<int> odd = difference.ranks.value_or(std::vector<int>());
   if (on_mismatch_ == OnMismatch::stop)
     return parts_.coordinator.stop(difference.text, /*resumable=*/true, now, /*save=*/false);
   if (on_mismatch_ != OnMismatch::repair || order_ != 0 || step < repaired_before_) return;

@@ -365,6 +365,7 @@ std::vector<OrderReport> Coordinator::open_orders(std::size_t order_bytes) const
     const std::size_t bytes = size_of(entry.order);
     if (bytes > order_bytes) {
       reports.back().order.emplace();
+      reports.back().order->id = entry.order.id;
       reports.back().order->session = entry.order.session;
       reports.back().order->user = entry.order.user;
     } else {

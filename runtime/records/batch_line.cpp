@@ -4,12 +4,24 @@
 #include "protocol/iso_time.h"
 
 namespace footplate {
+namespace {
+
+std::optional<std::string> timed(std::chrono::system_clock::time_point time,
+                                 const std::optional<std::string>& said) {
+  if (!said) return std::nullopt;
+  return iso_seconds(time) + " " + plain(*said);
+}
+
+}  // namespace
+
+std::optional<std::string> batch_line(std::chrono::system_clock::time_point time, const EventData& event,
+                                      std::int64_t steps) {
+  return timed(time, event_line(event, steps));
+}
 
 std::optional<std::string> batch_line(std::chrono::system_clock::time_point time, std::string_view topic,
                                       const Json& data, std::int64_t steps) {
-  const auto said = event_line(topic, data, steps);
-  if (!said) return std::nullopt;
-  return iso_seconds(time) + " " + plain(*said);
+  return timed(time, event_line(topic, data, steps));
 }
 
 std::string plain(std::string_view text) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/json.h"
+#include "protocol/messages/event.h"
 
 namespace footplate {
 
@@ -15,6 +15,9 @@ namespace footplate {
 /// `steps` is train.steps; 0 where it isn't known. Never throws: fields that are missing are left out.
 std::optional<std::string> batch_line(std::chrono::system_clock::time_point time, std::string_view topic,
                                       const Json& data, std::int64_t steps);
+
+std::optional<std::string> batch_line(std::chrono::system_clock::time_point time, const EventData& event,
+                                      std::int64_t steps);
 
 /// `text` on one line and without anything that a terminal would act on.
 std::string plain(std::string_view text);

@@ -87,7 +87,9 @@ void RankRecords::applied(const OrderApplied& applied) {
 }
 
 void RankRecords::console_started(pid_t pid) {
-  if (writer_) writer_->run({{"console_pid", pid}});
+  if (!writer_) return;
+  writer_->run({{"console_pid", pid}});
+  writer_->event("console", {{"pid", pid}});
 }
 
 void RankRecords::observe(const EventData& event) {
@@ -113,8 +115,7 @@ void RankRecords::follow(const Moved& moved) {
 }
 
 void RankRecords::print(const EventData& event) {
-  auto line =
-      batch_line(std::chrono::system_clock::now(), to_string(topic_of(event)), to_json(event), steps_);
+  auto line = batch_line(std::chrono::system_clock::now(), event, steps_);
   if (line) printer_->print(*std::move(line));
 }
 

@@ -14,11 +14,11 @@ struct FieldsOf<KeptCorpus> {
 template <>
 struct FieldsOf<TrainingProgress> {
   static void list(auto& field, auto& progress) {
-    field("step", progress.position.step);
-    field("samples_drawn", progress.position.samples_drawn);
+    field.required("step", progress.position.step);
+    field.required("samples_drawn", progress.position.samples_drawn);
     field("best_eval_loss", progress.position.best_eval_loss);
     field("best_eval_at", progress.position.best_eval_at);
-    field("evaluated_at", progress.position.evaluated_at);
+    field.required("evaluated_at", progress.position.evaluated_at);
     field.nullable("corpus", progress.corpus);
   }
 };
@@ -34,8 +34,8 @@ struct FieldsOf<NonfiniteCounts> {
 template <>
 struct FieldsOf<LevelledState> {
   static void list(auto& field, auto& state) {
-    field("progress", state.progress);
-    field("counts", state.counts);
+    field.required("progress", state.progress);
+    field.required("counts", state.counts);
     field("last_checkpoint", state.last_checkpoint);
   }
 };

@@ -58,8 +58,8 @@ class Happened {
     if (const auto* report = std::get_if<OrderReport>(&data)) add_order(*report);
     if (const auto* change = std::get_if<RankChange>(&data)) {
       if (change->state == RankChangeKind::stalled) ++counts_["stall"];
-      if (change->state == RankChangeKind::lost)
-        counts_["lost rank"] += static_cast<int>(change->ranks.size());
+      if (change->state == RankChangeKind::lost && change->ranks)
+        counts_["lost rank"] += static_cast<int>(change->ranks->size());
     }
     if (std::holds_alternative<EvaluationResult>(data)) ++counts_["evaluation"];
     if (std::holds_alternative<SaveResult>(data)) ++counts_["checkpoint"];

@@ -16,7 +16,10 @@ Result<void> check_fields(const std::string& operation, const Json& line, const 
   std::istringstream words("id op " + fields);
   const std::vector<std::string> known{std::istream_iterator<std::string>(words), {}};
   for (const auto& [name, value] : line.items()) {
-    if (std::ranges::find(known, name) != known.end()) continue;
+    if (std::ranges::find(known, name) != known.end()) {
+      if (!value.is_null() || name == "id") continue;
+      return fail(ErrorKind::usage, "field '" + name + "' is null; leave it out, or give it a value");
+    }
     const std::string near = nearest(name, known);
     return fail(ErrorKind::usage, "'" + operation + "' has no field '" + name.substr(0, kNameShown) + "'" +
                                       (near.empty() ? "" : "; did you mean '" + near + "'?") +

@@ -34,6 +34,7 @@ Json status_now(Api& api) {
     // A chunk that ordered much is the source of each: orders() has that.
     if (shown.order) shown.order->source.clear();
     orders.push_back(to_json(shown));
+    if (shown.order) orders.back()["order"].erase("source");
   }
   fit(orders);
   return status;

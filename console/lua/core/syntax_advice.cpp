@@ -47,15 +47,17 @@ std::string on_compound(const std::string& line) {
 }
 
 /// What other languages write, and Lua otherwise.
-std::string on_foreign(const std::string& line) {
+/// Only where Lua stumbles over its first character: it may stand in a text as well.
+std::string on_foreign(const std::string& message, const std::string& line) {
   struct Foreign {
     const char* written;
     const char* lua;
   };
   constexpr std::array kForeign{Foreign{"!=", "~="}, Foreign{"&&", "and"}, Foreign{"||", "or"},
-                                Foreign{"++", "x = x + 1"}, Foreign{"//", "--, where it begins a comment"}};
+                                Foreign{"++", "x = x + 1"}};
   for (const Foreign& foreign : kForeign)
-    if (line.find(foreign.written) != std::string::npos)
+    if (line.find(foreign.written) != std::string::npos &&
+        message.find(std::string("near '") + foreign.written[0]) != std::string::npos)
       return std::string("Lua writes '") + foreign.written + "' as " + foreign.lua;
   return {};
 }
@@ -68,7 +70,7 @@ std::string on_other_format(const std::vector<std::string>& lines) {
   static const std::regex kToml(R"(\s*\[[\w.]+\]\s*)");
   const char* format = first->front() == '{' || first->front() == '[' ? "JSON" : nullptr;
   if (std::regex_match(*first, kToml)) format = "TOML";
-  if (first->starts_with("---") || std::regex_match(*first, kYaml)) format = "YAML";
+  if (std::regex_match(*first, kYaml)) format = "YAML";
   if (format == nullptr) return {};
   return std::string("this looks like ") + format + ", and Lua is expected: train = { steps = 1000 }";
 }
@@ -86,7 +88,7 @@ std::string advice(const std::string& message, std::string_view code) {
     return "line " + std::to_string(before) + " may lack a comma at its end";
   if (before != 0 && lines[before - 1].back() == ',' && message.find("near '='") != std::string::npos)
     return "line " + std::to_string(before) + " ends with a comma";
-  return on_foreign(line);
+  return on_foreign(message, line);
 }
 
 }  // namespace

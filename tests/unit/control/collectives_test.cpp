@@ -81,7 +81,9 @@ class CollectiveWatchTest : public ::testing::Test {
   }
   std::string text() const { return reports_.empty() ? "" : reports_.back().text; }
   std::string verdict() const { return reports_.empty() ? "" : reports_.back().verdict; }
-  std::vector<int> ranks() const { return reports_.empty() ? std::vector<int>() : reports_.back().ranks; }
+  std::vector<int> ranks() const {
+    return reports_.empty() ? std::vector<int>() : reports_.back().ranks.value_or(std::vector<int>());
+  }
   void heard(const RankQuery& query, const RankAnswers& heard) {
     if (query.merge != nullptr) {
       merged_ = query.merge(heard, status_, advice_, now_);
