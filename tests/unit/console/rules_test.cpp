@@ -199,6 +199,7 @@ TEST_F(Rules, AChunkThatNoLongerRegistersItsRuleSwitchesItOff) {
   rank0->end();
   make();
   rank0->send_status(5000);
+  ASSERT_TRUE(eventually([&] { return client->ask({{"op", "status"}})["value"]["step"] == 5000; }));
   client->run("every(7, print)");  // the rules' process starts
   EXPECT_TRUE(eventually([&] { return rule(1)["state"] == "off"; }));
   EXPECT_EQ(rule(1)["why"], "its chunk didn't register it when it ran again");
