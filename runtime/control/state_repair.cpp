@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/orders/call_result.h"
+
 namespace footplate {
 
 void StateRepair::tick(Clock::time_point now) {
