@@ -70,7 +70,7 @@ std::string nearest_tag(const std::string& ref, const std::vector<FoundCheckpoin
   for (const FoundCheckpoint& one : all)
     if (!one.manifest.tag.empty()) known.push_back(one.manifest.tag);
   const std::string near = nearest(ref, known);
-  return near.empty() ? "" : " (did you mean " + near + "?)";
+  return near.empty() || near == ref ? "" : " (did you mean " + near + "?)";
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ def test_what_cant_be_loaded_changes_nothing():
         client.ask("set", changes={"ckpt.every": 50})
         resume(client)
         wait_until(lambda: (run.directory / "checkpoints" / "main" / "step-00000100" / "manifest.json").exists(), 60, "a checkpoint")
-        client.ask("call", action="ckpt.save", arguments={"tag": "before-spike"})
+        client.ask("call", action="ckpt.save", arguments={"tag": "before-spike"}, wait=True)
         for arguments, words in (
                 ('ref = "before-spke"', "did you mean before-spike?"), ("ref = 99999999", "hasn't come yet"), ('ref = "-99999999"', "or before"),
                 ("ref = 1.5", "whole number"), ('ref = "best"', "best evaluation"), ('ref = "/tmp/x/y"', "no checkpoint of this run"),
