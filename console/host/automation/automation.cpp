@@ -11,6 +11,7 @@ namespace footplate::host {
 namespace {
 
 constexpr const char* kFile = "rules.json";
+constexpr const char* kDamagedFile = "rules.json.damaged";
 
 /// The number of "rule 3"; 0: the session isn't a rule's.
 std::int64_t rule_of(const std::string& session) {
@@ -204,9 +205,9 @@ void Automation::end(const Error& error) {
 }
 
 void Automation::load(const std::vector<const OrderReport*>& reports) {
-  auto read = KeptRules::read(run_.directory / kFile);
-  if (!read) run_.ports.log("rules.json can't be read, its rules are lost: " + read.error().message);
-  KeptRules kept = read ? *std::move(read) : KeptRules();
+  std::vector<std::string> lost;
+  KeptRules kept = KeptRules::read(run_.directory / kFile, lost);
+  if (!lost.empty()) keep_damaged(lost);
   chunks_.load(kept.chunks);
   for (const KeptRule& record : kept.rules) run_.table.all()[record.status.rule] = Rule::from_record(record);
   run_.new_start = kept.started != run_.started;
@@ -231,6 +232,15 @@ void Automation::settle(Rule& rule, const std::vector<const OrderReport*>& repor
   rule.fired_at = -1;
   ++rule.runs;
   if (rule.fires_once()) rule.state = RuleState::done;
+}
+
+/// The next save replaces the file: what can't be read of it stays beside it.
+void Automation::keep_damaged(const std::vector<std::string>& lost) {
+  std::error_code failed;
+  std::filesystem::copy_file(run_.directory / kFile, run_.directory / kDamagedFile,
+                             std::filesystem::copy_options::overwrite_existing, failed);
+  for (const std::string& one : lost) run_.ports.log("rules.json can't be read in full: " + one);
+  run_.ports.log("the file as it was is " + std::string(failed ? "lost: " + failed.message() : kDamagedFile));
 }
 
 void Automation::save(bool durable) {

@@ -60,6 +60,7 @@ class Automation {
 
  private:
   void load(const std::vector<const OrderReport*>& reports);
+  void keep_damaged(const std::vector<std::string>& lost);
   void settle(Rule& rule, const std::vector<const OrderReport*>& reports);
   void save(bool durable);
   void run_rules();

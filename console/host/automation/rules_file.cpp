@@ -27,13 +27,10 @@ Result<void> replace_file(const std::filesystem::path& path, const std::string& 
 
 }  // namespace
 
-Result<KeptRules> KeptRules::read(const std::filesystem::path& path) {
+KeptRules KeptRules::read(const std::filesystem::path& path, std::vector<std::string>& lost) {
   std::ifstream file(path);
   const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  KeptRules kept;
-  if (!json.is_object()) return kept;
-  if (auto read = read_json(json, kept); !read) return tl::unexpected(read.error());
-  return kept;
+  return json.is_object() ? read_kept_rules(json, lost) : KeptRules();
 }
 
 Result<void> KeptRules::write(const std::filesystem::path& path, bool durable) const {

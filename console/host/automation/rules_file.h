@@ -58,13 +58,15 @@ struct KeptRules {
   std::vector<KeptChunk> chunks;
   std::vector<KeptRule> rules;
 
-  /// Where there is no such file, or it isn't JSON: as made. Error (usage): a field of the wrong type.
-  static Result<KeptRules> read(const std::filesystem::path& path);
+  /// Where there is no such file, or it isn't JSON: as made. A job, chunk or rule that can't be read is left
+  /// out, and so is a rule whose chunk is: `lost` has a sentence for each. The numbers of new ones stay above
+  /// those of all that were read.
+  static KeptRules read(const std::filesystem::path& path, std::vector<std::string>& lost);
 
   /// Whole or not at all; `durable`: also where the machine stops in between. Errors: the file.
   Result<void> write(const std::filesystem::path& path, bool durable) const;
 };
 Json to_json(const KeptRules& kept);
-Result<void> read_json(const Json& json, KeptRules& kept);
+KeptRules read_kept_rules(const Json& json, std::vector<std::string>& lost);
 
 }  // namespace footplate

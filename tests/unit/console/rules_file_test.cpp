@@ -28,30 +28,61 @@ TEST(RulesFile, IsReadAsItWasWritten) {
   rule.spec.event = RuleEvent::log;
   rule.chunk = 3;
   ASSERT_TRUE(kept.write(folder.path() / "rules.json", /*durable=*/true));
-  const auto read = KeptRules::read(folder.path() / "rules.json");
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(to_json(*read), to_json(kept));
-  EXPECT_EQ(read->begun, "2026-11-19T08:00:00Z");
-  EXPECT_EQ(read->next_rule, 9);
-  EXPECT_EQ(read->jobs.at("night").state, JobState::done);
-  EXPECT_EQ(read->chunks.at(0).role, Role::operate);
-  EXPECT_EQ(read->rules.at(0).status.state, RuleState::off);
-  EXPECT_EQ(read->rules.at(0).spec.event, RuleEvent::log);
+  std::vector<std::string> lost;
+  const KeptRules read = KeptRules::read(folder.path() / "rules.json", lost);
+  EXPECT_TRUE(lost.empty()) << lost.front();
+  EXPECT_EQ(to_json(read), to_json(kept));
+  EXPECT_EQ(read.begun, "2026-11-19T08:00:00Z");
+  EXPECT_EQ(read.next_rule, 9);
+  EXPECT_EQ(read.jobs.at("night").state, JobState::done);
+  EXPECT_EQ(read.chunks.at(0).role, Role::operate);
+  EXPECT_EQ(read.rules.at(0).status.state, RuleState::off);
+  EXPECT_EQ(read.rules.at(0).spec.event, RuleEvent::log);
 }
 
-TEST(RulesFile, AWrongTypeIsNamed) {
+TEST(RulesFile, WhatCanNotBeReadIsNamedAndTheRestIsKept) {
   const test::TemporaryFolder folder;
-  std::ofstream(folder.path() / "rules.json") << R"({"version":1,"chunks":[{"id":"three"}]})";
-  const auto read = KeptRules::read(folder.path() / "rules.json");
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().message, "field 'chunks' field 'id' has to be a whole number");
+  std::ofstream(folder.path() / "rules.json") << R"json(
+    {"version": 1, "started": "now", "next_chunk": 2, "next_rule": 4,
+     "chunks": [{"id": "three"}, {"id": 5, "code": "on('log', f)"}],
+     "jobs": {"night": {"state": "asleep"}, "day": {"state": "done"}},
+     "rules": [
+       {"rule": 7, "text": "after(9, f)", "state": "on", "chunk": 3, "spec": {"kind": "after", "steps": 9}},
+       {"rule": 8, "text": "on('log', f)", "state": "on", "chunk": 5, "spec": {"kind": "on", "event": "log"}},
+       {"rule": 9, "state": "sleeping"}]}
+  )json";
+  std::vector<std::string> lost;
+  const KeptRules read = KeptRules::read(folder.path() / "rules.json", lost);
+  const std::vector<std::string> expected = {
+      "chunk 1 of 2: field 'id' has to be a whole number",
+      "rule 3 of 3: field 'state' has to be one of on, done, off",
+      "job night: field 'state' has to be one of running, rules, done, failed, stopped",
+      "after(9, f): the chunk that registered it is lost"};
+  EXPECT_EQ(lost, expected);
+  EXPECT_EQ(read.started, "now");
+  ASSERT_EQ(read.rules.size(), 1U);
+  EXPECT_EQ(read.rules.front().status.rule, 8);
+  EXPECT_EQ(read.chunks.size(), 1U);
+  EXPECT_EQ(read.jobs.count("day"), 1U);
+  EXPECT_EQ(read.next_chunk, 6) << "a new chunk must not get the number of one that is there";
+  EXPECT_EQ(read.next_rule, 9);
+}
+
+TEST(RulesFile, AListThatIsNoneIsNamed) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "rules.json") << R"({"version":1,"rules":3,"jobs":[],"next_rule":"x"})";
+  std::vector<std::string> lost;
+  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json", lost).next_rule, 1);
+  EXPECT_EQ(lost.size(), 3U);
 }
 
 TEST(RulesFile, OneThatIsMissingOrCutShortIsEmpty) {
   const test::TemporaryFolder folder;
-  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json").value().next_rule, 1);
+  std::vector<std::string> lost;
+  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json", lost).next_rule, 1);
   std::ofstream(folder.path() / "rules.json") << R"({"version":1,"next_rule":7)";
-  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json").value().next_rule, 1);
+  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json", lost).next_rule, 1);
+  EXPECT_TRUE(lost.empty());
 }
 
 TEST(RulesFile, AnErrorNamesTheFileAndLeavesTheOldOne) {
