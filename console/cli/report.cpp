@@ -8,6 +8,7 @@
 #include <set>
 
 #include "console/cli/commands.h"
+#include "console/cli/programs.h"
 #include "console/client/link/find_run.h"
 #include "console/report/page.h"
 #include "protocol/schema.h"
@@ -31,7 +32,7 @@ Result<std::vector<report::RunHistory>> read_runs(const ReportOptions& options) 
   for (const std::string& name : names) {
     const auto found = find_run(name, Wanted::any);
     if (!found) return tl::unexpected(found.error());
-    runs.push_back(report::read_run_history(*found, {}));
+    runs.push_back(report::read_run_history(*found));
   }
   std::set<std::string> known;
   for (const report::RunHistory& run : runs)
@@ -52,8 +53,10 @@ Result<std::vector<report::RunHistory>> read_runs(const ReportOptions& options) 
 Result<int> write_report(const ReportOptions& options) {
   const auto runs = read_runs(options);
   if (!runs) return tl::unexpected(runs.error());
+  // Without it, as in a broken installation, the configuration lacks defaults and units.
+  const Schema schema = load_schema().value_or(Schema{});
   const std::string page =
-      report::page(*runs, options.metrics.empty() ? report::kUsualMetrics : options.metrics);
+      report::page(*runs, options.metrics.empty() ? report::kUsualMetrics : options.metrics, schema);
   fs::path path = options.output;
   if (path.empty()) path = runs->size() == 1 ? runs->front().record.directory / "report.html" : "report.html";
   std::ofstream file(path, std::ios::binary | std::ios::trunc);

@@ -1,7 +1,10 @@
 // footplate watch: metrics of a run as they come, in lines or as plots on a terminal.
+#include <poll.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <clocale>
 #include <cmath>
@@ -42,6 +45,16 @@ class Picture {
     put("\x1b[?25h\x1b[?1049l");
     ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
   }
+  /// Whether what has been typed asks to leave: q, or the end of stdin. Reads what is there.
+  static bool wants_to_leave() {
+    pollfd keys{STDIN_FILENO, POLLIN, 0};
+    if (::poll(&keys, 1, 0) <= 0) return false;
+    std::array<char, 256> typed{};
+    const ssize_t count = ::read(STDIN_FILENO, typed.data(), typed.size());
+    if (count < 0) return errno != EINTR && errno != EAGAIN;
+    const std::string_view text(typed.data(), static_cast<std::size_t>(count));
+    return text.empty() || text.find_first_of("qQ\x04") != std::string_view::npos;
+  }
   Picture(const Picture&) = delete;
   Picture& operator=(const Picture&) = delete;
 
@@ -66,11 +79,19 @@ bool can_draw() {
          std::strcmp(term, "dumb") != 0;
 }
 
+struct WatchOptions {
+  std::string run;
+  std::vector<std::string> metrics;
+  std::int64_t last = 0;
+  bool log = false;
+};
+
 class Watch final : public Background {
  public:
-  Watch(const RunRecord& run, std::vector<std::string> metrics, bool draw)
+  Watch(const RunRecord& run, const WatchOptions& options, bool draw)
       : run_(run),
-        metrics_(std::move(metrics)),
+        metrics_(options.metrics),
+        how_{locale_is_utf8(), options.log, static_cast<double>(options.last)},
         draw_(draw),
         link_(run.directory, {[this](const ConsoleHello&) { subscribe(); }, [](const Error&) {},
                               [this](const ConsoleLine& line) { said(line); }}),
@@ -88,12 +109,13 @@ class Watch final : public Background {
     return {};
   }
 
-  /// Until Ctrl-C or the end of the run.
+  /// Until q, Ctrl-C or the end of the run.
   void run() {
     const auto picture = draw_ ? std::make_unique<Picture>() : nullptr;
     while (!over()) {
       if (picture) draw(*picture);
-      if (terminal_->wait() != Terminal::Woken::something) return;
+      if (terminal_->wait(/*with_keys=*/draw_) != Terminal::Woken::something) return;
+      if (draw_ && Picture::wants_to_leave()) return;
     }
   }
 
@@ -101,7 +123,7 @@ class Watch final : public Background {
   void print() const {
     const std::size_t height = plot_height();
     for (const auto& name : shown())
-      for (const auto& row : plot(log_.series(name), terminal_->width(), height, locale_is_utf8()))
+      for (const auto& row : plot(log_.series(name), terminal_->width(), height, how_))
         std::printf("%s\n", in_locale(printable(row)).c_str());
   }
 
@@ -166,15 +188,16 @@ class Watch final : public Background {
     wait_ = 1000ms;
     std::vector<std::string> rows;
     for (const auto& name : shown())
-      for (auto& row : plot(log_.series(name), size.first, plot_height(), locale_is_utf8()))
+      for (auto& row : plot(log_.series(name), size.first, plot_height(), how_))
         rows.push_back(std::move(row));
     rows.resize(size.second - 1);
-    rows.push_back(cut(run_.name() + " · Ctrl-C ends the watching, not the run", size.first));
+    rows.push_back(cut(run_.name() + " · q ends the watching, not the run", size.first));
     picture.show(rows, size.second);
   }
 
   RunRecord run_;
   std::vector<std::string> metrics_;
+  PlotOptions how_;
   bool draw_;
   LiveLink link_;
   std::unique_ptr<Terminal> terminal_;
@@ -186,13 +209,13 @@ class Watch final : public Background {
   std::chrono::milliseconds wait_{0};
 };
 
-Result<int> watch(const std::string& name, const std::vector<std::string>& metrics) {
+Result<int> watch_run(const WatchOptions& options) {
   std::setlocale(LC_CTYPE, "");
-  const auto run = find_run(name, Wanted::any);
+  const auto run = find_run(options.run, Wanted::any);
   if (!run) return tl::unexpected(run.error());
   if (run->life == Life::live && run->elsewhere()) return tl::unexpected(not_live(*run));
   const bool draw = can_draw();
-  Watch watch(*run, metrics, draw);
+  Watch watch(*run, options, draw);
   if (auto chosen = watch.choose(); !chosen) return tl::unexpected(chosen.error());
   if (run->life == Life::live) watch.run();
   if (draw || run->life != Life::live) watch.print();
@@ -204,11 +227,15 @@ Result<int> watch(const std::string& name, const std::vector<std::string>& metri
 }  // namespace
 
 Handler declare_watch(CLI::App& command) {
-  auto run = std::make_shared<std::string>();
-  auto metrics = std::make_shared<std::vector<std::string>>();
-  command.add_option("METRIC", *metrics, "train/loss, or the end of its name, loss; left out: the loss");
-  command.add_option("-r,--run", *run, "name or path; left out: the only live run, else the newest");
-  return [=] { return watch(*run, *metrics); };
+  auto options = std::make_shared<WatchOptions>();
+  command.add_option("METRIC", options->metrics,
+                     "train/loss, or the end of its name, loss; left out: the loss");
+  command.add_option("-r,--run", options->run, "name or path; left out: the only live run, else the newest");
+  command.add_option("--last", options->last, "draws only so many of the newest steps")
+      ->check(CLI::PositiveNumber)
+      ->type_name("STEPS");
+  command.add_flag("--log", options->log, "draws values by powers of ten");
+  return [options] { return watch_run(*options); };
 }
 
 }  // namespace footplate

@@ -4,28 +4,31 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <limits>
+#include <optional>
 
+#include "console/client/render/axis.h"
 #include "console/client/render/render.h"
+#include "console/client/render/text.h"
 
 namespace footplate::report {
 namespace {
 
 // In the units of the drawing, which is scaled to the page.
-constexpr double kWidth = 960, kHeight = 260;
-constexpr double kLeft = 64, kRight = 12, kTop = 10, kBottom = 26;
-constexpr int kRows = 5, kColumns = 9;
-
-struct Extent {
-  double from = std::numeric_limits<double>::infinity();
-  double to = -std::numeric_limits<double>::infinity();
-  void take(double value) {
-    from = std::min(from, value);
-    to = std::max(to, value);
-  }
-  bool empty() const { return from > to; }
-  double size() const { return to - from; }
-};
+constexpr double kWidth = 960, kHeight = 290;
+constexpr double kLeft = 64, kRight = 14, kTop = 42, kBottom = 28;
+constexpr double kFloor = kHeight - kBottom, kEnd = kWidth - kRight;
+constexpr std::size_t kRows = 6, kColumns = 9;  ///< of the grid, at most
+constexpr double kCharacter = 8.2;              ///< the widest of the page's font sizes
+constexpr double kLabelRow = 17;
+constexpr std::size_t kLabelRows = 2;
+constexpr std::size_t kLongestLabel = 36;
+constexpr double kNearby = 0.5;    ///< of the axis: so far beyond it what the run left is still shown
+constexpr double kFarOff = 2000;   ///< units: a line to somewhere outside may end there
+constexpr double kClipApart = 60;  ///< units between two triangles
+constexpr std::size_t kMostClips = 8;
+constexpr std::size_t kFewDots = 120;
+constexpr std::size_t kLeastSmooth = 30;       ///< pieces
+constexpr std::array kSmoothings{60.0, 15.0};  ///< a window is the curve's pieces divided by this
 
 std::string number(double value) {
   std::array<char, 32> text{};
@@ -33,91 +36,290 @@ std::string number(double value) {
   return text.data();
 }
 
-/// 1, 2 or 5 times a power of ten.
-double nice_interval(double size, int parts) {
-  const double raw = size / parts;
-  const double power = std::pow(10, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (raw <= factor * power) return factor * power;
-  return 10 * power;
-}
-
 class Plane {
  public:
-  Plane(Extent x, Extent y) : x_(x), y_(y) {
-    if (x_.size() <= 0) x_.to = x_.from + 1;
-    const double room = y_.size() > 0 ? y_.size() * 0.04 : std::max(std::abs(y_.from), 1.0) * 0.1;
-    y_.from -= room;
-    y_.to += room;
+  Plane(AxisRange x, AxisRange y) : x_(x), y_(y) {
+    x_.widen();
+    y_.widen();
+    y_.low -= y_.size() * 0.04;
+    y_.high += y_.size() * 0.04;
   }
-  double across(double step) const {
-    return kLeft + (step - x_.from) / x_.size() * (kWidth - kLeft - kRight);
-  }
+  double across(double step) const { return kLeft + (step - x_.low) / x_.size() * (kEnd - kLeft); }
   double down(double value) const {
-    const double at = kHeight - kBottom - (value - y_.from) / y_.size() * (kHeight - kTop - kBottom);
-    return std::clamp(at, kTop, kHeight - kBottom);  // a band's spikes
+    const double at = kFloor - (value - y_.low) / y_.size() * (kFloor - kTop);
+    return std::clamp(at, -kFarOff, kFarOff);
   }
   std::string point(double step, double value) const {
     return number(across(step)) + "," + number(down(value));
   }
+  const AxisRange& steps() const { return x_; }
+  const AxisRange& values() const { return y_; }
 
   std::string axes() const {
     std::string svg = "<g class=\"axes\">";
-    const double rows = nice_interval(y_.size(), kRows),
-                 columns = std::max(1.0, nice_interval(x_.size(), kColumns));
-    for (double value = std::ceil(y_.from / rows) * rows; value <= y_.to; value += rows) {
-      const double shown = std::abs(value) < rows / 1e6 ? 0 : value;
+    for (const double value : ticks(y_, kRows)) {
       const std::string y = number(down(value));
-      svg += "<path d=\"M" + number(kLeft) + "," + y + "H" + number(kWidth - kRight) + "\"/><text x=\"" +
-             number(kLeft - 6) + "\" y=\"" + y + "\" dy=\"4\" text-anchor=\"end\">" + rounded(shown) +
+      svg += "<path d=\"M" + number(kLeft) + "," + y + "H" + number(kEnd) + "\"/><text x=\"" +
+             number(kLeft - 7) + "\" y=\"" + y + "\" dy=\"4\" text-anchor=\"end\">" + rounded(value) +
              "</text>";
     }
-    for (double step = std::ceil(x_.from / columns) * columns; step <= x_.to; step += columns)
-      svg += "<text x=\"" + number(across(step)) + "\" y=\"" + number(kHeight - 8) +
-             "\" text-anchor=\"middle\">" + rounded(step, 12) + "</text>";
+    for (const double step : ticks(x_, kColumns))
+      if (step == std::floor(step))
+        svg += "<text x=\"" + number(across(step)) + "\" y=\"" + number(kHeight - 8) +
+               "\" text-anchor=\"middle\">" + rounded(step, 15) + "</text>";
     return svg + "</g>";
   }
 
  private:
-  Extent x_, y_;
+  AxisRange x_, y_;
 };
 
-/// `pieces` from `first` up to `end`, which has the next one as well so that the line goes on.
-std::string line(const Plane& plane, const std::vector<Series::Piece>& pieces, std::size_t first,
-                 std::size_t end, const Curve& curve, bool pale) {
-  if (first >= end) return "";
-  const std::string color = "c" + std::to_string(curve.color % kColors) + (pale ? " pale" : "");
-  std::string points, below, dots;
-  for (std::size_t i = first; i < end; ++i) {
-    const auto& piece = pieces[i];
-    points += plane.point(piece.step(), piece.mean()) + " ";
-    below += plane.point(piece.step(), piece.most) + " ";
-    if (curve.dots && end - first <= 100)
-      dots += "<circle cx=\"" + number(plane.across(piece.step())) + "\" cy=\"" +
-              number(plane.down(piece.mean())) + "\" r=\"2.5\"/>";
-  }
-  for (std::size_t i = end; i > first; --i)
-    below += plane.point(pieces[i - 1].step(), pieces[i - 1].least) + " ";
-  return "<g class=\"" + color + "\"><polygon points=\"" + below + "\"/><polyline points=\"" + points +
-         "\"/>" + dots + "</g>";
+/// What the axis has of the values: see chart().
+std::optional<AxisRange> values_of(const std::vector<Curve>& curves, bool whole) {
+  std::vector<std::pair<double, double>> kept, left;  // step, value
+  for (const Curve& curve : curves)
+    for (const Curve::Part& part : curve.parts)
+      for (const auto& piece : part.series->pieces())
+        (piece.step() < part.left_at ? kept : left).emplace_back(piece.step(), piece.mean());
+  if (kept.empty()) kept.swap(left);
+  if (kept.empty()) return std::nullopt;
+  std::sort(kept.begin(), kept.end());
+  std::vector<double> values;
+  for (const auto& [step, value] : kept) values.push_back(value);
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  AxisRange range = whole ? AxisRange{*least, *most} : usual_range(values);
+  const double room = kNearby * std::max(range.size(), std::abs(range.high) * 0.1);
+  const AxisRange nearby{range.low - room, range.high + room};
+  for (const auto& [step, value] : left)
+    if (whole || nearby.contains(value)) range.include(value);
+  return range;
 }
 
-std::string drawn(const Plane& plane, const Curve& curve) {
+/// "M…L…" through the pieces; begins anew behind values that are no numbers.
+std::string path_of(const Plane& plane, const std::vector<Series::Piece>& pieces,
+                    const std::vector<double>& values, const std::vector<Series::Gap>& gaps) {
+  std::string path;
+  auto gap = gaps.begin();
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    bool broken = i == 0;
+    for (; gap != gaps.end() && gap->first_step < pieces[i].first_step; ++gap)
+      broken = broken || gap->first_step >= pieces[i - 1].last_step;
+    path += (broken ? "M" : "L") + plane.point(pieces[i].step(), values[i]);
+  }
+  return path;
+}
+
+std::string band_of(const Plane& plane, const std::vector<Series::Piece>& pieces) {
+  if (std::all_of(pieces.begin(), pieces.end(), [](const auto& piece) { return piece.count == 1; }))
+    return "";
+  std::string points;
+  for (const auto& piece : pieces) points += plane.point(piece.step(), piece.most) + " ";
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece)
+    points += plane.point(piece->step(), piece->least) + " ";
+  return "<polygon points=\"" + points + "\"/>";
+}
+
+std::string dots_of(const Plane& plane, const std::vector<Series::Piece>& pieces, const std::string& label) {
+  std::string dots;
+  for (const auto& piece : pieces)
+    if (plane.values().contains(piece.mean()))
+      dots += "<circle cx=\"" + number(plane.across(piece.step())) + "\" cy=\"" +
+              number(plane.down(piece.mean())) + "\" r=\"3\"><title>" + escaped(label) + " step " +
+              rounded(piece.step(), 15) + ": " + rounded(piece.mean()) + "</title></circle>";
+  return dots;
+}
+
+/// Some pieces of a part: those that were repeated, or the others.
+std::string drawn(const Plane& plane, const Curve& curve, const std::vector<Series::Piece>& all,
+                  const std::vector<Series::Gap>& gaps, bool pale, bool smooth) {
+  if (all.empty()) return "";
+  const double share = (all.back().last_step - all.front().first_step) / plane.steps().size();
+  const auto pieces = thinned(all, static_cast<std::size_t>(std::max(60.0, share * kWidth)));
+  std::vector<double> means;
+  for (const auto& piece : pieces) means.push_back(piece.mean());
+  const bool smooths = smooth && !curve.dots && pieces.size() >= kLeastSmooth;
+  const std::string line = path_of(plane, pieces, means, gaps);
+  std::string svg = "<g class=\"" + color_class(curve.color) + (pale ? " pale" : "") +
+                    (curve.hollow ? " hollow" : "") + "\">";
+  if (!curve.hollow && pieces.size() > 1)
+    svg += band_of(plane, pieces) + "<path class=\"" + (smooths ? "raw" : "line") + "\" d=\"" + line + "\"/>";
+  for (std::size_t i = 0; smooths && i < kSmoothings.size(); ++i)
+    svg += "<path class=\"line m" + std::to_string(i + 1) + "\" d=\"" +
+           path_of(plane, pieces, smoothed(pieces, static_cast<double>(pieces.size()) / kSmoothings.at(i)),
+                   gaps) +
+           "\"/>";
+  if ((curve.dots && pieces.size() <= kFewDots) || pieces.size() == 1)
+    svg += dots_of(plane, pieces, curve.label);
+  return svg + "</g>";
+}
+
+std::string drawn(const Plane& plane, const Curve& curve, bool smooth) {
   std::string pale, svg;
   for (const Curve::Part& part : curve.parts) {
     const auto& pieces = part.series->pieces();
-    const auto left = static_cast<std::size_t>(
-        std::find_if(pieces.begin(), pieces.end(),
-                     [&](const auto& piece) { return piece.step() >= part.left_at; }) -
-        pieces.begin());
-    pale +=
-        line(plane, pieces, left > 0 && left < pieces.size() ? left - 1 : left, pieces.size(), curve, true);
-    svg += line(plane, pieces, 0, left, curve, false);
+    const auto again = std::find_if(pieces.begin(), pieces.end(),
+                                    [&](const auto& piece) { return piece.step() >= part.repeated_at; });
+    // The last one before it as well, so that the line goes on.
+    const auto from = again != pieces.begin() && again != pieces.end() ? again - 1 : again;
+    pale += drawn(plane, curve, {from, pieces.end()}, part.series->gaps(), true, smooth);
+    svg += drawn(plane, curve, {pieces.begin(), again}, part.series->gaps(), false, smooth);
   }
   return pale + svg;
 }
 
+/// Where a curve leaves the plane: the furthest that it goes there.
+struct Clip {
+  double x;
+  double value;
+  bool up;
+  std::size_t color;
+};
+
+void add_clip(std::vector<Clip>& clips, const Clip& clip, std::size_t own) {
+  if (clips.size() > own) {
+    Clip& last = clips.back();
+    if (last.up == clip.up && clip.x - last.x < kClipApart) {
+      if (clip.up ? clip.value > last.value : clip.value < last.value) last = clip;
+      return;
+    }
+  }
+  clips.push_back(clip);
+}
+
+/// The ones that go furthest.
+std::vector<Clip> clips_of(const Plane& plane, const std::vector<Curve>& curves) {
+  const AxisRange& values = plane.values();
+  const double room = kNearby * values.size();
+  std::vector<Clip> clips;
+  for (const Curve& curve : curves)
+    for (const Curve::Part& part : curve.parts) {
+      const std::size_t own = clips.size();
+      for (const auto& piece : part.series->pieces()) {
+        const double x = plane.across(piece.step());
+        // What a piece has at most may be an outlier that its mean doesn't show.
+        if (piece.mean() > values.high || piece.most > values.high + room)
+          add_clip(clips, {x, piece.most, true, curve.color}, own);
+        if (piece.mean() < values.low || piece.least < values.low - room)
+          add_clip(clips, {x, piece.least, false, curve.color}, own);
+      }
+    }
+  const auto beyond = [&](const Clip& clip) {
+    return clip.up ? clip.value - values.high : values.low - clip.value;
+  };
+  std::stable_sort(clips.begin(), clips.end(),
+                   [&](const Clip& a, const Clip& b) { return beyond(a) > beyond(b); });
+  if (clips.size() > kMostClips) clips.resize(kMostClips);
+  return clips;
+}
+
+std::string drawn_clips(const Plane& plane, const std::vector<Curve>& curves) {
+  std::string svg;
+  for (const Clip& clip : clips_of(plane, curves)) {
+    const double edge = clip.up ? kTop : kFloor, inside = clip.up ? 9 : -9;
+    const std::string text = rounded(clip.value);
+    const bool at_end = clip.x + 8 + kCharacter * static_cast<double>(text.size()) > kEnd;
+    svg += "<g class=\"clip " + color_class(clip.color) + "\"><path d=\"M" + number(clip.x) + "," +
+           number(edge) + "l-6," + number(inside) + "h12z\"/><text x=\"" +
+           number(clip.x + (at_end ? -9 : 9)) + "\" y=\"" + number(clip.up ? kTop + 11 : kFloor - 3) + "\"" +
+           (at_end ? " text-anchor=\"end\"" : "") + ">" + text + "</text><title>up to " + text +
+           ", beyond the axis</title></g>";
+  }
+  return svg;
+}
+
+/// Values that are no numbers, at their steps.
+std::string drawn_gaps(const Plane& plane, const std::vector<Curve>& curves) {
+  std::string svg;
+  for (const Curve& curve : curves)
+    for (const Curve::Part& part : curve.parts)
+      for (const Series::Gap& gap : part.series->gaps()) {
+        const double from = plane.across(gap.first_step), to = plane.across(gap.last_step);
+        if (from > kEnd) continue;
+        svg += "<path class=\"nan\" d=\"M" + number(from - 2) + "," + number(kTop + 3) + "H" +
+               number(std::min(to, kEnd) + 2) + "\"><title>" + escaped(curve.label) + " steps " +
+               rounded(gap.first_step, 15) + " to " + rounded(gap.last_step, 15) + ": " +
+               std::to_string(gap.count) + " values are NaN or infinite</title></path>";
+      }
+  return svg;
+}
+
+const char* class_of(MomentKind kind) {
+  switch (kind) {
+    case MomentKind::quiet:
+      return "mark quiet";
+    case MomentKind::learning_rate:
+      return "mark rate";
+    case MomentKind::start:
+      return "mark start";
+    case MomentKind::failure:
+      return "mark failure";
+    default:
+      return "mark";
+  }
+}
+
+/// In the first row above the plane that has room; none otherwise. `taken`: where each row's last text ends.
+std::string drawn_label(const Mark& mark, double x, std::array<double, kLabelRows>& taken) {
+  std::string text = mark.label;
+  if (wide(text).size() > kLongestLabel) text = utf8(wide(text).substr(0, kLongestLabel - 1)) + "…";
+  const double length = kCharacter * static_cast<double>(wide(text).size());
+  const double from = std::max(0.0, std::min(x, kWidth - length));
+  for (std::size_t row = 0; row < kLabelRows; ++row) {
+    if (from < taken[row]) continue;
+    taken[row] = from + length + kCharacter;
+    const double y = kTop - 7 - kLabelRow * static_cast<double>(row);
+    return "<text x=\"" + number(from) + "\" y=\"" + number(y) + "\">" + escaped(text) + "</text>";
+  }
+  return "";
+}
+
+std::string drawn_marks(const Plane& plane, std::vector<Mark> marks) {
+  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.step < b.step; });
+  std::array<double, kLabelRows> taken{};
+  std::string svg;
+  for (const Mark& mark : marks) {
+    if (!plane.steps().contains(mark.step)) continue;
+    const double x = plane.across(mark.step);
+    const double from = mark.kind == MomentKind::quiet ? kFloor - 6 : kTop;
+    svg += std::string("<g class=\"") + class_of(mark.kind) + "\"><path d=\"M" + number(x) + "," +
+           number(from) + "V" + number(kFloor) + "\"/>" +
+           (mark.label.empty() ? "" : drawn_label(mark, x, taken)) + "<title>" + escaped(mark.text) +
+           "</title></g>";
+  }
+  return svg;
+}
+
+std::string caption(const std::string& title, const std::vector<Curve>& curves) {
+  std::string html = "<figcaption>" + escaped(title);
+  std::int64_t missing = 0;
+  for (const Curve& curve : curves) {
+    double last = std::numeric_limits<double>::quiet_NaN();
+    for (const Curve::Part& part : curve.parts) {
+      if (!part.series->pieces().empty()) last = part.series->last();
+      for (const Series::Gap& gap : part.series->gaps()) missing += gap.count;
+    }
+    html += " <span class=\"key " + color_class(curve.color) + (curve.hollow ? " hollow" : "") + "\">" +
+            (curves.size() > 1 ? escaped(curve.label) + " " : "") + "<b>" + rounded(last) + "</b></span>";
+  }
+  if (missing > 0)
+    html += " <span class=\"bad\">" + std::to_string(missing) + (missing == 1 ? " value is" : " values are") +
+            " NaN or infinite</span>";
+  return html + "</figcaption>";
+}
+
 }  // namespace
+
+std::string color_class(std::size_t color) {
+  const std::size_t dash = color / kColors % 3;
+  return "c" + std::to_string(color % kColors) + (dash > 0 ? " d" + std::to_string(dash) : "");
+}
+
+std::string chart_definitions() {
+  return "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><clipPath id=\"plane\"><rect "
+         "x=\"" +
+         number(kLeft) + "\" y=\"" + number(kTop) + "\" width=\"" + number(kEnd - kLeft + 4) +
+         "\" height=\"" + number(kFloor - kTop) + "\"/></clipPath></svg>\n";
+}
 
 std::string escaped(const std::string& text) {
   std::string html;
@@ -141,29 +343,20 @@ std::string escaped(const std::string& text) {
 }
 
 std::string chart(const std::string& title, const std::vector<Curve>& curves, const std::vector<Mark>& marks,
-                  double last_step) {
-  Extent values;
-  for (const Curve& curve : curves)
-    for (const Curve::Part& part : curve.parts)
-      for (const auto& piece : part.series->pieces()) values.take(piece.mean());
-  if (values.empty()) return "";
-  const Extent steps{0, last_step};
-  const Plane plane(steps, values);
-  std::string svg = "<figure><figcaption>" + escaped(title);
-  for (const Curve& curve : curves)
-    if (curves.size() > 1)
-      svg += " <span class=\"key c" + std::to_string(curve.color % kColors) + "\">" + escaped(curve.label) +
-             "</span>";
-  svg += "</figcaption><svg viewBox=\"0 0 " + number(kWidth) + " " + number(kHeight) +
-         "\" role=\"img\" aria-label=\"" + escaped(title) + "\">" + plane.axes();
-  for (const Mark& mark : marks) {
-    if (mark.step > steps.to) continue;
-    svg += std::string("<g class=\"mark") + (mark.failure ? " failure" : "") + "\"><path d=\"M" +
-           number(plane.across(mark.step)) + "," + number(kTop) + "V" + number(kHeight - kBottom) +
-           "\"/><title>" + escaped(mark.text) + "</title></g>";
-  }
-  for (const Curve& curve : curves) svg += drawn(plane, curve);
-  return svg + "</svg></figure>\n";
+                  const ChartLook& look) {
+  const bool any = std::any_of(curves.begin(), curves.end(), [](const Curve& curve) {
+    return std::any_of(curve.parts.begin(), curve.parts.end(),
+                       [](const Curve::Part& part) { return !part.series->empty(); });
+  });
+  if (!any) return "";
+  const auto values = values_of(curves, look.whole);
+  std::string html = "<figure>" + caption(title, curves);
+  if (!values) return html + "</figure>\n";
+  const Plane plane({look.first_step, look.last_step}, *values);
+  html += "<svg viewBox=\"0 0 " + number(kWidth) + " " + number(kHeight) + "\" role=\"img\" aria-label=\"" +
+          escaped(title) + "\">" + plane.axes() + drawn_marks(plane, marks) + "<g clip-path=\"url(#plane)\">";
+  for (const Curve& curve : curves) html += drawn(plane, curve, look.smooth);
+  return html + "</g>" + drawn_clips(plane, curves) + drawn_gaps(plane, curves) + "</svg></figure>\n";
 }
 
 }  // namespace footplate::report

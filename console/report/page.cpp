@@ -1,45 +1,18 @@
 #include "console/report/page.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
 #include "console/report/chart.h"
+#include "console/report/html.h"
+#include "console/report/sections.h"
 
 namespace footplate::report {
 namespace {
 
-constexpr std::size_t kMostRows = 500;  ///< of a table
-
-constexpr const char* kStyle = R"css(
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --faint: #6b7480; --rule: #d8dde3;
-  --k0: #1f6fb2; --k1: #c4541a; --k2: #2d8a4e; --k3: #8a4fb5; --k4: #b08a00; --k5: #b53060; --bad: #c22; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e3e7ec; --paper: #14171b; --faint: #97a1ad; --rule: #333a42;
-  --k0: #6db3ee; --k1: #f0955f; --k2: #6cc78c; --k3: #c39ae6; --k4: #dcbb45; --k5: #ee84aa; --bad: #f66; } }
-body { max-width: 1040px; margin: 2rem auto; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; } figure { margin: 1.2rem 0; }
-figcaption { font-weight: 600; } .key { font-weight: 400; margin-left: .8rem; } .key::before { content: "—"; margin-right: .3rem; }
-svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: var(--faint); } .axes path { stroke: var(--rule); }
-polyline { fill: none; stroke: currentColor; stroke-width: 1.6; } polygon { fill: currentColor; opacity: .14; }
-circle { fill: currentColor; } .pale { opacity: .35; } .mark path { stroke: var(--faint); stroke-dasharray: 2 3; stroke-width: 1.5; }
-.mark.failure path { stroke: var(--bad); stroke-dasharray: none; }
-.c0 { color: var(--k0); } .c1 { color: var(--k1); } .c2 { color: var(--k2); } .c3 { color: var(--k3); } .c4 { color: var(--k4); }
-.c5 { color: var(--k5); }
-.wide { overflow-x: auto; } table { border-collapse: collapse; } th, td { text-align: left; padding: .15rem .9rem .15rem 0;
-  vertical-align: top; border-bottom: 1px solid var(--rule); } th { color: var(--faint); font-weight: 500; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; } .bad { color: var(--bad); } .quiet { color: var(--faint); }
-)css";
-
-/// What a person sent may hold anything.
-std::string clean(const std::string& text) {
-  return escaped(printable(text));
-}
-
-std::string cell(const std::string& text, const char* kind = "") {
-  return std::string("<td") + (*kind == '\0' ? "" : std::string(" class=\"") + kind + "\"") + ">" +
-         clean(text) + "</td>";
-}
+constexpr std::size_t kMostMarks = 200;  ///< of a chart
 
 /// "2026-11-24 07:36:33"
 std::string second_of(const std::string& iso) {
@@ -48,125 +21,153 @@ std::string second_of(const std::string& iso) {
   return text;
 }
 
-std::string opened(const char* heading, const std::vector<const char*>& columns) {
-  std::string html = std::string("<h2>") + heading + "</h2>\n<div class=\"wide\"><table><tr>";
-  for (const char* column : columns) html += std::string("<th>") + column + "</th>";
-  return html + "</tr>\n";
-}
-
-std::string closed(std::size_t rows) {
-  std::string html = "</table></div>\n";
-  if (rows > kMostRows)
-    html += "<p class=\"quiet\">and " + std::to_string(rows - kMostRows) + " more, in events.jsonl</p>\n";
-  return html;
-}
-
-/// The first column of a table where there are several runs.
-std::string name_cell(const std::vector<RunHistory>& runs, std::size_t run) {
-  if (runs.size() == 1) return "";
-  return "<td class=\"c" + std::to_string(run % kColors) + "\">" + clean(runs[run].record.name()) + "</td>";
-}
-
 std::string step_text(std::int64_t step) {
   return step < 0 ? "" : std::to_string(step);
 }
 
-std::string outcomes(const std::vector<RunHistory>& runs) {
-  std::string html = opened(
-      "Runs", {"run", "state", "step", "ranks", "starts", "trained for", "best evaluation", "outcome"});
+/// As the newest line has it; of a run of an older version the lowest evaluation.
+double best_evaluation(const RunHistory& run) {
+  double best = kNever;
+  for (auto stretch = run.stretches.rbegin(); stretch != run.stretches.rend(); ++stretch)
+    if (const auto found = stretch->metrics.find("eval/best"); found != stretch->metrics.end())
+      return found->second.last();
+  for (const Stretch& stretch : run.stretches)
+    if (const auto found = stretch.metrics.find("eval/loss"); found != stretch.metrics.end())
+      for (const auto& piece : found->second.pieces()) best = std::min(best, piece.least);
+  return best < kNever ? best : std::nan("");
+}
+
+std::string outcomes(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views) {
+  Table table({"run", "state", "step", "ranks", "starts", "trained for", "best evaluation", "outcome"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunHistory& run = runs[i];
-    double best = std::numeric_limits<double>::infinity();
-    for (const Stretch& stretch : run.stretches)
-      if (const auto found = stretch.metrics.find("eval/loss"); found != stretch.metrics.end())
-        for (const auto& piece : found->second.pieces()) best = std::min(best, piece.least);
     const StartRecord last = run.starts.empty() ? StartRecord() : run.starts.back();
-    html += "<tr><td class=\"c" + std::to_string(i % kColors) + "\">" + clean(run.record.name()) + "</td>" +
-            cell(run.record.state()) + cell(std::to_string(run.record.step()), "n") +
-            cell(std::to_string(last.world_size), "n") + cell(std::to_string(run.starts.size()), "n") +
-            cell(duration(run.last_time - run.first_time)) +
-            cell(best < std::numeric_limits<double>::infinity() ? loss_text(best) : "", "n") +
-            cell(run.record.outcome()) + "</tr>\n";
+    table.row(colored_cell(run.record.name(), color_of_run(views, i)) + cell(run.record.state()) +
+              cell(std::to_string(run.record.step()), "n") + cell(std::to_string(last.world_size), "n") +
+              cell(std::to_string(run.starts.size()), "n") + cell(duration(run.last_time - run.first_time)) +
+              cell(four_digits(best_evaluation(run)), "n") + cell(run.record.outcome(), "long"));
   }
-  return html + closed(0);
+  return heading("Runs") + table.html();
+}
+
+/// Where there are more than a chart can show, what weighs most.
+void thin_out(std::vector<Mark>& marks) {
+  if (marks.size() <= kMostMarks) return;
+  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.kind > b.kind; });
+  marks.resize(kMostMarks);
 }
 
 std::vector<Mark> marks_of(const std::vector<RunHistory>& runs) {
   std::vector<Mark> marks;
-  const auto take = [&](const RunHistory& run, const Moment& moment, bool failure) {
-    if (moment.step < 0) return;
-    const std::string name = runs.size() > 1 ? run.record.name() + ": " : "";
-    marks.push_back({static_cast<double>(moment.step),
-                     printable(name + "step " + std::to_string(moment.step) + " · " + moment.text + " (" +
-                               moment.who + ")"),
-                     failure});
-  };
-  for (const RunHistory& run : runs) {
-    for (const Moment& moment : run.changes) take(run, moment, false);
-    for (const Moment& moment : run.happenings)
-      if (moment.failure || moment.start) take(run, moment, moment.failure);
-  }
-  if (marks.size() > kMostRows) marks.resize(kMostRows);
+  for (const RunHistory& run : runs)
+    for (const auto* list : {&run.changes, &run.happenings})
+      for (const Moment& moment : *list) {
+        const bool drawn =
+            list == &run.changes || moment.kind == MomentKind::failure || moment.kind == MomentKind::start;
+        if (moment.step < 0 || !drawn) continue;
+        std::string where = "step " + std::to_string(moment.step);
+        if (run.branches.size() > 1 && !moment.branch.empty()) where = moment.branch + ", " + where;
+        if (runs.size() > 1) where = run.record.name() + ": " + where;
+        // Of several runs the lines say enough; their texts would be in each other's way.
+        marks.push_back({static_cast<double>(moment.step),
+                         printable(where + " · " + moment.text + " (" + moment.who + ")"),
+                         runs.size() > 1 ? "" : printable(moment.label), moment.kind});
+      }
+  thin_out(marks);
   return marks;
 }
 
-std::string curves(const std::vector<RunHistory>& runs, const std::vector<std::string>& metrics) {
-  const auto marks = marks_of(runs);
-  double last_step = 1;
+ChartLook look_of(const std::vector<RunHistory>& runs) {
+  double first = kNever, last = 1;
   for (const RunHistory& run : runs)
-    for (const Stretch& stretch : run.stretches) last_step = std::max(last_step, stretch.last_step);
-  std::string html;
-  for (const std::string& metric : metrics) {
-    std::vector<Curve> all;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      Curve curve{runs[i].record.name(), i, metric.starts_with("eval/"), {}};
-      for (const Stretch& stretch : runs[i].stretches)
-        if (const auto found = stretch.metrics.find(metric); found != stretch.metrics.end())
-          curve.parts.push_back({&found->second, stretch.left_at});
-      if (!curve.parts.empty()) all.push_back(std::move(curve));
+    for (const Stretch& stretch : run.stretches) {
+      first = std::min(first, stretch.first_step);
+      last = std::max(last, stretch.last_step);
     }
-    html += chart(metric, all, marks, last_step);
-  }
-  if (html.empty()) return "<p>No metric has been written yet.</p>\n";
-  return "<h2>Curves</h2>\n<p class=\"quiet\">Over steps. Dashed lines: what was changed, red ones: what "
-         "failed; point at one. "
-         "Pale: steps that the run went back behind.</p>\n" +
-         html;
+  // A run that went on from another's checkpoint begins far from 0.
+  return {first < kNever && first > last / 2 ? first : 0, last};
 }
 
-std::string times(const std::vector<RunHistory>& runs) {
-  std::string html = opened("Where the time went", {"run", "part", "share", "seconds", "ms/step"});
-  bool any = false;
+std::vector<Curve> curves_of(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views,
+                             const std::string& metric, bool hollow) {
+  std::vector<Curve> curves;
+  for (const BranchView& view : views) {
+    Curve curve{view.label, view.color, metric.starts_with("eval/"), hollow};
+    if (hollow) curve.label += (curve.label.empty() ? "" : " · ") + std::string("other batches");
+    for (const Stretch& stretch : runs[view.run].stretches)
+      if (const auto found = stretch.metrics.find(metric);
+          found != stretch.metrics.end() && stretch.branch == view.name)
+        curve.parts.push_back({&found->second, stretch.left_at, stretch.repeated_at});
+    if (!curve.parts.empty()) curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+std::string charts(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views,
+                   const std::vector<std::string>& metrics) {
+  const auto marks = marks_of(runs);
+  std::string html;
+  for (const std::string& metric : metrics) {
+    auto curves = curves_of(runs, views, metric, false);
+    if (metric == "eval/loss")
+      for (Curve& other : curves_of(runs, views, kOtherEvaluations, true)) curves.push_back(std::move(other));
+    ChartLook look = look_of(runs);
+    look.whole = metric == "train/lr";
+    look.smooth = !look.whole;
+    html += chart(metric, curves, marks, look);
+  }
+  if (html.empty()) return heading("Curves") + paragraph("No metric has been written yet.");
+  std::string smoothing = "<span class=\"quiet\">Smoothing:</span>";
+  const std::vector<const char*> strengths = {"none", "some", "much"};
+  for (std::size_t i = 0; i < strengths.size(); ++i) {
+    const std::string id = "smooth-" + std::to_string(i);
+    smoothing += "<input type=\"radio\" name=\"smoothing\" id=\"" + id + "\"" + (i == 1 ? " checked" : "") +
+                 "><label for=\"" + id + "\">" + strengths[i] + "</label>\n";
+  }
+  return "<section>" + heading("Curves") +
+         paragraph(
+             "Over steps; the figures are the last values. Lines across: a change of the learning rate "
+             "(solid), a "
+             "start from a checkpoint (dashed), another change (dotted), a failure (red). Ticks at the foot: "
+             "evaluations, saves and notes that were asked for. Point at one to read it. Triangles: values "
+             "beyond "
+             "the axis. Pale: steps that were trained again.",
+             "quiet") +
+         chart_definitions() + smoothing + "<div class=\"charts\">\n" + html + "</div></section>\n";
+}
+
+std::string times(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views) {
+  Table table({"run", "part", "share", "seconds", "ms/step"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     double all = 0;
     for (const auto& [phase, seconds] : runs[i].phase_s) all += seconds;
     std::vector<std::pair<std::string, double>> parts(runs[i].phase_s.begin(), runs[i].phase_s.end());
     std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-    for (const auto& [phase, seconds] : parts) {
-      any = true;
-      html += "<tr><td class=\"c" + std::to_string(i % kColors) + "\">" + clean(runs[i].record.name()) +
-              "</td>" + cell(phase) + cell(rounded(100 * seconds / std::max(all, 1e-12), 3) + " %", "n") +
-              cell(rounded(seconds), "n") +
-              cell(runs[i].trained_steps > 0 ? rounded(1000 * seconds / runs[i].trained_steps) : "", "n") +
-              "</tr>\n";
-    }
+    for (const auto& [phase, seconds] : parts)
+      table.row(colored_cell(runs[i].record.name(), color_of_run(views, i)) + cell(phase) +
+                cell(rounded(100 * seconds / std::max(all, 1e-12), 3) + " %", "n") +
+                cell(rounded(seconds), "n") +
+                cell(runs[i].trained_steps > 0 ? rounded(1000 * seconds / runs[i].trained_steps) : "", "n"));
   }
-  return any ? html + closed(0) : "";
+  return table.empty() ? "" : heading("Where the time went") + table.html();
 }
 
 /// Of all runs, by time.
-std::string moments(const std::vector<RunHistory>& runs, const char* heading, const char* nothing,
-                    const char* who, std::vector<Moment> RunHistory::*list) {
-  std::size_t rows = 0;
-  std::string html = runs.size() == 1 ? opened(heading, {"time (UTC)", "step", who, "what"})
-                                      : opened(heading, {"run", "time (UTC)", "step", who, "what"});
+std::string moments(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views,
+                    const char* title, const char* nothing, const char* who,
+                    std::vector<Moment> RunHistory::*list) {
+  const bool branched = views.size() > runs.size();
+  std::vector<std::string> columns = {"time (UTC)", "step", who, "what"};
+  if (branched) columns.insert(columns.begin(), "branch");
+  if (runs.size() > 1) columns.insert(columns.begin(), "run");
+  Table table(columns);
   for (std::size_t i = 0; i < runs.size(); ++i)
-    for (const Moment& moment : runs[i].*list) {
-      if (++rows > kMostRows) continue;
-      html += "<tr>" + name_cell(runs, i) + cell(second_of(moment.time)) + cell(step_text(moment.step), "n") +
-              cell(moment.who) + cell(moment.text, moment.failure ? "bad" : "") + "</tr>\n";
-    }
-  return rows == 0 ? std::string("<h2>") + heading + "</h2>\n<p>" + nothing + "</p>\n" : html + closed(rows);
+    for (const Moment& moment : runs[i].*list)
+      table.row((runs.size() > 1 ? colored_cell(runs[i].record.name(), color_of_run(views, i)) : "") +
+                (branched ? cell(moment.branch) : "") + cell(second_of(moment.time)) +
+                cell(step_text(moment.step), "n") + cell(moment.who) +
+                cell(moment.text, moment.kind == MomentKind::failure ? "long bad" : "long"));
+  return heading(title) + (table.empty() ? paragraph(nothing) : table.html());
 }
 
 }  // namespace
@@ -174,25 +175,27 @@ std::string moments(const std::vector<RunHistory>& runs, const char* heading, co
 const std::vector<std::string> kUsualMetrics = {"train/loss",      "eval/loss",    "train/lr",
                                                 "train/grad_norm", "perf/step_ms", "perf/tokens_per_s"};
 
-std::string page(const std::vector<RunHistory>& runs, const std::vector<std::string>& metrics) {
+std::string page(const std::vector<RunHistory>& runs, const std::vector<std::string>& metrics,
+                 const Schema& schema) {
   std::string names;
   std::uint64_t unreadable = 0;
   for (const RunHistory& run : runs) {
     names += (names.empty() ? "" : ", ") + run.record.name();
     unreadable += run.unreadable;
   }
+  const auto views = branch_views(runs);
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width\">\n<title>" +
-      clean(names) + " · footplate</title><style>" + kStyle + "</style></head><body>\n<h1>" + clean(names) +
-      "</h1>\n";
-  html += outcomes(runs) + curves(runs, metrics) + times(runs);
-  html += moments(runs, "Changes", "Nothing was changed or called.", "by", &RunHistory::changes);
-  html +=
-      moments(runs, "What happened", "No warning, no lost rank, one start.", "kind", &RunHistory::happenings);
+      "content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\"><title>" +
+      clean(names) + " · footplate</title><style>" + kPageStyle + "</style></head><body>\n<h1>" +
+      clean(names) + "</h1>\n";
+  html += outcomes(runs, views) + branches_section(runs, views, schema) + charts(runs, views, metrics) +
+          configuration_section(runs, views, schema) + times(runs, views);
+  html += moments(runs, views, "Changes", "Nothing was changed or called.", "by", &RunHistory::changes);
+  html += moments(runs, views, "What happened", "No warning, no lost rank, one start.", "kind",
+                  &RunHistory::happenings);
   if (unreadable > 0)
-    html += "<p class=\"bad\">" + std::to_string(unreadable) +
-            " lines of the runs' files could not be read.</p>\n";
+    html += paragraph(std::to_string(unreadable) + " lines of the runs' files could not be read.", "bad");
   return html + "</body></html>\n";
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "console/report/lineage.h"
 #include "protocol/event_line.h"
 #include "protocol/value.h"
 #include "protocol/words.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr std::string_view kPhase = "perf/";
 constexpr std::string_view kMilliseconds = "_ms";
 constexpr std::size_t kLongestText = 400;
+constexpr std::string_view kLearningRate = "optim.lr";  ///< is computed
 
 /// "forward" of "perf/forward_ms"; "" where the metric is no phase's.
 std::string phase_of(const std::string& metric) {
@@ -22,9 +24,9 @@ std::string phase_of(const std::string& metric) {
   return metric.substr(kPhase.size(), metric.size() - kPhase.size() - kMilliseconds.size());
 }
 
-/// As it is in a cell of a table.
-std::string shown(const Json& value) {
-  if (const auto number = number_from_json(value)) return shortest(*number);
+/// An argument, as it is in a cell of a table.
+std::string shown_argument(const Json& value) {
+  if (const auto number = number_from_json(value)) return rounded(*number);
   return value.is_string() ? value.get<std::string>()
                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -33,13 +35,46 @@ std::string shown(const Json& value) {
 std::string shown_call(const Call& call) {
   std::string given;
   for (const auto& [name, value] : call.arguments.items())
-    if (!value.is_null() && value != "") given += (given.empty() ? "" : ", ") + name + " = " + shown(value);
+    if (!value.is_null() && value != "")
+      given += (given.empty() ? "" : ", ") + name + " = " + shown_argument(value);
   return call.action + "(" + given + ")";
+}
+
+/// Training goes on as before, whatever their values.
+bool is_quiet(const std::string& setting) {
+  return setting.starts_with("log.") || setting.starts_with("eval.") || setting.starts_with("ckpt.");
+}
+bool is_quiet(const Call& call) {
+  return call.action.starts_with("eval.") || call.action == "ckpt.save" || call.action == "run.note";
+}
+
+bool moves_learning_rate(const std::string& setting) {
+  return setting.starts_with("sched.") || setting.starts_with("optim.lr");
+}
+
+MomentKind kind_of(const std::vector<Moved>& moved, const std::vector<Call>& calls) {
+  if (std::any_of(moved.begin(), moved.end(), [](const Moved& one) { return moves_learning_rate(one.name); }))
+    return MomentKind::learning_rate;
+  const bool quiet =
+      std::all_of(moved.begin(), moved.end(), [](const Moved& one) { return is_quiet(one.name); }) &&
+      std::all_of(calls.begin(), calls.end(), [](const Call& call) { return is_quiet(call); });
+  return quiet ? MomentKind::quiet : MomentKind::change;
+}
+
+/// "base_lr 0.003 → 0.01", of the first that moves the learning rate; of what is computed only where nothing
+/// else does.
+std::string label_of(const std::vector<SettingMove>& moves) {
+  const SettingMove* best = nullptr;
+  for (const SettingMove& move : moves)
+    if (moves_learning_rate(move.name) && (best == nullptr || best->name == kLearningRate)) best = &move;
+  if (best == nullptr) return "";
+  const auto dot = best->name.rfind('.');
+  return best->name.substr(dot + 1) + " " + shown(best->before) + " → " + shown(best->after);
 }
 
 class Reader {
  public:
-  Reader(RunHistory& history, const std::set<std::string>& wanted) : history_(history), wanted_(wanted) {}
+  explicit Reader(RunHistory& history) : history_(history), lineage_(history.record.directory) {}
 
   void metrics(const MetricsLine& line) {
     if (!line.step) return;
@@ -47,11 +82,12 @@ class Reader {
       if (history_.first_time == 0) history_.first_time = *line.time;
       history_.last_time = std::max(history_.last_time, *line.time);
     }
-    Stretch& stretch = stretch_of(line.branch, *line.step, line.start);
+    Stretch& stretch = stretch_of(line);
     for (const auto& [name, json] : line.metrics.values.items()) {
-      if (name.find('/') == std::string::npos || (!wanted_.empty() && wanted_.count(name) == 0)) continue;
-      if (const auto value = number_from_json(json); value && std::isfinite(*value))
-        stretch.metrics[name].add(*line.step, *value);
+      if (name.find('/') == std::string::npos) continue;
+      const auto value = number_from_json(json);
+      const bool other = name == kEvalLoss && is_of_other_batches(line.metrics);
+      if (value) stretch.metrics[other ? kOtherEvaluations : name].add(*line.step, *value);
     }
     if (line.metrics.values.contains("perf/step_ms")) add_phases(line.metrics, *line.step);
     if (const auto seconds = line.metrics.number("eval/seconds"); seconds && std::isfinite(*seconds))
@@ -65,18 +101,70 @@ class Reader {
 
   void start(const StartRecord& start) {
     history_.starts.push_back(start);
+    lineage_.start(start);
     start_steps_[start.start] = static_cast<double>(start.step);
-    if (start.start <= 1 && start.resumed.empty()) return;
-    const char* how = start.loaded ? " by ckpt.load" : "";
-    add(history_.happenings,
-        {start.time, start.step, "start",
-         "start " + std::to_string(start.start) + " goes on from " + start.resumed + how, false, true});
+  }
+
+  /// Once all has been read.
+  void finish() {
+    lineage_.settle();
+    history_.branches = lineage_.branches();
+    history_.configured = lineage_.configured();
+    history_.now = lineage_.now();
+    for (const StartRecord& start : history_.starts) went_on(start);
+    for (Branch& branch : history_.branches) sum_up(branch);
+    for (auto* list : {&history_.changes, &history_.happenings})
+      for (Moment& moment : *list)
+        if (moment.branch.empty()) moment.branch = lineage_.branch_at(moment.time);
+    std::stable_sort(history_.happenings.begin(), history_.happenings.end(),
+                     [](const Moment& a, const Moment& b) { return a.time < b.time; });
   }
 
  private:
+  static constexpr auto kEvalLoss = "eval/loss";
+  static constexpr auto kBestLoss = "eval/best";
+
+  /// Cut short; or better than the best one, which it would be if it was one of them.
+  static bool is_of_other_batches(const LoggedMetrics& metrics) {
+    const auto loss = metrics.number(kEvalLoss), best = metrics.number(kBestLoss);
+    return metrics.number("eval/partial").has_value() || (loss && best && *loss < *best);
+  }
+
+  void went_on(const StartRecord& start) {
+    if (start.start <= 1 && start.resumed.empty()) return;
+    const auto given = lineage_.given(start.start);
+    std::vector<std::string> with;
+    for (const SettingMove& move : given) with.push_back(shown(move));
+    Moment moment{start.time,
+                  start.step,
+                  "start",
+                  "start " + std::to_string(start.start) + " goes on from " + start.resumed +
+                      (start.loaded ? " by ckpt.load" : "") + (with.empty() ? "" : ", with " + join(with)),
+                  MomentKind::start,
+                  start.branch,
+                  label_of(given)};
+    if (start.loaded) moment.label = start.branch + (moment.label.empty() ? "" : ": " + moment.label);
+    add(history_.happenings, std::move(moment));
+  }
+
+  void sum_up(Branch& branch) const {
+    for (const Stretch& stretch : history_.stretches) {
+      if (stretch.branch != branch.name) continue;
+      branch.last_step = std::max(branch.last_step, stretch.last_step);
+      branch.left_at = stretch.left_at;
+      const auto find = [&](const char* name) {
+        const auto found = stretch.metrics.find(name);
+        return found == stretch.metrics.end() || found->second.pieces().empty() ? nullptr : &found->second;
+      };
+      if (const Series* loss = find("train/loss")) branch.train_loss = loss->recent_mean();
+      if (const Series* loss = find(kEvalLoss)) branch.eval_loss = loss->last();
+      if (const Series* best = find(kBestLoss)) branch.best_loss = best->last();
+    }
+  }
+
   void happened(Topic topic, std::optional<std::int64_t> step, std::string text, bool failure = false) {
-    add(history_.happenings,
-        {time_, step.value_or(-1), std::string(to_string(topic)), std::move(text), failure});
+    add(history_.happenings, {time_, step.value_or(-1), std::string(to_string(topic)), std::move(text),
+                              failure ? MomentKind::failure : MomentKind::quiet});
   }
 
   void take(const SaveResult& result) {
@@ -103,33 +191,51 @@ class Reader {
 
   void take(const OrderReport& report) {
     if (report.state == OrderState::refused || report.state == OrderState::aborted)
-      return add(history_.happenings, {time_, -1, "order " + std::to_string(report.id),
-                                       std::string(to_string(report.state)) + ": " + report.error, false});
+      return add(history_.happenings,
+                 {time_, -1, "order " + std::to_string(report.id),
+                  std::string(to_string(report.state)) + ": " + report.error, MomentKind::quiet});
     if (report.state != OrderState::applied) return;
     const Order order = report.order.value_or(Order{});
-    const Applied applied = report.applied.value_or(Applied{});
-    Moment moment{time_, report.applied ? applied.step : -1, order.user, "", false};
+    Applied applied = report.applied.value_or(Applied{});
+    if (applied.id == 0) applied.id = report.id;
+    Moment moment{time_, report.applied ? applied.step : -1, order.user, "",
+                  kind_of(applied.moved, order.calls)};
     if (moment.who.empty() || order.session.starts_with("rule"))
       moment.who += (moment.who.empty() ? "" : ", ") + order.session;
     std::vector<std::string> parts;
-    for (const Moved& moved : applied.moved)
-      parts.push_back(moved.name + " " + shown(to_json(moved.before)) + " → " + shown(to_json(moved.after)));
+    std::vector<SettingMove> moves;
+    for (const Moved& moved : applied.moved) {
+      moves.push_back({moved.name, moved.before, moved.after, applied.step});
+      parts.push_back(shown(moves.back()));
+    }
     for (const Call& call : order.calls) parts.push_back(shown_call(call));
     moment.text = join(parts);
+    moment.label = label_of(moves);
+    lineage_.order(applied, time_);
     if (!moment.text.empty()) add(history_.changes, std::move(moment));
   }
 
-  Stretch& stretch_of(const std::string& branch, double step, std::int64_t start) {
+  Stretch& stretch_of(const MetricsLine& line) {
     auto& all = history_.stretches;
-    if (!all.empty() && all.back().branch == branch && step >= all.back().last_step) {
-      all.back().last_step = step;
-      return all.back();
+    const double step = *line.step;
+    if (!all.empty() && all.back().branch == line.branch) {
+      // One beside training (eval.async) tells of a step that is over, and nobody went back.
+      const bool beside = !line.metrics.is_of_training() && line.start != 0 && line.start == start_;
+      if (step >= all.back().last_step || beside) {
+        all.back().last_step = std::max(all.back().last_step, step);
+        start_ = line.start;
+        return all.back();
+      }
     }
+    start_ = line.start;
     // What was trained beyond here is another's past.
-    for (Stretch& earlier : all) earlier.left_at = std::min(earlier.left_at, step);
-    const auto began = start_steps_.find(start);
+    for (Stretch& earlier : all) {
+      earlier.left_at = std::min(earlier.left_at, step);
+      if (earlier.branch == line.branch) earlier.repeated_at = std::min(earlier.repeated_at, step);
+    }
+    const auto began = start_steps_.find(line.start);
     last_logged_ = began == start_steps_.end() || began->second > step ? step : began->second;
-    all.push_back({branch, step, step, std::numeric_limits<double>::infinity(), {}});
+    all.push_back({line.branch, step, step});
     return all.back();
   }
 
@@ -150,26 +256,40 @@ class Reader {
   }
 
   RunHistory& history_;
-  const std::set<std::string>& wanted_;
+  Lineage lineage_;
   std::map<std::int64_t, double> start_steps_;  ///< where each start began
+  std::int64_t start_ = 0;                      ///< of the last line
   double last_logged_ = 0;
   std::string time_;  ///< of the event that is taken
 };
 
 }  // namespace
 
-RunHistory read_run_history(const RunRecord& run, const std::set<std::string>& wanted) {
+RunHistory read_run_history(const RunRecord& run) {
   RunHistory history;
   history.record = run;
-  Reader reader(history, wanted);
+  Reader reader(history);
   history.unreadable +=
       read_start_lines(run.directory, [&](const StartRecord& start) { reader.start(start); });
   history.unreadable +=
       read_metrics_lines(run.directory, [&](const MetricsLine& line) { reader.metrics(line); });
   history.unreadable += read_event_lines(run.directory, [&](const Event& event) { reader.event(event); });
-  std::stable_sort(history.happenings.begin(), history.happenings.end(),
-                   [](const Moment& a, const Moment& b) { return a.time < b.time; });
+  reader.finish();
   return history;
+}
+
+std::string shown(const Value& value) {
+  if (const auto* number = std::get_if<double>(&value)) return rounded(*number);
+  if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
+    std::vector<std::string> items;
+    for (const double number : *numbers) items.push_back(rounded(number));
+    return "{" + join(items) + "}";
+  }
+  return display(value);
+}
+
+std::string shown(const SettingMove& move) {
+  return move.name + " " + shown(move.before) + " → " + shown(move.after);
 }
 
 }  // namespace footplate::report

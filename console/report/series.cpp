@@ -1,6 +1,9 @@
 #include "console/report/series.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
 
 namespace footplate::report {
 namespace {
@@ -13,23 +16,66 @@ void append(Series::Piece& piece, const Series::Piece& next) {
   piece.count += next.count;
 }
 
+std::vector<Series::Piece> halved(const std::vector<Series::Piece>& pieces) {
+  std::vector<Series::Piece> half;
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    if (i % 2 == 0)
+      half.push_back(pieces[i]);
+    else
+      append(half.back(), pieces[i]);
+  return half;
+}
+
 }  // namespace
 
 void Series::add(double step, double value) {
+  if (!std::isfinite(value)) {
+    if ((in_gap_ || gaps_.size() == kMostGaps) && !gaps_.empty()) {
+      gaps_.back().last_step = step;
+      ++gaps_.back().count;
+    } else {
+      gaps_.push_back({step, step, 1});
+    }
+    in_gap_ = true;
+    return;
+  }
+  in_gap_ = false;
+  recent_.push_back(value);
+  if (recent_.size() > kRecent) recent_.pop_front();
   const Piece one{step, step, value, value, value, 1};
   if (!pieces_.empty() && pieces_.back().count < values_a_piece_)
     append(pieces_.back(), one);
   else
     pieces_.push_back(one);
   if (pieces_.size() <= kMostPieces) return;
-  std::vector<Piece> halved;
-  for (std::size_t i = 0; i < pieces_.size(); ++i)
-    if (i % 2 == 0)
-      halved.push_back(pieces_[i]);
-    else
-      append(halved.back(), pieces_[i]);
-  pieces_ = std::move(halved);
+  pieces_ = halved(pieces_);
   values_a_piece_ *= 2;
+}
+
+double Series::recent_mean() const {
+  if (recent_.empty()) return std::numeric_limits<double>::quiet_NaN();
+  return std::accumulate(recent_.begin(), recent_.end(), 0.0) / static_cast<double>(recent_.size());
+}
+
+double Series::last() const {
+  return recent_.empty() ? std::numeric_limits<double>::quiet_NaN() : recent_.back();
+}
+
+std::vector<Series::Piece> thinned(std::vector<Series::Piece> pieces, std::size_t most) {
+  while (pieces.size() > std::max<std::size_t>(most, 1)) pieces = halved(pieces);
+  return pieces;
+}
+
+std::vector<double> smoothed(const std::vector<Series::Piece>& pieces, double window) {
+  const double keep = 1 - 1 / std::max(window, 1.0);
+  std::vector<double> means;
+  double sum = 0, weight = 0;  // the weight makes up for what isn't there before the first piece
+  for (const Series::Piece& piece : pieces) {
+    sum = keep * sum + piece.mean();
+    weight = keep * weight + 1;
+    means.push_back(sum / weight);
+  }
+  return means;
 }
 
 }  // namespace footplate::report

@@ -24,7 +24,8 @@ class Watch(TerminalCase):
         rows = screen.rows
         self.assertRegex(rows[1], r"^ +4 ")
         self.assertTrue(any(0x2800 < ord(c) < 0x2900 for row in rows for c in row), rows)
-        self.assertRegex(rows[-2], r"^ +0 +196$")
+        self.assertRegex(rows[-2], r"^ +0 +50 +100 +150$")
+        self.assertEqual([row.split()[0] for row in rows[1:-2] if row[:9].strip()], ["4", "3.5", "3", "2.5"])
         self.command(event="metrics", data={"step": 400, "train/loss": 1.0})
         screen.wait("train/loss 1 · step 400")
         screen.type(CTRL_C)
@@ -34,6 +35,60 @@ class Watch(TerminalCase):
         self.assertEqual(after.count(b"\n"), after.count(b"\r\n"))
         self.assertNotIn(b"\x1b[?2004", screen.raw)
         self.assertIsNone(self.json("result.json"))
+
+    def log(self, metric, values, every=1):
+        for index, value in enumerate(values):
+            self.command(event="metrics", data={"step": 1000 + index * every, metric: value})
+
+    def braille_columns(self, rows):
+        return {column for row in rows[1:-2] for column, c in enumerate(row) if 0x2800 < ord(c) < 0x2900}
+
+    def test_few_points_are_joined(self):
+        self.log("train/few", [1, 3, 2, 5, 4])
+        screen = self.watch("few")
+        screen.wait("train/few 4 · step 1004")
+        columns = self.braille_columns(screen.rows)
+        self.assertEqual(columns, set(range(min(columns), max(columns) + 1)))
+        self.assertGreater(len(columns), 60)
+
+    def test_a_value_that_is_no_number_breaks_the_line(self):
+        self.log("train/torn", [1, 2, "@nan", 2, 1])
+        screen = self.watch("torn")
+        screen.wait("train/torn 1 · step 1004")
+        columns = self.braille_columns(screen.rows)
+        self.assertLess(len(columns), max(columns) - min(columns) - 20)
+
+    def test_first_outliers_are_beyond_the_axis(self):
+        self.log("train/steep", [900, 400] + [2 - index / 100 for index in range(98)])
+        screen = self.watch("steep")
+        screen.wait("train/steep 1.03 · step 1099")
+        rows = screen.rows
+        self.assertEqual([row.split()[0] for row in rows[1:-2] if row[:9].strip()], ["2.5", "2", "1.5"])
+        self.assertIn("^", rows[1])
+
+    def test_log_axis(self):
+        self.log("train/steep", [10 ** (-index / 25) for index in range(101)])
+        screen = self.watch("steep", "--log")
+        screen.wait("train/steep 0.0001 · step 1100")
+        self.assertEqual([row.split()[0] for row in screen.rows[1:-2] if row[:9].strip()], ["1", "0.01", "0.0001"])
+        self.log("train/below", [-1, -2])
+        below = self.watch("below", "--log")
+        below.wait("no value is above 0, so the axis isn't logarithmic")
+
+    def test_last_steps(self):
+        screen = self.watch("loss", "--last", "40")
+        screen.wait("train/loss 2.04 · step 196")
+        self.assertRegex(screen.rows[-2], r"^ +160 +170 +180 +190$")
+        self.check(self.footplate("watch", "loss", "--last", "0"), 2, "--last")
+
+    def test_q_leaves(self):
+        screen = self.watch("loss")
+        screen.wait("good-1 · q ends the watching, not the run")
+        screen.type("xq")
+        self.assertEqual(screen.code(), 0)
+        self.assertIn(b"\x1b[?1049l", screen.raw)
+        self.assertIsNone(self.json("result.json"))
+        self.assertNotIn("xq", screen.text())
 
     def test_changes_are_marked_at_their_steps(self):
         screen = self.watch("loss")
@@ -53,7 +108,7 @@ class Watch(TerminalCase):
         screen = self.watch("loss", "eval/loss")
         screen.wait("eval/loss 9")
         screen.resize(40, 60)
-        screen.wait(lambda s: s.rows[39].startswith("good-1 · Ctrl-C"))
+        screen.wait(lambda s: s.rows[39].startswith("good-1 · q ends"))
         self.assertTrue(all(len(row) <= 60 for row in screen.rows))
 
     def test_dumb_terminal(self):

@@ -76,8 +76,8 @@ std::size_t Terminal::height() const {
   return size.ws_row > 1 ? size.ws_row : kUsual;
 }
 
-Terminal::Woken Terminal::wait() {
-  switch (next_event(/*with_keys=*/false)) {
+Terminal::Woken Terminal::wait(bool with_keys) {
+  switch (next_event(with_keys)) {
     case Event::interrupt:
       return Woken::interrupted;
     case Event::ended:

@@ -83,8 +83,9 @@ class Terminal {
   std::size_t width() const;
   std::size_t height() const;
 
-  /// While nothing is read: until a signal, or the background had something to do.
-  Woken wait();
+  /// While nothing is read: until a signal, or the background had something to do. `with_keys`: or there is
+  /// something on stdin, which is left there.
+  Woken wait(bool with_keys = false);
 
  protected:
   explicit Terminal(Background& background);

@@ -7,6 +7,7 @@
 #include "console/client/prompt/chunk_error.h"
 #include "console/client/prompt/edit_terminal.h"
 #include "console/client/prompt/prompt.h"
+#include "console/client/render/axis.h"
 #include "console/client/render/event_text.h"
 #include "console/client/render/plot.h"
 #include "console/client/render/text.h"
@@ -147,6 +148,43 @@ TEST(ConsoleLines, AnErrorKeepsItsKind) {
   EXPECT_FALSE(answer_as<RunStatus>(Json("no status")));
 }
 
+TEST(Axis, HasThreeToFourRoundTicks) {
+  for (double low = -3; low < 3; low += 0.37)
+    for (double size = 1e-4; size < 1e6; size *= 1.7) {
+      const auto all = ticks({low, low + size}, 4);
+      ASSERT_GE(all.size(), 2U) << low << " " << size;
+      ASSERT_LE(all.size(), 4U) << low << " " << size;
+      EXPECT_GE(all.front(), low - size * 1e-6);
+      EXPECT_LE(all.back(), low + size * (1 + 1e-6));
+    }
+  EXPECT_EQ(ticks({0, 10}, 4), (std::vector<double>{0, 5, 10}));
+  EXPECT_EQ(ticks({5, 5}, 4), (std::vector<double>{5}));
+  EXPECT_LE(ticks({1e17, 1e17 + 64}, 4).size(), 4U);
+  EXPECT_EQ(log_ticks({1e-4, 1}, 4), (std::vector<double>{1e-4, 1e-2, 1}));
+  EXPECT_EQ(log_ticks({1, 5}, 4), (std::vector<double>{1, 2, 5}));
+}
+
+TEST(Axis, ItsRangeHasNoOutliersButTheNewestValues) {
+  std::vector<double> values(100, 0);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 2 - static_cast<double>(i) / 100;
+  const auto is = [&](double low, double high) {
+    const AxisRange range = usual_range(values);
+    return std::abs(range.low - low) < 1e-9 && std::abs(range.high - high) < 1e-9;
+  };
+  EXPECT_TRUE(is(1.01, 2)) << "none is one";
+  values[0] = 900;
+  values[50] = -70;
+  EXPECT_GT(usual_range(values).low, 0);
+  EXPECT_LT(usual_range(values).high, 3);
+  values[95] = 40;
+  EXPECT_EQ(usual_range(values).high, 40) << "it is one of the newest";
+  values.assign(5, 1);
+  values[2] = 900;
+  EXPECT_TRUE(is(1, 900)) << "too few to tell";
+  values.assign(100, 1);
+  EXPECT_TRUE(is(1, 1));
+}
+
 TEST(Plot, FitsItsPlace) {
   Series series{"train/loss", {}, {{50, "ann: log.every 50 -> 10"}, {500, "beyond"}}};
   for (int step = 0; step < 200; ++step)
@@ -154,16 +192,16 @@ TEST(Plot, FitsItsPlace) {
   for (const bool braille : {true, false})
     for (const std::size_t width : {12UL, 40UL, 80UL, 200UL})
       for (const std::size_t height : {6UL, 10UL, 24UL}) {
-        const auto rows = plot(series, width, height, braille);
+        const auto rows = plot(series, width, height, {.braille = braille});
         EXPECT_LE(rows.size(), height + 1);
         for (const auto& row : rows) EXPECT_LE(wide(row).size(), std::max<std::size_t>(width, 19)) << row;
       }
-  EXPECT_THAT(plot(series, 80, 24, false).front(), HasSubstr("train/loss 2.01 · step 199"));
+  EXPECT_THAT(plot(series, 80, 24, {.braille = false}).front(), HasSubstr("train/loss 2.01 · step 199"));
 }
 
 TEST(Plot, WithoutPoints) {
-  EXPECT_THAT(plot({"x", {}, {}}, 80, 10, true).front(), HasSubstr("nothing has been logged yet"));
-  EXPECT_THAT(plot({"x", {{1, NAN}}, {}}, 80, 10, true).front(), Not(HasSubstr("nothing")));
+  EXPECT_THAT(plot({"x", {}, {}}, 80, 10, {}).front(), HasSubstr("nothing has been logged yet"));
+  EXPECT_THAT(plot({"x", {{1, NAN}}, {}}, 80, 10, {}).front(), Not(HasSubstr("nothing")));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -33,19 +35,106 @@ TEST(Series, ThinsOutAndLosesNoSpike) {
   EXPECT_EQ(sum, 500'000 - 1 + 1000);
 }
 
+TEST(Series, CountsWhatIsNoNumber) {
+  Series series;
+  EXPECT_TRUE(series.empty());
+  EXPECT_TRUE(std::isnan(series.recent_mean()));
+  for (int step = 0; step < 30; ++step) series.add(step, step >= 10 && step < 13 ? std::nan("") : 1.0 * step);
+  series.add(30, INFINITY);
+  ASSERT_EQ(series.gaps().size(), 2U);
+  EXPECT_EQ(series.gaps()[0].first_step, 10);
+  EXPECT_EQ(series.gaps()[0].last_step, 12);
+  EXPECT_EQ(series.gaps()[0].count, 3);
+  EXPECT_EQ(series.pieces().size(), 27U);
+  EXPECT_EQ(series.last(), 29);
+  EXPECT_EQ(series.recent_mean(), 24.5);
+  for (int step = 31; step < 2000; ++step) series.add(step, step % 2 == 0 ? std::nan("") : 1.0);
+  EXPECT_EQ(series.gaps().size(), Series::kMostGaps);
+}
+
+TEST(Series, IsSmoothedWithoutADelayAtItsBeginning) {
+  Series series;
+  for (int step = 0; step < 100; ++step) series.add(step, 5 + step % 2);
+  const auto means = smoothed(series.pieces(), 20);
+  ASSERT_EQ(means.size(), 100U);
+  EXPECT_EQ(means[0], 5);
+  for (std::size_t i = 20; i < means.size(); ++i) EXPECT_NEAR(means[i], 5.5, 0.05);
+  EXPECT_EQ(thinned(series.pieces(), 30).size(), 25U);
+}
+
 TEST(Chart, DrawsWhatThereIs) {
-  EXPECT_EQ(chart("train/loss", {}, {}, 10), "");
+  EXPECT_EQ(chart("train/loss", {}, {}, {}), "");
   Series flat, none;
   flat.add(5, 2);
-  EXPECT_EQ(chart("x", {{"a", 0, false, {{&none, 1e9}}}}, {}, 10), "");
-  const std::string one =
-      chart("a<b", {{"a", 0, true, {{&flat, 1e9}}}}, {{5, "said \"so\"", true}, {11, "later", false}}, 10);
+  EXPECT_EQ(chart("x", {{"a", 0, false, false, {{&none}}}}, {}, {}), "");
+  const std::string one = chart("a<b", {{"a", 0, true, false, {{&flat}}}},
+                                {{5, "said \"so\"", "", MomentKind::failure}, {11, "later", "", MomentKind::change}}, {0, 10});
   EXPECT_THAT(one, HasSubstr("a&lt;b"));
   EXPECT_THAT(one, HasSubstr("said &quot;so&quot;"));
   EXPECT_THAT(one, HasSubstr("<circle"));
   EXPECT_THAT(one, Not(HasSubstr("later")));
   EXPECT_THAT(one, Not(HasSubstr("nan")));
   EXPECT_THAT(one, Not(HasSubstr("inf")));
+}
+
+TEST(Chart, AnAxisIgnoresWhatTheRunLeft) {
+  Series kept, spike, near;
+  for (int step = 0; step < 100; ++step) kept.add(step, 2.0 - step / 100.0);
+  for (int step = 50; step < 60; ++step) spike.add(step, step == 55 ? 87.5 : 40);
+  for (int step = 50; step < 60; ++step) near.add(step, 2.4);
+  const std::vector<Curve> curves = {{"main", 0, false, false, {{&spike, 50, 50}, {&kept}}},
+                                     {"near", 1, false, false, {{&near, 50}}}};
+  const std::string svg = chart("train/loss", curves, {}, {0, 100});
+  EXPECT_THAT(svg, HasSubstr("text-anchor=\"end\">2.25</text>")) << "what lies near is on the axis";
+  for (const char* beyond : {">40</text><path", ">80</text><path", ">20</text><path"})
+    EXPECT_THAT(svg.substr(0, svg.find("clip-path")), Not(HasSubstr(beyond)));
+  EXPECT_THAT(svg, HasSubstr("<g class=\"clip c0\">"));
+  EXPECT_THAT(svg, HasSubstr("up to 87.5, beyond the axis"));
+  const std::string whole = chart("train/lr", curves, {}, {0, 100, true, true});
+  EXPECT_THAT(whole, Not(HasSubstr("class=\"clip")));
+}
+
+TEST(Chart, TheFirstLossesDontPressTheRestFlat) {
+  Series loss;
+  for (int step = 0; step < 400; ++step)
+    loss.add(step, 1.5 + 0.5 * std::exp(-step / 100.0) + (step < 4 ? 9 : 0));
+  const std::string svg = chart("train/loss", {{"a", 0, false, false, {{&loss}}}}, {}, {0, 400});
+  EXPECT_THAT(svg, HasSubstr("up to 11, beyond the axis"));
+  EXPECT_THAT(svg, HasSubstr("class=\"line m1\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"raw\""));
+}
+
+TEST(Chart, BreaksWhereValuesAreNoNumbers) {
+  Series loss, none;
+  for (int step = 0; step < 20; ++step) loss.add(step, step == 7 || step == 8 ? std::nan("") : 1.0 + step);
+  for (int step = 0; step < 20; ++step) none.add(step, NAN);
+  const std::string svg = chart("train/loss", {{"a", 0, false, false, {{&loss}}}}, {}, {0, 20, false});
+  const std::string line = svg.substr(svg.find("class=\"line\""));
+  const std::string path = line.substr(0, line.find("/>"));
+  EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 2) << path;
+  EXPECT_THAT(svg, HasSubstr("2 values are NaN or infinite</span>"));
+  EXPECT_THAT(svg, HasSubstr("class=\"nan\""));
+  const std::string nothing = chart("train/loss", {{"a", 0, false, false, {{&none}}}}, {}, {0, 20});
+  EXPECT_THAT(nothing, HasSubstr("20 values are NaN or infinite"));
+  EXPECT_THAT(nothing, Not(HasSubstr("<svg")));
+}
+
+TEST(Chart, AChangeOfTheLearningRateStandsOut) {
+  Series loss;
+  for (int step = 0; step < 20; ++step) loss.add(step, step);
+  const std::string svg = chart("train/loss", {{"a", 0, false, false, {{&loss}}}},
+                                {{5, "ann", "base_lr 1 → 2", MomentKind::learning_rate},
+                                 {6, "eval", "", MomentKind::quiet},
+                                 {5.1, "bob", "base_lr 2 → 3", MomentKind::learning_rate},
+                                 {5.2, "eve", "base_lr 3 → 4", MomentKind::learning_rate}},
+                                {0, 20});
+  EXPECT_THAT(svg, HasSubstr("<g class=\"mark rate\">"));
+  EXPECT_THAT(svg, HasSubstr(">base_lr 1 → 2</text>"));
+  EXPECT_THAT(svg, HasSubstr(">base_lr 2 → 3</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr(">base_lr 3 → 4</text>"))) << "two rows are all the room there is";
+  // The line goes from the top to the foot, the tick stands at the foot.
+  EXPECT_THAT(svg, testing::ContainsRegex("mark rate\"><path d=\"M[0-9.]+,42.0V262.0"));
+  EXPECT_THAT(svg, testing::ContainsRegex("mark quiet\"><path d=\"M[0-9.]+,256.0V262.0"));
 }
 
 class Report : public testing::Test {
@@ -103,11 +192,12 @@ TEST_F(Report, TellsStretchesChangesAndFailures) {
       "\n"
       R"({"topic":"order","data":{"state":"applied","order":7}})"
       "\n");
-  const RunHistory history = read_run_history(run_, {});
+  const RunHistory history = read_run_history(run_);
   EXPECT_EQ(history.unreadable, 2U);
   ASSERT_EQ(history.stretches.size(), 2U);
   EXPECT_EQ(history.stretches[0].left_at, 150);
-  EXPECT_EQ(history.stretches[1].metrics.at("train/loss").pieces().size(), 2U) << "NaN is left out";
+  EXPECT_EQ(history.stretches[1].metrics.at("train/loss").pieces().size(), 2U);
+  EXPECT_EQ(history.stretches[1].metrics.at("train/loss").gaps().size(), 1U) << "NaN";
   EXPECT_EQ(history.trained_steps, 350);
   EXPECT_DOUBLE_EQ(history.phase_s.at("forward"), 350 * 6.0 / 1000);
   EXPECT_EQ(history.phase_s.at("evaluation"), 7);
@@ -116,21 +206,21 @@ TEST_F(Report, TellsStretchesChangesAndFailures) {
   EXPECT_EQ(history.changes[0].text, "optim.lr_scale 1 → 0.5, ckpt.save(tag = a)");
   ASSERT_EQ(history.happenings.size(), 4U);
   EXPECT_EQ(history.happenings[0].text, "refused: no such");
-  EXPECT_TRUE(history.happenings[1].failure);
+  EXPECT_EQ(history.happenings[1].kind, MomentKind::failure);
   EXPECT_EQ(history.happenings[2].text, "rank 1: x");
-  EXPECT_TRUE(history.happenings[2].failure);
+  EXPECT_EQ(history.happenings[2].kind, MomentKind::failure);
   EXPECT_EQ(history.happenings[3].text, "start 2 goes on from /x/step-00000100 by ckpt.load");
 
   const std::string page = report::page({history, history}, kUsualMetrics);
-  for (const char* part : {"&lt;ann&gt;", "1 → 0.5", "class=\"c0 pale\"", "rank 1 lost",
-                           "4 lines of the runs' files", "eval/loss"})
+  for (const char* part :
+       {"&lt;ann&gt;", "1 → 0.5", "rank 1 lost", "4 lines of the runs' files", "eval/loss"})
     EXPECT_THAT(page, HasSubstr(part));
   EXPECT_THAT(page, Not(HasSubstr("<ann>")));
   EXPECT_THAT(page, Not(HasSubstr("train/lr<"))) << "no run has that metric";
 }
 
 TEST_F(Report, OfARunThatHasWrittenNothing) {
-  const std::string page = report::page({read_run_history(run_, {})}, kUsualMetrics);
+  const std::string page = report::page({read_run_history(run_)}, kUsualMetrics);
   EXPECT_THAT(page, HasSubstr("No metric has been written yet."));
   EXPECT_THAT(page, HasSubstr("Nothing was changed or called."));
 }
