@@ -37,7 +37,8 @@ Result<std::vector<report::RunHistory>> read_runs(const ReportOptions& options) 
   std::set<std::string> known;
   for (const report::RunHistory& run : runs)
     for (const report::Stretch& stretch : run.stretches)
-      for (const auto& [metric, series] : stretch.metrics) known.insert(metric);
+      for (const auto& [metric, series] : stretch.metrics)
+        known.insert(metric == report::kOtherEvaluations ? "eval/loss" : metric);
   for (const std::string& metric : wanted) {
     if (known.count(metric) > 0) continue;
     const std::string near = nearest(metric, {known.begin(), known.end()});

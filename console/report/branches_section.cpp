@@ -74,8 +74,8 @@ std::string branches_section(const std::vector<RunHistory>& runs, const std::vec
                              const Schema& schema) {
   if (std::none_of(runs.begin(), runs.end(), [](const RunHistory& run) { return run.branches.size() > 1; }))
     return "";
-  std::vector<std::string> columns = {"branch",     "from",      "steps",     "what was changed",
-                                      "train loss", "eval loss", "best eval", "state"};
+  std::vector<std::string> columns = {"branch",      "from",       "#steps",     "what was changed",
+                                      "#train loss", "#eval loss", "#best eval", "state"};
   if (runs.size() > 1) columns.insert(columns.begin(), "run");
   Table table(columns);
   const double train = least_of(runs, &Branch::train_loss), eval = least_of(runs, &Branch::eval_loss),

@@ -19,16 +19,22 @@ constexpr double kLeft = 64, kRight = 14, kTop = 42, kBottom = 28;
 constexpr double kFloor = kHeight - kBottom, kEnd = kWidth - kRight;
 constexpr std::size_t kRows = 6, kColumns = 9;  ///< of the grid, at most
 constexpr double kCharacter = 8.2;              ///< the widest of the page's font sizes
+constexpr double kStepRoom = 20;                ///< at the right end, for half a step's text
 constexpr double kLabelRow = 17;
 constexpr std::size_t kLabelRows = 2;
+constexpr double kUnlabelled = 8;  ///< is above the plane where there are no labels
 constexpr std::size_t kLongestLabel = 36;
-constexpr double kNearby = 0.5;    ///< of the axis: so far beyond it what the run left is still shown
+constexpr double kOutlier = 0.5;   ///< of the axis: so far beyond it a piece's extreme gets a triangle
 constexpr double kFarOff = 2000;   ///< units: a line to somewhere outside may end there
 constexpr double kClipApart = 60;  ///< units between two triangles
 constexpr std::size_t kMostClips = 8;
 constexpr std::size_t kFewDots = 120;
-constexpr std::size_t kLeastSmooth = 30;       ///< pieces
-constexpr std::array kSmoothings{60.0, 15.0};  ///< a window is the curve's pieces divided by this
+constexpr std::size_t kLeastSmooth = 30;  ///< pieces
+struct Smoothing {
+  double least;  ///< pieces in a window
+  double parts;  ///< or the curve's pieces divided by this
+};
+constexpr std::array kSmoothings{Smoothing{2, 60}, Smoothing{6, 20}};
 
 std::string number(double value) {
   std::array<char, 32> text{};
@@ -65,8 +71,8 @@ class Plane {
     }
     for (const double step : ticks(x_, kColumns))
       if (step == std::floor(step))
-        svg += "<text x=\"" + number(across(step)) + "\" y=\"" + number(kHeight - 8) +
-               "\" text-anchor=\"middle\">" + rounded(step, 15) + "</text>";
+        svg += "<text x=\"" + number(across(step)) + "\" y=\"" + number(kHeight - 8) + "\" text-anchor=\"" +
+               (across(step) > kEnd - kStepRoom ? "end" : "middle") + "\">" + rounded(step, 15) + "</text>";
     return svg + "</g>";
   }
 
@@ -75,7 +81,7 @@ class Plane {
 };
 
 /// What the axis has of the values: see chart().
-std::optional<AxisRange> values_of(const std::vector<Curve>& curves, bool whole) {
+std::optional<AxisRange> values_of(const std::vector<Curve>& curves, const ChartLook& look) {
   std::vector<std::pair<double, double>> kept, left;  // step, value
   for (const Curve& curve : curves)
     for (const Curve::Part& part : curve.parts)
@@ -87,11 +93,11 @@ std::optional<AxisRange> values_of(const std::vector<Curve>& curves, bool whole)
   std::vector<double> values;
   for (const auto& [step, value] : kept) values.push_back(value);
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  AxisRange range = whole ? AxisRange{*least, *most} : usual_range(values);
-  const double room = kNearby * std::max(range.size(), std::abs(range.high) * 0.1);
+  AxisRange range = look.outliers ? AxisRange{*least, *most} : usual_range(values);
+  const double room = look.nearby * std::max(range.size(), std::abs(range.high) * 0.1);
   const AxisRange nearby{range.low - room, range.high + room};
   for (const auto& [step, value] : left)
-    if (whole || nearby.contains(value)) range.include(value);
+    if (nearby.contains(value)) range.include(value);
   return range;
 }
 
@@ -143,11 +149,12 @@ std::string drawn(const Plane& plane, const Curve& curve, const std::vector<Seri
                     (curve.hollow ? " hollow" : "") + "\">";
   if (!curve.hollow && pieces.size() > 1)
     svg += band_of(plane, pieces) + "<path class=\"" + (smooths ? "raw" : "line") + "\" d=\"" + line + "\"/>";
-  for (std::size_t i = 0; smooths && i < kSmoothings.size(); ++i)
+  for (std::size_t i = 0; smooths && i < kSmoothings.size(); ++i) {
+    const double window =
+        std::max(kSmoothings.at(i).least, static_cast<double>(pieces.size()) / kSmoothings.at(i).parts);
     svg += "<path class=\"line m" + std::to_string(i + 1) + "\" d=\"" +
-           path_of(plane, pieces, smoothed(pieces, static_cast<double>(pieces.size()) / kSmoothings.at(i)),
-                   gaps) +
-           "\"/>";
+           path_of(plane, pieces, smoothed(pieces, window, curve.breaks), gaps) + "\"/>";
+  }
   if ((curve.dots && pieces.size() <= kFewDots) || pieces.size() == 1)
     svg += dots_of(plane, pieces, curve.label);
   return svg + "</g>";
@@ -155,6 +162,12 @@ std::string drawn(const Plane& plane, const Curve& curve, const std::vector<Seri
 
 std::string drawn(const Plane& plane, const Curve& curve, bool smooth) {
   std::string pale, svg;
+  if (curve.origin && !curve.parts.front().series->pieces().empty()) {
+    const auto& first = curve.parts.front().series->pieces().front();
+    svg += "<path class=\"raw " + color_class(curve.color) + "\" d=\"M" +
+           plane.point(curve.origin->first, curve.origin->second) + "L" +
+           plane.point(first.step(), first.mean()) + "\"/>";
+  }
   for (const Curve::Part& part : curve.parts) {
     const auto& pieces = part.series->pieces();
     const auto again = std::find_if(pieces.begin(), pieces.end(),
@@ -175,10 +188,11 @@ struct Clip {
   std::size_t color;
 };
 
-void add_clip(std::vector<Clip>& clips, const Clip& clip, std::size_t own) {
+/// `own`: the first one of the same part. `on`: the curve was out there before.
+void add_clip(std::vector<Clip>& clips, const Clip& clip, std::size_t own, bool on) {
   if (clips.size() > own) {
     Clip& last = clips.back();
-    if (last.up == clip.up && clip.x - last.x < kClipApart) {
+    if (last.up == clip.up && (on || clip.x - last.x < kClipApart)) {
       if (clip.up ? clip.value > last.value : clip.value < last.value) last = clip;
       return;
     }
@@ -189,18 +203,21 @@ void add_clip(std::vector<Clip>& clips, const Clip& clip, std::size_t own) {
 /// The ones that go furthest.
 std::vector<Clip> clips_of(const Plane& plane, const std::vector<Curve>& curves) {
   const AxisRange& values = plane.values();
-  const double room = kNearby * values.size();
+  const double room = kOutlier * values.size();
   std::vector<Clip> clips;
   for (const Curve& curve : curves)
     for (const Curve::Part& part : curve.parts) {
       const std::size_t own = clips.size();
+      bool was_above = false, was_below = false;
       for (const auto& piece : part.series->pieces()) {
         const double x = plane.across(piece.step());
         // What a piece has at most may be an outlier that its mean doesn't show.
-        if (piece.mean() > values.high || piece.most > values.high + room)
-          add_clip(clips, {x, piece.most, true, curve.color}, own);
-        if (piece.mean() < values.low || piece.least < values.low - room)
-          add_clip(clips, {x, piece.least, false, curve.color}, own);
+        const bool above = piece.mean() > values.high || piece.most > values.high + room;
+        const bool below = piece.mean() < values.low || piece.least < values.low - room;
+        if (above) add_clip(clips, {x, piece.most, true, curve.color}, own, was_above);
+        if (below) add_clip(clips, {x, piece.least, false, curve.color}, own, was_below);
+        was_above = above;
+        was_below = below;
       }
     }
   const auto beyond = [&](const Clip& clip) {
@@ -235,7 +252,7 @@ std::string drawn_gaps(const Plane& plane, const std::vector<Curve>& curves) {
       for (const Series::Gap& gap : part.series->gaps()) {
         const double from = plane.across(gap.first_step), to = plane.across(gap.last_step);
         if (from > kEnd) continue;
-        svg += "<path class=\"nan\" d=\"M" + number(from - 2) + "," + number(kTop + 3) + "H" +
+        svg += "<path class=\"nan\" d=\"M" + number(from - 2) + "," + number(kFloor + 3) + "H" +
                number(std::min(to, kEnd) + 2) + "\"><title>" + escaped(curve.label) + " steps " +
                rounded(gap.first_step, 15) + " to " + rounded(gap.last_step, 15) + ": " +
                std::to_string(gap.count) + " values are NaN or infinite</title></path>";
@@ -258,24 +275,39 @@ const char* class_of(MomentKind kind) {
   }
 }
 
-/// In the first row above the plane that has room; none otherwise. `taken`: where each row's last text ends.
-std::string drawn_label(const Mark& mark, double x, std::array<double, kLabelRows>& taken) {
-  std::string text = mark.label;
-  if (wide(text).size() > kLongestLabel) text = utf8(wide(text).substr(0, kLongestLabel - 1)) + "…";
-  const double length = kCharacter * static_cast<double>(wide(text).size());
-  const double from = std::max(0.0, std::min(x, kWidth - length));
-  for (std::size_t row = 0; row < kLabelRows; ++row) {
-    if (from < taken[row]) continue;
-    taken[row] = from + length + kCharacter;
-    const double y = kTop - 7 - kLabelRow * static_cast<double>(row);
-    return "<text x=\"" + number(from) + "\" y=\"" + number(y) + "\">" + escaped(text) + "</text>";
+/// Texts above the plane, each in the first row that has room for it.
+class Labels {
+ public:
+  /// Empty where there is no room.
+  std::string place(const std::string& label, double x) {
+    std::string text = label;
+    if (wide(text).size() > kLongestLabel) text = utf8(wide(text).substr(0, kLongestLabel - 1)) + "…";
+    const double length = kCharacter * static_cast<double>(wide(text).size());
+    const double from = std::max(0.0, std::min(x, kWidth - length));
+    const AxisRange room{from, from + length};
+    for (std::size_t row = 0; row < kLabelRows; ++row) {
+      if (std::any_of(taken_.at(row).begin(), taken_.at(row).end(), [&](const AxisRange& other) {
+            return room.low < other.high + kCharacter && other.low < room.high + kCharacter;
+          }))
+        continue;
+      taken_.at(row).push_back(room);
+      const double y = kTop - 7 - kLabelRow * static_cast<double>(row);
+      return "<text x=\"" + number(room.low) + "\" y=\"" + number(y) + "\">" + escaped(text) + "</text>";
+    }
+    return "";
   }
-  return "";
-}
+
+ private:
+  std::array<std::vector<AxisRange>, kLabelRows> taken_;
+};
 
 std::string drawn_marks(const Plane& plane, std::vector<Mark> marks) {
-  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.step < b.step; });
-  std::array<double, kLabelRows> taken{};
+  // Changes of the learning rate are the first to find room.
+  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
+    const bool rate = a.kind == MomentKind::learning_rate, other = b.kind == MomentKind::learning_rate;
+    return rate != other ? rate : a.step < b.step;
+  });
+  Labels labels;
   std::string svg;
   for (const Mark& mark : marks) {
     if (!plane.steps().contains(mark.step)) continue;
@@ -283,7 +315,7 @@ std::string drawn_marks(const Plane& plane, std::vector<Mark> marks) {
     const double from = mark.kind == MomentKind::quiet ? kFloor - 6 : kTop;
     svg += std::string("<g class=\"") + class_of(mark.kind) + "\"><path d=\"M" + number(x) + "," +
            number(from) + "V" + number(kFloor) + "\"/>" +
-           (mark.label.empty() ? "" : drawn_label(mark, x, taken)) + "<title>" + escaped(mark.text) +
+           (mark.label.empty() ? "" : labels.place(mark.label, x)) + "<title>" + escaped(mark.text) +
            "</title></g>";
   }
   return svg;
@@ -349,12 +381,16 @@ std::string chart(const std::string& title, const std::vector<Curve>& curves, co
                        [](const Curve::Part& part) { return !part.series->empty(); });
   });
   if (!any) return "";
-  const auto values = values_of(curves, look.whole);
+  const auto values = values_of(curves, look);
   std::string html = "<figure>" + caption(title, curves);
   if (!values) return html + "</figure>\n";
   const Plane plane({look.first_step, look.last_step}, *values);
-  html += "<svg viewBox=\"0 0 " + number(kWidth) + " " + number(kHeight) + "\" role=\"img\" aria-label=\"" +
-          escaped(title) + "\">" + plane.axes() + drawn_marks(plane, marks) + "<g clip-path=\"url(#plane)\">";
+  const bool labelled =
+      std::any_of(marks.begin(), marks.end(), [](const Mark& mark) { return !mark.label.empty(); });
+  const double above = labelled ? 0 : kTop - kUnlabelled;
+  html += "<svg viewBox=\"0 " + number(above) + " " + number(kWidth) + " " + number(kHeight - above) +
+          "\" role=\"img\" aria-label=\"" + escaped(title) + "\">" + plane.axes() +
+          drawn_marks(plane, marks) + "<g clip-path=\"url(#plane)\">";
   for (const Curve& curve : curves) html += drawn(plane, curve, look.smooth);
   return html + "</g>" + drawn_clips(plane, curves) + drawn_gaps(plane, curves) + "</svg></figure>\n";
 }

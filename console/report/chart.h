@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "console/report/run_history.h"
@@ -21,6 +23,10 @@ struct Curve {
   bool dots = false;      ///< values that lie far apart: a dot each
   bool hollow = false;    ///< of another kind: dots that no line joins
   std::vector<Part> parts = {};
+  std::vector<double> breaks =
+      {};  ///< steps in their order: what comes after isn't smoothed with what was before
+  /// Step and value of the curve that this one comes from; a thin line leads from there to its first dot.
+  std::optional<std::pair<double, double>> origin = {};
 };
 inline constexpr std::size_t kColors = 6;
 
@@ -33,10 +39,12 @@ struct Mark {
 };
 
 struct ChartLook {
+  static constexpr double kNearby = 0.15;
   double first_step = 0;
   double last_step = 1;
-  bool smooth = true;  ///< lines that are smoothed, before the values themselves
-  bool whole = false;  ///< the axis has all values, those that the run left, too
+  bool smooth = true;       ///< lines that are smoothed, before the values themselves
+  bool outliers = false;    ///< the axis has all values that the run kept
+  double nearby = kNearby;  ///< of the axis: so far beyond it what the run left is still shown
 };
 
 /// Text for HTML, quotes included.

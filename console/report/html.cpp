@@ -18,18 +18,18 @@ const char* const kPageStyle = R"css(
 body { max-width: 1720px; margin: 1.5rem auto; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
   background: var(--paper); }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-.charts { display: grid; gap: 1rem 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 720px), 1fr)); }
+.charts { display: grid; margin-top: .8rem; gap: 1rem 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 720px), 1fr)); }
 figure { margin: 0; max-width: 1120px; } figcaption { font-weight: 600; } .key { font-weight: 400; margin-left: .9rem; white-space: nowrap; }
 .key::before { content: ""; display: inline-block; width: 1.3em; margin-right: .4em; vertical-align: .25em; border-top: 3px solid; }
 .key.d1::before { border-top-style: dashed; } .key.d2::before { border-top-style: dotted; }
 .key.hollow::before { width: .5em; height: .5em; border: 2px solid; border-radius: 50%; vertical-align: 0; }
 figure svg { display: block; width: 100%; height: auto; } .defs { position: absolute; }
 svg text { font-size: 12px; fill: var(--faint); } .axes path { stroke: var(--rule); }
-@media (max-width: 950px) { svg text { font-size: 15px; } } @media (min-width: 1500px) { svg text { font-size: 14px; } }
+@media (min-width: 1500px) { svg text { font-size: 14px; } }
 path.line, path.raw { fill: none; stroke: currentColor; stroke-width: 2; stroke-linejoin: round; } path.raw { stroke-width: 1; opacity: .4; }
 .d1 path { stroke-dasharray: 7 4; } .d2 path { stroke-dasharray: 2 4; }
 polygon { fill: currentColor; opacity: .12; } circle { fill: currentColor; } .hollow circle { fill: var(--paper); stroke: currentColor; stroke-width: 2; }
-.pale { opacity: .35; } .clip path { fill: currentColor; stroke: none; } .clip text { fill: currentColor; }
+.pale { opacity: .35; } .clip path { fill: currentColor; stroke: none; } .clip text { fill: currentColor; paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 path.nan { stroke: var(--bad); stroke-width: 6; }
 .mark path { stroke: var(--faint); stroke-dasharray: 2 4; } .mark.quiet path { stroke-dasharray: none; opacity: .6; }
 .mark.start path { stroke-dasharray: 6 3; } .mark.rate path { stroke: var(--rate); stroke-dasharray: none; stroke-width: 2; }
@@ -42,8 +42,9 @@ input { margin: 0 .3rem 0 .8rem; accent-color: var(--k0); } input[type=radio] + 
 .wide { overflow-x: auto; } table { border-collapse: collapse; } th, td { text-align: left; padding: .2rem 1.1rem .2rem 0;
   vertical-align: top; border-bottom: 1px solid var(--rule); } th { color: var(--faint); font-weight: 500; white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td.best { font-weight: 700; }
-td.long { overflow-wrap: anywhere; min-width: 16rem; } .bad { color: var(--bad); } .quiet { color: var(--faint); }
+td.long { overflow-wrap: anywhere; min-width: 14rem; } .bad { color: var(--bad); } .quiet { color: var(--faint); }
 td.name { white-space: nowrap; font-weight: 600; } summary { cursor: pointer; margin: .8rem 0; }
+@media (max-width: 950px) { svg text { font-size: 15px; } th, td { padding-right: .7rem; } td.long { min-width: 9rem; } }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 )css";
 
@@ -74,7 +75,9 @@ std::string colored_cell(const std::string& text, std::size_t color) {
 
 Table::Table(const std::vector<std::string>& columns) {
   html_ = "<div class=\"wide\"><table><tr>";
-  for (const std::string& column : columns) html_ += "<th>" + clean(column) + "</th>";
+  for (const std::string& column : columns)
+    html_ += column.starts_with('#') ? "<th class=\"n\">" + clean(column.substr(1)) + "</th>"
+                                     : "<th>" + clean(column) + "</th>";
   html_ += "</tr>\n";
 }
 

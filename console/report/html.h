@@ -21,6 +21,7 @@ class Table {
  public:
   static constexpr std::size_t kMostRows = 500;
 
+  /// The heads of its columns; one that begins with # is of numbers.
   explicit Table(const std::vector<std::string>& columns);
   /// Its cells. Rows beyond kMostRows are counted.
   void row(const std::string& cells);

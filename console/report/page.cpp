@@ -1,7 +1,10 @@
 #include "console/report/page.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
@@ -13,6 +16,13 @@ namespace footplate::report {
 namespace {
 
 constexpr std::size_t kMostMarks = 200;  ///< of a chart
+constexpr std::size_t kMostBreaks = 20;
+/// Losses of other held-out samples than eval.batches chooses, and what they are of.
+constexpr std::array<std::pair<const char*, const char*>, 3> kIncomparable{
+    {{"eval/full_loss", "all that is held out"},
+     {"eval/other_loss", "on other batches"},
+     {kOtherEvaluations, "on other batches"}}};
+constexpr double kNearbyRate = 3;  ///< of the learning rate's axis: as ChartLook::nearby
 
 /// "2026-11-24 07:36:33"
 std::string second_of(const std::string& iso) {
@@ -25,29 +35,54 @@ std::string step_text(std::int64_t step) {
   return step < 0 ? "" : std::to_string(step);
 }
 
-/// As the newest line has it; of a run of an older version the lowest evaluation.
+/// Of its newest branch; of a run of an older version the lowest evaluation.
 double best_evaluation(const RunHistory& run) {
+  const Branch* newest = run.starts.empty() ? nullptr : run.branch(run.starts.back().branch);
+  if (newest != nullptr && !std::isnan(newest->best_loss)) return newest->best_loss;
   double best = kNever;
-  for (auto stretch = run.stretches.rbegin(); stretch != run.stretches.rend(); ++stretch)
-    if (const auto found = stretch->metrics.find("eval/best"); found != stretch->metrics.end())
-      return found->second.last();
   for (const Stretch& stretch : run.stretches)
     if (const auto found = stretch.metrics.find("eval/loss"); found != stretch.metrics.end())
       for (const auto& piece : found->second.pieces()) best = std::min(best, piece.least);
   return best < kNever ? best : std::nan("");
 }
 
+/// With its color, where there are several.
+std::string run_cell(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views,
+                     std::size_t run) {
+  const std::string name = runs[run].record.name();
+  return runs.size() == 1 ? cell(name, "name") : colored_cell(name, color_of_run(views, run));
+}
+
 std::string outcomes(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views) {
-  Table table({"run", "state", "step", "ranks", "starts", "trained for", "best evaluation", "outcome"});
+  Table table({"run", "state", "#step", "#ranks", "#starts", "trained for", "#best evaluation", "outcome"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunHistory& run = runs[i];
     const StartRecord last = run.starts.empty() ? StartRecord() : run.starts.back();
-    table.row(colored_cell(run.record.name(), color_of_run(views, i)) + cell(run.record.state()) +
+    table.row(run_cell(runs, views, i) + cell(run.record.state()) +
               cell(std::to_string(run.record.step()), "n") + cell(std::to_string(last.world_size), "n") +
               cell(std::to_string(run.starts.size()), "n") + cell(duration(run.last_time - run.first_time)) +
-              cell(four_digits(best_evaluation(run)), "n") + cell(run.record.outcome(), "long"));
+              cell(four_digits(best_evaluation(run)), "n") +
+              cell(in_folder(run.record.outcome(), run.record.directory), "long"));
   }
   return heading("Runs") + table.html();
+}
+
+/// Starts from one checkpoint are one mark.
+void join_starts(std::vector<Mark>& marks) {
+  std::map<double, std::size_t> places;
+  std::vector<Mark> joined;
+  for (Mark& mark : marks) {
+    const auto found = mark.kind == MomentKind::start ? places.find(mark.step) : places.end();
+    if (found == places.end()) {
+      if (mark.kind == MomentKind::start) places[mark.step] = joined.size();
+      joined.push_back(std::move(mark));
+      continue;
+    }
+    Mark& first = joined[found->second];
+    first.text += "\n" + mark.text;
+    first.label += (first.label.empty() || mark.label.empty() ? "" : ", ") + mark.label;
+  }
+  marks = std::move(joined);
 }
 
 /// Where there are more than a chart can show, what weighs most.
@@ -73,6 +108,7 @@ std::vector<Mark> marks_of(const std::vector<RunHistory>& runs) {
                          printable(where + " · " + moment.text + " (" + moment.who + ")"),
                          runs.size() > 1 ? "" : printable(moment.label), moment.kind});
       }
+  join_starts(marks);
   thin_out(marks);
   return marks;
 }
@@ -88,17 +124,39 @@ ChartLook look_of(const std::vector<RunHistory>& runs) {
   return {first < kNever && first > last / 2 ? first : 0, last};
 }
 
+/// Where the learning rate changed, unless it does all the time.
+std::vector<double> breaks_of(const RunHistory& run, const std::string& branch) {
+  std::vector<double> steps;
+  for (const Moment& moment : run.changes)
+    if (moment.kind == MomentKind::learning_rate && moment.step >= 0 && moment.branch == branch)
+      steps.push_back(static_cast<double>(moment.step));
+  if (steps.size() > kMostBreaks) steps.clear();
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+/// The last value of the branch that another comes from, where that began.
+std::optional<std::pair<double, double>> origin_of(const RunHistory& run, const BranchView& view,
+                                                   const std::string& metric) {
+  const Branch* branch = run.branch(view.name);
+  if (branch == nullptr || branch->parent.empty()) return std::nullopt;
+  return run.last_value(branch->parent, metric, static_cast<double>(branch->first_step));
+}
+
 std::vector<Curve> curves_of(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views,
-                             const std::string& metric, bool hollow) {
+                             const std::string& metric, const std::string& of = "") {
   std::vector<Curve> curves;
   for (const BranchView& view : views) {
-    Curve curve{view.label, view.color, metric.starts_with("eval/"), hollow};
-    if (hollow) curve.label += (curve.label.empty() ? "" : " · ") + std::string("other batches");
+    Curve curve{view.label, view.color, metric.starts_with("eval/"), !of.empty()};
+    if (!of.empty()) curve.label += (curve.label.empty() ? "" : " · ") + of;
     for (const Stretch& stretch : runs[view.run].stretches)
       if (const auto found = stretch.metrics.find(metric);
           found != stretch.metrics.end() && stretch.branch == view.name)
         curve.parts.push_back({&found->second, stretch.left_at, stretch.repeated_at});
-    if (!curve.parts.empty()) curves.push_back(std::move(curve));
+    if (curve.parts.empty()) continue;
+    curve.breaks = breaks_of(runs[view.run], view.name);
+    if (curve.dots && of.empty()) curve.origin = origin_of(runs[view.run], view, metric);
+    curves.push_back(std::move(curve));
   }
   return curves;
 }
@@ -108,12 +166,13 @@ std::string charts(const std::vector<RunHistory>& runs, const std::vector<Branch
   const auto marks = marks_of(runs);
   std::string html;
   for (const std::string& metric : metrics) {
-    auto curves = curves_of(runs, views, metric, false);
+    auto curves = curves_of(runs, views, metric);
     if (metric == "eval/loss")
-      for (Curve& other : curves_of(runs, views, kOtherEvaluations, true)) curves.push_back(std::move(other));
+      for (const auto& [other, of] : kIncomparable)
+        for (Curve& curve : curves_of(runs, views, other, of)) curves.push_back(std::move(curve));
     ChartLook look = look_of(runs);
-    look.whole = metric == "train/lr";
-    look.smooth = !look.whole;
+    // It has no noise, and branches often differ in it: more of what the run left is of interest.
+    if (metric == "train/lr") look = {look.first_step, look.last_step, false, true, kNearbyRate};
     html += chart(metric, curves, marks, look);
   }
   if (html.empty()) return heading("Curves") + paragraph("No metric has been written yet.");
@@ -137,14 +196,16 @@ std::string charts(const std::vector<RunHistory>& runs, const std::vector<Branch
 }
 
 std::string times(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views) {
-  Table table({"run", "part", "share", "seconds", "ms/step"});
+  std::vector<std::string> columns = {"part", "#share", "#seconds", "#ms/step"};
+  if (runs.size() > 1) columns.insert(columns.begin(), "run");
+  Table table(columns);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     double all = 0;
     for (const auto& [phase, seconds] : runs[i].phase_s) all += seconds;
     std::vector<std::pair<std::string, double>> parts(runs[i].phase_s.begin(), runs[i].phase_s.end());
     std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     for (const auto& [phase, seconds] : parts)
-      table.row(colored_cell(runs[i].record.name(), color_of_run(views, i)) + cell(phase) +
+      table.row((runs.size() > 1 ? run_cell(runs, views, i) : "") + cell(phase) +
                 cell(rounded(100 * seconds / std::max(all, 1e-12), 3) + " %", "n") +
                 cell(rounded(seconds), "n") +
                 cell(runs[i].trained_steps > 0 ? rounded(1000 * seconds / runs[i].trained_steps) : "", "n"));
@@ -157,15 +218,14 @@ std::string moments(const std::vector<RunHistory>& runs, const std::vector<Branc
                     const char* title, const char* nothing, const char* who,
                     std::vector<Moment> RunHistory::*list) {
   const bool branched = views.size() > runs.size();
-  std::vector<std::string> columns = {"time (UTC)", "step", who, "what"};
+  std::vector<std::string> columns = {"time (UTC)", "#step", who, "what"};
   if (branched) columns.insert(columns.begin(), "branch");
   if (runs.size() > 1) columns.insert(columns.begin(), "run");
   Table table(columns);
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (const Moment& moment : runs[i].*list)
-      table.row((runs.size() > 1 ? colored_cell(runs[i].record.name(), color_of_run(views, i)) : "") +
-                (branched ? cell(moment.branch) : "") + cell(second_of(moment.time)) +
-                cell(step_text(moment.step), "n") + cell(moment.who) +
+      table.row((runs.size() > 1 ? run_cell(runs, views, i) : "") + (branched ? cell(moment.branch) : "") +
+                cell(second_of(moment.time)) + cell(step_text(moment.step), "n") + cell(moment.who) +
                 cell(moment.text, moment.kind == MomentKind::failure ? "long bad" : "long"));
   return heading(title) + (table.empty() ? paragraph(nothing) : table.html());
 }
@@ -177,10 +237,11 @@ const std::vector<std::string> kUsualMetrics = {"train/loss",      "eval/loss", 
 
 std::string page(const std::vector<RunHistory>& runs, const std::vector<std::string>& metrics,
                  const Schema& schema) {
-  std::string names;
+  std::string names, folders;
   std::uint64_t unreadable = 0;
   for (const RunHistory& run : runs) {
     names += (names.empty() ? "" : ", ") + run.record.name();
+    folders += (folders.empty() ? "" : ", ") + run.record.directory.string();
     unreadable += run.unreadable;
   }
   const auto views = branch_views(runs);
@@ -196,6 +257,7 @@ std::string page(const std::vector<RunHistory>& runs, const std::vector<std::str
                   &RunHistory::happenings);
   if (unreadable > 0)
     html += paragraph(std::to_string(unreadable) + " lines of the runs' files could not be read.", "bad");
+  html += paragraph("By footplate report, of the files in " + folders + ".", "quiet");
   return html + "</body></html>\n";
 }
 

@@ -40,12 +40,13 @@ std::string shown_call(const Call& call) {
   return call.action + "(" + given + ")";
 }
 
-/// Training goes on as before, whatever their values.
+/// Training goes on as before, whatever their values. After ckpt.load it doesn't, but that is told by the
+/// start that follows.
 bool is_quiet(const std::string& setting) {
   return setting.starts_with("log.") || setting.starts_with("eval.") || setting.starts_with("ckpt.");
 }
 bool is_quiet(const Call& call) {
-  return call.action.starts_with("eval.") || call.action == "ckpt.save" || call.action == "run.note";
+  return call.action.starts_with("eval.") || call.action == "run.note" || call.action.starts_with("ckpt.");
 }
 
 bool moves_learning_rate(const std::string& setting) {
@@ -143,7 +144,7 @@ class Reader {
                   MomentKind::start,
                   start.branch,
                   label_of(given)};
-    if (start.loaded) moment.label = start.branch + (moment.label.empty() ? "" : ": " + moment.label);
+    if (start.loaded) moment.label = start.branch;
     add(history_.happenings, std::move(moment));
   }
 
@@ -160,6 +161,11 @@ class Reader {
       if (const Series* loss = find(kEvalLoss)) branch.eval_loss = loss->last();
       if (const Series* best = find(kBestLoss)) branch.best_loss = best->last();
     }
+    // The checkpoint that it began with knew it.
+    if (std::isnan(branch.best_loss) && !branch.parent.empty())
+      if (const auto best =
+              history_.last_value(branch.parent, kBestLoss, static_cast<double>(branch.first_step)))
+        branch.best_loss = best->second;
   }
 
   void happened(Topic topic, std::optional<std::int64_t> step, std::string text, bool failure = false) {
@@ -250,7 +256,8 @@ class Reader {
           history_.phase_s[phase] += *value * steps / 1000;
   }
 
-  static void add(std::vector<Moment>& list, Moment moment) {
+  void add(std::vector<Moment>& list, Moment moment) const {
+    moment.text = in_folder(moment.text, history_.record.directory);
     if (moment.text.size() > kLongestText) moment.text = moment.text.substr(0, kLongestText) + "…";
     list.push_back(std::move(moment));
   }
@@ -265,6 +272,26 @@ class Reader {
 
 }  // namespace
 
+const Branch* RunHistory::branch(const std::string& name) const {
+  const auto found =
+      std::find_if(branches.begin(), branches.end(), [&](const Branch& one) { return one.name == name; });
+  return found == branches.end() ? nullptr : &*found;
+}
+
+std::optional<std::pair<double, double>> RunHistory::last_value(const std::string& branch,
+                                                                const std::string& metric,
+                                                                double step) const {
+  std::optional<std::pair<double, double>> last;
+  for (const Stretch& stretch : stretches) {
+    const auto found = stretch.metrics.find(metric);
+    if (stretch.branch != branch || found == stretch.metrics.end()) continue;
+    for (const auto& piece : found->second.pieces())
+      if (piece.last_step <= step && piece.last_step < stretch.repeated_at)
+        last = {piece.step(), piece.mean()};
+  }
+  return last;
+}
+
 RunHistory read_run_history(const RunRecord& run) {
   RunHistory history;
   history.record = run;
@@ -276,6 +303,13 @@ RunHistory read_run_history(const RunRecord& run) {
   history.unreadable += read_event_lines(run.directory, [&](const Event& event) { reader.event(event); });
   reader.finish();
   return history;
+}
+
+std::string in_folder(std::string text, const std::filesystem::path& folder) {
+  const std::string prefix = folder.string() + "/";
+  for (auto at = text.find(prefix); prefix.size() > 1 && at != std::string::npos; at = text.find(prefix, at))
+    text.erase(at, prefix.size());
+  return text;
 }
 
 std::string shown(const Value& value) {

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "console/client/runs/run_record.h"
@@ -15,9 +18,8 @@ namespace footplate::report {
 
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Of the metrics, that of evaluations on another number of batches than eval.batches: cut short, asked for
-/// with a number of their own, or the last one on everything that is held out. What these find can't be
-/// compared with the others' loss.
+/// Of the metrics, the eval/loss that can't be compared with the others: of an evaluation that was cut short,
+/// and in runs of older versions that of the last one, on everything that is held out.
 inline constexpr auto kOtherEvaluations = "eval/loss of other batches";
 
 /// A stretch of steps that were trained one after the other. One that a later stretch went back behind was
@@ -87,10 +89,19 @@ struct RunHistory {
   double first_time = 0;                  ///< of a metric, seconds since the epoch
   double last_time = 0;
   std::uint64_t unreadable = 0;  ///< lines
+
+  /// Null: there is none of this name.
+  const Branch* branch(const std::string& name) const;
+  /// The last value of a metric in a branch up to `step`, with its own step.
+  std::optional<std::pair<double, double>> last_value(const std::string& branch, const std::string& metric,
+                                                      double step) const;
 };
 
 /// Reads the files line by line, of a run that is live as well. What can't be read is left out, and counted.
 RunHistory read_run_history(const RunRecord& run);
+
+/// `text` with paths within `folder` as they are there: a page is read on other machines.
+std::string in_folder(std::string text, const std::filesystem::path& folder);
 
 /// A value for people: numbers of at most 4 significant digits, text without quotes.
 std::string shown(const Value& value);

@@ -26,6 +26,24 @@ std::vector<Series::Piece> halved(const std::vector<Series::Piece>& pieces) {
   return half;
 }
 
+/// `smooth` has the pieces' means, and gets those of pieces `from` to `to` averaged.
+void smooth_between(std::vector<double>& smooth, std::size_t from, std::size_t to, double keep) {
+  // The weights make up for what isn't there before the first piece and behind the last one.
+  std::vector<double> sums(to - from), weights(to - from);
+  double sum = 0, weight = 0;
+  for (std::size_t i = from; i < to; ++i) {
+    sums[i - from] = sum = keep * sum + smooth[i];
+    weights[i - from] = weight = keep * weight + 1;
+  }
+  sum = weight = 0;
+  for (std::size_t i = to; i > from; --i) {
+    const double own = smooth[i - 1];
+    smooth[i - 1] = (sums[i - 1 - from] + sum) / (weights[i - 1 - from] + weight);
+    sum = keep * (sum + own);
+    weight = keep * (weight + 1);
+  }
+}
+
 }  // namespace
 
 void Series::add(double step, double value) {
@@ -66,16 +84,20 @@ std::vector<Series::Piece> thinned(std::vector<Series::Piece> pieces, std::size_
   return pieces;
 }
 
-std::vector<double> smoothed(const std::vector<Series::Piece>& pieces, double window) {
+std::vector<double> smoothed(const std::vector<Series::Piece>& pieces, double window,
+                             const std::vector<double>& breaks) {
   const double keep = 1 - 1 / std::max(window, 1.0);
-  std::vector<double> means;
-  double sum = 0, weight = 0;  // the weight makes up for what isn't there before the first piece
-  for (const Series::Piece& piece : pieces) {
-    sum = keep * sum + piece.mean();
-    weight = keep * weight + 1;
-    means.push_back(sum / weight);
+  std::vector<double> smooth;
+  for (const Series::Piece& piece : pieces) smooth.push_back(piece.mean());
+  std::size_t from = 0;
+  for (const double step : breaks) {
+    std::size_t to = from;
+    while (to < pieces.size() && pieces[to].step() <= step) ++to;
+    smooth_between(smooth, from, to, keep);
+    from = to;
   }
-  return means;
+  smooth_between(smooth, from, pieces.size(), keep);
+  return smooth;
 }
 
 }  // namespace footplate::report

@@ -53,8 +53,10 @@ class Series {
 /// Neighbours joined, until there are at most `most` pieces.
 std::vector<Series::Piece> thinned(std::vector<Series::Piece> pieces, std::size_t most);
 
-/// What a reader's eye does with a noisy curve: the pieces' means, each averaged with those before it. The
-/// weight of a piece halves in about 0.7 * `window` of them.
-std::vector<double> smoothed(const std::vector<Series::Piece>& pieces, double window);
+/// What a reader's eye does with a noisy curve: the pieces' means, each averaged with those on both sides, so
+/// that the line doesn't lag. The weight of a piece halves in about 0.7 * `window` of them. What comes before
+/// one of `breaks`, steps in their order, has no weight behind it, nor the other way: a jump stays one.
+std::vector<double> smoothed(const std::vector<Series::Piece>& pieces, double window,
+                             const std::vector<double>& breaks = {});
 
 }  // namespace footplate::report

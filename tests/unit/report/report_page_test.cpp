@@ -170,15 +170,30 @@ TEST_F(ReportPage, ASweepIsATableOfBranches) {
        {"<h2>Branches</h2>", "step 50: sched.base_lr 0.003 → 0.004<",
         ">sched.base_lr 0.004 → 0.01235; step 160: sched.base_lr 0.01235 → 0.02<",
         ">sched.base_lr 0.004 → 0.002; step 250: log.every 10 → 5<", ">main @100<", ">100 to 200<", ">77.12<",
-        ">1.457<", ">hot: base_lr 0.004 → 0.01235</text>", "up to 77.12, beyond the axis"})
+        ">1.457<", ">hot, cool</text>", "up to 77.12, beyond the axis"})
     EXPECT_THAT(html, HasSubstr(part));
   // Each branch has its name and color in the charts.
   for (const char* key :
        {"<span class=\"key c0\">main ", "<span class=\"key c1\">hot ", "<span class=\"key c2\">cool "})
     EXPECT_THAT(html, HasSubstr(key));
   // The last one was on everything that is held out: 1.2 is below the best one.
-  EXPECT_THAT(html, HasSubstr("cool · other batches <b>1.2</b>"));
+  EXPECT_THAT(html, HasSubstr("cool · on other batches <b>1.2</b>"));
   EXPECT_THAT(html, HasSubstr("cool <b>1.457</b>"));
+}
+
+TEST_F(ReportPage, ABranchInheritsTheBestEvaluationOfItsCheckpoint) {
+  write_sweep();
+  file("metrics.jsonl")
+      << evaluation("main", 1, 50, 1.75, 1.75) << evaluation("main", 1, 100, 1.8125, 1.75)
+      << evaluation("main", 1, 150, 1.25, 1.25) << line("hot", 2, 150, 2) << line("cool", 3, 150, 2)
+      << Json{{"branch", "cool"}, {"start", 3}, {"step", 151}, {"eval/full_loss", 1.125}}.dump() << "\n";
+  const RunHistory run = history();
+  ASSERT_EQ(run.branches.size(), 3U);
+  EXPECT_EQ(run.branches[0].best_loss, 1.25);
+  EXPECT_EQ(run.branches[2].best_loss, 1.75) << "what main found after step 100 was left";
+  const std::string html = page_of({run});
+  EXPECT_THAT(html.substr(0, html.find("<h2>Branches")), HasSubstr("<td class=\"n\">1.750</td>"));
+  EXPECT_THAT(html, HasSubstr("cool · all that is held out <b>1.125</b>"));
 }
 
 TEST_F(ReportPage, NumbersHaveFourDigitsAtMost) {
