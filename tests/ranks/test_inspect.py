@@ -82,7 +82,7 @@ def test_a_page_of_a_run():
         client = run.wait_for_step(60)
         client.ask("set", changes={"optim.lr_scale": 0.5})
         assert run.exec("optim.lr_scale = -1").returncode != 0
-        assert run.exec("ckpt.load(50)").returncode == 0
+        assert run.exec("ckpt.load{ ref = 50, set = { sched = { base_lr = 0.002 } } }").returncode == 0
         wait_until(lambda: len(run.lines("starts.jsonl")) == 2, 60, "the branch")
         run.wait_for_step(160)
         page = run.directory / "report.html"
@@ -93,7 +93,9 @@ def test_a_page_of_a_run():
         assert run.finish() == 0, run.output()
         footplate(run, "report", "t")
         text = page.read_text()
-        for words in ("optim.lr_scale 1 → 0.5", "ckpt.load(", "by ckpt.load", "eval/loss", "perf/step_ms", 'pale"', "evaluation", "saving", "asked, exit code 0"):
+        for words in ("optim.lr_scale 1 → 0.5", "ckpt.load(", "by ckpt.load", "eval/loss", "perf/step_ms", "evaluation", "saving", "asked, exit code 0",
+                      "<h2>Branches</h2>", ">main @50<", ">sched.base_lr 0.01 → 0.002<", '<span class="key c1">from-50 ',
+                      "<td>model.step_ms</td>"):
             assert words in text, words
         assert "<script" not in text and "http" not in text, "nothing from elsewhere"
         assert footplate(run, "report", "t", str(run.directory), "--metric", "train/loss").strip() == str(run.folder / "report.html")

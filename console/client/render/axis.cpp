@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kFewest = 20;  ///< values: of fewer none is an outlier
 constexpr std::size_t kTail = 20;    ///< one in so many at each end may be an outlier
 constexpr double kBeyond = 0.25;     ///< of the middle's size: what lies further out is far from the others
-constexpr double kWorth = 1.5;        ///< so many times flatter without the cut
+constexpr double kWorth = 1.5;       ///< so many times flatter without the cut
 constexpr std::size_t kNewest = 10;  ///< one in so many
 constexpr std::size_t kLeastTicks = 3;
 constexpr double kRounding = 1e-9;  ///< of an interval
