@@ -132,7 +132,7 @@ class ReportPage : public testing::Test {
            "\n";
   }
 
-  /// Main until 100, with base_lr 0.003 -> 0.004 at 50; from there 0.01, which diverges, and 0.002.
+  /// Main with base_lr 0.003 -> 0.004 at 50, and 0.5 at 120; from 100 0.01, which diverges, and 0.002.
   void write_sweep() const {
     file("config-1.json") << config(0.003, "cosine", 10).dump();
     file("starts.jsonl") << start_line(1, 0, "main", "", {})
@@ -148,8 +148,9 @@ class ReportPage : public testing::Test {
       metrics << line("cool", 3, step, 2.0 - step * 0.002 + step % 2 * 0.1);
     metrics << evaluation("cool", 3, 200, 1.45678, 1.45678) << evaluation("cool", 3, 300, 1.2, 1.45678);
     file("events.jsonl") << order(1, 1, 50, "sched.base_lr", 0.003, 0.004)
-                         << order(2, 2, 160, "sched.base_lr", 0.01234567, 0.02)
-                         << order(3, 3, 250, "log.every", 10, 5);
+                         << order(2, 1, 120, "sched.base_lr", 0.004, 0.5)
+                         << order(3, 2, 160, "sched.base_lr", 0.01234567, 0.02)
+                         << order(4, 3, 250, "log.every", 10, 5);
   }
 
   std::filesystem::path folder_;
@@ -167,7 +168,7 @@ TEST_F(ReportPage, ASweepIsATableOfBranches) {
   EXPECT_NEAR(run.branches[1].train_loss, 77.123456, 1e-9);
   const std::string html = page_of({run});
   for (const char* part :
-       {"<h2>Branches</h2>", "step 50: sched.base_lr 0.003 → 0.004<",
+       {"<h2>Branches</h2>", "step 50: sched.base_lr 0.003 → 0.004; step 120: sched.base_lr 0.004 → 0.5<",
         ">sched.base_lr 0.004 → 0.01235; step 160: sched.base_lr 0.01235 → 0.02<",
         ">sched.base_lr 0.004 → 0.002; step 250: log.every 10 → 5<", ">main @100<", ">100 to 200<", ">77.12<",
         ">1.457<", ">hot, cool</text>", "up to 77.12, beyond the axis"})
@@ -179,6 +180,29 @@ TEST_F(ReportPage, ASweepIsATableOfBranches) {
   // The last one was on everything that is held out: 1.2 is below the best one.
   EXPECT_THAT(html, HasSubstr("cool · on other batches <b>1.2</b>"));
   EXPECT_THAT(html, HasSubstr("cool <b>1.457</b>"));
+}
+
+TEST_F(ReportPage, WhatAChangeWeighs) {
+  const auto call = [](int id, const char* action) {
+    return Json{{"topic", "order"},
+                {"time", "2026-11-24T01:10:00Z"},
+                {"data",
+                 {{"state", "applied"},
+                  {"id", id},
+                  {"order",
+                   {{"user", "ann"}, {"calls", {{{"action", action}, {"arguments", Json::object()}}}}}},
+                  {"applied", {{"id", id}, {"step", id}, {"moved", Json::array()}}}}}}
+               .dump() +
+           "\n";
+  };
+  file("events.jsonl") << call(1, "eval.now") << call(2, "ckpt.save") << call(3, "run.pause")
+                       << order(4, 1, 4, "log.every", 10, 5) << order(5, 1, 5, "train.clip_norm", 1, 2)
+                       << order(6, 1, 6, "sched.base_lr", 1, 2) << order(7, 1, 7, "optim.lr_scale", 1, 2);
+  std::vector<MomentKind> kinds;
+  for (const Moment& moment : history().changes) kinds.push_back(moment.kind);
+  EXPECT_THAT(
+      kinds, testing::ElementsAre(MomentKind::quiet, MomentKind::quiet, MomentKind::change, MomentKind::quiet,
+                                  MomentKind::change, MomentKind::learning_rate, MomentKind::learning_rate));
 }
 
 TEST_F(ReportPage, ABranchInheritsTheBestEvaluationOfItsCheckpoint) {
