@@ -63,7 +63,7 @@ class Watch(TerminalCase):
         screen = self.watch("steep")
         screen.wait("train/steep 1.03 · step 1099")
         rows = screen.rows
-        self.assertEqual([row.split()[0] for row in rows[1:-2] if row[:9].strip()], ["2.5", "2", "1.5"])
+        self.assertEqual([row.split()[0] for row in rows[1:-2] if row[:9].strip()], ["2", "1.75", "1.5", "1.25"])
         self.assertIn("^", rows[1])
 
     def test_log_axis(self):
