@@ -14,7 +14,6 @@ namespace footplate {
 namespace {
 
 constexpr std::size_t kHashPiece = 1 << 20;
-constexpr std::size_t kNamesInMessage = 5;
 
 /// Whether the folder holds the manifest's files and nothing else.
 Result<void> check_listing(const std::filesystem::path& folder, const Manifest& manifest) {
@@ -54,14 +53,9 @@ Result<void> verify_file(const std::filesystem::path& path, const ManifestFile& 
   return check_hash(path, expected, hash.hex());
 }
 
-/// "a, b, c and 12 more"
-std::string some_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamesInMessage); ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kNamesInMessage)
-    text += " and " + std::to_string(names.size() - kNamesInMessage) + " more";
-  return text;
+/// "a and 12 more"
+std::string first_of(const std::vector<std::string>& names) {
+  return names.front() + (names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "");
 }
 
 }  // namespace
@@ -144,9 +138,9 @@ Result<void> LoadedCheckpoint::matches(std::span<const TensorSpec> expected) con
   for (const auto& [name, view] : have) extra.push_back(name);
   if (missing.empty() && different.empty() && extra.empty()) return {};
   std::string reason = "its tensors aren't those of this model";
-  if (!missing.empty()) reason += "; missing: " + some_of(missing);
-  if (!different.empty()) reason += "; different: " + some_of(different);
-  if (!extra.empty()) reason += "; unknown here: " + some_of(extra);
+  if (!missing.empty()) reason += "; missing: " + first_of(missing);
+  if (!different.empty()) reason += "; different: " + first_of(different);
+  if (!extra.empty()) reason += "; unknown here: " + first_of(extra);
   return refused(path_, reason + ". Resume with the model.* and optim.* settings it was saved with");
 }
 

@@ -1,6 +1,21 @@
 #include "runtime/checkpoint/resumed_settings.h"
 
+#include <algorithm>
+#include <string_view>
+
 namespace footplate {
+namespace {
+
+/// What is fixed for a run and changes no tensor.
+constexpr std::string_view kOfTime = "model.step_ms";
+constexpr std::size_t kNamed = 4;  ///< settings in a message
+
+bool says_what_is_saved(const SettingSpec& spec) {
+  return spec.applies == Applies::fixed && spec.name != kOfTime &&
+         (spec.name == "run.task" || spec.name.starts_with("model.") || spec.name.starts_with("optim."));
+}
+
+}  // namespace
 
 bool is_of_order(const std::string& source) {
   return source.starts_with("order");
@@ -24,6 +39,7 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
       result.settings.set(spec.name, before, saved.source(spec.name));
     else
       result.given[spec.name] = to_json(now);
+    if (!keep_saved && says_what_is_saved(spec)) result.of_model.push_back({spec.name, from, to, given_by});
     result.differences.push_back(
         spec.name + " " + from + " -> " + to +
         (keep_saved ? " (changed live by " + saved.source(spec.name) + ", kept by the checkpoint)"
@@ -32,13 +48,22 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
   return result;
 }
 
-Error with_differences(Error refusal, const Json& given) {
-  std::string found;
-  for (const auto& [name, value] : given.items())
-    if (name.starts_with("model.") || name.starts_with("optim."))
-      found += (found.empty() ? "" : ", ") + name + " = " + value.dump();
-  if (found.empty()) return refusal;
-  return {ErrorKind::usage, refusal.message + "; other than there: " + found};
+Error explain_misfit(Error refusal, const std::vector<GivenOtherwise>& of_model) {
+  if (of_model.empty()) return refusal;
+  std::string differ;
+  std::string words;
+  for (std::size_t i = 0; i < std::min(of_model.size(), kNamed); ++i) {
+    const GivenOtherwise& one = of_model[i];
+    differ += (i == 0 ? "the checkpoint has " : "; ") + one.name + " " + one.saved + ", this start " + one.now +
+              " (" + one.source + ")";
+    words += (i == 0 ? "" : " ") + one.name + "=" + one.saved;
+  }
+  if (of_model.size() > kNamed) {
+    differ += "; and " + std::to_string(of_model.size() - kNamed) + " more settings differ";
+    words += " …";
+  }
+  return {ErrorKind::usage, differ + "\nits parameters don't fit this model: go on with " + words +
+                                ", or begin a new run (another --name, without --resume)"};
 }
 
 }  // namespace footplate

@@ -139,7 +139,7 @@ class Rank {
     if (!checkpoint.empty()) arrival_.is_at("loading the checkpoint");
     if (!checkpoint.empty())
       if (auto loaded = trainer_->load(checkpoint); !loaded)
-        return tl::unexpected(with_differences(loaded.error(), start_.given));
+        return tl::unexpected(explain_misfit(loaded.error(), start_.of_model));
     if (auto read = read_orders(start_, options_, *meeting_, *records_, trainer_->step()); !read) return read;
     start_control();
     if (session_->rank() == 0) records_->started(start_record(), rank_table(*session_, pids_));

@@ -51,6 +51,7 @@ Result<void> take_over_checkpoint(StartState& state, const RankOptions& options,
   auto merged = merge_resumed(state.schema, state.settings, *saved, is_own ? own : 0);
   state.settings = std::move(merged.settings);
   state.given = std::move(merged.given);
+  state.of_model = std::move(merged.of_model);
   state.last_order = manifest->journal;
   state.store = manifest->store;
   state.kept_orders = manifest->orders;

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "protocol/settings.h"
 #include "run_files/run_file.h"
+#include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/rank/orders_ahead.h"
 #include "runtime/rank/origin.h"
 #include "runtime/rank/rank.h"
@@ -23,6 +25,7 @@ struct StartState {
   Origin origin;
   std::string started;          ///< when; the same text on all ranks
   Json given = Json::object();  ///< what this start's configuration set otherwise than the checkpoint
+  std::vector<GivenOtherwise> of_model;  ///< ResumedSettings::of_model
 
   std::uint64_t last_order = 0;      ///< that the checkpoint holds
   Json store = Json::object();       ///< of the checkpoint

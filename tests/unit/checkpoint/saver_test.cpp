@@ -115,7 +115,7 @@ TEST_F(SaverTest, RefusesAnotherModelAndTouchesNothing) {
   const auto loaded = rank0.load(saved->path, other);
   ASSERT_FALSE(loaded);
   EXPECT_NE(loaded.error().message.find("model/w (here F32[2, 3], the model has F32[2])"), std::string::npos);
-  EXPECT_NE(loaded.error().message.find("unknown here: optim/m, optim/step"), std::string::npos);
+  EXPECT_NE(loaded.error().message.find("unknown here: optim/m and 1 more"), std::string::npos);
   EXPECT_EQ(weights, (std::vector<float>{7, 7}));
 }
 
