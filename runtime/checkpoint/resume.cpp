@@ -24,6 +24,18 @@ IsGood into(ResumeChoice& choice) {
   };
 }
 
+/// "; the newest good one before it: --resume …", of the same branch: what can be resumed in place of `damaged`.
+std::string older_good_one(const std::filesystem::path& damaged) {
+  const auto name = parse_folder_name(damaged.filename().string());
+  if (!name) return {};  // a copy somewhere
+  for (const auto& path : list_checkpoints(damaged.parent_path())) {
+    const auto other = parse_folder_name(path.filename().string());
+    if (path == damaged || !other || other->step > name->step) continue;
+    if (verify_checkpoint(path)) return "; the newest good one before it: --resume " + path.string();
+  }
+  return "; no older one in " + damaged.parent_path().string() + " is good";
+}
+
 ResumeChoice newest_of_branches(const std::filesystem::path& run) {
   ResumeChoice choice;
   newest_checkpoint(run, into(choice));
@@ -55,7 +67,7 @@ Result<ResumeChoice> resolve_resume(const std::filesystem::path& run_directory, 
                     "; give auto, the folder of a checkpoint (RUN/checkpoints/BRANCH/step-…) or of a run");
   if (std::filesystem::exists(path / kManifestName, error)) {
     const auto manifest = verify_checkpoint(path);
-    if (!manifest) return tl::unexpected(manifest.error());
+    if (!manifest) return fail(manifest.error().kind, manifest.error().message + older_good_one(path));
     return ResumeChoice{path, {}};
   }
   if (std::filesystem::is_directory(checkpoints_folder(path), error)) return newest_of_run(path);

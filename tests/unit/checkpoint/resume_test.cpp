@@ -1,5 +1,7 @@
 #include "runtime/checkpoint/resume.h"
 
+#include <gmock/gmock.h>
+
 #include "fixture.h"
 #include "run_files/checkpoint_folders.h"
 
@@ -7,6 +9,9 @@ namespace footplate {
 namespace {
 
 using test::save_step;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
 using test::TemporaryFolder;
 
 class ResumeTest : public testing::Test {
@@ -55,6 +60,20 @@ TEST_F(ResumeTest, PathOfACheckpointOrOfARun) {
   EXPECT_EQ(resolve_resume(other.path(), (folder_ / "step-00000001").string())->path,
             folder_ / "step-00000001");
   EXPECT_EQ(resolve_resume(other.path(), run_.path().string())->path, folder_ / "step-00000002");
+}
+
+TEST_F(ResumeTest, ADamagedCheckpointNamesTheNewestGoodOneBeforeIt) {
+  for (std::int64_t step = 1; step <= 4; ++step) ASSERT_TRUE(save_step(store_, step));
+  const auto message = [&](const char* name) {
+    return resolve_resume(run_.path(), (folder_ / name).string()).error().message;
+  };
+  damage(2);
+  damage(3);
+  EXPECT_THAT(message("step-00000003"), EndsWith("the newest good one before it: --resume " +
+                                                 (folder_ / "step-00000001").string()));
+  damage(1);
+  EXPECT_THAT(message("step-00000003"),
+              AllOf(HasSubstr("damaged"), EndsWith("no older one in " + folder_.string() + " is good")));
 }
 
 TEST_F(ResumeTest, WhatCantBeResumedIsExplained) {
