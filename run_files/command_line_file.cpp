@@ -1,6 +1,7 @@
 #include "run_files/command_line_file.h"
 
 #include "protocol/messages/fields.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -12,12 +13,6 @@ struct FieldsOf<GivenSince> {
     field("start", given.start);
   }
 };
-
-namespace {
-
-constexpr auto kCommandLineFile = "command-line.json";
-
-}  // namespace
 
 CommandLineFile read_command_line_file(const std::filesystem::path& run_directory) {
   CommandLineFile file;

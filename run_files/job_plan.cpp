@@ -1,6 +1,7 @@
 #include "run_files/job_plan.h"
 
 #include "protocol/messages/fields.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -27,7 +28,7 @@ struct FieldsOf<JobPlan> {
 namespace {
 
 std::filesystem::path plan_path(const std::filesystem::path& run_directory) {
-  return run_directory / "jobs" / "jobs.json";
+  return run_directory / kJobPlanFile;
 }
 
 }  // namespace

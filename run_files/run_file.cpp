@@ -20,12 +20,14 @@ struct FieldsOf<RunFile> {
   static void list(auto& field, auto& run) {
     field("id", run.id);
     field("name", run.name);
+    field.unless_empty("directory", run.directory);
     field("state", run.state);
     field("protocol", run.protocol);
     field("socket", run.socket);
     field("host", run.host);
     field("started", run.started);
     field("world_size", run.world_size);
+    field("ranks_asked", run.ranks_asked);
     field("ranks", run.ranks);
     field("console_pid", run.console_pid);
     field("launcher_pid", run.launcher_pid);
@@ -36,6 +38,12 @@ struct FieldsOf<RunFile> {
 
 Json to_json(const RunFile& run) {
   return write_fields(run);
+}
+
+std::string ranks_text(const RunFile& run) {
+  if (!run.world_size) return "";
+  const bool are_all = run.ranks_asked.value_or(0) <= *run.world_size;
+  return std::to_string(*run.world_size) + (are_all ? "" : " of " + std::to_string(*run.ranks_asked));
 }
 
 RunFile run_file_from_json(const Json& json) {

@@ -23,12 +23,14 @@ struct RankPlace {
 struct RunFile {
   std::string id;
   std::string name;
+  std::string directory;  ///< absolute; the record in another folder is a copy's
   std::optional<RunState> state;
   int protocol = kProtocolVersion;
   std::string socket;  ///< path of the console's socket
   std::string host;
   std::string started;  ///< ISO 8601
-  std::optional<int> world_size;
+  std::optional<int> world_size;   ///< now
+  std::optional<int> ranks_asked;  ///< as many as the newest start began with
   std::vector<RankPlace> ranks;
   int console_pid = 0;
   int launcher_pid = 0;  ///< of the supervisor; 0: nobody launched it
@@ -36,6 +38,9 @@ struct RunFile {
   std::int64_t step = 0;
 };
 Json to_json(const RunFile& run);
+
+/// "2", or "1 of 2" where ranks were lost; empty: not known.
+std::string ranks_text(const RunFile& run);
 
 /// Fields that are missing or of another type are as in a RunFile that nobody filled.
 RunFile run_file_from_json(const Json& json);

@@ -42,6 +42,14 @@ StartRecord start_from_json(const Json& json) {
   return start;
 }
 
+std::int64_t first_step_of(const std::filesystem::path& run_directory, int start) {
+  std::int64_t step = 0;
+  if (const auto starts = read_start_records(run_directory))
+    for (const StartRecord& one : *starts)
+      if (one.start == start) step = one.step;
+  return step;
+}
+
 Result<std::vector<StartRecord>> read_start_records(const std::filesystem::path& run_directory) {
   std::vector<StartRecord> starts;
   const auto path = run_directory / kStartsFile;

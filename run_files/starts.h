@@ -30,6 +30,9 @@ Json to_json(const StartRecord& start);
 /// Fields that are missing or of another type are as in a StartRecord that nobody filled.
 StartRecord start_from_json(const Json& json);
 
+/// The step that a start began at; 0: it hasn't got to its first step, or its line can't be read.
+std::int64_t first_step_of(const std::filesystem::path& run_directory, int start);
+
 /// All lines of a run's starts.jsonl; empty where it isn't there. A last line without its end is left out:
 /// the machine stopped while it was written. Error (usage): a line that isn't an object.
 Result<std::vector<StartRecord>> read_start_records(const std::filesystem::path& run_directory);

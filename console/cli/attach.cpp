@@ -11,6 +11,7 @@
 #include "console/client/link/find_run.h"
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
+#include "console/launch/run_dir/earlier_state.h"
 #include "console/launch/start/file_tail.h"
 #include "console/launch/supervise/detach.h"
 #include "console/launch/supervise/supervisor.h"
@@ -28,8 +29,7 @@ void say(const std::string& text) {
 
 std::string next_command(const RunRecord& run) {
   const bool resumable = run.result && run.result->checkpoint;
-  return "see: footplate log " + run.name() +
-         (resumable ? "; go on with: footplate run --name " + run.name() + " --resume auto" : "");
+  return run.is_done() || resumable ? run.what_next() : "see: footplate log " + run.name();
 }
 
 /// How a run ended, with its exit code.
@@ -82,6 +82,7 @@ Result<int> attach_to(const RunRecord& run, Attachment::Options options) {
     case Attachment::End::not_started:
       return explain_end(run.name(), run.directory);
     case Attachment::End::run_over:
+      if (read_refused_start(run.directory)) return explain_end(run.name(), run.directory);
       return now ? outcome(*now, /*with_events=*/false) : tl::unexpected(now.error());
     case Attachment::End::detached:
       break;

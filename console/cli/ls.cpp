@@ -14,7 +14,7 @@ std::vector<std::string> row(const RunRecord& run) {
   return {run.name(),
           run.state(),
           std::to_string(step_now(run)),
-          run.run.world_size ? std::to_string(*run.run.world_size) : "-",
+          run.run.world_size ? ranks_text(run.run) : "-",
           duration(seconds_since(run.run.started)),
           run.directory.string()};
 }

@@ -21,7 +21,10 @@ Json to_json(const RecordStatus& status) {
   field("step", status.step);
   field("directory", status.directory);
   field("result", status.result);
-  field("notes", status.start ? std::vector{status.start->note} : std::vector<std::string>());
+  std::vector<std::string> notes;
+  if (status.start) notes.push_back(status.start->note);
+  if (!status.ranks.empty()) notes.push_back(status.ranks + " ranks");
+  field("notes", notes);
   if (status.start) field("ranks", status.start->ranks);
   return field.take();
 }

@@ -16,6 +16,7 @@ struct RecordStatus {
   std::string directory;
   std::optional<RunResult> result;
   std::optional<StartStatus> start;  ///< it is starting
+  std::string ranks;                 ///< "1 of 2", where some were lost
 };
 Json to_json(const RecordStatus& status);
 

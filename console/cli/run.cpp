@@ -31,6 +31,7 @@
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/starts.h"
 
 namespace footplate {
 namespace {
@@ -170,10 +171,18 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   return plan;
 }
 
-/// A run that goes on in place keeps its size.
+/// As many as -n last asked for, whatever was lost since; 0: there was no start.
 int ranks_of_last_start(const fs::path& directory) {
   const auto record = read_run_file(directory);
-  return record ? std::max(1, record->world_size.value_or(1)) : 1;
+  if (record && record->ranks_asked) return *record->ranks_asked;
+  // Of an older version, or the record was removed.
+  const auto starts = read_start_records(directory);
+  if (starts && !starts->empty()) return starts->back().world_size;
+  return record ? record->world_size.value_or(0) : 0;
+}
+
+std::string count_of_ranks(int ranks) {
+  return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
 
 void complete(RunPlan& plan, const RunOptions& options, const RunDirectory& directory) {
@@ -181,7 +190,11 @@ void complete(RunPlan& plan, const RunOptions& options, const RunDirectory& dire
   plan.name = directory.path.filename();
   plan.start = directory.last_start + 1;
   if (options.resume == "auto" && !newest_checkpoint(directory.path).empty()) plan.resume = "auto";
-  if (options.resume == "auto" && !options.ranks) plan.ranks = ranks_of_last_start(directory.path);
+  const int ranks_before = options.resume == "auto" ? ranks_of_last_start(directory.path) : 0;
+  if (ranks_before > 0 && !options.ranks) plan.ranks = ranks_before;
+  if (ranks_before > 0 && plan.ranks != ranks_before)
+    std::fprintf(stderr, "footplate: %s goes on with %s, was %d\n", plan.name.c_str(),
+                 count_of_ranks(plan.ranks).c_str(), ranks_before);
 }
 
 void hint(const RunPlan& plan) {
@@ -247,6 +260,7 @@ Result<int> run(const RunOptions& options) {
     return tl::unexpected(logs.error());
   }
   set_aside_result(directory->path, directory->last_start);  // only now: it tells how the run ended
+  forget_refused_start(directory->path);
   sweep_abandoned_folders();
   add_to_index(directory->path);
   const Mode mode = mode_of(options);
@@ -288,8 +302,8 @@ Handler declare_run(CLI::App& command) {
                      "configs (configs/kjv.lua, or kjv), merged from left to right, and single settings");
   command
       .add_option("-n,--ranks", options->ranks,
-                  "number of ranks (one for each visible device, else 1; with --resume auto, those of the "
-                  "last start)")
+                  "number of ranks (one for each visible device, else 1; with --resume auto, as many "
+                  "as were last asked for)")
       ->check(why_no_rank_count);
   command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3")
       ->check(why_no_run_name);
@@ -308,8 +322,8 @@ Handler declare_run(CLI::App& command) {
       "in a Slurm job: put it back into the queue where the run ends with code 75, and can go on");
   command.add_option(
       "--notify", options->notify,
-      "a command of the shell, run at the end of the run, at a restart after a failure and at a "
-      "pause, with FOOTPLATE_NOTIFY_TEXT, _EVENT, _RUN, …; the text is its stdin, too");
+      "a command of the shell, run at the end of the run, at a restart after a failure, at a pause and when "
+      "ranks are lost, with FOOTPLATE_NOTIFY_TEXT, _EVENT, _RUN, …; the text is its stdin, too");
   return [options] {
     options->began = std::chrono::steady_clock::now();
     return run(*options);

@@ -24,14 +24,16 @@ constexpr auto kAnswerTakes = 5s;
 
 /// For a run without a console.
 RecordStatus from_record(const RunRecord& run) {
-  RecordStatus status{run.name(), run.state(), step_now(run), run.directory.string(), run.result, {}};
+  RecordStatus status{run.name(), run.state(), step_now(run), run.directory.string(), run.result, {}, {}};
+  if (run.run.ranks_asked > run.run.world_size) status.ranks = ranks_text(run.run);
   if (is_starting(run)) status.start = start_status(run);
   return status;
 }
 
 std::string render(const RecordStatus& status) {
   std::string text = status.start ? "! " + status.start->note + "\n" : "";
-  text += status.run + " · " + status.state + " · step " + std::to_string(status.step) + "\n";
+  text += status.run + " · " + status.state + " · step " + std::to_string(status.step) +
+          (status.ranks.empty() ? "" : " · " + status.ranks + " ranks") + "\n";
   if (!status.start) return text;
   std::vector<std::vector<std::string>> rows;
   for (const StartingRank& rank : status.start->ranks)

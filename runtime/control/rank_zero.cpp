@@ -1,6 +1,7 @@
 #include "runtime/control/rank_zero.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "protocol/overloaded.h"
@@ -191,8 +192,17 @@ void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story,
   coordinator_.continue_from(verdict.ticket, verdict.order);
   coordinator_.go_on(members.world_size(), verdict.commits, now);
   status_.note("recovery", "");
+  note_missing();
   report(recovery_report(story, members, verdict, now));
   console_.renew_status();
+}
+
+void RankZero::note_missing() {
+  const int ranks = parts_.options.channel->world_size();
+  const int wanted = parts_.numbers.wanted;
+  status_.note("missing", ranks >= wanted ? ""
+                                          : std::to_string(ranks) + " of " + std::to_string(wanted) +
+                                                " ranks: the others were lost, and training goes on");
 }
 
 void RankZero::inherit_orders(std::uint64_t first_unrecorded) {

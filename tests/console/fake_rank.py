@@ -14,6 +14,7 @@ result.json. How it fails is told in the environment variable FAKE_RANK, a JSON 
   straggler             a process in a session of its own, that ignores the end of this one
   pad                   so many characters more in each line
   start_hang            it says where it is in its start, and comes no further
+  refuse                [code, reason]: it ends with that result before it is ready
   ahead                 the step file is so many steps ahead of run.json
   refuse_stop           the state and error of the answer to run.stop
 """
@@ -42,7 +43,7 @@ parser.add_argument("--resume", default="")
 parser.add_argument("--ran", type=int, default=0)
 options = parser.parse_args()
 fake = {"steps": 3, "step_ms": 10, "checkpoint_at": None, "die": None, "die_at": 1, "die_starts": 10**6, "fail": None,
-        "save_s": 0, "deaf": False, "linger_s": 0, "console": True, "pad": 0, "straggler": False, "start_hang": False, "ahead": None, "refuse_stop": None, **json.loads(os.environ.get("FAKE_RANK", "{}"))}
+        "save_s": 0, "deaf": False, "linger_s": 0, "console": True, "pad": 0, "straggler": False, "start_hang": False, "refuse": None, "ahead": None, "refuse_stop": None, **json.loads(os.environ.get("FAKE_RANK", "{}"))}
 rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
 stop = {"reason": None, "code": 0, "note": None}
 step = 0
@@ -152,6 +153,8 @@ def die():
 signal.signal(signal.SIGUSR2, on_usr2)
 json.loads((options.run_dir / f"config-{options.start}.json").read_text())
 record = json.loads((options.run_dir / "run.json").read_text())
+if fake["refuse"]:
+    end(*fake["refuse"])
 if fake["start_hang"]:
     arrival = {"rank": rank, "pid": os.getpid(), "host": record["host"], "stage": 1, "waits": False, "has_met": False, "place": "before MPI starts"}
     pathlib.Path(os.environ["FOOTPLATE_DOORBELL_DIR"], f"arrival-{rank}").write_text(json.dumps(arrival) + "\n")

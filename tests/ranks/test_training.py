@@ -153,9 +153,30 @@ def test_a_resume_of_another_model_says_what_differs():
         with Run([*SMALL, "train.steps=20", "eval.every=0", "model.layers=3"], ranks=2, config="kjv", folder=folder,
                  options=["--resume", "auto"]) as run:
             assert run.finish(300) == 2, run.output()
-            reason = run.result()["reason"]
-            assert "model/blocks.2" in reason and reason.endswith("it was saved with; other than there: model.layers = 3"), reason
-            assert "train.steps" not in reason, reason
+            said = run.output()[run.output().rindex("footplate: t came to no step"):].splitlines()
+            assert len(said) == 3, said
+            assert said[0].endswith("came to no step: the checkpoint has model.layers 2, this start 3 (command line)"), said
+            assert "go on with model.layers=2, or begin a new run" in said[1], said
+            assert "t is as it was, at step 10" in said[2], said
+
+
+def test_a_start_that_fails_before_its_first_step_leaves_no_trace():
+    """Refused, and failed in the very first one: the plain --resume auto goes on as if they had never been."""
+    with tempfile.TemporaryDirectory(prefix="fp-refused-") as folder:
+        trained(10, "eval.every=0", "ckpt.every=10", folder=folder)
+        run_folder = pathlib.Path(folder, "runs", "t")
+        before = {name: (run_folder / name).read_text() for name in ("run.json", "result.json", "command-line.json", "starts.jsonl")}
+        resume = ["run", "--name", "t", "--resume", "auto", "--batch", "--restarts", "0"]
+        for words, env, code in ((["model.layers=3"], {}, 2), (["log.every=7"], {"FOOTPLATE_FAULT": "step_throw:rank=1:step=10"}, 1)):
+            with Run(folder=folder, env=env, command=[*resume, "train.steps=20", *words]) as run:
+                assert run.finish(300) == code, run.output()
+                said = run.output()[run.output().rindex("footplate: t came to no step"):]
+                assert "t is as it was, at step 10" in said and ("model.layers 2" in said) == (code == 2), said
+                assert not (run_folder / "config-2.json").exists() and not (run_folder / "result-1.json").exists()
+                assert {name: (run_folder / name).read_text() for name in before} == before
+        with Run(folder=folder, command=[*resume, "train.steps=20"]) as run:
+            assert run.finish(300) == 0 and run.result()["step"] == 20, run.output()
+            assert run.read_json("config-2.json")["log.every"]["value"] == 5, run.read_json("config-2.json")["log.every"]
 
 
 def test_interrupted_run_resumes_bit_exact():
@@ -404,6 +425,7 @@ def test_check_sees_what_a_start_would_refuse():
 if __name__ == "__main__":
     main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_gradient_checkpointing_changes_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
           test_a_resume_on_another_text_warns_and_goes_on, test_a_resume_of_another_model_says_what_differs,
+          test_a_start_that_fails_before_its_first_step_leaves_no_trace,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,
           test_an_evaluation_can_be_cancelled, test_a_hundred_failures_change_nothing,
           test_a_step_that_is_not_finite_is_skipped_by_all, test_steps_that_are_not_finite_can_end_the_run,

@@ -73,6 +73,9 @@ Result<RunRecord> find_run(const std::string& name, Wanted wanted) {
   if (name.empty()) return the_only_one(runs, wanted);
   const auto named = select(runs, [&](const RunRecord& run) { return run.name() == name; });
   if (!named.empty()) return best_of(named);
+  // A folder that was renamed.
+  const auto recorded = select(runs, [&](const RunRecord& run) { return run.run.name == name; });
+  if (!recorded.empty()) return best_of(recorded);
   std::vector<std::string> names;
   for (const auto& run : runs) names.push_back(run.name());
   std::string message = "there is no run '" + name + "'";
@@ -106,8 +109,7 @@ Error not_live(const RunRecord& record) {
     message += "is " + record.state() + " and its console doesn't answer yet; see " +
                (record.directory / "log" / "launcher.log").string();
   else
-    message += record.outcome() + "; see: footplate log " + name + "; go on with: footplate run --name " +
-               name + " --resume auto";
+    message += record.outcome() + "; " + record.what_next();
   return Error{ErrorKind::unreachable, std::move(message)};
 }
 

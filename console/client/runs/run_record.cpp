@@ -14,6 +14,8 @@ namespace {
 
 Life life_of(const RunRecord& record) {
   const bool has_ended = record.run.state == RunState::ended;
+  // The processes are those of the folder that it was copied from.
+  if (record.is_copy()) return record.result ? Life::ended : Life::lost;
   if (is_footplate_process(record.launcher(), record.run.launcher_started) && !record.elsewhere()) {
     // The supervisor lives on for a moment after it wrote the end, and the result before that.
     return has_ended ? Life::ended : Life::live;
@@ -53,7 +55,7 @@ pid_t RunRecord::launcher() const {
 }
 
 std::string RunRecord::name() const {
-  return run.name.empty() ? directory.filename().string() : run.name;
+  return directory.empty() ? run.name : directory.filename().string();
 }
 
 std::string RunRecord::state() const {
@@ -69,15 +71,34 @@ bool RunRecord::elsewhere() const {
   return !host().empty() && host() != host_name();
 }
 
+bool RunRecord::is_done() const {
+  return life == Life::ended && result && result->reason == kEndedDone;
+}
+
+bool RunRecord::is_copy() const {
+  if (run.directory.empty() || run.directory == directory) return false;
+  std::error_code error;
+  return std::filesystem::exists(run.directory, error) &&
+         !std::filesystem::equivalent(run.directory, directory, error) && !error;
+}
+
 std::string RunRecord::outcome() const {
+  const std::string copied = is_copy() ? "; this folder is a copy of " + run.directory : "";
   if (life == Life::live) return "is live";
   if (!result)
     return "was lost at or after step " + std::to_string(step()) +
-           ": its processes are gone and left no result (a reboot, or everything was killed)";
+           ": its processes are gone and left no result (a reboot, or everything was killed)" + copied;
   std::string text = "ended at step " + std::to_string(step()) + ": " +
                      (result->reason.empty() ? "no reason given" : result->reason);
   if (result->checkpoint) text += ", checkpoint " + *result->checkpoint;
-  return text + " (exit code " + std::to_string(result->code) + ")";
+  return text + " (exit code " + std::to_string(result->code) + ")" + copied;
+}
+
+std::string RunRecord::what_next() const {
+  if (is_done())
+    return "see: footplate report " + name() + "; for a longer run: footplate run --name " + name() +
+           " --resume auto train.steps=" + std::to_string(2 * step());
+  return "see: footplate log " + name() + "; go on with: footplate run --name " + name() + " --resume auto";
 }
 
 namespace {

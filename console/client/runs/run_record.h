@@ -26,13 +26,20 @@ struct RunRecord {
   std::optional<RunResult> result;  ///< of the newest start, once that has ended
   Life life = Life::lost;
 
-  std::string name() const;
+  std::string name() const;   ///< of its folder: a copy has another one than its record
   std::string state() const;  ///< "running", "lost", "ended", …
   std::string socket() const;
   std::string host() const;
   std::int64_t step() const;
   pid_t launcher() const;  ///< the supervisor; 0 where the record lacks it
   bool elsewhere() const;  ///< on another host
+  bool is_copy() const;    ///< the record is that of another folder, which is there, too
+
+  bool is_done() const;    ///< it has trained to train.steps
+
+  /// Of one that isn't live, what people type next: the report of one that is done and how to make it longer, else
+  /// the log and how to go on.
+  std::string what_next() const;
 
   /// "done at step 1300, checkpoint …, exit code 0", or why nothing is known.
   std::string outcome() const;

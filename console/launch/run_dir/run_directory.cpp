@@ -141,7 +141,7 @@ Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {
       return tl::unexpected(*taken);
     }
   }
-  return RunDirectory{path, *lock, newest_start(path), made};
+  return RunDirectory{path, *lock, newest_start(path), made, made ? EarlierState() : EarlierState::of(path)};
 }
 
 Result<RunDirectory> take_free_run_directory(const std::string& stem) {
@@ -164,6 +164,7 @@ Result<RunDirectory> take_free_run_directory(const std::string& stem) {
 void abandon_run_directory(const RunDirectory& directory) {
   std::error_code ignored;
   if (directory.made) fs::remove_all(directory.path, ignored);
+  directory.earlier.put_back();
   if (directory.lock >= 0) ::close(directory.lock);
 }
 
@@ -203,13 +204,16 @@ RunFile starting_record(const RunPlan& plan, const std::string& socket) {
   RunFile run;
   run.id = plan.id;
   run.name = plan.name;
+  run.directory = plan.directory.string();
   run.state = RunState::starting;
   run.socket = socket;
   run.host = host_name();
   run.started = iso_time(std::chrono::system_clock::now());
   run.world_size = plan.ranks;
+  run.ranks_asked = plan.ranks;
   run.launcher_pid = ::getpid();
   run.launcher_started = process_entry(::getpid()).started;
+  if (const auto before = read_run_file(plan.directory)) run.step = before->step;
   return run;
 }
 

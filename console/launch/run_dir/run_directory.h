@@ -5,6 +5,7 @@
 #include <string>
 
 #include "console/client/runs/run_record.h"
+#include "console/launch/run_dir/earlier_state.h"
 #include "console/launch/start/plan.h"
 #include "protocol/settings.h"
 #include "run_files/file_names.h"
@@ -17,6 +18,7 @@ struct RunDirectory {
   int lock = -1;
   int last_start = 0;  ///< newest config-K.json; 0 in a new directory
   bool made = false;   ///< just now: nobody else has anything in it
+  EarlierState earlier = {};  ///< what it said before this start
 };
 
 /// Errors (usage): no run can have that name, with what is allowed.
@@ -33,7 +35,8 @@ Result<RunDirectory> take_run_directory(const std::string& name, bool go_on);
 /// Takes the first free runs/STEM-K.
 Result<RunDirectory> take_free_run_directory(const std::string& stem);
 
-/// Gives a new directory back, as if the run had never been: for what fails before anything was started.
+/// Gives a directory back as it was, a new one as if the run had never been: for what fails before anything was
+/// started.
 void abandon_run_directory(const RunDirectory& directory);
 
 /// The settings of an earlier start for the next one. What was on the earlier command line says so and no
@@ -50,7 +53,7 @@ bool is_starting(const std::filesystem::path& directory);
 void reserve_room_for_the_end(const std::filesystem::path& directory, int ranks);
 void give_room_of_the_end_back(const std::filesystem::path& directory);
 
-/// The record of a start, before its ranks: state "starting".
+/// The record of a start, before its ranks: state "starting", and the step that the run was at.
 RunFile starting_record(const RunPlan& plan, const std::string& socket);
 
 }  // namespace footplate

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "console/client/link/run_connection.h"
+#include "console/launch/run_dir/earlier_state.h"
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
 #include "run_files/file_names.h"
@@ -29,15 +30,6 @@ using std::chrono::steady_clock;
 constexpr auto kStartLook = 20ms;
 constexpr auto kAnswerTakes = 500ms;
 constexpr auto kConsoleFollows = 2s;  ///< after the first step; a run without a console is one all the same
-
-/// The step that this start goes on from.
-std::int64_t first_step(const RunPlan& plan) {
-  std::int64_t step = 0;
-  if (const auto starts = read_start_records(plan.directory))
-    for (const StartRecord& one : *starts)
-      if (one.start == plan.start) step = one.step;
-  return step;
-}
 
 /// What the console says; nothing where there is none yet.
 std::optional<std::int64_t> step_of_console(const RunFile& record) {
@@ -57,7 +49,7 @@ class FirstStep {
     const auto record = read_run_file(plan_.directory);
     if (!record || record->launcher_pid != supervisor_) return false;  // of an earlier start
     if (record->state == RunState::starting) return false;
-    const std::int64_t first = first_step(plan_);
+    const std::int64_t first = first_step_of(plan_.directory, plan_.start);
     if (const auto step = step_of_console(*record)) return *step > first;
     if (record->step <= first) return false;
     const auto now = steady_clock::now();
@@ -103,6 +95,10 @@ int wait_for_first_step(const RunPlan& plan, pid_t supervisor, Signals& signals)
 }
 
 int explain_end(const std::string& name, const std::filesystem::path& directory) {
+  if (const auto refused = read_refused_start(directory)) {
+    std::fprintf(stderr, "footplate: %s\n", explanation_of_refused(name, directory, *refused).c_str());
+    return refused->code;
+  }
   const auto result = read_result_file(directory / kResultFile);
   if (!result) {
     std::fprintf(stderr, "footplate: the supervisor of %s died; see %s\n", name.c_str(),

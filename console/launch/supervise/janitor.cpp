@@ -61,7 +61,8 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   if (session > 0) end_launched(session);
 }
 
-[[noreturn]] void keep_watch(const RunPlan& plan, const PrivateFolders& folders, int pipe) {
+[[noreturn]] void keep_watch(const RunPlan& plan, const EarlierState& earlier, const PrivateFolders& folders,
+                             int pipe) {
   ::setsid();
   ::prctl(PR_SET_NAME, "footplate-clear");
   pid_t session = 0;
@@ -81,7 +82,10 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   how.step = last_step(folders);
   folders.remove();
   const RunResult result = write_missing_result(plan.directory, how, std::max(0, starts - 1));
-  [[maybe_unused]] const auto written = record_end(plan.directory, result.step);
+  if (earlier && starts <= 1 && is_starting(plan.directory))
+    earlier.put_back();
+  else
+    static_cast<void>(record_end(plan.directory, result.step));
   give_room_of_the_end_back(plan.directory);
   ::_exit(0);
 }
@@ -92,8 +96,8 @@ void tell(int pipe, pid_t word) {
 
 }  // namespace
 
-Result<Janitor> Janitor::start(const RunPlan& plan, const PrivateFolders& folders,
-                               std::initializer_list<int> locks) {
+Result<Janitor> Janitor::start(const RunPlan& plan, const EarlierState& earlier,
+                               const PrivateFolders& folders, std::initializer_list<int> locks) {
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0)
     return fail(ErrorKind::failed, std::string("can't make a pipe: ") + std::strerror(errno));
@@ -102,7 +106,7 @@ Result<Janitor> Janitor::start(const RunPlan& plan, const PrivateFolders& folder
   const pid_t pid = ::fork();
   if (pid == 0) {
     keep_only(std::move(wanted));
-    keep_watch(plan, folders, pipe[0]);
+    keep_watch(plan, earlier, folders, pipe[0]);
   }
   ::close(pipe[0]);
   if (pid > 0) return Janitor(pid, pipe[1]);

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include "console/launch/run_dir/earlier_state.h"
 #include "console/launch/start/plan.h"
 #include "console/launch/start/private_folders.h"
 
@@ -12,9 +13,9 @@ namespace footplate {
 /// It also holds the locks until then. A supervisor that ends by itself dismisses it.
 class Janitor {
  public:
-  /// Forks. `locks` are the descriptors it keeps. Call before anything else is opened that must not be
+  /// Forks. `earlier` is put back where the ranks never were ready. `locks` are the descriptors it keeps. Call before anything else is opened that must not be
   /// inherited, and with signals blocked.
-  static Result<Janitor> start(const RunPlan& plan, const PrivateFolders& folders,
+  static Result<Janitor> start(const RunPlan& plan, const EarlierState& earlier, const PrivateFolders& folders,
                                std::initializer_list<int> locks);
 
   Janitor(Janitor&& other) noexcept;

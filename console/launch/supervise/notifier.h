@@ -14,7 +14,7 @@ namespace footplate {
 
 /// What is worth telling somebody who isn't there.
 struct Notice {
-  std::string event;  ///< "end", "restart", "pause"
+  std::string event;  ///< "end", "restart", "pause", "lost"
   std::string text;   ///< a line
   std::int64_t step = 0;
   std::optional<std::int64_t> code;  ///< of an end

@@ -4,14 +4,17 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "console/client/render/text.h"
 #include "console/client/runs/run_record.h"
+#include "console/launch/run_dir/earlier_state.h"
 #include "console/launch/run_dir/kept_settings.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/launch/run_dir/order_history.h"
@@ -22,6 +25,7 @@
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
 #include "run_files/run_file.h"
+#include "run_files/starts.h"
 
 namespace footplate {
 namespace {
@@ -45,6 +49,21 @@ void say(const std::string& text) {
   words().flush();
 }
 
+constexpr auto kStartMark = "--- start ";
+
+/// Sets the lines of a start apart from those of the starts before it.
+void mark_start(const std::filesystem::path& log, int start) {
+  std::error_code none;
+  if (const auto size = std::filesystem::file_size(log, none); !none && size > 0)
+    std::ofstream(log, std::ios::app) << kStartMark << start << "\n";
+}
+
+/// Whether the ranks were ready, and didn't fail in the very first step.
+bool has_done_a_step(const std::filesystem::path& directory, int start, const RunResult& result) {
+  if (is_starting(directory)) return false;
+  return result.code != static_cast<int>(ExitCode::failed) || result.step > first_step_of(directory, start);
+}
+
 }  // namespace
 
 Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, Signals& signals, Outlet& out)
@@ -66,26 +85,38 @@ int Supervisor::run() {
   const std::filesystem::path before = newest_checkpoint(directory_.path);
   RunResult result;
   if (const auto lock = folders_.create()) {
-    const auto janitor = Janitor::start(plan_, folders_, {*lock, directory_.lock});
+    const auto janitor = Janitor::start(plan_, directory_.earlier, folders_, {*lock, directory_.lock});
     janitor_ = janitor ? &*janitor : nullptr;
     result = run_starts();
     end_stragglers(folders_, kConsoleEnds);
     folders_.remove();
-    if (auto written = record_end(directory_.path, result.step); !written) say(written.error().message);
+    record(result);
     give_room_of_the_end_back(directory_.path);
     janitor_ = nullptr;
     ::close(*lock);
   } else {
     result = write_missing_result(directory_.path, {.not_started = lock.error().message}, 0);
+    if (leaves_no_trace()) record(result);
   }
   pass_lines_on();
   out_.drain(kReaderTakes);
-  const std::string explained = explanation(plan_.name, directory_.path, result);
+  const std::string explained = leaves_no_trace()
+                                    ? explanation_of_refused(plan_.name, directory_.path, result)
+                                    : explanation(plan_.name, directory_.path, result);
   if (!explained.empty()) say(explained);
   put_back(result, before);
   tell_end(result, explained);
   words().drain(kReaderTakes);
   return result.code;
+}
+
+void Supervisor::record(const RunResult& result) {
+  if (leaves_no_trace()) {
+    write_refused_start(directory_.path, result);
+    directory_.earlier.put_back();
+  } else if (auto written = record_end(directory_.path, result.step); !written) {
+    say(written.error().message);
+  }
 }
 
 void Supervisor::tell_end(const RunResult& result, const std::string& explained) {
@@ -96,18 +127,25 @@ void Supervisor::tell_end(const RunResult& result, const std::string& explained)
   notifier_.wait();
 }
 
-void Supervisor::look_at_state() {
+void Supervisor::look_at_state(bool now) {
   constexpr auto kOften = 1s;
-  const auto now = steady_clock::now();
-  if (plan_.notify.empty() || now < look_again_) return;
-  look_again_ = now + kOften;
+  if (plan_.notify.empty() || (!now && steady_clock::now() < look_again_)) return;
+  look_again_ = steady_clock::now() + kOften;
   const auto record = read_run_file(directory_.path);
-  const bool paused = record && record->state == RunState::paused;
-  if (paused && !paused_) {
-    const auto step = last_step(folders_).value_or(record->step);
+  if (!record) return;
+  const auto step = last_step(folders_).value_or(record->step);
+  const bool paused = record->state == RunState::paused;
+  if (paused && !paused_)
     notifier_.tell({"pause", plan_.name + " is paused at step " + std::to_string(step), step, {}});
-  }
   paused_ = paused;
+  const int ranks = record->world_size.value_or(ranks_left_);
+  if (const int lost = std::exchange(ranks_left_, ranks) - ranks; lost > 0)
+    notifier_.tell({"lost",
+                    plan_.name + " lost " + (lost == 1 ? "a rank" : std::to_string(lost) + " ranks") +
+                        " by step " + std::to_string(step) + "; it goes on with " + ranks_text(*record) +
+                        " ranks",
+                    step,
+                    {}});
 }
 
 void Supervisor::put_back(const RunResult& result, const std::filesystem::path& before) {
@@ -193,15 +231,20 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
        .ran = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - plan_.began)},
       folders_);
   if (!command) return not_started(command.error());
+  mark_start(launcher_log(directory_.path), start);
   auto child = start_child(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());
   if (janitor_ != nullptr) janitor_->watch(child->pid());
   end_by_ = steady_clock::time_point::max();
+  ranks_left_ = plan_.ranks;
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
   HowEnded how = watch(*child, watched);
   end_launched(child->pid());
   how.step = last_step(folders_);
-  return write_missing_result(directory_.path, how, restarts_);
+  look_at_state(/*now=*/true);  // what it was told of last
+  RunResult result = write_missing_result(directory_.path, how, restarts_);
+  has_trained_ = has_trained_ || has_done_a_step(directory_.path, start, result);
+  return result;
 }
 
 HowEnded Supervisor::watch(Subprocess& child, StartWatch& start) {
@@ -292,6 +335,36 @@ std::filesystem::path launcher_log(const std::filesystem::path& directory) {
   return directory / "log" / "launcher.log";
 }
 
+namespace {
+
+/// `text` with the launcher's last lines, where they say more than `reason`.
+std::string with_log(const std::string& text, const std::string& name, const std::filesystem::path& directory,
+                     const std::string& reason) {
+  std::string lines = last_lines(launcher_log(directory), kShownLines);
+  if (const auto mark = lines.rfind(kStartMark); mark != std::string::npos)
+    lines.erase(0, std::min(lines.find('\n', mark), lines.size() - 1) + 1);
+  // A detached supervisor has said all this into the same log.
+  for (const char* how : {" ended at step", " came to no step"})
+    if (const auto own = lines.find("footplate: " + name + how); own != std::string::npos) lines.erase(own);
+  const bool says_more =
+      !lines.empty() && (reason.empty() || lines.find("footplate: " + reason) == std::string::npos);
+  return says_more ? text + "\n" + printable(lines) : text;
+}
+
+}  // namespace
+
+std::string explanation_of_refused(const std::string& name, const std::filesystem::path& directory,
+                                   const RunResult& refused) {
+  const auto now = read_run(directory);
+  std::string text =
+      name + " came to no step: " + (refused.reason.empty() ? "no reason given" : refused.reason);
+  if (!refused.note.empty()) text += " (" + refused.note + ")";
+  text += "\n" + name + " is as it was" + (now ? ", at step " + std::to_string(now->step()) : "") +
+          ", with its settings of before; go on with: footplate run --name " + name + " --resume auto";
+  const bool is_refusal = refused.code == static_cast<int>(ExitCode::usage) || refused.reason == kEndedSignal;
+  return is_refusal ? text : with_log(text + "; logs are in " + (directory / "log").string(), name, directory, refused.reason);
+}
+
 std::string explanation(const std::string& name, const std::filesystem::path& directory,
                         const RunResult& result) {
   if (result.code == 0) return {};
@@ -302,14 +375,7 @@ std::string explanation(const std::string& name, const std::filesystem::path& di
   if (result.checkpoint) text += "; checkpoint " + *result.checkpoint;
   if (is_resumable) text += "; go on with: footplate run --name " + name + " --resume auto";
   if (result.step > 0 || is_resumable) return text;
-  std::string lines = last_lines(launcher_log(directory), kShownLines);
-  // A detached supervisor has said all this into the same log.
-  if (const auto own = lines.find("footplate: " + name + " ended at step"); own != std::string::npos)
-    lines.erase(own);
-  text += "; logs are in " + (directory / "log").string();
-  const bool says_more = !lines.empty() && (result.reason.empty() ||
-                                            lines.find("footplate: " + result.reason) == std::string::npos);
-  return says_more ? text + "\n" + printable(lines) : text;
+  return with_log(text + "; logs are in " + (directory / "log").string(), name, directory, result.reason);
 }
 
 }  // namespace footplate

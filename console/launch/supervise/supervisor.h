@@ -48,8 +48,12 @@ class Supervisor {
   void on_signal(Subprocess& child, int number);
   /// --requeue. `before`: the newest checkpoint as the command began.
   void put_back(const RunResult& result, const std::filesystem::path& before);
-  /// --notify of a pause, once for each.
-  void look_at_state();
+  /// --notify of a pause and of lost ranks, once for each; `now`: not only every second.
+  void look_at_state(bool now = false);
+  /// Whether no start of this command has done a step, in a run that has: then it is as it was before.
+  bool leaves_no_trace() const { return !has_trained_ && directory_.earlier; }
+  /// What the start leaves in the run's folder, once all of its processes are gone.
+  void record(const RunResult& result);
   /// --notify of the end; `explained`: explanation() of it.
   void tell_end(const RunResult& result, const std::string& explained);
   void pass_lines_on();
@@ -65,6 +69,8 @@ class Supervisor {
   FileTail lines_;
   Notifier notifier_;
   bool paused_ = false;
+  int ranks_left_ = 0;        ///< of the start
+  bool has_trained_ = false;  ///< a start of this command has done a step
   std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
   int restarts_ = 0;
   int stops_asked_ = 0;
@@ -84,5 +90,9 @@ std::filesystem::path launcher_log(const std::filesystem::path& directory);
 /// last lines where it never reached a step.
 std::string explanation(const std::string& name, const std::filesystem::path& directory,
                         const RunResult& result);
+
+/// The same of a start that did no step, and after which the run is as it was before.
+std::string explanation_of_refused(const std::string& name, const std::filesystem::path& directory,
+                                   const RunResult& refused);
 
 }  // namespace footplate
