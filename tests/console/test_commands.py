@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -180,7 +181,8 @@ class Ended(Case):
     def test_everything_says_that_it_ended(self):
         self.check(self.footplate("status"), 0, "good-1 ended at step 4: done (exit code 0)")
         self.check(self.footplate("exec", "return 1"), 4, "no run is live", "good-1", "ended at step 4: done")
-        self.check(self.footplate("exec", "-r", "runs/good-1", "return 1"), 4, "ended at step 4", "footplate log good-1", "--resume auto")
+        self.check(self.footplate("exec", "-r", "runs/good-1", "return 1"), 4, "ended at step 4", "see: footplate report good-1",
+                   "for a longer run: footplate run --name good-1 --resume auto train.steps=8")
         self.check(self.footplate("log"), 0, "step 1\nstep 2\nstep 3\nstep 4\n")
         self.assertEqual(self.footplate("log", "-n", "2").stdout, "step 3\nstep 4\n")
         self.check(self.footplate("log", "-f", "good-1"), 0, "step 4")
@@ -188,6 +190,28 @@ class Ended(Case):
         self.check(self.footplate("ls", "-a"), 0, "good-1  ended  4")
         status = json.loads(self.footplate("status", "--json").stdout)
         self.assertEqual((status["state"], status["result"]["code"]), ("ended", 0))
+
+    def test_one_that_is_not_done_goes_on(self):
+        self.check(self.footplate("run", "good", "--batch", fake={"steps": 4, "fail": [75, "time limit"], "die_at": 2}), 75)
+        self.check(self.footplate("exec", "-r", "good-2", "return 1"), 4, "see: footplate log good-2",
+                   "go on with: footplate run --name good-2 --resume auto")
+
+    def test_a_copied_folder_has_its_own_name(self):
+        """Its record says whose copy it is, and a live run's copy is no live run."""
+        runs = self.folder / "runs"
+        shutil.copytree(runs / "good-1", runs / "kept")
+        self.check(self.footplate("status", "kept"), 0, "kept · ended · step 4", f"this folder is a copy of {runs}/good-1")
+        names = [line.split()[0] for line in self.footplate("ls", "-a").stdout.splitlines()[1:]]
+        self.assertEqual(sorted(names), ["good-1", "kept"])
+        (runs / "good-1").rename(runs / "renamed")
+        self.check(self.footplate("status", "renamed"), 0, "renamed · ended · step 4")
+        self.check(self.footplate("run", "--name", "kept", "--resume", "auto", "--batch", fake={"steps": 2}), 0)
+        self.start("--name", "alive", fake=LONG)
+        self.wait_for_step(2, "alive")
+        shutil.copytree(runs / "alive", runs / "copied", ignore=shutil.ignore_patterns("*.new", "*.tmp-*"))
+        self.check(self.footplate("status", "copied"), 4, "run copied was lost", "this folder is a copy of")
+        self.check(self.footplate("ls"), 0, "alive")
+        self.assertNotIn("copied", self.footplate("ls").stdout)
 
     def test_on_another_host(self):
         path = self.folder / "runs" / "good-1"

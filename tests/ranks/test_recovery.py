@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import statistics
+import subprocess
 import time
 
 from harness import FULL, Run, main, wait_until
@@ -113,6 +114,39 @@ def test_later_steps_are_those_of_a_smaller_world():
             assert again.finish() == 0, again.output()
             assert again.result()["step"] == end
             assert again.result()["state_hash"] == hash_here, event
+
+
+def test_a_run_that_lost_a_rank_comes_back_to_its_size():
+    """Killed, then stopped: said everywhere, told to --notify, and --resume auto starts as many ranks as were asked for."""
+    def ask(run, *words):
+        return subprocess.run([run.program, *words], capture_output=True, text=True, timeout=60, check=False, env=run.environment).stdout
+
+    with Run([*QUICK, "train.steps=1000000"], ranks=2, options=["--notify", 'echo "$FOOTPLATE_NOTIFY_EVENT: $FOOTPLATE_NOTIFY_TEXT" >>"$FOOTPLATE_RUNS/told"']) as run:
+        run.wait_for_step(20).close()
+        kill_rank(run, 1)
+        wait_for_loss(run, 1)
+        client = connect(run)
+        wait_until(lambda: any("1 of 2 ranks" in note for note in client.ask("status")["notes"]), 20, "the note")
+        client.close()
+        wait_until(lambda: run.record()["world_size"] == 1, 20, "the record")
+        assert "! 1 of 2 ranks" in ask(run, "status", "t") and "  1 of 2  " in ask(run, "ls"), (ask(run, "status", "t"), ask(run, "ls"))
+        run.process.send_signal(signal.SIGTERM)
+        assert run.finish() == 75, run.output()
+        assert "· 1 of 2 ranks" in ask(run, "status", "t") and "  1 of 2  " in ask(run, "ls", "-a"), ask(run, "status", "t")
+        told = (run.folder / "runs" / "told").read_text().splitlines()
+        assert [line.split(":")[0] for line in told] == ["lost", "end"] and "goes on with 1 of 2 ranks" in told[0], told
+        with Run(folder=run.folder, command=["run", "--name", "t", "--resume", "auto", "--batch", "--restarts", "1"]) as again:
+            wait_until(lambda: again.record()["state"] == "running", 60, "the start")
+            assert len(again.pids()) == 2 and again.record()["world_size"] == 2, again.record()
+            for pid in again.pids():
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: "restart 1 of 1" in again.output(), 60, "the restart")
+            wait_until(lambda: again.record()["state"] == "running" and len(again.pids()) == 2, 60, "the start after it")
+            again.process.send_signal(signal.SIGTERM)
+            assert again.finish() == 75, again.output()
+        with Run(folder=run.folder, command=["run", "--name", "t", "--resume", "auto", "--batch", "-n", "1", "train.steps=1"]) as smaller:
+            smaller.finish()
+            assert "footplate: t goes on with 1 rank, was 2" in smaller.output(), smaller.output()
 
 
 def test_a_stopped_rank_is_named_and_waited_for():
@@ -315,7 +349,8 @@ def test_rank_0_dies_at_random_moments():
 
 if __name__ == "__main__":
     main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
-          test_later_steps_are_those_of_a_smaller_world, test_a_stopped_rank_is_named_and_waited_for,
+          test_later_steps_are_those_of_a_smaller_world, test_a_run_that_lost_a_rank_comes_back_to_its_size,
+          test_a_stopped_rank_is_named_and_waited_for,
           test_a_stopped_rank_is_killed_past_the_hard_limit,
           test_a_stopped_rank_0_is_killed_past_the_hard_limit, test_a_rank_is_dropped_by_hand,
           test_a_save_that_a_loss_interrupts_keeps_its_tag, test_the_best_evaluation_is_known_to_a_new_rank_0,
