@@ -38,6 +38,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kRestartsOfBatch = 3;
+
 struct RunOptions {
   std::vector<std::string> words;
   std::optional<int> ranks;
@@ -45,7 +47,7 @@ struct RunOptions {
   bool batch = false;
   bool detach = false;
   std::string resume;
-  int restarts = 0;
+  std::optional<int> restarts;
   bool requeue = false;
   std::string notify;
   std::chrono::steady_clock::time_point began;
@@ -112,8 +114,8 @@ Result<std::vector<Script>> scripts_of(const RunOptions& options, const Settings
   return scripts;
 }
 
-/// Whether nobody is there to see a warning: an error of a script then stops the run.
-bool is_unattended(const RunOptions& options) {
+/// Whether nobody is there: an error of a script then stops the run, and a crash doesn't end it.
+bool is_batch(const RunOptions& options) {
   return options.batch || (!options.detach && ::isatty(STDOUT_FILENO) == 0);
 }
 
@@ -156,7 +158,8 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   if (!schema) return tl::unexpected(schema.error());
   plan.schema = *std::move(schema);
   plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
-  plan.restarts = options.restarts;
+  plan.restarts = options.restarts.value_or(is_batch(options) ? kRestartsOfBatch : 0);
+  plan.restarts_asked = options.restarts.has_value();
   plan.began = options.began;
   plan.notify = options.notify;
   if (options.requeue) plan.requeue = slurm_job(environment_of_process());
@@ -253,7 +256,7 @@ Result<int> run(const RunOptions& options) {
   auto logs = make_logs(directory->path);
   if (logs)
     logs = keep_scripts(directory->path, *scripts, options.scripts, options.resume == "auto",
-                        is_unattended(options));
+                        is_batch(options));
   if (logs) logs = mark_repeated(*settings, directory->path, plan->start);
   if (!logs) {
     abandon_run_directory(*directory);
@@ -315,7 +318,8 @@ Handler declare_run(CLI::App& command) {
   command.add_option("--resume", options->resume,
                      "auto: go on with the run of --name; or the path of a checkpoint");
   declare_scripts(command, options->scripts);
-  command.add_option("--restarts", options->restarts, "start again after so many failures (0)")
+  command.add_option("--restarts", options->restarts, "start again after so many failures; left out: in batch up to 3 times after a "
+                     "crash, never after the same step twice, else never")
       ->check(CLI::Range(0, 1000));
   command.add_flag(
       "--requeue", options->requeue,

@@ -118,6 +118,25 @@ class Endings(Case):
         self.assertIn("step-00000004", starts[0][1])
         self.assertEqual(starts[1][1], starts[0][1])
 
+    def test_a_crash_in_batch_is_started_again_by_default(self):
+        process = self.start(fake={"steps": 6, "die": "kill", "die_at": 4, "die_starts": 1, "checkpoint_at": 3})
+        _, err = self.finish(process, 0)
+        self.assertIn("restart 1 of 3", err)
+        self.assertEqual(self.json("result.json")["restarts"], 1)
+
+    def test_never_after_the_same_step_twice_by_default(self):
+        _, err = self.finish(self.start(fake={"steps": 6, "fail": [1, "step 4 failed"], "die_at": 4, "checkpoint_at": 3}), 1)
+        self.assertIn("failed at step 4 twice, and is not started again", err)
+        self.assertEqual(self.json("result.json")["restarts"], 1)
+        # Nor where it never got to a step, nor where somebody is there; what is asked for counts.
+        _, err = self.finish(self.start("--name", "b", fake={"refuse": [1, "no device"]}), 1)
+        self.assertIsNone(self.json("config-2.json", "b"))
+        _, err = self.finish(self.start("--name", "c", "--restarts", "0", fake={"steps": 6, "die": "kill", "die_at": 4}), 75)
+        self.assertIsNone(self.json("config-2.json", "c"))
+        self.check(self.footplate("run", "good", "-d", "--name", "d", fake={"steps": 600, "die": "kill", "die_at": 100}), 0)
+        wait_until(lambda: (self.json("run.json", "d") or {}).get("state") == "ended", "the end")
+        self.assertIsNone(self.json("config-2.json", "d"))
+
     def test_restarts_are_spent(self):
         process = self.start("--restarts", "1", fake={"steps": 6, "fail": [1, "it broke"], "die_at": 2})
         self.finish(process, 1)
@@ -150,7 +169,7 @@ class Endings(Case):
             self.assertIn("is not started again: step 3 could not be saved", err)
 
     def test_resume_auto_goes_on_in_place(self):
-        self.finish(self.start("--name", "x", fake={"steps": 9, "die": "kill", "die_at": 5, "checkpoint_at": 4}), 75)
+        self.finish(self.start("--name", "x", "--restarts", "0", fake={"steps": 9, "die": "kill", "die_at": 5, "checkpoint_at": 4}), 75)
         self.check(self.footplate("run", "good", "--name", "x"), 2, "there is a run x already", "--resume auto")
         result = self.footplate("run", "good", "--name", "x", "--resume", "auto", "--batch", fake={"steps": 6})
         self.check(result, 0, "start 2 resume='auto'")

@@ -61,7 +61,7 @@ class Launch(Case):
         wait_until(lambda: self.json("run.json")["state"] == "ended", "the end of the record")
 
     def test_killed_mpirun(self):
-        process = self.start("-n", "2", fake={**LONG, "checkpoint_at": 2})
+        process = self.start("-n", "2", "--restarts", "0", fake={**LONG, "checkpoint_at": 2})
         rank = self.wait_for_step(3)["ranks"][0]["pid"]
         os.kill(self.mpirun_of(process), signal.SIGKILL)
         self.finish(process, 75)

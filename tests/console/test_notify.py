@@ -28,7 +28,7 @@ class Notify(Case):
 
     def test_the_end(self):
         self.check(self.run_told(fake={"steps": 3}), 0)
-        self.check(self.run_told(fake={"steps": 9, "fail": [1, "step 2 failed"], "die_at": 2}, name="other"), 1)
+        self.check(self.run_told("--restarts", "0", fake={"steps": 9, "fail": [1, "step 2 failed"], "die_at": 2}, name="other"), 1)
         first, second = self.told()
         self.assertEqual({name: first[name] for name in ("EVENT", "RUN", "STEP", "CODE")}, {"EVENT": "end", "RUN": "r", "STEP": "3", "CODE": "0"})
         self.assertEqual(first["TEXT"], "r is done at step 3")

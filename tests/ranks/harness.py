@@ -114,7 +114,7 @@ class Run:
     """A batch run in a folder of its own."""
 
     def __init__(self, assignments=(), ranks=2, config="synthetic", name="t", env=None, options=(), folder=None,
-                 command=None, wrapper=()):
+                 command=None, wrapper=(), restarts_by_default=False):
         """`command` stands for `run CONFIG … ASSIGNMENTS`; `wrapper` is a program that starts footplate."""
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="fp-"))
         self.owns_folder = folder is None
@@ -124,8 +124,10 @@ class Run:
         # On a machine with one device two ranks would not start.
         self.environment = surroundings(self.folder, CUDA_VISIBLE_DEVICES="", FOOTPLATE_TEST_MARK=self.mark, **(env or {}))
         self.program = BIN / "footplate"
+        # Of what fails here the failure is looked at, unless a test says otherwise.
+        restarts = [] if "--restarts" in options or restarts_by_default else ["--restarts", "0"]
         command = command or ["run", str(ROOT / "configs" / f"{config}.lua"), "--batch", "-n", str(ranks), "--name", name,
-                              *options, *assignments]
+                              *restarts, *options, *assignments]
         command = [*wrapper, str(BIN / "footplate"), *command]
         with open(self.output_path, "ab") as output:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,

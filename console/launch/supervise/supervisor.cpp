@@ -177,7 +177,7 @@ RunResult Supervisor::run_starts() {
     } else if (const auto load = load_ordered(result)) {
       say(plan_.name + " ended at step " + step + " to go back to step " + std::to_string(load->step) +
           ", in branch " + load->branch);
-    } else if (restarts_ < plan_.restarts && is_worth_restarting(result)) {
+    } else if (restarts_after(result)) {
       ++restarts_;
       const std::string text = plan_.name + " failed at step " + step + " (" + result.reason + "); restart " +
                                std::to_string(restarts_) + " of " + std::to_string(plan_.restarts);
@@ -191,6 +191,16 @@ RunResult Supervisor::run_starts() {
     folders_.clear();
     beginning = next_beginning(beginning, result);
   }
+}
+
+bool Supervisor::restarts_after(const RunResult& result) {
+  if (restarts_ >= plan_.restarts || !is_worth_restarting(result)) return false;
+  if (plan_.restarts_asked) return true;
+  if (!has_trained_) return false;  // nothing says that it ever could
+  if (std::exchange(failed_at_, result.step) != result.step) return true;
+  say(plan_.name + " failed at step " + std::to_string(result.step) +
+      " twice, and is not started again; --restarts K starts it all the same");
+  return false;
 }
 
 Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const RunResult& result) const {

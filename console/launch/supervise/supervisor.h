@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "console/launch/run_dir/missing_result.h"
@@ -39,6 +40,8 @@ class Supervisor {
   };
   RunResult run_starts();
   RunResult run_once(int start, const Beginning& beginning);
+  /// Whether a start that ended so is started again.
+  bool restarts_after(const RunResult& result);
   Beginning next_beginning(const Beginning& before, const RunResult& result) const;
   /// As the ranks of `start` read them.
   Settings settings_of(int start, const Beginning& beginning) const;
@@ -73,6 +76,7 @@ class Supervisor {
   bool has_trained_ = false;  ///< a start of this command has done a step
   std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
   int restarts_ = 0;
+  std::optional<std::int64_t> failed_at_;  ///< the step of the last failure
   int stops_asked_ = 0;
   int first_signal_ = 0;  ///< that asked
   std::chrono::steady_clock::time_point end_by_ = std::chrono::steady_clock::time_point::max();
