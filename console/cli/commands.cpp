@@ -18,6 +18,7 @@ const std::vector<CommandEntry>& commands() {
       {"train", "stop", "save and end a run", &declare_stop},
       {"train", "replay", "run a run's journal again, to the same parameters", &declare_replay},
       {"train", "check", "validate a configuration without starting anything", &declare_check},
+      {"train", "rm", "delete runs that are over", &declare_rm},
       {"steer", "attach", "the prompt of a run", &declare_attach},
       {"steer", "exec", "run one chunk of Lua in a run's console", &declare_exec},
       {"look", "status", "how a run is doing, rank by rank", &declare_status},
@@ -28,6 +29,7 @@ const std::vector<CommandEntry>& commands() {
       {"look", "report", "runs as a page for a browser: curves, changes, failures", &declare_report},
       {"look", "export", "a run's metrics for TensorBoard and others", &declare_export},
       {"set up", "settings", "what can be set, and to what", &declare_settings},
+      {"set up", "completion", "completion of this command line for bash or zsh", &declare_completion},
       {"set up", "doctor", "is this machine fit for runs, and how to mend it", &declare_doctor},
   };
   return kTable;
@@ -39,7 +41,7 @@ std::string commands_text() {
   for (const CommandEntry& entry : commands()) {
     if (entry.group != group) text += "\n" + std::string(entry.group) + "\n";
     group = entry.group;
-    constexpr std::size_t kColumn = 10;
+    constexpr std::size_t kColumn = 12;
     std::string name = entry.name;
     name.resize(std::max(name.size() + 1, kColumn), ' ');
     text += "  " + name + entry.help + "\n";

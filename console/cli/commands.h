@@ -40,6 +40,8 @@ Handler declare_exec(CLI::App& command);
 Handler declare_status(CLI::App& command);
 Handler declare_stop(CLI::App& command);
 Handler declare_ls(CLI::App& command);
+Handler declare_rm(CLI::App& command);
+Handler declare_completion(CLI::App& command);
 Handler declare_log(CLI::App& command);
 Handler declare_check(CLI::App& command);
 Handler declare_settings(CLI::App& command);

@@ -36,13 +36,17 @@ std::string for_command_line(std::string text) {
   return text;
 }
 
-Result<int> settings(const std::string& pattern, bool json) {
+Result<int> settings(const std::string& pattern, bool json, bool names) {
   const auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
   Schema shown = *schema;
   std::erase_if(shown.settings, [&](const auto& spec) { return !matches(spec, lower(pattern)); });
   if (shown.settings.empty())
     return fail(ErrorKind::usage, for_command_line(schema->unknown_setting(pattern)));
+  if (names) {
+    for (const auto& spec : shown.settings) std::puts(spec.name.c_str());
+    return 0;
+  }
   if (json) {
     std::printf("%s\n", (pattern.empty() ? shown.to_json() : shown.to_json()["settings"]).dump(2).c_str());
     return 0;
@@ -62,7 +66,9 @@ Handler declare_settings(CLI::App& command) {
   auto json = std::make_shared<bool>(false);
   command.add_option("PATTERN", *pattern, "part of a name, an alias or the help");
   command.add_flag("--json", *json, "the schema as JSON");
-  return [=] { return settings(*pattern, *json); };
+  auto names = std::make_shared<bool>(false);
+  command.add_flag("--names", *names, "the names alone, one a line");
+  return [=] { return settings(*pattern, *json, *names); };
 }
 
 }  // namespace footplate

@@ -56,15 +56,34 @@ fs::path index_folder() {
   return folder.empty() ? fs::path() : folder / "runs";
 }
 
-void add_to_index(const fs::path& run_directory) {
+namespace {
+
+/// The link of `run_directory`, which becomes absolute; empty: there can be none.
+fs::path link_to(fs::path& run_directory) {
   const fs::path folder = index_folder();
   std::error_code error;
-  const fs::path target = fs::absolute(run_directory, error).lexically_normal();
-  if (folder.empty() || error) return;
-  fs::create_directories(folder, error);
+  run_directory = fs::absolute(run_directory, error).lexically_normal();
+  if (folder.empty() || error) return {};
   // The name alone isn't enough: projects have runs of the same name.
-  const std::string tail = std::to_string(std::hash<std::string>{}(target.string()) % 1'000'000'007);
-  fs::create_directory_symlink(target, folder / (target.filename().string() + "@" + tail), error);
+  const std::string tail = std::to_string(std::hash<std::string>{}(run_directory.string()) % 1'000'000'007);
+  return folder / (run_directory.filename().string() + "@" + tail);
+}
+
+}  // namespace
+
+void add_to_index(const fs::path& run_directory) {
+  fs::path target = run_directory;
+  const fs::path link = link_to(target);
+  std::error_code error;
+  if (link.empty()) return;
+  fs::create_directories(link.parent_path(), error);
+  fs::create_directory_symlink(target, link, error);
+}
+
+void remove_from_index(const fs::path& run_directory) {
+  fs::path target = run_directory;
+  std::error_code error;
+  if (const fs::path link = link_to(target); !link.empty()) fs::remove(link, error);
 }
 
 std::vector<RunRecord> known_runs() {

@@ -22,6 +22,9 @@ std::filesystem::path index_folder();
 /// Adds a run to the index. Best effort: without an index, commands find runs in runs_folder().
 void add_to_index(const std::filesystem::path& run_directory);
 
+/// Takes a run out of the index. Best effort.
+void remove_from_index(const std::filesystem::path& run_directory);
+
 /// Runs of the index and of runs_folder(), each once, newest first. Links to runs that were deleted are
 /// removed.
 std::vector<RunRecord> known_runs();
