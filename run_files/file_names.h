@@ -7,14 +7,14 @@ namespace footplate {
 
 // What stands in a run directory: the names of the files that both sides of the seam read or write. What is
 // in them is in docs/guide.md; checkpoints have names of their own (checkpoint_folders.h).
-inline constexpr auto kRunFile = "run.json";           ///< the run's record
-inline constexpr auto kResultFile = "result.json";     ///< once, at the end of a start
+inline constexpr auto kRunFile = "run.json";                   ///< the run's record
+inline constexpr auto kResultFile = "result.json";             ///< once, at the end of a start
 inline constexpr auto kCommandLineFile = "command-line.json";  ///< command_line_file.h
-inline constexpr auto kJobPlanFile = "jobs/jobs.json";           ///< job_plan.h
-inline constexpr auto kStartsFile = "starts.jsonl";    ///< a line for each start (starts.h)
-inline constexpr auto kJournalFile = "journal.lua";    ///< every applied order (applied_orders.h)
-inline constexpr auto kMetricsFile = "metrics.jsonl";  ///< a line for each log event
-inline constexpr auto kEventsFile = "events.jsonl";    ///< a line for everything else
+inline constexpr auto kJobPlanFile = "jobs/jobs.json";         ///< job_plan.h
+inline constexpr auto kStartsFile = "starts.jsonl";            ///< a line for each start (starts.h)
+inline constexpr auto kJournalFile = "journal.lua";            ///< every applied order (applied_orders.h)
+inline constexpr auto kMetricsFile = "metrics.jsonl";          ///< a line for each log event
+inline constexpr auto kEventsFile = "events.jsonl";            ///< a line for everything else
 
 /// Of a start: every setting, with its source.
 inline std::string config_name(int start) {

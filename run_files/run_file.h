@@ -28,7 +28,7 @@ struct RunFile {
   int protocol = kProtocolVersion;
   std::string socket;  ///< path of the console's socket
   std::string host;
-  std::string started;  ///< ISO 8601
+  std::string started;             ///< ISO 8601
   std::optional<int> world_size;   ///< now
   std::optional<int> ranks_asked;  ///< as many as the newest start began with
   std::vector<RankPlace> ranks;

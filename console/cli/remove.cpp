@@ -43,8 +43,10 @@ Result<std::optional<Doomed>> take(const std::string& name, const std::vector<Do
   if (run->life == Life::live)
     return fail(ErrorKind::usage, "run " + run->name() + " lives" +
                                       (run->elsewhere() ? " on host " + run->host() : "") + " (" +
-                                      run->directory.string() + "), and nothing is deleted; stop it first: "
-                                      "footplate stop " + run->name());
+                                      run->directory.string() +
+                                      "), and nothing is deleted; stop it first: "
+                                      "footplate stop " +
+                                      run->name());
   std::error_code error;
   Doomed doomed{*run, fs::canonical(run->directory, error), -1};
   if (error) return fail(ErrorKind::failed, run->directory.string() + ": " + error.message());
@@ -52,7 +54,8 @@ Result<std::optional<Doomed>> take(const std::string& name, const std::vector<Do
     if (other.folder == doomed.folder) return std::nullopt;
   doomed.lock = ::open(doomed.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (doomed.lock >= 0 && ::flock(doomed.lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return fail(ErrorKind::usage, "run " + run->name() + " is being started, or is just ending; nothing is deleted");
+    return fail(ErrorKind::usage,
+                "run " + run->name() + " is being started, or is just ending; nothing is deleted");
   return doomed;
 }
 
@@ -60,7 +63,8 @@ Result<std::optional<Doomed>> take(const std::string& name, const std::vector<Do
 std::uintmax_t bytes_in(const fs::path& folder, std::size_t& files) {
   std::uintmax_t bytes = 0;
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
     if (!entry->is_regular_file(error) || entry->is_symlink(error)) continue;
     const auto size = entry->file_size(error);
     ++files;
@@ -78,24 +82,25 @@ std::string description(const Doomed& doomed) {
   char size[32];
   std::snprintf(size, sizeof(size), "%.1f MB", static_cast<double>(bytes_in(doomed.folder, files)) / 1e6);
   const RunRecord& run = doomed.run;
-  return run.name() + ": " + std::string(to_string(run.life)) + " at step " + std::to_string(run.step()) + ", " +
-         std::to_string(checkpoints) + (checkpoints == 1 ? " checkpoint, " : " checkpoints, ") + size + " in " +
-         std::to_string(files) + " files, " + doomed.folder.string();
+  return run.name() + ": " + std::string(to_string(run.life)) + " at step " + std::to_string(run.step()) +
+         ", " + std::to_string(checkpoints) + (checkpoints == 1 ? " checkpoint, " : " checkpoints, ") + size +
+         " in " + std::to_string(files) + " files, " + doomed.folder.string();
 }
 
 /// The record goes last: where this is interrupted, the same command finds the rest.
 Result<void> remove_run(const Doomed& doomed) {
   std::error_code error;
   std::vector<fs::path> entries;
-  for (fs::directory_iterator entry(doomed.folder, error), end; !error && entry != end; entry.increment(error))
+  for (fs::directory_iterator entry(doomed.folder, error), end; !error && entry != end;
+       entry.increment(error))
     if (entry->path().filename() != kRunFile) entries.push_back(entry->path());
   for (const fs::path& path : entries)
     if (!error) fs::remove_all(path, error);
   if (!error) fs::remove_all(doomed.folder, error);
-  if (!error && fs::is_symlink(fs::symlink_status(doomed.run.directory))) fs::remove(doomed.run.directory, error);
+  if (!error && fs::is_symlink(fs::symlink_status(doomed.run.directory)))
+    fs::remove(doomed.run.directory, error);
   if (error)
-    return fail(ErrorKind::failed,
-                "can't delete all of " + doomed.folder.string() + ": " + error.message());
+    return fail(ErrorKind::failed, "can't delete all of " + doomed.folder.string() + ": " + error.message());
   remove_from_index(doomed.run.directory);
   return {};
 }
@@ -122,7 +127,8 @@ Result<int> remove_runs(const RemoveOptions& options) {
   std::string list;
   for (const Doomed& doomed : all) list += "  " + printable(description(doomed)) + "\n";
   if (!options.force && !at_terminal)
-    return fail(ErrorKind::usage, "rm asks before it deletes, and stdin is no terminal; --force deletes\n" + list);
+    return fail(ErrorKind::usage,
+                "rm asks before it deletes, and stdin is no terminal; --force deletes\n" + list);
   std::fprintf(stderr, "%s", list.c_str());
   if (!options.force && !agrees(all.size())) {
     std::fprintf(stderr, "nothing is deleted\n");

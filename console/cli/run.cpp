@@ -255,8 +255,8 @@ Result<int> run(const RunOptions& options) {
   complete(*plan, options, *directory);
   auto logs = make_logs(directory->path);
   if (logs)
-    logs = keep_scripts(directory->path, *scripts, options.scripts, options.resume == "auto",
-                        is_batch(options));
+    logs =
+        keep_scripts(directory->path, *scripts, options.scripts, options.resume == "auto", is_batch(options));
   if (logs) logs = mark_repeated(*settings, directory->path, plan->start);
   if (!logs) {
     abandon_run_directory(*directory);
@@ -318,8 +318,10 @@ Handler declare_run(CLI::App& command) {
   command.add_option("--resume", options->resume,
                      "auto: go on with the run of --name; or the path of a checkpoint");
   declare_scripts(command, options->scripts);
-  command.add_option("--restarts", options->restarts, "start again after so many failures; left out: in batch up to 3 times after a "
-                     "crash, never after the same step twice, else never")
+  command
+      .add_option("--restarts", options->restarts,
+                  "start again after so many failures; left out: in batch up to 3 times after a "
+                  "crash, never after the same step twice, else never")
       ->check(CLI::Range(0, 1000));
   command.add_flag(
       "--requeue", options->requeue,

@@ -24,7 +24,8 @@ IsGood into(ResumeChoice& choice) {
   };
 }
 
-/// "; the newest good one before it: --resume …", of the same branch: what can be resumed in place of `damaged`.
+/// "; the newest good one before it: --resume …", of the same branch: what can be resumed in place of
+/// `damaged`.
 std::string older_good_one(const std::filesystem::path& damaged) {
   const auto name = parse_folder_name(damaged.filename().string());
   if (!name) return {};  // a copy somewhere

@@ -20,8 +20,8 @@ ResumeChoice newest_verified(const std::filesystem::path& branch);
 
 /// What `--resume` means: "auto" is the newest of this run, of the branch that it saved into last, or
 /// nothing; otherwise the path of a checkpoint's folder or of a run's. Errors (usage): a path that is
-/// neither; (failed): a checkpoint that doesn't verify, with the newest one before it that does, a run that has
-/// none.
+/// neither; (failed): a checkpoint that doesn't verify, with the newest one before it that does, a run that
+/// has none.
 Result<ResumeChoice> resolve_resume(const std::filesystem::path& run_directory, const std::string& resume);
 
 }  // namespace footplate

@@ -54,8 +54,8 @@ Error explain_misfit(Error refusal, const std::vector<GivenOtherwise>& of_model)
   std::string words;
   for (std::size_t i = 0; i < std::min(of_model.size(), kNamed); ++i) {
     const GivenOtherwise& one = of_model[i];
-    differ += (i == 0 ? "the checkpoint has " : "; ") + one.name + " " + one.saved + ", this start " + one.now +
-              " (" + one.source + ")";
+    differ += (i == 0 ? "the checkpoint has " : "; ") + one.name + " " + one.saved + ", this start " +
+              one.now + " (" + one.source + ")";
     words += (i == 0 ? "" : " ") + one.name + "=" + one.saved;
   }
   if (of_model.size() > kNamed) {

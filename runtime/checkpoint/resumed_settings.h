@@ -24,7 +24,8 @@ struct ResumedSettings {
   std::vector<std::string> differences;  ///< one line each: "sched.base_lr 0.002 -> 0.001 (order 12 (ann),
                                          ///< kept by the checkpoint)"
   Json given = Json::object();           ///< what `configured` won: {name: value}, for a replay
-  std::vector<GivenOtherwise> of_model = {};  ///< those of `given` that say which parameters and moments there are
+  std::vector<GivenOtherwise> of_model =
+      {};  ///< those of `given` that say which parameters and moments there are
 };
 
 /// Precedence on resume: command line > changes made live, kept in the checkpoint > config > default.
@@ -34,8 +35,8 @@ struct ResumedSettings {
 ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, const Settings& saved,
                               std::int64_t saved_in);
 
-/// A checkpoint's refusal by a model. Where settings (ResumedSettings::of_model) are why: a usage error in two
-/// lines that says which ones, what each side has, and what to type.
+/// A checkpoint's refusal by a model. Where settings (ResumedSettings::of_model) are why: a usage error in
+/// two lines that says which ones, what each side has, and what to type.
 Error explain_misfit(Error refusal, const std::vector<GivenOtherwise>& of_model);
 
 }  // namespace footplate

@@ -94,7 +94,7 @@ class Ends(TerminalCase):
 
     def test_ended_run(self):
         self.check(self.footplate("run", "good", "--batch", fake={"steps": 5}), 0)
-        result = self.check(self.footplate("attach"), 0, "end: done", "good-1 ended at step 5: done (exit code 0)", "footplate log good-1")
+        result = self.check(self.footplate("attach"), 0, "end: done", "good-1 ended at step 5: done (exit code 0)", "see: footplate report good-1")
         self.assertIn("start 1 of the fake rank", result.stdout)
 
     def test_failed_run(self):

@@ -35,10 +35,10 @@ struct RunRecord {
   bool elsewhere() const;  ///< on another host
   bool is_copy() const;    ///< the record is that of another folder, which is there, too
 
-  bool is_done() const;    ///< it has trained to train.steps
+  bool is_done() const;  ///< it has trained to train.steps
 
-  /// Of one that isn't live, what people type next: the report of one that is done and how to make it longer, else
-  /// the log and how to go on.
+  /// Of one that isn't live, what people type next: the report of one that is done and how to make it longer,
+  /// else the log and how to go on.
   std::string what_next() const;
 
   /// "done at step 1300, checkpoint …, exit code 0", or why nothing is known.

@@ -42,7 +42,7 @@ class EarlierState {
   std::filesystem::path directory_;
   std::vector<KeptFile> files_;
   std::vector<KeptScript> scripts_;
-  std::set<std::string> of_starts_;      ///< names of config-K.json and the like
+  std::set<std::string> of_starts_;  ///< names of config-K.json and the like
   std::uintmax_t starts_bytes_ = 0;  ///< of starts.jsonl
 };
 

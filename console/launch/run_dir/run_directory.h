@@ -16,8 +16,8 @@ namespace footplate {
 struct RunDirectory {
   std::filesystem::path path;
   int lock = -1;
-  int last_start = 0;  ///< newest config-K.json; 0 in a new directory
-  bool made = false;   ///< just now: nobody else has anything in it
+  int last_start = 0;         ///< newest config-K.json; 0 in a new directory
+  bool made = false;          ///< just now: nobody else has anything in it
   EarlierState earlier = {};  ///< what it said before this start
 };
 
@@ -35,8 +35,8 @@ Result<RunDirectory> take_run_directory(const std::string& name, bool go_on);
 /// Takes the first free runs/STEM-K.
 Result<RunDirectory> take_free_run_directory(const std::string& stem);
 
-/// Gives a directory back as it was, a new one as if the run had never been: for what fails before anything was
-/// started.
+/// Gives a directory back as it was, a new one as if the run had never been: for what fails before anything
+/// was started.
 void abandon_run_directory(const RunDirectory& directory);
 
 /// The settings of an earlier start for the next one. What was on the earlier command line says so and no

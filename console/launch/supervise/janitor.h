@@ -13,10 +13,10 @@ namespace footplate {
 /// It also holds the locks until then. A supervisor that ends by itself dismisses it.
 class Janitor {
  public:
-  /// Forks. `earlier` is put back where the ranks never were ready. `locks` are the descriptors it keeps. Call before anything else is opened that must not be
-  /// inherited, and with signals blocked.
-  static Result<Janitor> start(const RunPlan& plan, const EarlierState& earlier, const PrivateFolders& folders,
-                               std::initializer_list<int> locks);
+  /// Forks. `earlier` is put back where the ranks never were ready. `locks` are the descriptors it keeps.
+  /// Call before anything else is opened that must not be inherited, and with signals blocked.
+  static Result<Janitor> start(const RunPlan& plan, const EarlierState& earlier,
+                               const PrivateFolders& folders, std::initializer_list<int> locks);
 
   Janitor(Janitor&& other) noexcept;
   Janitor& operator=(Janitor&&) = delete;

@@ -372,7 +372,9 @@ std::string explanation_of_refused(const std::string& name, const std::filesyste
   text += "\n" + name + " is as it was" + (now ? ", at step " + std::to_string(now->step()) : "") +
           ", with its settings of before; go on with: footplate run --name " + name + " --resume auto";
   const bool is_refusal = refused.code == static_cast<int>(ExitCode::usage) || refused.reason == kEndedSignal;
-  return is_refusal ? text : with_log(text + "; logs are in " + (directory / "log").string(), name, directory, refused.reason);
+  return is_refusal ? text
+                    : with_log(text + "; logs are in " + (directory / "log").string(), name, directory,
+                               refused.reason);
 }
 
 std::string explanation(const std::string& name, const std::filesystem::path& directory,

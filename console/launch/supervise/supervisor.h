@@ -72,8 +72,8 @@ class Supervisor {
   FileTail lines_;
   Notifier notifier_;
   bool paused_ = false;
-  int ranks_left_ = 0;        ///< of the start
-  bool has_trained_ = false;  ///< a start of this command has done a step
+  int ranks_left_ = 0;                                  ///< of the start
+  bool has_trained_ = false;                            ///< a start of this command has done a step
   std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
   int restarts_ = 0;
   std::optional<std::int64_t> failed_at_;  ///< the step of the last failure

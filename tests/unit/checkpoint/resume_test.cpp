@@ -9,10 +9,10 @@ namespace footplate {
 namespace {
 
 using test::save_step;
+using test::TemporaryFolder;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
-using test::TemporaryFolder;
 
 class ResumeTest : public testing::Test {
  protected:
@@ -69,8 +69,8 @@ TEST_F(ResumeTest, ADamagedCheckpointNamesTheNewestGoodOneBeforeIt) {
   };
   damage(2);
   damage(3);
-  EXPECT_THAT(message("step-00000003"), EndsWith("the newest good one before it: --resume " +
-                                                 (folder_ / "step-00000001").string()));
+  EXPECT_THAT(message("step-00000003"),
+              EndsWith("the newest good one before it: --resume " + (folder_ / "step-00000001").string()));
   damage(1);
   EXPECT_THAT(message("step-00000003"),
               AllOf(HasSubstr("damaged"), EndsWith("no older one in " + folder_.string() + " is good")));

@@ -1,4 +1,5 @@
-// footplate completion: a script with which a shell completes this command line, made from the table of commands.
+// footplate completion: a script with which a shell completes this command line, made from the table of
+// commands.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -28,10 +29,18 @@ struct CompletedCommand {
 };
 
 constexpr std::pair<std::string_view, Proposed> kProposals[] = {
-    {"RUN", Proposed::runs},          {"RUN|CHECKPOINT", Proposed::runs}, {"CONFIG|KEY=VALUE", Proposed::configs},
-    {"PATTERN", Proposed::settings},  {"--run", Proposed::runs},          {"--resume", Proposed::checkpoints},
-    {"--script", Proposed::files},    {"--file", Proposed::files},        {"--hostfile", Proposed::files},
-    {"--output", Proposed::files},    {"--out", Proposed::files},         {"--name", Proposed::runs},
+    {"RUN", Proposed::runs},
+    {"RUN|CHECKPOINT", Proposed::runs},
+    {"CONFIG|KEY=VALUE", Proposed::configs},
+    {"PATTERN", Proposed::settings},
+    {"--run", Proposed::runs},
+    {"--resume", Proposed::checkpoints},
+    {"--script", Proposed::files},
+    {"--file", Proposed::files},
+    {"--hostfile", Proposed::files},
+    {"--output", Proposed::files},
+    {"--out", Proposed::files},
+    {"--name", Proposed::runs},
 };
 
 /// Of a type "TEXT:{view,operate,admin}": its choices.
@@ -100,7 +109,8 @@ std::string bash_proposal(const Completed& one) {
   return ":";
 }
 
-constexpr const char* kBashHead = R"sh(# Completion of footplate for bash, made by `footplate completion bash`.
+constexpr const char* kBashHead =
+    R"sh(# Completion of footplate for bash, made by `footplate completion bash`.
 _footplate_words() { COMPREPLY+=($(compgen -W "$1" -- "$cur")); }
 _footplate_files() { COMPREPLY+=($(compgen -f -- "$cur")); compopt -o filenames 2>/dev/null; }
 _footplate_configs() {
@@ -133,8 +143,8 @@ std::string bash_script() {
       for (const auto& name : one.names) cases.push_back("\"" + command.name + " " + name + "\"");
       values += "    " + joined_words(cases, "|") + ") " + bash_proposal(one) + "; return ;;\n";
     }
-    rest += "    " + command.name + ") if [[ $cur == -* ]]; then _footplate_words \"" + options + "\"; else " +
-            words + "; fi ;;\n";
+    rest += "    " + command.name + ") if [[ $cur == -* ]]; then _footplate_words \"" + options +
+            "\"; else " + words + "; fi ;;\n";
   }
   return std::string(kBashHead) + "  if ((COMP_CWORD == 1)); then _footplate_words \"" + names +
          "help --help --version\"; return; fi\n  case \"${COMP_WORDS[1]} $prev\" in\n" + values +
