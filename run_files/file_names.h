@@ -24,6 +24,9 @@ inline std::filesystem::path config_path(const std::filesystem::path& run_direct
   return run_directory / config_name(start);
 }
 
+/// What `footplate run` was given for all its starts, without what was kept or loaded since: every setting.
+inline constexpr auto kGivenFile = "given.json";
+
 /// Of a start: orders that are committed before it trains.
 inline std::filesystem::path orders_path(const std::filesystem::path& run_directory, int start) {
   return run_directory / ("orders-" + std::to_string(start) + ".json");

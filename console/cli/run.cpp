@@ -31,6 +31,7 @@
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/next_start.h"
 #include "run_files/starts.h"
 
 namespace footplate {

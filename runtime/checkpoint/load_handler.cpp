@@ -5,6 +5,9 @@
 
 #include <utility>
 
+#include "run_files/file_names.h"
+#include "run_files/json_file.h"
+#include "run_files/next_start.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/comm/agree.h"
@@ -97,6 +100,13 @@ Result<void> LoadHandler::prepare(const Order& order, const Settings& after) {
   return {};
 }
 
+/// What the next start is configured by, before the load.
+Settings LoadHandler::given() const {
+  if (const auto json = read_json_file(parts_.run_directory / kGivenFile))
+    if (auto settings = Settings::from_json(*json, parts_.schema)) return *std::move(settings);
+  return as_of_start(parts_.configured, parts_.start);
+}
+
 Result<LoadHandler::Plan> LoadHandler::plan(const Call& call, const Settings& now, std::int64_t step) const {
   auto settings = read_set(parts_.schema, call.text("set"));
   if (!settings) return tl::unexpected(settings.error());
@@ -110,13 +120,14 @@ Result<LoadHandler::Plan> LoadHandler::plan(const Call& call, const Settings& no
 
   if (call.text("settings", "restore") == "keep") add_live(parts_.schema, now, *settings);
   skip_data(call, *saved, now, *settings);
-  Settings configured = parts_.configured;
-  for (const auto& [name, setting] : *settings) {
-    auto value = parts_.schema.check(name, setting.value);
-    if (!value) return refused(value.error().message);  // what skip_steps comes to may be too much
-    configured.set(name, *std::move(value), setting.source.empty() ? kOfThisCall : setting.source);
-  }
-  Settings after = merge_resumed(parts_.schema, configured, *saved, manifest.start).settings;
+  for (const auto& [name, setting] : *settings)
+    if (const auto value = parts_.schema.check(name, setting.value); !value)
+      return refused(value.error().message);  // what skip_steps comes to may be too much
+  // As `footplate run` and the ranks of the next start come to theirs.
+  const LoadTarget target{found->path.string(), manifest.step, *branch, to_json(*settings), kOfThisCall};
+  const Settings configured = with_loaded_settings(given(), parts_.schema, target);
+  const std::int64_t saved_in = manifest.start > 0 ? manifest.start : parts_.start;
+  Settings after = merge_resumed(parts_.schema, configured, *saved, saved_in).settings;
   if (auto fits = parts_.schema.check_combination(after); !fits) return refused(fits.error().message);
   return Plan{*std::move(found), *std::move(branch), *std::move(settings), std::move(after)};
 }

@@ -24,6 +24,7 @@ class LoadHandler final : public Steerable {
   struct Parts {
     const Schema& schema;
     Settings configured;  ///< of this start, as `footplate run` gave them
+    int start = 1;        ///< which one this is
     Settings settings;    ///< in force at its beginning
     std::filesystem::path run_directory;
     std::string branch;  ///< that this start saves into
@@ -51,6 +52,7 @@ class LoadHandler final : public Steerable {
     SetByName settings;
     Settings after;
   };
+  Settings given() const;
   Result<Plan> plan(const Call& call, const Settings& now, std::int64_t step) const;
   Result<LoadTarget> verified(const Call& call, std::int64_t step) const;
   void tell(const Plan& plan, std::int64_t step) const;

@@ -272,14 +272,15 @@ class Rank {
     const auto tell = [this](EventData event) { publish(std::move(event)); };
     guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell);
     load_handler_ = std::make_unique<LoadHandler>(
-        LoadHandler::Parts{start_.schema, start_.configured, start_.settings, options_.run_directory,
+        LoadHandler::Parts{start_.schema, start_.configured, options_.start, start_.settings, options_.run_directory,
                            start_.origin.branch, *communicator_, progress_, tell});
     handlers_ = HandlerTable({load_handler_.get(), guard_.get(), trainer_.get()});
     control_->set_steerable(handlers_);
   }
 
   void publish(EventData event) {
-    if (const auto* warning = std::get_if<Warning>(&event)) records_->warn(warning->text);
+    // Printed once: on rank 0 as the event that it becomes.
+    if (const auto* warning = std::get_if<Warning>(&event)) records_->log_warning(warning->text);
     if (session_->rank() == 0) control_->gate().publish(std::move(event));
   }
 

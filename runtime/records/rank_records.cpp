@@ -157,6 +157,10 @@ void RankRecords::warn(const std::string& text) {
   if (printer_) print(warning);
 }
 
+void RankRecords::log_warning(const std::string& text) {
+  log_->warn(text);
+}
+
 void RankRecords::ended(const RunResult& result) {
   if (!writer_) return;
   writer_->event(std::string(to_string(Topic::end)), to_json(result));

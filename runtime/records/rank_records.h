@@ -53,6 +53,8 @@ class RankRecords final : public Sink {
 
   void info(const std::string& text);
   void warn(const std::string& text);
+  /// In the log alone: of what is an event as well.
+  void log_warning(const std::string& text);
 
   /// Rank 0, once, at the end: result.json, on the device when this returns; state and step in run.json.
   void ended(const RunResult& result);

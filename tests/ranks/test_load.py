@@ -103,6 +103,38 @@ def test_settings_restored_kept_and_set():
         assert now == {"optim.lr_scale": 0.125, "train.clip_norm": 3, "optim.weight_decay": 0.4, "log.every": 3}, now
 
 
+def test_the_warning_says_what_the_load_does():
+    """Exactly the settings that differ afterwards, once: also where a command line, an order and an earlier load had a say."""
+    with Run([*SMALL, "train.steps=100000", "log.every=7", "ckpt.every=0"]) as run:
+        client = run.wait_for_step(20)
+
+        def values():
+            return {name: one["value"] for name, one in client.ask("get").items()}
+
+        def told_by(arguments, count):
+            nonlocal client
+            before = values()
+            load(run, arguments)
+            start = second_start(run, count)
+            client = run.wait_for_step(start["step"] + 1)
+            after = values()
+            said = [event["data"]["text"] for event in run.lines("events.jsonl") if event["data"].get("kind") == "load"][-1]
+            told = dict(part.split(" ", 1) for part in said.split(": ", 1)[1].split(", ")) if ": " in said else {}
+            differ = {name for name in after if before[name] != after[name] and name != "optim.lr"}
+            assert set(told) == differ, (said, {name: (before[name], after[name]) for name in differ})
+            assert run.output().count(said) == 1, run.output()
+            return told
+
+        client.ask("call", action="ckpt.save", arguments={"tag": "first"}, wait=True)
+        client.ask("set", changes={"log.every": 10, "optim.lr_scale": 0.5})
+        client.ask("call", action="ckpt.save", arguments={"tag": "second"}, wait=True)
+        client.ask("set", changes={"optim.weight_decay": 0.3})
+        told = told_by('ref = "second", set = { train = { clip_norm = 3 } }', 2)
+        assert set(told) == {"optim.weight_decay", "train.clip_norm"}, told  # log.every stays at 10: an order's, later than the command line
+        told = told_by('ref = "first"', 3)
+        assert set(told) == {"log.every", "optim.lr_scale", "train.clip_norm"}, told
+
+
 def test_a_crash_of_the_branch_goes_on_in_the_branch():
     with Run([*SMALL, "train.steps=100000", "ckpt.every=150", "comm.on_loss=stop"], options=["--restarts", "1"]) as run:
         run.wait_for_step(310).close()
@@ -202,5 +234,5 @@ def test_data_can_be_left_out():
 
 
 if __name__ == "__main__":
-    main([test_back_and_on_in_a_branch, test_settings_restored_kept_and_set, test_a_crash_of_the_branch_goes_on_in_the_branch,
+    main([test_back_and_on_in_a_branch, test_settings_restored_kept_and_set, test_the_warning_says_what_the_load_does, test_a_crash_of_the_branch_goes_on_in_the_branch,
           test_what_led_to_a_load_doesnt_lead_there_again, test_data_can_be_left_out, test_what_cant_be_loaded_changes_nothing])

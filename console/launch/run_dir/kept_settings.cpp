@@ -104,23 +104,6 @@ Result<Settings> with_kept_settings(const Settings& settings, const Schema& sche
   return kept;
 }
 
-Settings with_loaded_settings(const Settings& settings, const Schema& schema, const LoadTarget& load) {
-  Settings then = settings;
-  // One that can't be read is left to the ranks, which say what is wrong with it.
-  if (const auto manifest = read_checkpoint_manifest(load.path)) {
-    const auto saved = Settings::from_json(manifest->settings, schema);
-    for (const auto& spec : schema.settings)
-      if (saved && at_start(schema, spec.name) && saved->source(spec.name).starts_with("order") &&
-          !is_from_environment(settings.source(spec.name)) &&
-          start_of_command_line(settings.source(spec.name)) <= manifest->start)
-        then.set(spec.name, saved->value(spec.name), saved->source(spec.name));
-  }
-  for (const auto& [name, setting] : settings_by_name(load.settings))
-    if (auto value = schema.check(name, setting.value); value && !is_from_environment(settings.source(name)))
-      then.set(name, *std::move(value), setting.source.empty() ? load.order : setting.source);
-  return then;
-}
-
 Result<void> mark_repeated(Settings& settings, const std::filesystem::path& directory, int start) {
   // Empty in a new run, and in one of an older version.
   const CommandLineFile before = read_command_line_file(directory);

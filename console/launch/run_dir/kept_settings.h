@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <string>
 
-#include "protocol/messages/run_result.h"
 #include "protocol/settings.h"
 
 namespace footplate {
@@ -16,11 +15,6 @@ namespace footplate {
 Result<Settings> with_kept_settings(const Settings& settings, const Schema& schema,
                                     const std::filesystem::path& directory, int start,
                                     const std::string& resume);
-
-/// The settings of the start that ckpt.load has asked for. `load` is what result.json says of it: those that
-/// apply at a start are as the checkpoint has them, unless a later command line or the environment says
-/// otherwise; and what the call sets, or keeps, is as it says.
-Settings with_loaded_settings(const Settings& settings, const Schema& schema, const LoadTarget& load);
 
 /// What the command line of `start` repeats of the last `footplate run` in `directory`, name and value, gets
 /// the start that had it first as its source: then what was changed live since counts for more. Keeps this

@@ -168,13 +168,6 @@ void abandon_run_directory(const RunDirectory& directory) {
   if (directory.lock >= 0) ::close(directory.lock);
 }
 
-Settings as_of_start(const Settings& settings, int start) {
-  Settings earlier = settings;
-  for (const auto& [name, setting] : settings.all())
-    if (setting.source == kCommandLine) earlier.set(name, setting.value, command_line_of(start));
-  return earlier;
-}
-
 void set_aside_result(const fs::path& directory, int start) {
   std::error_code ignored;
   fs::path earlier = earlier_result_path(directory, start);

@@ -39,10 +39,6 @@ Result<RunDirectory> take_free_run_directory(const std::string& stem);
 /// was started.
 void abandon_run_directory(const RunDirectory& directory);
 
-/// The settings of an earlier start for the next one. What was on the earlier command line says so and no
-/// longer counts as this one's: it must not win over what was changed live since.
-Settings as_of_start(const Settings& settings, int start);
-
 /// result.json of an earlier start becomes result-K.json, so that it isn't taken for the new one's.
 void set_aside_result(const std::filesystem::path& directory, int start);
 

@@ -24,6 +24,7 @@
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/next_start.h"
 #include "run_files/run_file.h"
 #include "run_files/starts.h"
 
@@ -225,6 +226,10 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
     return write_missing_result(directory_.path, {.not_started = error.message}, restarts_);
   };
   if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
+    return not_started(kept.error());
+  // What ckpt.load tells of the next start is computed from these (LoadHandler).
+  if (auto kept = write_json_file(directory_.path / kGivenFile, as_of_start(settings_, plan_.start).to_json());
+      !kept)
     return not_started(kept.error());
   if (start > 1 && !beginning.load) {
     if (auto again = schedule_again(directory_.path, start, plan_.schema); !again)

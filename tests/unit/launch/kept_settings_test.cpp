@@ -8,6 +8,7 @@
 
 #include "console/launch/run_dir/run_directory.h"
 #include "run_files/json_file.h"
+#include "run_files/next_start.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {
