@@ -64,7 +64,10 @@ std::string line_of(const EvaluationResult& result, std::int64_t /*steps*/) {
   const std::string at = "eval at step " + std::to_string(result.step);
   if (!result.loss) return at + " failed" + because(result.reason);
   Line line(at);
-  line.loss(result.loss, "loss");
+  line.loss(result.loss, result.on == EvaluatedOn::everything ? "loss of everything held out"
+                         : result.on == EvaluatedOn::other
+                             ? "loss of " + std::to_string(result.batches) + " batches"
+                             : "loss");
   if (result.best && std::isfinite(*result.best)) line.loss(result.best, "best");  // none yet: infinity
   line.seconds(result.seconds);
   if (result.partial)
@@ -141,6 +144,7 @@ std::string line_of(const Note& note, std::int64_t /*steps*/) {
 std::string line_of(const RunResult& result, std::int64_t /*steps*/) {
   Line line("end: " + result.reason);
   line.add("step " + std::to_string(result.step)).loss(result.eval_loss, "held-out loss");
+  line.loss(result.full_eval_loss, "loss of everything held out");
   return line.add(result.checkpoint.value_or("")).add("exit code " + std::to_string(result.code)).take();
 }
 

@@ -33,6 +33,7 @@ struct FieldsOf<RunFile> {
     field("launcher_pid", run.launcher_pid);
     field("launcher_started", run.launcher_started);
     field("step", run.step);
+    field("best_evaluation", run.best_evaluation);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protocol/json.h"
+#include "protocol/messages/best_evaluation.h"
 #include "protocol/messages/run_status.h"
 #include "protocol/result.h"
 
@@ -36,6 +37,7 @@ struct RunFile {
   int launcher_pid = 0;  ///< of the supervisor; 0: nobody launched it
   std::uint64_t launcher_started = 0;
   std::int64_t step = 0;
+  std::optional<BestEvaluation> best_evaluation;  ///< of the branch that the newest start is in; rank 0's
 };
 Json to_json(const RunFile& run);
 

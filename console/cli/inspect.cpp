@@ -1,6 +1,7 @@
 // footplate inspect: the checkpoints of a run, and what is in one.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -41,13 +42,26 @@ std::string minute_of(const std::string& created) {
   return text;
 }
 
-std::string loss_of(const LoggedMetrics& metrics) {
+/// "1.895", or "1.895 @600" where that was evaluated before the save, at step 600. Empty: not known.
+std::string loss_of(const LoggedMetrics& metrics, std::int64_t step) {
   const auto loss = metrics.number("eval/loss");
-  return loss ? loss_text(*loss) : "";
+  const auto at = metrics.number("eval/step");
+  if (!loss || !at) return "";
+  const auto evaluated = static_cast<std::int64_t>(*at);
+  return loss_text(*loss) + (evaluated == step ? "" : " @" + std::to_string(evaluated));
 }
 
 std::string path_under(const std::string& path, const std::string& folder) {
   return path.starts_with(folder + "/") ? path.substr(folder.size() + 1) : path;
+}
+
+/// Where no line of the table has it.
+std::string best_of(const InspectedRun& found) {
+  const bool is_there = std::any_of(found.checkpoints.begin(), found.checkpoints.end(),
+                                    [](const ListedCheckpoint& one) { return one.best; });
+  if (!found.best_evaluation || is_there) return "";
+  return "no checkpoint is of the best evaluation, " + loss_text(found.best_evaluation->loss) + " at step " +
+         std::to_string(found.best_evaluation->step) + "; ckpt.keep_best = 1 saves those to come\n";
 }
 
 std::string render(const InspectedRun& found) {
@@ -63,10 +77,10 @@ std::string render(const InspectedRun& found) {
     std::string notes = one.tag;
     if (one.best) notes += notes.empty() ? "best" : ", best";
     if (one.verified) notes += notes.empty() ? "verified" : ", verified";
-    rows.push_back({name, std::to_string(one.step), loss_of(one.metrics), size_text(one.bytes),
+    rows.push_back({name, std::to_string(one.step), loss_of(one.metrics, one.step), size_text(one.bytes),
                     minute_of(one.created), notes});
   }
-  return folder + "\n" + table(rows);
+  return folder + "\n" + table(rows) + best_of(found);
 }
 
 std::string list_of(const std::string& heading, const std::vector<std::vector<std::string>>& rows) {
@@ -122,7 +136,8 @@ std::string heading_of(const InspectedCheckpoint& found) {
   if (manifest.best) text += ", the best evaluation until then";
   text += " · " + std::to_string(manifest.world_size) + (manifest.world_size == 1 ? " rank" : " ranks") +
           " · " + minute_of(manifest.created) + " UTC · " + size_text(found.bytes);
-  if (const std::string loss = loss_of(manifest.metrics); !loss.empty()) text += " · eval loss " + loss;
+  if (const std::string loss = loss_of(manifest.metrics, manifest.step.value_or(0)); !loss.empty())
+    text += " · eval loss " + loss;
   if (found.verified) text += " · verified, every byte";
   return text + "\n";
 }

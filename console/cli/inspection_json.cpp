@@ -24,6 +24,7 @@ struct FieldsOf<InspectedRun> {
   static void list(auto& field, auto& run) {
     field("run", run.run);
     field("checkpoints", run.checkpoints);
+    field("best_evaluation", run.best_evaluation);
   }
 };
 

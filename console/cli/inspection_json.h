@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "protocol/messages/best_evaluation.h"
 #include "run_files/checkpoint_manifest.h"
 
 namespace footplate {
@@ -26,6 +28,7 @@ struct ListedCheckpoint {
 struct InspectedRun {
   std::string run;  ///< its directory
   std::vector<ListedCheckpoint> checkpoints;
+  std::optional<BestEvaluation> best_evaluation;  ///< nothing: there was none, or it isn't known
 };
 
 struct InspectedTensor {

@@ -35,17 +35,6 @@ std::string step_text(std::int64_t step) {
   return step < 0 ? "" : std::to_string(step);
 }
 
-/// Of its newest branch; of a run of an older version the lowest evaluation.
-double best_evaluation(const RunHistory& run) {
-  const Branch* newest = run.starts.empty() ? nullptr : run.branch(run.starts.back().branch);
-  if (newest != nullptr && !std::isnan(newest->best_loss)) return newest->best_loss;
-  double best = kNever;
-  for (const Stretch& stretch : run.stretches)
-    if (const auto found = stretch.metrics.find("eval/loss"); found != stretch.metrics.end())
-      for (const auto& piece : found->second.pieces()) best = std::min(best, piece.least);
-  return best < kNever ? best : std::nan("");
-}
-
 /// With its color, where there are several.
 std::string run_cell(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views,
                      std::size_t run) {
@@ -57,11 +46,12 @@ std::string outcomes(const std::vector<RunHistory>& runs, const std::vector<Bran
   Table table({"run", "state", "#step", "#ranks", "#starts", "trained for", "#best evaluation", "outcome"});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunHistory& run = runs[i];
+    const auto& best = run.record.run.best_evaluation;
     const StartRecord last = run.starts.empty() ? StartRecord() : run.starts.back();
     table.row(run_cell(runs, views, i) + cell(run.record.state()) +
               cell(std::to_string(run.record.step()), "n") + cell(std::to_string(last.world_size), "n") +
               cell(std::to_string(run.starts.size()), "n") + cell(duration(run.last_time - run.first_time)) +
-              cell(four_digits(best_evaluation(run)), "n") +
+              cell(best ? four_digits(best->loss) + " at step " + std::to_string(best->step) : "", "n") +
               cell(in_folder(run.record.outcome(), run.record.directory), "long"));
   }
   return heading("Runs") + table.html();

@@ -15,7 +15,9 @@ struct FieldsOf<EvaluationResult> {
       field("batches", result.batches);
       field("seconds", result.seconds);
     }
+    field.unless_empty("on", result.on);
     field("best", result.best);
+    field("best_step", result.best_step);
     field.unless_empty("retries", result.retries);
     field.unless_empty("reason", result.reason);
     field.unless_empty("partial", result.partial);

@@ -54,6 +54,19 @@ struct LoggedMetrics {
 Json to_json(const LoggedMetrics& metrics);
 Result<void> read_json(const Json& json, LoggedMetrics& metrics);
 
+/// Which of the held-out samples an evaluation took. Only losses of the same choice can be compared.
+enum class EvaluatedOn {
+  batches,     ///< what eval.batches says
+  everything,  ///< all of them, where eval.batches chooses less
+  other        ///< what the caller of eval.now said
+};
+template <>
+struct EnumWords<EvaluatedOn> {
+  static constexpr std::array kAll{std::pair{EvaluatedOn::batches, std::string_view("eval.batches")},
+                                   std::pair{EvaluatedOn::everything, std::string_view("everything")},
+                                   std::pair{EvaluatedOn::other, std::string_view("other")}};
+};
+
 /// An evaluation, or that it failed.
 struct EvaluationResult {
   std::int64_t step = 0;  ///< of the parameters
@@ -62,7 +75,9 @@ struct EvaluationResult {
   std::int64_t tokens = 0;     ///< these three are left out where it failed
   std::int64_t batches = 0;
   double seconds = 0;
-  std::optional<double> best;  ///< of all evaluations on eval.batches so far; infinity: none
+  EvaluatedOn on = EvaluatedOn::batches;
+  std::optional<double> best;             ///< BestEvaluation's loss; infinity: none
+  std::optional<std::int64_t> best_step;  ///< and its step
   int retries = 0;
   std::string reason;  ///< of the retries, or of the failure
   bool partial = false;

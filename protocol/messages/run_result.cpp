@@ -26,6 +26,7 @@ struct FieldsOf<RunResult> {
     field("recoveries", result.recoveries);
     field.nullable("state_hash", result.state_hash);
     field.nullable("eval_loss", result.eval_loss);
+    field("full_eval_loss", result.full_eval_loss);
     field.unless_empty("note", result.note);
     field("load", result.load);
   }

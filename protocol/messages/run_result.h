@@ -31,7 +31,8 @@ struct RunResult {
   std::optional<int> recoveries;
   /// Of all parameters and buffers, 16 hexadecimal digits; nothing: the state can't be read any more.
   std::optional<std::string> state_hash;
-  std::optional<double> eval_loss;
+  std::optional<double> eval_loss;       ///< of the last evaluation on eval.batches
+  std::optional<double> full_eval_loss;  ///< of the last one of everything, where eval.batches chooses less
   std::string note;
   std::optional<LoadTarget> load;  ///< ckpt.load ended it
 };

@@ -4,12 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "protocol/messages/best_evaluation.h"
 #include "protocol/messages/enum_words.h"
+#include "protocol/mutex.h"
 #include "runtime/base/clock.h"
 
 namespace footplate {
@@ -49,7 +50,7 @@ struct EnumWords<Phase> {
 };
 
 /// Where this rank is: written by the training thread, read by the control thread for heartbeats
-/// without disturbing it. Each field is atomic; together they may be a moment apart.
+/// without disturbing it. Each field is a whole of its own; together they may be a moment apart.
 class Progress {
  public:
   using Clock = SteadyClock;
@@ -78,9 +79,15 @@ class Progress {
   void cancel_evaluation(std::int64_t step) { cancelled_.store(step, std::memory_order_relaxed); }
   bool is_cancelled(std::int64_t step) const { return cancelled_.load(std::memory_order_relaxed) == step; }
 
-  /// The best evaluation so far, this start's or an earlier one's; infinity: none.
-  void evaluated_best(double loss) { best_.store(loss, std::memory_order_relaxed); }
-  double best_eval_loss() const { return best_.load(std::memory_order_relaxed); }
+  /// The best evaluation so far, this start's or an earlier one's; nothing: none.
+  void evaluated_best(std::optional<BestEvaluation> best) {
+    const MutexLock lock(mutex_);
+    best_ = std::move(best);
+  }
+  std::optional<BestEvaluation> best_evaluation() const {
+    const MutexLock lock(mutex_);
+    return best_;
+  }
 
   Phase phase() const { return phase_.load(std::memory_order_relaxed); }
   std::int64_t step() const { return step_.load(std::memory_order_seq_cst); }
@@ -109,10 +116,11 @@ class Progress {
   std::atomic<std::int64_t> evaluated_{kNone};
   std::atomic<std::int64_t> evaluated_now_{kNone};
   std::atomic<std::int64_t> cancelled_{kNone};
-  std::atomic<double> best_{std::numeric_limits<double>::infinity()};
   std::atomic<std::atomic<std::int64_t>*> mirror_{nullptr};
   std::atomic<Phase> phase_{Phase::starting};
   std::atomic<Clock::rep> since_{Clock::now().time_since_epoch().count()};
+  mutable Mutex mutex_;
+  std::optional<BestEvaluation> best_ GUARDED_BY(mutex_);
 };
 
 }  // namespace footplate

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "protocol/schema.h"
+#include "protocol/words.h"
 #include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 
@@ -75,10 +76,18 @@ std::string nearest_tag(const std::string& ref, const std::vector<FoundCheckpoin
 
 }  // namespace
 
-Result<FoundCheckpoint> find_checkpoint(const fs::path& run_directory, const std::string& branch,
-                                        const std::string& ref, std::int64_t now) {
+bool is_of(const BestEvaluation& best, const Manifest& manifest) {
+  if (manifest.step != best.step) return false;
+  if (best.branch.empty()) return manifest.best;  // an older checkpoint's
+  // Of another branch: the first one there, which is the checkpoint that it came from, saved again.
+  return manifest.branch == best.branch || manifest.best_evaluation == best;
+}
+
+Result<FoundCheckpoint> find_checkpoint(const fs::path& run_directory, const std::string& ref,
+                                        const RunPosition& run) {
   if (ref.find('/') != std::string::npos) return by_path(run_directory, ref);
-  auto all = all_of(run_directory, branch);
+  const std::int64_t now = run.step;
+  auto all = all_of(run_directory, run.branch);
   std::string missing = "there is no checkpoint '" + ref + "'" + nearest_tag(ref, all);
   std::function<bool(const FoundCheckpoint&)> wanted = [&](const FoundCheckpoint& one) {
     return one.path.filename() == ref || (!ref.empty() && one.manifest.tag == ref);
@@ -93,8 +102,13 @@ Result<FoundCheckpoint> find_checkpoint(const fs::path& run_directory, const std
   } else if (ref == "latest") {
     wanted = [](const FoundCheckpoint&) { return true; };
   } else if (ref == "best") {
-    wanted = [](const FoundCheckpoint& one) { return one.manifest.best; };
+    wanted = [&](const FoundCheckpoint& one) {
+      return run.best ? is_of(*run.best, one.manifest) : one.manifest.best;
+    };
     missing = "no checkpoint is of the step of the best evaluation";
+    if (run.best)
+      missing += " (loss " + loss_text(run.best->loss) + " at step " + std::to_string(run.best->step) +
+                 "); ckpt.keep_best = 1 saves those to come";
   }
   const auto found = std::find_if(all.begin(), all.end(), wanted);
   if (found == all.end()) return not_found(missing, all);

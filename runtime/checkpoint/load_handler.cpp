@@ -110,7 +110,8 @@ Settings LoadHandler::given() const {
 Result<LoadHandler::Plan> LoadHandler::plan(const Call& call, const Settings& now, std::int64_t step) const {
   auto settings = read_set(parts_.schema, call.text("set"));
   if (!settings) return tl::unexpected(settings.error());
-  auto found = find_checkpoint(parts_.run_directory, parts_.branch, call.text("ref", "latest"), step);
+  auto found = find_checkpoint(parts_.run_directory, call.text("ref", "latest"),
+                               {parts_.branch, step, parts_.progress.best_evaluation()});
   if (!found) return refused(found.error().message);
   const Manifest& manifest = found->manifest;
   auto branch = new_branch(parts_.run_directory, call.text("branch"), manifest.step);

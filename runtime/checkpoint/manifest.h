@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "protocol/json.h"
+#include "protocol/messages/best_evaluation.h"
 #include "protocol/result.h"
 #include "run_files/checkpoint_folders.h"
 
@@ -31,6 +33,7 @@ struct Manifest {
   std::string branch = "main";
   std::string tag;            ///< empty: none
   bool best = false;          ///< the best evaluation so far was at this step
+  std::optional<BestEvaluation> best_evaluation;  ///< so far; nothing: none, or an older checkpoint
   std::string created;        ///< ISO 8601, UTC
   std::uint64_t journal = 0;  ///< id of the last order applied before it
   std::vector<ManifestFile> files;
@@ -38,7 +41,7 @@ struct Manifest {
   Json progress = Json::object();  ///< random numbers, data position: the trainer's own words
   Json store = Json::object();     ///< what scripts keep with the run; left out where it is empty
   Json orders = Json::array();     ///< agreed for a later step; left out where there are none
-  Json metrics = Json::object();   ///< for people and for inspect: {"eval/loss": …}
+  Json metrics = Json::object();   ///< for people and for inspect: {"eval/loss": …, "eval/step": …}
 };
 
 /// Without the hash.

@@ -70,6 +70,12 @@ Manifest manifest_from_json(const Json& json) {
   if (!is_tag(manifest.branch) || (!manifest.tag.empty() && !is_tag(manifest.tag)))
     throw std::runtime_error("its branch or tag isn't letters, digits, '_' and '-'");
   manifest.best = json.at("best").get<bool>();
+  if (json.contains("best_evaluation")) {
+    BestEvaluation best;
+    if (const auto read = read_json(json.at("best_evaluation"), best); !read)
+      throw std::runtime_error("field 'best_evaluation': " + read.error().message);
+    manifest.best_evaluation = std::move(best);
+  }
   manifest.created = json.at("created").get<std::string>();
   manifest.journal = static_cast<std::uint64_t>(whole(json, "journal", 0));
   manifest.files = files_from(json.at("files"));
@@ -93,6 +99,7 @@ Json to_json(const Manifest& manifest) {
                {"settings", manifest.settings}, {"progress", manifest.progress},
                {"metrics", manifest.metrics}};
   if (manifest.start > 0) json["start"] = manifest.start;
+  if (manifest.best_evaluation) json["best_evaluation"] = to_json(*manifest.best_evaluation);
   if (!manifest.store.empty()) json["store"] = manifest.store;
   if (!manifest.orders.empty()) json["orders"] = manifest.orders;
   for (const auto& file : manifest.files)

@@ -108,7 +108,9 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   manifest.world_size = options_.world_size;
   manifest.branch = options_.branch;
   manifest.tag = snapshot.tag;
-  manifest.best = snapshot.best;
+  manifest.best_evaluation = snapshot.best;
+  manifest.best =
+      snapshot.best && snapshot.best->step == snapshot.step && snapshot.best->branch == options_.branch;
   manifest.journal = order;
   manifest.settings = snapshot.settings.to_json();
   manifest.progress = snapshot.progress;

@@ -266,7 +266,7 @@ message::Beat Participant::beat_now(Clock::time_point now) const {
                      .best_eval_loss = {},
                      .collective = {},
                      .launched = {}};
-  if (const double best = parts_.progress.best_eval_loss(); std::isfinite(best)) beat.best_eval_loss = best;
+  if (const auto best = parts_.progress.best_evaluation()) beat.best_eval_loss = best->loss;
   if (parts_.ledger == nullptr) return beat;
   if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)
     beat.collective = status_of(entry);

@@ -143,6 +143,7 @@ class Rank {
     if (auto read = read_orders(start_, options_, *meeting_, *records_, trainer_->step()); !read) return read;
     start_control();
     if (session_->rank() == 0) records_->started(start_record(), rank_table(*session_, pids_));
+    records_->best(progress_.best_evaluation());
     if (start_.origin.opens_branch) open_branch();
     return {};
   }
@@ -255,7 +256,10 @@ class Rank {
                    start_.started,       start_.origin.branch, options_.left};
     control.observer = [this](const Observed& observed) {
       std::visit(
-          Overloaded{[this](const EventData& event) { records_->observe(event); },
+          Overloaded{[this](const EventData& event) {
+                       records_->observe(event);
+                       if (topic_of(event) == Topic::eval) records_->best(progress_.best_evaluation());
+                     },
                      [this](const OrderApplied& applied) { records_->applied(applied); },
                      [this](const ConsoleStarted& console) { records_->console_started(console.pid); }},
           observed);
@@ -409,8 +413,9 @@ class Rank {
     let_signals_reach(*control_);
     const auto ending = trainer_->run(control_->gate());
     control_->training_ended();
-    const RunResult result =
+    RunResult result =
         result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
+    result.full_eval_loss = records_->full_loss();
     control_->settle(kSettle);  // the last checkpoint is told of before the end
     if (session_->rank() == 0) records_->ended(result);
     if (!ending && !trainer_->failed_together()) give_up(ending.error(), result);

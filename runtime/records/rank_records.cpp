@@ -119,14 +119,19 @@ void RankRecords::print(const EventData& event) {
   if (line) printer_->print(*std::move(line));
 }
 
+/// What result.json and checkpoints tell is of whole evaluations.
+void RankRecords::note_evaluation(const Json& metrics) {
+  if (metrics.contains("eval/partial")) return;
+  MutexLock lock(mutex_);
+  if (const auto loss = metrics.find("eval/loss"); loss != metrics.end())
+    last_evaluation_.values = {{"eval/loss", *loss}, {"eval/step", metrics.at("step")}};
+  if (const auto loss = number_from_json(metrics.value("eval/full_loss", Json()))) full_loss_ = *loss;
+}
+
 void RankRecords::write(const Json& metrics) {
   if (!writer_) return;
   // Another choice of samples has another loss: what result.json tells is of a whole evaluation.
-  if (const auto loss = metrics.find("eval/loss");
-      loss != metrics.end() && !metrics.contains("eval/partial")) {
-    MutexLock lock(mutex_);
-    last_evaluation_.values = {{"eval/loss", *loss}};
-  }
+  note_evaluation(metrics);
   print(LoggedMetrics{metrics});
   writer_->metrics(metrics);
 }
@@ -134,6 +139,15 @@ void RankRecords::write(const Json& metrics) {
 LoggedMetrics RankRecords::last_evaluation() const {
   MutexLock lock(mutex_);
   return last_evaluation_;
+}
+
+std::optional<double> RankRecords::full_loss() const {
+  MutexLock lock(mutex_);
+  return full_loss_;
+}
+
+void RankRecords::best(const std::optional<BestEvaluation>& best) {
+  if (writer_) writer_->run({{"best_evaluation", best ? to_json(*best) : Json()}});
 }
 
 void RankRecords::resumed(LoggedMetrics last_evaluation) {

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "protocol/messages/best_evaluation.h"
 #include "protocol/messages/event.h"
 #include "protocol/mutex.h"
 #include "protocol/settings.h"
@@ -61,8 +63,13 @@ class RankRecords final : public Sink {
 
   /// Rank 0: id of the last order that was applied in this start; 0: none.
   std::uint64_t last_order() const { return last_order_; }
-  /// Rank 0: eval/loss of the last evaluation of all that eval.batches chooses; empty: there was none.
+  /// Rank 0: eval/loss of the last evaluation of all that eval.batches chooses, and eval/step; empty: there
+  /// was none.
   LoggedMetrics last_evaluation() const;
+  /// Rank 0: the loss of everything held out, where that is more; nothing: there was none in this start.
+  std::optional<double> full_loss() const;
+  /// Rank 0: the run's best evaluation, for run.json; nothing: none yet.
+  void best(const std::optional<BestEvaluation>& best);
   /// Rank 0: the same, as it was when the checkpoint was saved that this start goes on from.
   void resumed(LoggedMetrics last_evaluation);
 
@@ -70,6 +77,7 @@ class RankRecords final : public Sink {
   RankRecords(std::filesystem::path directory, int start, const Settings& settings);
   Result<void> open_writer();
   void follow(const Moved& moved);
+  void note_evaluation(const Json& metrics);
   void print(const EventData& event);
 
   const std::filesystem::path directory_;
@@ -79,6 +87,7 @@ class RankRecords final : public Sink {
   std::atomic<std::uint64_t> last_order_{0};
   mutable Mutex mutex_;
   LoggedMetrics last_evaluation_ GUARDED_BY(mutex_);
+  std::optional<double> full_loss_ GUARDED_BY(mutex_);
   // In this order: the writer tells the log and the printer until its thread has ended.
   std::unique_ptr<Log> log_;
   std::unique_ptr<LinePrinter> printer_;

@@ -23,7 +23,7 @@ std::uint64_t sequence_of(const std::string& line) {
 
 /// One beside training may be of a step that the run has left behind.
 bool is_of_evaluation(const Json& line) {
-  return line.contains("eval/loss") || line.contains("eval/evaluation_failed");
+  return line.contains("eval/seconds") || line.contains("eval/evaluation_failed");
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "protocol/json.h"
+#include "protocol/messages/best_evaluation.h"
 #include "protocol/result.h"
 #include "protocol/settings.h"
 #include "runtime/state/state_table.h"
@@ -17,7 +19,7 @@ struct Snapshot {
   const StateTable& state;   ///< every persistent tensor, unchanged during the call
   const Settings& settings;  ///< in force
   Json progress;             ///< what the trainer needs back on resume; opaque to the saver
-  bool best = false;         ///< the best evaluation so far was at this step
+  std::optional<BestEvaluation> best = {};  ///< so far, of this step or an earlier one
 };
 
 /// What a save made.

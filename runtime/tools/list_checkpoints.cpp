@@ -7,6 +7,7 @@
 #include "protocol/exit_codes.h"
 #include "protocol/json.h"
 #include "run_files/checkpoint_folders.h"
+#include "run_files/run_file.h"
 #include "runtime/checkpoint/branches.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/tensor.h"
@@ -15,6 +16,8 @@ namespace footplate {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kAnyStep = std::numeric_limits<std::int64_t>::max();
 
 std::uint64_t bytes_of(const Manifest& manifest) {
   std::uint64_t bytes = 0;
@@ -73,10 +76,16 @@ Result<Inspected> inspect_checkpoint(const fs::path& path, const InspectOptions&
   return Inspected{std::move(json)};
 }
 
+/// The best evaluation that a run's record tells of; nothing: an older run's, or there was none.
+std::optional<BestEvaluation> best_of(const fs::path& run) {
+  const auto record = read_run_file(run);
+  return record ? record->best_evaluation : std::nullopt;
+}
+
 /// For the list of a run's.
-Json summary(const fs::path& path, const Manifest& manifest, bool verified) {
+Json summary(const fs::path& path, const Manifest& manifest, bool best, bool verified) {
   Json json = {{"path", path.string()},       {"bytes", bytes_of(manifest)}, {"branch", manifest.branch},
-               {"step", manifest.step},       {"tag", manifest.tag},         {"best", manifest.best},
+               {"step", manifest.step},       {"tag", manifest.tag},         {"best", best},
                {"created", manifest.created}, {"metrics", manifest.metrics}};
   if (verified) json["verified"] = true;
   return json;
@@ -85,29 +94,30 @@ Json summary(const fs::path& path, const Manifest& manifest, bool verified) {
 Inspected inspect_run(const InspectOptions& options) {
   Inspected found;
   Json list = Json::array();
+  const auto best = best_of(options.path);
+  const auto marked = find_checkpoint(options.path, "best", {"", kAnyStep, best});
   for (const fs::path& branch : list_branches(options.path))
     for (const fs::path& checkpoint : list_checkpoints(branch)) {
       const auto manifest = look(checkpoint, options.verify);
       found.damaged = found.damaged || !manifest;
-      list.push_back(manifest ? summary(checkpoint, *manifest, options.verify)
+      const bool is_best = marked && marked->path == checkpoint;
+      list.push_back(manifest ? summary(checkpoint, *manifest, is_best, options.verify)
                               : Json{{"path", checkpoint.string()},
                                      {"error", manifest.error().message},
                                      {"branch", branch.filename().string()}});
     }
   found.json = {{"run", options.path.string()}, {"checkpoints", std::move(list)}};
+  if (best) found.json["best_evaluation"] = to_json(*best);
   return found;
 }
 
 Result<Inspected> look_at(const InspectOptions& options) {
   std::error_code none;
   if (!options.ref.empty()) {
-    constexpr std::int64_t kAnyStep = std::numeric_limits<std::int64_t>::max();
-    std::int64_t newest = 0;
-    const bool relative = options.ref.front() == '-';
-    if (relative)
-      if (const auto last = find_checkpoint(options.path, "", "latest", kAnyStep))
-        newest = last->manifest.step;
-    const auto found = find_checkpoint(options.path, "", options.ref, relative ? newest : kAnyStep);
+    RunPosition run{"", kAnyStep, best_of(options.path)};
+    if (options.ref.front() == '-')
+      if (const auto last = find_checkpoint(options.path, "latest", run)) run.step = last->manifest.step;
+    const auto found = find_checkpoint(options.path, options.ref, run);
     if (!found) return tl::unexpected(found.error());
     return inspect_checkpoint(found->path, options);
   }

@@ -72,8 +72,7 @@ Result<SaveResult> CheckpointDriver::save(const std::string& tag) {
   if (auto sound = check_rank_0(); !sound) return not_saved(sound.error(), tag);
   const auto saved = attempt<Saved>([&] {
     return training_.options.saver->save({position.step, tag, training_.state, training_.options.settings,
-                                          to_json(training_.progress()),
-                                          position.best_eval_at == position.step});
+                                          to_json(training_.progress()), position.best()});
   });
   if (auto agreed = agree(training_.options.communicator, outcome_of(saved)); !agreed)
     return not_saved(agreed.error(), tag);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -17,6 +18,16 @@ EvaluationDriver::EvaluationDriver(Training& training, const Reporter& reporter)
 EvalPlan EvaluationDriver::plan(std::int64_t batches) const {
   const StepSettings& now = training_.now;
   return {batches, now.eval_batch_size, now.eval_mode, now.precision};
+}
+
+/// Which samples that many batches are, beside those of eval.batches.
+EvaluatedOn EvaluationDriver::choice_of(std::int64_t batches) const {
+  const std::int64_t all = training_.task->held_out_samples();
+  const auto samples = [&](std::int64_t of) {
+    return of == 0 ? all : std::min(all, of * training_.now.eval_batch_size);
+  };
+  if (samples(batches) == samples(training_.now.eval_batches)) return EvaluatedOn::batches;
+  return samples(batches) == all ? EvaluatedOn::everything : EvaluatedOn::other;
 }
 
 /// For the evaluation of the parameters after `step`.
@@ -60,7 +71,8 @@ Result<EvalResult> EvaluationDriver::evaluate_between(std::int64_t batches) {
       explained(evaluate(*training_.task, training_.options.communicator, plan(batches), ports(step)));
   training_.options.progress.evaluates_now(std::nullopt);
   training_.timer.enter(Phase::boundary);
-  if (batches == training_.now.eval_batches) note_best(step, result);
+  if (result) result->on = choice_of(batches);
+  note_best(step, result);
   return result;
 }
 
@@ -75,7 +87,7 @@ Result<EvalResult> EvaluationDriver::explained(Result<EvalResult> result) {
 /// Of evaluations on eval.batches alone, as it was when they began: another choice of samples has another
 /// loss.
 void EvaluationDriver::note_best(std::int64_t step, const Result<EvalResult>& result) {
-  if (!result || result->partial() || result->loss >= training_.position.best_eval_loss) return;
+  if (!result || result->on != EvaluatedOn::batches || result->partial() || result->loss >= training_.position.best_eval_loss) return;
   training_.know_best(result->loss, step);
 }
 
@@ -139,7 +151,9 @@ EvaluationResult EvaluationDriver::describe(std::int64_t step, const EvalResult&
   told.tokens = result.tokens;
   told.batches = result.batches;
   told.seconds = result.seconds;
+  told.on = result.on;
   told.best = training_.position.best_eval_loss;
+  if (const auto best = training_.position.best()) told.best_step = best->step;
   told.retries = result.retries;
   if (result.retries > 0) told.reason = result.reason;
   told.partial = result.partial();
@@ -164,7 +178,10 @@ void EvaluationDriver::record(std::int64_t step, const Result<EvalResult>& resul
   const double best = training_.position.best_eval_loss;
   reporter_.write(eval_line(step, *result, best));
   reporter_.publish(describe(step, *result));
-  std::string text = fmt::format("step {}: held-out loss {:.4f}", step, result->loss);
+  const std::string of = result->on == EvaluatedOn::everything ? " of everything"
+                         : result->on == EvaluatedOn::other ? fmt::format(" of {} batches", result->batches)
+                                                            : "";
+  std::string text = fmt::format("step {}: held-out loss{} {:.4f}", step, of, result->loss);
   if (std::isfinite(best)) text += fmt::format(", best {:.4f}", best);
   text += fmt::format(", {:.1f} s", result->seconds);
   if (result->partial())

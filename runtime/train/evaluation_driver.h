@@ -43,6 +43,7 @@ class EvaluationDriver {
   Result<EvalResult> evaluate_between(std::int64_t batches);
   Result<EvalResult> explained(Result<EvalResult> result);
   EvalPlan plan(std::int64_t batches) const;
+  EvaluatedOn choice_of(std::int64_t batches) const;
   EvalPorts ports(std::int64_t step) const;
   void note_best(std::int64_t step, const Result<EvalResult>& result);
   void record(std::int64_t step, const Result<EvalResult>& result) const;

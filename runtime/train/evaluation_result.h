@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <string>
 
+#include "protocol/messages/event.h"
+
 namespace footplate {
 
 /// What one evaluation found, over all ranks.
 struct EvalResult {
   double loss = 0;  ///< mean over tokens
+  EvaluatedOn on = EvaluatedOn::batches;
   std::int64_t tokens = 0;
   std::int64_t batches = 0;  ///< of eval.batch_size, over all ranks together
   std::int64_t batches_wanted = 0;

@@ -23,6 +23,19 @@ Json line_of(std::int64_t step) {
   return {{"step", step}, {"time", now.count()}};
 }
 
+/// Under one name are losses that can be compared.
+const char* name_of(EvaluatedOn on) {
+  switch (on) {
+    case EvaluatedOn::batches:
+      return "eval/loss";
+    case EvaluatedOn::everything:
+      return "eval/full_loss";
+    case EvaluatedOn::other:
+      return "eval/other_loss";
+  }
+  return "";
+}
+
 }  // namespace
 
 Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer& timer) {
@@ -56,7 +69,7 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
 
 Json eval_line(std::int64_t step, const EvalResult& result, double best) {
   Json line = line_of(step);
-  line["eval/loss"] = number_to_json(result.loss);
+  line[name_of(result.on)] = number_to_json(result.loss);
   if (std::isfinite(best)) line["eval/best"] = best;
   line["eval/seconds"] = result.seconds;
   if (result.retries > 0) {

@@ -1,5 +1,7 @@
 #include "runtime/train/training.h"
 
+#include <cmath>
+
 #include "runtime/train/corpus_check.h"
 
 namespace footplate {
@@ -39,13 +41,19 @@ TrainingProgress Training::progress() const {
 
 void Training::take_progress(const TrainingProgress& progress) {
   position = progress.position;
-  options.progress.evaluated_best(position.best_eval_loss);
+  options.progress.evaluated_best(position.best());
 }
 
 void Training::know_best(double loss, std::int64_t step) {
   position.best_eval_loss = loss;
   position.best_eval_at = step;
-  options.progress.evaluated_best(loss);
+  position.best_eval_branch = options.branch;
+  options.progress.evaluated_best(position.best());
+}
+
+std::optional<BestEvaluation> TrainingPosition::best() const {
+  if (!std::isfinite(best_eval_loss)) return std::nullopt;
+  return BestEvaluation{best_eval_loss, best_eval_at, best_eval_branch};
 }
 
 }  // namespace footplate

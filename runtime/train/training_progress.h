@@ -6,6 +6,7 @@
 #include <string>
 
 #include "protocol/json.h"
+#include "protocol/messages/best_evaluation.h"
 #include "protocol/result.h"
 
 namespace footplate {
@@ -18,7 +19,11 @@ struct TrainingPosition {
   std::int64_t samples_drawn = 0;
   double best_eval_loss = kNoEvaluation;
   std::int64_t best_eval_at = -1;  ///< step
+  std::string best_eval_branch;    ///< that was at this step; empty: not known
   std::int64_t evaluated_at = -1;  ///< step
+
+  /// Nothing: there was none.
+  std::optional<BestEvaluation> best() const;
 };
 
 /// The text that a checkpoint was trained on.

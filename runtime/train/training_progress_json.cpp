@@ -18,6 +18,7 @@ struct FieldsOf<TrainingProgress> {
     field.required("samples_drawn", progress.position.samples_drawn);
     field("best_eval_loss", progress.position.best_eval_loss);
     field("best_eval_at", progress.position.best_eval_at);
+    field.unless_empty("best_eval_branch", progress.position.best_eval_branch);
     field.required("evaluated_at", progress.position.evaluated_at);
     field.nullable("corpus", progress.corpus);
   }

@@ -77,6 +77,48 @@ def test_a_run_and_its_checkpoints():
         assert "has no checkpoint" in inspect(run, str(empty))
 
 
+def test_one_best():
+    """What the log, status, events, inspect, the report and ckpt.load take for the best evaluation."""
+    with Run(["model.step_ms=5", "ckpt.every=70", "ckpt.keep=100", "eval.every=50", "eval.batches=2", "eval.batch_size=4",
+              "train.steps=100000"]) as run:
+        client = run.wait_for_step(160)
+        client.ask("call", action="run.pause", wait=True)
+        evaluations = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "eval"]
+        best = min(evaluations, key=lambda one: one["loss"])
+        loss = f"{best['loss']:.4f}"
+        step = best["step"]
+        assert evaluations[-1]["best"] == best["loss"] and evaluations[-1]["best_step"] == step, evaluations
+        assert client.ask("status")["best_eval_loss"] == best["loss"], client.ask("status")
+        # Another choice of samples has another loss, whichever it is.
+        other = client.ask("call", action="eval.now", arguments={"batches": 0}, wait=True)["result"]
+        assert (other["on"], other["best"]) == ("everything", best["loss"]), other
+        wait_until(lambda: (run.record().get("best_evaluation") or {}).get("step") == step, 30, "the best one in run.json")
+        said = inspect(run, "t")
+        assert f"no checkpoint is of the best evaluation, {loss} at step {step}" in said, said
+        first = next(line for line in said.splitlines() if "step-00000070" in line)
+        assert f"{evaluations[0]['loss']:.4f} @50 " in first and "best" not in first, first
+        refused = run.exec('ckpt.load("best")')
+        assert refused.returncode != 0 and f"(loss {loss} at step {step})" in refused.stderr, refused
+        footplate(run, "report", "t")
+        assert f">{loss} at step {step}<" in (run.directory / "report.html").read_text()
+
+
+def test_the_checkpoint_of_the_best_evaluation():
+    """It alone is marked, and is what "best" loads: those that were the best one when they were saved aren't."""
+    with Run([*SMALL, "eval.batches=2", "eval.batch_size=4"]) as run:
+        client = run.wait_for_step(260)
+        client.ask("call", action="run.pause", wait=True)
+        evaluations = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "eval"]
+        best = min(evaluations, key=lambda one: one["loss"])
+        wait_until(lambda: (run.record().get("best_evaluation") or {}).get("step") == best["step"], 30, "the best one in run.json")
+        listed = json.loads(inspect(run, "t", "--json"))["checkpoints"]
+        assert [one["step"] for one in listed if one["best"]] == [best["step"]], listed
+        assert min(one["metrics"]["eval/loss"] for one in listed) == best["loss"], listed
+        assert run.exec('ckpt.load("best")').returncode == 0
+        start = wait_until(lambda: len(run.lines("starts.jsonl")) == 2 and run.lines("starts.jsonl")[-1], 60, "the branch")
+        assert start["step"] == best["step"], start
+
+
 def test_a_page_of_a_run():
     with Run([*SMALL, "model.step_ms=2", "log.every=5"]) as run:
         client = run.wait_for_step(60)
@@ -103,4 +145,4 @@ def test_a_page_of_a_run():
 
 
 if __name__ == "__main__":
-    main([test_a_run_and_its_checkpoints, test_a_page_of_a_run])
+    main([test_a_run_and_its_checkpoints, test_one_best, test_the_checkpoint_of_the_best_evaluation, test_a_page_of_a_run])

@@ -13,7 +13,7 @@ constexpr std::streamoff kTail = 64 * 1024;
 
 void merge_metrics(LoggedMetrics& latest, const LoggedMetrics& line) {
   const bool of_evaluation =
-      line.values.contains("eval/loss") || line.values.contains("eval/evaluation_failed");
+      line.values.contains("eval/seconds") || line.values.contains("eval/evaluation_failed");
   if (of_evaluation)
     for (const char* trouble : {"eval/evaluation_failed", "eval/reason", "eval/retries", "eval/partial",
                                 "eval/batches", "eval/batches_wanted"})

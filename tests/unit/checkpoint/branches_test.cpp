@@ -31,13 +31,14 @@ class BranchesTest : public testing::Test {
 
   /// "main/step-00000300", or the error's message.
   std::string found(const std::string& ref, std::int64_t now = 350, const std::string& branch = "main") {
-    const auto checkpoint = find_checkpoint(run_.path(), branch, ref, now);
+    const auto checkpoint = find_checkpoint(run_.path(), ref, {branch, now, best_});
     if (!checkpoint) return checkpoint.error().message;
     return checkpoint->path.parent_path().filename().string() + "/" + checkpoint->path.filename().string();
   }
 
   TemporaryFolder run_;
   PosixDisk disk_;
+  std::optional<BestEvaluation> best_;  ///< that the run knows
 };
 
 TEST_F(BranchesTest, AStepTakesTheNearestEarlierOne) {
@@ -62,6 +63,17 @@ TEST_F(BranchesTest, NamesTagsAndTheBest) {
   EXPECT_THAT(found("before-spke"), HasSubstr("did you mean before-spike?"));
   EXPECT_THAT(found("latst"), HasSubstr("did you mean latest?"));
   EXPECT_THAT(found(""), HasSubstr("there is no checkpoint ''"));
+}
+
+TEST_F(BranchesTest, TheBestIsOfTheBestEvaluationsStepAlone) {
+  save("main", 160, "", /*best=*/true);  // as it was known then
+  best_ = {1.5, 200, "main"};
+  EXPECT_EQ(found("best"), "main/step-00000200") << "evaluated after it was saved";
+  save("from-100", 100);
+  save("from-100", 200);
+  EXPECT_EQ(found("best", 350, "from-100"), "main/step-00000200") << "another branch's step 200 is another";
+  best_ = {1.25, 210, "main"};
+  EXPECT_THAT(found("best"), HasSubstr("(loss 1.2500 at step 210); ckpt.keep_best = 1 saves those to come"));
 }
 
 TEST_F(BranchesTest, APathHasToBeOfThisRun) {

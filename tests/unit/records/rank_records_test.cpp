@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 #include "run_files/json_file.h"
+#include "run_files/run_file.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {
@@ -162,7 +163,23 @@ TEST_F(RankRecordsTest, APartialEvaluationIsNotTheRunsLoss) {
   const auto records = open(0);
   records->write({{"step", 20}, {"eval/loss", 1.75}});
   records->write({{"step", 25}, {"eval/loss", 1.25}, {"eval/partial", 1}});
-  EXPECT_EQ(records->last_evaluation().values, (Json{{"eval/loss", 1.75}}));
+  records->write({{"step", 30}, {"eval/other_loss", 1.0}});
+  EXPECT_EQ(records->last_evaluation().values, (Json{{"eval/loss", 1.75}, {"eval/step", 20}}));
+  EXPECT_FALSE(records->full_loss());
+  records->write({{"step", 40}, {"eval/full_loss", 1.5}});
+  EXPECT_EQ(records->full_loss(), 1.5);
+  EXPECT_EQ(records->last_evaluation().values.at("eval/step"), 20);
+}
+
+TEST_F(RankRecordsTest, TheBestEvaluationIsInTheRunsRecord) {
+  Stdout redirected(output_);
+  const auto records = open(0);
+  records->best(BestEvaluation{1.5, 20, "main"});
+  records->flush();
+  EXPECT_EQ(read_run_file(run_)->best_evaluation, (BestEvaluation{1.5, 20, "main"}));
+  records->best(std::nullopt);  // gone back behind it
+  records->flush();
+  EXPECT_FALSE(read_run_file(run_)->best_evaluation);
 }
 
 TEST_F(RankRecordsTest, AnUnwritableRunIsAnError) {

@@ -64,6 +64,37 @@ TEST(EvaluationDriver, TheLastOneOfAFinishedRunIsOfEverything) {
       });
 }
 
+TEST(EvaluationDriver, OnlyThoseOnEvalBatchesAreTheRunsLossAndItsBest) {
+  testing::train(
+      2, testing::small_settings({"eval.every=4", "eval.at_end=true", "eval.batches=1", "eval.batch_size=8"}),
+      [](testing::Rank& rank) {
+        rank.gate.call_at(9, {"eval.now", {{"batches", 2}}});
+      },
+      [](testing::Rank& rank) {
+        if (rank.communicator.rank() != 0) return;
+        std::vector<std::string> names;
+        double best = 0;
+        for (const Json& line : rank.sink.lines)
+          for (const char* name : {"eval/loss", "eval/other_loss", "eval/full_loss"})
+            if (line.contains(name)) {
+              names.emplace_back(name);
+              if (names.size() == 2) best = line.at(name).get<double>();
+              EXPECT_TRUE(names.size() < 3 || line.at("eval/best") == best) << line;
+            }
+        EXPECT_EQ(names, (std::vector<std::string>{"eval/loss", "eval/loss", "eval/other_loss",
+                                                   "eval/full_loss"}));
+        const auto& events = rank.gate.events["eval"];
+        ASSERT_EQ(events.size(), 4U);
+        EXPECT_FALSE(events[1].contains("on"));
+        EXPECT_EQ(events[1].at("best_step"), 8);
+        EXPECT_EQ(events[2].at("on"), "other");
+        EXPECT_EQ(events[3].at("on"), "everything");
+        EXPECT_EQ(events[3].at("best"), best);
+        EXPECT_EQ(events[3].at("best_step"), 8);
+        EXPECT_EQ(rank.progress.best_evaluation(), (BestEvaluation{best, 8, "main"}));
+      });
+}
+
 /// Rank 0's lines of evaluations at steps 3, 6 and 9 with a fault; training has to end as without any.
 std::vector<Json> lines_with(const char* faults, std::vector<Json>* events = nullptr) {
   const auto undisturbed = testing::train(2, testing::small_settings());
