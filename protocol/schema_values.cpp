@@ -52,7 +52,7 @@ Result<void> check_syntax(const SettingSpec& spec, const Value& value) {
 /// Of a text its length, of a list each number.
 template <class Spec>
 Result<void> check_range(const std::string& name, const Spec& spec, const Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value))
+  if (const auto* text = std::get_if<std::string>(&value); text != nullptr && spec.type != Type::interval)
     if (const auto length = static_cast<double>(text->size()); !spec.range.contains(length))
       return fail(ErrorKind::usage, name + " can't have " + shortest(length) +
                                         " characters; allowed: " + range_text(spec.range, spec.unit));
@@ -134,6 +134,7 @@ std::string allowed(const SettingSpec& spec) {
   if (spec.type == Type::choice) return "one of " + join(spec.choices);
   if (spec.type == Type::boolean) return "true or false";
   const std::string range = range_text(spec.range, spec.unit);
+  if (spec.type == Type::interval) return range + ", or a time of 1s to 30d";
   if (!range.empty()) return range;
   return spec.unit.empty() ? std::string(to_string(spec.type)) : spec.unit;
 }

@@ -66,6 +66,10 @@ double Settings::number(std::string_view name) const {
 const std::string& Settings::string(std::string_view name) const {
   return std::get<std::string>(value(name));
 }
+Interval Settings::interval(std::string_view name) const {
+  return interval_of(value(name));
+}
+
 const std::vector<double>& Settings::numbers(std::string_view name) const {
   return std::get<std::vector<double>>(value(name));
 }

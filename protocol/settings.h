@@ -45,6 +45,7 @@ class Settings {
   double number(std::string_view name) const;
   const std::string& string(std::string_view name) const;
   const std::vector<double>& numbers(std::string_view name) const;
+  Interval interval(std::string_view name) const;
 
   const std::map<std::string, Setting, std::less<>>& all() const { return entries_; }
 

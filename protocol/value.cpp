@@ -10,13 +10,14 @@
 namespace footplate {
 namespace {
 
-constexpr std::array<std::pair<Type, std::string_view>, 6> kTypeNames{{
+constexpr std::array<std::pair<Type, std::string_view>, 7> kTypeNames{{
     {Type::boolean, "boolean"},
     {Type::integer, "integer"},
     {Type::number, "number"},
     {Type::string, "string"},
     {Type::choice, "choice"},
     {Type::numbers, "list of numbers"},
+    {Type::interval, "interval"},
 }};
 
 struct Suffix {
@@ -83,7 +84,30 @@ Result<double> finite_number(const Json& json, std::string_view unit) {
   return fail(ErrorKind::usage, "expects a number, got " + given(json) + example);
 }
 
+Result<Value> interval_from_json(const Json& json) {
+  if (!json.is_string() || number_from_json(json)) {
+    auto steps = value_from_json(json, Type::integer);
+    if (steps) return steps;
+    return fail(ErrorKind::usage, steps.error().message + R"(; or a time: "90s", "30m", "2h")");
+  }
+  const auto& text = json.get_ref<const std::string&>();
+  const auto seconds = number_with_unit(text, "s");
+  if (!seconds)
+    return fail(ErrorKind::usage, "expects a whole number of steps or a time, got " + given(json) +
+                                      R"(; a time is "90s", "30m", "2h" or "1d")");
+  if (*seconds < kShortestInterval || *seconds > kLongestInterval)
+    return fail(ErrorKind::usage, "can't be " + text + "; a time is at least 1s and at most 30d");
+  return Value(text);
+}
+
 }  // namespace
+
+Interval interval_of(const Value& value) {
+  if (const auto* steps = std::get_if<std::int64_t>(&value)) return {*steps, 0};
+  if (const auto* text = std::get_if<std::string>(&value))
+    return {0, number_with_unit(*text, "s").value_or(0)};
+  return {};
+}
 
 std::string_view to_string(Type type) {
   for (const auto& [value, name] : kTypeNames)
@@ -151,6 +175,8 @@ Result<Value> value_from_json(const Json& json, Type type, std::string_view unit
       }
       return Value(std::move(list));
     }
+    case Type::interval:
+      return interval_from_json(json);
   }
   return fail(ErrorKind::failed, "unknown type");
 }

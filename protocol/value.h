@@ -17,8 +17,9 @@ enum class Type {
   integer,  ///< 64-bit signed
   number,   ///< double
   string,
-  choice,   ///< a string out of a fixed list
-  numbers,  ///< a fixed-length list of doubles (betas)
+  choice,    ///< a string out of a fixed list
+  numbers,   ///< a fixed-length list of doubles (betas)
+  interval,  ///< a whole number of steps, or a time as text: "30m"
 };
 
 std::string_view to_string(Type type);
@@ -26,6 +27,22 @@ Result<Type> type_from_string(std::string_view text);
 
 /// The value of a setting. Which alternative it holds follows from the setting's Type.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>>;
+
+/// How often something is done: once in so many steps, or in so much time; never where both are 0.
+struct Interval {
+  std::int64_t steps = 0;
+  double seconds = 0;
+
+  bool is_ever() const { return steps > 0 || seconds > 0; }
+  bool operator==(const Interval&) const = default;
+};
+
+/// The least and the longest time of an interval, in seconds.
+inline constexpr double kShortestInterval = 1;
+inline constexpr double kLongestInterval = 30 * 86400.0;
+
+/// Of a value of Type::interval.
+Interval interval_of(const Value& value);
 
 Json to_json(const Value& value);
 

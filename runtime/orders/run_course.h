@@ -42,7 +42,7 @@ class RunCourse {
   /// All ranks are at the end.
   void finish() {
     finished_ = true;
-    if (!stopped_) ending_.save = settings_.has("ckpt.every") && settings_.integer("ckpt.every") > 0;
+    if (!stopped_) ending_.save = settings_.has("ckpt.every") && settings_.interval("ckpt.every").is_ever();
   }
   bool finished() const { return finished_; }
   const Ending& ending() const { return ending_; }

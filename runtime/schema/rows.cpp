@@ -4,6 +4,7 @@ namespace footplate {
 namespace {
 
 Type type_of(const SettingRow& row) {
+  if (row.or_time) return Type::interval;
   if (!row.choices.empty() || !row.variable_values.empty()) return Type::choice;
   constexpr Type kTypes[] = {Type::boolean, Type::integer, Type::number, Type::string, Type::numbers};
   static_assert(std::size(kTypes) == std::variant_size_v<Value>);

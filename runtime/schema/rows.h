@@ -16,6 +16,7 @@ struct SettingRow {
   const char* name;
   Value value;
   const char* unit = "";
+  bool or_time = false;  ///< a whole number of steps, or a time (Type::interval)
   Range range = {};
   Range usual = {};
   std::vector<std::string> choices = {};

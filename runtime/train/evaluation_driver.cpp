@@ -42,10 +42,10 @@ EvalPorts EvaluationDriver::ports(std::int64_t step) const {
           }};
 }
 
-void EvaluationDriver::after_step(bool all_ready) {
+void EvaluationDriver::after_step(bool all_ready, bool due) {
   if (all_ready) finish();
   const StepSettings& now = training_.now;
-  if (!is_due(now.eval_every, training_.position.step)) return;
+  if (!due) return;
   if (now.eval_async)
     start_beside();
   else

@@ -22,8 +22,8 @@ class EvaluationDriver {
   bool share_ready() const { return beside_.ready(); }
 
   /// After a step. `all_ready`: of all ranks the share is there; what was started is finished first, the one
-  /// that is due may then begin.
-  void after_step(bool all_ready);
+  /// that is `due` may then begin.
+  void after_step(bool all_ready, bool due);
 
   /// eval.now; `batches`: none = eval.batches.
   Result<EvaluationResult> evaluate_now(std::optional<std::int64_t> batches);

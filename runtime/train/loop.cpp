@@ -40,7 +40,8 @@ Result<bool> Trainer::Loop::train_step() {
     if (auto done = before_step(training_.position.step); !done) return tl::unexpected(done.error());
   step_.compute_gradients();
   step_.load_ahead();
-  if (auto reduced = step_.reduce(evaluation_.share_ready()); !reduced)
+  if (auto reduced = step_.reduce(evaluation_.share_ready(), timetable_.by_time(Timetable::Clock::now()));
+      !reduced)
     return tl::unexpected(reduced.error());
   step_.update();
   return step_.conclude();
@@ -53,9 +54,12 @@ void Trainer::Loop::after_step() {
   training_.timer.enter(Phase::boundary);
   reporter_.count(step_.outcome());
   tell_refusal();
-  if (is_due(now.log_every, step)) reporter_.write_steps();
-  evaluation_.after_step(step_.outcome().sums.evaluations_ready == ranks);
-  if (is_due(now.ckpt_every, step)) checkpoints_.save_or_warn();
+  const StepSums& sums = step_.outcome().sums;
+  const auto due = [&](Recurring what) { return timetable_.is_due(what, step, sums.due); };
+  if (due(Recurring::log)) reporter_.write_steps();
+  evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
+  if (due(Recurring::checkpoint)) checkpoints_.save_or_warn();
+  timetable_.passed(sums.due, Timetable::Clock::now());
   if (is_due(now.check_every, step) && training_.world_size() > 1)
     training_.gate->report_state_hash(step, training_.state.hash());
   if (is_due(now.empty_cache_every, step)) training_.device.empty_cache();
@@ -80,7 +84,7 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
   const bool finished = ending.reason == kEndedDone;
   // Saved first: whatever ends the process during a long evaluation then costs no step.
   // One that is there already isn't written again: the saver knows.
-  if (ending.save || (finished && training_.now.ckpt_every > 0)) checkpoints_.save_or_warn();
+  if (ending.save || (finished && training_.now.ckpt_every.is_ever())) checkpoints_.save_or_warn();
   if (training_.lost) return;
   if (!finished) return evaluation_.give_up("the run ends");
   evaluation_.finish();
@@ -90,6 +94,7 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
 void Trainer::Loop::configure() {
   const StepSettings before = std::exchange(training_.now, StepSettings::from(training_.options.settings));
   step_.configure(before);
+  timetable_.configure(training_.now, Timetable::Clock::now());
 }
 
 std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {

@@ -8,6 +8,7 @@
 #include "runtime/train/checkpoint_driver.h"
 #include "runtime/train/evaluation_driver.h"
 #include "runtime/train/reporter.h"
+#include "runtime/train/timetable.h"
 #include "runtime/train/train_step.h"
 #include "runtime/train/training.h"
 
@@ -49,6 +50,7 @@ class Trainer::Loop {
   Result<void> level(int source);
 
   Training training_;
+  Timetable timetable_;
   Reporter reporter_;
   TrainStep step_;
   EvaluationDriver evaluation_;

@@ -20,10 +20,10 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.bucket_mb = settings.number("comm.bucket_mb");
   read.chunk_elements = settings.integer("comm.chunk_elements");
   read.overlap = choice_of<Overlap>(settings, "comm.overlap");
-  read.eval_every = settings.integer("eval.every");
-  read.ckpt_every = settings.integer("ckpt.every");
+  read.eval_every = settings.interval("eval.every");
+  read.ckpt_every = settings.interval("ckpt.every");
   read.check_every = settings.integer("guard.check_every");
-  read.log_every = settings.integer("log.every");
+  read.log_every = settings.interval("log.every");
   read.eval_batches = settings.integer("eval.batches");
   read.precision = choice_of<Precision>(settings, "train.precision");
   read.attention = choice_of<AttentionKernel>(settings, "train.attention");

@@ -41,7 +41,7 @@ struct EnumWords<Nonfinite> {
 };
 
 /// The settings that the step loop reads, as plain fields: looked up once when they change, not at
-/// every step. Frequencies are in steps, 0 = never.
+/// every step. What has no Interval is in steps, 0 = never.
 struct StepSettings {
   std::int64_t batch_size = 0;   ///< global, in sequences
   std::int64_t micro_batch = 0;  ///< 0: the whole slice
@@ -54,7 +54,8 @@ struct StepSettings {
   double bucket_mb = 0;
   std::int64_t chunk_elements = 0;  ///< 0: by size
   Overlap overlap = Overlap::automatic;
-  std::int64_t eval_every = 0, ckpt_every = 0, check_every = 0, log_every = 0;
+  Interval eval_every, ckpt_every, log_every;
+  std::int64_t check_every = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out
   std::int64_t eval_batch_size = 1;
   EvalMode eval_mode = EvalMode::all;

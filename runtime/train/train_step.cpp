@@ -146,9 +146,10 @@ void TrainStep::load_ahead() {
   }
 }
 
-Result<void> TrainStep::reduce(bool evaluation_ready) {
+Result<void> TrainStep::reduce(bool evaluation_ready, float due) {
   training_.timer.enter(Phase::reduce);
   if (evaluation_ready) gradients_.mine().evaluations_ready = 1;
+  if (training_.rank() == 0) gradients_.mine().due = due;
   gradients_.publish();
   return reducer_.finish();
 }

@@ -40,7 +40,7 @@ class TrainStep {
   /// What the next step begins with, while the device is still at this one's gradients.
   void load_ahead();
   /// Sums over all ranks. `evaluation_ready`: this rank's share of the one beside training is there.
-  Result<void> reduce(bool evaluation_ready);
+  Result<void> reduce(bool evaluation_ready, float due);
   /// Enqueues the optimizer's pass, which writes nothing where a rank failed or anything isn't finite.
   void update();
   /// What it has come to. False: nothing has changed, and the step is to be tried again. Errors, the same on

@@ -108,6 +108,30 @@ def test_resume_is_bit_exact():
         shutil.rmtree(folder)
 
 
+def test_by_time():
+    """Intervals in time: all ranks at the same steps, by an order too, and the journal brings the same parameters."""
+    with Run(["model.step_ms=10", "train.steps=100000", "log.every=1s", "eval.every=1s", "ckpt.every=0", "guard.check_every=20", "ckpt.keep=100"]) as run:
+        client = run.wait_for_step(5)
+        assert run.exec('ckpt.every = "1s"').returncode == 0
+        assert run.exec("return ckpt.every").stdout.strip() == "1s"
+        wait_until(lambda: len(run.lines("events.jsonl")) and len([one for one in run.lines("events.jsonl") if one["topic"] == "ckpt"]) > 1, 60, "checkpoints by time")
+        refused = run.exec('ckpt.every = "1"')
+        assert refused.returncode != 0 and "30m" in refused.stderr, refused
+        wait_until(lambda: len([line for line in run.lines("metrics.jsonl") if "eval/loss" in line]) > 2, 60, "evaluations by time")
+        assert run.exec("run.stop()").returncode == 0
+        assert run.finish() == 0, run.output()
+        assert 'every = "1s"' in (run.directory / "journal.lua").read_text()
+        step, state = run.result()["step"], run.result()["state_hash"]
+        saved = [one["data"]["step"] for one in run.lines("events.jsonl") if one["topic"] == "ckpt"]
+        logged = [line["step"] for line in run.lines("metrics.jsonl") if "train/loss" in line]
+        assert len(saved) > 1 and len(logged) < step / 20, (saved, logged, step)
+        replay = subprocess.run([str(run.program), "replay", "t", "--name", "again"], cwd=run.folder, env=run.environment, capture_output=True,
+                                text=True, timeout=120, stdin=subprocess.DEVNULL, check=False)
+        assert replay.returncode == 0, replay
+        again = json.loads((run.directory.parent / "again" / "result.json").read_text())
+        assert (again["step"], again["state_hash"]) == (step, state), again
+
+
 def test_the_best_checkpoint_is_kept():
     """Training gets worse from step 20 on: the checkpoint of the best evaluation outlives newer ones."""
     import shutil
@@ -423,7 +447,7 @@ def test_check_sees_what_a_start_would_refuse():
 
 
 if __name__ == "__main__":
-    main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_gradient_checkpointing_changes_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept,
+    main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_gradient_checkpointing_changes_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept, test_by_time,
           test_a_resume_on_another_text_warns_and_goes_on, test_a_resume_of_another_model_says_what_differs,
           test_a_start_that_fails_before_its_first_step_leaves_no_trace,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,

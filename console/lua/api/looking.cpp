@@ -70,7 +70,9 @@ int list_settings(lua_State* state) {
                     {"unit", spec.unit},
                     {"source", source},
                     {"help", spec.help}});
-    const std::string shown = to_text(value) + (spec.unit.empty() ? "" : " " + spec.unit);
+    const bool has_unit =
+        !spec.unit.empty() && !std::holds_alternative<std::string>(value);  // "30m" has its own
+    const std::string shown = to_text(value) + (has_unit ? " " + spec.unit : "");
     lines.push_back({spec.name, shown, source, spec.help});
   }
   push_listing(state, rows,

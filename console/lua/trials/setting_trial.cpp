@@ -202,8 +202,9 @@ SettingTrial trial_of(lua_State* state, const Json& arguments) {
   const Stage& staged = session_of(state).stage();
   SettingTrial trial;
   constexpr std::int64_t kLines = 10, kLeast = 50;
-  const auto every = std::get<std::int64_t>(staged.value(kLogEvery));
-  if (every == 0)
+  const Interval log_every = interval_of(staged.value(kLogEvery));
+  const std::int64_t every = log_every.steps;
+  if (!log_every.is_ever())
     throw ScriptError("try measures what is logged, and log.every is 0; log.every = 10 logs every 10 steps");
   const TableOptions options(arguments, kTry);
   trial.plan.steps = trial_steps(options, "steps", std::max(kLeast, kLines * every));

@@ -54,6 +54,20 @@ TEST(Value, Units) {
   EXPECT_FALSE(value_from_json("30m", Type::number, "steps"));
 }
 
+TEST(Value, IntervalsAreStepsOrATime) {
+  EXPECT_EQ(read<std::int64_t>(500, Type::interval), 500);
+  EXPECT_EQ(read<std::string>("30m", Type::interval), "30m");
+  EXPECT_EQ(interval_of(Value(std::int64_t{500})), (Interval{500, 0}));
+  EXPECT_EQ(interval_of(Value(std::string("30m"))), (Interval{0, 1800}));
+  EXPECT_FALSE(interval_of(Value(std::int64_t{0})).is_ever());
+  EXPECT_EQ(message(value_from_json("0.5s", Type::interval)),
+            "can't be 0.5s; a time is at least 1s and at most 30d");
+  EXPECT_EQ(message(value_from_json(2.5, Type::interval)),
+            R"(expects a whole number, got 2.5; or a time: "90s", "30m", "2h")");
+  for (const char* bad : {"30", "", "m", "31d", "@inf", "-5s"})
+    EXPECT_FALSE(value_from_json(bad, Type::interval)) << bad;
+}
+
 TEST(Value, TheOthers) {
   EXPECT_TRUE(read<bool>(true, Type::boolean));
   EXPECT_EQ(read<std::string>("x", Type::string), "x");

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "runtime/base/clock.h"
+#include "runtime/train/step_settings.h"
+
+namespace footplate {
+
+/// What comes round after steps.
+enum class Recurring { log, evaluation, checkpoint };
+
+/// When it does: once in so many steps, or in so much time (Interval). By time the clock of rank 0 alone
+/// decides. It says so in the sums of a step (StepSums::due), by which all ranks know it for the same step.
+/// Parameters don't depend on it: a replay, whose clock is another, has the same. Training thread.
+class Timetable {
+ public:
+  using Clock = SteadyClock;
+
+  /// The settings in force; what has another interval than before begins anew.
+  void configure(const StepSettings& settings, Clock::time_point now);
+
+  /// What is due by this rank's clock, for the step that is being reduced: a sum of bits, exact as a float.
+  float by_time(Clock::time_point now) const;
+
+  /// Whether it is due after `step`, whose sums have `by_time` of rank 0.
+  bool is_due(Recurring what, std::int64_t step, float by_time) const;
+
+  /// What was due after a step has been done or left out.
+  void passed(float by_time, Clock::time_point now);
+
+ private:
+  static constexpr std::size_t kKinds = 3;
+  struct Entry {
+    Interval every;
+    Clock::time_point since;  ///< the last time, or the beginning
+  };
+  std::array<Entry, kKinds> entries_;
+};
+
+}  // namespace footplate
