@@ -28,10 +28,17 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   while (gate.enter(training_.position.step) == StepGate::Verdict::train) {
     const Result<bool> done = train_step();
     if (done && *done) after_step();
-    if (!done && !training_.is_lost(done.error())) return tl::unexpected(done.error());
+    if (!done && !training_.is_lost(done.error())) return failed(done.error());
     training_.timer.enter(Phase::boundary);
   }
   return end();
+}
+
+/// Where all ranks have failed together nobody has written anything: the state is the one before, and worth
+/// a checkpoint, as where a signal ends the run.
+tl::unexpected<Error> Trainer::Loop::failed(const Error& error) {
+  if (step_.failed_together()) checkpoints_.save_or_warn();
+  return tl::unexpected(error);
 }
 
 /// False: nothing has changed, and the step is to be tried again.

@@ -44,6 +44,7 @@ class Trainer::Loop {
   Result<bool> train_step();
   void after_step();
   Ending end();
+  tl::unexpected<Error> failed(const Error& error);
   void save_and_evaluate(const Ending& ending);
   void configure();
   void tell_refusal();

@@ -339,13 +339,14 @@ def test_a_step_that_is_not_finite_is_skipped_by_all():
 
 
 def test_steps_that_are_not_finite_can_end_the_run():
-    """As a step that throws does: code 1, and the parameters of before."""
+    """As a step that throws does: code 1, and the parameters of before, which are saved."""
     ends = {}
     for kind, fault in (("skip", "step_throw:step=20"), ("stop", "nan_grad:rank=1:step=20"), ("skip", "nan_grad:rank=1:step=20:times=3")):
         with Run([*SMALL, "train.steps=40", "eval.every=0", f"guard.nonfinite={kind}"], ranks=2, config="kjv",
                  env={"FOOTPLATE_FAULT": fault}) as run:
             assert run.finish(300) == 1, run.output()
-            ends[fault] = run.result()
+            end = ends[fault] = run.result()
+            assert end["checkpoint"].endswith(f"step-{end['step']:08d}") and (pathlib.Path(end["checkpoint"]) / "manifest.json").exists(), end
     assert len({end["state_hash"] for end in ends.values()}) == 1, ends
     three = ends["nan_grad:rank=1:step=20:times=3"]
     assert three["step"] == 22 and "3 in a row; parameters are as step 20 left them" in three["reason"], three
