@@ -25,6 +25,7 @@ struct FieldsOf<CheckpointManifest> {
     field("branch", manifest.branch);
     field("tag", manifest.tag);
     field("best", manifest.best);
+    field("best_evaluation", manifest.best_evaluation);
     field("created", manifest.created);
     field("settings", manifest.settings);
     field("store", manifest.store);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/messages/best_evaluation.h"
 #include "protocol/messages/link_messages.h"
 
 namespace footplate {
@@ -28,6 +29,7 @@ struct CheckpointManifest {
   std::string branch;
   std::string tag;
   bool best = false;
+  std::optional<BestEvaluation> best_evaluation;
   std::string created;          ///< ISO 8601
   Json settings;                ///< as of Settings::to_json; null: it has none
   Json store = Json::object();  ///< what scripts keep with the run

@@ -9,6 +9,7 @@
 #include "protocol/schema.h"
 #include "protocol/words.h"
 #include "run_files/checkpoint_folders.h"
+#include "run_files/checkpoint_list.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 
 namespace footplate {
@@ -76,13 +77,6 @@ std::string nearest_tag(const std::string& ref, const std::vector<FoundCheckpoin
 
 }  // namespace
 
-bool is_of(const BestEvaluation& best, const Manifest& manifest) {
-  if (manifest.step != best.step) return false;
-  if (best.branch.empty()) return manifest.best;  // an older checkpoint's
-  // Of another branch: the first one there, which is the checkpoint that it came from, saved again.
-  return manifest.branch == best.branch || manifest.best_evaluation == best;
-}
-
 Result<FoundCheckpoint> find_checkpoint(const fs::path& run_directory, const std::string& ref,
                                         const RunPosition& run) {
   if (ref.find('/') != std::string::npos) return by_path(run_directory, ref);
@@ -103,7 +97,8 @@ Result<FoundCheckpoint> find_checkpoint(const fs::path& run_directory, const std
     wanted = [](const FoundCheckpoint&) { return true; };
   } else if (ref == "best") {
     wanted = [&](const FoundCheckpoint& one) {
-      return run.best ? is_of(*run.best, one.manifest) : one.manifest.best;
+      const Manifest& it = one.manifest;
+      return run.best ? is_of_best(*run.best, it.step, it.branch, it.best_evaluation, it.best) : it.best;
     };
     missing = "no checkpoint is of the step of the best evaluation";
     if (run.best)

@@ -31,9 +31,6 @@ struct RunPosition {
 Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& run_directory, const std::string& ref,
                                         const RunPosition& now);
 
-/// Whether a checkpoint has the parameters that `best` is of.
-bool is_of(const BestEvaluation& best, const Manifest& manifest);
-
 /// A name for a branch that begins at `step`: `wanted`, or where that is empty "from-300", "from-300-2", ….
 /// Errors (usage): there is a branch `wanted` already, or it can't be a folder's name.
 Result<std::string> new_branch(const std::filesystem::path& run_directory, const std::string& wanted,

@@ -1,5 +1,6 @@
 #include "runtime/checkpoint/checkpoint_store.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "protocol/iso_time.h"
@@ -7,10 +8,30 @@
 #include "runtime/checkpoint/explain.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/safetensors.h"
+#include "runtime/checkpoint/sha256.h"
 #include "runtime/checkpoint/write_file.h"
 
 namespace footplate {
 namespace fs = std::filesystem;
+namespace {
+
+/// Whether a checkpoint has this file, of these bytes: `entry` gets their hash.
+bool has_same_file(const fs::path& checkpoint, std::int64_t step, ManifestFile& entry,
+                   const std::vector<std::span<const std::byte>>& pieces) {
+  if (checkpoint.empty()) return false;
+  const auto manifest = read_manifest(checkpoint);
+  if (!manifest || manifest->step != step) return false;
+  const auto same = std::find_if(
+      manifest->files.begin(), manifest->files.end(),
+      [&](const ManifestFile& one) { return one.name == entry.name && one.bytes == entry.bytes; });
+  if (same == manifest->files.end()) return false;
+  Sha256 hash;
+  for (const auto piece : pieces) hash.add(piece);
+  entry.sha256 = hash.hex();
+  return entry.sha256 == same->sha256;
+}
+
+}  // namespace
 
 CheckpointStore::CheckpointStore(fs::path folder, Disk& disk) : folder_(std::move(folder)), disk_(disk) {}
 
@@ -32,7 +53,8 @@ Result<void> CheckpointStore::make_folders() {
 }
 
 Result<std::uint64_t> CheckpointStore::write(const fs::path& temporary, Manifest& manifest,
-                                             const std::string& file, std::span<const TensorView> tensors) {
+                                             const std::string& file, std::span<const TensorView> tensors,
+                                             const fs::path& alike) {
   const auto header = safetensors_header(tensors);
   if (!header) return tl::unexpected(header.error());
   if (auto error = disk_.make_folder(temporary)) return tl::unexpected(explain("making its folder", error));
@@ -41,17 +63,23 @@ Result<std::uint64_t> CheckpointStore::write(const fs::path& temporary, Manifest
   for (const auto& tensor : tensors) pieces.push_back(tensor.bytes);
   ManifestFile entry{file, 0, {}};
   for (const auto piece : pieces) entry.bytes += piece.size();
-  if (auto error = write_file(disk_, temporary / file, pieces, &entry.sha256))
-    return tl::unexpected(explain("writing " + file, error));
+  if (!has_same_file(alike, manifest.step, entry, pieces) ||
+      disk_.link(alike / file, temporary / file))  // another file system, or too many names
+    if (auto error = write_file(disk_, temporary / file, pieces, &entry.sha256))
+      return tl::unexpected(explain("writing " + file, error));
 
   manifest.files = {entry};
   manifest.created = iso_time(std::chrono::system_clock::now());
+  return write_manifest(temporary, manifest).map([&](std::uint64_t bytes) { return entry.bytes + bytes; });
+}
+
+Result<std::uint64_t> CheckpointStore::write_manifest(const fs::path& temporary, const Manifest& manifest) {
   const std::string text = to_text(manifest);
   const std::span<const std::byte> only[] = {std::as_bytes(std::span(text))};
   if (auto error = write_file(disk_, temporary / kManifestName, only, nullptr))
     return tl::unexpected(explain("writing the manifest", error));
   if (auto error = disk_.sync_folder(temporary)) return tl::unexpected(explain("syncing its folder", error));
-  return entry.bytes + text.size();
+  return text.size();
 }
 
 Result<void> CheckpointStore::commit(const fs::path& temporary, const fs::path& target) {
@@ -73,43 +101,82 @@ Result<void> CheckpointStore::commit(const fs::path& temporary, const fs::path& 
 }
 
 Result<Stored> CheckpointStore::save(Manifest manifest, const std::string& file,
-                                     std::span<const TensorView> tensors, std::size_t keep) {
+                                     std::span<const TensorView> tensors, Retention keep,
+                                     const fs::path& alike) {
   if (!manifest.tag.empty() && !is_tag(manifest.tag))
     return fail(ErrorKind::usage, "a checkpoint can't be tagged '" + manifest.tag +
                                       "'; a tag is 1 to 64 letters, digits, '_' and '-'");
   if (auto made = make_folders(); !made) return tl::unexpected(made.error());
-  const std::string name = folder_name(manifest.step, manifest.tag);
-  const fs::path temporary = folder_ / with_suffix(name, Suffix::temporary);
-  Stored stored{folder_ / name, 0, {}};
-
-  const auto written = write(temporary, manifest, file, tensors);
-  const auto committed = written ? commit(temporary, stored.path) : tl::unexpected(written.error());
-  if (!committed) {
-    remove_temporary(temporary);  // best effort: gives a full disk its space back; else the next start does
-    return tl::unexpected(committed.error());
-  }
+  Stored stored{folder_ / folder_name(manifest.step, manifest.tag), 0, {}};
+  auto written = make(stored.path, manifest, file, tensors, alike);
+  // The file that it would have shared may be damaged.
+  if (!written && !alike.empty()) written = make(stored.path, manifest, file, tensors, {});
+  if (!written) return tl::unexpected(written.error());
   stored.bytes = *written;
   retain(keep, stored.path, stored.notes);
   return stored;
 }
 
-void CheckpointStore::retain(std::size_t keep, const fs::path& newest, std::vector<std::string>& notes) {
+Result<std::uint64_t> CheckpointStore::make(const fs::path& target, Manifest& manifest,
+                                            const std::string& file, std::span<const TensorView> tensors,
+                                            const fs::path& alike) {
+  const fs::path temporary = folder_ / with_suffix(target.filename().string(), Suffix::temporary);
+  const auto written = write(temporary, manifest, file, tensors, alike);
+  const auto committed = written ? commit(temporary, target) : tl::unexpected(written.error());
+  if (committed) return written;
+  remove_temporary(temporary);  // best effort: gives a full disk its space back; else the next start does
+  return tl::unexpected(committed.error());
+}
+
+Result<fs::path> CheckpointStore::retag(const fs::path& path, const std::string& tag) {
+  auto manifest = read_manifest(path);
+  if (!manifest) return tl::unexpected(manifest.error());
+  const fs::path target = folder_ / folder_name(manifest->step, tag);
+  if (target == path) return target;
+  std::error_code none;
+  if (tag.empty() && fs::exists(target, none)) return remove(path).map([&] { return target; });
+  manifest->tag = tag;
+  const fs::path temporary = folder_ / with_suffix(target.filename().string(), Suffix::temporary);
+  const auto made = [&]() -> Result<void> {
+    if (auto error = disk_.make_folder(temporary)) return tl::unexpected(explain("making its folder", error));
+    for (const ManifestFile& file : manifest->files)
+      if (auto error = disk_.link(path / file.name, temporary / file.name))
+        return tl::unexpected(explain("giving " + file.name + " a second name", error));
+    if (const auto written = write_manifest(temporary, *manifest); !written)
+      return tl::unexpected(written.error());
+    return commit(temporary, target);
+  }();
+  if (!made) {
+    remove_temporary(temporary);
+    return tl::unexpected(made.error());
+  }
+  return remove(path).map([&] { return target; });
+}
+
+Result<void> CheckpointStore::remove(const fs::path& path) {
+  if (auto error = remove_checkpoint(path))
+    return fail(ErrorKind::failed,
+                "can't remove " + path.string() + ": " + explain_disk_error(error, folder_));
+  return {};
+}
+
+void CheckpointStore::retain(const Retention& keep, const fs::path& newest, std::vector<std::string>& notes) {
   std::size_t kept = 0;
-  bool best_seen = false;
+  std::size_t best_seen = 0;
   for (const auto& path : list_checkpoints(folder_)) {
     const auto name = parse_folder_name(path.filename().string());
     bool remove = name->replaced && folder_name(name->step, name->tag) == newest.filename();
-    if (!remove && keep != 0) {
+    if (!remove) {
       // One that can't be read is left for a person to look at, and takes nobody's place.
       const auto manifest = read_manifest(path);
       if (!manifest || !manifest->tag.empty()) continue;
-      const bool is_best = manifest->best && !best_seen;
-      best_seen = best_seen || manifest->best;
+      const bool is_best = manifest->best && best_seen < std::max<std::size_t>(1, keep.best);
+      if (manifest->best) ++best_seen;
       if (is_best || path == newest) {
-        if (!is_best) ++kept;
+        if (!is_best && !manifest->only_best) ++kept;
         continue;
       }
-      remove = ++kept > keep;
+      remove = manifest->only_best || (++kept > keep.newest && keep.newest != 0);
     }
     if (!remove) continue;
     if (auto error = remove_checkpoint(path))

@@ -20,6 +20,13 @@ struct Stored {
   std::vector<std::string> notes;  ///< what couldn't be removed afterwards, and why
 };
 
+/// Which checkpoints stay after a save, besides tagged ones.
+struct Retention {
+  std::size_t newest =
+      0;  ///< so many of the newest; 0: all. Those that were saved as best ones alone don't count
+  std::size_t best = 1;  ///< so many of the newest that were the best when they were evaluated; at least 1
+};
+
 /// The checkpoints of one branch of a run: RUN/checkpoints/main. Writes them so that a crash at any
 /// moment leaves each either whole or not there (docs/checkpoints.md). One thread of one process.
 class CheckpointStore {
@@ -32,19 +39,31 @@ class CheckpointStore {
   std::vector<std::string> remove_leftovers();
 
   /// Writes one checkpoint, reads it back, commits it and returns once it is on the device; then
-  /// removes what `keep` no longer holds: the `keep` newest stay (0: all), besides tagged ones and the
-  /// best. `manifest.files` and `manifest.created` are filled in here; `file` is the tensors' file.
-  /// Errors (failed): the operating system's, with the folder, the space left and what to do. The
-  /// older checkpoints are then all there, and no half one is.
+  /// removes what `keep` no longer holds. `manifest.files` and `manifest.created` are filled in here; `file`
+  /// is the tensors' file. Where the checkpoint `alike` (a path; empty: none) has the same tensors, its file
+  /// gets a second name instead of being written again. Errors (failed): the operating system's, with the
+  /// folder, the space left and what to do. The older checkpoints are then all there, and no half one is.
   Result<Stored> save(Manifest manifest, const std::string& file, std::span<const TensorView> tensors,
-                      std::size_t keep);
+                      Retention keep, const std::filesystem::path& alike = {});
+
+  /// Gives a checkpoint here that tag, or takes its tag away (empty), by a folder beside it whose files are
+  /// second names. Returns where it is now. Errors (failed): as of save(), or it can't be read.
+  Result<std::filesystem::path> retag(const std::filesystem::path& path, const std::string& tag);
+
+  /// Removes a checkpoint here. Errors (failed): the operating system's.
+  Result<void> remove(const std::filesystem::path& path);
 
  private:
   Result<void> make_folders();
   Result<std::uint64_t> write(const std::filesystem::path& temporary, Manifest& manifest,
-                              const std::string& file, std::span<const TensorView> tensors);
+                              const std::string& file, std::span<const TensorView> tensors,
+                              const std::filesystem::path& alike);
+  Result<std::uint64_t> write_manifest(const std::filesystem::path& temporary, const Manifest& manifest);
+  /// write() and commit(); of a failure nothing stays.
+  Result<std::uint64_t> make(const std::filesystem::path& target, Manifest& manifest, const std::string& file,
+                             std::span<const TensorView> tensors, const std::filesystem::path& alike);
   Result<void> commit(const std::filesystem::path& temporary, const std::filesystem::path& target);
-  void retain(std::size_t keep, const std::filesystem::path& newest, std::vector<std::string>& notes);
+  void retain(const Retention& keep, const std::filesystem::path& newest, std::vector<std::string>& notes);
   std::error_code remove_checkpoint(const std::filesystem::path& path);
   std::error_code remove_temporary(const std::filesystem::path& path);
   Error explain(const std::string& doing, const std::error_code& error) const;

@@ -61,6 +61,10 @@ std::error_code PosixDisk::sync_folder(const std::filesystem::path& path) {
   return error == std::errc::invalid_argument ? std::error_code() : error;
 }
 
+std::error_code PosixDisk::link(const std::filesystem::path& from, const std::filesystem::path& to) {
+  return check(::link(from.c_str(), to.c_str()));
+}
+
 std::error_code PosixDisk::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
   return check(::rename(from.c_str(), to.c_str()));
 }

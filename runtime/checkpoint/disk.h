@@ -25,6 +25,8 @@ class Disk {
   virtual std::error_code close(int descriptor) = 0;
   /// The same for the names in a folder.
   virtual std::error_code sync_folder(const std::filesystem::path& path) = 0;
+  /// A second name of a file, on the same file system; an error if the name is taken.
+  virtual std::error_code link(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   /// Fails where `to` is a folder that isn't empty.
   virtual std::error_code rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   /// A file, or an empty folder.
@@ -40,6 +42,7 @@ class PosixDisk : public Disk {
   std::error_code sync(int descriptor) override;
   std::error_code close(int descriptor) override;
   std::error_code sync_folder(const std::filesystem::path& path) override;
+  std::error_code link(const std::filesystem::path& from, const std::filesystem::path& to) override;
   std::error_code rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   std::error_code remove(const std::filesystem::path& path) override;
 };

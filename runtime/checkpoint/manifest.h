@@ -31,11 +31,12 @@ struct Manifest {
   std::int64_t step = 0;   ///< completed steps
   int world_size = 1;
   std::string branch = "main";
-  std::string tag;            ///< empty: none
-  bool best = false;          ///< the best evaluation so far was at this step
+  std::string tag;                                ///< empty: none
+  bool best = false;                              ///< the best evaluation so far was at this step
   std::optional<BestEvaluation> best_evaluation;  ///< so far; nothing: none, or an older checkpoint
-  std::string created;        ///< ISO 8601, UTC
-  std::uint64_t journal = 0;  ///< id of the last order applied before it
+  bool only_best = false;                         ///< saved for that alone (ckpt.keep_best)
+  std::string created;                            ///< ISO 8601, UTC
+  std::uint64_t journal = 0;                      ///< id of the last order applied before it
   std::vector<ManifestFile> files;
   Json settings = Json::object();  ///< as of Settings::to_json
   Json progress = Json::object();  ///< random numbers, data position: the trainer's own words

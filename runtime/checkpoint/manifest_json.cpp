@@ -76,6 +76,7 @@ Manifest manifest_from_json(const Json& json) {
       throw std::runtime_error("field 'best_evaluation': " + read.error().message);
     manifest.best_evaluation = std::move(best);
   }
+  if (json.contains("only_best")) manifest.only_best = json.at("only_best").get<bool>();
   manifest.created = json.at("created").get<std::string>();
   manifest.journal = static_cast<std::uint64_t>(whole(json, "journal", 0));
   manifest.files = files_from(json.at("files"));
@@ -100,6 +101,7 @@ Json to_json(const Manifest& manifest) {
                {"metrics", manifest.metrics}};
   if (manifest.start > 0) json["start"] = manifest.start;
   if (manifest.best_evaluation) json["best_evaluation"] = to_json(*manifest.best_evaluation);
+  if (manifest.only_best) json["only_best"] = true;
   if (!manifest.store.empty()) json["store"] = manifest.store;
   if (!manifest.orders.empty()) json["orders"] = manifest.orders;
   for (const auto& file : manifest.files)

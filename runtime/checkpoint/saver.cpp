@@ -75,7 +75,9 @@ Json within_a_manifest(Json orders, const std::function<void(const std::string&)
 }
 
 CheckpointSaver::CheckpointSaver(SaverOptions options, Disk& disk)
-    : options_(std::move(options)), store_(branch_folder(options_.run_directory, options_.branch), disk) {}
+    : options_(std::move(options)),
+      disk_(disk),
+      store_(branch_folder(options_.run_directory, options_.branch), disk) {}
 
 std::vector<std::string> CheckpointSaver::remove_leftovers() {
   return store_.remove_leftovers();
@@ -94,13 +96,31 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
           .string();
   if (options_.rank != 0) return Saved{path, 0};
 
-  const std::uint64_t order = options_.last_order ? options_.last_order() : 0;
-  Json orders = within_a_manifest(options_.orders ? options_.orders() : Json::array(), options_.warn);
+  const RunMoment moment = snapshot.moment ? *snapshot.moment : this->moment();
+  Manifest manifest = manifest_of(snapshot, moment);
   // State changes by steps, settings by orders: with neither in between it is the same checkpoint.
-  if (path == last_path_ && order == last_order_ && orders == last_orders_) return Saved{path, 0};
+  Last next{path, moment.order, moment.orders, snapshot.best, manifest.only_best};
+  if (next == last_) return Saved{path, 0};
 
   const auto tensors = on_host(snapshot.state);
   if (!tensors) return tl::unexpected(tensors.error());
+  if (options_.metrics) manifest.metrics = options_.metrics();
+  const auto keep = [&](const char* name) {
+    return static_cast<std::size_t>(snapshot.settings.integer(name));
+  };
+  std::error_code none;
+  const std::filesystem::path alike =
+      std::filesystem::exists(path, none) ? std::filesystem::path(path) : options_.origin;
+  const auto stored = store_.save(std::move(manifest), kFileOfRank0, tensors->views,
+                                  {keep("ckpt.keep"), keep("ckpt.keep_best")}, alike);
+  if (!stored) return tl::unexpected(stored.error());
+  for (const auto& note : stored->notes)
+    if (options_.warn) options_.warn(note);
+  last_ = std::move(next);
+  return Saved{path, static_cast<std::int64_t>(stored->bytes)};
+}
+
+Manifest CheckpointSaver::manifest_of(const Snapshot& snapshot, const RunMoment& moment) const {
   Manifest manifest;
   manifest.run = options_.run_id;
   manifest.start = options_.start;
@@ -111,21 +131,71 @@ Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   manifest.best_evaluation = snapshot.best;
   manifest.best =
       snapshot.best && snapshot.best->step == snapshot.step && snapshot.best->branch == options_.branch;
-  manifest.journal = order;
+  manifest.journal = moment.order;
   manifest.settings = snapshot.settings.to_json();
   manifest.progress = snapshot.progress;
-  if (options_.store) manifest.store = options_.store();
-  manifest.orders = orders;
-  if (options_.metrics) manifest.metrics = options_.metrics();
-  const auto keep = static_cast<std::size_t>(snapshot.settings.integer("ckpt.keep"));
-  const auto stored = store_.save(std::move(manifest), kFileOfRank0, tensors->views, keep);
-  if (!stored) return tl::unexpected(stored.error());
-  for (const auto& note : stored->notes)
-    if (options_.warn) options_.warn(note);
-  last_path_ = path;
-  last_order_ = order;
-  last_orders_ = std::move(orders);
-  return Saved{path, static_cast<std::int64_t>(stored->bytes)};
+  manifest.store = moment.store;
+  manifest.orders = moment.orders;
+  if (!snapshot.only_best) return manifest;
+  // One that was saved for itself stays so.
+  const auto there = read_manifest(branch_folder(options_.run_directory, options_.branch) /
+                                   folder_name(snapshot.step, snapshot.tag));
+  manifest.only_best = !there || there->only_best;
+  return manifest;
+}
+
+RunMoment CheckpointSaver::moment() const {
+  RunMoment moment;
+  if (options_.last_order) moment.order = options_.last_order();
+  if (options_.store) moment.store = options_.store();
+  if (options_.orders) moment.orders = within_a_manifest(options_.orders(), options_.warn);
+  return moment;
+}
+
+Result<FoundCheckpoint> CheckpointSaver::find(const std::string& ref, std::int64_t step) const {
+  return find_checkpoint(options_.run_directory, ref,
+                         {options_.branch, step, options_.best ? options_.best() : std::nullopt});
+}
+
+Result<void> CheckpointSaver::look_for(const std::string& ref, std::int64_t step) const {
+  return find(ref, step).map([](const FoundCheckpoint&) {});
+}
+
+Result<std::vector<MovedCheckpoint>> CheckpointSaver::tag(const std::string& ref, std::int64_t step,
+                                                          const std::string& tag) {
+  const auto found = find(ref, step);
+  if (!found) return tl::unexpected(found.error());
+  std::vector<MovedCheckpoint> moved;
+  const auto give = [&](const std::filesystem::path& path, const std::string& name) -> Result<void> {
+    auto now = CheckpointStore(path.parent_path(), disk_).retag(path, name);
+    if (!now) return tl::unexpected(now.error());
+    moved.push_back({path.string(), now->string()});
+    if (last_.path == path) last_ = {};
+    return {};
+  };
+  if (auto given = give(found->path, tag); !given) return tl::unexpected(given.error());
+  for (const auto& branch : list_branches(options_.run_directory))
+    for (const auto& path : list_checkpoints(branch)) {
+      const auto name = parse_folder_name(path.filename().string());
+      if (path == moved.front().now || name->tag != tag || name->replaced) continue;
+      if (auto taken = give(path, ""); !taken) return tl::unexpected(taken.error());
+    }
+  return moved;
+}
+
+Result<std::string> CheckpointSaver::remove(const std::string& tag) {
+  const auto found = find(tag, 0);
+  if (!found) return tl::unexpected(found.error());
+  if (found->manifest.tag != tag)
+    return fail(ErrorKind::usage, "'" + tag + "' is no tag; ckpt.list() has them");
+  if (found->path == newest_checkpoint(options_.run_directory))
+    return fail(ErrorKind::refused, "'" + tag +
+                                        "' is the run's newest checkpoint, which a resume goes on "
+                                        "from; ckpt.save() makes a newer one first");
+  if (auto removed = CheckpointStore(found->path.parent_path(), disk_).remove(found->path); !removed)
+    return tl::unexpected(removed.error());
+  if (last_.path == found->path) last_ = {};
+  return found->path.string();
 }
 
 Result<Json> CheckpointSaver::load(const std::string& checkpoint, const StateTable& into) {

@@ -182,6 +182,8 @@ class Rank {
     saver.rank = session_->rank();
     saver.world_size = session_->world_size();
     saver.branch = start_.origin.branch;
+    saver.origin = start_.origin.checkpoint;
+    saver.best = [this] { return progress_.best_evaluation(); };
     saver.last_order = [this] {
       const std::uint64_t applied = control_->gate().last_applied();  // not the largest: see orders_ahead.h
       return applied != 0 ? applied : start_.last_order;
@@ -276,8 +278,8 @@ class Rank {
     const auto tell = [this](EventData event) { publish(std::move(event)); };
     guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell);
     load_handler_ = std::make_unique<LoadHandler>(
-        LoadHandler::Parts{start_.schema, start_.configured, options_.start, start_.settings, options_.run_directory,
-                           start_.origin.branch, *communicator_, progress_, tell});
+        LoadHandler::Parts{start_.schema, start_.configured, options_.start, start_.settings,
+                           options_.run_directory, start_.origin.branch, *communicator_, progress_, tell});
     handlers_ = HandlerTable({load_handler_.get(), guard_.get(), trainer_.get()});
     control_->set_steerable(handlers_);
   }
@@ -413,8 +415,7 @@ class Rank {
     let_signals_reach(*control_);
     const auto ending = trainer_->run(control_->gate());
     control_->training_ended();
-    RunResult result =
-        result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
+    RunResult result = result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
     result.full_eval_loss = records_->full_loss();
     control_->settle(kSettle);  // the last checkpoint is told of before the end
     if (session_->rank() == 0) records_->ended(result);

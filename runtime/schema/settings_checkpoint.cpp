@@ -23,6 +23,17 @@ std::vector<SettingRow> rows() {
        .help = "This many of the newest checkpoints are kept, besides tagged ones and the best "
                "one. 0 keeps all",
        .example = "ckpt.keep = 5"},
+      {.name = "ckpt.keep_best",
+       .value = 0,
+       .unit = "checkpoints",
+       .range = {.min = 0, .max = 1000},
+       .role = Role::operate,
+       .aliases = {"save_top_k", "ckpt.save_best", "save_best", "keep_best"},
+       .help = "An evaluation that is the new best saves the parameters that it was of. This many of these "
+               "checkpoints are kept. With eval.async rank 0 holds a copy of the optimizer's state in the "
+               "host's memory while one is under way. 0 saves none; the best of those that ckpt.every saves "
+               "is kept in any case",
+       .example = "ckpt.keep_best = 2"},
   };
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "protocol/json.h"
 #include "protocol/messages/best_evaluation.h"
@@ -12,20 +13,35 @@
 
 namespace footplate {
 
+/// What a run has besides its training at a step.
+struct RunMoment {
+  std::uint64_t order = 0;  ///< id of the last order applied; 0: none
+  Json store = Json::object();
+  Json orders = Json::array();  ///< agreed for a later step
+};
+
 /// What one checkpoint is made of. References: valid during the call.
 struct Snapshot {
-  std::int64_t step = 0;     ///< completed steps
-  std::string tag;           ///< empty: a periodic one, which ckpt.keep may remove later
-  const StateTable& state;   ///< every persistent tensor, unchanged during the call
-  const Settings& settings;  ///< in force
-  Json progress;             ///< what the trainer needs back on resume; opaque to the saver
+  std::int64_t step = 0;                    ///< completed steps
+  std::string tag;                          ///< empty: a periodic one, which ckpt.keep may remove later
+  const StateTable& state;                  ///< every persistent tensor, unchanged during the call
+  const Settings& settings;                 ///< in force
+  Json progress;                            ///< what the trainer needs back on resume; opaque to the saver
   std::optional<BestEvaluation> best = {};  ///< so far, of this step or an earlier one
+  bool only_best = false;                   ///< saved for that alone
+  std::optional<RunMoment> moment = {};     ///< of `step`, where that isn't now
 };
 
 /// What a save made.
 struct Saved {
   std::string path;        ///< of the checkpoint's folder; the same text on every rank
   std::int64_t bytes = 0;  ///< written by this rank
+};
+
+/// One that has another tag now.
+struct MovedCheckpoint {
+  std::string before;  ///< path
+  std::string now;
 };
 
 /// Where checkpoints go and come from. Implemented by runtime/checkpoint, handed to the trainer by main.
@@ -41,6 +57,26 @@ class Saver {
   /// `checkpoint` (a path) and returns what was given as Snapshot::progress. Errors: not there,
   /// damaged, or names, types or shapes that differ from `into`; then the tensors are undefined.
   virtual Result<Json> load(const std::string& checkpoint, const StateTable& into) = 0;
+
+  /// What Snapshot::moment would be of now. Training thread.
+  virtual RunMoment moment() const { return {}; }
+
+  /// Rank 0: whether `ref` names a checkpoint, to a run at `step` (find_checkpoint). Any thread.
+  virtual Result<void> look_for(const std::string& /*ref*/, std::int64_t /*step*/) const { return {}; }
+
+  /// Rank 0, training thread. Gives the tag to the checkpoint that `ref` names, and takes it from the one
+  /// that had it, which ckpt.keep may then remove. Returns the paths of before and now of each that moved,
+  /// the tagged one first.
+  virtual Result<std::vector<MovedCheckpoint>> tag(const std::string& /*ref*/, std::int64_t /*step*/,
+                                                   const std::string& /*tag*/) {
+    return fail(ErrorKind::refused, "this run has no checkpoints");
+  }
+
+  /// Rank 0, training thread. Removes the checkpoint with this tag, which isn't the run's newest. Returns its
+  /// path.
+  virtual Result<std::string> remove(const std::string& /*tag*/) {
+    return fail(ErrorKind::refused, "this run has no checkpoints");
+  }
 
   /// Training thread: this rank's number and the world are others now, since ranks were lost.
   virtual void moved_to(int /*rank*/, int /*world_size*/) {}

@@ -75,6 +75,10 @@ void AsyncEvaluation::deliver(EvalShare share) {
   finished_.notify_all();
 }
 
+std::vector<Parameter> AsyncEvaluation::parameters() const {
+  return task_ ? task_->parameters() : std::vector<Parameter>();
+}
+
 bool AsyncEvaluation::ready() const {
   if (!under_way_) return false;
   const MutexLock lock(mutex_);

@@ -40,6 +40,9 @@ class AsyncEvaluation {
   void start(std::int64_t step, const std::vector<Parameter>& parameters, const Communicator& communicator,
              const EvalPlan& plan);
 
+  /// The copy that is evaluated, unchanged until the next start(); empty where there was no memory for it.
+  std::vector<Parameter> parameters() const;
+
   /// Whether this rank's share is there.
   bool ready() const;
 

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "run_files/checkpoint_folders.h"
 #include "runtime/comm/agree.h"
 #include "runtime/train/corpus_check.h"
 #include "runtime/watch/event_parts.h"
@@ -57,45 +61,145 @@ Result<void> CheckpointDriver::check_rank_0() const {
   return {};
 }
 
-tl::unexpected<Error> CheckpointDriver::not_saved(const Error& error, const std::string& tag) {
+tl::unexpected<Error> CheckpointDriver::not_saved(const Error& error, const Source& source,
+                                                  const std::string& tag) {
   training_.timer.enter(Phase::boundary);
-  if (!training_.is_lost(error, StepGate::Interrupted::save, tag)) return tl::unexpected(error);
-  return fail(ErrorKind::lost, "a rank was lost during the save; it is made again without that rank");
+  if (!training_.is_lost(error, source.interrupted, tag)) return tl::unexpected(error);
+  return fail(ErrorKind::lost, source.interrupted == StepGate::Interrupted::save
+                                   ? "a rank was lost during the save; it is made again without that rank"
+                                   : "a rank was lost during the save");
 }
 
 Result<SaveResult> CheckpointDriver::save(const std::string& tag) {
+  const std::int64_t step = training_.position.step;
+  return save({step,
+               [&] {
+                 return Snapshot{step,
+                                 tag,
+                                 training_.state,
+                                 training_.options.settings,
+                                 to_json(training_.progress()),
+                                 training_.position.best()};
+               }},
+              tag);
+}
+
+Result<SaveResult> CheckpointDriver::save(const Source& source, const std::string& tag) {
   if (training_.options.saver == nullptr)
     return fail(ErrorKind::refused, "this run has nowhere to save checkpoints to");
   const auto start = Progress::Clock::now();
-  const TrainingPosition& position = training_.position;
   training_.timer.enter(Phase::saving);
-  if (auto sound = check_rank_0(); !sound) return not_saved(sound.error(), tag);
-  const auto saved = attempt<Saved>([&] {
-    return training_.options.saver->save({position.step, tag, training_.state, training_.options.settings,
-                                          to_json(training_.progress()), position.best()});
-  });
+  if (auto sound = check_rank_0(); !sound) return not_saved(sound.error(), source, tag);
+  const auto saved = attempt<Saved>([&] { return training_.options.saver->save(source.snapshot()); });
   if (auto agreed = agree(training_.options.communicator, outcome_of(saved)); !agreed)
-    return not_saved(agreed.error(), tag);
+    return not_saved(agreed.error(), source, tag);
   training_.timer.enter(Phase::boundary);
   const bool same = saved->bytes == 0 && last_ == saved->path;  // of rank 0, which alone tells it
-  last_ = saved->path;
+  if (is_newest(source.step)) last_ = saved->path;
   const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
-  const SaveResult result{
-      saved->path, position.step, seconds.count(), static_cast<std::uint64_t>(saved->bytes), tag, ""};
+  const SaveResult result{saved->path, source.step, seconds.count(), static_cast<std::uint64_t>(saved->bytes),
+                          tag,         ""};
   if (same) return result;
   reporter_.publish(result);
-  reporter_.say(fmt::format("step {}: saved {} in {:.1f} s", position.step, saved->path, seconds.count()));
+  reporter_.say(
+      fmt::format("step {}: saved {}{} in {:.1f} s", source.step, saved->path, source.what, seconds.count()));
   return result;
+}
+
+/// One of an evaluation beside training may come after a save of a later step.
+bool CheckpointDriver::is_newest(std::int64_t step) const {
+  const auto name = parse_folder_name(std::filesystem::path(last_).filename().string());
+  return !name || name->step <= step;
+}
+
+void CheckpointDriver::warn(std::int64_t step, const Error& error) {
+  if (training_.rank() != 0) return;
+  const std::string text = fmt::format("step {}: no checkpoint: {}", step, error.message);
+  reporter_.log(text);
+  reporter_.publish(warning_at(WarningKind::other, step, text));
 }
 
 void CheckpointDriver::save_or_warn(const std::string& tag) {
   if (training_.options.saver == nullptr) return;
-  const auto saved = save(tag);
-  if (saved || training_.rank() != 0) return;
-  const std::int64_t step = training_.position.step;
-  const std::string text = fmt::format("step {}: no checkpoint: {}", step, saved.error().message);
-  reporter_.log(text);
-  reporter_.publish(warning_at(WarningKind::other, step, text));
+  if (const auto saved = save(tag); !saved) warn(training_.position.step, saved.error());
+}
+
+void CheckpointDriver::save_best(const EvaluationDriver::BestParameters& best) {
+  if (training_.options.saver == nullptr) return;
+  const auto snapshot = [&] {
+    if (best.beside && best.kept == nullptr)
+      throw std::runtime_error("there was no memory for a copy of the state that was evaluated");
+    TrainingProgress progress = best.kept != nullptr ? best.kept->progress : training_.progress();
+    const TrainingPosition& now = training_.position;  // it knows of the evaluation
+    progress.position.best_eval_loss = now.best_eval_loss;
+    progress.position.best_eval_at = now.best_eval_at;
+    progress.position.best_eval_branch = now.best_eval_branch;
+    progress.position.evaluated_at = best.step;
+    Snapshot made{best.step,
+                  "",
+                  best.kept != nullptr ? best.kept->state() : training_.state,
+                  best.kept != nullptr ? best.kept->settings : training_.options.settings,
+                  to_json(progress),
+                  now.best(),
+                  /*only_best=*/true};
+    if (best.kept != nullptr) made.moment = best.kept->moment;
+    return made;
+  };
+  const auto saved = save({best.step, snapshot, " (the best evaluation)", StepGate::Interrupted::work}, "");
+  if (!saved) warn(best.step, saved.error());
+}
+
+Result<std::vector<MovedCheckpoint>> CheckpointDriver::on_rank_0(
+    const std::function<Result<std::vector<MovedCheckpoint>>()>& body) {
+  if (training_.options.saver == nullptr) return fail(ErrorKind::refused, "this run has no checkpoints");
+  training_.timer.enter(Phase::saving);
+  Result<std::vector<MovedCheckpoint>> mine;
+  if (training_.rank() == 0) mine = attempt<std::vector<MovedCheckpoint>>(body);
+  std::string told;
+  if (mine)
+    for (const MovedCheckpoint& one : *mine) told += one.before + "\n" + one.now + "\n";
+  const auto all = agree(training_.options.communicator, outcome_of(mine)).and_then([&] {
+    return from_rank(training_.options.communicator, 0, told);
+  });
+  training_.timer.enter(Phase::boundary);
+  if (!all) {
+    training_.is_lost(all.error());
+    return tl::unexpected(all.error());
+  }
+  std::vector<MovedCheckpoint> moved;
+  std::istringstream lines(*all);
+  for (MovedCheckpoint one; std::getline(lines, one.before) && std::getline(lines, one.now);) {
+    if (one.before == last_) last_ = one.now;
+    moved.push_back(one);
+  }
+  return moved;
+}
+
+Result<SaveResult> CheckpointDriver::tag(const std::string& ref, const std::string& tag) {
+  const auto moved =
+      on_rank_0([&] { return training_.options.saver->tag(ref, training_.position.step, tag); });
+  if (!moved) return tl::unexpected(moved.error());
+  SaveResult result;
+  result.path = moved->front().now;
+  result.step = training_.position.step;
+  result.tag = tag;
+  reporter_.say(fmt::format("step {}: {} has the tag {}", result.step, result.path, tag));
+  return result;
+}
+
+Result<SaveResult> CheckpointDriver::remove(const std::string& tag) {
+  const auto removed = on_rank_0([&] {
+    return training_.options.saver->remove(tag).map([](const std::string& path) {
+      return std::vector<MovedCheckpoint>{{path, ""}};
+    });
+  });
+  if (!removed) return tl::unexpected(removed.error());
+  SaveResult result;
+  result.path = removed->front().before;
+  result.step = training_.position.step;
+  result.tag = tag;
+  reporter_.say(fmt::format("step {}: removed {}", result.step, result.path));
+  return result;
 }
 
 Result<void> CheckpointDriver::load(const std::string& checkpoint) {

@@ -10,9 +10,10 @@
 
 namespace footplate {
 
-EvaluationDriver::EvaluationDriver(Training& training, const Reporter& reporter)
+EvaluationDriver::EvaluationDriver(Training& training, const Reporter& reporter, OnBest on_best)
     : training_(training),
       reporter_(reporter),
+      on_best_(std::move(on_best)),
       beside_([options = training.options] { return make_task(options); }, &training.options.progress) {}
 
 EvalPlan EvaluationDriver::plan(std::int64_t batches) const {
@@ -57,7 +58,7 @@ void EvaluationDriver::evaluate_and_record(std::int64_t batches) {
   const std::int64_t step = training_.position.step;
   const auto result = evaluate_between(batches);
   if (result) training_.position.evaluated_at = step;
-  record(step, result);
+  conclude(parameters_of_now(), result);
 }
 
 Result<EvalResult> EvaluationDriver::evaluate_between(std::int64_t batches) {
@@ -72,7 +73,6 @@ Result<EvalResult> EvaluationDriver::evaluate_between(std::int64_t batches) {
   training_.options.progress.evaluates_now(std::nullopt);
   training_.timer.enter(Phase::boundary);
   if (result) result->on = choice_of(batches);
-  note_best(step, result);
   return result;
 }
 
@@ -86,9 +86,21 @@ Result<EvalResult> EvaluationDriver::explained(Result<EvalResult> result) {
 
 /// Of evaluations on eval.batches alone, as it was when they began: another choice of samples has another
 /// loss.
-void EvaluationDriver::note_best(std::int64_t step, const Result<EvalResult>& result) {
-  if (!result || result->on != EvaluatedOn::batches || result->partial() || result->loss >= training_.position.best_eval_loss) return;
+bool EvaluationDriver::note_best(std::int64_t step, const Result<EvalResult>& result) {
+  if (!result || result->on != EvaluatedOn::batches || result->partial()) return false;
+  if (result->loss >= training_.position.best_eval_loss) return false;
   training_.know_best(result->loss, step);
+  return true;
+}
+
+void EvaluationDriver::conclude(const BestParameters& of, const Result<EvalResult>& result) {
+  const bool is_best = note_best(of.step, result);
+  record(of.step, result);
+  if (is_best && of.wanted) on_best_(of);
+}
+
+EvaluationDriver::BestParameters EvaluationDriver::parameters_of_now() const {
+  return {training_.position.step, false, training_.now.keep_best > 0, nullptr};
 }
 
 /// Training goes on at once.
@@ -99,6 +111,7 @@ void EvaluationDriver::start_beside() {
     left_out_ = false;
     beside_.start(step, training_.task->parameters(), training_.options.communicator,
                   plan(training_.now.eval_batches));
+    keep_state();
     return;
   }
   if (std::exchange(left_out_, true)) return;
@@ -108,6 +121,20 @@ void EvaluationDriver::start_beside() {
                              step, beside_.step()));
 }
 
+/// Where there is no memory for it the save fails and says so, on all ranks.
+void EvaluationDriver::keep_state() {
+  kept_.reset();
+  keeps_ = training_.now.keep_best > 0 && training_.options.saver != nullptr;
+  if (!keeps_) return;
+  const auto copy = beside_.parameters();
+  try {
+    kept_ = std::make_unique<EvaluatedState>(training_, copy);
+  } catch (const std::exception& error) {
+    reporter_.log(
+        fmt::format("step {}: no copy of the state for ckpt.keep_best: {}", beside_.step(), explain(error)));
+  }
+}
+
 void EvaluationDriver::finish() {
   if (!beside_.under_way()) return;
   training_.timer.enter(Phase::evaluation);
@@ -115,13 +142,14 @@ void EvaluationDriver::finish() {
   const auto result = explained(beside_.finish(training_.options.communicator, ports(step)));
   training_.timer.enter(Phase::boundary);
   if (result) training_.position.evaluated_at = step;
-  note_best(step, result);
-  record(step, result);
+  const auto kept = std::exchange(kept_, nullptr);
+  conclude({step, true, keeps_, kept.get()}, result);
 }
 
 void EvaluationDriver::give_up(const char* why) {
   if (!beside_.under_way()) return;
   beside_.give_up();
+  kept_.reset();
   const std::int64_t step = training_.position.step;
   reporter_.warn(
       WarningKind::evaluation, step,
@@ -139,7 +167,7 @@ Result<EvaluationResult> EvaluationDriver::evaluate_now(std::optional<std::int64
     return fail(ErrorKind::refused, "eval.mode is \"off\"; set it to \"all\" or \"one\" first");
   const std::int64_t step = training_.position.step;
   const auto result = evaluate_between(batches.value_or(training_.now.eval_batches));
-  record(step, result);
+  conclude(parameters_of_now(), result);
   if (!result) return tl::unexpected(result.error());
   return describe(step, *result);
 }

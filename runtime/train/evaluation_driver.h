@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "protocol/messages/event.h"
 #include "protocol/result.h"
 #include "runtime/train/async_evaluation.h"
+#include "runtime/train/evaluated_state.h"
 #include "runtime/train/evaluation.h"
 #include "runtime/train/reporter.h"
 #include "runtime/train/training.h"
@@ -16,7 +19,17 @@ namespace footplate {
 /// and the best loss so far. All ranks start, leave out and finish at the same steps. Training thread.
 class EvaluationDriver {
  public:
-  EvaluationDriver(Training& training, const Reporter& reporter);
+  /// Where the parameters of a new best evaluation are.
+  struct BestParameters {
+    std::int64_t step = 0;
+    bool beside = false;                   ///< training has gone on since; else they are those of now
+    bool wanted = false;                   ///< ckpt.keep_best, as it was when the evaluation began
+    const EvaluatedState* kept = nullptr;  ///< beside and wanted; null: there was no memory for them
+  };
+  using OnBest = std::function<void(const BestParameters& best)>;
+
+  /// `on_best` is called on all ranks at the same step, once an evaluation that is the new best is recorded.
+  EvaluationDriver(Training& training, const Reporter& reporter, OnBest on_best);
 
   /// Whether this rank's share of the evaluation beside training is there.
   bool share_ready() const { return beside_.ready(); }
@@ -45,14 +58,20 @@ class EvaluationDriver {
   EvalPlan plan(std::int64_t batches) const;
   EvaluatedOn choice_of(std::int64_t batches) const;
   EvalPorts ports(std::int64_t step) const;
-  void note_best(std::int64_t step, const Result<EvalResult>& result);
+  void keep_state();
+  bool note_best(std::int64_t step, const Result<EvalResult>& result);
+  void conclude(const BestParameters& of, const Result<EvalResult>& result);
+  BestParameters parameters_of_now() const;
   void record(std::int64_t step, const Result<EvalResult>& result) const;
   EvaluationResult describe(std::int64_t step, const EvalResult& result) const;
 
   Training& training_;
   const Reporter& reporter_;
+  const OnBest on_best_;
   AsyncEvaluation beside_;
-  bool left_out_ = false;  ///< while that one is under way, and said
+  bool keeps_ = false;                    ///< what is beside training, in case that it is a new best
+  std::unique_ptr<EvaluatedState> kept_;  ///< that
+  bool left_out_ = false;                 ///< while that one is under way, and said
 };
 
 }  // namespace footplate

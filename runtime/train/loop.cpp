@@ -13,7 +13,10 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
     : training_(std::move(options), std::move(task)),
       reporter_(training_),
       step_(training_, reporter_),
-      evaluation_(training_, reporter_),
+      evaluation_(training_, reporter_,
+                  [this](const EvaluationDriver::BestParameters& best) {
+                    if (best.beside || !saves_after_step_) checkpoints_.save_best(best);
+                  }),
       checkpoints_(training_, reporter_) {
   configure();
 }
@@ -64,8 +67,9 @@ void Trainer::Loop::after_step() {
   const StepSums& sums = step_.outcome().sums;
   const auto due = [&](Recurring what) { return timetable_.is_due(what, step, sums.due); };
   if (due(Recurring::log)) reporter_.write_steps();
+  saves_after_step_ = due(Recurring::checkpoint);
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
-  if (due(Recurring::checkpoint)) checkpoints_.save_or_warn();
+  if (std::exchange(saves_after_step_, false)) checkpoints_.save_or_warn();
   timetable_.passed(sums.due, Timetable::Clock::now());
   if (is_due(now.check_every, step) && training_.world_size() > 1)
     training_.gate->report_state_hash(step, training_.state.hash());

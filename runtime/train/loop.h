@@ -52,6 +52,7 @@ class Trainer::Loop {
 
   Training training_;
   Timetable timetable_;
+  bool saves_after_step_ = false;  ///< the step that was just done
   Reporter reporter_;
   TrainStep step_;
   EvaluationDriver evaluation_;

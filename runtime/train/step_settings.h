@@ -56,6 +56,7 @@ struct StepSettings {
   Overlap overlap = Overlap::automatic;
   Interval eval_every, ckpt_every, log_every;
   std::int64_t check_every = 0;
+  std::int64_t keep_best = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out
   std::int64_t eval_batch_size = 1;
   EvalMode eval_mode = EvalMode::all;

@@ -108,6 +108,26 @@ def test_resume_is_bit_exact():
         shutil.rmtree(folder)
 
 
+def test_best_ones_are_saved_as_they_are_found():
+    """ckpt.keep_best, also beside training: the checkpoints of the best evaluations, and no others."""
+    import shutil
+    for beside in ("false", "true"):
+        folder = tempfile.mkdtemp(prefix="fp-best-")
+        with Run(["model.step_ms=5", "train.steps=150", "eval.every=20", "eval.batches=2", "eval.batch_size=4", "eval.at_end=false", "ckpt.every=0", "ckpt.keep_best=2",
+                  f"eval.async={beside}"], folder=folder) as run:
+            assert run.finish() == 0, run.output()
+            lines = [line for line in run.lines("metrics.jsonl") if "eval/loss" in line]
+            best = [line["step"] for line in lines if line["eval/loss"] == line["eval/best"]]
+            assert len(best) > 2, lines
+            manifests = sorted((json.loads(path.read_text()) for path in run.directory.glob("checkpoints/main/*/manifest.json")), key=lambda one: one["step"])
+            assert [one["step"] for one in manifests] == best[-2:], (best, manifests)
+            for one in manifests:
+                loss = next(line["eval/loss"] for line in lines if line["step"] == one["step"])
+                assert one["only_best"] and one["best_evaluation"] == {"branch": "main", "loss": loss, "step": one["step"]}, one
+                assert one["metrics"] == {"eval/loss": loss, "eval/step": one["step"]}, one
+        shutil.rmtree(folder)
+
+
 def test_by_time():
     """Intervals in time: all ranks at the same steps, by an order too, and the journal brings the same parameters."""
     with Run(["model.step_ms=10", "train.steps=100000", "log.every=1s", "eval.every=1s", "ckpt.every=0", "guard.check_every=20", "ckpt.keep=100"]) as run:
@@ -448,7 +468,7 @@ def test_check_sees_what_a_start_would_refuse():
 
 
 if __name__ == "__main__":
-    main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_gradient_checkpointing_changes_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept, test_by_time,
+    main([test_evaluation_changes_nothing, test_evaluation_at_random_steps_changes_nothing, test_overlap_changes_nothing, test_chunks_change_nothing, test_gradient_checkpointing_changes_nothing, test_uneven_slices, test_resume_is_bit_exact, test_the_best_checkpoint_is_kept, test_best_ones_are_saved_as_they_are_found, test_by_time,
           test_a_resume_on_another_text_warns_and_goes_on, test_a_resume_of_another_model_says_what_differs,
           test_a_start_that_fails_before_its_first_step_leaves_no_trace,
           test_interrupted_run_resumes_bit_exact, test_a_failing_evaluation_never_ends_training,

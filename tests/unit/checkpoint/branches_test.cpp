@@ -25,7 +25,7 @@ class BranchesTest : public testing::Test {
     Manifest manifest = test::manifest_at(step, tag);
     manifest.branch = branch;
     manifest.best = best;
-    ASSERT_TRUE(store.save(manifest, "rank-0.safetensors", test::SmallState(1).views(), 0));
+    ASSERT_TRUE(store.save(manifest, "rank-0.safetensors", test::SmallState(1).views(), {0}));
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // `created` has milliseconds
   }
 

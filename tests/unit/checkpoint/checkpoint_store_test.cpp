@@ -92,7 +92,7 @@ TEST_F(StoreTest, SavingAStepAgainReplacesTheEarlierOne) {
   ASSERT_TRUE(save_step(store_, 5));
   Manifest second = test::manifest_at(5);
   second.run = "later";
-  ASSERT_TRUE(store_.save(second, "rank-0.safetensors", SmallState(6).views(), 0));
+  ASSERT_TRUE(store_.save(second, "rank-0.safetensors", SmallState(6).views(), {0}));
   EXPECT_EQ(test::names_in(folder_), std::vector<std::string>{"step-00000005"});
   EXPECT_EQ(read_manifest(folder_ / "step-00000005")->run, "later");
 }

@@ -169,6 +169,9 @@ class LyingDisk final : public Disk {
   std::error_code sync(int fd) override { return disk_.sync(fd); }
   std::error_code close(int fd) override { return disk_.close(fd); }
   std::error_code sync_folder(const std::filesystem::path& path) override { return disk_.sync_folder(path); }
+  std::error_code link(const std::filesystem::path& from, const std::filesystem::path& to) override {
+    return disk_.link(from, to);
+  }
   std::error_code rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
     return disk_.rename(from, to);
   }

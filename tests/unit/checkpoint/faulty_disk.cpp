@@ -83,6 +83,13 @@ std::error_code FaultyDisk::sync_folder(const std::filesystem::path& path) {
   return disk_.sync_folder(path);
 }
 
+std::error_code FaultyDisk::link(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (fails("link " + to.filename().string())) return error_;
+  const auto error = disk_.link(from, to);
+  if (!error) unsynced_.push_back({to.parent_path(), {}, to});
+  return error;
+}
+
 std::error_code FaultyDisk::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
   if (fails("rename to " + to.filename().string())) return error_;
   const auto error = disk_.rename(from, to);

@@ -45,6 +45,7 @@ class FaultyDisk final : public Disk {
   std::error_code sync(int descriptor) override;
   std::error_code close(int descriptor) override;
   std::error_code sync_folder(const std::filesystem::path& path) override;
+  std::error_code link(const std::filesystem::path& from, const std::filesystem::path& to) override;
   std::error_code rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   std::error_code remove(const std::filesystem::path& path) override;
 

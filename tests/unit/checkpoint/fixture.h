@@ -76,7 +76,7 @@ inline Manifest manifest_at(std::int64_t step, const std::string& tag = "") {
 inline Result<Stored> save_step(CheckpointStore& store, std::int64_t step, std::size_t keep = 0,
                                 const std::string& tag = "") {
   return store.save(manifest_at(step, tag), "rank-0.safetensors",
-                    SmallState(static_cast<float>(step)).views(), keep);
+                    SmallState(static_cast<float>(step)).views(), {keep});
 }
 
 /// Names of the entries of a folder, sorted.

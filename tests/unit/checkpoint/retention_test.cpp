@@ -36,12 +36,30 @@ TEST_F(RetentionTest, TaggedAndBestStayBesides) {
   ASSERT_TRUE(save_step(store_, 1, 1, "mine"));
   Manifest best = test::manifest_at(2);
   best.best = true;
-  ASSERT_TRUE(store_.save(best, "rank-0.safetensors", SmallState(2).views(), 1));
+  ASSERT_TRUE(store_.save(best, "rank-0.safetensors", SmallState(2).views(), {1}));
   for (std::int64_t step = 3; step <= 5; ++step) ASSERT_TRUE(save_step(store_, step, 1));
   EXPECT_EQ(names_in(folder_), (Names{"step-00000001-mine", "step-00000002", "step-00000005"}));
   best.step = 6;
-  ASSERT_TRUE(store_.save(best, "rank-0.safetensors", SmallState(6).views(), 1));
+  ASSERT_TRUE(store_.save(best, "rank-0.safetensors", SmallState(6).views(), {1}));
   EXPECT_EQ(names_in(folder_), (Names{"step-00000001-mine", "step-00000005", "step-00000006"}));
+}
+
+TEST_F(RetentionTest, ThoseSavedAsBestOnesAlonePruneThemselves) {
+  const auto save_best = [&](std::int64_t step, std::size_t keep_best) {
+    Manifest best = test::manifest_at(step);
+    best.best = best.only_best = true;
+    return store_.save(best, "rank-0.safetensors", SmallState(static_cast<float>(step)).views(),
+                       {2, keep_best});
+  };
+  ASSERT_TRUE(save_step(store_, 1, 2));
+  for (std::int64_t step = 2; step <= 4; ++step) ASSERT_TRUE(save_best(step, 2));
+  EXPECT_EQ(names_in(folder_), (Names{"step-00000001", "step-00000003", "step-00000004"}));
+  for (std::int64_t step = 5; step <= 7; ++step) ASSERT_TRUE(save_step(store_, step, 2));
+  EXPECT_EQ(names_in(folder_), (Names{"step-00000004", "step-00000006", "step-00000007"}))
+      << "the best one stays, and takes nobody's place";
+  // Beside training: of a step before what was saved last.
+  ASSERT_TRUE(save_best(5, 1));
+  EXPECT_EQ(names_in(folder_), (Names{"step-00000005", "step-00000006", "step-00000007"}));
 }
 
 TEST_F(RetentionTest, ADamagedOneTakesNobodysPlaceAndStaysForALook) {
@@ -65,7 +83,7 @@ TEST_F(RetentionTest, RandomSequencesNeverEatTheLastGoodOne) {
       if (choice < 7 || step == 0) {
         Manifest manifest = test::manifest_at(step += 1 + random() % 3);
         manifest.best = random() % 4 == 0;
-        ASSERT_TRUE(store_.save(manifest, "rank-0.safetensors", SmallState(1).views(), keep));
+        ASSERT_TRUE(store_.save(manifest, "rank-0.safetensors", SmallState(1).views(), {keep}));
         ASSERT_EQ(newest_verified(folder_).path, folder_ / folder_name(step, ""));
       } else if (choice == 7) {
         store_.remove_leftovers();

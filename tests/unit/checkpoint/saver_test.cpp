@@ -34,6 +34,8 @@ class SaverTest : public testing::Test {
     options.start = 3;
     options.rank = rank;
     options.world_size = 2;
+    options.branch = branch_;
+    options.origin = origin_;
     options.last_order = [this] { return order_; };
     options.metrics = [] { return Json{{"eval/loss", 1.5}}; };
     return {std::move(options), *disk_};
@@ -45,6 +47,8 @@ class SaverTest : public testing::Test {
   TemporaryFolder run_;
   std::unique_ptr<Disk> disk_ = open_disk(0);
   std::uint64_t order_ = 3;
+  std::string branch_ = "main";
+  std::string origin_;
   Settings settings_ = Settings::defaults(runtime_schema());
 };
 
@@ -134,6 +138,84 @@ TEST_F(SaverTest, TheSameMomentIsWrittenOnce) {
   ++order_;  // another order was applied: the settings may differ
   EXPECT_GT(rank0.save(snapshot(Model(), 1))->bytes, 0);
   EXPECT_GT(rank0.save(snapshot(Model(), 1, "tagged"))->bytes, 0);
+}
+
+/// How many names the tensors of a checkpoint have.
+std::uintmax_t names_of_tensors(const std::filesystem::path& checkpoint) {
+  return std::filesystem::hard_link_count(checkpoint / "rank-0.safetensors");
+}
+
+TEST_F(SaverTest, TheFirstCheckpointOfABranchSharesItsTensors) {
+  const std::string origin = saver(0).save(snapshot(Model(), 500))->path;
+  branch_ = "from-500";
+  origin_ = origin;
+  CheckpointSaver branch = saver(0);
+  const std::string first = branch.save(snapshot(Model(), 500))->path;
+  EXPECT_EQ(names_of_tensors(first), 2U);
+  const auto manifest = verify_checkpoint(first);
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  EXPECT_EQ(manifest->branch, "from-500");
+  Model other;
+  other.weights[0] = 7;
+  EXPECT_EQ(names_of_tensors(branch.save(snapshot(other, 501))->path), 1U) << "another step";
+  // Each is whole without the other.
+  std::filesystem::remove_all(origin);
+  EXPECT_TRUE(verify_checkpoint(first));
+}
+
+TEST_F(SaverTest, WhatIsDamagedIsntShared) {
+  origin_ = saver(0).save(snapshot(Model(), 500))->path;
+  std::string content = test::read_file(std::filesystem::path(origin_) / "rank-0.safetensors");
+  content.back() ^= 1;
+  test::write_file(std::filesystem::path(origin_) / "rank-0.safetensors", content);
+  branch_ = "from-500";
+  const auto saved = saver(0).save(snapshot(Model(), 500));
+  ASSERT_TRUE(saved) << saved.error().message;
+  EXPECT_EQ(names_of_tensors(saved->path), 1U);
+  EXPECT_TRUE(verify_checkpoint(saved->path));
+}
+
+TEST_F(SaverTest, OneThatTurnsOutToBeTheBestIsMarkedAndNotWrittenAgain) {
+  CheckpointSaver rank0 = saver(0);
+  const std::string path = rank0.save(snapshot(Model(), 500))->path;
+  const Model model;
+  Snapshot best = snapshot(model, 500);
+  best.best = BestEvaluation{1.5, 500, "main"};
+  best.only_best = true;
+  best.moment = RunMoment{2, Json{{"x", 1}}, Json::array()};
+  std::filesystem::create_hard_link(std::filesystem::path(path) / "rank-0.safetensors", run_.path() / "kept");
+  ASSERT_GT(rank0.save(best)->bytes, 0);
+  EXPECT_EQ(names_of_tensors(path), 2U);
+  const auto manifest = verify_checkpoint(path);
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  EXPECT_TRUE(manifest->best);
+  EXPECT_FALSE(manifest->only_best) << "it was saved for itself";
+  EXPECT_EQ(manifest->journal, 2U) << "as it was at that step";
+  EXPECT_EQ(manifest->store, (Json{{"x", 1}}));
+}
+
+TEST_F(SaverTest, TagsMoveAndTaggedOnesCanBeRemoved) {
+  CheckpointSaver rank0 = saver(0);
+  settings_.set("ckpt.keep", std::int64_t{1}, "test");
+  ASSERT_TRUE(rank0.save(snapshot(Model(), 1, "good")));
+  ASSERT_TRUE(rank0.save(snapshot(Model(), 2)));
+  const auto names = [&] { return test::names_in(branch_folder(run_.path())); };
+  using Names = std::vector<std::string>;
+  const auto moved = rank0.tag("latest", 2, "good");
+  ASSERT_TRUE(moved) << moved.error().message;
+  ASSERT_EQ(moved->size(), 2U);
+  EXPECT_EQ(names(), (Names{"step-00000001", "step-00000002-good"}));
+  for (const auto& name : names()) EXPECT_TRUE(verify_checkpoint(branch_folder(run_.path()) / name)) << name;
+  EXPECT_EQ(rank0.tag("good", 2, "good")->size(), 1U) << "it has it already";
+  EXPECT_NE(rank0.tag("godo", 2, "x").error().message.find("did you mean good?"), std::string::npos);
+
+  EXPECT_NE(rank0.remove("good").error().message.find("the run's newest checkpoint"), std::string::npos);
+  ASSERT_TRUE(rank0.save(snapshot(Model(), 3)));
+  EXPECT_EQ(names(), (Names{"step-00000002-good", "step-00000003"})) << "what lost its tag is as any other";
+  EXPECT_NE(rank0.remove("latest").error().message.find("is no tag"), std::string::npos);
+  const auto removed = rank0.remove("good");
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(names(), (Names{"step-00000003"}));
 }
 
 TEST_F(SaverTest, StateThatIsntReplicatedIsRefused) {

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "tests/unit/train/fixtures.h"
 
@@ -43,6 +45,66 @@ TEST(CheckpointDriver, ResumeIsBitExact) {
                          }),
               whole);
   }
+}
+
+/// What rank 0 has saved, and the steps of the evaluations that were the new best.
+struct Saves {
+  std::map<std::string, testing::MemorySaver::Copy> copies;
+  std::vector<std::string> best;
+};
+
+Saves saves_of(std::vector<std::string> assignments) {
+  Saves saves;
+  assignments.emplace_back("sched.base_lr=0.05");  // too large: not every evaluation is the best one
+  train(2, small_settings(assignments), {}, [&](Rank& rank) {
+    if (rank.communicator.rank() != 0) return;
+    saves.copies = rank.saver.checkpoints;
+    double best = std::numeric_limits<double>::infinity();
+    for (const Json& line : rank.sink.lines) {
+      if (!line.contains("eval/loss") || line.at("eval/loss").get<double>() >= best) continue;
+      best = line.at("eval/loss").get<double>();
+      saves.best.push_back("step-" + line.at("step").dump());
+    }
+  });
+  return saves;
+}
+
+TEST(CheckpointDriver, ANewBestEvaluationSavesTheStateThatItWasOf) {
+  const Saves all = saves_of({"ckpt.every=1"});
+  for (const char* async : {"eval.async=false", "eval.async=true"}) {
+    const Saves best = saves_of({"eval.every=1", "eval.batches=2", "ckpt.keep_best=1", async});
+    std::vector<std::string> saved;
+    for (const auto& [path, copy] : best.copies) {
+      saved.push_back(path);
+      EXPECT_EQ(copy.tensors, all.copies.at(path).tensors) << path << ", " << async;
+      EXPECT_TRUE(copy.only_best);
+      EXPECT_EQ("step-" + copy.progress.at("step").dump(), path);
+      EXPECT_EQ(copy.progress.at("best_eval_at"), copy.progress.at("step"));
+      EXPECT_EQ(copy.progress.at("evaluated_at"), copy.progress.at("step"));
+      EXPECT_EQ(copy.progress.at("samples_drawn"), all.copies.at(path).progress.at("samples_drawn"));
+    }
+    EXPECT_FALSE(saved.empty());
+    EXPECT_THAT(saved, ::testing::UnorderedElementsAreArray(best.best)) << async;
+  }
+}
+
+TEST(CheckpointDriver, OneOfAnEvaluationBesideTrainingIsGoneOnFromBitForBit) {
+  const auto whole = final_hash(2, {});
+  std::map<int, testing::MemorySaver> kept;
+  std::mutex mutex;
+  train(2, small_settings({"eval.every=3", "eval.async=true", "ckpt.keep_best=1"}), {}, [&](Rank& rank) {
+    const std::lock_guard lock(mutex);
+    kept[rank.communicator.rank()].checkpoints = rank.saver.checkpoints;
+  });
+  ASSERT_FALSE(kept.at(0).checkpoints.empty());
+  const std::string path = kept.at(0).checkpoints.begin()->first;
+  EXPECT_EQ(final_hash(2, {},
+                       [&](Rank& rank) {
+                         rank.saver.checkpoints = kept.at(0).checkpoints;  // rank 0 alone has the tensors
+                         const auto loaded = rank.trainer.load(path);
+                         ASSERT_TRUE(loaded) << loaded.error().message;
+                       }),
+            whole);
 }
 
 TEST(CheckpointDriver, ASaveThatFailsOnOneRankFailsOnAllAndTrainingGoesOn) {

@@ -81,8 +81,8 @@ TEST(EvaluationDriver, OnlyThoseOnEvalBatchesAreTheRunsLossAndItsBest) {
               if (names.size() == 2) best = line.at(name).get<double>();
               EXPECT_TRUE(names.size() < 3 || line.at("eval/best") == best) << line;
             }
-        EXPECT_EQ(names, (std::vector<std::string>{"eval/loss", "eval/loss", "eval/other_loss",
-                                                   "eval/full_loss"}));
+        EXPECT_EQ(names,
+                  (std::vector<std::string>{"eval/loss", "eval/loss", "eval/other_loss", "eval/full_loss"}));
         const auto& events = rank.gate.events["eval"];
         ASSERT_EQ(events.size(), 4U);
         EXPECT_FALSE(events[1].contains("on"));

@@ -70,6 +70,7 @@ Result<Saved> MemorySaver::save(const Snapshot& snapshot) {
   const std::string path = "step-" + std::to_string(snapshot.step) + snapshot.tag;
   Copy& copy = checkpoints[path];
   copy.progress = snapshot.progress;
+  copy.only_best = snapshot.only_best;
   for (const StateEntry& entry : snapshot.state.entries()) {
     std::vector<std::byte> room;
     const auto bytes = entry.on_host(room);

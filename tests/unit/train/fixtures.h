@@ -63,6 +63,7 @@ class MemorySaver : public Saver {
   struct Copy {
     std::map<std::string, std::string> tensors;
     Json progress;
+    bool only_best = false;
   };
   Result<Saved> save(const Snapshot& snapshot) override;
   Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
