@@ -38,6 +38,10 @@ class Trainer::Loop {
 
   const Training& training() const { return training_; }  ///< any thread, as far as its members say so
   const std::string& last_checkpoint() const { return checkpoints_.last(); }
+  Result<SaveResult> tag(const std::string& ref, const std::string& tag) {
+    return checkpoints_.tag(ref, tag);
+  }
+  Result<SaveResult> remove(const std::string& tag) { return checkpoints_.remove(tag); }
   bool failed_together() const { return step_.failed_together(); }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "run_files/checkpoint_folders.h"
 #include "runtime/train/corpus_check.h"
 #include "runtime/train/loop.h"
@@ -89,16 +91,29 @@ Result<void> Trainer::prepare(const Order& order, const Settings& after) {
         return fail(ErrorKind::usage,
                     fmt::format("guard.repair: there is no rank {}; ranks are 0 to {}", source,
                                 loop_->training().options.communicator.world_size() - 1));
-    if (call.action != "ckpt.save") continue;
-    if (loop_->training().options.saver == nullptr)
-      return fail(ErrorKind::refused, "ckpt.save: this run has nowhere to save checkpoints to");
-    if (const std::string tag = call.text("tag"); !tag.empty() && !is_tag(tag))
-      return fail(
-          ErrorKind::usage,
-          fmt::format("ckpt.save: tag \"{}\" can't be part of a folder's name; use up to {} letters, digits, "
-                      "'-' and '_'",
-                      tag, kLongestTag));
+    if (call.action.starts_with("ckpt."))
+      if (auto possible = prepare_checkpoint(call, !order.at_step); !possible) return possible;
   }
+  return {};
+}
+
+/// `now`: what it names has to be there already.
+Result<void> Trainer::prepare_checkpoint(const Call& call, bool now) const {
+  const auto& names = actions();
+  if (std::find(names.begin(), names.end(), call.action) == names.end()) return {};
+  const auto& options = loop_->training().options;
+  if (options.saver == nullptr)
+    return fail(ErrorKind::refused, call.action + ": this run has nowhere to save checkpoints to");
+  const std::string tag = call.text("tag");
+  if ((!tag.empty() || call.action == "ckpt.tag") && !is_tag(tag))
+    return fail(ErrorKind::usage,
+                fmt::format("{}: tag \"{}\" can't be part of a folder's name; use up to {} letters, digits, "
+                            "'-' and '_'",
+                            call.action, tag, kLongestTag));
+  if (call.action == "ckpt.save" || !now || options.communicator.rank() != 0) return {};
+  const std::string ref = call.action == "ckpt.tag" ? call.text("ref", "latest") : tag;
+  if (auto there = options.saver->look_for(ref, options.progress.step()); !there)
+    return fail(there.error().kind, call.action + ": " + there.error().message);
   return {};
 }
 
@@ -113,6 +128,8 @@ std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t s
 Result<CallResult> Trainer::call(const Call& call, std::int64_t /*step*/) {
   return without_exceptions<CallResult>(loop_->training().rank(), [&]() -> Result<CallResult> {
     if (call.action == "ckpt.save") return loop_->save(call.text("tag"));
+    if (call.action == "ckpt.tag") return loop_->tag(call.text("ref", "latest"), call.text("tag"));
+    if (call.action == "ckpt.delete") return loop_->remove(call.text("tag"));
     if (call.action == "guard.repair") return loop_->repair(static_cast<int>(call.integer("source")));
     if (call.action != "eval.now")
       return fail(ErrorKind::refused, call.action + " is not the trainer's to do");

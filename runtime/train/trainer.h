@@ -73,7 +73,9 @@ class Trainer : public Steerable {
   /// Saves at the current step, on every rank; also after a failed run(). The result is ckpt.save's.
   Result<SaveResult> save(const std::string& tag);
 
-  std::vector<std::string_view> actions() const override { return {"ckpt.save", "eval.now", "guard.repair"}; }
+  std::vector<std::string_view> actions() const override {
+    return {"ckpt.save", "ckpt.tag", "ckpt.delete", "eval.now", "guard.repair"};
+  }
   Result<void> prepare(const Order& order, const Settings& after) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
@@ -81,6 +83,7 @@ class Trainer : public Steerable {
 
  private:
   class Loop;
+  Result<void> prepare_checkpoint(const Call& call, bool now) const;
   explicit Trainer(std::unique_ptr<Loop> loop);
   std::unique_ptr<Loop> loop_;
 };

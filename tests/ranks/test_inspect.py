@@ -119,6 +119,34 @@ def test_the_checkpoint_of_the_best_evaluation():
         assert start["step"] == best["step"], start
 
 
+def test_tags_move_and_go():
+    """ckpt.list(), ckpt.tag, ckpt.delete; the first checkpoint of a branch shares its file with where it came from."""
+    with Run(["model.step_ms=5", "ckpt.every=0", "eval.every=0", "train.steps=100000"]) as run:
+        run.wait_for_step(10)
+        assert "no checkpoint yet" in run.exec("ckpt.list()").stdout
+        first = json.loads(run.exec('return ckpt.save{ tag = "good" }:wait().step').stdout)
+        run.wait_for_step(first + 10)
+        second = json.loads(run.exec("return ckpt.save():wait().step").stdout)
+        moved = run.exec('return ckpt.tag("good"):wait().path')
+        assert moved.returncode == 0 and moved.stdout.strip().endswith(f"step-{second:08d}-good"), moved
+        assert run.exec("local all = ckpt.list() return #all, all[1].tag, all[1].step, all[2].tag").stdout.split() == ["2", "good", str(second), "nil"]
+        assert f"main/step-{second:08d}-good" in run.exec("ckpt.list()").stdout
+        for chunk, words in (('ckpt.tag{ tag = "x", ref = "godo" }', "did you mean good?"), ('ckpt.tag("a b")', "letters, digits"),
+                             ('ckpt.delete{ tag = "godo", force = true }', "did you mean good?"),
+                             ('ckpt.delete{ tag = "good", force = true }:wait()', "the run's newest checkpoint")):
+            refused = run.exec(chunk)
+            assert refused.returncode != 0 and words in refused.stderr, (chunk, refused)
+        assert run.exec("ckpt.load(\"good\")").returncode == 0
+        start = wait_until(lambda: len(run.lines("starts.jsonl")) == 2 and run.lines("starts.jsonl")[-1], 60, "the branch")
+        assert start["step"] == second, start
+        run.wait_for_step(second + 5)
+        tensors = run.directory / "checkpoints" / start["branch"] / f"step-{second:08d}" / "rank-0.safetensors"
+        assert tensors.stat().st_nlink == 2, tensors.stat()
+        assert run.exec('ckpt.delete{ tag = "good", force = true }:wait()').returncode == 0
+        assert not (run.directory / "checkpoints" / "main" / f"step-{second:08d}-good").exists()
+        assert "verified" in inspect(run, "t", "--verify")
+
+
 def test_a_page_of_a_run():
     with Run([*SMALL, "model.step_ms=2", "log.every=5"]) as run:
         client = run.wait_for_step(60)
@@ -145,4 +173,4 @@ def test_a_page_of_a_run():
 
 
 if __name__ == "__main__":
-    main([test_a_run_and_its_checkpoints, test_one_best, test_the_checkpoint_of_the_best_evaluation, test_a_page_of_a_run])
+    main([test_a_run_and_its_checkpoints, test_one_best, test_the_checkpoint_of_the_best_evaluation, test_tags_move_and_go, test_a_page_of_a_run])

@@ -80,6 +80,7 @@ constexpr Operation kOperations[] = {
     {nullptr,       "order",        kHandled<of::order>},
     {nullptr,       "withdraw",     kHandled<of::withdraw>, Role::operate, "withdrawing an order"},
     {nullptr,       "metrics",      kHandled<of::metrics>},
+    {nullptr,       "checkpoints",  kHandled<of::checkpoints>},
     {nullptr,       "journal",      kHandled<of::journal>},
     {nullptr,       "rule",         kHandled<of::rule>},
     {nullptr,       "wait_order",   kHandled<of::wait_order>},

@@ -12,6 +12,7 @@ namespace footplate::host::operations {
 void comm_report(Api& api, Request& request);
 void drop(Api& api, Request& request, const DropRequest& fields);
 void get(Api& api, Request& request, const GetRequest& fields);
+void checkpoints(Api& api, Request& request);
 void journal(Api& api, Request& request);
 void metrics(Api& api, Request& request);
 void pending(Api& api, Request& request);

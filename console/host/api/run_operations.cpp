@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "console/host/api/request_fields.h"
+#include "run_files/checkpoint_list.h"
+#include "run_files/run_file.h"
 
 namespace footplate::host::operations {
 namespace {
@@ -139,6 +142,15 @@ void pending(Api& api, Request& request) {
 
 void metrics(Api& api, Request& request) {
   request.answer(to_json(api.host.view.metrics()));
+}
+
+void checkpoints(Api& api, Request& request) {
+  const std::filesystem::path run = api.host.options.run_directory;
+  const auto record = read_run_file(run);
+  Json list = Json::array();
+  for (const auto& one : summaries_of(run, record ? record->best_evaluation : std::nullopt))
+    list.push_back(to_json(one));
+  request.answer(std::move(list));
 }
 
 void journal(Api& api, Request& request) {

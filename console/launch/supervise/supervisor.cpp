@@ -228,7 +228,8 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
     return not_started(kept.error());
   // What ckpt.load tells of the next start is computed from these (LoadHandler).
-  if (auto kept = write_json_file(directory_.path / kGivenFile, as_of_start(settings_, plan_.start).to_json());
+  if (auto kept =
+          write_json_file(directory_.path / kGivenFile, as_of_start(settings_, plan_.start).to_json());
       !kept)
     return not_started(kept.error());
   if (start > 1 && !beginning.load) {

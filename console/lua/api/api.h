@@ -10,19 +10,20 @@
 namespace footplate::lua {
 
 // What each file registers.
-std::span<const Registration> change_functions();   ///< set, at
-std::span<const Registration> rule_functions();     ///< every, after, on, rules
-std::span<const Registration> job_functions();      ///< jobs
-std::span<const Registration> store_functions();    ///< store
-std::span<const Registration> undo_functions();     ///< undo
-std::span<const Registration> order_functions();    ///< orders
-std::span<const Registration> looking_functions();  ///< journal, status, settings, help
-std::span<const Registration> at_once_functions();  ///< eval.cancel, comm.drop
-std::span<const Registration> view_functions();     ///< metrics, ranks, comm.report
-std::span<const Registration> stack_functions();    ///< ranks.stacks
-std::span<const Registration> run_functions();      ///< run.wait, run.stop_when, run.step, …
-std::span<const Registration> output_functions();   ///< print
-std::span<const Registration> nccl_functions();     ///< nccl.preset, nccl.show, nccl.ras
+std::span<const Registration> change_functions();      ///< set, at
+std::span<const Registration> rule_functions();        ///< every, after, on, rules
+std::span<const Registration> job_functions();         ///< jobs
+std::span<const Registration> store_functions();       ///< store
+std::span<const Registration> undo_functions();        ///< undo
+std::span<const Registration> order_functions();       ///< orders
+std::span<const Registration> looking_functions();     ///< journal, status, settings, help
+std::span<const Registration> checkpoint_functions();  ///< ckpt.list
+std::span<const Registration> at_once_functions();     ///< eval.cancel, comm.drop
+std::span<const Registration> view_functions();        ///< metrics, ranks, comm.report
+std::span<const Registration> stack_functions();       ///< ranks.stacks
+std::span<const Registration> run_functions();         ///< run.wait, run.stop_when, run.step, …
+std::span<const Registration> output_functions();      ///< print
+std::span<const Registration> nccl_functions();        ///< nccl.preset, nccl.show, nccl.ras
 
 /// Puts the groups into the table at stack index `own`: log, optim, eval, …: settings as fields, actions and
 /// registered names as functions.

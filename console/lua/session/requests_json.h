@@ -10,6 +10,7 @@
 #include "console/lua/session/answers_json.h"
 #include "protocol/messages/reports.h"
 #include "protocol/messages/rules_and_jobs.h"
+#include "run_files/checkpoint_list.h"
 
 /// What a script's process asks the console (docs/protocol.md, "The console and a session's Lua process").
 /// Each has the word of its operation, kOp, and the type of what it is answered.
@@ -48,6 +49,11 @@ struct Store {
 struct Journal {
   static constexpr const char* kOp = "journal";
   using Answer = std::string;
+};
+/// Of the run: ckpt.list().
+struct Checkpoints {
+  static constexpr const char* kOp = "checkpoints";
+  using Answer = std::vector<CheckpointSummary>;
 };
 struct CommReport {
   static constexpr const char* kOp = "comm_report";

@@ -181,6 +181,11 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
     return stacks;
   }
   if (op == "metrics") return metrics;
+  if (op == "checkpoints")
+    return Json::parse(R"([{"name": "main/step-00000600-good", "branch": "main", "step": 600, "tag": "good",
+        "best": true, "loss": 1.895, "loss_step": 600, "created": "2026-11-24T07:31:00.000Z", "bytes": 10114728},
+      {"name": "main/step-00000500", "branch": "main", "step": 500, "loss": 1.989, "loss_step": 400,
+        "created": "2026-11-24T07:21:00.000Z", "bytes": 10114728}])");
   if (op == "journal") return Json("at(12041, { log = { every = 10 } })\n");
   if (op == "orders") {
     Json reports = others;
