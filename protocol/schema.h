@@ -48,6 +48,9 @@ struct Range {
   }
 };
 
+/// SettingSpec::syntax of a list of numbers that are points of a schedule: step, rate, step, rate, …
+inline constexpr const char* kSchedulePoints = "points";
+
 /// One setting: everything that help, completion, validation and the reference page are made from.
 struct SettingSpec {
   std::string name;  ///< dotted, lower case: "log.every"
@@ -64,13 +67,16 @@ struct SettingSpec {
   Applies applies = Applies::step;
   /// Not empty: the value is computed (optim.lr); read-only, and these are the settings that move it.
   std::vector<std::string> knobs;
+  /// Of a computed value: the metric that has it in each logged line ("train/lr").
+  std::string metric;
   /// Not empty: the environment variable by which a library reads it ("NCCL_BUFFSIZE"), set for the ranks at
   /// their start (protocol/nccl/variables.h). The default leaves the variable, and so the choice, to the
   /// library.
   std::string variable;
   /// Of a choice: what each value is in the variable, {"off", "1"}.
   std::vector<std::pair<std::string, std::string>> variable_values;
-  /// Of a string that is more than text: how it is read (kTuningRules); checked with the value.
+  /// Of a string that is more than text, or a list that is more than numbers: how it is read (kTuningRules,
+  /// kSchedulePoints); checked with the value.
   std::string syntax;
 };
 

@@ -63,6 +63,7 @@ SettingSpec setting_from_json(const Json& json) {
   spec.role = role_from_string(json.value("role", "admin")).value();
   spec.applies = from_name(kApplies, json.value("applies", "step")).value();
   spec.knobs = json.value("knobs", std::vector<std::string>{});
+  spec.metric = json.value("metric", "");
   spec.variable = json.value("variable", "");
   for (const auto& pair : json.value("variable_values", Json::array()))
     spec.variable_values.emplace_back(pair.at(0), pair.at(1));
@@ -107,6 +108,7 @@ Json setting_to_json(const SettingSpec& spec) {
                {"role", to_string(spec.role)},
                {"applies", to_string(spec.applies)},
                {"knobs", spec.knobs}};
+  if (!spec.metric.empty()) item["metric"] = spec.metric;
   if (!spec.variable.empty()) item["variable"] = spec.variable;
   if (!spec.syntax.empty()) item["syntax"] = spec.syntax;
   for (const auto& [value, text] : spec.variable_values) item["variable_values"].push_back({value, text});

@@ -1,6 +1,7 @@
 #include "protocol/schema_values.h"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 #include <vector>
 
@@ -34,8 +35,28 @@ Result<void> check_choice(const std::string& name, const std::vector<std::string
                                     (near.empty() ? "" : "; did you mean '" + near + "'?"));
 }
 
+/// {500, 1e-3, 2000, 0}: steps that rise, each with its rate.
+Result<void> check_points(const std::string& name, const std::vector<double>& points) {
+  constexpr std::size_t kPair = 2;
+  const std::string as_in = "; as in " + name + " = { {1, 1e-4}, {500, 1e-3} }";
+  if (points.size() % kPair != 0)
+    return fail(ErrorKind::usage, name + " has a step without its rate: " + std::to_string(points.size()) +
+                                      " numbers are no pairs" + as_in);
+  for (std::size_t i = 0; i < points.size(); i += kPair) {
+    if (points[i] != std::floor(points[i]))
+      return fail(ErrorKind::usage,
+                  name + ": " + shortest(points[i]) + " is no step, which is a whole number" + as_in);
+    if (i > 0 && points[i] <= points[i - kPair])
+      return fail(ErrorKind::usage, name + ": step " + shortest(points[i]) + " comes after step " +
+                                        shortest(points[i - kPair]) + "; the steps of the points rise" +
+                                        as_in);
+  }
+  return {};
+}
+
 /// What is more than text: rules, and what a library reads from its environment.
 Result<void> check_syntax(const SettingSpec& spec, const Value& value) {
+  if (spec.syntax == kSchedulePoints) return check_points(spec.name, std::get<std::vector<double>>(value));
   if (spec.type != Type::string) return {};
   const auto& text = std::get<std::string>(value);
   if (spec.syntax == kTuningRules)
@@ -47,6 +68,18 @@ Result<void> check_syntax(const SettingSpec& spec, const Value& value) {
                                       " letters, digits and signs without blanks, as " + spec.variable +
                                       " has them");
   return {};
+}
+
+/// A list of pairs as one list, where the setting has points.
+Json flattened(const SettingSpec& spec, const Json& json) {
+  if (spec.syntax != kSchedulePoints || !json.is_array()) return json;
+  Json flat = Json::array();
+  for (const Json& item : json) {
+    if (!item.is_array()) return json;
+    for (const Json& number : item) flat.push_back(number);
+    if (item.size() != 2) return flat;  // which is said of the whole
+  }
+  return flat;
 }
 
 /// Of a text its length, of a list each number.
@@ -80,7 +113,7 @@ Result<Value> read_value(const std::string& name, const Spec& spec, const Json& 
 
 Result<void> check_length(const SettingSpec& spec, const Value& value) {
   const auto* list = std::get_if<std::vector<double>>(&value);
-  if (list == nullptr) return {};
+  if (list == nullptr || spec.syntax == kSchedulePoints) return {};
   const std::size_t expected = std::get<std::vector<double>>(spec.default_value).size();
   if (list->size() == expected) return {};
   return fail(ErrorKind::usage, spec.name + " is a list of " + std::to_string(expected) + " numbers, got " +
@@ -90,7 +123,7 @@ Result<void> check_length(const SettingSpec& spec, const Value& value) {
 }  // namespace
 
 Result<Value> checked_value(const SettingSpec& spec, const Json& json) {
-  auto value = read_value(spec.name, spec, json);
+  auto value = read_value(spec.name, spec, flattened(spec, json));
   if (!value) return value;
   for (const auto& check :
        {check_syntax(spec, *value), check_range(spec.name, spec, *value), check_length(spec, *value)})

@@ -20,6 +20,7 @@ struct Setting {
 };
 
 inline constexpr const char* kCommandLine = "command line";
+inline constexpr const char* kComputed = "computed";  ///< from other settings
 
 /// The source of what the command line of an earlier start set: "command line of start 2".
 std::string command_line_of(int start);

@@ -30,6 +30,7 @@ void add(std::vector<SettingSpec>& table, std::vector<SettingRow> rows) {
     spec.applies = row.applies;
     spec.role = row.role;
     spec.knobs = std::move(row.knobs);
+    spec.metric = row.metric;
     spec.aliases = std::move(row.aliases);
     spec.help = row.help;
     spec.example = row.example;

@@ -26,6 +26,7 @@ struct SettingRow {
   Applies applies = Applies::step;
   Role role = Role::admin;
   std::vector<std::string> knobs = {};
+  const char* metric = "";
   std::vector<std::string> aliases = {};
   const char* help;     ///< full sentences, the last one without its full stop
   const char* example;  ///< a Lua line that runs

@@ -21,7 +21,6 @@ Schema runtime_schema() {
   schema.hints = nccl_hints();
   schema.constraints = {
       {Constraint::Kind::divides, "model.width", "model.heads", "every head gets an equal part of the width"},
-      {Constraint::Kind::at_most, "sched.warmup_steps", "train.steps", "the warm-up would outlast the run"},
       {Constraint::Kind::at_most, "train.micro_batch", "train.batch_size",
        "a micro-batch is cut from a rank's slice of the batch; 0 takes the whole slice at once"},
   };

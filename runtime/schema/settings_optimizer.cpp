@@ -8,8 +8,12 @@ std::vector<SettingRow> schedule() {
   return {
       {.name = "sched.kind",
        .value = "cosine",
-       .choices = {"cosine", "linear", "constant"},
-       .help = "After the warm-up the learning rate goes from sched.base_lr to sched.min_lr in this way",
+       .choices = {"cosine", "linear", "constant", "wsd", "step", "restarts"},
+       .help =
+           "After the warm-up the learning rate goes from sched.base_lr to sched.min_lr in this way. wsd "
+           "stays at sched.base_lr and falls in the last sched.decay_steps. step multiplies by sched.gamma "
+           "every sched.every steps. restarts begins a cosine every sched.every steps. See also "
+           "sched.points",
        .example = "sched.kind = \"linear\""},
       {.name = "sched.base_lr",
        .value = 1e-3,
@@ -31,8 +35,41 @@ std::vector<SettingRow> schedule() {
        .range = {.min = 0, .max = 1000},
        .usual = {.min = 0, .max = 1},
        .aliases = {"min_lr"},
-       .help = "The learning rate has this value at the end of the run (cosine and linear)",
+       .help =
+           "The learning rate has this value at the end of the run (all kinds but constant), and is never "
+           "below it after the warm-up",
        .example = "sched.min_lr = 1e-5"},
+      {.name = "sched.decay_steps",
+       .value = 0,
+       .unit = "steps",
+       .range = {.min = 0, .max = kManySteps},
+       .aliases = {"decay_steps", "cooldown_steps", "sched.cooldown_steps"},
+       .help = "wsd: the learning rate falls in so many steps at the end of the run. 0 takes a fifth of the "
+               "steps after the warm-up",
+       .example = "sched.decay_steps = 500"},
+      {.name = "sched.every",
+       .value = 0,
+       .unit = "steps",
+       .range = {.min = 0, .max = kManySteps},
+       .aliases = {"step_size", "sched.step_size", "sched.cycle_steps"},
+       .help = "step and restarts: so many steps lie between two drops or restarts. 0 takes a third of the "
+               "steps after the warm-up",
+       .example = "sched.every = 1000"},
+      {.name = "sched.gamma",
+       .value = 0.1,
+       .range = {.min = 0, .max = 1},
+       .aliases = {"lr_gamma", "sched.factor"},
+       .help = "step: each drop multiplies the learning rate by this",
+       .example = "sched.gamma = 0.5"},
+      {.name = "sched.points",
+       .value = std::vector<double>{},
+       .range = {.min = 0, .max = kManySteps},
+       .syntax = kSchedulePoints,
+       .aliases = {"lr_points", "sched.table"},
+       .help = "The learning rate goes straight from point to point, each a step and its rate, and "
+               "sched.kind and "
+               "the warm-up don't count. {} leaves it to sched.kind. It is read back as one list",
+       .example = "sched.points = { {1, 1e-4}, {500, 1e-3}, {2000, 0} }"},
   };
 }
 
@@ -49,6 +86,7 @@ std::vector<SettingRow> optimizer() {
        .range = {.min = 0},
        .role = Role::view,
        .knobs = {"sched.base_lr", "optim.lr_scale"},
+       .metric = "train/lr",
        .help = "The current step has this learning rate. It is computed from the schedule",
        .example = "return optim.lr"},
       {.name = "optim.lr_scale",

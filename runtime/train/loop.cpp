@@ -26,6 +26,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   training_.device.enter_thread();
   configure();
   reporter_.tell_computing();
+  reporter_.warn_of_warmup();
   checkpoints_.tell_other_corpus();
   training_.timer.enter(Phase::boundary);
   while (gate.enter(training_.position.step) == StepGate::Verdict::train) {
@@ -113,6 +114,7 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
   training_.options.settings = now;
   configure();
   reporter_.tell_computing();
+  reporter_.warn_of_warmup();
   const double after = learning_rate(training_.now.schedule, step);
   if (before == after) return {};
   return {{"optim.lr", before, after}};

@@ -80,6 +80,12 @@ TrainMetrics Reporter::metrics() const {
   return metrics;
 }
 
+void Reporter::warn_of_warmup() {
+  const std::string text = warmup_warning(training_.now.schedule);
+  if (!text.empty() && text != warmup_) warn(WarningKind::other, training_.position.step, text);
+  warmup_ = text;
+}
+
 void Reporter::tell_computing() {
   const StepSettings& now = training_.now;
   const std::string attention = training_.task->attention(now.precision);

@@ -36,6 +36,8 @@ class Reporter {
   /// At the start, and where an order changes it: where and how it computes. The kernel of attention is
   /// LibTorch's choice, by shapes and precision.
   void tell_computing();
+  /// Then, too: of a warm-up that the run is too short for.
+  void warn_of_warmup();
 
  private:
   TrainMetrics metrics() const;
@@ -44,6 +46,7 @@ class Reporter {
   StepOutcome last_;
   std::int64_t tokens_ = 0, steps_ = 0;  ///< since the last line
   std::string computing_;                ///< as it was told last
+  std::string warmup_;                   ///< the same
 };
 
 }  // namespace footplate

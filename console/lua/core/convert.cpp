@@ -223,14 +223,18 @@ class Renderer {
   std::size_t used_ = 0;
 };
 
-Result<Json> list_at(lua_State* state, int index) {
+Result<Json> list_at(lua_State* state, int index, bool of_points = true) {
   const lua_Unsigned size = lua_rawlen(state, index);
   if (size > kLongestList) return fail(ErrorKind::usage, "a list of " + std::to_string(size) + " values");
   Json list = Json::array();
+  bool points = of_points;  // {500, 1e-3}: all of a list, or none
   for (lua_Unsigned i = 1; i <= size; ++i) {
     lua_rawgeti(state, index, static_cast<lua_Integer>(i));
-    auto item =
-        lua_istable(state, -1) ? fail(ErrorKind::usage, "a table inside a list") : setting_at(state, -1);
+    const bool table = lua_istable(state, -1);
+    points = points && (i == 1 ? table : true);
+    auto item = !table   ? setting_at(state, -1)
+                : points ? list_at(state, lua_gettop(state), /*of_points=*/false)
+                         : fail(ErrorKind::usage, "a table inside a list");
     lua_pop(state, 1);
     if (!item) return item;
     list.push_back(*std::move(item));

@@ -108,8 +108,8 @@ TEST(Order, ThatTheSchemaForbidsIsRefusedWithTheReason) {
   EXPECT_THAT(error_of(run.wait_for_outcome("fixed")), HasSubstr("fixed for the life of a run"));
   run.order("together", {{"log.every", 3}, {"optim.lr_scale", -1}});
   EXPECT_EQ(run.wait_for_outcome("together")["state"], "refused");
-  run.order("warmup", {{"sched.warmup_steps", 1000}, {"train.steps", 500}});
-  EXPECT_THAT(error_of(run.wait_for_outcome("warmup")), HasSubstr("outlast the run"));
+  run.order("micro", {{"train.micro_batch", 1000}, {"log.every", 5}});
+  EXPECT_THAT(error_of(run.wait_for_outcome("micro")), HasSubstr("a micro-batch is cut"));
   run.order("nothing", Json::object());
   EXPECT_THAT(error_of(run.wait_for_outcome("nothing")), HasSubstr("asks for nothing"));
   run.send({{"type", "order"}, {"ref", "odd"}, {"order", 12}});
@@ -184,12 +184,12 @@ TEST(Order, MayWaitForAStepAfterAnAgreedEnd) {
 
 TEST(Order, ThatWouldMakeALaterOneImpossibleIsRefused) {
   SimRun run(ranks(2));
-  run.order("later", {{"sched.warmup_steps", 5000}}, Json::array(), {{"at_step", 900000}});
+  run.order("later", {{"nccl.min_ctas", 5}}, Json::array(), {{"at_step", 900000}});
   ASSERT_FALSE(run.wait_for_order("later", "committed").is_null());
   run.order("now", {{"train.steps", 1000000}});
   EXPECT_EQ(run.wait_for_outcome("now")["state"], "applied");
-  run.order("shorter", {{"train.steps", 1000}});
-  EXPECT_THAT(error_of(run.wait_for_outcome("shorter")), HasSubstr("due at step 900000"));
+  run.order("smaller", {{"nccl.max_ctas", 4}});
+  EXPECT_THAT(error_of(run.wait_for_outcome("smaller")), HasSubstr("due at step 900000"));
   run.stop();
 }
 
