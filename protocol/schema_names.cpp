@@ -140,6 +140,21 @@ std::string text_for_unquoted_choice(const Schema& schema, std::string_view name
   return "'" + word + "' is a value of " + join(settings, " and ") + ": write it in quotes, \"" + word + "\"";
 }
 
+std::string text_for_bare_setting(const Schema& schema, std::string_view name) {
+  std::vector<std::string> meant;
+  const auto add = [&meant](const std::string& one) {
+    if (std::find(meant.begin(), meant.end(), one) == meant.end()) meant.push_back(one);
+  };
+  const std::string last_part = "." + std::string(name);
+  for (const auto& spec : schema.settings) {
+    const bool is_alias = std::find(spec.aliases.begin(), spec.aliases.end(), name) != spec.aliases.end();
+    if (!is_alias && !spec.name.ends_with(last_part)) continue;
+    if (spec.knobs.empty()) add(spec.name);
+    for (const std::string& knob : spec.knobs) add(knob);
+  }
+  return meant.empty() ? "" : "it is called " + join(meant, " or ");
+}
+
 std::string text_for_unknown_action(const Schema& schema, std::string_view name) {
   const auto actions = names_of(schema.actions);
   const std::string near = nearest(name, actions);

@@ -22,6 +22,10 @@ std::string text_for_unknown_action(const Schema& schema, std::string_view name)
 /// it is no setting's choice.
 std::string text_for_unquoted_choice(const Schema& schema, std::string_view name);
 
+/// Of a global variable that is assigned or read: "it is called sched.base_lr or optim.lr_scale", where
+/// `name` is an alias or the last part of settings. Empty where it is none.
+std::string text_for_bare_setting(const Schema& schema, std::string_view name);
+
 template <class Specs>
 std::vector<std::string> names_of(const Specs& specs) {
   std::vector<std::string> names;

@@ -286,6 +286,15 @@ Result<void> read_json(const Json& json, RunIdentity& run) {
   return read_fields(json, run);
 }
 
+SettingsUpdate computed_settings(const Schema& schema, const LoggedMetrics& line) {
+  SettingsUpdate computed;
+  for (const SettingSpec& spec : schema.settings) {
+    if (spec.metric.empty()) continue;
+    if (const auto value = line.number(spec.metric.c_str()))
+      computed.settings[spec.name] = {number_to_json(*value), kComputed};
+  }
+  return computed;
+}
 Result<void> read_json(const Json& json, SettingsUpdate& update) {
   return read_fields(json, update);
 }

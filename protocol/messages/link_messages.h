@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "protocol/messages/event.h"
+#include "protocol/schema.h"
 #include "protocol/value.h"
 
 namespace footplate {
@@ -60,6 +61,8 @@ struct SettingsUpdate {
   std::map<std::string, SettingNow> settings;
 };
 Result<void> read_json(const Json& json, SettingsUpdate& update);
+/// The computed settings that a logged line has: train/lr is optim.lr.
+SettingsUpdate computed_settings(const Schema& schema, const LoggedMetrics& line);
 struct RunEnd {
   RunResult result;
 };

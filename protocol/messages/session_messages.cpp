@@ -66,6 +66,7 @@ struct FieldsOf<HandleRule> {
     field("event", handle.event);
     field("at_step", handle.at_step);
     field.unless_empty("stop_when", handle.stop_when);
+    field.unless_empty("of_metrics", handle.of_metrics);
   }
 };
 

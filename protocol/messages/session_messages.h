@@ -79,6 +79,7 @@ struct HandleRule {
   Json event = Json::object();          ///< what its function gets
   std::optional<std::int64_t> at_step;  ///< for its orders
   bool stop_when = false;
+  bool of_metrics = false;  ///< the event is the latest metrics: m.loss is m["train/loss"]
 };
 struct InterruptChunk {};
 /// To a request.

@@ -59,6 +59,7 @@ void ConsoleFeed::finish(const RunResult& result) {
 
 void ConsoleFeed::tell(Report report, WallTime time, std::uint64_t hold) {
   if (!link_) return;
+  if (const auto* update = std::get_if<SettingsUpdate>(&report)) keep_computed(*update);
   std::visit(Overloaded{[&](EventData&& event) { tell_event(std::move(event), time, hold); },
                         [&](auto&& other) { link_->send(std::move(other)); }},
              std::move(report));
@@ -67,10 +68,27 @@ void ConsoleFeed::tell(Report report, WallTime time, std::uint64_t hold) {
 void ConsoleFeed::tell_event(EventData data, WallTime time, std::uint64_t hold) {
   if (auto* order = std::get_if<OrderReport>(&data)) return link_->send(std::move(*order));
   if (auto* call = std::get_if<CallReport>(&data)) return link_->send(std::move(*call));
+  if (const auto* line = std::get_if<LoggedMetrics>(&data))
+    keep_computed(computed_settings(parts_.options.schema, *line));
   const bool of_rank = topic_of(data) == Topic::rank;
   Event event{.data = std::move(data), .time = iso_time(time), .hold = hold};
   if (of_rank && !link_->is_up()) keep_for_next_console(event);
   link_->send_event(std::move(event));
+}
+
+void ConsoleFeed::keep_computed(const SettingsUpdate& update) {
+  for (const auto& [name, setting] : update.settings)
+    if (const SettingSpec* spec = parts_.options.schema.setting(name);
+        spec != nullptr && !spec->metric.empty())
+      computed_[name] = setting;
+}
+
+Settings ConsoleFeed::settings_now() const {
+  Settings now = parts_.gate.settings();
+  for (const auto& [name, setting] : computed_)
+    if (auto value = parts_.options.schema.check(name, setting.value))
+      now.set(name, *std::move(value), setting.source);
+  return now;
 }
 
 void ConsoleFeed::follow(bool on) {
@@ -135,7 +153,7 @@ RankZeroHello ConsoleFeed::hello() {
   hello.protocol = kProtocolVersion;
   hello.run = identity();
   hello.schema = parts_.options.schema.to_json();
-  hello.settings = parts_.gate.settings().to_json();
+  hello.settings = settings_now().to_json();
   hello.at_start = kept_at_start(parts_.options);
   hello.status = parts_.board.read();
   hello.status.orders = parts_.coordinator.open_orders(kHelloOrderBytes);  // the last status is older

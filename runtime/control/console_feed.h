@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/console_link/console_link.h"
@@ -68,10 +70,14 @@ class ConsoleFeed {
   RunIdentity identity() const;
   std::vector<OrderReport> recent_reports() const;
   void tell_event(EventData event, WallTime time, std::uint64_t hold);
+  void keep_computed(const SettingsUpdate& update);
+  Settings settings_now() const;
   void keep_for_next_console(const Event& event);
 
   Parts parts_;
   std::optional<ConsoleLink> link_;
+  /// The latest of computed settings, by what the console was told: the gate has those of the start.
+  std::map<std::string, SettingNow> computed_;
   std::vector<Event> untold_;  ///< of ranks, that came while there was no console
   std::int64_t steps_ = 0;
   RunState state_ = RunState::starting;  ///< in the last status

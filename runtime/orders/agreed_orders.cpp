@@ -29,7 +29,7 @@ SettingsUpdate AgreedOrder::changed_settings(const Schema& schema) const {
   for (const Moved& one : moved) {
     const SettingSpec* spec = schema.setting(one.name);
     const bool computed = spec != nullptr && !spec->knobs.empty();
-    changed.settings[one.name] = {to_json(one.after), computed ? "computed" : source_of(entry.order)};
+    changed.settings[one.name] = {to_json(one.after), computed ? kComputed : source_of(entry.order)};
   }
   return changed;
 }

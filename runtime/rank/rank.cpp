@@ -52,6 +52,7 @@
 #include "runtime/records/rank_records.h"
 #include "runtime/schema/schema_table.h"
 #include "runtime/train/faulty_training.h"
+#include "runtime/train/schedule.h"
 #include "runtime/train/trainer.h"
 
 namespace footplate {
@@ -247,6 +248,7 @@ class Rank {
     control.welcome = std::move(welcome);
     control.schema = start_.schema;
     control.settings = start_.settings;
+    set_computed(control.settings, trainer_->step());
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
     control.on_world = [this](const Membership& members, bool leads) { return enter_world(members, leads); };

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from harness import BIN, FULL, Client, Refused, Run, main, wait_until
+from harness import BIN, FULL, PAUSE, Client, Refused, Run, main, not_finite_at, wait_for_pause, wait_until
 
 SETTINGS = [
     ("log.every", lambda r: r.randint(1, 500)),
@@ -130,6 +130,32 @@ def test_stopped_ranks_change_nothing():
     print(f"      {len(applied)} orders between stops; final state {quiet}", flush=True)
 
 
+def test_the_learning_rate_is_that_of_now():
+    """optim.lr in a chunk, a rule, help and for programs: what the last line says of train/lr, from the start on."""
+    with Run(["model.step_ms=2", "train.steps=400", "sched.kind=linear", "log.every=10", PAUSE],
+             env={"FOOTPLATE_FAULT": not_finite_at(105)}) as run:
+        client = run.wait_for_step(1)
+        first = client.ask("get", names=["optim.lr"])["optim.lr"]
+        assert first["source"] == "computed" and 0 < first["value"] <= 1e-2, first
+        client.ask("eval", code="on('log', function(m) store.seen = { optim.lr, m.lr } end)")
+        wait_for_pause(client, 100)
+        lines = run.lines("metrics.jsonl")
+        lr = [line["train/lr"] for line in lines if "train/lr" in line][-1]
+        assert lr < 0.8e-2, lines[-1]
+        found = client.ask("eval", code="if optim.lr < 0.8e-2 then return optim.lr end")["value"]
+        assert found == lr, (found, lr)
+        assert run.exec("optim.lr").stdout.strip() == client.ask("eval", code="return metrics.lr")["text"], lr
+        assert client.ask("get", names=["optim.lr"])["optim.lr"]["value"] == lr
+        wait_until(lambda: client.ask("eval", code="return store.seen")["value"] == [lr, lr], 20, "the rule at the last line")
+        # A new console knows it from rank 0.
+        client.close()
+        os.kill(run.record()["console_pid"], signal.SIGKILL)
+        again = wait_until(run.try_connect, 20, "another console")
+        assert again.ask("get", names=["optim.lr"])["optim.lr"]["value"] == lr
+        again.ask("call", action="run.stop", arguments={"save": False})
+        assert run.finish() == 0
+
+
 def test_refused_by_one_rank():
     with Run(["model.step_ms=10", "train.steps=100000"], env={"FOOTPLATE_FAULT": "refuse:rank=1"}) as run:
         client = run.wait_for_step(1)
@@ -170,5 +196,5 @@ def test_a_trial_keeps_what_is_better_and_puts_back_the_rest():
 
 
 if __name__ == "__main__":
-    main([test_orders_at_random_moments, test_stopped_ranks_change_nothing, test_refused_by_one_rank,
+    main([test_orders_at_random_moments, test_stopped_ranks_change_nothing, test_the_learning_rate_is_that_of_now, test_refused_by_one_rank,
           test_a_trial_keeps_what_is_better_and_puts_back_the_rest])

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "console/host/automation/script_events.h"
 #include "console/host/automation/script_results.h"
 #include "protocol/value.h"
 
@@ -90,6 +91,8 @@ void RuleRuns::send_next(ScriptProcess& process) {
     handle.event = firing.event;
     handle.at_step = firing.at_step;
     handle.stop_when = rule->spec.kind == RuleKind::stop_when;
+    handle.of_metrics = handle.stop_when || rule->spec.event == RuleEvent::log;
+    if (handle.stop_when) handle.event = metrics_alone(firing.event);
     return process.handle(std::move(firing), handle);
   }
 }

@@ -9,6 +9,13 @@ Json event_for_scripts(const EventData& data, const LoggedMetrics& latest) {
   return all;
 }
 
+Json metrics_alone(const Json& event) {
+  Json metrics = Json::object();
+  for (const auto& [name, value] : event.items())
+    if (name == "step" || name.find('/') != std::string::npos) metrics[name] = value;
+  return metrics;
+}
+
 Json order_event(const OrderReport& report) {
   const Order order = report.order.value_or(Order{});
   Json moved = Json::array();

@@ -8,6 +8,9 @@ namespace footplate::host {
 /// with all that was measured last, `latest`.
 Json event_for_scripts(const EventData& data, const LoggedMetrics& latest);
 
+/// Of what event_for_scripts() gives, the metrics alone: what run.stop_when() gets, whatever has happened.
+Json metrics_alone(const Json& event);
+
 /// What on("order") and run.wait{ event = "order" } get of an applied order.
 Json order_event(const OrderReport& report);
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 
 namespace footplate::host {
@@ -23,6 +24,14 @@ void Clients::keep_listening() {
     listener_.emplace(*std::move(listener));
   else
     spdlog::error("no socket, tried again every second: {}", listener.error().message);
+}
+
+void Clients::number_after(const Order& order) {
+  std::uint64_t number = 0;
+  const char* const end = order.session.data() + order.session.size();
+  if (!order.session.starts_with('s')) return;
+  const auto read = std::from_chars(order.session.data() + 1, end, number);
+  if (read.ec == std::errc() && read.ptr == end) last_client_ = std::max(last_client_, number);
 }
 
 void Clients::accept() {

@@ -33,6 +33,10 @@ class Clients {
 
   const std::vector<std::unique_ptr<Client>>& all() const { return clients_; }
 
+  /// New sessions get other numbers than the one that gave this order to an earlier console: undo() is by
+  /// them.
+  void number_after(const Order& order);
+
   /// After poll() has said `revents` of the client's connection.
   void read(Client& client, short revents, const OnLine& on_line);
 

@@ -54,6 +54,7 @@ void RankMessages::on(const RunEnd& end) {
 void RankMessages::on(const Event& event) {
   if (const auto* logged = std::get_if<LoggedMetrics>(&event.data)) {
     state_.view.metrics(*logged);
+    state_.view.settings(computed_settings(state_.view.schema(), *logged));
     state_.view.reached(logged->step());
   } else if (const auto* evaluation = std::get_if<EvaluationResult>(&event.data)) {
     state_.view.reached(evaluation->step);
@@ -76,6 +77,8 @@ Result<void> RankMessages::begin(const RankZeroHello& hello) {
   // What an earlier console of this run heard, and perhaps didn't write down before it ended.
   for (const OrderReport& report : hello.reports) record(report);
   for (const OrderReport& report : hello.status.orders) record(report);
+  for (const OrderReport* report : state_.book.list())
+    if (report->order) clients_.number_after(*report->order);
   state_.view.metrics(latest_metrics(state_.options.run_directory / "metrics.jsonl"));
   automation_.begin(state_.view.run(), hello.status, state_.book.list());
   for (const Event& event : hello.events) on(event);

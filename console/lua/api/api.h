@@ -3,6 +3,7 @@
 #include <lua.hpp>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "console/lua/session/registration.h"
 #include "console/lua/session/stage.h"
@@ -31,6 +32,12 @@ void open_groups(lua_State* state, int own);
 
 /// What a script of the owner's own gets besides: io, os and arg. Bounded nowhere.
 void open_trusted(lua_State* state, int own, int environment);
+
+/// Functions, which Lua would show as a pointer, show how they are called. Once per state.
+void open_function_texts(lua_State* state);
+
+/// The action that the function at stack index `index` calls; empty: it is another function.
+std::string action_called(lua_State* state, int index);
 
 /// at(step, function) and run.stop_when(function): pushes the rule's handle.
 int register_at(lua_State* state);

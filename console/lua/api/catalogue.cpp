@@ -49,6 +49,7 @@ void push_registered(lua_State* state, const Registration& registration) {
 }
 
 void open_names(lua_State* state, int own, int environment) {
+  open_function_texts(state);
   open_groups(state, own);
   for (const Registration& registration : catalogue()) {
     const std::string_view name = registration.doc.name;

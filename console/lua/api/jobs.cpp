@@ -117,6 +117,8 @@ int push_jobs(lua_State* state) {
                                 {"__call", bound<jobs_call>},
                                 {"__pairs", bound<jobs_pairs>},
                                 {"__len", bound<jobs_length>},
+                                {"__json", bound<jobs_call>},
+                                {"__tostring", bound<text_of_contents<jobs_call>>},
                                 {nullptr, nullptr}};
   push_locked_object(state, kJobs);
   return 1;

@@ -8,6 +8,7 @@
 #include "console/lua/core/listing.h"
 #include "console/lua/reference/columns.h"
 #include "console/lua/reference/help.h"
+#include "console/lua/session/computed_settings.h"
 #include "console/lua/session/session.h"
 
 // status(), journal(), settings(), help(): what the console and the schema know.
@@ -63,7 +64,7 @@ int list_settings(lua_State* state) {
   std::vector<std::vector<std::string>> lines;
   for (const auto& spec : session.schema().settings) {
     if (!matches(spec, pattern)) continue;
-    const Value& value = session.stage().value(spec.name);
+    const Value& value = value_read(session, spec.name);
     const std::string& source = session.settings().source(spec.name);
     rows.push_back({{"name", spec.name},
                     {"value", to_json(value)},
@@ -91,6 +92,7 @@ int help(lua_State* state) {
   } else if (!lua_isnoneornil(state, 1)) {
     name = string_argument(state, 1);
   }
+  renew_computed(session);
   const std::string text = help_text(session.schema(), session.settings(), catalogue_docs(), name);
   lua_pushlstring(state, text.data(), text.size());
   return 1;

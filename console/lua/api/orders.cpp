@@ -195,9 +195,14 @@ int push_orders(lua_State* state) {
                                          {"__gc", handle_collect},
                                          {nullptr, nullptr}};
   add_locked_type(state, kHandle, kHandleMethods);
-  constexpr luaL_Reg kMethods[] = {{"__index", bound<orders_index>}, {"__call", bound<orders_call>},
-                                   {"__pairs", bound<orders_pairs>}, {"__ipairs", bound<orders_pairs>},
-                                   {"__len", bound<orders_length>},  {nullptr, nullptr}};
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<orders_index>},
+                                   {"__call", bound<orders_call>},
+                                   {"__pairs", bound<orders_pairs>},
+                                   {"__ipairs", bound<orders_pairs>},
+                                   {"__len", bound<orders_length>},
+                                   {"__json", bound<orders_call>},
+                                   {"__tostring", bound<text_of_contents<orders_call>>},
+                                   {nullptr, nullptr}};
   push_locked_object(state, kMethods);
   return 1;
 }

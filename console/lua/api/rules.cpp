@@ -316,9 +316,14 @@ int push_rules(lua_State* state) {
                                        {"__gc", rule_collect},
                                        {nullptr, nullptr}};
   add_locked_type(state, kRule, kRuleMethods);
-  constexpr luaL_Reg kMethods[] = {{"__index", bound<rules_index>}, {"__call", bound<rules_call>},
-                                   {"__pairs", bound<rules_pairs>}, {"__ipairs", bound<rules_pairs>},
-                                   {"__len", bound<rules_length>},  {nullptr, nullptr}};
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<rules_index>},
+                                   {"__call", bound<rules_call>},
+                                   {"__pairs", bound<rules_pairs>},
+                                   {"__ipairs", bound<rules_pairs>},
+                                   {"__len", bound<rules_length>},
+                                   {"__json", bound<rules_call>},
+                                   {"__tostring", bound<text_of_contents<rules_call>>},
+                                   {nullptr, nullptr}};
   push_locked_object(state, kMethods);
   return 1;
 }

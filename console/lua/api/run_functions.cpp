@@ -7,6 +7,7 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
+#include "console/lua/core/metric_names.h"
 #include "console/lua/core/table_options.h"
 #include "console/lua/session/session.h"
 
@@ -72,7 +73,10 @@ int run_wait(lua_State* state) {
                           " within " + shortest(wait.timeout_s.value_or(0)) + " s; the run is at step " +
                           std::to_string(reached.step),
                       ErrorKind::timed_out);
-  push_json(state, wait.event ? reached.event : Json(reached.step));
+  if (wait.event == "log")
+    push_metrics_table(state, reached.event);
+  else
+    push_json(state, wait.event ? reached.event : Json(reached.step));
   return 1;
 }
 

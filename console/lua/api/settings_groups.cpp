@@ -9,6 +9,7 @@
 #include "console/lua/core/settings_table.h"
 #include "console/lua/core/table_options.h"
 #include "console/lua/reference/help.h"
+#include "console/lua/session/computed_settings.h"
 #include "console/lua/session/session.h"
 #include "console/lua/session/stage_table.h"
 
@@ -63,7 +64,7 @@ class ChunkSettings final : public SettingsTarget {
   const Schema& schema() const override { return session_.schema(); }
 
   void push_setting(lua_State* state, const std::string& name) override {
-    push_value(state, session_.stage().value(name), name);
+    push_value(state, value_read(session_, name), name);
   }
 
   void assign(lua_State* state, const std::string& name, int value) override {
@@ -118,7 +119,7 @@ int group_next(lua_State* state) {
     const std::string key = spec.name.substr(prefix.size());
     if (take) {
       lua_pushlstring(state, key.data(), key.size());
-      push_value(state, session.stage().value(spec.name), spec.name);
+      push_value(state, value_read(session, spec.name), spec.name);
       return 2;
     }
     take = key == string_argument(state, 2);
@@ -142,7 +143,7 @@ int group_text(lua_State* state) {
   std::string text;
   for (const auto& spec : session.schema().settings)
     if (spec.name.starts_with(group + "."))
-      text += (text.empty() ? "" : "\n") + spec.name + " = " + to_text(session.stage().value(spec.name));
+      text += (text.empty() ? "" : "\n") + spec.name + " = " + to_text(value_read(session, spec.name));
   for (const auto& spec : session.schema().actions)
     if (spec.name.starts_with(group + ".")) text += (text.empty() ? "" : "\n") + spec.name + "()";
   lua_pushlstring(state, text.data(), text.size());
@@ -155,12 +156,20 @@ int group_json(lua_State* state) {
   Json json = Json::object();
   for (const auto& spec : session.schema().settings)
     if (spec.name.starts_with(prefix))
-      json[spec.name.substr(prefix.size())] = to_json(session.stage().value(spec.name));
+      json[spec.name.substr(prefix.size())] = to_json(value_read(session, spec.name));
   push_json(state, json);
   return 1;
 }
 
 }  // namespace
+
+std::string action_called(lua_State* state, int index) {
+  if (lua_tocfunction(state, index) != static_cast<lua_CFunction>(bound<call_action>)) return {};
+  lua_getupvalue(state, index, 1);
+  std::string name = lua_tostring(state, -1);
+  lua_pop(state, 1);
+  return name;
+}
 
 void open_groups(lua_State* state, int own) {
   Session& session = session_of(state);

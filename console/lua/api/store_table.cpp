@@ -39,6 +39,14 @@ int store_call(lua_State* state) {
   return 1;
 }
 
+int store_text(lua_State* state) {
+  const Json store = whole_store(state);
+  push_json(state, store);
+  push_text(state,
+            store.empty() ? "store has nothing; store.x = 5 keeps data of the run" : render(state, -1));
+  return 1;
+}
+
 int store_pairs(lua_State* state) {
   lua_getglobal(state, "next");
   push_json(state, whole_store(state));
@@ -47,9 +55,13 @@ int store_pairs(lua_State* state) {
 }
 
 int push_store(lua_State* state) {
-  constexpr luaL_Reg kMethods[] = {{"__index", bound<store_index>}, {"__newindex", bound<store_assign>},
-                                   {"__call", bound<store_call>},   {"__json", bound<store_call>},
-                                   {"__pairs", bound<store_pairs>}, {nullptr, nullptr}};
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<store_index>},
+                                   {"__newindex", bound<store_assign>},
+                                   {"__call", bound<store_call>},
+                                   {"__json", bound<store_call>},
+                                   {"__pairs", bound<store_pairs>},
+                                   {"__tostring", bound<store_text>},
+                                   {nullptr, nullptr}};
   push_locked_object(state, kMethods);
   return 1;
 }

@@ -4,6 +4,7 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
+#include "console/lua/core/metric_names.h"
 #include "console/lua/session/session.h"
 #include "protocol/messages/reports.h"
 
@@ -89,24 +90,17 @@ Json all_metrics(lua_State* state) {
 int metrics_index(lua_State* state) {
   const Json metrics = all_metrics(state);
   const std::string name = string_argument(state, 2);
-  std::vector<std::string> ending;
-  std::vector<std::string> known;
-  for (const auto& [key, value] : metrics.items()) {
-    known.push_back(key);
-    if (key.ends_with("/" + name)) ending.push_back(key);
-  }
-  std::string found = metrics.contains(name)              ? name
-                      : metrics.contains("train/" + name) ? "train/" + name
-                                                          : "";
-  if (found.empty() && ending.size() == 1) found = ending.front();
-  if (found.empty()) {
+  const auto found = metric_meant(metrics, name);
+  if (!found) {
+    std::vector<std::string> known;
+    for (const auto& [key, value] : metrics.items()) known.push_back(key);
     const std::string near = nearest(name, known);
     throw ScriptError("unknown metric '" + name + "'" +
                       (known.empty()  ? "; nothing has been logged yet"
                        : near.empty() ? "; metrics() has them all"
                                       : "; did you mean metrics[\"" + near + "\"]?"));
   }
-  push_json(state, metrics[found]);
+  push_json(state, metrics[*found]);
   return 1;
 }
 
@@ -126,6 +120,13 @@ int metrics_pairs(lua_State* state) {
 
 int metrics_call(lua_State* state) {
   push_json(state, all_metrics(state));
+  return 1;
+}
+
+int metrics_text(lua_State* state) {
+  const Json metrics = all_metrics(state);
+  push_json(state, metrics);
+  push_text(state, metrics.empty() ? "nothing has been logged yet" : render(state, -1));
   return 1;
 }
 
@@ -150,19 +151,27 @@ int comm_report(lua_State* state) {
 }
 
 int push_ranks(lua_State* state) {
-  constexpr luaL_Reg kMethods[] = {{"__index", bound<ranks_index>}, {"__newindex", bound<refuse_view_write>},
-                                   {"__call", bound<ranks_call>},   {"__json", bound<ranks_call>},
-                                   {"__pairs", bound<ranks_pairs>}, {"__ipairs", bound<ranks_pairs>},
-                                   {"__len", bound<ranks_length>},  {nullptr, nullptr}};
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<ranks_index>},
+                                   {"__newindex", bound<refuse_view_write>},
+                                   {"__call", bound<ranks_call>},
+                                   {"__json", bound<ranks_call>},
+                                   {"__pairs", bound<ranks_pairs>},
+                                   {"__ipairs", bound<ranks_pairs>},
+                                   {"__len", bound<ranks_length>},
+                                   {"__tostring", bound<text_of_contents<ranks_call>>},
+                                   {nullptr, nullptr}};
   push_locked_object(state, kMethods);
   return 1;
 }
 
 int push_metrics(lua_State* state) {
-  constexpr luaL_Reg kMethods[] = {
-      {"__index", bound<metrics_index>}, {"__newindex", bound<refuse_view_write>},
-      {"__call", bound<metrics_call>},   {"__json", bound<metrics_call>},
-      {"__pairs", bound<metrics_pairs>}, {nullptr, nullptr}};
+  constexpr luaL_Reg kMethods[] = {{"__index", bound<metrics_index>},
+                                   {"__newindex", bound<refuse_view_write>},
+                                   {"__call", bound<metrics_call>},
+                                   {"__json", bound<metrics_call>},
+                                   {"__pairs", bound<metrics_pairs>},
+                                   {"__tostring", bound<metrics_text>},
+                                   {nullptr, nullptr}};
   push_locked_object(state, kMethods);
   return 1;
 }

@@ -4,12 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "console/lua/core/convert.h"
 #include "protocol/json.h"
 
 namespace footplate::lua {
 
 /// Field of a listing's metatable where its data is a list, which an empty table doesn't show.
 constexpr const char* kListing = "footplate.listing";
+
+/// A __tostring: what `contents` pushes, as people see it.
+template <int (*contents)(lua_State*)>
+int text_of_contents(lua_State* state) {
+  contents(state);
+  push_text(state, render(state, -1));
+  return 1;
+}
 
 /// Pushes data that a script can walk and that prints as `text`.
 void push_listing(lua_State* state, const Json& data, const std::string& text);

@@ -122,6 +122,18 @@ int view_pairs(lua_State* state) {
   return 3;
 }
 
+/// "math: abs acos …", of the library at upvalue 1, whose name is upvalue 2.
+int view_text(lua_State* state) {
+  std::vector<std::string> names;
+  for (lua_pushnil(state); lua_next(state, lua_upvalueindex(1)) != 0; lua_pop(state, 1))
+    names.emplace_back(lua_tostring(state, -2));
+  std::ranges::sort(names);
+  std::string text = std::string(lua_tostring(state, lua_upvalueindex(2))) + ":";
+  for (const std::string& name : names) text += " " + name;
+  lua_pushlstring(state, text.data(), text.size());
+  return 1;
+}
+
 /// Puts a read-only view of the table on top of the stack into the table at `target`, as `name`.
 void set_view(lua_State* state, int target, const char* name) {
   const int table = lua_gettop(state);
@@ -135,6 +147,10 @@ void set_view(lua_State* state, int target, const char* name) {
   lua_pushvalue(state, table);
   lua_pushcclosure(state, view_pairs, 1);
   lua_setfield(state, -2, "__pairs");
+  lua_pushvalue(state, table);
+  lua_pushstring(state, name);
+  lua_pushcclosure(state, bound<view_text>, 2);
+  lua_setfield(state, -2, "__tostring");
   lock_metatable(state);
   lua_setmetatable(state, -2);
   lua_setfield(state, target, name);
@@ -176,7 +192,7 @@ int new_global(lua_State* state) {
   if (lua_rawget(state, lua_upvalueindex(1)) != LUA_TNIL)
     throw ScriptError("'" + std::string(lua_tostring(state, 2)) +
                       "' is footplate's own name; use another one, or a local variable");
-  if (lua_type(state, 2) == LUA_TSTRING)
+  if (lua_type(state, 2) == LUA_TSTRING && !lua_isfunction(state, 3))  // no setting is meant by a function
     if (const std::string why = owner_of(state).refused_variable(lua_tostring(state, 2)); !why.empty())
       throw ScriptError(why);
   lua_settop(state, 3);

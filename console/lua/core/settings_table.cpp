@@ -142,6 +142,14 @@ std::string group_at(lua_State* state, int index) {
   return group;
 }
 
+std::optional<std::string> group_of_set(lua_State* state, int index) {
+  if (lua_tocfunction(state, index) != static_cast<lua_CFunction>(bound<call_set>)) return std::nullopt;
+  lua_getupvalue(state, index, 1);
+  std::string group = lua_tostring(state, -1);
+  lua_pop(state, 1);
+  return group;
+}
+
 bool is_group(const Schema& schema, const std::string& name) {
   const auto within = [prefix = name + "."](const auto& spec) { return spec.name.starts_with(prefix); };
   return std::ranges::any_of(schema.settings, within) || std::ranges::any_of(schema.actions, within);

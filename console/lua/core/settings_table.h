@@ -3,6 +3,7 @@
 #include <functional>
 #include <lua.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "protocol/schema.h"
@@ -55,6 +56,10 @@ void push_group(lua_State* state, const std::string& group);
 
 /// The name of the group at stack index `index`; a Lua error where it is none.
 std::string group_at(lua_State* state, int index);
+
+/// Of which group the function at stack index `index` is the set{}; "" of all, nothing: it is another
+/// function.
+std::optional<std::string> group_of_set(lua_State* state, int index);
 
 /// Whether a setting or an action is in a group of that name.
 bool is_group(const Schema& schema, const std::string& name);

@@ -1,6 +1,7 @@
 #include "console/lua/session/answers_json.h"
 
 #include "protocol/messages/fields.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/messages/reports.h"
 #include "protocol/messages/rules_and_jobs.h"
 #include "protocol/messages/run_status.h"
@@ -90,6 +91,7 @@ template Result<std::vector<JobStatus>> read_answer(const Json&);
 template Result<std::vector<CheckpointSummary>> read_answer(const Json&);
 template Result<CommReport> read_answer(const Json&);
 template Result<StackReport> read_answer(const Json&);
+template Result<std::map<std::string, SettingNow>> read_answer(const Json&);
 template Result<LoggedMetrics> read_answer(const Json&);
 template Result<NcclMeasurement> read_answer(const Json&);
 template Result<Done> read_answer(const Json&);

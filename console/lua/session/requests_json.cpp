@@ -120,6 +120,11 @@ struct FieldsOf<lua::request::Stacks> {
   static void list(auto& field, auto& request) { field("rank", request.rank); }
 };
 
+template <>
+struct FieldsOf<lua::request::SettingsNow> {
+  static void list(auto& field, auto& request) { field("names", request.names); }
+};
+
 }  // namespace footplate
 
 namespace footplate::lua::request {
@@ -137,6 +142,7 @@ template Json fields_of(const Orders&);
 template Json fields_of(const Rules&);
 template Json fields_of(const Jobs&);
 template Json fields_of(const Pending&);
+template Json fields_of(const SettingsNow&);
 template Json fields_of(const Metrics&);
 template Json fields_of(const Store&);
 template Json fields_of(const Journal&);

@@ -2,12 +2,14 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "console/lua/session/answers_json.h"
+#include "protocol/messages/link_messages.h"
 #include "protocol/messages/reports.h"
 #include "protocol/messages/rules_and_jobs.h"
 #include "run_files/checkpoint_list.h"
@@ -37,6 +39,12 @@ struct Jobs {
 struct Pending {
   static constexpr const char* kOp = "pending";
   using Answer = std::vector<PendingSetting>;
+};
+/// Settings in force, by name.
+struct SettingsNow {
+  static constexpr const char* kOp = "settings";
+  using Answer = std::map<std::string, SettingNow>;
+  std::vector<std::string> names;
 };
 struct Metrics {
   static constexpr const char* kOp = "metrics";

@@ -8,6 +8,7 @@
 #include "console/lua/config/expression.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
+#include "console/lua/core/metric_names.h"
 #include "console/lua/core/sandbox.h"
 #include "console/lua/core/syntax_advice.h"
 #include "protocol/schema_names.h"
@@ -18,9 +19,6 @@ namespace {
 constexpr double kNoLimit_s = 1e9;  ///< thirty years
 
 constexpr std::size_t kMaxMessage = 16U * 1024;  ///< bytes of an error's text
-
-/// Registry key of the table with footplate's own names.
-constexpr const char* kOwn = "footplate.own";
 
 /// What run_chunk works on.
 struct Job {
@@ -119,7 +117,7 @@ Session::Session(Greeting greeting, ConsoleLink& link, const OpenNames& open_nam
   open_names(state_, 1, 2);
   lua_settop(state_, 2);
   environment_ = luaL_ref(state_, LUA_REGISTRYINDEX);
-  lua_setfield(state_, LUA_REGISTRYINDEX, kOwn);
+  lua_setfield(state_, LUA_REGISTRYINDEX, kOwnNames);
   lua_settop(state_, 0);
 }
 
@@ -134,6 +132,8 @@ void Session::remember_error(const std::string& message, ErrorKind kind) {
 std::string Session::unknown_name(const std::string& name, const std::vector<std::string>& known) const {
   if (schema().knows_variable(name)) return schema().unknown_setting(name);
   if (std::string text = text_for_unquoted_choice(schema(), name); !text.empty()) return text;
+  if (const std::string meant = text_for_bare_setting(schema(), name); !meant.empty())
+    return "unknown name '" + name + "'; " + meant;
   const std::string near = name.size() < 3 ? "" : nearest(name, known);
   return "unknown name '" + name + "'" +
          (near.empty() ? "; help() lists what there is" : "; did you mean " + near + "?") +
@@ -142,9 +142,13 @@ std::string Session::unknown_name(const std::string& name, const std::vector<std
               : "");
 }
 
-/// NCCL_BUFFSIZE = … at the prompt: a variable of the session that would do nothing.
+/// NCCL_BUFFSIZE = … or lr = … at the prompt: a variable of the session that would do nothing.
 std::string Session::refused_variable(const std::string& name) const {
-  return schema().knows_variable(name) ? schema().unknown_setting(name) : "";
+  if (schema().knows_variable(name)) return schema().unknown_setting(name);
+  const std::string meant = text_for_bare_setting(schema(), name);
+  if (meant.empty()) return {};
+  return name + " = … would make a variable and change no setting; " + meant +
+         ". For a variable write local " + name + " = …, or take another name";
 }
 
 void Session::hook(lua_State* state, lua_Debug*) {
@@ -237,7 +241,7 @@ Registered Session::register_chunk(std::int64_t chunk, const std::string& code, 
   console_.begin(Activity::Mode::registering, greeting_.limits.chunk);
   activity().source = code;
   rules_.begin_chunk(chunk);
-  lua_getfield(state_, LUA_REGISTRYINDEX, kOwn);
+  lua_getfield(state_, LUA_REGISTRYINDEX, kOwnNames);
   push_environment_like(state_, lua_gettop(state_));
   const int environment = luaL_ref(state_, LUA_REGISTRYINDEX);
   lua_settop(state_, 0);
@@ -302,7 +306,7 @@ int Session::run_handler(lua_State* state) {
   lua_settop(state, 0);
   if (rule.at_step) stage.begin_at(*rule.at_step);
   lua_rawgeti(state, LUA_REGISTRYINDEX, firing.function);
-  push_json(state, rule.event);
+  rule.of_metrics ? push_metrics_table(state, rule.event) : push_json(state, rule.event);
   lua_call(state, 1, 1);
   if (session.console_.out_of_time()) throw ScriptError(session.activity().stop);
   if (stage.in_at()) stage.finish_at();

@@ -130,6 +130,9 @@ class Session final : public StateOwner {
   int environment_ = 0;            ///< reference of the environment that chunks run in
 };
 
+/// The registry's key of the table with footplate's own names.
+inline constexpr const char* kOwnNames = "footplate.own";
+
 /// The session that a Lua state, or a coroutine of it, belongs to.
 Session& session_of(lua_State* state);
 

@@ -5,6 +5,7 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
+#include "console/lua/core/metric_names.h"
 #include "console/lua/session/session.h"
 
 namespace footplate::lua {
@@ -152,7 +153,7 @@ bool has_function(lua_State* state, const char* name, const char* of_what) {
 bool says_yes(lua_State* state, const char* name, const std::vector<Json>& arguments) {
   luaL_checkstack(state, static_cast<int>(arguments.size()) + 2, nullptr);
   lua_getfield(state, 1, name);
-  for (const Json& argument : arguments) push_json(state, argument);
+  for (const Json& argument : arguments) push_metrics_table(state, argument);
   if (lua_pcall(state, static_cast<int>(arguments.size()), 1, 0) != LUA_OK) {
     const char* message = lua_tostring(state, -1);
     throw ScriptError(std::string(name) + " failed: " + (message != nullptr ? message : "?"));

@@ -8,8 +8,9 @@
 
 namespace footplate::test {
 
-FakeConsole::FakeConsole() {
+FakeConsole::FakeConsole(SessionKind kind) {
   lua::Greeting greeting;
+  greeting.kind = kind;
   greeting.schema = small_schema();
   greeting.settings = Settings::defaults(greeting.schema);
   greeting.run.name = "kjv-3";
@@ -48,6 +49,7 @@ Json FakeConsole::take_order(const Json& json) {
   Order order = order_from_json(json).value();
   order.id = orders.size() + 1;
   order.user = "ann";
+  order.session = "s1";
   orders.push_back(order);
   reports_.push_back({{"ref", std::to_string(order.id)},
                       {"id", order.id},
@@ -160,6 +162,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
   if (op == "jobs") return Json::array();
   if (op == "store") return store;
   if (op == "pending") return pending;
+  if (op == "settings") return computed;
   if (op == "status") return status;
   if (op == "comm_report")
     return Json{{"patterns",

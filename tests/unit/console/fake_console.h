@@ -16,7 +16,7 @@ namespace footplate::test {
 /// at once, unless a test says otherwise.
 class FakeConsole final : public lua::ConsoleLink {
  public:
-  FakeConsole();
+  explicit FakeConsole(SessionKind kind = SessionKind::session);
   ~FakeConsole() override;
 
   lua::Session& session() { return *session_; }
@@ -42,6 +42,7 @@ class FakeConsole final : public lua::ConsoleLink {
   Json store = Json::object();
   Json pending = Json::array();  ///< what settings("pending") gets
   Json metrics = Json::object();
+  Json computed = Json::object();  ///< {name: {"value", "source"}} of computed settings, as they are now
   std::function<Json(double step)> line = [](double step) {
     return Json{{"step", step}, {"train/loss", 2.0}, {"train/grad_norm", 1.0}, {"perf/step_ms", 10.0}};
   };  ///< what is logged every log.every steps, where wait_lines asks for it

@@ -60,6 +60,30 @@ TEST(Host, StacksComeFromTheRanks) {
   EXPECT_EQ(one.ask({{"op", "stacks"}, {"rank", "all"}})["error"]["kind"], "usage");
 }
 
+/// A line of metrics moves what is computed, for everybody who reads it.
+TEST(Host, AComputedSettingIsThatOfTheLatestLine) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  const auto lr = [&] {
+    return client.ask({{"op", "get"}, {"names", {"optim.lr"}}})["value"]["optim.lr"]["value"];
+  };
+  const auto eval = [&](const std::string& code) {
+    return client.ask({{"op", "eval"}, {"code", code}})["value"];
+  };
+  EXPECT_EQ(eval("return optim.lr")["value"], lr());
+  for (const double now : {2e-4, 1e-4}) {
+    rank0.send_event("metrics", {{"step", 13000}, {"train/loss", 2.5}, {"train/lr", now}});
+    ASSERT_TRUE(eventually([&] { return lr() == now; }));
+    EXPECT_EQ(eval("return optim.lr")["value"], now);
+    EXPECT_THAT(client.ask({{"op", "help"}, {"name", "optim.lr"}})["value"]["text"],
+                HasSubstr(to_text(Value(now))));
+  }
+  rank0.send_event("metrics", {{"step", 13050}, {"eval/loss", 2.5}});
+  EXPECT_EQ(eval("return optim.lr")["value"], 1e-4);
+  EXPECT_EQ(TestClient(rank0.socket()).ask({{"op", "eval"}, {"code", "optim.lr"}})["value"]["text"], "1e-4");
+}
+
 TEST(Host, CountsOfCollectivesComeFromTheRanks) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path());

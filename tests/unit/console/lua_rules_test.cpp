@@ -43,6 +43,30 @@ TEST_F(LuaRules, RulesComeBeforeTheChunksOrderAndAreTakenBackWithIt) {
   EXPECT_EQ(text_of("return r.state, r.number, r"), "off\n3\nrule 3 every(10, …)");
 }
 
+/// m.loss is what metrics.loss is.
+TEST_F(LuaRules, MetricsAnswerToShortNames) {
+  const Json latest = {{"step", 12},        {"train/loss", 2.5}, {"eval/loss", 1.5},
+                       {"eval/best", 1.25}, {"perf/x", 1},       {"mem/x", 2}};
+  FakeConsole rules(SessionKind::rules);
+  const auto registered =
+      rules.session().register_chunk(7,
+                                     "on('log', function(m) store.seen = { m.loss, m['train/loss'], m.best, "
+                                     "m.step, m.x or -1, m.none or -2 } end)",
+                                     "rule");
+  ASSERT_FALSE(registered.outcome.error) << registered.outcome.error->message;
+  HandleRule rule;
+  rule.chunk = 7;
+  rule.index = registered.rules.at(0).index;
+  rule.event = latest;
+  rule.of_metrics = true;
+  const auto handled = rules.session().handle(rule);
+  ASSERT_FALSE(handled.outcome.error) << handled.outcome.error->message;
+  EXPECT_EQ(rules.store["seen"], Json({2.5, 2.5, 1.25, 12, -1, -2}));
+  console.metrics = latest;
+  EXPECT_EQ(text_of("return metrics.loss, metrics.best"), "2.5\n1.25");
+  EXPECT_THAT(error_of("return metrics.x"), HasSubstr("unknown metric 'x'"));
+}
+
 TEST_F(LuaRules, AnEmptyListIsDataAsAFullOneIs) {
   EXPECT_EQ(console.run("return rules()").value, Json::array());
   EXPECT_EQ(console.run("return { rules = rules(), orders = orders() }").value,

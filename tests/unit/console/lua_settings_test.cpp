@@ -43,6 +43,42 @@ TEST_F(LuaSettings, ValuesAreCheckedWithWhatIsAllowed) {
   EXPECT_EQ(text_of("run.time_limit = '30m' return run.time_limit"), "1800");
 }
 
+/// It moves without an order: each read is of that moment.
+TEST_F(LuaSettings, AComputedValueIsThatOfNow) {
+  const auto now = [&](double lr) {
+    console.computed = {{"optim.lr", {{"value", lr}, {"source", "computed"}}}};
+  };
+  now(2e-4);
+  EXPECT_EQ(text_of("if optim.lr < 2.5e-4 then return optim.lr end"), "2e-4");
+  now(1e-4);
+  EXPECT_EQ(text_of("return optim.lr"), "1e-4");
+  EXPECT_THAT(text_of("settings('optim.lr')"), HasSubstr("1e-4"));
+  EXPECT_THAT(text_of("help('optim.lr')"), HasSubstr("1e-4"));
+  EXPECT_THAT(text_of("optim"), HasSubstr("optim.lr = 1e-4"));
+  EXPECT_EQ(text_of("for name, value in pairs(optim) do if name == 'lr' then return value end end"), "1e-4");
+  EXPECT_EQ(console.run("return optim").value["lr"], 1e-4);
+}
+
+/// Silence would be worse: the run goes on with the old rate.
+TEST_F(LuaSettings, AGlobalWithTheNameOfASettingIsAnError) {
+  const std::string lr = error_of("lr = 1e-4");
+  EXPECT_THAT(lr,
+              HasSubstr("lr = … would make a variable and change no setting; it is called sched.base_lr or "
+                        "optim.lr_scale"));
+  EXPECT_THAT(lr, HasSubstr("write local lr = …"));
+  EXPECT_THAT(error_of("clip_norm = 5"), HasSubstr("it is called train.clip_norm"));
+  EXPECT_THAT(error_of("batches = 5"), HasSubstr("it is called eval.batches"));
+  EXPECT_THAT(error_of("_G.lr = 5"), HasSubstr("it is called sched.base_lr"));
+  EXPECT_THAT(error_of("return lr"), HasSubstr("unknown name 'lr'; it is called sched.base_lr"));
+  EXPECT_EQ(text_of("local lr = 3 return lr"), "3");
+  EXPECT_EQ(text_of("function lr() return 4 end return lr()"), "4") << "no setting is meant";
+  EXPECT_EQ(text_of("learning = 5 return learning"), "5");
+  EXPECT_TRUE(console.orders.empty());
+  const auto registered = console.session().register_chunk(7, "lr = 5 every(9, print)", "rule");
+  ASSERT_TRUE(registered.outcome.error);
+  EXPECT_THAT(registered.outcome.error->message, HasSubstr("it is called sched.base_lr"));
+}
+
 TEST_F(LuaSettings, PresetsOfNcclLeaveWhatIsSet) {
   const std::string text = text_of("return nccl.preset('ethernet')");
   EXPECT_THAT(text, HasSubstr("nccl.buffer_bytes = 8388608"));

@@ -67,7 +67,10 @@ Schema small_schema() {
       setting("log.every", Type::integer, std::int64_t{50}, "steps", steps)};
   for (auto& spec : schema.settings) {
     if (spec.name == "model.width") spec.applies = Applies::fixed;
-    if (spec.name == "optim.lr") spec.knobs = {"sched.base_lr", "optim.lr_scale"};
+    if (spec.name == "optim.lr") {
+      spec.knobs = {"sched.base_lr", "optim.lr_scale"};
+      spec.metric = "train/lr";
+    }
     if (spec.name == "sched.kind") spec.choices = {"cosine", "linear", "constant"};
     if (spec.name == "sched.base_lr") spec.aliases = {"train.lr"};
     if (spec.name == "nccl.buffer_bytes") spec.variable = "NCCL_BUFFSIZE";
