@@ -151,10 +151,13 @@ class NotAsked(Questions):
         self.assertNotIn(QUESTION, screen.text())
 
     def test_undo(self):
-        self.check(self.footplate("exec", "optim.lr_scale = 0.01"), 0)
         screen = self.attach(columns=160)
+        screen.enter("optim.set{ lr_scale = 0.01, force = true }")
+        screen.wait("optim.lr_scale 1 -> 0.01, applied at step")
         screen.enter("undo()")
-        screen.wait("optim.lr_scale 0.01 -> 1, applied at step")
+        screen.wait("undone: optim.lr_scale 0.01 -> 1, applied at step")
+        screen.enter("redo()")
+        screen.wait("redone: optim.lr_scale 1 -> 0.01, applied at step")
 
     def test_force(self):
         screen = self.attach(columns=160)

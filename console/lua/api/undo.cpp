@@ -1,14 +1,46 @@
 #include <algorithm>
+#include <new>
 
 #include "console/lua/api/api.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/session/session.h"
 #include "protocol/own_session.h"
 
-// undo(): puts back what this user's last order changed.
+// undo(), redo(): put back what this session's orders changed, the last one first, and bring it back.
 
 namespace footplate::lua {
 namespace {
+
+constexpr const char* kHistory = "footplate.undo";  ///< the registry's key of the session's UndoHistory
+
+/// An order of this session that undoes another one, or does it again.
+struct Taking {
+  std::shared_ptr<StagedOrder> order;
+  std::uint64_t target = 0;
+  bool redo = false;
+};
+using UndoHistory = std::vector<Taking>;
+
+int history_collect(lua_State* state) {
+  static_cast<UndoHistory*>(lua_touserdata(state, 1))->~UndoHistory();
+  return 0;
+}
+
+UndoHistory& history_of(lua_State* state) {
+  if (lua_getfield(state, LUA_REGISTRYINDEX, kHistory) == LUA_TNIL) {
+    lua_pop(state, 1);
+    constexpr luaL_Reg kMethods[] = {{"__gc", history_collect}, {nullptr, nullptr}};
+    add_locked_type(state, "footplate.undo_history", kMethods);
+    new (lua_newuserdatauv(state, sizeof(UndoHistory), 0)) UndoHistory();
+    luaL_setmetatable(state, "footplate.undo_history");
+    lua_pushvalue(state, -1);
+    lua_setfield(state, LUA_REGISTRYINDEX, kHistory);
+  }
+  auto& history = *static_cast<UndoHistory*>(lua_touserdata(state, -1));
+  lua_pop(state, 1);
+  std::erase_if(history, [](const Taking& taking) { return taking.order->dropped; });
+  return history;
+}
 
 /// The settings that `report` moved and its order named.
 std::vector<Moved> asked_for(const OrderReport& report) {
@@ -22,44 +54,7 @@ std::vector<Moved> asked_for(const OrderReport& report) {
   return moved;
 }
 
-/// Orders that `user` gave, rather than a rule or a job in the user's name, and that came to something.
-std::vector<OrderReport> given_orders(const std::vector<OrderReport>& reports, const std::string& user) {
-  std::vector<OrderReport> own;
-  for (const OrderReport& report : reports) {
-    const bool nothing = is_final(report.state) && report.state != OrderState::applied;
-    if (!nothing && report.order && report.order->user == user &&
-        given_by(user, report.order->session) == user)
-      own.push_back(report);
-  }
-  return own;
-}
-
-/// The one that changed settings last; null where none did.
-const OrderReport* last_that_moved(const std::vector<OrderReport>& reports) {
-  const auto place = [](const OrderReport& report) { return std::pair(report.applied->step, report.id); };
-  const OrderReport* last = nullptr;
-  for (const OrderReport& report : reports) {
-    if (report.state != OrderState::applied || asked_for(report).empty()) continue;
-    if (last == nullptr || place(report) >= place(*last)) last = &report;
-  }
-  return last;
-}
-
-/// What somebody means by undo() is the order given last. Where that is one that can't be put back, an older
-/// one may not be meant, an undo() least of all: what it took away must not come again.
-void refuse_another(const std::vector<OrderReport>& reports, const OrderReport& last) {
-  const auto newest = std::ranges::max_element(reports, {}, &OrderReport::id);
-  if (newest->id == last.id) return;
-  const std::string number = std::to_string(newest->id);
-  if (newest->state == OrderState::committed)
-    throw ScriptError("order " + number + " came last and waits for its step: orders[" + number +
-                      "]:cancel() withdraws it");
-  if (last.order->source.find("undo") != std::string::npos)
-    throw ScriptError("order " + std::to_string(last.id) + " was an undo() already, and order " + number +
-                      ", given after it, changed no setting that could be put back; orders() shows both");
-}
-
-/// "comm.timeout_s = 600": puts back what `report` moved.
+/// "log.every = 50": what somebody types to have it as before the order.
 std::string to_put_back(const OrderReport& report) {
   std::string text;
   for (const Moved& item : asked_for(report))
@@ -67,8 +62,60 @@ std::string to_put_back(const OrderReport& report) {
   return text;
 }
 
-/// What footplate itself has changed (comm.auto) after the user's last order may be meant by undo(), or not:
-/// both are named. What isn't in force any more isn't meant.
+std::string name_of(const OrderReport& report) {
+  return "order " + std::to_string(report.id);
+}
+
+/// Orders of this session that came to something, or still may.
+std::vector<OrderReport> own_orders(const std::vector<OrderReport>& reports, const Greeting& greeting) {
+  std::vector<OrderReport> own;
+  for (const OrderReport& report : reports) {
+    const bool nothing = is_final(report.state) && report.state != OrderState::applied;
+    if (!nothing && report.order && report.order->session == greeting.session &&
+        report.order->user == greeting.user)
+      own.push_back(report);
+  }
+  const auto place = [](const OrderReport& report) {
+    return std::pair(report.applied ? report.applied->step : report.step.value_or(0), report.id);
+  };
+  std::ranges::sort(own, {}, place);
+  return own;
+}
+
+/// What undo() and redo() would take, the next one last.
+struct Takeable {
+  std::vector<const OrderReport*> done, undone;
+};
+
+/// `reports` are this session's own, in the order in which they applied.
+Takeable takeable(const std::vector<OrderReport>& reports, const UndoHistory& history) {
+  Takeable all;
+  const auto take = [&](const Taking& taking) {
+    auto& from = taking.redo ? all.undone : all.done;
+    auto& to = taking.redo ? all.done : all.undone;
+    const auto found = std::ranges::find(from, taking.target, &OrderReport::id);
+    if (found == from.end()) return;  // so old that the console has forgotten it
+    to.push_back(*found);
+    from.erase(found);
+  };
+  for (const OrderReport& report : reports) {
+    const auto is_its = [&](const Taking& taking) { return taking.order->number() == report.id; };
+    if (report.state != OrderState::applied) continue;
+    if (std::ranges::any_of(history, is_its)) {
+      for (const Taking& taking : history)
+        if (is_its(taking)) take(taking);
+    } else if (!asked_for(report).empty()) {
+      all.done.push_back(&report);
+      all.undone.clear();
+    }
+  }
+  for (const Taking& taking : history)
+    if (!taking.order->sent()) take(taking);  // earlier in this chunk
+  return all;
+}
+
+/// What footplate itself has changed (comm.auto) after this session's last order may be meant by undo(), or
+/// not: both are named. What isn't in force any more isn't meant.
 void refuse_footplates(const Session& session, const std::vector<OrderReport>& all, const OrderReport* last) {
   for (const OrderReport& report : all) {
     if (!report.order || report.order->session != kOwnSession) continue;
@@ -78,54 +125,111 @@ void refuse_footplates(const Session& session, const std::vector<OrderReport>& a
       return to_json(session.settings().value(item.name)) == to_json(item.after);
     });
     if (!in_force) continue;
-    std::string text = "order " + std::to_string(report.id) +
-                       " came last, and is footplate's own (comm.auto): to put "
-                       "it back, " +
+    std::string text = name_of(report) + " came last, and is footplate's own (comm.auto): to put it back, " +
                        to_put_back(report);
-    if (last != nullptr)
-      text += "; to put back your order " + std::to_string(last->id) + ", " + to_put_back(*last);
+    if (last != nullptr) text += "; to put back your " + name_of(*last) + ", " + to_put_back(*last);
     throw ScriptError(text);
   }
 }
 
-/// Puts back what this user's last order changed, if nobody has touched it since.
-int undo(lua_State* state) {
-  Session& session = session_of(state);
-  const std::string& user = session.greeting().user;
-  const auto all = session.look(request::Orders{});
-  const std::vector<OrderReport> reports = given_orders(all, user);
-  const OrderReport* last = last_that_moved(reports);
-  refuse_footplates(session, all, last);
-  if (last == nullptr) throw ScriptError("there is no order of " + user + " that changed a setting");
-  refuse_another(reports, *last);
-  const std::string name = "order " + std::to_string(last->id);
-  const auto moved = asked_for(*last);
-  for (const Moved& item : moved)
-    if (to_json(session.settings().value(item.name)) != to_json(item.after))
-      throw ScriptError(name + " set " + item.name + " to " + display(item.after) + ", but it is " +
-                        display(session.settings().value(item.name)) + " now (" +
-                        session.settings().source(item.name) +
-                        "); to put it back all the same: " + item.name + " = " + to_text(item.before));
+/// Where this session has nothing to undo: whose the last change is, and how it is put back.
+[[noreturn]] void refuse_empty(const std::vector<OrderReport>& all, const Takeable& own) {
+  if (!own.undone.empty())
+    throw ScriptError("all that this session changed is undone; redo() brings " +
+                      name_of(*own.undone.back()) + " back");
+  const OrderReport* last = nullptr;
+  for (const OrderReport& report : all)
+    if (report.state == OrderState::applied && !asked_for(report).empty() &&
+        (last == nullptr || report.id > last->id))
+      last = &report;
+  std::string text = "there is no order of this session that changed a setting";
+  if (last != nullptr)
+    text += "; the last change is " + name_of(*last) + " of " +
+            given_by(last->order->user, last->order->session) + " in " + last->order->session +
+            ": to put it back, " + to_put_back(*last);
+  throw ScriptError(text);
+}
+
+/// One that waits for its step may be meant.
+void refuse_waiting(const std::vector<OrderReport>& reports) {
+  const auto newest = std::ranges::max_element(reports, {}, &OrderReport::id);
+  if (newest == reports.end() || newest->state != OrderState::committed) return;
+  throw ScriptError(name_of(*newest) + " came last and waits for its step: orders[" +
+                    std::to_string(newest->id) + "]:cancel() withdraws it");
+}
+
+/// Stages `from` -> `to` of each setting, if nobody has touched it since.
+void stage_taking(Session& session, const OrderReport& target, bool redo) {
+  Stage& stage = session.stage();
+  const auto moved = asked_for(target);
   for (const Moved& item : moved) {
-    if (to_json(session.stage().value(item.name)) != to_json(item.after))
-      throw ScriptError("this chunk has set " + item.name +
-                        " already; undo() puts back what your last applied order " +
-                        "changed, one order a chunk");
-    auto staged = session.stage().assign(item.name, to_json(item.before));
-    if (staged) staged = session.stage().expect(item.name, to_json(item.after));
-    if (!staged) throw ScriptError(staged.error());
-    session.stage().force(item.name);  // it was so before
+    const Json from = to_json(redo ? item.before : item.after);
+    const Value& now = session.settings().value(item.name);
+    if (to_json(stage.value(item.name)) == from) continue;
+    const Value& wanted = redo ? item.after : item.before;
+    if (to_json(now) != to_json(stage.value(item.name)))
+      throw ScriptError("this chunk has set " + item.name + " already, which " + name_of(target) +
+                        " changed");
+    throw ScriptError(name_of(target) + (redo ? " changed " : " set ") + item.name +
+                      (redo ? " from " + display(item.before) : " to " + display(item.after)) +
+                      ", but it is " + display(now) + " now (" + session.settings().source(item.name) +
+                      "); to set it all the same: " + item.name + " = " + to_text(wanted));
   }
+  for (const Moved& item : moved) {
+    auto staged = stage.assign(item.name, to_json(redo ? item.after : item.before));
+    if (staged) staged = stage.expect(item.name, to_json(session.settings().value(item.name)));
+    if (!staged) throw ScriptError(staged.error());
+    stage.force(item.name);  // it was so before
+  }
+}
+
+int take(lua_State* state, bool redo) {
+  Session& session = session_of(state);
+  if (session.stage().in_at())
+    throw ScriptError(std::string(redo ? "redo" : "undo") + "() counts at once, not within at()");
+  const auto all = session.look(request::Orders{});
+  const std::vector<OrderReport> own = own_orders(all, session.greeting());
+  UndoHistory& history = history_of(state);
+  const Takeable can = takeable(own, history);
+  const auto& from = redo ? can.undone : can.done;
+  const OrderReport* target = from.empty() ? nullptr : from.back();
+  if (redo) {
+    if (target == nullptr)
+      throw ScriptError("there is nothing to redo: no undo() of this session is the last change");
+  } else {
+    refuse_footplates(session, all, target);
+    if (target == nullptr) refuse_empty(all, can);
+    refuse_waiting(own);
+  }
+  stage_taking(session, *target, redo);
+  const auto order = session.stage().order_now();
+  order->title += (order->title.empty() ? "" : ", ") + name_of(*target) + (redo ? " redone" : " undone");
+  history.push_back({order, target->id, redo});
   return 0;
+}
+
+int undo(lua_State* state) {
+  return take(state, false);
+}
+
+int redo(lua_State* state) {
+  return take(state, true);
 }
 
 constexpr Registration kUndoFunctions[] = {
     {.doc = {.name = "undo",
              .role = Role::operate,
              .example = "undo()",
-             .help = "puts back what your last order changed, if nobody has touched it since",
+             .help = "puts back what this session's last order changed, if nobody has touched it since; once "
+                     "more takes the one before it",
              .in_overview = true},
      .handler = bound<undo>},
+    {.doc = {.name = "redo",
+             .role = Role::operate,
+             .example = "redo()",
+             .help = "brings back what undo() took",
+             .in_overview = true},
+     .handler = bound<redo>},
 };
 
 }  // namespace

@@ -160,6 +160,11 @@ void OrderSender::warn_if_late(const StagedOrder& order) {
                   " was over before all ranks could agree; it applies at step " + std::to_string(step));
 }
 
+void OrderSender::tell_applied(const StagedOrder& order) {
+  console_.talk((order.title.empty() ? "" : order.title + ": ") +
+                confirmation(order.order, order.report, greeting_.schema));
+}
+
 void OrderSender::await(StagedOrder& order) {
   const bool later = order.order.at_step.has_value();
   const request::WaitOrder request{key_of(order), later ? request::Until::committed : request::Until::outcome,
@@ -178,8 +183,7 @@ void OrderSender::await(StagedOrder& order) {
   order.report = *answer;
   const auto state = order.state();
   warn_if_late(order);
-  if (state == OrderState::applied)
-    return console_.talk(confirmation(order.order, order.report, greeting_.schema));
+  if (state == OrderState::applied) return tell_applied(order);
   if (order.is_final()) throw_for(order);
   if (state == OrderState::committed) {
     const std::int64_t step = order.report.step.value_or(order.order.at_step.value_or(0));
@@ -210,7 +214,7 @@ void OrderSender::withdraw_late(StagedOrder& order, bool interrupted) {
                                             (waited_for.empty() ? "" : " (" + waited_for + ")");
   const ErrorKind kind = interrupted ? ErrorKind::script : ErrorKind::timed_out;
   if (order.state() == OrderState::applied) {
-    console_.talk(confirmation(order.order, order.report, greeting_.schema));
+    tell_applied(order);
     throw ScriptError(why + "; it was too late to withdraw " + name_of(order), kind);
   }
   if (order.state() == OrderState::refused) throw_for(order);
@@ -236,8 +240,7 @@ void OrderSender::wait_applied(StagedOrder& order, std::optional<double> timeout
                                 [this](const OrderReport& report) {
                                   if (report.state == OrderState::waiting) console_.talk(report.text);
                                 });
-    if (order.state() == OrderState::applied)
-      console_.talk(confirmation(order.order, order.report, greeting_.schema));
+    if (order.state() == OrderState::applied) tell_applied(order);
   }
   if (!order.is_final())
     throw ScriptError(name_of(order) + " was not applied within " + shortest(timeout_s.value_or(0)) + " s",

@@ -58,6 +58,7 @@ class OrderSender {
   void send(StagedOrder& order);
   void await(StagedOrder& order);
   void warn_if_late(const StagedOrder& order);
+  void tell_applied(const StagedOrder& order);
   void withdraw_late(StagedOrder& order, bool interrupted);
   CallReport ask_call(const StagedOrder& order, int call, std::optional<double> timeout_s);
 

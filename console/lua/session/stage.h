@@ -19,6 +19,7 @@ struct StagedOrder {
   OrderReport report;            ///< the latest
   bool dropped = false;          ///< its chunk failed, or it was cancelled before it was sent
   std::set<std::string> forced;  ///< settings and actions that nobody is asked about
+  std::string title;             ///< of its confirmation: "order 17 undone"
 
   bool sent() const { return !ref.empty() || order.id != 0; }
   /// Of the latest report; nothing while it is only staged, and where it was dropped.
@@ -61,6 +62,9 @@ class Stage {
   std::shared_ptr<StagedOrder> finish_at();  ///< null where it changes nothing
   void abandon_at() { at_ = nullptr; }
   bool in_at() const { return at_ != nullptr; }
+
+  /// The order that assignments go into now; null: nothing is staged.
+  std::shared_ptr<StagedOrder> order_now() const { return at_ != nullptr ? at_ : main_; }
 
   /// Everything staged, checked as a whole, no longer staged. Errors: Schema::check_combination.
   Result<std::vector<std::shared_ptr<StagedOrder>>> take();

@@ -167,16 +167,67 @@ TEST_F(LuaOrders, CancelSaysWhereThereIsNothingToCancel) {
   EXPECT_THAT(text_of("return select(2, orders[2]:cancel())"), HasSubstr("order 2 was withdrawn already"));
 }
 
-TEST_F(LuaOrders, UndoMeansTheOrderGivenLast) {
-  text_of("log.every = 10");
-  text_of("undo()");
-  text_of("eval.now()");
-  EXPECT_THAT(error_of("undo()"), HasSubstr("order 2 was an undo() already, and order 3"));
-  EXPECT_EQ(text_of("return log.every"), "50");
+TEST_F(LuaOrders, AnOrderThatWaitsMayBeMeantByUndo) {
   text_of("log.every = 20");
   text_of("at(20000, { log = { every = 1 } })");
-  EXPECT_THAT(error_of("undo()"), HasSubstr("orders[5]:cancel() withdraws it"));
+  EXPECT_THAT(error_of("undo()"), HasSubstr("orders[2]:cancel() withdraws it"));
   EXPECT_EQ(text_of("return log.every"), "20");
+}
+
+TEST_F(LuaOrders, UndoGoesBackOrderByOrderAndRedoForth) {
+  text_of("log.every = 10");
+  text_of("optim.lr_scale = 0.5");
+  text_of("log.every = 20");
+  text_of("undo()");
+  EXPECT_EQ(console.talk, "order 3 undone: log.every 20 -> 10, applied at step 12041 on 8/8 ranks\n");
+  text_of("eval.now()");  // changes no setting
+  text_of("undo()");
+  EXPECT_THAT(console.talk, HasSubstr("order 2 undone: optim.lr_scale 0.5 -> 1"));
+  text_of("undo()");
+  EXPECT_EQ(text_of("return log.every, optim.lr_scale"), "50\n1");
+  EXPECT_THAT(error_of("undo()"),
+              HasSubstr("all that this session changed is undone; redo() brings order 1 back"));
+  text_of("redo()");
+  EXPECT_THAT(console.talk, HasSubstr("order 1 redone: log.every 50 -> 10"));
+  text_of("redo()");
+  text_of("redo()");
+  EXPECT_EQ(text_of("return log.every, optim.lr_scale"), "20\n0.5");
+  EXPECT_THAT(error_of("redo()"), HasSubstr("nothing to redo"));
+  text_of("undo()");
+  EXPECT_EQ(text_of("return log.every"), "10") << "what came back is taken again";
+  text_of("log.every = 7");
+  EXPECT_THAT(error_of("redo()"), HasSubstr("nothing to redo")) << "somebody went another way";
+}
+
+TEST_F(LuaOrders, TwoUndosInAChunkAreOneOrder) {
+  text_of("log.every = 10");
+  text_of("log.every = 20");
+  EXPECT_THAT(error_of("undo() undo() undo()"), HasSubstr("is undone; redo() brings order 1 back"));
+  EXPECT_EQ(text_of("return log.every"), "20") << "an error drops all";
+  text_of("undo() undo()");
+  EXPECT_EQ(console.talk,
+            "order 2 undone, order 1 undone: log.every 20 -> 50, applied at step 12041 on 8/8 ranks\n");
+  EXPECT_EQ(console.orders.back().changes.at(0).expect, Value(std::int64_t{20}));
+  text_of("redo() redo()");
+  EXPECT_EQ(text_of("return log.every"), "20");
+}
+
+/// Also one of the same user: each undoes its own.
+TEST_F(LuaOrders, UndoLeavesOtherSessionsAlone) {
+  Order theirs{7, "s9", "ann", "", {}, {{"log.every", std::int64_t{10}, {}}}, {}};
+  console.others.push_back(
+      {{"id", 7},
+       {"state", "applied"},
+       {"order", to_json(theirs)},
+       {"applied", to_json(Applied{7, 5, 8, 8, "", {{"log.every", std::int64_t{50}, std::int64_t{10}}}})}});
+  console.session().settings_changed({{{"log.every", {10, "order 7 (ann)"}}}});
+  EXPECT_THAT(
+      error_of("undo()"),
+      HasSubstr("no order of this session that changed a setting; the last change is order 7 of ann in s9: "
+                "to put it back, log.every = 50"));
+  text_of("optim.lr_scale = 0.5");
+  text_of("undo()");
+  EXPECT_EQ(text_of("return log.every, optim.lr_scale"), "10\n1");
 }
 
 TEST_F(LuaOrders, AHandleHasStepAndResult) {
@@ -233,7 +284,7 @@ TEST_F(LuaOrders, ASetOfNothingIsAnError) {
 }
 
 TEST_F(LuaOrders, UndoPutsBackMyLastOrderUnlessItWasTouched) {
-  EXPECT_THAT(error_of("undo()"), HasSubstr("there is no order of ann"));
+  EXPECT_THAT(error_of("undo()"), HasSubstr("there is no order of this session"));
   text_of("log.every = 10");
   text_of("log.every = 10");
   EXPECT_EQ(console.talk, "log.every stays 10, applied at step 12041 on 8/8 ranks\n");
@@ -241,9 +292,9 @@ TEST_F(LuaOrders, UndoPutsBackMyLastOrderUnlessItWasTouched) {
   text_of("undo()");
   EXPECT_EQ(text_of("return log.every"), "50");
   EXPECT_EQ(console.orders.back().changes.at(0).expect, Value(std::int64_t{10}));
-  EXPECT_THAT(error_of("undo() undo()"), HasSubstr("this chunk has set log.every already"));
-  EXPECT_EQ(text_of("return log.every"), "50");
   text_of("log.every = 20");
+  EXPECT_THAT(error_of("log.every = 25 undo()"), HasSubstr("this chunk has set log.every already"));
+  EXPECT_EQ(text_of("return log.every"), "20");
   console.session().settings_changed({{{"log.every", {30, "order 9 (bob)"}}}});
   EXPECT_THAT(error_of("undo()"), HasSubstr("it is 30 now (order 9 (bob))"));
 }
