@@ -11,7 +11,7 @@ The environment variable FAKE_RANK, a JSON object, says how it trains:
   code, reason          of the end by itself
 
 A test commands it by lines of JSON to RUN/control.sock: {"event": topic, "data": …, "times": n, "each_ms": m}, {"state": …},
-{"stall": rank or null}, {"kill_console": true}, {"pid": true}, {"end": [code, reason]}, {"exit": code}.
+{"stall": rank or null, "note": text}, {"kill_console": true}, {"pid": true}, {"end": [code, reason]}, {"exit": code}.
 """
 
 import argparse
@@ -36,7 +36,7 @@ fake = {"steps": 10**6, "step_ms": 10, "log_every_ms": 0, "eval_s": 0.3, "start_
 WORLD = 8
 lock = threading.RLock()
 ended = threading.Event()
-state = {"state": "running", "step": 0, "stalled": None, "orders": 0, "sequence": 0, "loss": 2.5}
+state = {"state": "running", "step": 0, "stalled": None, "note": "", "orders": 0, "sequence": 0, "loss": 2.5}
 result = {}
 console = {"socket": None, "pid": 0}
 schema = json.loads(pathlib.Path(os.environ["FOOTPLATE_TEST_SCHEMA"]).read_text())
@@ -61,12 +61,12 @@ def update_record(**fields):
 def rank_status(rank):
     stalled = state["stalled"] == rank
     return {"rank": rank, "host": "h", "pid": os.getpid(), "step": state["step"], "phase": "forward", "phase_s": 0.1,
-            "silent_s": 5.0 if stalled else 0.05, "stalled": stalled,
+            "silent_s": 13.0 if stalled else 0.05, "stalled": stalled,
             "collective": {"sequence": 7, "kind": "all_reduce", "elements": 1000, "running": False, "age_s": 0.2}}
 
 
 def status():
-    notes = [] if state["stalled"] is None else [f"rank {state['stalled']} silent for 5.0 s, last seen at step {state['step']} in forward"]
+    notes = [] if state["stalled"] is None else [state["note"]] if state["note"] else [f"rank {state['stalled']} silent for 13.0 s, last seen at step {state['step']} in forward"]
     return {"run": record["name"], "state": state["state"], "step": state["step"], "steps": fake["steps"], "world_size": WORLD,
             "started": record["started"], "loss": state["loss"], "lr": 3e-4, "tokens_per_s": 25600.0, "step_ms": fake["step_ms"],
             "eta_s": 75, "notes": notes, "orders": [], "ranks": [rank_status(rank) for rank in range(2)]}
@@ -213,6 +213,7 @@ def command(asked):
         enter(asked["state"])
     if "stall" in asked:
         state["stalled"] = asked["stall"]
+        state["note"] = asked.get("note", "")
         send({"type": "status", "status": status()})
     if "kill_console" in asked:
         os.kill(console["pid"], signal.SIGKILL)

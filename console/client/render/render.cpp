@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "console/client/render/text.h"
@@ -46,6 +47,23 @@ std::vector<std::string> rank_row(const RankStatus& rank) {
           collective_text(rank.collective)};
 }
 
+/// "STALLED 13 s": for how long the rank has been silent that has been so longest; empty: none is.
+std::string stalled_part(const std::vector<RankStatus>& ranks) {
+  double longest_s = -1;
+  for (const RankStatus& rank : ranks)
+    if (rank.stalled) longest_s = std::max(longest_s, rank.silent_s);
+  return longest_s < 0 ? "" : "STALLED " + duration(longest_s);
+}
+
+/// What is true of a run whose ranks all go on: its pace, and how long it takes at that.
+std::string pace_part(const RunStatus& status) {
+  std::string text = part(status.tokens_per_s, "tokens/s") + part(status.step_ms, "ms/step");
+  if (status.evaluating_step)
+    text += " · evaluating step " + std::to_string(*status.evaluating_step) + " beside";
+  if (status.eta_s && *status.eta_s >= 0) text += " · " + duration(*status.eta_s) + " left";
+  return text;
+}
+
 }  // namespace
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {
@@ -84,13 +102,12 @@ std::string render_ranks(const std::vector<RankStatus>& ranks) {
 std::string render_status(const RunStatus& status, const std::string& name) {
   std::string text;
   for (const std::string& note : status.notes) text += "! " + note + "\n";
-  text += name + " · " + std::string(to_string(status.state)) + " · step " + std::to_string(status.step) +
-          (status.steps == 0 ? "" : " of " + std::to_string(status.steps)) + loss_part(status.loss, "loss") +
-          loss_part(status.eval_loss, "eval") + loss_part(status.best_eval_loss, "best") +
-          learning_rate(status.lr) + part(status.tokens_per_s, "tokens/s") + part(status.step_ms, "ms/step");
-  if (status.evaluating_step)
-    text += " · evaluating step " + std::to_string(*status.evaluating_step) + " beside";
-  if (status.eta_s && *status.eta_s >= 0) text += " · " + duration(*status.eta_s) + " left";
+  const std::string stalled = stalled_part(status.ranks);
+  text += name + " · " + (stalled.empty() ? std::string(to_string(status.state)) : stalled) + " · step " +
+          std::to_string(status.step) + (status.steps == 0 ? "" : " of " + std::to_string(status.steps)) +
+          loss_part(status.loss, "loss") + loss_part(status.eval_loss, "eval") +
+          loss_part(status.best_eval_loss, "best") + learning_rate(status.lr) +
+          (stalled.empty() ? pace_part(status) : "");
   text += "\n" + render_ranks(status.ranks);
   for (const OrderReport& order : status.orders)
     text += "order " + (order.id == 0 ? "-" : std::to_string(order.id)) + " " +
