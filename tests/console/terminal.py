@@ -39,8 +39,24 @@ class Screen:
 
     @property
     def rows(self):
+        """Without the hint, which is no part of what is typed."""
         self.update()
-        return [row.rstrip() for row in self.screen.display]
+        rows = [row.rstrip() for row in self.screen.display]
+        place = self.hint_at()
+        if place is not None:
+            rows[self.screen.cursor.y] = rows[self.screen.cursor.y][:place].rstrip()
+        return rows
+
+    def hint_at(self):
+        """The column where the dim text behind the cursor begins: the one that the cursor is in, or nothing."""
+        cursor = self.screen.cursor
+        row = self.screen.buffer[cursor.y]
+        return cursor.x if row[cursor.x].fg == "black" else None
+
+    def hint(self):
+        self.update()
+        place = self.hint_at()
+        return "" if place is None else self.screen.display[self.screen.cursor.y][place:].rstrip()
 
     def all_rows(self):
         """What has scrolled away too."""

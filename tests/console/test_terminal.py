@@ -177,7 +177,7 @@ class Keys(Prompt):
         screen.enter("?log.evry")
         screen.wait("did you mean log.every?")
         screen.enter("help")
-        screen.wait("at this prompt")
+        screen.wait("help all: all settings, actions and functions")
         screen.enter('help("ckpt.save")')
         screen.wait("ckpt.save()")
 
@@ -216,6 +216,25 @@ class State(Prompt):
         self.command(stall=None)
         screen.wait(lambda s: re.fullmatch(r"good-1:\d+>", s.line()))
 
+    def test_stalled_run_has_no_pace(self):
+        self.command(stall=1)
+        status = wait_until(lambda: (lambda text: text if "silent for" in text else "")(self.footplate("status").stdout), "the note")
+        head = status.splitlines()[1]
+        self.assertRegex(head, r"^good-1 · STALLED 1\d s · step \d+ of 1000000 · loss 2.5000 · lr 0.0003$")
+        self.assertEqual(status.count("STALLED"), 1)
+        screen = self.attach()
+        screen.wait(lambda s: any(re.match(r"good-1 · STALLED 1\d s · step", row) for row in s.rows))
+        self.assertNotIn(" left", screen.text())
+        self.assertNotIn("tokens/s", screen.text())
+
+    def test_silent_rank_is_told_once(self):
+        screen = self.attach()
+        self.command(event="rank", data={"rank": 1, "state": "stalled", "text": "silent: rank 1: step 8, last heard 2.1 s ago"})
+        screen.wait("silent: rank 1")
+        self.command(stall=1, note="silent: rank 1: step 8, last heard 13 s ago")
+        screen.wait(lambda s: s.line().endswith(" STALLED>"))
+        self.assertEqual(len(self.rows_of(screen, "silent: rank 1")), 1, screen.text())
+
     def test_step_goes_on_while_nothing_is_typed(self):
         screen = self.attach()
         first = int(re.search(r":(\d+)>", screen.line()).group(1))
@@ -233,6 +252,8 @@ class State(Prompt):
     def test_greeting(self):
         screen = self.attach()
         self.assertRegex(screen.text(), r"good-1 · running · step \d+ of 1000000 · loss 2.5000")
+        rows = [row for row in screen.rows if row]
+        self.assertEqual(rows[-2], "help · Tab · ?log.every · Ctrl-D leaves, the run goes on")
 
 
 class Above(Prompt):

@@ -152,7 +152,7 @@ class Size(Kinds):
         screen.enter("x = {")
         for number in range(12):
             screen.enter(f"{number},")
-        screen.wait(lambda s: "11," in s.rows)
+        screen.wait(lambda s: "... 11," in s.rows)
         self.command(event="warn", data={"text": "something odd"})
         screen.wait("warning: something odd")
         screen.enter("}")
@@ -222,6 +222,10 @@ class Tmux(Kinds):
                                 env={**self.environment, "TERM": "xterm-256color"}, capture_output=True, text=True, check=True)
         return result.stdout
 
+    def size(self):
+        tty = self.tmux("display-message", "-p", "#{pane_tty}").strip()
+        return subprocess.run(["stty", "-F", tty, "size"], capture_output=True, text=True, check=True).stdout.strip()
+
     def rows(self):
         rows = [row.rstrip() for row in self.tmux("capture-pane", "-p", "-S", "-200").splitlines()]
         while rows and not rows[-1]:
@@ -239,6 +243,8 @@ class Tmux(Kinds):
         self.wait_rows(lambda rows: rows[-1].endswith("gh'"))
         for width in (60, 40, 120):
             self.tmux("resize-window", "-x", str(width), "-y", "30")
+            # tmux wraps its lines anew at once, and tells the program some time later.
+            wait_until(lambda width=width: self.size() == f"30 {width}", "the new size")
             self.command(event="warn", data={"text": f"at {width}"})
             self.wait_rows(lambda rows, width=width: any(f"warning: at {width}" in row for row in rows))
         self.tmux("send-keys", "Enter")
@@ -250,7 +256,7 @@ class Tmux(Kinds):
     def test_paste_of_tmux(self):
         self.tmux("set-buffer", "function f()\n  return 42\nend")
         self.tmux("paste-buffer", "-p")
-        self.wait_rows(lambda rows: rows[-1] == "end")
+        self.wait_rows(lambda rows: rows[-1] == "... end")
         self.tmux("send-keys", "Enter")
         self.wait_rows(lambda rows: re.fullmatch(r"good-1:\d+>", rows[-1]))
         self.tmux("send-keys", "-l", "f()")

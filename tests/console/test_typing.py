@@ -22,7 +22,7 @@ class SeveralLines(Typing):
     def test_unfinished_input_goes_on(self):
         screen = self.attach()
         screen.enter("for i = 1, 3 do")
-        screen.wait(lambda s: s.line() == "")
+        screen.wait(lambda s: s.line() == "...")
         screen.enter("print('row', i)")
         screen.enter("end")
         screen.wait(lambda s: all(f"row     {i}" in s.rows for i in (1, 2, 3)))
@@ -31,7 +31,7 @@ class SeveralLines(Typing):
     def test_unfinished_expression_goes_on(self):
         screen = self.attach()
         screen.enter("1 +")
-        screen.wait(lambda s: s.line() == "")
+        screen.wait(lambda s: s.line() == "...")
         screen.enter("41")
         screen.wait(lambda s: "42" in s.rows)
 
@@ -52,7 +52,7 @@ class SeveralLines(Typing):
         screen = self.attach()
         screen.enter("for i = 1, 3 do")
         screen.type("print('row")
-        screen.wait(lambda s: s.line() == "print('row")
+        screen.wait(lambda s: s.line() == "... print('row")
         screen.type(CTRL_C)
         screen.wait_prompt()
         self.assertEqual(self.history(), [])
@@ -72,25 +72,25 @@ class SeveralLines(Typing):
     def test_enter_in_a_middle_row_takes_all(self):
         screen = self.attach()
         screen.type(PASTE_ON + "function f()\nreturn 42\nend" + PASTE_OFF)
-        screen.wait(lambda s: s.line() == "end")
+        screen.wait(lambda s: s.line() == "... end")
         screen.type(UP + "\r")
         screen.wait_prompt()
         screen.enter("f()")
         screen.wait(lambda s: "42" in s.rows)
-        self.assertEqual([row for row in screen.rows if row == "end"], ["end"])
+        self.assertEqual([row for row in screen.rows if row == "... end"], ["... end"])
 
     def test_event_above_several_rows(self):
         screen = self.attach()
         screen.enter("for i = 1, 3 do")
         screen.type("  print(")
-        screen.wait(lambda s: s.line() == "  print(")
+        screen.wait(lambda s: s.line() == "...   print(")
         self.command(event="warn", data={"text": "something odd"})
         # The row of the cursor is drawn last.
-        screen.wait(lambda s: "warning: something odd" in s.rows and s.line() == "  print(")
+        screen.wait(lambda s: "warning: something odd" in s.rows and s.line() == "...   print(")
         rows = screen.rows
         at = rows.index("warning: something odd")
         self.assertRegex(rows[at + 1], r"> for i = 1, 3 do$")
-        self.assertEqual(rows[at + 2], "  print(")
+        self.assertEqual(rows[at + 2], "...   print(")
         self.assertEqual(screen.screen.cursor.y, at + 2)
         screen.type("i) end\r")
         screen.wait_prompt()
@@ -108,7 +108,7 @@ class Paste(Typing):
     def test_is_one_input_and_waits_for_enter(self):
         screen = self.attach()
         screen.type(PASTE_ON + "print('one')\nprint('two')\nprint('three')\n" + PASTE_OFF)
-        screen.wait(lambda s: s.line() == "print('three')")
+        screen.wait(lambda s: s.line() == "... print('three')")
         self.assertNotIn("one", screen.rows)
         screen.enter("")
         screen.wait(lambda s: [row for row in s.rows if row in ("one", "two", "three")] == ["one", "two", "three"])
@@ -132,7 +132,7 @@ class Paste(Typing):
         screen = self.attach()
         lines = [f"x{i} = {i}" for i in range(300)]
         screen.type(PASTE_ON + "\n".join(lines) + PASTE_OFF)
-        screen.wait(lambda s: s.line() == "x299 = 299")
+        screen.wait(lambda s: s.line() == "... x299 = 299")
         screen.enter("")
         screen.wait_prompt()
         screen.enter("x150 + x299")
@@ -151,7 +151,7 @@ class Ahead(Typing):
         screen.enter("run.wait{ step = run.step + 100 } return 'waited'")
         screen.wait(lambda s: s.line() == "")
         screen.type("40 + 2\r" + PASTE_ON + "y = 3\nz = 4" + PASTE_OFF)
-        screen.wait(lambda s: "42" in s.rows and s.line() == "z = 4")
+        screen.wait(lambda s: "42" in s.rows and s.line() == "... z = 4")
         rows = [row for row in screen.rows if row]
         self.assertEqual(rows[rows.index("waited") + 2], "42")
         screen.type(CTRL_C)
@@ -189,7 +189,7 @@ class History(Typing):
         screen.code()
         other = self.attach()
         other.type(UP)
-        other.wait(lambda s: s.line() == "end")
+        other.wait(lambda s: s.line() == "... end")
         other.enter("")
         other.wait_prompt()
         other.enter("f()")

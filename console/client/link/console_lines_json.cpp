@@ -52,6 +52,7 @@ struct FieldsOf<CompleteAnswer> {
   static void list(auto& field, auto& answer) {
     field("start", answer.start);
     field("items", answer.items);
+    field("in_text", answer.in_text);
   }
 };
 

@@ -110,6 +110,7 @@ struct CompleteAnswer {
   };
   std::size_t start = 0;  ///< byte where the unfinished name begins
   std::vector<Item> items;
+  bool in_text = false;  ///< of a string or a comment
 };
 Result<void> read_json(const Json& json, CompleteAnswer& answer);
 

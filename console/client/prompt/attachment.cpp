@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "console/client/link/find_run.h"
@@ -34,14 +35,10 @@ std::string where_from() {
   return from + (from.empty() ? "" : ", ") + "ssh from " + peer.substr(0, peer.find(' '));
 }
 
-std::string notes_of(const RunStatus& status) {
-  std::string text;
-  for (const std::string& note : status.notes) text += "! " + note + "\n";
-  return text;
-}
-
-/// A note without the seconds that pass: the same trouble is told once.
-std::string without_digits(std::string text) {
+/// What a note or an event is about, without the seconds that pass: the same trouble is told once.
+std::string trouble(std::string text) {
+  constexpr std::string_view kSilent = "silent: rank ";
+  if (text.starts_with(kSilent)) return text.substr(0, text.find_first_not_of("0123456789", kSilent.size()));
   std::erase_if(text, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
   return text;
 }
@@ -175,13 +172,14 @@ void Attachment::connected(const ConsoleHello& hello) {
 void Attachment::greet(const RunStatus& status) {
   if (std::exchange(greeted_, true) || !terminal_->is_interactive()) return;
   const std::string text = render_status(status, name_);
-  const auto notes = static_cast<std::size_t>(std::count(notes_.begin(), notes_.end(), '\n'));
+  const std::size_t notes = status.notes.size();
   std::size_t end = 0;
   for (std::size_t lines = 0; lines <= notes && end != std::string::npos; ++lines)
     end = text.find('\n', end == 0 ? 0 : end + 1);
   terminal_->show(text.substr(0, end));
   if (const auto left = read_left(directory_)) terminal_->show(away_text(directory_, *left, status));
   if (role_ == Role::view) terminal_->show("this session has the role view: it reads, and changes nothing");
+  terminal_->show("help · Tab · ?log.every · Ctrl-D leaves, the run goes on", Terminal::Kind::event);
   // From here on this user has seen it.
   keep_due_ = {};
 }
@@ -230,8 +228,9 @@ void Attachment::happened(const Event& event) {
     last_order_ = std::max(last_order_, report->id);
   const auto* change = std::get_if<RunChange>(&event.data);
   if (change != nullptr && status_) status_->state = change->state;
-  if (change != nullptr || std::holds_alternative<RankChange>(event.data)) status_due_ = {};
-  feed_.push(event, Clock::now());
+  const auto* of_rank = std::get_if<RankChange>(&event.data);
+  if (change != nullptr || of_rank != nullptr) status_due_ = {};
+  if (of_rank == nullptr || is_news(*of_rank)) feed_.push(event, Clock::now());
 }
 
 void Attachment::ask_status() {
@@ -250,11 +249,24 @@ void Attachment::know(const RunStatus& status) {
   status_ = status;
   if (behind && !std::exchange(behind_, true)) status_->step = shown;
   if (!behind) behind_ = false;
-  const std::string notes = notes_of(status);
-  const bool news = without_digits(notes) != without_digits(notes_);
-  notes_ = notes;
-  if (greeted_ && news && !notes.empty() && terminal_->is_interactive())
-    terminal_->show(notes, Terminal::Kind::error);
+  std::string news;
+  std::set<std::string> noted;
+  for (const std::string& note : status.notes) {
+    noted.insert(trouble(note));
+    if (!noted_.contains(trouble(note)) && !told_.contains(trouble(note))) news += "! " + note + "\n";
+  }
+  noted_ = std::move(noted);
+  if (greeted_ && !news.empty() && terminal_->is_interactive())
+    terminal_->show(news, Terminal::Kind::warning);
+}
+
+/// A rank that falls silent is an event and a note of the status: whichever comes first is told.
+bool Attachment::is_news(const RankChange& change) {
+  if (change.state != RankChangeKind::stalled) {
+    told_.clear();
+    return true;
+  }
+  return told_.insert(trouble(change.text)).second && !noted_.contains(trouble(change.text));
 }
 
 }  // namespace footplate

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ class Attachment final : public Background {
   bool over() const override { return over_ || (asking_ && chunk_ended_); }
   bool is_complete(const std::string& text) override;
   Completions complete(const std::string& before_cursor) override;
+  std::optional<TypingHint> hint(const std::string& text) override;
   bool nothing_to_cancel() override;
 
  private:
@@ -61,6 +63,7 @@ class Attachment final : public Background {
   void happened(const Event& event);
   void ask_status();
   void know(const RunStatus& status);
+  bool is_news(const RankChange& change);
   void update_prompt();
   bool is_over() const;
 
@@ -84,7 +87,8 @@ class Attachment final : public Background {
   std::optional<RunStatus> status_;  ///< nothing: it isn't known yet
   Role role_ = Role::admin;
   std::string session_;
-  std::string notes_;                      ///< as last shown
+  std::set<std::string> noted_;            ///< what the last status had notes about
+  std::set<std::string> told_;             ///< what an event said of silent ranks, since one came back
   std::optional<ChunkQuestion> question_;  ///< of the running chunk, not yet shown
   bool asking_ = false;                    ///< what is typed is its answer
   bool chunk_ended_ = true;
@@ -94,6 +98,14 @@ class Attachment final : public Background {
   bool greeted_ = false;
   bool behind_ = false;  ///< the last status had an earlier step than the prompt
   bool more_ = false;    ///< look() left something for the next one
+  std::set<std::string> own_names_;  ///< that chunks of this session have assigned
+  std::string hinted_;               ///< the text that hint_ is of
+  TypingHint hint_;
+  bool hint_open_ = false;  ///< a hint has been asked for
+  bool watching_ = false;   ///< values go into watched_
+  std::string watched_;
+  std::string value_;  ///< of the last chunk, as it was shown
+  std::string note_;   ///< of this session, as it was last shown
   std::uint64_t last_order_ = 0;
   std::optional<Error> error_;
   Clock::time_point status_due_{};

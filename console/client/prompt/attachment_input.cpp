@@ -1,11 +1,16 @@
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
+#include <string_view>
 
 #include "console/client/prompt/attachment.h"
 #include "console/client/prompt/chunk_error.h"
+#include "console/client/prompt/own_names.h"
 #include "console/lua/config/incomplete.h"
+#include "protocol/words.h"
 
 // What is typed: chunks for the console, and the client's own words.
 
@@ -19,13 +24,43 @@ constexpr auto kHelpTakes = 5s;
 constexpr double kWatchEvery_s = 2;
 constexpr double kLeastWatch_s = 0.2;
 
-constexpr const char* kOwnWords =
-    "\\watch [N] EXPR  evaluates EXPR every N seconds (2), until Ctrl-C\n"
-    "\\log off|on      metric lines above the prompt\n"
-    "\\q               detaches, as Ctrl-D does; the run goes on. run.stop() ends the run\n"
-    "?NAME, help NAME  what a setting, an action or a function does; help: all there is\n"
-    "_                the last result\n"
-    "Tab completes · Ctrl-R searches what was typed · Enter on an empty line ends an unfinished input";
+/// "14:03:22", here.
+std::string clock_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  std::array<char, 16> text{};
+  std::strftime(text.data(), text.size(), "%H:%M:%S", &parts);
+  return text.data();
+}
+
+struct OwnWord {
+  const char* word;
+  const char* arguments;
+  const char* help;
+};
+/// What the client does itself.
+constexpr std::array kBackslashWords{
+    OwnWord{"\\watch", "[N] EXPR", "evaluates EXPR every N seconds (2), until Ctrl-C"},
+    OwnWord{"\\log", "off|on", "metric lines above the prompt"},
+    OwnWord{"\\hints", "off|on", "what is shown dim behind the cursor; Right takes it"},
+    OwnWord{"\\help", "", "these"},
+    OwnWord{"\\q", "", "detaches, as quit, exit and Ctrl-D do; the run goes on. run.stop() ends the run"},
+};
+
+std::string own_words() {
+  constexpr std::size_t kColumn = 18;
+  const auto row = [kColumn](std::string name, const char* help) {
+    name.resize(std::max(name.size() + 1, kColumn), ' ');
+    return name + help + "\n";
+  };
+  std::string text;
+  for (const OwnWord& own : kBackslashWords)
+    text += row(std::string(own.word) + (*own.arguments == '\0' ? "" : " ") + own.arguments, own.help);
+  return text + row("?NAME, help NAME", "what a name does, or what has that word; help all: all there is") +
+         row("_", "the last result") +
+         "Tab completes · Ctrl-R searches what was typed · Enter on an empty row ends an unfinished input";
+}
 
 std::string trimmed(const std::string& text) {
   const auto first = text.find_first_not_of(" \t\n");
@@ -39,8 +74,64 @@ bool is_help(const std::string& text) {
          (text.starts_with("help ") && text.find_first_of("(=,\"'", 5) == std::string::npos);
 }
 
+/// What people type elsewhere to leave; here the run goes on.
+bool is_farewell(const std::string& text) {
+  constexpr std::array<std::string_view, 5> kFarewells{"quit", "exit", "quit()", "exit()", ":q"};
+  return std::find(kFarewells.begin(), kFarewells.end(), text) != kFarewells.end();
+}
+
 bool is_own_word(const std::string& text) {
-  return !text.empty() && (text.front() == '\\' || text.front() == '?' || is_help(text));
+  return !text.empty() &&
+         (text.front() == '\\' || text.front() == '?' || is_help(text) || is_farewell(text));
+}
+
+/// Of "?log.ev" and "help log.ev", where the name begins; 0 for anything else.
+std::size_t help_prefix(const std::string& text) {
+  const std::size_t word = text.find_first_not_of(" \t");
+  if (word == std::string::npos) return 0;
+  std::size_t behind = 0;
+  if (text[word] == '?') behind = word + 1;
+  if (text.compare(word, 5, "help ") == 0) behind = word + 5;
+  return behind == 0 ? 0 : std::min(text.find_first_not_of(" \t", behind), text.size());
+}
+
+/// \\words, and what follows them, where that isn't Lua.
+Completions backslash_completions(const std::string& typed) {
+  Completions completions;
+  const std::size_t space = typed.find(' ');
+  for (const OwnWord& own : kBackslashWords) {
+    const std::string word = own.word;
+    if (space == std::string::npos && word.starts_with(typed))
+      completions.items.push_back({word + (*own.arguments == '\0' ? "" : " "), own.help});
+    if (space == std::string::npos || typed.substr(0, space) != word ||
+        std::string_view(own.arguments) != "off|on")
+      continue;
+    completions.start = space + 1;
+    for (const char* choice : {"off", "on"})
+      if (std::string(choice).starts_with(typed.substr(space + 1))) completions.items.push_back({choice, ""});
+  }
+  return completions;
+}
+
+bool is_name_of_one_part(std::string_view word) {
+  return word.find_first_of(".:") == std::string_view::npos;
+}
+
+/// Of the answer to `typed`: the rest of the only name that there is, what a whole one means, or what a table
+/// may have.
+TypingHint hint_of(const CompleteAnswer& answer, const std::string& typed) {
+  constexpr std::size_t kLeast = 2;  // letters of a name
+  if (answer.start > typed.size()) return {};
+  const std::string word = typed.substr(answer.start);
+  std::string fields;
+  for (const CompleteAnswer::Item& item : answer.items) {
+    if (item.text == word) return {"", item.note.empty() ? "" : "  " + item.note};
+    fields += item.text.ends_with(" = ") ? " " + item.text.substr(0, item.text.size() - 3) : "";
+  }
+  if (word.empty()) return {"", fields.empty() ? "" : " " + fields};
+  if (answer.items.size() != 1 || word.size() < kLeast || !answer.items.front().text.starts_with(word)) return {};
+  const CompleteAnswer::Item& only = answer.items.front();
+  return {only.text.substr(word.size()), only.note.empty() ? "" : "  " + only.note};
 }
 
 }  // namespace
@@ -50,14 +141,38 @@ bool Attachment::is_complete(const std::string& text) {
 }
 
 Completions Attachment::complete(const std::string& before_cursor) {
+  if (asking_) return {};
+  if (before_cursor.starts_with('\\') && !before_cursor.starts_with("\\watch "))
+    return backslash_completions(before_cursor);
+  // Behind a word of the client's own comes Lua, or a name.
+  const std::size_t own = before_cursor.starts_with('\\') ? before_cursor.find(' ') + 1 : help_prefix(before_cursor);
+  const std::string code = before_cursor.substr(own);
   Completions completions;
-  if (asking_) return completions;
-  const auto answer =
-      answer_as<CompleteAnswer>(link_.ask_now({"complete", {{"code", before_cursor}}}, kCompletionTakes));
-  if (!answer) return completions;
-  completions.start = answer->start;
+  const auto answer = answer_as<CompleteAnswer>(link_.ask_now({"complete", {{"code", code}}}, kCompletionTakes));
+  if (!answer || answer->start > code.size()) return completions;
+  completions.start = own + answer->start;
   for (const CompleteAnswer::Item& item : answer->items) completions.items.push_back({item.text, item.note});
+  const std::string word = code.substr(answer->start);
+  const bool has_table_before = answer->start > 0 && (code[answer->start - 1] == ':' || code[answer->start - 1] == '.');
+  if (!answer->in_text && !has_table_before && is_name_of_one_part(word))
+    for (const std::string& name : own_names_)
+      if (name.starts_with(word)) completions.items.push_back({name, "yours"});
   return completions;
+}
+
+std::optional<TypingHint> Attachment::hint(const std::string& text) {
+  if (asking_ || text.front() == '\\') return std::nullopt;
+  if (text == hinted_) return hint_;
+  if (hint_open_ || !link_.connected()) return TypingHint{};
+  hint_open_ = true;
+  const std::string code = text.substr(help_prefix(text));
+  link_.ask({"complete", {{"code", code}}}, [this, text, code](const Result<Json>& value) {
+    hint_open_ = false;
+    const auto answer = answer_as<CompleteAnswer>(value);
+    hinted_ = text;
+    hint_ = answer ? hint_of(*answer, code) : TypingHint{};
+  });
+  return TypingHint{};
 }
 
 bool Attachment::nothing_to_cancel() {
@@ -135,7 +250,12 @@ void Attachment::answer_question() {
 void Attachment::finish(const Result<Json>& answer, const std::string& code, bool sent) {
   const auto value = answer_as<EvalAnswer>(answer);
   if (value) {
-    if (!value->text.empty()) terminal_->show(value->text, Terminal::Kind::value);
+    add_own_names(code, own_names_);
+    if (watching_)
+      watched_ = value->text;
+    else if (!value->text.empty() && value->text != note_)
+      terminal_->show(value->text, Terminal::Kind::value);
+    value_ = value->text;
     return;
   }
   Error error = value.error();
@@ -159,16 +279,18 @@ void Attachment::meta(const std::string& command) {
   const auto space = command.find(' ');
   const std::string word = command.substr(0, space);
   const std::string rest = space == std::string::npos ? "" : trimmed(command.substr(space));
-  if (word == "\\q" || word == "\\quit") {
+  if (word == "\\q" || word == "\\quit" || is_farewell(command)) {
     left_ = true;
   } else if (word == "\\log" && (rest == "off" || rest == "on")) {
     feed_.show_metrics(rest == "on");
+  } else if (word == "\\hints" && (rest == "off" || rest == "on")) {
+    terminal_->show_hints(rest == "on");
   } else if (word == "\\watch" && !rest.empty()) {
     watch(rest);
   } else if (word == "\\help" || word == "\\?" || word == "\\h") {
-    terminal_->show(kOwnWords);
+    terminal_->show(own_words());
   } else {
-    fail_with({ErrorKind::usage, "there is no " + command + "; there are\n" + kOwnWords});
+    fail_with({ErrorKind::usage, "there is no " + command + "; there are\n" + own_words()});
   }
 }
 
@@ -178,8 +300,16 @@ void Attachment::watch(const std::string& arguments) {
   const bool given = end != arguments.c_str() && *end == ' ' && every_s > 0;
   const std::string code = given ? trimmed(end) : arguments;
   every_s = given ? std::max(every_s, kLeastWatch_s) : kWatchEvery_s;
-  while (evaluate(code) == Outcome::done && wait_seconds(every_s)) {
+  watching_ = terminal_->is_interactive();
+  const std::string how = "every " + rounded(every_s) + " s, until Ctrl-C: " + code;
+  std::string last;
+  while (evaluate(code) == Outcome::done) {
+    last = clock_time() + " · " + how + "\n" + watched_;
+    if (watching_) terminal_->set_live(last);
+    if (!wait_seconds(every_s)) break;
   }
+  terminal_->set_live("");
+  if (std::exchange(watching_, false) && !last.empty()) terminal_->show(last, Terminal::Kind::value);
 }
 
 /// False where somebody ended the wait.
@@ -196,8 +326,9 @@ bool Attachment::wait_seconds(double seconds) {
 void Attachment::help(const std::string& name) {
   const auto answer = answer_as<HelpAnswer>(link_.ask_now({"help", {{"name", name}}}, kHelpTakes));
   if (!answer) return fail_with(answer.error());
+  if (name == "all")
+    return terminal_->page(answer->text + "\n\nat this prompt\n" + own_words());
   terminal_->show(answer->text, Terminal::Kind::value);
-  if (name.empty()) terminal_->show(std::string("\nat this prompt\n") + kOwnWords, Terminal::Kind::value);
 }
 
 }  // namespace footplate

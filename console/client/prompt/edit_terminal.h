@@ -15,5 +15,7 @@ struct CursorPlace {
   std::size_t column = 0;
 };
 CursorPlace place_after(std::wstring_view text, std::size_t prompt_columns, std::size_t width);
+/// The same after one character at `place`.
+CursorPlace place_after(wchar_t character, CursorPlace place, std::size_t width);
 
 }  // namespace footplate

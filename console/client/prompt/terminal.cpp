@@ -16,7 +16,7 @@
 namespace footplate {
 namespace {
 
-constexpr std::array kSignals{SIGINT, SIGWINCH, SIGTSTP, SIGTERM, SIGHUP, SIGQUIT};
+constexpr std::array kSignals{SIGINT, SIGWINCH, SIGTSTP, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
 
 sigset_t signals_to_read() {
   sigset_t set;
@@ -31,15 +31,25 @@ winsize size_of_terminal() {
   return size;
 }
 
-const char* color_of(Terminal::Kind kind) {
+constexpr const char* kYellow = "\x1b[33m";
+
+/// By what a line means.
+const char* color_of(Terminal::Kind kind, std::string_view line) {
+  const auto has = [&](std::string_view part) { return line.find(part) != std::string_view::npos; };
   switch (kind) {
+    case Terminal::Kind::value:
+      return "";
+    case Terminal::Kind::talk:
+      if (line.starts_with("warning:")) return kYellow;
+      return has(", applied at step ") || has(", new communicators at step ") ? "\x1b[32m" : "";
     case Terminal::Kind::event:
-      return "\x1b[2m";
+      return line.starts_with("warning:") || line.starts_with("silent: ") ? kYellow : "\x1b[2m";
+    case Terminal::Kind::warning:
+      return kYellow;
     case Terminal::Kind::error:
       return "\x1b[31m";
-    default:
-      return "";
   }
+  return "";
 }
 
 }  // namespace
@@ -112,6 +122,8 @@ Terminal::Event Terminal::take_signal() {
     case SIGTSTP:
       suspend();
       return Event::nothing;
+    case SIGCHLD:  // a pager's end only has to wake us
+      return Event::nothing;
     default:
       ended_ = true;
       return Event::ended;
@@ -125,9 +137,16 @@ void Terminal::suspend() {
 std::string Terminal::styled(std::string_view text, Kind kind) const {
   std::string shown = in_locale(printable(text));
   while (!shown.empty() && shown.back() == '\n') shown.pop_back();
-  const char* color = color_ ? color_of(kind) : "";
-  if (*color == '\0') return shown + "\n";
-  return color + shown + "\x1b[0m\n";
+  if (!color_) return shown + "\n";
+  std::string colored;
+  for (std::size_t start = 0; start <= shown.size();) {
+    const std::size_t end = std::min(shown.find('\n', start), shown.size());
+    const std::string line = shown.substr(start, end - start);
+    const std::string color = color_of(kind, line);
+    colored += color.empty() ? line + "\n" : color + line + "\x1b[0m\n";
+    start = end + 1;
+  }
+  return colored;
 }
 
 }  // namespace footplate

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,12 @@ struct Completions {
   };
   std::size_t start = 0;  ///< bytes
   std::vector<Item> items;
+};
+
+/// What is shown dim behind the end of what is typed.
+struct TypingHint {
+  std::string rest;  ///< goes on where the text ends; Right and End take it
+  std::string note;  ///< behind that, to be read
 };
 
 /// What goes on while a terminal waits for keys, and what it asks of the language that is typed into it.
@@ -36,6 +43,9 @@ class Background {
   /// Whether Enter ends the input, or more lines belong to it.
   virtual bool is_complete(const std::string& text) = 0;
   virtual Completions complete(const std::string& before_cursor) = 0;
+  /// Asked again and again while `text` stays as it is: never waits, and may have an answer only later.
+  /// Nothing: what is typed now isn't Lua, and what was typed before is no hint either.
+  virtual std::optional<TypingHint> hint(const std::string& /*text*/) { return std::nullopt; }
 
   /// Ctrl-C where nothing is typed. True: read() returns `cancelled`.
   virtual bool nothing_to_cancel() = 0;
@@ -57,10 +67,11 @@ class Terminal {
     std::string text;  ///< UTF-8, without the last newline
   };
   enum class Kind {
-    value,  ///< what was asked for: to stdout
-    talk,   ///< everything else: to stdout on a terminal, else to stderr
-    event,  ///< the same, dim
-    error,  ///< the same, red
+    value,    ///< what was asked for: to stdout
+    talk,     ///< everything else: to stdout on a terminal, else to stderr; green where it was applied
+    event,    ///< the same, dim, or yellow where it warns
+    warning,  ///< the same, yellow
+    error,    ///< the same, red
   };
   enum class Woken { interrupted, something, ended };
 
@@ -76,6 +87,14 @@ class Terminal {
   /// Prints whole lines above what is being typed.
   virtual void show(std::string_view text, Kind kind = Kind::talk) = 0;
   virtual void set_prompt(const std::string& prompt) = 0;
+
+  /// While nothing is read: lines below all others, in place of those of the last call. Empty: none. Only on a
+  /// terminal that can move its cursor.
+  virtual void set_live(std::string_view /*text*/) {}
+  /// A long text, which a pager shows where there is one and it has more lines than the terminal. The
+  /// background goes on meanwhile; what it shows comes after it.
+  virtual void page(std::string_view text) { show(text, Kind::value); }
+  virtual void show_hints(bool /*on*/) {}
   virtual void remember(const std::string& /*input*/) {}
 
   /// Whether a person sees what is shown.
@@ -97,6 +116,7 @@ class Terminal {
 
   /// One block of text in the locale's characters, as the terminal should get it.
   std::string styled(std::string_view text, Kind kind) const;
+  bool has_color() const { return color_; }
 
   Background& background_;
   bool ended_ = false;  ///< by a signal, or the end of stdin

@@ -1,6 +1,7 @@
 #include "console/host/api/operations.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,12 +11,33 @@
 #include "console/lua/reference/completion.h"
 #include "console/lua/reference/function_docs.h"
 #include "console/lua/reference/help.h"
+#include "run_files/checkpoint_folders.h"
 
 namespace footplate::host::operations {
 namespace {
 
 constexpr std::size_t kLongestFrom = 200;
 constexpr std::size_t kNameShown = 64;  ///< of a topic that there isn't
+
+constexpr std::size_t kMostTags = 100;
+
+/// Metrics that were logged, tags of checkpoints by the names of their folders, what is in store.
+CompletionNames names_of(const HostState& host) {
+  CompletionNames names;
+  for (const auto& [name, value] : host.view.metrics().values.items())
+    if (name.find('/') != std::string::npos) names.metrics.push_back(name);
+  for (const auto& [name, value] : host.view.store().items()) names.stored.push_back(name);
+  std::set<std::string> tags;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator entry(checkpoints_folder(host.options.run_directory), error), end;
+       !error && entry != end && tags.size() < kMostTags; entry.increment(error)) {
+    if (entry.depth() > 0) entry.disable_recursion_pending();
+    const auto folder = parse_folder_name(entry->path().filename().string());
+    if (folder && !folder->replaced && !folder->tag.empty()) tags.insert(folder->tag);
+  }
+  names.tags.assign(tags.begin(), tags.end());
+  return names;
+}
 
 /// "*": nothing, which is all of them. Error (usage): there is no such topic.
 Result<std::optional<Topic>> topic_named(const std::string& word) {
@@ -63,7 +85,7 @@ void answer(Api& /*api*/, Request& request, const AnswerRequest& fields) {
 void complete(Api& api, Request& request, const CompleteRequest& fields) {
   const std::string code = fields.code.substr(0, fields.cursor.value_or(fields.code.size()));
   request.answer(
-      completions(api.host.view.schema(), api.host.view.settings(), compiled_function_docs(), code));
+      completions(api.host.view.schema(), api.host.view.settings(), compiled_function_docs(), code, names_of(api.host)));
 }
 
 void help(Api& api, Request& request, const HelpRequest& fields) {

@@ -3,54 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "console/lua/reference/typed_place.h"
+#include "protocol/messages/rules_and_jobs.h"
+#include "protocol/messages/run_status.h"
+
 namespace footplate {
 namespace {
 
 constexpr std::size_t kMostItems = 200;
-
-bool is_name_character(char c) {
-  return c == '_' || c == '.' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
-}
-
-/// Where the name that `code` ends in begins.
-std::size_t name_start(std::string_view code) {
-  std::size_t start = code.size();
-  while (start > 0 && is_name_character(code[start - 1])) --start;
-  return start;
-}
-
-/// Whether the end of `code` is inside a string or a comment of one line.
-bool in_text(std::string_view code) {
-  char quote = 0;
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    const char c = code[i];
-    if (c == '\n') quote = 0;
-    if (quote == '-') continue;
-    if (quote != 0) {
-      if (c == '\\') ++i;
-      if (c == quote) quote = 0;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '-' && i + 1 < code.size() && code[i + 1] == '-') {
-      quote = '-';
-    }
-  }
-  return quote != 0;
-}
-
-/// The word before an open brace or bracket at the end: eval.now in "eval.now{ batches = 5, ba".
-std::string call_before(std::string_view code) {
-  int depth = 0;
-  for (std::size_t i = code.size(); i > 0; --i) {
-    const char c = code[i - 1];
-    if (c == '}' || c == ')') ++depth;
-    if ((c != '{' && c != '(') || depth-- > 0) continue;
-    std::size_t end = i - 1;
-    while (end > 0 && (code[end - 1] == '(' || code[end - 1] == ' ')) --end;
-    return std::string(code.substr(name_start(code.substr(0, end)), end - name_start(code.substr(0, end))));
-  }
-  return {};
-}
 
 class Candidates {
  public:
@@ -89,48 +49,182 @@ std::string value_note(const Settings& settings, const SettingSpec& spec) {
          first_line(spec.help);
 }
 
-/// Inside name{ … }: parameters of an action, or settings of the group of name.set.
-void offer_fields(Candidates& candidates, const Schema& schema, const Settings& settings,
-                  const std::string& call) {
-  if (const ActionSpec* action = schema.action(call)) {
-    for (const auto& param : action->params)
-      candidates.offer(param.name + " = ", CompletionKind::parameter, first_line(param.help));
-    return;
+/// What tables of functions may have that no schema describes.
+struct TableFields {
+  std::string_view function;
+  std::array<const char*, 7> fields;
+};
+constexpr std::array kTableFields{
+    TableFields{"run.wait", {"step", "event", "seconds", "timeout_s"}},
+    TableFields{"try", {"set", "steps", "metric", "better_by", "keep_if", "abandon_if", "save"}},
+    TableFields{"after", {"minutes", "seconds", "steps", "fn"}},
+    TableFields{"nccl.try", {"set", "steps", "keep_if", "better_by"}},
+    TableFields{"nccl.tune", {"budget_steps"}},
+};
+
+/// What run.wait{ event = … } knows of (AwaitedEvent in console/host/run/host_state.h).
+constexpr std::array kAwaitedEvents{"log", "eval", "ckpt", "warn", "order", "nccl", "stop"};
+
+/// Everything that is offered, at one place.
+class Offer {
+ public:
+  Offer(const Schema& schema, const Settings& settings, FunctionDocs functions, const CompletionNames& names,
+        const TypedPlace& place)
+      : schema_(schema),
+        settings_(settings),
+        functions_(functions),
+        names_(names),
+        place_(place),
+        candidates_(place.word) {}
+
+  std::vector<Completion> list() {
+    if (place_.kind == TypedPlace::Kind::comment) return {};
+    if (place_.kind == TypedPlace::Kind::string) {
+      in_string();
+    } else if (place_.before == ':') {
+      candidates_.offer("wait()", CompletionKind::method, "waits for the result, and returns it");
+      candidates_.offer("cancel()", CompletionKind::method, "withdraws the order, or cancels the call");
+    } else {
+      fields();
+      names();
+    }
+    return candidates_.list();
   }
-  if (!call.ends_with(".set")) return;
-  const std::string group = call.substr(0, call.size() - 3);
-  for (const auto& spec : schema.settings)
-    if (spec.name.starts_with(group))
-      candidates.offer(spec.name.substr(group.size()) + " = ", CompletionKind::setting,
-                       value_note(settings, spec));
-}
+
+ private:
+  void values(const std::vector<std::string>& values, const std::string& note) {
+    for (const std::string& value : values) candidates_.offer(value, CompletionKind::value, note);
+  }
+
+  /// The setting that `name` means at this place: optim.kind, and kind in set{ optim = { kind =.
+  const SettingSpec* setting_here(const std::string& name) const {
+    if (const SettingSpec* spec = schema_.setting(name)) return spec;
+    return schema_.setting(group_here() + name);
+  }
+
+  /// "optim." inside of optim.set{ and of optim = {; empty: in no group's table.
+  std::string group_here() const {
+    const auto* inner = place_.innermost();
+    if (inner == nullptr || inner->bracket != '{') return {};
+    if (inner->word.ends_with(".set")) return inner->word.substr(0, inner->word.size() - 3);
+    const std::string group = inner->word + ".";
+    const bool is_group = std::any_of(schema_.settings.begin(), schema_.settings.end(),
+                                      [&](const auto& spec) { return spec.name.starts_with(group); });
+    return inner->assigned && is_group ? group : "";
+  }
+
+  /// Inside of set{, at(20000, { and set = {: of a table of groups.
+  bool in_groups() const {
+    const auto* inner = place_.innermost();
+    if (inner == nullptr || inner->bracket != '{') return false;
+    if (inner->word == "set" || (inner->assigned && inner->word == "expect")) return true;
+    return inner->word.empty() && place_.open.size() > 1 && place_.open[place_.open.size() - 2].word == "at";
+  }
+
+  void in_string() {
+    const std::string& field = place_.assigned;
+    if (!field.empty()) return in_value(field);
+    const std::string& call = place_.call;
+    if (place_.before == '[' && (call == "metrics" || call == "m")) return values(names_.metrics, "a metric");
+    if (call.starts_with("ckpt.")) return checkpoints();
+    if (call == "on") {
+      for (const auto& [event, word] : EnumWords<RuleEvent>::kAll)
+        candidates_.offer(std::string(word), CompletionKind::value, "an event");
+    }
+    if (call == "help" || call == "settings") names();
+  }
+
+  /// What may be in quotes behind `field` =.
+  void in_value(const std::string& field) {
+    if (const SettingSpec* spec = setting_here(field); spec != nullptr && !spec->choices.empty()) {
+      const std::string now = to_text(settings_.value(spec->name));
+      for (const std::string& choice : spec->choices)
+        candidates_.offer(choice, CompletionKind::value, now == choice || now == '"' + choice + '"' ? "is now" : "");
+      return;
+    }
+    const auto* inner = place_.innermost();
+    const std::string call = inner == nullptr ? "" : inner->word;
+    if (const ActionSpec* action = schema_.action(call))
+      for (const auto& param : action->params)
+        if (param.name == field) values(param.choices, first_line(param.help));
+    if (field == "tag" || field == "ref" || field == "from") checkpoints();
+    if (field == "metric") values(names_.metrics, "a metric");
+    if (field == "event" && call == "run.wait") values({kAwaitedEvents.begin(), kAwaitedEvents.end()}, "an event");
+    if (field == "run.state" || field == "state")
+      for (const auto& [state, word] : EnumWords<RunState>::kAll)
+        candidates_.offer(std::string(word), CompletionKind::value, "");
+  }
+
+  void checkpoints() {
+    values(names_.tags, "a tag");
+    values({"best", "latest"}, "a checkpoint");
+  }
+
+  /// Of the table that this is in.
+  void fields() {
+    const auto* inner = place_.innermost();
+    if (inner == nullptr || inner->bracket == '[') return;
+    if (const ActionSpec* action = schema_.action(inner->word); action != nullptr && !inner->assigned)
+      for (const auto& param : action->params)
+        candidates_.offer(param.name + " = ", CompletionKind::parameter, first_line(param.help));
+    for (const TableFields& known : kTableFields)
+      if (known.function == inner->word && !inner->assigned)
+        for (const char* field : known.fields)
+          if (field != nullptr) candidates_.offer(std::string(field) + " = ", CompletionKind::parameter, "");
+    const std::string group = group_here();
+    for (const auto& spec : schema_.settings) {
+      if (!group.empty() && spec.name.starts_with(group))
+        candidates_.offer(spec.name.substr(group.size()) + " = ", CompletionKind::setting, value_note(settings_, spec));
+      if (in_groups())
+        candidates_.offer(spec.name.substr(0, spec.name.find('.')) + " = { ", CompletionKind::group, "");
+    }
+  }
+
+  void names() {
+    for (const auto& spec : schema_.settings)
+      candidates_.offer_name(spec.name, CompletionKind::setting, value_note(settings_, spec));
+    for (const auto& spec : schema_.actions)
+      candidates_.offer_name(spec.name, CompletionKind::action, "() " + first_line(spec.help));
+    for (const auto& function : functions_)
+      candidates_.offer_name(function.name, CompletionKind::function, function.line());
+    for (const char* name : lua_names()) candidates_.offer_name(name, CompletionKind::function, kLuaNameHelp);
+    for (const char* table : {"metrics.", "m."})
+      if (place_.word.starts_with(table)) metrics_of(table);
+    if (place_.word.starts_with("store."))
+      for (const std::string& name : names_.stored) candidates_.offer("store." + name, CompletionKind::value, "stored");
+  }
+
+  /// metrics.loss for train/loss: a metric by its last part, where no other one ends so or it is of train/.
+  void metrics_of(const std::string& table) {
+    std::map<std::string, std::vector<std::string>> by_end;
+    for (const std::string& name : names_.metrics) by_end[name.substr(name.rfind('/') + 1)].push_back(name);
+    for (const auto& [end, all] : by_end) {
+      const auto meant = std::find(all.begin(), all.end(), "train/" + end);
+      if (all.size() == 1 || meant != all.end())
+        candidates_.offer(table + end, CompletionKind::value, meant != all.end() ? *meant : all.front());
+    }
+  }
+
+  const Schema& schema_;
+  const Settings& settings_;
+  FunctionDocs functions_;
+  const CompletionNames& names_;
+  const TypedPlace& place_;
+  Candidates candidates_;
+};
 
 }  // namespace
 
 Completions complete(const Schema& schema, const Settings& settings, FunctionDocs functions,
-                     std::string_view code) {
-  const std::size_t start = name_start(code);
-  Candidates candidates{std::string(code.substr(start))};
-  const bool method = start > 0 && code[start - 1] == ':';
-  if (method) {
-    candidates.offer("wait()", CompletionKind::method, "waits for the result, and returns it");
-    candidates.offer("cancel()", CompletionKind::method, "withdraws the order, or cancels the call");
-  } else if (!in_text(code.substr(0, start))) {
-    offer_fields(candidates, schema, settings, call_before(code.substr(0, start)));
-    for (const auto& spec : schema.settings)
-      candidates.offer_name(spec.name, CompletionKind::setting, value_note(settings, spec));
-    for (const auto& spec : schema.actions)
-      candidates.offer_name(spec.name, CompletionKind::action, "() " + first_line(spec.help));
-    for (const auto& function : functions)
-      candidates.offer_name(function.name, CompletionKind::function, function.line());
-    for (const char* name : lua_names()) candidates.offer_name(name, CompletionKind::function, kLuaNameHelp);
-  }
-  return {start, candidates.list()};
+                     std::string_view code, const CompletionNames& names) {
+  const TypedPlace place = typed_place(code);
+  return {place.start, Offer(schema, settings, functions, names, place).list(),
+          place.kind != TypedPlace::Kind::code};
 }
 
 Json completions(const Schema& schema, const Settings& settings, FunctionDocs functions,
-                 std::string_view code) {
-  return to_json(complete(schema, settings, functions, code));
+                 std::string_view code, const CompletionNames& names) {
+  return to_json(complete(schema, settings, functions, code, names));
 }
 
 }  // namespace footplate

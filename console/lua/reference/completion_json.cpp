@@ -17,6 +17,7 @@ struct FieldsOf<Completions> {
   static void list(auto& field, auto& completions) {
     field("start", completions.start);
     field("items", completions.items);
+    field("in_text", completions.in_text);
   }
 };
 

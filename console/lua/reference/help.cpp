@@ -1,6 +1,8 @@
 #include "console/lua/reference/help.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <vector>
 
 #include "console/lua/reference/columns.h"
@@ -61,6 +63,31 @@ std::string action_help(const ActionSpec& spec) {
          (spec.example.empty() ? "" : "\nexample: " + spec.example);
 }
 
+/// What one wants to do, and how: fits a terminal of 24 rows and 80 columns.
+constexpr std::array<std::array<const char*, 2>, 12> kFirstHelp{{
+    {"see where the run is", "status()              ranks()"},
+    {"read a metric", "metrics.loss          metrics() has all of them"},
+    {"change a setting, at once", "log.every = 10        settings(\"lr\") finds some"},
+    {"learn what a name means", "?log.every            ?checkpoint searches"},
+    {"take a change back", "undo()                orders(): what was done"},
+    {"evaluate and save", "eval.now()            ckpt.save{ tag = \"good\" }"},
+    {"go back to a checkpoint", "ckpt.load(\"good\")"},
+    {"try a change, keep the better", "try{ set = { optim = { lr_scale = 0.5 } } }"},
+    {"act later, or again and again", "at(9000, { … })       every(9, function() … end)"},
+    {"hold the run", "run.pause()           run.resume()"},
+    {"follow a value", "\\watch 5 metrics.loss"},
+    {"leave; end the run", "quit                  run.stop()"},
+}};
+
+std::string first_help() {
+  std::string text;
+  for (const auto& [wish, way] : kFirstHelp) text += padded(wish, 31) + way + "\n";
+  return text +
+         "\nThe prompt speaks Lua. What a chunk changes applies on all ranks at one step.\n"
+         "Tab completes · Right takes the dim rest · Ctrl-R searches · \\help: more words\n"
+         "help all: all settings, actions and functions · help optim: those of a group";
+}
+
 std::string overview(const Schema& schema, FunctionDocs functions) {
   std::string text = "settings, as in log.every = 10 (help(\"log.every\") explains one):\n";
   std::string group;
@@ -102,11 +129,49 @@ std::string group_help(const Schema& schema, FunctionDocs functions, const std::
   return text;
 }
 
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+/// A line for everything that has `word` in its name or help; empty: nothing has.
+std::string search(const Schema& schema, FunctionDocs functions, const std::string& word) {
+  constexpr std::size_t kMost = 15, kLeast = 3;
+  const std::string wanted = lower(word);
+  if (wanted.size() < kLeast) return {};
+  std::vector<std::vector<std::string>> in_name, in_help;
+  const auto look = [&](const std::string& name, const std::string& shown, const std::string& help) {
+    const std::string first = help.substr(0, help.find('\n'));
+    if (lower(name).find(wanted) != std::string::npos)
+      in_name.push_back({shown, first});
+    else if (lower(help).find(wanted) != std::string::npos)
+      in_help.push_back({shown, first});
+  };
+  for (const auto& spec : schema.settings) look(spec.name, spec.name, spec.help);
+  for (const auto& spec : schema.actions) look(spec.name, spec.name + "()", spec.help);
+  for (const auto& function : functions) look(function.name, function.name, function.help);
+  const std::size_t found = in_name.size() + in_help.size();
+  if (found == 0) return {};
+  in_name.insert(in_name.end(), in_help.begin(), in_help.end());
+  in_name.resize(std::min(found, kMost));
+  return "no name is '" + word + "'; it is in\n" + in_columns(in_name) +
+         (found > kMost ? "\n… and " + std::to_string(found - kMost) + " more" : "");
+}
+
+/// What says that there is no such name, and what was meant: the nearest one, or all that have the word.
+std::string unknown_help(const Schema& schema, FunctionDocs functions, const std::string& name) {
+  const std::string unknown = schema.unknown_setting(name);
+  if (unknown.find("did you mean") != std::string::npos) return unknown;
+  const std::string found = search(schema, functions, name);
+  return found.empty() ? unknown : found;
+}
+
 }  // namespace
 
 std::string help_text(const Schema& schema, const Settings& settings, FunctionDocs functions,
                       const std::string& name) {
-  if (name.empty()) return overview(schema, functions);
+  if (name.empty()) return first_help();
+  if (name == "all") return overview(schema, functions);
   if (const SettingSpec* spec = schema.setting(name)) return setting_help(settings, *spec);
   if (const ActionSpec* spec = schema.action(name)) return action_help(*spec);
   std::string text = group_help(schema, functions, name);
@@ -116,7 +181,7 @@ std::string help_text(const Schema& schema, const Settings& settings, FunctionDo
   for (const char* known : lua_names())
     if (name == known) return name + ": " + kLuaNameHelp;
   if (const SettingSpec* spec = schema.setting_of_variable(name)) return setting_help(settings, *spec);
-  return schema.unknown_setting(name);
+  return unknown_help(schema, functions, name);
 }
 
 }  // namespace footplate

@@ -8,8 +8,9 @@
 
 namespace footplate {
 
-/// The text of help(name): a setting with its value, an action, a group or a function; everything there is
-/// where `name` is empty. An unknown name is answered with the nearest one.
+/// The text of help(name): a setting with its value, an action, a group or a function. Where `name` is empty,
+/// what people want to do first, in less than 24 rows of 80 columns; "all": everything there is. An unknown name
+/// is answered with the nearest one, or with what has it in its name or help.
 std::string help_text(const Schema& schema, const Settings& settings, FunctionDocs functions,
                       const std::string& name);
 

@@ -69,6 +69,37 @@ TEST(Completion, MethodsOfAHandle) {
   EXPECT_THAT(texts("eval.now():w"), ElementsAre("wait()"));
 }
 
+TEST(Completion, NamesWhereAStringIsOneOfSome) {
+  Schema schema = small_schema();
+  for (auto& spec : schema.settings)
+    if (spec.name == "sched.kind") spec.choices = {"constant", "cosine", "linear"};
+  const CompletionNames names{{"eval/loss", "perf/step_ms", "train/loss"}, {"good", "before-spike"}, {"best_lr"}};
+  const auto found = [&](const std::string& code) {
+    std::vector<std::string> found;
+    for (const auto& item : complete(schema, Settings::defaults(schema), compiled_function_docs(), code, names).items)
+      found.push_back(item.text);
+    return found;
+  };
+  EXPECT_THAT(found("sched.kind = \"co"), ElementsAre("constant", "cosine"));
+  EXPECT_THAT(found("if sched.kind == 'l"), ElementsAre("linear"));
+  EXPECT_THAT(found("set{ sched = { kind = \"l"), ElementsAre("linear"));
+  EXPECT_THAT(found("sched.set{ kind = \"l"), ElementsAre("linear"));
+  EXPECT_THAT(found("ckpt.load(\"g"), ElementsAre("good"));
+  EXPECT_THAT(found("ckpt.load{ ref = \"be"), ElementsAre("before-spike", "best"));
+  EXPECT_THAT(found("run.wait{ event = \"ev"), ElementsAre("eval"));
+  EXPECT_THAT(found("on(\"st"), ElementsAre("start", "stop"));
+  EXPECT_THAT(found("metrics[\"train"), ElementsAre("train/loss"));
+  EXPECT_THAT(found("try{ metric = \"p"), ElementsAre("perf/step_ms"));
+  EXPECT_THAT(found("return metrics.l"), ElementsAre("metrics.loss"));
+  EXPECT_THAT(found("every(9, function(m) if m.s"), ElementsAre("m.step_ms"));
+  EXPECT_THAT(found("store.b"), ElementsAre("store.best_lr"));
+  EXPECT_THAT(found("help(\"log.ev"), ElementsAre("log.every"));
+  EXPECT_THAT(found("run.wait{ ev"), Contains("event = "));
+  EXPECT_THAT(found("try{ set = { optim = { wei"), ElementsAre("weight_decay = "));
+  EXPECT_THAT(found("at(900, { opt"), Contains("optim = { "));
+  EXPECT_THAT(found("x = [[ log.ev"), IsEmpty());
+}
+
 TEST(Completion, NothingInTextAndComments) {
   EXPECT_THAT(texts("x = 'log.e"), IsEmpty());
   EXPECT_THAT(texts("-- log.e"), IsEmpty());
@@ -92,7 +123,7 @@ TEST(Help, KnowsEveryTopic) {
   for (const FunctionDoc& function : compiled_function_docs()) {
     EXPECT_STRNE(function.help, "") << function.name;
     EXPECT_THAT(help_text(function.name), HasSubstr(function.line()));
-    EXPECT_EQ(help_text("").find("\n  " + function.line()) != std::string::npos, function.in_overview)
+    EXPECT_EQ(help_text("all").find("\n  " + function.line()) != std::string::npos, function.in_overview)
         << function.name;
   }
   EXPECT_THAT(help_text("assert"), HasSubstr("assert: of Lua 5.4"));
@@ -102,6 +133,36 @@ TEST(Help, KnowsEveryTopic) {
                                        HasSubstr("applies at the next start · NCCL's NCCL_BUFFSIZE")));
   EXPECT_THAT(help_text("NCCL_TIMEOUT"), HasSubstr("comm.timeout_s"));
   EXPECT_THAT(help_text("log.evry"), HasSubstr("did you mean log.every?"));
+}
+
+TEST(Help, FirstOneFitsATerminalAndItsExamplesAreTrue) {
+  const Schema schema = small_schema();
+  const std::string first = help_text(schema, Settings::defaults(schema), compiled_function_docs(), "");
+  std::size_t rows = 0;
+  for (std::size_t start = 0; start < first.size(); ++rows) {
+    const std::size_t end = std::min(first.find('\n', start), first.size());
+    const auto row = first.substr(start, end - start);
+    const auto characters = std::count_if(row.begin(), row.end(), [](char c) { return (c & 0xc0) != 0x80; });
+    EXPECT_LT(characters, 80) << row;
+    start = end + 1;
+  }
+  EXPECT_LE(rows, 22U);
+  for (const char* name : {"status", "ranks", "metrics", "log.every", "settings", "undo", "orders", "eval.now",
+                           "ckpt.save", "try", "at", "every", "run.pause", "run.resume", "run.stop"}) {
+    EXPECT_THAT(first, HasSubstr(name));
+    EXPECT_THAT(help_text(schema, Settings::defaults(schema), compiled_function_docs(), name), Not(HasSubstr("unknown")))
+        << name;
+  }
+}
+
+TEST(Help, SearchesWhereThereIsNoSuchName) {
+  const Schema schema = small_schema();
+  const auto of = [&](const char* name) {
+    return help_text(schema, Settings::defaults(schema), compiled_function_docs(), name);
+  };
+  EXPECT_THAT(of("pend"), AllOf(HasSubstr("no name is 'pend'"), HasSubstr("settings")));
+  EXPECT_THAT(of("Decay"), HasSubstr("optim.weight_decay  help of optim.weight_decay"));
+  EXPECT_THAT(of("zzzz"), HasSubstr("unknown setting 'zzzz'"));
 }
 
 TEST(Incomplete, GoesOnWhereLuaMeetsTheEnd) {
