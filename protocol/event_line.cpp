@@ -181,7 +181,7 @@ std::string order_effect(const OrderReport& report) {
     for (const Change& change : report.order->changes)
       parts.push_back(change.name + " -> " + shown(change.value));
   if (report.order)
-    for (const Call& call : report.order->calls) parts.push_back(to_text(call));
+    for (const Call& call : report.order->calls) parts.push_back(shown_text(call));
   if (!parts.empty()) return join(parts);
   return "order " + (report.id == 0 ? "?" : std::to_string(report.id));
 }

@@ -71,6 +71,9 @@ std::string effect_text(const Applied& applied);
 /// A call as Lua source: ckpt.save{ tag = "x" }.
 std::string to_text(const Call& call);
 
+/// The same as people write it: store.x = 5 for run.store{ name = "x", value = "5" }.
+std::string shown_text(const Call& call);
+
 Json to_json(const Order& order);
 Json to_json(const Moved& moved);
 Json to_json(const Applied& applied);

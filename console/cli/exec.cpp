@@ -104,7 +104,7 @@ class Exchange {
  private:
   std::optional<Result<int>> on_line(const ConsoleLine& line) {
     const auto* output = std::get_if<ChunkOutput>(&line);
-    if (output != nullptr && output->id == kChunkId) {
+    if (output != nullptr && output->id == kChunkId && output->stream != OutputStream::progress) {
       const bool talk = output->stream == OutputStream::talk;
       put(talk ? stderr : stdout, output->text, talk);
     }

@@ -106,11 +106,16 @@ struct SessionRequest {
   std::string op;
   Json fields = Json::object();  ///< the whole line; each operation reads its own
 };
-enum class OutputStream { out, talk };
+enum class OutputStream {
+  out,
+  talk,
+  progress,  ///< takes the place of the one before it; of a session's chunk alone
+};
 template <>
 struct EnumWords<OutputStream> {
   static constexpr std::array kAll{std::pair{OutputStream::out, std::string_view("out")},
-                                   std::pair{OutputStream::talk, std::string_view("talk")}};
+                                   std::pair{OutputStream::talk, std::string_view("talk")},
+                                   std::pair{OutputStream::progress, std::string_view("progress")}};
 };
 struct ChunkOutput {
   Json id;

@@ -144,7 +144,7 @@ class NotAsked(Questions):
     def test_usual_changes(self):
         screen = self.attach(columns=160)
         for chunk, text in (("log.every = 100", "10 -> 100"), ("log.every = 0", "100 -> 0"), ("log.every = 400", "0 -> 400"), ("log.every = 1", "400 -> 1"),
-                            ("optim.lr_scale = 0.5", "1 -> 0.5"), ("eval.now()", "eval.now(), applied")):
+                            ("optim.lr_scale = 0.5", "1 -> 0.5"), ("eval.now()", "eval at step")):
             screen.enter(chunk)
             screen.wait(text)
             screen.wait_prompt("> ")

@@ -24,6 +24,7 @@ struct FieldsOf<EvalAnswer> {
 template <>
 struct FieldsOf<AttachAnswer::Other> {
   static void list(auto& field, auto& other) {
+    field("session", other.session);
     field("user", other.user);
     field("from", other.from);
   }

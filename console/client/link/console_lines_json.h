@@ -83,6 +83,7 @@ Result<void> read_json(const Json& json, OrdersAnswer& answer);
 /// Of attach.
 struct AttachAnswer {
   struct Other {
+    std::string session;  ///< "s3"
     std::string user;
     std::string from;  ///< where the person sits
   };

@@ -14,6 +14,7 @@
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
 #include "console/client/runs/process_table.h"
+#include "protocol/user_name.h"
 
 namespace footplate {
 namespace {
@@ -187,9 +188,9 @@ void Attachment::greet(const RunStatus& status) {
 void Attachment::show_others(const AttachAnswer& answer) {
   std::string text;
   for (const AttachAnswer::Other& other : answer.others)
-    text += (text.empty() ? "also here: " : ", ") + other.user +
+    text += (text.empty() ? "also here: " : ", ") + session_text(other.user, other.session) +
             (other.from.empty() ? "" : " (" + other.from + ")");
-  if (!text.empty()) terminal_->show(text);
+  if (!text.empty()) terminal_->show(text + "; you are " + session_text(user_name(), session_));
 }
 
 /// Orders that were applied while there was no connection. On the first one, only their numbers are taken.
@@ -211,12 +212,24 @@ void Attachment::lost() {
 
 void Attachment::said(const ConsoleLine& line) {
   if (const auto* output = std::get_if<ChunkOutput>(&line)) {
-    const bool talk = output->stream == OutputStream::talk;
-    return terminal_->show(output->text, talk ? Terminal::Kind::talk : Terminal::Kind::value);
+    return show_output(*output);
   }
   if (const auto* question = std::get_if<ChunkQuestion>(&line)) question_ = *question;
   if (const auto* event = std::get_if<Event>(&line)) happened(*event);
   if (const auto* event = std::get_if<UnknownEvent>(&line)) feed_.push(*event, Clock::now());
+}
+
+void Attachment::show_output(const ChunkOutput& output) {
+  switch (output.stream) {
+    case OutputStream::out:
+      return terminal_->show(output.text, Terminal::Kind::value);
+    case OutputStream::progress:
+      return terminal_->set_live(output.text);
+    case OutputStream::talk:
+      break;
+  }
+  const std::string left = terminal_->is_interactive() ? own_.talk(output.text) : output.text;
+  if (!left.empty()) terminal_->show(left, Terminal::Kind::talk);
 }
 
 void Attachment::happened(const Event& event) {
@@ -230,7 +243,9 @@ void Attachment::happened(const Event& event) {
   if (change != nullptr && status_) status_->state = change->state;
   const auto* of_rank = std::get_if<RankChange>(&event.data);
   if (change != nullptr || of_rank != nullptr) status_due_ = {};
-  if (of_rank == nullptr || is_news(*of_rank)) feed_.push(event, Clock::now());
+  if (const auto* note = std::get_if<Note>(&event.data)) own_.shown_note(note->text);
+  const bool news = of_rank == nullptr ? !own_.is_told(event.data) : is_news(*of_rank);
+  if (news) feed_.push(event, Clock::now());
 }
 
 void Attachment::ask_status() {

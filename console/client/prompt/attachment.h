@@ -9,6 +9,7 @@
 
 #include "console/client/link/event_feed.h"
 #include "console/client/link/live_link.h"
+#include "console/client/prompt/own_actions.h"
 #include "console/client/prompt/terminal.h"
 
 namespace footplate {
@@ -60,6 +61,7 @@ class Attachment final : public Background {
   void announce_missed(const std::vector<OrderReport>& orders);
   void lost();
   void said(const ConsoleLine& line);
+  void show_output(const ChunkOutput& output);
   void happened(const Event& event);
   void ask_status();
   void know(const RunStatus& status);
@@ -72,6 +74,7 @@ class Attachment final : public Background {
   Outcome evaluate(const std::string& code);
   void answer_question();
   void finish(const Result<Json>& answer, const std::string& code, bool sent);
+  void show_value(const std::string& text);
   void meta(const std::string& command);
   void watch(const std::string& arguments);
   bool wait_seconds(double seconds);
@@ -104,8 +107,7 @@ class Attachment final : public Background {
   bool hint_open_ = false;  ///< a hint has been asked for
   bool watching_ = false;   ///< values go into watched_
   std::string watched_;
-  std::string value_;  ///< of the last chunk, as it was shown
-  std::string note_;   ///< of this session, as it was last shown
+  OwnActions own_;
   std::uint64_t last_order_ = 0;
   std::optional<Error> error_;
   Clock::time_point status_due_{};

@@ -9,6 +9,7 @@
 #include "console/client/prompt/attachment.h"
 #include "console/client/prompt/chunk_error.h"
 #include "console/client/prompt/own_names.h"
+#include "console/client/render/text.h"
 #include "console/lua/config/incomplete.h"
 #include "protocol/words.h"
 
@@ -203,6 +204,7 @@ Attachment::Outcome Attachment::evaluate(const std::string& code) {
   const bool sent = link_.connected();
   chunk_ended_ = false;
   question_.reset();
+  own_.chunk_begins(code);
   link_.ask({"eval", {{"code", code}, {"name", kChunkName}, {"asks", terminal_->is_interactive()}}},
             [this, answer](Result<Json> value) {
               *answer = std::move(value);
@@ -226,6 +228,7 @@ Attachment::Outcome Attachment::evaluate(const std::string& code) {
         break;
     }
   }
+  if (!watching_) terminal_->set_live("");
   finish(**answer, code, sent);
   if (**answer) return Outcome::done;
   return interrupted ? Outcome::interrupted : Outcome::failed;
@@ -247,15 +250,21 @@ void Attachment::answer_question() {
             [](const Result<Json>&) {});
 }
 
+void Attachment::show_value(const std::string& text) {
+  if (!text.empty()) terminal_->show(text, Terminal::Kind::value);
+}
+
 void Attachment::finish(const Result<Json>& answer, const std::string& code, bool sent) {
   const auto value = answer_as<EvalAnswer>(answer);
   if (value) {
     add_own_names(code, own_names_);
     if (watching_)
       watched_ = value->text;
-    else if (!value->text.empty() && value->text != note_)
-      terminal_->show(value->text, Terminal::Kind::value);
-    value_ = value->text;
+    else if (!terminal_->is_interactive())
+      show_value(value->text);
+    else if (!own_.is_told(value->text))
+      show_value(fit_columns(value->text, terminal_->width()));
+    own_.shown_value(value->text);
     return;
   }
   Error error = value.error();
@@ -300,7 +309,7 @@ void Attachment::watch(const std::string& arguments) {
   const bool given = end != arguments.c_str() && *end == ' ' && every_s > 0;
   const std::string code = given ? trimmed(end) : arguments;
   every_s = given ? std::max(every_s, kLeastWatch_s) : kWatchEvery_s;
-  watching_ = terminal_->is_interactive();
+  watching_ = terminal_->has_live();
   const std::string how = "every " + rounded(every_s) + " s, until Ctrl-C: " + code;
   std::string last;
   while (evaluate(code) == Outcome::done) {
@@ -328,7 +337,7 @@ void Attachment::help(const std::string& name) {
   if (!answer) return fail_with(answer.error());
   if (name == "all")
     return terminal_->page(answer->text + "\n\nat this prompt\n" + own_words());
-  terminal_->show(answer->text, Terminal::Kind::value);
+  show_value(terminal_->is_interactive() ? fit_columns(answer->text, terminal_->width()) : answer->text);
 }
 
 }  // namespace footplate

@@ -1,20 +1,14 @@
 #include "console/client/prompt/edit_terminal.h"
 
-#include <histedit.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cwchar>
-#include <utility>
-#include <vector>
 
-#include "console/client/prompt/input_history.h"
-#include "console/client/prompt/input_painter.h"
+#include "console/client/prompt/libedit_terminal.h"
 #include "console/client/prompt/margin.h"
 #include "console/client/prompt/pager.h"
 #include "console/client/render/text.h"
@@ -23,106 +17,12 @@
 namespace footplate {
 namespace {
 
-// Keys of our own for libedit's functions that can only be reached by a key: nobody types these.
-constexpr wchar_t kCancelKey = L'\x1c';
-constexpr wchar_t kAcceptKey = L'\x1d';
-constexpr wchar_t kPreviousKey = L'\x1e';
-constexpr wchar_t kNextKey = L'\x1f';
-constexpr wchar_t kSearchKey = L'\x1a';  // Ctrl-Z never comes as a key: it is a signal
 constexpr char kEscape = '\x1b';
-
 constexpr const char* kPasteOn = "\x1b[?2004h";
 constexpr const char* kPasteOff = "\x1b[?2004l";
-constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
-constexpr std::size_t kLongestPaste = 256 << 10;  ///< characters: the longest chunk that a console takes
-constexpr std::size_t kMostListed = 100;          ///< completions
 constexpr std::size_t kMostDeferred = 1000;       ///< blocks of text, while a pager has the terminal
 
-/// libedit's line editor. More than 30 methods: libedit calls one for each key that is bound.
-class EditTerminal final : public Terminal {
- public:
-  explicit EditTerminal(Background& background);
-  ~EditTerminal() override;
-
-  Input read() override;
-  void show(std::string_view text, Kind kind) override;
-  void set_prompt(const std::string& prompt) override;
-  void remember(const std::string& input) override;
-  bool is_interactive() const override { return true; }
-  void set_live(std::string_view text) override;
-  void page(std::string_view text) override;
-  void show_hints(bool on) override { hints_on_ = on; }
-
- private:
-  using Key = unsigned char (EditTerminal::*)();
-  template <Key key>
-  static unsigned char bound(EditLine* edit, int) {
-    return (of(edit)->*key)();
-  }
-  static EditTerminal* of(EditLine* edit);
-  static int next_key(EditLine* edit, wchar_t* key);
-  static wchar_t* prompt_of(EditLine* edit);
-
-  void bind_keys();
-  template <Key key>
-  void bind(const wchar_t* name, std::initializer_list<const wchar_t*> sequences);
-  bool next_byte(char& byte);
-  int decode(char byte, wchar_t* key);
-
-  // Keys
-  unsigned char enter();
-  unsigned char cancel();
-  unsigned char end_of_input();
-  unsigned char paste();
-  unsigned char complete();
-  unsigned char up();
-  unsigned char down();
-  unsigned char home();
-  unsigned char end();
-  unsigned char search();
-  unsigned char erase();
-  unsigned char right();
-  unsigned char to_row(const LineInfoW& line, const wchar_t* row_start, std::size_t column);
-  void list(const Completions& completions);
-
-  std::wstring buffer() const;
-  std::wstring before_cursor() const;
-  void push(wchar_t key);
-  void take_keys(bool on);
-  void hide();
-  void redraw();
-  ShownInput shown_input() const;
-  TypingHint hint_for(const std::wstring& text);
-  void decorate();
-  void take_hint_away();
-  bool accept_hint();
-  void write_lines(std::string_view text);
-  void draw_live();
-  void clear_live();
-  void resized() override;
-  void suspend() override;
-
-  EditLine* edit_;
-  HistoryW* history_;
-  InputHistory entries_;
-  std::wstring prompt_;
-  bool editing_ = false;  ///< the prompt is on the screen
-  bool cancelled_ = false;
-  bool end_ = false;
-  bool pasting_ = false;
-  bool hints_on_ = true;
-  TypingHint hint_;            ///< on the screen, behind the cursor
-  std::string painted_;  ///< what was last sent to colour the input; empty: it isn't coloured as it is now
-  std::string live_;     ///< below all lines
-  std::size_t live_rows_ = 0;
-  bool paging_ = false;
-  std::vector<std::pair<std::string, Kind>> deferred_;  ///< until the pager ends
-  bool searching_ = false;          ///< in libedit's search, which takes an arrow key for ESC and text
-  std::array<char, 4096> block_{};  ///< read and not yet used
-  std::size_t block_size_ = 0;
-  std::size_t block_used_ = 0;
-  mbstate_t decoding_{};
-};
+}  // namespace
 
 EditTerminal::EditTerminal(Background& background)
     : Terminal(background),
@@ -191,7 +91,7 @@ void EditTerminal::bind_keys() {
 Terminal::Input EditTerminal::read() {
   if (ended_) return {Input::Kind::end, ""};
   if (background_.over()) return {Input::Kind::over, ""};
-  cancelled_ = end_ = false;
+  cancelled_ = end_ = searching_ = false;
   editing_ = true;
   int count = 0;
   const wchar_t* line = ::el_wgets(edit_, &count);
@@ -223,6 +123,7 @@ int EditTerminal::next_key(EditLine* edit, wchar_t* key) {
     switch (self.next_event(/*with_keys=*/true)) {
       case Event::interrupt:
         self.block_used_ = self.block_size_;
+        self.searching_ = false;
         self.take_hint_away();
         *key = kCancelKey;
         return 1;
@@ -428,197 +329,6 @@ void EditTerminal::remember(const std::string& input) {
   HistEventW event{};
   if (entries_.add(input)) ::history_w(history_, &event, H_ENTER, with_margin(wide(input)).c_str());
 }
-
-// --- keys ---
-
-void EditTerminal::push(wchar_t key) {
-  const std::array<wchar_t, 2> text{key, L'\0'};
-  ::el_wpush(edit_, text.data());
-}
-
-/// From any row: a whole input is taken, one that goes on gets another row. An empty last row ends it always.
-unsigned char EditTerminal::enter() {
-  const std::wstring text = buffer();
-  const LineInfoW* line = ::el_wline(edit_);
-  const bool blank_row = text.ends_with(L'\n') || text.ends_with(L'\n' + std::wstring(kMargin));
-  if (!blank_row && !background_.is_complete(utf8(without_margin(text)))) {
-    ::el_winsertstr(edit_, gets_margin(before_cursor()) ? (L'\n' + std::wstring(kMargin)).c_str() : L"\n");
-    return CC_REFRESH;
-  }
-  ::el_cursor(edit_, static_cast<int>(line->lastchar - line->cursor));
-  push(kAcceptKey);
-  return CC_REFRESH;
-}
-
-unsigned char EditTerminal::cancel() {
-  if (buffer().empty() && !background_.nothing_to_cancel()) return CC_NORM;
-  cancelled_ = true;
-  const LineInfoW* line = ::el_wline(edit_);
-  ::el_cursor(edit_, static_cast<int>(line->lastchar - line->cursor));
-  push(kAcceptKey);
-  return CC_REFRESH;
-}
-
-unsigned char EditTerminal::end_of_input() {
-  const LineInfoW* line = ::el_wline(edit_);
-  if (line->buffer == line->lastchar) {
-    end_ = true;
-    hide();
-    return CC_EOF;
-  }
-  if (line->cursor == line->lastchar) return CC_ERROR;
-  ::el_cursor(edit_, 1);
-  ::el_deletestr(edit_, 1);
-  return CC_REFRESH;
-}
-
-/// What stands between the marks of a bracketed paste, as one piece: nothing in it is a key.
-unsigned char EditTerminal::paste() {
-  std::wstring text;
-  pasting_ = true;
-  while (!text.ends_with(kPasteEnd)) {
-    wchar_t character = 0;
-    const bool got = ::el_wgetc(edit_, &character) == 1 && character != kCancelKey;
-    pasting_ = got;
-    if (!got) return CC_EOF;
-    if (text.size() < kLongestPaste + kPasteEnd.size())
-      text += character;
-    else if (character == kPasteEnd.back())
-      break;
-  }
-  pasting_ = false;
-  if (text.ends_with(kPasteEnd)) text.resize(text.size() - kPasteEnd.size());
-  for (std::size_t at = 0; (at = text.find(L"\r\n", at)) != std::wstring::npos;) text.erase(at, 1);
-  std::replace(text.begin(), text.end(), L'\r', L'\n');
-  std::erase_if(text, [](wchar_t c) { return (c < 0x20 && c != L'\n' && c != L'\t') || c == 0x7f; });
-  while (!text.empty() && text.back() == L'\n') text.pop_back();
-  // Its rows get margins by what they are in, which began before it.
-  const std::wstring before = before_cursor();
-  const std::wstring after = with_margin(without_margin(before) + text);
-  if (after.starts_with(before) && after.size() > before.size())
-    ::el_winsertstr(edit_, after.c_str() + before.size());
-  return CC_REFRESH;
-}
-
-unsigned char EditTerminal::complete() {
-  const std::string typed = utf8(without_margin(before_cursor()));
-  const Completions completions = background_.complete(typed);
-  if (completions.items.empty() || completions.start > typed.size()) return CC_REFRESH_BEEP;
-  std::string common = completions.items.front().text;
-  for (const auto& item : completions.items) {
-    const auto differ = std::mismatch(common.begin(), common.end(), item.text.begin(), item.text.end());
-    common.erase(differ.first, common.end());
-  }
-  const std::size_t length = typed.size() - completions.start;
-  if (common.size() > length && common.compare(0, length, typed, completions.start) == 0) {
-    ::el_winsertstr(edit_, wide(common.substr(length)).c_str());
-    if (completions.items.size() == 1) return CC_REFRESH;
-  } else if (completions.items.size() == 1 && common.size() == length) {
-    show(completions.items.front().text + "  " + completions.items.front().note, Kind::event);
-    return CC_NORM;
-  }
-  if (common.size() <= length) list(completions);
-  return CC_REFRESH;
-}
-
-void EditTerminal::list(const Completions& completions) {
-  std::size_t longest = 0;
-  for (const auto& item : completions.items) longest = std::max(longest, item.text.size());
-  std::string text;
-  const std::size_t shown = std::min(completions.items.size(), kMostListed);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const auto& item = completions.items[i];
-    text += cut(item.text + std::string(longest - item.text.size() + 2, ' ') + item.note, width() - 1) + "\n";
-  }
-  if (shown < completions.items.size())
-    text += "… and " + std::to_string(completions.items.size() - shown) + " more\n";
-  show(text, Kind::talk);
-}
-
-/// A row up inside an input of several lines; from its first row, to the history.
-unsigned char EditTerminal::up() {
-  const LineInfoW* line = ::el_wline(edit_);
-  const wchar_t* start = line->cursor;
-  while (start > line->buffer && start[-1] != L'\n') --start;
-  if (start == line->buffer) {
-    push(kPreviousKey);
-    return CC_NORM;
-  }
-  const wchar_t* above = start - 1;
-  while (above > line->buffer && above[-1] != L'\n') --above;
-  return to_row(*line, above, static_cast<std::size_t>(line->cursor - start));
-}
-
-unsigned char EditTerminal::down() {
-  const LineInfoW* line = ::el_wline(edit_);
-  const wchar_t* start = line->cursor;
-  while (start > line->buffer && start[-1] != L'\n') --start;
-  const wchar_t* below = std::find(line->cursor, line->lastchar, L'\n');
-  if (below == line->lastchar) {
-    push(kNextKey);
-    return CC_NORM;
-  }
-  return to_row(*line, below + 1, static_cast<std::size_t>(line->cursor - start));
-}
-
-unsigned char EditTerminal::home() {
-  const LineInfoW* line = ::el_wline(edit_);
-  const wchar_t* start = line->cursor;
-  while (start > line->buffer && start[-1] != L'\n') --start;
-  const auto from = static_cast<std::size_t>(start - line->buffer);
-  const std::vector<bool> margin = margins(buffer());
-  return to_row(*line, start, from < margin.size() && margin[from] ? kMargin.size() : 0);
-}
-
-unsigned char EditTerminal::end() {
-  if (accept_hint()) return CC_REFRESH;
-  const LineInfoW* line = ::el_wline(edit_);
-  return to_row(*line, std::find(line->cursor, line->lastchar, L'\n'), 0);
-}
-
-unsigned char EditTerminal::search() {
-  searching_ = true;
-  push(kSearchKey);
-  return CC_NORM;
-}
-
-/// A row's margin goes as a whole, with the end of the row above it.
-unsigned char EditTerminal::erase() {
-  const std::wstring before = before_cursor();
-  if (before.empty()) return CC_ERROR;
-  const bool at_margin = margins(before).back() && before.ends_with(L'\n' + std::wstring(kMargin));
-  ::el_deletestr(edit_, at_margin ? static_cast<int>(kMargin.size()) + 1 : 1);
-  return CC_REFRESH;
-}
-
-unsigned char EditTerminal::right() {
-  if (accept_hint()) return CC_REFRESH;
-  const LineInfoW* line = ::el_wline(edit_);
-  if (line->cursor == line->lastchar) return CC_ERROR;
-  ::el_cursor(edit_, 1);
-  return CC_CURSOR;
-}
-
-/// At the end of the text: what the hint goes on with. The key that calls it has taken the hint away.
-bool EditTerminal::accept_hint() {
-  const LineInfoW* line = ::el_wline(edit_);
-  if (!has_color() || !hints_on_ || line->cursor != line->lastchar) return false;
-  const std::wstring text = buffer();
-  const std::string rest = hint_for(text).rest;
-  if (rest.empty()) return false;
-  const std::wstring whole = with_margin(without_margin(text) + wide(rest));
-  ::el_winsertstr(edit_, whole.c_str() + std::min(text.size(), whole.size()));
-  return true;
-}
-
-unsigned char EditTerminal::to_row(const LineInfoW& line, const wchar_t* row_start, std::size_t column) {
-  const wchar_t* row_end = std::find(row_start, line.lastchar, L'\n');
-  const wchar_t* target = std::min(row_start + column, row_end);
-  ::el_cursor(edit_, static_cast<int>(target - line.cursor));
-  return CC_REFRESH;
-}
-
-}  // namespace
 
 CursorPlace place_after(std::wstring_view text, std::size_t prompt_columns, std::size_t width) {
   CursorPlace place{prompt_columns / width, prompt_columns % width};

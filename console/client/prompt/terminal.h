@@ -91,6 +91,7 @@ class Terminal {
   /// While nothing is read: lines below all others, in place of those of the last call. Empty: none. Only on a
   /// terminal that can move its cursor.
   virtual void set_live(std::string_view /*text*/) {}
+  virtual bool has_live() const { return false; }
   /// A long text, which a pager shows where there is one and it has more lines than the terminal. The
   /// background goes on meanwhile; what it shows comes after it.
   virtual void page(std::string_view text) { show(text, Kind::value); }

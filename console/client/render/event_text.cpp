@@ -9,7 +9,7 @@ namespace footplate {
 namespace {
 
 std::string client_text(const ClientChange& change) {
-  return change.user + " " + std::string(to_string(change.state)) +
+  return session_text(change.user, change.session) + " " + std::string(to_string(change.state)) +
          (change.from.empty() ? "" : " (" + change.from + ")");
 }
 
@@ -29,10 +29,22 @@ std::string collectives_table(const NcclMeasurement& found) {
 
 }  // namespace
 
+std::string session_text(const std::string& user, const std::string& session) {
+  const std::string number = session.starts_with('s') ? session.substr(1) : "";
+  const bool is_number = !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? user + "#" + number : user;
+}
+
 std::optional<std::string> event_text(const EventData& data) {
   if (std::holds_alternative<RunResult>(data)) return std::nullopt;  // the client says itself how a run ended
   if (const auto* change = std::get_if<ClientChange>(&data)) return client_text(*change);
   auto line = event_line(data);
+  if (const auto* report = std::get_if<OrderReport>(&data); report != nullptr && line && report->order) {
+    // One user may have several sessions.
+    const std::string giver = order_giver(*report) + ": ";
+    const std::string session = session_text(report->order->user, report->order->session) + ": ";
+    if (line->starts_with(giver) && giver == report->order->user + ": ") line->replace(0, giver.size(), session);
+  }
   const auto* measured = std::get_if<NcclMeasurement>(&data);
   return line && measured != nullptr ? *line + collectives_table(*measured) : line;
 }

@@ -12,4 +12,7 @@ namespace footplate {
 /// none. Never throws.
 std::optional<std::string> event_text(const EventData& data);
 
+/// "ann#3": a session of ann's, which the console calls s3. "ann" for a rule, a job and one that isn't named.
+std::string session_text(const std::string& user, const std::string& session);
+
 }  // namespace footplate

@@ -122,6 +122,52 @@ std::string cut(std::string_view line, std::size_t width) {
   return std::string(line);
 }
 
+namespace {
+
+std::size_t columns_of(std::wstring_view text) {
+  std::size_t sum = 0;
+  for (const wchar_t character : text) sum += static_cast<std::size_t>(columns(character));
+  return sum;
+}
+
+/// One row, "log.every  10 steps  A line of metrics is logged once in this many steps".
+std::wstring fit_row(const std::wstring& row, std::size_t width) {
+  constexpr std::size_t kLeastRoom = 16;  // characters of a last column that is worth breaking
+  std::size_t last = 0;                   // where the last column begins that has room
+  for (std::size_t gap = row.find(L"  "); gap != std::wstring::npos; gap = row.find(L"  ", last)) {
+    const std::size_t begin = row.find_first_not_of(L' ', gap);
+    if (begin == std::wstring::npos || columns_of(row.substr(0, begin)) + kLeastRoom > width) break;
+    last = begin;
+  }
+  const std::size_t indent = columns_of(row.substr(0, last));
+  std::wstring out = row.substr(0, last), rest = row.substr(last);
+  while (last > 0 && columns_of(rest) + indent > width) {
+    std::size_t fits = 0;
+    for (std::size_t used = 0; used + static_cast<std::size_t>(columns(rest[fits])) + indent <= width; ++fits)
+      used += static_cast<std::size_t>(columns(rest[fits]));
+    const std::size_t blank = rest.rfind(L' ', fits);
+    const std::size_t end = blank == std::wstring::npos || blank == 0 ? fits : blank;
+    out += rest.substr(0, end) + L"\n" + std::wstring(indent, L' ');
+    rest.erase(0, end == blank ? end + 1 : end);
+  }
+  return out + rest;
+}
+
+}  // namespace
+
+std::string fit_columns(std::string_view utf8_text, std::size_t width) {
+  const std::wstring text = wide(utf8_text);
+  if (text.find(L'\n') == std::wstring::npos) return std::string(utf8_text);
+  std::wstring out;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(L'\n', start), text.size());
+    const std::wstring row = text.substr(start, end - start);
+    out += (start == 0 ? L"" : L"\n") + (columns_of(row) > width ? fit_row(row, width) : row);
+    start = end + 1;
+  }
+  return utf8(out);
+}
+
 bool locale_is_utf8() {
   return std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
 }

@@ -42,7 +42,7 @@ void ScriptOutput::print(const ChunkOutput& output, std::chrono::steady_clock::t
   const std::string& text = output.text;
   if (printed_ < kMostPrinted) append_to(log_, text);
   printed_ += text.size();
-  if (output.stream == OutputStream::talk)
+  if (output.stream != OutputStream::out)
     return;  // an order's confirmation: everyone hears of it as an order
   if (now - second_ >= std::chrono::seconds(1)) {
     second_ = now;

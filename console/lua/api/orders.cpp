@@ -130,7 +130,7 @@ std::string describe(const OrderReport& report) {
   const Order order = report.order.value_or(Order{});
   if (!order.user.empty()) text += " · " + given_by(order.user, order.session);
   for (const Change& change : order.changes) text += " · " + change.name + " -> " + display(change.value);
-  for (const Call& call : order.calls) text += " · " + to_text(call);
+  for (const Call& call : order.calls) text += " · " + shown_text(call);
   if (!report.text.empty()) text += " · " + report.text;
   return text;
 }

@@ -39,6 +39,10 @@ void ChunkConsole::talk(std::string_view text) {
   link_.output(std::string(text) + "\n", OutputStream::talk);
 }
 
+void ChunkConsole::progress(std::string_view text) {
+  if (now_->asks) link_.output(text, OutputStream::progress);
+}
+
 Error ChunkConsole::malformed(std::string_view what, const Error& error) {
   return {ErrorKind::failed,
           "the console's answer to " + std::string(what) + " is malformed: " + error.message};

@@ -42,7 +42,7 @@ std::string confirmation(const Order& order, const OrderReport& report, const Sc
     if (!named) append(computed, moved.name + " " + rounded(moved.before) + " -> " + rounded(moved.after));
   }
   if (!computed.empty()) asked += (asked.empty() ? "(" : " (") + computed + ")";
-  for (const Call& call : order.calls) append(asked, to_text(call));
+  for (const Call& call : order.calls) append(asked, shown_text(call));
   const std::string line = asked + ", " + effect_text(applied);
   return line + (report.error.empty() ? "" : "\nALARM: the ranks disagree about it: " + report.error);
 }

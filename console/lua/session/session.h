@@ -82,6 +82,7 @@ class Session final : public StateOwner {
   RuleBook& rules() { return rules_; }
   void print(std::string_view text) { console_.print(text); }
   void talk(std::string_view text) { console_.talk(text); }
+  void progress(std::string_view text) { console_.progress(text); }
 
   /// footplate check.
   Checked check(const std::string& code, const std::string& name);

@@ -98,6 +98,8 @@ StepWindow follow(Session& session, std::int64_t steps,
     window.last = line.step();
     add(window, line);
     window.abandoned = abandon(line);
+    session.progress("measuring " + std::to_string(std::min(window.last - window.first, steps)) + " of " +
+                     std::to_string(steps) + " steps");
   } while (window.abandoned.empty() && window.last < window.first + steps);
   return window;
 }

@@ -42,7 +42,10 @@ std::string LuaChunks::error_of(const std::string& code) {
 }
 
 void FakeConsole::output(std::string_view text, OutputStream stream) {
-  (stream == OutputStream::out ? out : talk) += text;
+  if (stream == OutputStream::progress)
+    progress.emplace_back(text);
+  else
+    (stream == OutputStream::out ? out : talk) += text;
 }
 
 Json FakeConsole::take_order(const Json& json) {

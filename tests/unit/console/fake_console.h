@@ -24,6 +24,7 @@ class FakeConsole final : public lua::ConsoleLink {
   /// One chunk; `talk` and `out` are of this chunk alone.
   lua::Outcome run(const std::string& code);
   std::string talk, out;
+  std::vector<std::string> progress;
 
   std::vector<Order> orders;         ///< that were sent
   std::vector<std::string> asked;    ///< operations, in order
