@@ -26,6 +26,10 @@ constexpr std::uint64_t counter_hash(std::uint64_t seed, std::uint64_t counter) 
   return bits ^ (bits >> 31);
 }
 
+/// Which of `size` samples the `draw`-th draw of the run is, where every epoch (size draws) has each of them
+/// once, in an order of its own.
+std::int64_t shuffled_index(std::uint64_t seed, std::int64_t draw, std::int64_t size);
+
 /// Where the `sample`-th sample of the run starts: evenly spread over [0, positions).
 std::int64_t sample_offset(std::uint64_t seed, std::int64_t sample, std::int64_t positions);
 

@@ -1,15 +1,9 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
-#include <string>
+#include "footplate/task.h"
 
 namespace footplate {
 
-/// A trained tensor: a leaf that requires a gradient, contiguous, never replaced.
-struct Parameter {
-  std::string name;  ///< "blocks.0.qkv.weight"
-  at::Tensor tensor;
-};
+using v1::Parameter;
 
 }  // namespace footplate

@@ -22,8 +22,9 @@ bool strikes(const std::optional<Fault>& fault, std::int64_t step) {
 
 }  // namespace
 
-FaultyTask::FaultyTask(std::unique_ptr<Task> inner, const std::int64_t& step, int rank)
+FaultyTask::FaultyTask(std::unique_ptr<v1::Task> inner, const std::int64_t& step, int rank)
     : inner_(std::move(inner)),
+      first_parameter_(inner_->parameters().front().tensor),
       step_(step),
       throws_(fault("step_throw", rank)),
       out_of_memory_(fault("step_oom", rank)),
@@ -34,7 +35,7 @@ FaultyTask::FaultyTask(std::unique_ptr<Task> inner, const std::int64_t& step, in
       stalls_(fault("eval_stall", rank)),
       evaluation_nan_(fault("eval_nan", rank)) {
   if (nan_gradient_)
-    parameters().front().tensor.register_hook([this](at::Tensor gradient) {
+    first_parameter_.register_hook([this](at::Tensor gradient) {
       put_nan_among(gradient);
       return gradient;
     });
@@ -46,20 +47,24 @@ void FaultyTask::put_nan_among(at::Tensor& gradient) const {
   gradient.view({-1}).narrow(0, 0, 1).fill_(kNan);
 }
 
-at::Tensor FaultyTask::load(Slice samples) {
-  loaded_ = samples.size();
+v1::Batch FaultyTask::load(const v1::Samples& samples) {
+  if (samples.held_out)
+    load_held_out(samples);
+  else
+    loaded_ = static_cast<std::int64_t>(samples.indexes.size());
   return inner_->load(samples);
 }
 
-at::Tensor FaultyTask::loss(const at::Tensor& batch) {
-  if (!at::GradMode::is_enabled()) {
-    const at::Tensor loss = inner_->loss(batch);
-    return evaluation_nan_ ? loss.add(kNan) : loss;
-  }
+at::Tensor FaultyTask::loss(const v1::Batch& batch, v1::Sums& sums) {
   flip_bit();
   fail_step();
-  const at::Tensor loss = inner_->loss(batch);
+  const at::Tensor loss = inner_->loss(batch, sums);
   return strikes(nan_loss_, step_) ? loss.add(kNan) : loss;
+}
+
+at::Tensor FaultyTask::evaluate(const v1::Batch& batch, v1::Sums& sums) {
+  const at::Tensor loss = inner_->evaluate(batch, sums);
+  return evaluation_nan_ ? loss.add(kNan) : loss;
 }
 
 void FaultyTask::fail_step() const {
@@ -78,22 +83,21 @@ void FaultyTask::flip_bit() {
     return;
   flipped_after_ = step_ - 1;
   const at::NoGradGuard no_grad;
-  parameters().front().tensor.detach().view({-1}).narrow(0, 0, 1).view(at::kInt).bitwise_xor_(kBit);
+  first_parameter_.detach().view({-1}).narrow(0, 0, 1).view(at::kInt).bitwise_xor_(kBit);
 }
 
-at::Tensor FaultyTask::load_held_out(std::span<const std::int64_t> samples) {
-  const bool begins = samples.front() <= first_sample_ || first_sample_ < 0;
-  first_sample_ = samples.front();
-  if (begins) {
-    // evaluate() halves its batches from try to try.
-    const auto size = static_cast<std::int64_t>(samples.size());
-    try_ = threw_ || size < batch_size_ ? try_ + 1 : 0;
-    batch_size_ = size;
-    threw_ = true;
-    fail_evaluation(size);
-    threw_ = false;
-  }
-  return inner_->load_held_out(samples);
+void FaultyTask::load_held_out(const v1::Samples& samples) {
+  const std::int64_t first = samples.indexes.front();
+  const bool begins = first <= first_sample_ || first_sample_ < 0;
+  first_sample_ = first;
+  if (!begins) return;
+  // evaluate() halves its batches from try to try.
+  const auto size = static_cast<std::int64_t>(samples.indexes.size());
+  try_ = threw_ || size < batch_size_ ? try_ + 1 : 0;
+  batch_size_ = size;
+  threw_ = true;
+  fail_evaluation(size);
+  threw_ = false;
 }
 
 void FaultyTask::fail_evaluation(std::int64_t batch_size) const {

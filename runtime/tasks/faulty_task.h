@@ -6,34 +6,45 @@
 #include <string>
 #include <vector>
 
+#include "footplate/task.h"
 #include "runtime/base/fault.h"
-#include "runtime/tasks/task.h"
 
 namespace footplate {
 
 /// What FOOTPLATE_FAULT asks of a rank's model and data, around another task: step_throw, step_oom, nan_grad,
 /// nan_loss, flip_bit, and of evaluations eval_throw, eval_stall, eval_nan. Where there are gradients it is
 /// a step that is computed, where there are none an evaluation.
-class FaultyTask final : public Task {
+class FaultyTask final : public v1::Task {
  public:
   /// `step`: completed steps, while a step is computed; outlives it. `rank`: at the start, which the faults
   /// name.
-  FaultyTask(std::unique_ptr<Task> inner, const std::int64_t& step, int rank);
+  FaultyTask(std::unique_ptr<v1::Task> inner, const std::int64_t& step, int rank);
 
-  const std::vector<Parameter>& parameters() const override { return inner_->parameters(); }
-  at::Tensor load(Slice samples) override;
-  at::Tensor load_held_out(std::span<const std::int64_t> samples) override;
-  std::int64_t held_out_samples() const override { return inner_->held_out_samples(); }
-  CorpusIdentity corpus() const override { return inner_->corpus(); }
-  const ComputeDevice& device() const override { return inner_->device(); }
-  std::string attention(Precision precision) const override { return inner_->attention(precision); }
-  at::Tensor loss(const at::Tensor& batch) override;
+  std::vector<v1::Parameter> parameters() override { return inner_->parameters(); }
+  std::vector<v1::Group> groups() override { return inner_->groups(); }
+  std::vector<v1::State> state() override { return inner_->state(); }
+  std::vector<v1::Statistic> statistics() override { return inner_->statistics(); }
+  std::vector<v1::DataSet> data() override { return inner_->data(); }
+  v1::Batch load(const v1::Samples& samples) override;
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override;
+  at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums) override;
+  void training(bool on) override { inner_->training(on); }
+  void update(const std::vector<at::Tensor>& statistics, const at::Tensor& skip) override {
+    inner_->update(statistics, skip);
+  }
+  std::string prepare(const v1::Values& after) override { return inner_->prepare(after); }
+  void changed(const v1::Values& now, std::int64_t step) override { inner_->changed(now, step); }
+  std::string call(const std::string& action, const std::string& arguments, std::int64_t step) override {
+    return inner_->call(action, arguments, step);
+  }
+  std::optional<double> learning_rate(std::int64_t step) const override {
+    return inner_->learning_rate(step);
+  }
   void recompute(bool on) override { inner_->recompute(on); }
   bool can_recompute() const override { return inner_->can_recompute(); }
-  std::int64_t tokens(const at::Tensor& batch) const override { return inner_->tokens(batch); }
-  double flops_per_token() const override { return inner_->flops_per_token(); }
   bool can_be_recorded() const override { return false; }  ///< a fault isn't the same work every time
-  double samples_per_epoch() const override { return inner_->samples_per_epoch(); }
+  double flops_per_weight() const override { return inner_->flops_per_weight(); }
+  std::string runs_on(bool bf16) const override { return inner_->runs_on(bf16); }
 
  private:
   void put_nan_among(at::Tensor& gradient) const;
@@ -41,7 +52,10 @@ class FaultyTask final : public Task {
   void fail_step() const;
   void fail_evaluation(std::int64_t batch_size) const;
 
-  const std::unique_ptr<Task> inner_;
+  void load_held_out(const v1::Samples& samples);
+
+  const std::unique_ptr<v1::Task> inner_;
+  const at::Tensor first_parameter_;
   const std::int64_t& step_;
   const std::optional<Fault> throws_, out_of_memory_, nan_gradient_, nan_loss_, flip_bit_;
   const std::optional<Fault> evaluation_throws_, stalls_, evaluation_nan_;

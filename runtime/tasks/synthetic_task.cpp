@@ -1,68 +1,59 @@
 #include "runtime/tasks/synthetic_task.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <thread>
+
+#include "runtime/data/sampler.h"
 
 namespace footplate {
 namespace {
 
 /// Held-out samples are numbered like training samples, under a seed of their own.
 constexpr std::uint64_t kHeldOutSeed = 0x48656c644f7574ULL;
+constexpr std::int64_t kHeldOut = 256;
+constexpr double kEpoch = 65536;
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> SyntheticTask::make(const Settings& settings, int world_size,
-                                                  const ComputeDevice& device) {
-  const std::int64_t batch = settings.integer("train.batch_size");
-  const std::int64_t largest_slice = std::max<std::int64_t>(1, (batch + world_size - 1) / world_size);
-  const Seconds per_sample(settings.number("model.step_ms") / 1e3 / static_cast<double>(largest_slice));
-  return std::unique_ptr<Task>(new SyntheticTask(static_cast<std::uint64_t>(settings.integer("run.seed")),
-                                                 settings.integer("model.elements"), per_sample, device));
+v1::Declaration SyntheticTask::declare() {
+  return {.unit = "samples", .uses = {"model.step_ms", "model.elements"}};
 }
 
-SyntheticTask::SyntheticTask(std::uint64_t seed, std::int64_t elements, Seconds per_sample,
-                             const ComputeDevice& device)
-    : device_(device), seed_(seed), elements_(elements), per_sample_(per_sample) {
-  at::Tensor values = at::zeros({elements}, at::TensorOptions(at::kFloat).device(device.where()));
-  values.requires_grad_(true);
-  parameters_.push_back({"values", std::move(values)});
+SyntheticTask::SyntheticTask(const v1::Host& host)
+    : seed_(host.seed()), elements_(host.settings().integer("model.elements")) {
+  const std::int64_t batch = host.settings().integer("train.batch_size");
+  const std::int64_t ranks = host.world_size();
+  const std::int64_t largest_slice = std::max<std::int64_t>(1, (batch + ranks - 1) / ranks);
+  per_sample_ = std::chrono::duration<double>(host.settings().number("model.step_ms") / 1e3 /
+                                              static_cast<double>(largest_slice));
+  values_ = at::zeros({elements_}, at::TensorOptions(at::kFloat).device(host.device()));
+  values_.requires_grad_(true);
 }
 
-/// The sum of the samples' gradients, and behind it how many they are.
-template <class NumberOf>
-at::Tensor SyntheticTask::gradients(std::uint64_t seed, std::int64_t count, NumberOf nth_number) const {
-  at::Tensor batch = at::zeros({elements_ + 1}, at::kFloat);
-  float* sum = batch.mutable_data_ptr<float>();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t sample = counter_hash(seed, static_cast<std::uint64_t>(nth_number(i)));
+std::vector<v1::DataSet> SyntheticTask::data() {
+  return {{.name = "synthetic", .held_out = kHeldOut, .order = v1::Order::counted, .epoch = kEpoch}};
+}
+
+/// The sum of the samples' gradients.
+v1::Batch SyntheticTask::load(const v1::Samples& samples) {
+  const std::uint64_t seed = samples.held_out ? seed_ ^ kHeldOutSeed : seed_;
+  at::Tensor gradients = at::zeros({elements_}, at::kFloat);
+  float* sum = gradients.mutable_data_ptr<float>();
+  for (const std::int64_t number : samples.indexes) {
+    const std::uint64_t sample = counter_hash(seed, static_cast<std::uint64_t>(number));
     for (std::int64_t element = 0; element < elements_; ++element) {
       const auto byte = static_cast<int>(counter_hash(sample, static_cast<std::uint64_t>(element)) >> 56);
       sum[element] += static_cast<float>(byte - 128) / 128.0F;
     }
   }
-  sum[elements_] = static_cast<float>(count);
-  return batch;
+  return {.tensors = {std::move(gradients)}, .weight = static_cast<double>(samples.indexes.size())};
 }
 
-at::Tensor SyntheticTask::load(Slice samples) {
-  return gradients(seed_, samples.size(), [&](std::int64_t i) { return samples.first + i; });
-}
-
-at::Tensor SyntheticTask::load_held_out(std::span<const std::int64_t> samples) {
-  return gradients(seed_ ^ kHeldOutSeed, static_cast<std::int64_t>(samples.size()),
-                   [&](std::int64_t i) { return samples[static_cast<std::size_t>(i)]; });
-}
-
-at::Tensor SyntheticTask::loss(const at::Tensor& batch) {
-  std::this_thread::sleep_for(per_sample_ * static_cast<double>(tokens(batch)));
-  return parameters_[0].tensor.dot(device_.bring(batch.narrow(0, 0, elements_)));
-}
-
-std::int64_t SyntheticTask::tokens(const at::Tensor& batch) const {
-  return static_cast<std::int64_t>(batch.const_data_ptr<float>()[elements_]);
+at::Tensor SyntheticTask::loss(const v1::Batch& batch, v1::Sums& /*sums*/) {
+  std::this_thread::sleep_for(per_sample_ * batch.weight);
+  return values_.dot(batch.tensors[0]);
 }
 
 }  // namespace footplate

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/tasks/hosted_task.h"
+
 namespace footplate {
 namespace {
 
@@ -12,68 +14,71 @@ std::int64_t size(std::span<const std::uint8_t> text) {
   return static_cast<std::int64_t>(text.size());
 }
 
-/// Rows of bytes, one per place that `offset_of` names, as int64 [count, length].
-template <class OffsetOf>
-at::Tensor rows(std::span<const std::uint8_t> text, std::int64_t count, std::int64_t length,
-                OffsetOf offset_of) {
-  at::Tensor batch = at::empty({count, length}, at::kLong);
-  std::int64_t* to = batch.mutable_data_ptr<std::int64_t>();
-  for (std::int64_t row = 0; row < count; ++row) to = std::copy_n(text.data() + offset_of(row), length, to);
-  return batch;
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Task>> TextTask::make(const Settings& settings, int /*world_size*/,
-                                             const ComputeDevice& device) {
+GptShape shape_of(const v1::Values& settings) {
   const GptShape shape{settings.integer("model.layers"), settings.integer("model.heads"),
                        settings.integer("model.width"), settings.integer("model.context"),
                        settings.integer("model.vocabulary")};
   if (shape.width % shape.heads != 0)
-    return fail(ErrorKind::usage,
-                fmt::format("model.heads = {} does not divide model.width = {}: every head gets an "
-                            "equal part of the width",
-                            shape.heads, shape.width));
-  const std::string& name = settings.string("data.corpus");
+    throw TaskError({ErrorKind::usage,
+                     fmt::format("model.heads = {} does not divide model.width = {}: every head gets an "
+                                 "equal part of the width",
+                                 shape.heads, shape.width)});
+  return shape;
+}
+
+Corpus open_corpus(const v1::Values& settings, std::int64_t context) {
+  const std::string name = settings.text("data.corpus");
   auto corpus = Corpus::open(name);
-  if (!corpus) return tl::unexpected(corpus.error());
+  if (!corpus) throw TaskError(corpus.error());
   const std::uintmax_t bytes = corpus->training().size() + corpus->held_out().size();
-  if (auto enough = Corpus::check_length(name, bytes, shape.context); !enough)
-    return tl::unexpected(enough.error());
-  const auto seed = static_cast<std::uint64_t>(settings.integer("run.seed"));
-  return std::unique_ptr<Task>(new TextTask(std::move(*corpus), shape, seed, device));
+  if (auto enough = Corpus::check_length(name, bytes, context); !enough) throw TaskError(enough.error());
+  return *std::move(corpus);
 }
 
-TextTask::TextTask(Corpus corpus, const GptShape& shape, std::uint64_t seed, const ComputeDevice& device)
-    : device_(device),
-      corpus_(std::move(corpus)),
-      context_(shape.context),
-      seed_(seed),
-      model_(shape, seed, device.where()) {}
+}  // namespace
 
-at::Tensor TextTask::load(Slice samples) {
-  const std::int64_t positions = size(corpus_.training()) - context_;
-  return device_.bring(rows(corpus_.training(), samples.size(), context_ + 1, [&](std::int64_t row) {
-    return sample_offset(seed_, samples.first + row, positions);
-  }));
+v1::Declaration TextTask::declare() {
+  return {.unit = "tokens",
+          .uses = {"model.layers", "model.heads", "model.width", "model.context", "model.vocabulary",
+                   "data.corpus"}};
 }
 
-at::Tensor TextTask::load_held_out(std::span<const std::int64_t> samples) {
-  return device_.bring(
-      rows(corpus_.held_out(), static_cast<std::int64_t>(samples.size()), context_ + 1,
-           [&](std::int64_t row) { return samples[static_cast<std::size_t>(row)] * context_; }));
+TextTask::TextTask(const v1::Host& host)
+    : context_(shape_of(host.settings()).context),
+      corpus_(open_corpus(host.settings(), context_)),
+      model_(shape_of(host.settings()), host.seed(), host.device()) {}
+
+std::vector<v1::DataSet> TextTask::data() {
+  const CorpusIdentity identity = corpus_.identity();
+  return {{.name = "text",
+           .training = size(corpus_.training()) - context_,
+           .held_out = (size(corpus_.held_out()) - 1) / context_,
+           .order = v1::Order::random,
+           .epoch = static_cast<double>(size(corpus_.training())) / static_cast<double>(context_),
+           .hash = identity.hash,
+           .source = identity.path,
+           .bytes = identity.bytes}};
 }
 
-std::int64_t TextTask::held_out_samples() const {
-  return (size(corpus_.held_out()) - 1) / context_;
+/// Rows of bytes as int64 [samples, context + 1].
+v1::Batch TextTask::load(const v1::Samples& samples) {
+  const std::span<const std::uint8_t> text = samples.held_out ? corpus_.held_out() : corpus_.training();
+  const std::int64_t stride = samples.held_out ? context_ : 1;
+  const auto count = static_cast<std::int64_t>(samples.indexes.size());
+  at::Tensor rows = at::empty({count, context_ + 1}, at::kLong);
+  std::int64_t* to = rows.mutable_data_ptr<std::int64_t>();
+  for (const std::int64_t index : samples.indexes)
+    to = std::copy_n(text.data() + index * stride, context_ + 1, to);
+  return {.tensors = {std::move(rows)}, .weight = static_cast<double>(count * context_)};
 }
 
-at::Tensor TextTask::loss(const at::Tensor& batch) {
-  return model_.loss_sum(batch);
+at::Tensor TextTask::loss(const v1::Batch& batch, v1::Sums& /*sums*/) {
+  return model_.loss_sum(batch.tensors[0]);
 }
 
-double TextTask::samples_per_epoch() const {
-  return static_cast<double>(size(corpus_.training())) / static_cast<double>(context_);
+std::string TextTask::runs_on(bool bf16) const {
+  const std::string kernel = model_.attention_kernel(bf16 ? Precision::bf16 : Precision::fp32);
+  return kernel.empty() ? "" : "attention: " + kernel;
 }
 
 }  // namespace footplate

@@ -1,40 +1,32 @@
 #pragma once
 
+#include "footplate/task.h"
 #include "runtime/data/corpus.h"
 #include "runtime/models/gpt.h"
-#include "runtime/tasks/task.h"
 
 namespace footplate {
 
 /// A byte-level language model on a text corpus. A sample is model.context bytes and the one after
 /// them: in training from a random place, held out from consecutive windows that don't overlap.
-class TextTask : public Task {
+class TextTask final : public v1::Task {
  public:
-  static Result<std::unique_ptr<Task>> make(const Settings& settings, int world_size,
-                                            const ComputeDevice& device);
+  static v1::Declaration declare();
+  /// Throws TaskError: a missing corpus, one that is too short, heads that don't divide the width.
+  explicit TextTask(const v1::Host& host);
 
-  const std::vector<Parameter>& parameters() const override { return model_.parameters(); }
-  at::Tensor load(Slice samples) override;
-  at::Tensor load_held_out(std::span<const std::int64_t> samples) override;
-  std::int64_t held_out_samples() const override;
-  CorpusIdentity corpus() const override { return corpus_.identity(); }
-  const ComputeDevice& device() const override { return device_; }
-  std::string attention(Precision precision) const override { return model_.attention_kernel(precision); }
-  at::Tensor loss(const at::Tensor& batch) override;
+  std::vector<v1::Parameter> parameters() override { return model_.parameters(); }
+  std::vector<v1::DataSet> data() override;
+  v1::Batch load(const v1::Samples& samples) override;
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override;
   void recompute(bool on) override { model_.recompute(on); }
   bool can_recompute() const override { return true; }
-  std::int64_t tokens(const at::Tensor& batch) const override { return batch.size(0) * context_; }
-  double flops_per_token() const override { return model_.flops_per_token(); }
   bool can_be_recorded() const override { return true; }
-  double samples_per_epoch() const override;
+  double flops_per_weight() const override { return model_.flops_per_token(); }
+  std::string runs_on(bool bf16) const override;
 
  private:
-  TextTask(Corpus corpus, const GptShape& shape, std::uint64_t seed, const ComputeDevice& device);
-
-  const ComputeDevice& device_;
-  Corpus corpus_;
   std::int64_t context_;
-  std::uint64_t seed_;
+  Corpus corpus_;
   Gpt model_;
 };
 

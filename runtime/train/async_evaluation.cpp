@@ -92,10 +92,11 @@ EvalShare AsyncEvaluation::wait(const std::function<bool()>& abandon) {
   return *share_;
 }
 
-Result<EvalResult> AsyncEvaluation::finish(Communicator& communicator, const EvalPorts& ports) {
+Result<EvalResult> AsyncEvaluation::finish(Communicator& communicator, const HostedTask& task,
+                                           const EvalPorts& ports) {
   const EvalShare share = wait(ports.abandon);
   end();
-  return gather_shares(communicator, plan_, share, ports.meet);
+  return gather_shares(communicator, task, plan_, share, ports.meet);
 }
 
 void AsyncEvaluation::give_up() {

@@ -12,7 +12,7 @@
 #include "runtime/base/condition.h"
 #include "runtime/base/progress.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/tasks/task.h"
+#include "runtime/tasks/hosted_task.h"
 #include "runtime/train/evaluation.h"
 
 namespace footplate {
@@ -25,7 +25,7 @@ namespace footplate {
 class AsyncEvaluation {
  public:
   /// Makes the task that holds the copy; it has the same parameters, in the same order.
-  using MakeTask = std::function<Result<std::unique_ptr<Task>>()>;
+  using MakeTask = std::function<Result<std::unique_ptr<HostedTask>>()>;
 
   /// `progress`, where given, is told what is under way; it outlives this object.
   explicit AsyncEvaluation(MakeTask make_task, Progress* progress = nullptr)
@@ -48,7 +48,8 @@ class AsyncEvaluation {
 
   /// Collective: all ranks' shares, as evaluate() would tell them. Waits for this rank's own share; where
   /// ports.abandon comes first, all ranks give up (refused).
-  Result<EvalResult> finish(Communicator& communicator, const EvalPorts& ports);
+  /// `task`: the one that is trained; it says what the sums are.
+  Result<EvalResult> finish(Communicator& communicator, const HostedTask& task, const EvalPorts& ports);
 
   /// Nothing comes of what is under way. On all ranks.
   void give_up();
@@ -62,7 +63,7 @@ class AsyncEvaluation {
 
   MakeTask make_task_;
   Progress* progress_;
-  std::unique_ptr<Task> task_;  ///< made at the first start
+  std::unique_ptr<HostedTask> task_;  ///< made at the first start
   bool under_way_ = false;
   std::int64_t step_ = -1;
   EvalPlan plan_;

@@ -35,12 +35,16 @@ struct Verdict {
 
 /// What a rank adds to an evaluation: all of it takes one reduction.
 struct Part {
+  explicit Part(const HostedTask& task) : metrics(static_cast<std::size_t>(task.sums().metrics())) {}
+
   Sums sums;
   Verdict verdict;
+  std::vector<double> metrics;  ///< sums, in the order of the declaration
 
   Result<void> reduce(Communicator& communicator) {
     const Buffer buffers[] = {{&sums, sizeof sums / sizeof(double), DataType::float64},
-                              {&verdict, sizeof verdict / sizeof(double), DataType::float64}};
+                              {&verdict, sizeof verdict / sizeof(double), DataType::float64},
+                              {metrics.data(), static_cast<std::int64_t>(metrics.size()), DataType::float64}};
     return batch_all_reduce(communicator, {std::begin(buffers), std::end(buffers)}, ReduceOp::sum,
                             "eval sums")
         ->wait();
@@ -56,7 +60,7 @@ struct Try {
 };
 
 /// This rank's part of the chosen samples: the same in every try.
-std::vector<std::int64_t> samples_of(const Task& task, const Communicator& communicator,
+std::vector<std::int64_t> samples_of(const HostedTask& task, const Communicator& communicator,
                                      const EvalPlan& plan) {
   const std::int64_t all = task.held_out_samples();
   const std::int64_t chosen = plan.batches == 0 ? all : std::min(all, plan.batches * plan.batch_size);
@@ -71,17 +75,18 @@ std::vector<std::int64_t> samples_of(const Task& task, const Communicator& commu
   return samples;
 }
 
-/// `loss`: on the device, which needn't be waited for after each batch.
-void add_batch(Task& task, Precision precision, std::span<const std::int64_t> samples, at::Tensor& loss,
-               Sums& sums) {
+/// `row`: the loss and the metrics' sums, on the device, which needn't be waited for after each batch.
+void add_batch(HostedTask& task, Precision precision, std::span<const std::int64_t> samples,
+               const at::Tensor& row, Sums& sums) {
   const MixedPrecision mixed(precision, task.device().where());
-  const at::Tensor batch = task.load_held_out(samples);
-  loss.add_(task.loss(batch));
-  sums.tokens += static_cast<double>(task.tokens(batch));
+  const v1::Batch batch = task.load_held_out(samples);
+  RowOfSums metrics(task.sums(), row.narrow(0, 1, row.size(0) - 1), /*statistics=*/false);
+  row.narrow(0, 0, 1).add_(task.evaluate(batch, metrics).reshape({1}));
+  sums.tokens += batch.weight;
   sums.samples += static_cast<double>(samples.size());
 }
 
-void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
+void add_all(HostedTask& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
              const std::function<bool()>& abandon, Part& part) {
   Sums& sums = part.sums;
   const at::NoGradGuard no_grad;
@@ -89,28 +94,32 @@ void add_all(Task& task, const Communicator& communicator, const EvalPlan& plan,
   const std::span<const std::int64_t> rest(samples);
   const auto batch_size = static_cast<std::size_t>(now.batch_size);
   sums.samples_wanted = static_cast<double>(rest.size());
-  at::Tensor loss = at::zeros({}, at::TensorOptions(at::kDouble).device(task.device().where()));
+  const at::Tensor row =
+      at::zeros({1 + task.sums().metrics()}, at::TensorOptions(at::kDouble).device(task.device().where()));
   for (std::size_t first = 0; first < rest.size(); first += batch_size) {
     if (abandon()) {
       part.verdict.abandoning_ranks = 1;
       return;
     }
-    add_batch(task, plan.precision, rest.subspan(first, std::min(batch_size, rest.size() - first)), loss,
+    add_batch(task, plan.precision, rest.subspan(first, std::min(batch_size, rest.size() - first)), row,
               sums);
   }
-  sums.loss = loss.item<double>();
+  const at::Tensor on_host = row.cpu();
+  const auto* found = on_host.const_data_ptr<double>();
+  sums.loss = found[0];
+  part.metrics.assign(found + 1, found + on_host.numel());
 }
 
 /// This rank's sums; where it fails, none, and why.
-std::string try_once(Task& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
+std::string try_once(HostedTask& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
                      const std::function<bool()>& abandon, Part& part) {
-  part = {};
+  part = Part(task);
   try {
     add_all(task, communicator, plan, now, abandon, part);
     return "";
   } catch (const std::exception& error) {
     const double wanted = part.sums.samples_wanted;
-    part = {};
+    part = Part(task);
     part.sums.samples_wanted = wanted;
     part.verdict.failed_ranks = 1;
     const std::string reason = task.device().explain(error);
@@ -120,7 +129,8 @@ std::string try_once(Task& task, const Communicator& communicator, const EvalPla
 
 /// What all ranks' sums come to, in batches of `batch_size` whatever the ranks cut their parts into. `result`
 /// has its retries and their reason.
-Result<EvalResult> conclude(const Part& part, std::int64_t batch_size, EvalResult result) {
+Result<EvalResult> conclude(const HostedTask& task, const Part& part, std::int64_t batch_size,
+                            EvalResult result) {
   const Sums& sums = part.sums;
   if (part.verdict.failed_ranks > 0 && sums.samples == 0)
     return fail(ErrorKind::failed, fmt::format("evaluation failed {} times, with ever smaller batches: {}",
@@ -128,6 +138,7 @@ Result<EvalResult> conclude(const Part& part, std::int64_t batch_size, EvalResul
   result.loss = sums.loss / sums.tokens;
   if (!std::isfinite(result.loss))
     return fail(ErrorKind::failed, fmt::format("evaluation failed: its loss isn't finite ({})", result.loss));
+  result.metrics = task.metrics_of(part.metrics, sums.tokens);
   result.tokens = static_cast<std::int64_t>(sums.tokens);
   const auto samples = static_cast<std::int64_t>(sums.samples);
   const auto wanted = static_cast<std::int64_t>(sums.samples_wanted);
@@ -157,11 +168,11 @@ Result<void> meet_and_reduce(Communicator& communicator, const std::function<Res
 
 }  // namespace
 
-Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
+Result<EvalResult> evaluate(HostedTask& task, Communicator& communicator, const EvalPlan& plan,
                             const EvalPorts& ports) {
   const auto start = std::chrono::steady_clock::now();
   EvalResult result;
-  Part part;
+  Part part(task);
   for (Try now{0, plan.batch_size};; now = now.next()) {
     const std::string reason = try_once(task, communicator, plan, now, ports.abandon, part);
     if (const auto met = meet_and_reduce(communicator, ports.meet, part); !met)
@@ -175,7 +186,7 @@ Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPl
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   result.seconds = seconds.count();
-  return conclude(part, plan.batch_size, std::move(result));
+  return conclude(task, part, plan.batch_size, std::move(result));
 }
 
 EvalShare EvalShare::failed(std::string reason) {
@@ -185,11 +196,11 @@ EvalShare EvalShare::failed(std::string reason) {
   return share;
 }
 
-EvalShare evaluate_share(Task& task, const Communicator& communicator, const EvalPlan& plan,
+EvalShare evaluate_share(HostedTask& task, const Communicator& communicator, const EvalPlan& plan,
                          const std::function<bool()>& abandon) {
   const auto start = std::chrono::steady_clock::now();
   EvalShare share;
-  Part part;
+  Part part(task);
   for (Try now{0, plan.batch_size};; now = now.next()) {
     const std::string reason = try_once(task, communicator, plan, now, abandon, part);
     if (!reason.empty()) share.reason = reason;
@@ -204,13 +215,16 @@ EvalShare evaluate_share(Task& task, const Communicator& communicator, const Eva
   share.abandoning_ranks = part.verdict.abandoning_ranks;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   share.seconds = seconds.count();
+  share.metrics = part.metrics;
   return share;
 }
 
-Result<EvalResult> gather_shares(Communicator& communicator, const EvalPlan& plan, const EvalShare& share,
-                                 const std::function<Result<void>()>& meet) {
-  Part part{{share.loss, share.tokens, share.samples, share.samples_wanted},
-            {share.failed_ranks, share.abandoning_ranks}};
+Result<EvalResult> gather_shares(Communicator& communicator, const HostedTask& task, const EvalPlan& plan,
+                                 const EvalShare& share, const std::function<Result<void>()>& meet) {
+  Part part(task);
+  part.sums = {share.loss, share.tokens, share.samples, share.samples_wanted};
+  part.verdict = {share.failed_ranks, share.abandoning_ranks};
+  if (!share.metrics.empty()) part.metrics = share.metrics;
   if (const auto met = meet_and_reduce(communicator, meet, part); !met) return tl::unexpected(met.error());
   std::array<double, 2> most{share.retries, share.seconds};
   const Buffer buffer{most.data(), most.size(), DataType::float64};
@@ -224,7 +238,7 @@ Result<EvalResult> gather_shares(Communicator& communicator, const EvalPlan& pla
     if (!reasons) return tl::unexpected(reasons.error());
     result.reason = *std::move(reasons);
   }
-  return conclude(part, plan.batch_size, std::move(result));
+  return conclude(task, part, plan.batch_size, std::move(result));
 }
 
 }  // namespace footplate

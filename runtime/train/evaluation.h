@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "protocol/result.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/tasks/task.h"
+#include "runtime/tasks/hosted_task.h"
 #include "runtime/train/evaluation_result.h"
 #include "runtime/train/step_settings.h"
 
@@ -37,7 +38,7 @@ struct EvalPorts {
 /// (partial), or where there is none an error (failed, naming the ranks), as it is where the loss isn't
 /// finite. What ports.abandon asks any rank to give up is given up by all (refused). None of this hurts
 /// training.
-Result<EvalResult> evaluate(Task& task, Communicator& communicator, const EvalPlan& plan,
+Result<EvalResult> evaluate(HostedTask& task, Communicator& communicator, const EvalPlan& plan,
                             const EvalPorts& ports);
 
 /// One rank's share of an evaluation, found without the others (AsyncEvaluation).
@@ -50,19 +51,20 @@ struct EvalShare {
   double abandoning_ranks = 0;
   double retries = 0;  ///< with smaller batches, after a failure
   double seconds = 0;
-  std::string reason;  ///< of its last failure; empty: there was none
+  std::vector<double> metrics;  ///< sums, in the order of the declaration
+  std::string reason;           ///< of its last failure; empty: there was none
 
   static EvalShare failed(std::string reason);
 };
 
 /// What evaluate() does on a rank before anything is reduced, with retries of its own. Not collective; any
 /// thread that `task` belongs to. Never throws.
-EvalShare evaluate_share(Task& task, const Communicator& communicator, const EvalPlan& plan,
+EvalShare evaluate_share(HostedTask& task, const Communicator& communicator, const EvalPlan& plan,
                          const std::function<bool()>& abandon);
 
 /// Collective: what all ranks' shares come to, with the errors of evaluate(). Seconds and retries are those
 /// of the rank that had most.
-Result<EvalResult> gather_shares(Communicator& communicator, const EvalPlan& plan, const EvalShare& share,
-                                 const std::function<Result<void>()>& meet);
+Result<EvalResult> gather_shares(Communicator& communicator, const HostedTask& task, const EvalPlan& plan,
+                                 const EvalShare& share, const std::function<Result<void>()>& meet);
 
 }  // namespace footplate

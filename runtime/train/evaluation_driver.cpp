@@ -139,7 +139,7 @@ void EvaluationDriver::finish() {
   if (!beside_.under_way()) return;
   training_.timer.enter(Phase::evaluation);
   const std::int64_t step = beside_.step();
-  const auto result = explained(beside_.finish(training_.options.communicator, ports(step)));
+  const auto result = explained(beside_.finish(training_.options.communicator, *training_.task, ports(step)));
   training_.timer.enter(Phase::boundary);
   if (result) training_.position.evaluated_at = step;
   const auto kept = std::exchange(kept_, nullptr);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "protocol/messages/event.h"
@@ -9,8 +10,9 @@ namespace footplate {
 
 /// What one evaluation found, over all ranks.
 struct EvalResult {
-  double loss = 0;  ///< mean over tokens
+  double loss = 0;  ///< mean over the weight (tokens, images, …)
   EvaluatedOn on = EvaluatedOn::batches;
+  std::map<std::string, double> metrics;  ///< what the task declares besides
   std::int64_t tokens = 0;
   std::int64_t batches = 0;  ///< of eval.batch_size, over all ranks together
   std::int64_t batches_wanted = 0;

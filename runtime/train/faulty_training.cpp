@@ -63,7 +63,7 @@ TrainerOptions FaultyTraining::around(const TrainerOptions& options) {
                 if (parts.gradients) parts.gradients->begin_step(step);
                 return before_step ? before_step(step) : Result<void>();
               },
-          .wrap_task = [&parts, rank = rank_](std::unique_ptr<Task> task) -> std::unique_ptr<Task> {
+          .wrap_task = [&parts, rank = rank_](std::unique_ptr<v1::Task> task) -> std::unique_ptr<v1::Task> {
             return std::make_unique<FaultyTask>(std::move(task), parts.step, rank);
           },
           .branch = options.branch};

@@ -18,7 +18,8 @@ std::int64_t aligned(std::int64_t elements) {
 
 }  // namespace
 
-GradientBuffer::GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device)
+GradientBuffer::GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device,
+                               std::int64_t others)
     : host_(device.host_floats(kSums)) {
   std::int64_t end = 0;
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
@@ -26,10 +27,11 @@ GradientBuffer::GradientBuffer(const std::vector<Parameter>& parameters, const C
     end += aligned(parameter->tensor.numel());
   }
   starts_.push_back(end);
-  flat_ = at::zeros({end + kSums}, at::TensorOptions(at::kFloat).device(device.where()));
+  flat_ = at::zeros({end + kSums + others}, at::TensorOptions(at::kFloat).device(device.where()));
   gradients_ = flat_.narrow(0, 0, end);
   sums_ = flat_.narrow(0, end, kSums);
   loss_ = sums_.narrow(0, 0, 1);
+  others_ = flat_.narrow(0, end + kSums, others);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& tensor = parameters[parameters.size() - 1 - i].tensor;
     tensor.mutable_grad() = flat_.narrow(0, starts_[i], tensor.numel()).view(tensor.sizes());
@@ -62,7 +64,7 @@ std::vector<GradientBuffer::Bucket> GradientBuffer::buckets(std::int64_t bytes) 
     first = last;
   }
   if (buckets.empty()) buckets.push_back({{data, 0, DataType::float32}, 0, 0});
-  buckets.back().buffer.elements += kSums;
+  buckets.back().buffer.elements += kSums + others_.numel();
   return buckets;
 }
 

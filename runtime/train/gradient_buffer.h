@@ -23,11 +23,13 @@ struct StepSums {
 };
 
 /// All gradients of a rank in one flat buffer on its device, of which each parameter's grad is a view, in
-/// reverse parameter order (about the order in which backward makes them), and StepSums behind them.
+/// reverse parameter order (about the order in which backward makes them); behind them StepSums, and others.
 class GradientBuffer {
  public:
   /// Gives every parameter its grad; autograd accumulates into it from then on.
-  GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device);
+  /// `others`: more sums that travel with the last bucket.
+  GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device,
+                 std::int64_t others = 0);
 
   /// Before a step's first backward.
   void zero();
@@ -41,7 +43,9 @@ class GradientBuffer {
   void publish();
   /// StepSums on the device, as one dimension.
   const at::Tensor& sums() const { return sums_; }
-  /// The same on the host: waits for the device.
+  /// The others, on the device: added to where they are computed, and sums over the ranks once reduced.
+  const at::Tensor& others() const { return others_; }
+  /// StepSums on the host: waits for the device.
   StepSums fetch();
 
   /// A stretch of the buffer that is reduced at once.
@@ -56,7 +60,7 @@ class GradientBuffer {
 
  private:
   std::vector<std::int64_t> starts_;  ///< of each parameter in reversed order; one more: of the sums
-  at::Tensor flat_, gradients_, loss_, sums_;
+  at::Tensor flat_, gradients_, loss_, sums_, others_;
   at::Tensor host_;  ///< as sums_
 };
 

@@ -9,7 +9,7 @@
 
 namespace footplate {
 
-Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<Task> task)
+Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<HostedTask> task)
     : training_(std::move(options), std::move(task)),
       reporter_(training_),
       step_(training_, reporter_),

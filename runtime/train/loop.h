@@ -18,7 +18,7 @@ namespace footplate {
 /// it in between. Training thread, except where marked.
 class Trainer::Loop {
  public:
-  Loop(TrainerOptions options, std::unique_ptr<Task> task);
+  Loop(TrainerOptions options, std::unique_ptr<HostedTask> task);
 
   Result<Ending> run(StepGate& gate);
   Result<void> load(const std::string& checkpoint) { return checkpoints_.load(checkpoint); }

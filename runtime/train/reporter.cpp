@@ -88,10 +88,10 @@ void Reporter::warn_of_warmup() {
 
 void Reporter::tell_computing() {
   const StepSettings& now = training_.now;
-  const std::string attention = training_.task->attention(now.precision);
   std::string text = fmt::format("computes in {} on {}", now.precision == Precision::bf16 ? "bf16" : "fp32",
                                  training_.device.description());
-  if (!attention.empty()) text += "; attention: " + attention;
+  if (const std::string kernels = training_.task->runs_on(now.precision); !kernels.empty())
+    text += "; " + kernels;
   if (now.gradient_checkpointing)
     text += training_.task->can_recompute()
                 ? "; backward computes activations once more (train.gradient_checkpointing)"

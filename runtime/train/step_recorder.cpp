@@ -7,27 +7,32 @@ void StepRecorder::configure(bool on) {
   on_ = on;
 }
 
-void StepRecorder::run(const char* name, const at::Tensor& input, const Body& body) {
-  if (!on_) return body(input);
-  const auto shape = input.defined() ? input.sizes().vec() : std::vector<std::int64_t>();
-  Part& part = parts_[{name, shape}];
+void StepRecorder::run(const char* name, const Inputs& inputs, const Body& body) {
+  if (!on_) return body(inputs);
+  std::vector<std::int64_t> shapes;
+  for (const at::Tensor& input : inputs) {
+    shapes.push_back(input.dim());
+    shapes.insert(shapes.end(), input.sizes().begin(), input.sizes().end());
+  }
+  Part& part = parts_[{name, std::move(shapes)}];
   if (part.recording == nullptr) {
     const bool may = part.done >= kDirectly && parts_.size() <= kMostParts;
-    if (!may || !record(part, input, body)) {
+    if (!may || !record(part, inputs, body)) {
       ++part.done;
-      return body(input);
+      return body(inputs);
     }
-  } else if (input.defined()) {
-    part.input.copy_(input, /*non_blocking=*/true);
+  } else {
+    for (std::size_t i = 0; i < inputs.size(); ++i) part.inputs[i].copy_(inputs[i], /*non_blocking=*/true);
   }
   part.recording->start();
 }
 
 /// Without it the run goes on as before: slower, and the same otherwise.
-bool StepRecorder::record(Part& part, const at::Tensor& input, const Body& body) {
+bool StepRecorder::record(Part& part, const Inputs& inputs, const Body& body) {
   try {
-    if (input.defined()) part.input = input.clone();
-    part.recording = device_.record([body, fixed = part.input] { body(fixed); });
+    part.inputs.clear();
+    for (const at::Tensor& input : inputs) part.inputs.push_back(input.clone());
+    part.recording = device_.record([body, fixed = part.inputs] { body(fixed); });
     return true;
   } catch (const std::exception& error) {
     refusal_ = device_.explain(error);

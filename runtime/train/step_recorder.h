@@ -21,9 +21,10 @@ namespace footplate {
 /// No part has a collective in it: NCCL waits for recordings of its work before it aborts, without a limit.
 class StepRecorder {
  public:
-  /// Enqueues a part. What it reads that changes from step to step is `input`, or has its own place on the
-  /// device.
-  using Body = std::function<void(const at::Tensor& input)>;
+  /// Enqueues a part. What it reads that changes from step to step is in `inputs`, or has its own place on
+  /// the device.
+  using Inputs = std::vector<at::Tensor>;
+  using Body = std::function<void(const Inputs& inputs)>;
 
   /// A part is done directly so often before it is recorded: what libraries set up at their first use can't
   /// be.
@@ -36,9 +37,9 @@ class StepRecorder {
   /// Forgets what was recorded; off: all parts are done directly. Where what a body does has changed.
   void configure(bool on);
 
-  /// Does a part. Its name and the shape of `input` (undefined: none) tell parts apart. Where it can't be
+  /// Does a part. Its name and the shapes of `inputs` tell parts apart. Where it can't be
   /// recorded it is done directly, as all parts are until the next configure().
-  void run(const char* name, const at::Tensor& input, const Body& body);
+  void run(const char* name, const Inputs& inputs, const Body& body);
 
   /// Why it was given up, once.
   std::optional<std::string> take_refusal() { return std::exchange(refusal_, std::nullopt); }
@@ -46,10 +47,10 @@ class StepRecorder {
  private:
   struct Part {
     int done = 0;
-    at::Tensor input;  ///< where the recording reads it
+    Inputs inputs;  ///< where the recording reads them
     std::unique_ptr<Recording> recording;
   };
-  bool record(Part& part, const at::Tensor& input, const Body& body);
+  bool record(Part& part, const Inputs& inputs, const Body& body);
 
   ComputeDevice& device_;
   bool on_ = false;

@@ -42,7 +42,8 @@ bool has_spare_cores(const TrainerOptions& options) {
 TrainStep::TrainStep(Training& training, const Reporter& reporter)
     : training_(training),
       reporter_(reporter),
-      gradients_(training.task->parameters(), training.device),
+      gradients_(training.task->parameters(), training.device, training.task->sums().size()),
+      task_sums_(training.task->sums(), gradients_.others(), /*statistics=*/true),
       reducer_(training.task->parameters(), gradients_, training.gradients_communicator()),
       optimizer_(training.task->parameters(), training.device),
       recorder_(training.device) {
@@ -108,15 +109,18 @@ Slice TrainStep::micro_batch_at(std::int64_t first, const Slice& slice) const {
 void TrainStep::forward_backward(Slice samples, bool last) {
   PhaseTimer& timer = training_.timer;
   timer.enter(Phase::data);
-  const at::Tensor batch = load(samples);
-  gradients_.mine().tokens += static_cast<float>(training_.task->tokens(batch));
+  const v1::Batch batch = load(samples);
+  gradients_.mine().tokens += static_cast<float>(batch.weight);
   timer.enter(Phase::forward);
   if (last) reducer_.expect_last_backward();
-  recorder_.run("forward and backward", batch, [this, &timer](const at::Tensor& input) {
+  // What a recording captures is the work: of the batch it has the tensors, each time others.
+  recorder_.run("forward and backward", batch.tensors, [this, &timer, batch](const auto& inputs) {
+    v1::Batch now = batch;
+    now.tensors = inputs;
     at::Tensor loss;
     {
       const MixedPrecision precision(training_.now.precision, training_.device.where());
-      loss = training_.task->loss(input);
+      loss = training_.task->loss(now, task_sums_).reshape({});
     }
     gradients_.loss().add_(loss.detach());
     timer.enter(Phase::backward);
@@ -124,7 +128,7 @@ void TrainStep::forward_backward(Slice samples, bool last) {
   });
 }
 
-at::Tensor TrainStep::load(const Slice& samples) {
+v1::Batch TrainStep::load(const Slice& samples) {
   const auto ahead = std::exchange(loaded_ahead_, std::nullopt);
   if (ahead && ahead->first.first == samples.first && ahead->first.last == samples.last) return ahead->second;
   return training_.task->load(samples);
@@ -158,7 +162,7 @@ void TrainStep::update() {
   training_.timer.enter(Phase::optimizer);
   outcome_.learning_rate = learning_rate(training_.now.schedule, training_.position.step);
   optimizer_.set_learning_rate(outcome_.learning_rate);
-  recorder_.run("update", {}, [this](const at::Tensor& /*input*/) { update_parameters(); });
+  recorder_.run("update", {}, [this](const auto& /*inputs*/) { update_parameters(); });
 }
 
 /// Enqueued before the host knows what the step has come to: where a rank failed, or anything isn't finite,

@@ -64,7 +64,7 @@ class TrainStep {
   void forward_backward(Slice samples, bool last);
   Slice samples_from(std::int64_t first) const;
   Slice micro_batch_at(std::int64_t first, const Slice& slice) const;
-  at::Tensor load(const Slice& samples);
+  v1::Batch load(const Slice& samples);
   void update_parameters();
   Result<bool> after_failure();
   bool try_with_less_memory(const std::string& reasons);
@@ -73,10 +73,11 @@ class TrainStep {
   Training& training_;
   const Reporter& reporter_;
   GradientBuffer gradients_;
+  RowOfSums task_sums_;  ///< the gradients' others
   GradientReducer reducer_;
   AdamW optimizer_;
   StepRecorder recorder_;
-  std::optional<std::pair<Slice, at::Tensor>> loaded_ahead_;
+  std::optional<std::pair<Slice, v1::Batch>> loaded_ahead_;
   std::string failure_;  ///< of this rank, in the step under way; empty: none
   at::Tensor norm_;      ///< of the mean gradient, on the device; one double
   StepOutcome outcome_;

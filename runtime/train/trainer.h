@@ -15,7 +15,9 @@
 namespace footplate {
 
 class ComputeDevice;
+namespace v1 {
 class Task;
+}
 
 /// What a trainer is made from. Everything referred to outlives it.
 struct TrainerOptions {
@@ -32,7 +34,7 @@ struct TrainerOptions {
   /// An error is as one of the step. May be empty.
   std::function<Result<void>(std::int64_t step)> before_step = {};
   /// Puts something around each task that the trainer makes (FaultyTraining). May be empty.
-  std::function<std::unique_ptr<Task>(std::unique_ptr<Task>)> wrap_task = {};
+  std::function<std::unique_ptr<v1::Task>(std::unique_ptr<v1::Task>)> wrap_task = {};
   std::string branch = "main";  ///< that the metrics are of
 };
 

@@ -2,17 +2,17 @@
 
 #include <cmath>
 
+#include "runtime/tasks/registry.h"
 #include "runtime/train/corpus_check.h"
 
 namespace footplate {
 
-Result<std::unique_ptr<Task>> make_task(const TrainerOptions& options) {
-  auto made = make_task(options.settings, options.communicator.world_size(), device_of(options));
-  if (made && options.wrap_task) return options.wrap_task(*std::move(made));
-  return made;
+Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options) {
+  return make_task(options.settings, options.communicator.world_size(), device_of(options), options.wrap_task,
+                   options.log);
 }
 
-Training::Training(TrainerOptions the_options, std::unique_ptr<Task> the_task)
+Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_task)
     : options(std::move(the_options)),
       device(device_of(options)),
       task_name(options.settings.string("run.task")),

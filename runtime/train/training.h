@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/device/compute_device.h"
-#include "runtime/tasks/task.h"
+#include "runtime/tasks/hosted_task.h"
 #include "runtime/train/phase_timer.h"
 #include "runtime/train/step_settings.h"
 #include "runtime/train/trainer.h"
@@ -18,12 +18,12 @@ inline ComputeDevice& device_of(const TrainerOptions& options) {
 }
 
 /// The task that run.task names, for the ranks of now.
-Result<std::unique_ptr<Task>> make_task(const TrainerOptions& options);
+Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options);
 
 /// What the parts of a trainer work on together: each has this, and its own state besides. Training thread,
 /// except where marked.
 struct Training {
-  Training(TrainerOptions options, std::unique_ptr<Task> task);
+  Training(TrainerOptions options, std::unique_ptr<HostedTask> task);
 
   int rank() const { return options.communicator.rank(); }  ///< any thread
   int world_size() const { return options.communicator.world_size(); }
@@ -50,7 +50,7 @@ struct Training {
   TrainerOptions options;  ///< its settings are those in force
   ComputeDevice& device;
   const std::string task_name;  ///< run.task, which is fixed; any thread
-  const std::unique_ptr<Task> task;
+  const std::unique_ptr<HostedTask> task;
   const CorpusIdentity corpus;
   StepSettings now;  ///< options.settings, looked up
   StateTable state;  ///< every persistent tensor

@@ -31,6 +31,32 @@ TEST(Sampler, OffsetsAreAFunctionOfSeedAndSample) {
   EXPECT_LE(equal, 2);
 }
 
+TEST(Sampler, AnEpochHasEverySampleOnceInAnOrderOfItsOwn) {
+  for (const std::int64_t size : {1, 2, 3, 5, 16, 17, 1000}) {
+    std::vector<std::vector<std::int64_t>> epochs;
+    for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+      std::vector<std::int64_t> order;
+      for (std::int64_t i = 0; i < size; ++i) order.push_back(shuffled_index(7, epoch * size + i, size));
+      epochs.push_back(order);
+      std::sort(order.begin(), order.end());
+      for (std::int64_t i = 0; i < size; ++i) ASSERT_EQ(order[static_cast<std::size_t>(i)], i) << size;
+    }
+    if (size < 16) continue;
+    EXPECT_NE(epochs[0], epochs[1]);
+    EXPECT_NE(epochs[1], epochs[2]);
+    EXPECT_NE(shuffled_index(7, 0, size) * size + shuffled_index(7, 1, size),
+              shuffled_index(8, 0, size) * size + shuffled_index(8, 1, size));
+  }
+}
+
+TEST(Sampler, NeighboursInAnEpochAreSpread) {
+  constexpr std::int64_t kSize = 10000;
+  std::int64_t near = 0;
+  for (std::int64_t draw = 1; draw < kSize; ++draw)
+    near += std::abs(shuffled_index(1, draw, kSize) - shuffled_index(1, draw - 1, kSize)) < 100 ? 1 : 0;
+  EXPECT_NEAR(static_cast<double>(near), 199, 60);  // of two numbers at random: 2 * 100 / 10000
+}
+
 TEST(Sampler, OffsetsSpreadEvenly) {
   constexpr std::int64_t kPositions = 10;
   std::vector<int> drawn(kPositions);

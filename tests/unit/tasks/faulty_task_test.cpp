@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,28 +13,27 @@
 #include <stdexcept>
 #include <vector>
 
+#include "runtime/tasks/hosted_task.h"
+
 namespace footplate {
 namespace {
 
 /// One parameter of ones; a batch is as many ones, the loss their product's sum.
-class Ones final : public Task {
+class Ones final : public v1::Task {
  public:
-  Ones() { parameters_.push_back({"values", at::ones({kElements}).requires_grad_(true)}); }
-
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
-  at::Tensor load(Slice /*samples*/) override { return at::ones({kElements}); }
-  at::Tensor load_held_out(std::span<const std::int64_t> /*samples*/) override {
-    return at::ones({kElements});
+  std::vector<v1::Parameter> parameters() override { return {{"values", values_}}; }
+  std::vector<v1::DataSet> data() override { return {{.name = "ones", .training = 64, .held_out = 64}}; }
+  v1::Batch load(const v1::Samples& /*samples*/) override {
+    return {.tensors = {at::ones({kElements})}, .weight = kElements};
   }
-  std::int64_t held_out_samples() const override { return 64; }
-  at::Tensor loss(const at::Tensor& batch) override { return parameters_[0].tensor.dot(batch); }
-  std::int64_t tokens(const at::Tensor& batch) const override { return batch.numel(); }
-  double samples_per_epoch() const override { return 1; }
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& /*sums*/) override {
+    return values_.dot(batch.tensors[0]);
+  }
 
   static constexpr std::int64_t kElements = 3;
 
  private:
-  std::vector<Parameter> parameters_;
+  const at::Tensor values_ = at::ones({kElements}).requires_grad_(true);
 };
 
 class FaultyTaskTest : public ::testing::Test {
@@ -42,14 +42,15 @@ class FaultyTaskTest : public ::testing::Test {
 
   void with(const char* faults) {
     ::setenv("FOOTPLATE_FAULT", faults, 1);
-    task_ = std::make_unique<FaultyTask>(std::make_unique<Ones>(), step_, /*rank=*/1);
+    auto faulty = std::make_unique<FaultyTask>(std::make_unique<Ones>(), step_, /*rank=*/1);
+    task_ = std::make_unique<HostedTask>(std::move(faulty), v1::Declaration{}, /*seed=*/1, host_device());
   }
   const at::Tensor& values() const { return task_->parameters()[0].tensor; }
 
   /// Forward and backward of `step` with so many samples: its loss. The gradient is added to what there was.
   double train(std::int64_t step, std::int64_t samples = 1) {
     step_ = step;
-    const at::Tensor loss = task_->loss(task_->load({0, samples}));
+    const at::Tensor loss = task_->loss(task_->load({0, samples}), none_);
     loss.backward();
     return loss.item<double>();
   }
@@ -61,7 +62,7 @@ class FaultyTaskTest : public ::testing::Test {
       for (std::int64_t first = 0; first < samples; first += batch_size) {
         std::vector<std::int64_t> numbers;
         for (std::int64_t i = first; i < std::min(first + batch_size, samples); ++i) numbers.push_back(i);
-        evaluated_ = task_->loss(task_->load_held_out(numbers)).item<double>();
+        evaluated_ = task_->evaluate(task_->load_held_out(numbers), none_).item<double>();
       }
       return true;
     } catch (const std::runtime_error&) {
@@ -70,7 +71,9 @@ class FaultyTaskTest : public ::testing::Test {
   }
 
   std::int64_t step_ = 0;
-  std::unique_ptr<FaultyTask> task_;
+  std::unique_ptr<HostedTask> task_;
+  const SumsLayout layout_{{}, {}};
+  RowOfSums none_{layout_, at::zeros({0}), true};
   double evaluated_ = 0;
 };
 

@@ -1,7 +1,6 @@
 // Evaluation beside training: what it finds, and that training is as it would be without.
 #include "runtime/train/async_evaluation.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -122,40 +121,37 @@ TEST(AsyncEvaluation, CountsAsTheBestThoughEvalBatchesChangesMeanwhile) {
 }
 
 /// Its parameter is the loss of its one sample; the second rank's evaluation waits to be let go.
-class OneSample : public Task {
+class OneSample final : public v1::Task {
  public:
-  explicit OneSample(std::latch* let_go = nullptr) : let_go_(let_go) {
-    const at::NoGradGuard no_grad;
-    parameters_.push_back({"loss", at::full({1}, 0.0F)});
-  }
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
-  at::Tensor load(Slice) override { return {}; }
-  at::Tensor load_held_out(std::span<const std::int64_t>) override {
+  explicit OneSample(std::latch* let_go) : let_go_(let_go) {}
+  std::vector<v1::Parameter> parameters() override { return {{"loss", value_}}; }
+  std::vector<v1::DataSet> data() override { return {{.name = "one", .training = 1, .held_out = 2}}; }
+  v1::Batch load(const v1::Samples& /*samples*/) override {
     if (let_go_ != nullptr) let_go_->wait();
-    return parameters_.front().tensor;
+    return {.tensors = {value_}, .weight = 1};
   }
-  std::int64_t held_out_samples() const override { return 2; }
-  at::Tensor loss(const at::Tensor& batch) override { return batch.sum(); }
-  std::int64_t tokens(const at::Tensor& /*batch*/) const override { return 1; }
-  double samples_per_epoch() const override { return 1; }
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& /*sums*/) override { return batch.tensors[0].sum(); }
 
  private:
   std::latch* let_go_;
-  std::vector<Parameter> parameters_;
+  const at::Tensor value_ = at::full({1}, 0.0F);
 };
+
+std::unique_ptr<HostedTask> one_sample(std::latch* let_go = nullptr) {
+  return std::make_unique<HostedTask>(std::make_unique<OneSample>(let_go), v1::Declaration{}, /*seed=*/1,
+                                      host_device());
+}
 
 TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
   std::latch let_go(1);
   testing::run_ranks(2, [&](int rank, Communicator& communicator, Progress& progress) {
     AsyncEvaluation evaluation(
-        [&]() -> Result<std::unique_ptr<Task>> {
-          return std::make_unique<OneSample>(rank == 1 ? &let_go : nullptr);
-        },
+        [&]() -> Result<std::unique_ptr<HostedTask>> { return one_sample(rank == 1 ? &let_go : nullptr); },
         &progress);
-    OneSample training;
-    at::Tensor parameter = training.parameters().front().tensor;
+    const auto training = one_sample();
+    at::Tensor parameter = training->parameters().front().tensor;
     parameter.fill_(3.0F);
-    evaluation.start(5, training.parameters(), communicator, {0, 1, EvalMode::all});
+    evaluation.start(5, training->parameters(), communicator, {0, 1, EvalMode::all});
     parameter.fill_(100.0F);  // training goes on
     EXPECT_TRUE(evaluation.under_way());
     EXPECT_EQ(progress.evaluated_step(), 5);
@@ -163,7 +159,7 @@ TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
       EXPECT_FALSE(evaluation.ready());
       let_go.count_down();
     }
-    const auto result = evaluation.finish(communicator, {[] { return false; }, {}});
+    const auto result = evaluation.finish(communicator, *training, {[] { return false; }, {}});
     ASSERT_TRUE(result) << result.error().message;
     EXPECT_EQ(result->loss, 3.0);
     EXPECT_EQ(result->batches, 2);
@@ -179,11 +175,11 @@ TEST(AsyncEvaluation, WithoutItsCopyThisRanksShareHasFailed) {
   Progress progress;
   const auto communicator = world.communicator(0, ledger, progress);
   AsyncEvaluation evaluation(
-      []() -> Result<std::unique_ptr<Task>> { return fail(ErrorKind::failed, "out of memory"); });
-  const OneSample training;
-  evaluation.start(5, training.parameters(), *communicator, {});
+      []() -> Result<std::unique_ptr<HostedTask>> { return fail(ErrorKind::failed, "out of memory"); });
+  const auto training = one_sample();
+  evaluation.start(5, training->parameters(), *communicator, {});
   EXPECT_TRUE(evaluation.ready());
-  const auto result = evaluation.finish(*communicator, {[] { return false; }, {}});
+  const auto result = evaluation.finish(*communicator, *training, {[] { return false; }, {}});
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("out of memory"));
 }

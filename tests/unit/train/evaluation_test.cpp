@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,26 +31,36 @@ using Trouble = std::function<float(int rank, std::size_t samples)>;
 constexpr std::int64_t kHeldOut = 101;
 
 /// Counts which held-out samples were asked for; sample i's loss is i.
-class CountingTask : public Task {
+class CountingTask final : public v1::Task {
  public:
   CountingTask(int rank, const Trouble& trouble) : rank_(rank), trouble_(trouble) {}
 
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
-  at::Tensor load(Slice) override { return {}; }
-  at::Tensor load_held_out(std::span<const std::int64_t> samples) override {
+  std::vector<v1::Parameter> parameters() override { return {{"none", none_}}; }
+  std::vector<v1::DataSet> data() override {
+    return {{.name = "numbers", .training = 1, .held_out = kHeldOut}};
+  }
+  v1::Batch load(const v1::Samples& samples) override {
     EXPECT_FALSE(at::GradMode::is_enabled());
-    float sum = trouble_ ? trouble_(rank_, samples.size()) : 0;
-    for (const std::int64_t sample : samples) {
+    EXPECT_TRUE(samples.held_out);
+    const auto count = samples.indexes.size();
+    float sum = trouble_ ? trouble_(rank_, count) : 0;
+    for (const std::int64_t sample : samples.indexes) {
       ++seen[sample];
       sum += static_cast<float>(sample);
     }
-    largest_batch = std::max(largest_batch, samples.size());
-    return at::full({static_cast<std::int64_t>(samples.size())}, sum / static_cast<float>(samples.size()));
+    largest_batch = std::max(largest_batch, count);
+    const at::Tensor losses = at::full({static_cast<std::int64_t>(count)}, sum / static_cast<float>(count));
+    return {.tensors = {losses}, .weight = static_cast<double>(count)};
   }
-  std::int64_t held_out_samples() const override { return kHeldOut; }
-  at::Tensor loss(const at::Tensor& batch) override { return batch.sum(); }
-  std::int64_t tokens(const at::Tensor& batch) const override { return batch.numel(); }
-  double samples_per_epoch() const override { return 1; }
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override {
+    const at::Tensor loss = batch.tensors[0].sum();
+    sums.add("twice", loss.mul(2));
+    sums.add("count", at::full({}, batch.weight));
+    return loss;
+  }
+  static v1::Declaration declare() {
+    return {.metrics = {{.name = "count", .mean = false}, {.name = "twice"}}};
+  }
 
   std::map<std::int64_t, int> seen;
   std::size_t largest_batch = 0;
@@ -57,7 +68,7 @@ class CountingTask : public Task {
  private:
   int rank_;
   const Trouble& trouble_;
-  std::vector<Parameter> parameters_;
+  const at::Tensor none_ = at::zeros({1}).requires_grad_(true);
 };
 
 struct Outcome {
@@ -78,7 +89,8 @@ Outcome evaluate_on(int world_size, const EvalPlan& plan, const Trouble& trouble
       auto owned = std::make_unique<CountingTask>(rank, trouble);
       CountingTask& counted = *owned;
       const std::int64_t step = 0;
-      FaultyTask task(std::move(owned), step, rank);
+      HostedTask task(std::make_unique<FaultyTask>(std::move(owned), step, rank), CountingTask::declare(),
+                      /*seed=*/1, host_device());
       const auto communicator = world.communicator(rank, ledger, progress);
       auto result = evaluate(task, *communicator, plan, {[&] { return rank == abandoning_rank; }, meet});
       if (meet && !result) {
@@ -103,6 +115,8 @@ TEST(Evaluation, EverySampleCountsOnceOnAnyNumberOfRanks) {
       ASSERT_TRUE(result) << result.error().message;
       EXPECT_EQ(result->tokens, kHeldOut);
       EXPECT_NEAR(result->loss, 50.0, 1e-5);
+      EXPECT_NEAR(result->metrics.at("twice"), 100.0, 1e-5) << "a mean";
+      EXPECT_EQ(result->metrics.at("count"), kHeldOut) << "a sum";
     }
   }
 }

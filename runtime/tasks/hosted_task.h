@@ -1,0 +1,100 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "footplate/task.h"
+#include "protocol/result.h"
+#include "protocol/settings.h"
+#include "runtime/data/corpus_identity.h"
+#include "runtime/data/sampler.h"
+#include "runtime/device/compute_device.h"
+#include "runtime/device/mixed_precision.h"
+#include "runtime/models/parameter.h"
+#include "runtime/tasks/task_host.h"
+#include "runtime/tasks/task_sums.h"
+
+namespace footplate {
+
+/// A task as the runtime trains it: what it has is looked up and checked once, its batches are on the run's
+/// device, and what it gives is checked where it is used. Training thread, or the thread that evaluates on
+/// it.
+class HostedTask {
+ public:
+  /// Puts something around the task itself (FaultyTask).
+  using Wrap = std::function<std::unique_ptr<v1::Task>(std::unique_ptr<v1::Task>)>;
+  using Log = std::function<void(const std::string&)>;
+
+  /// Error (usage, or what a built-in task says): what the task's constructor throws; a parameter, a state or
+  /// a data set that isn't as task.h wants it. `device` outlives it.
+  static Result<std::unique_ptr<HostedTask>> make(const v1::Descriptor& descriptor, const Settings& settings,
+                                                  int world_size, const ComputeDevice& device,
+                                                  const Wrap& wrap, Log log);
+
+  /// For tests: a task that is there already.
+  HostedTask(std::unique_ptr<v1::Task> task, v1::Declaration declaration, std::uint64_t seed,
+             const ComputeDevice& device);
+
+  const v1::Declaration& declaration() const { return declaration_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<v1::State>& state() const { return state_; }
+  const SumsLayout& sums() const { return sums_; }
+  /// The declared metrics by name, from their sums in that order, over so much weight.
+  std::map<std::string, double> metrics_of(std::span<const double> sums, double weight) const;
+  const ComputeDevice& device() const { return device_; }
+
+  /// Of these draws, numbered from the start of the run; not empty.
+  v1::Batch load(Slice draws) const;
+  /// Of the held-out samples with these numbers, each in [0, held_out_samples()); not empty.
+  v1::Batch load_held_out(std::span<const std::int64_t> samples) const;
+  std::int64_t held_out_samples() const { return set_.held_out; }
+  double samples_per_epoch() const;
+  /// What it reads its samples from, which is to be the same on all ranks.
+  CorpusIdentity corpus() const { return {set_.source, set_.bytes, set_.hash}; }
+
+  /// The sum over the batch: one float on the device. Throws where the task gives something else.
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& sums);
+  at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums);
+
+  void recompute(bool on) { task_->recompute(on); }
+  bool can_recompute() const { return task_->can_recompute(); }
+  bool can_be_recorded() const { return task_->can_be_recorded(); }
+  double flops_per_token() const { return task_->flops_per_weight(); }
+  std::string runs_on(Precision precision) const { return task_->runs_on(precision == Precision::bf16); }
+
+ private:
+  HostedTask(std::unique_ptr<TaskHost> host, std::unique_ptr<v1::Task> task, v1::Declaration declaration,
+             std::uint64_t seed, const ComputeDevice& device);
+  void check() const;
+  std::int64_t index_of(std::int64_t draw) const;
+  v1::Batch checked(const v1::Samples& samples) const;
+  void mode(bool training);
+
+  const std::unique_ptr<TaskHost> host_;  ///< the task refers to it; null in tests
+  const std::unique_ptr<v1::Task> task_;
+  const v1::Declaration declaration_;
+  const std::uint64_t seed_;
+  const ComputeDevice& device_;
+  const std::vector<Parameter> parameters_;
+  const std::vector<v1::State> state_;
+  const SumsLayout sums_;
+  v1::DataSet set_;
+  std::optional<bool> training_;  ///< the mode that the task was told
+};
+
+/// An error of a built-in task with its kind; a plugin's are all usage errors.
+class TaskError : public std::runtime_error {
+ public:
+  explicit TaskError(Error error) : std::runtime_error(error.message), kind(error.kind) {}
+  const ErrorKind kind;
+};
+
+}  // namespace footplate
