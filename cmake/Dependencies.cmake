@@ -25,6 +25,8 @@ if(FOOTPLATE_LIBTORCH)
   # SHELL: keeps CMake from dropping the second -idirafter as a duplicate; the quotes keep blanks in a path.
   target_compile_options(footplate_torch INTERFACE "SHELL:-idirafter \"${FOOTPLATE_TORCH}/include\""
                          "SHELL:-idirafter \"${FOOTPLATE_TORCH}/include/torch/csrc/api/include\"")
+  # What tasks are built against (include/footplate/), beside LibTorch.
+  target_include_directories(footplate_torch INTERFACE ${PROJECT_SOURCE_DIR}/include)
   # LibTorch's headers then include single operators instead of all two thousand.
   target_compile_definitions(footplate_torch INTERFACE AT_PER_OPERATOR_HEADERS)
   # libtorch_cpu.so itself needs the CUDA runtime and CUPTI; nothing of ours refers to them.

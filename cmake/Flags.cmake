@@ -2,7 +2,7 @@
 # and SYSTEM (Dependencies.cmake).
 find_package(Threads REQUIRED)
 add_library(footplate_flags INTERFACE)
-target_include_directories(footplate_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+target_include_directories(footplate_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(footplate_flags INTERFACE -Wall -Wextra -Wconversion -Werror)
 target_link_libraries(footplate_flags INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

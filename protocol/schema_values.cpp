@@ -7,6 +7,7 @@
 
 #include "protocol/nccl/tuning_rules.h"
 #include "protocol/settings.h"
+#include "protocol/task_name.h"
 #include "protocol/words.h"
 
 namespace footplate {
@@ -62,6 +63,8 @@ Result<void> check_syntax(const SettingSpec& spec, const Value& value) {
   if (spec.syntax == kTuningRules)
     if (const auto rules = tuning_rules_from_string(text); !rules)
       return fail(ErrorKind::usage, spec.name + ", " + rules.error().message);
+  if (spec.syntax == kTaskName)
+    if (auto known = check_task_name(spec.name, spec.choices, text); !known) return known;
   if (!spec.variable.empty() && !fits_variable(text))
     return fail(ErrorKind::usage, spec.name + " can't be '" + excerpt(text) + "'; allowed: up to " +
                                       std::to_string(kLongestVariable) +
@@ -165,6 +168,7 @@ std::string range_text(const Range& range, std::string_view unit) {
 
 std::string allowed(const SettingSpec& spec) {
   if (spec.type == Type::choice) return "one of " + join(spec.choices);
+  if (spec.syntax == kTaskName) return allowed_tasks(spec.choices);
   if (spec.type == Type::boolean) return "true or false";
   const std::string range = range_text(spec.range, spec.unit);
   if (spec.type == Type::interval) return range + ", or a time of 1s to 30d";

@@ -40,6 +40,13 @@ Settings Settings::defaults(const Schema& schema) {
   return settings;
 }
 
+Settings Settings::for_schema(const Schema& schema) const {
+  Settings settings = defaults(schema);
+  for (auto& [name, setting] : settings.entries_)
+    if (const auto mine = entries_.find(name); mine != entries_.end()) setting = mine->second;
+  return settings;
+}
+
 bool Settings::has(std::string_view name) const {
   return entries_.find(name) != entries_.end();
 }
@@ -107,6 +114,13 @@ Result<Settings> Settings::from_json(const Json& json, const Schema& schema) {
     settings.set(name, *std::move(value), item.value("source", "default"));
   }
   return settings;
+}
+
+std::string Settings::text_in(const Json& json, const std::string& name, const std::string& otherwise) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_object()) return otherwise;
+  const auto value = found->find("value");
+  return value != found->end() && value->is_string() ? value->get<std::string>() : otherwise;
 }
 
 }  // namespace footplate

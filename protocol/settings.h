@@ -35,6 +35,10 @@ class Settings {
   /// All defaults of `schema`.
   static Settings defaults(const Schema& schema);
 
+  /// These values as settings of `schema`: what only that one has gets its default, what it lacks is left
+  /// out.
+  Settings for_schema(const Schema& schema) const;
+
   bool has(std::string_view name) const;
   const Value& value(std::string_view name) const;  ///< programming error if the name is unknown
   const std::string& source(std::string_view name) const;
@@ -59,6 +63,9 @@ class Settings {
   /// Reads what to_json wrote, checked against `schema`; settings that are missing get their default,
   /// names that the schema doesn't know are an error.
   static Result<Settings> from_json(const Json& json, const Schema& schema);
+  /// The text that `name` has in what to_json wrote, before it is known which schema that belongs to;
+  /// `otherwise` where there is none.
+  static std::string text_in(const Json& json, const std::string& name, const std::string& otherwise);
 
  private:
   std::map<std::string, Setting, std::less<>> entries_;

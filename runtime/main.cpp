@@ -8,10 +8,10 @@
 
 #include "protocol/exit_codes.h"
 #include "runtime/rank/rank.h"
-#include "runtime/schema/schema_table.h"
 #include "runtime/tools/check_data.h"
 #include "runtime/tools/list_checkpoints.h"
 #include "runtime/tools/machine_trials.h"
+#include "runtime/tools/task_schema.h"
 
 namespace {
 
@@ -29,12 +29,14 @@ int main(int argc, char** argv) {
   CLI::App app("One rank of a footplate run. `footplate run` starts it.");
   footplate::RankOptions options;
   bool schema = false;
+  std::string task = "text";
   bool data = false;
   bool no_console = false;
   std::int64_t ran_ms = 0;
   footplate::InspectOptions inspected;
   footplate::DoctorOptions doctor{.what = "", .elements = 1'000'000};
   app.add_flag("--schema", schema, "print the schema of settings and actions as JSON, and end");
+  app.add_option("--task", task, "with --schema: a value of run.task, whose settings and actions belong to it");
   app.add_flag("--check-data", data,
                "for `footplate check`: whether the data of the settings on stdin can be had");
   app.add_option("--inspect", inspected.path, "for `footplate inspect`: a checkpoint's or a run's folder");
@@ -59,10 +61,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(footplate::ExitCode::usage);
   }
-  if (schema) {  // before LibTorch or MPI start
-    std::printf("%s\n", footplate::runtime_schema().to_json().dump(1).c_str());
-    return 0;
-  }
+  if (schema) return footplate::print_schema_of(task);
   if (data) return footplate::check_data();
   if (!inspected.path.empty()) return footplate::inspect(inspected);
   if (!doctor.what.empty()) return footplate::run_doctor(doctor);

@@ -64,7 +64,7 @@ Result<void> check_data(const Settings& settings) {
 }
 
 Result<int> check(const CheckOptions& options) {
-  const auto schema = load_schema();
+  auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
   const auto settings = configure(split_words(options.words), *schema, Settings::defaults(*schema));
   if (!settings) return tl::unexpected(settings.error());

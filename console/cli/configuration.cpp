@@ -33,18 +33,20 @@ ConfigurationWords split_words(const std::vector<std::string>& words) {
   return split;
 }
 
-Result<Settings> configure(const ConfigurationWords& words, const Schema& schema, Settings settings) {
+Result<Settings> configure(const ConfigurationWords& words, Schema& schema, Settings settings) {
   for (const auto& name : words.configs) {
     const auto file = find_config(name, program_folder());
     if (!file) return tl::unexpected(file.error());
-    auto merged = evaluate_config(file->path, file->shown_as, schema, std::move(settings));
+    auto merged = evaluate_config(file->path, file->shown_as, schema, std::move(settings), load_schema_of);
     if (!merged) return merged;
     settings = *std::move(merged);
   }
   for (const auto& [name, text] : words.assignments) {
     auto value = check_config_text(schema, name, text);
     if (!value) return fail(ErrorKind::usage, std::string(kCommandLine) + ": " + value.error().message);
-    settings.set(name, *std::move(value), kCommandLine);
+    const auto set =
+        set_checked_value(schema, settings, name, *std::move(value), kCommandLine, load_schema_of);
+    if (!set) return fail(set.error().kind, std::string(kCommandLine) + ": " + set.error().message);
   }
   const Environment environment = environment_of_process();
   for (const auto& line : take_environment(schema, environment, nccl_files(environment), settings))

@@ -7,6 +7,7 @@
 #include "console/cli/commands.h"
 #include "console/cli/programs.h"
 #include "console/client/render/render.h"
+#include "protocol/task_name.h"
 
 namespace footplate {
 namespace {
@@ -36,8 +37,8 @@ std::string for_command_line(std::string text) {
   return text;
 }
 
-Result<int> settings(const std::string& pattern, bool json, bool names) {
-  const auto schema = load_schema();
+Result<int> settings(const std::string& pattern, const std::string& task, bool json, bool names) {
+  const auto schema = load_schema_of(absolute_task(task));
   if (!schema) return tl::unexpected(schema.error());
   Schema shown = *schema;
   std::erase_if(shown.settings, [&](const auto& spec) { return !matches(spec, lower(pattern)); });
@@ -63,12 +64,14 @@ Result<int> settings(const std::string& pattern, bool json, bool names) {
 
 Handler declare_settings(CLI::App& command) {
   auto pattern = std::make_shared<std::string>();
+  auto task = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command.add_option("PATTERN", *pattern, "part of a name, an alias or the help");
+  command.add_option("--task", *task, "plugin:PATH: with the settings that this plugin declares");
   command.add_flag("--json", *json, "the schema as JSON");
   auto names = std::make_shared<bool>(false);
   command.add_flag("--names", *names, "the names alone, one a line");
-  return [=] { return settings(*pattern, *json, *names); };
+  return [=] { return settings(*pattern, *task, *json, *names); };
 }
 
 }  // namespace footplate

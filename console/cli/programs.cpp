@@ -1,7 +1,16 @@
 #include "console/cli/programs.h"
 
-#include <cstdlib>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <map>
+
+#include "console/launch/start/ask_program.h"
+#include "protocol/exit_codes.h"
+#include "protocol/settings.h"
+#include "protocol/task_name.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -20,6 +29,44 @@ Result<Schema> load_schema() {
     return fail(ErrorKind::failed, "the table of settings is missing: " + json.error().message +
                                        "; make it with: footplate-rank --schema > " + path.string());
   return Schema::from_json(*json);
+}
+
+namespace {
+
+constexpr std::chrono::seconds kPluginTakes{60};  ///< to load LibTorch and a plugin from a slow disk
+
+Result<Schema> ask_for_schema(const std::string& task) {
+  const auto rank = program_folder() / "footplate-rank";
+  const std::vector<std::string> arguments{"--schema", "--task", task};
+  auto answer = ask_program(rank, arguments, "", STDOUT_FILENO, kPluginTakes);
+  if (!answer) return tl::unexpected(answer.error());
+  if (answer->code == 0) {
+    const Json json = Json::parse(answer->text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object()) return Schema::from_json(json);
+  }
+  const auto why = ask_program(rank, arguments, "", STDERR_FILENO, kPluginTakes);
+  std::string said = why ? why->text : why.error().message;
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  if (!answer->in_time)
+    said = "footplate-rank gave no answer within " + std::to_string(kPluginTakes.count()) + " s";
+  if (said.empty()) said = "footplate-rank ended without a reason while it opened " + task;
+  return fail(answer->code == static_cast<int>(ExitCode::usage) ? ErrorKind::usage : ErrorKind::failed, said);
+}
+
+}  // namespace
+
+Result<Schema> load_schema_of(const std::string& task) {
+  if (!is_plugin(task)) return load_schema();
+  static std::map<std::string, Schema> known;
+  if (const auto found = known.find(task); found != known.end()) return found->second;
+  auto schema = ask_for_schema(task);
+  if (schema) known.emplace(task, *schema);
+  return schema;
+}
+
+Result<Schema> load_schema_of_run(const std::filesystem::path& directory, int start) {
+  const auto config = read_json_file(config_path(directory, start));
+  return load_schema_of(config ? Settings::text_in(*config, "run.task", "") : "");
 }
 
 }  // namespace footplate

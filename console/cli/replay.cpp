@@ -127,10 +127,10 @@ Result<void> prepare(const RunDirectory& directory, const Recording& recording) 
 
 Result<int> replay(const ReplayOptions& options) {
   Signals signals;  // before anything is made that a signal would leave behind
-  auto schema = load_schema();
-  if (!schema) return tl::unexpected(schema.error());
   const auto original = find_run(options.run, Wanted::any);
   if (!original) return tl::unexpected(original.error());
+  auto schema = load_schema_of_run(original->directory, 1);
+  if (!schema) return tl::unexpected(schema.error());
   if (original->result && original->result->recoveries.value_or(0) > 0)
     return fail(ErrorKind::usage, original->name() +
                                       " lost ranks on its way and went on with fewer; a replay is exact " +

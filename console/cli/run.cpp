@@ -71,7 +71,7 @@ Result<std::string> checkpoint_of(const std::string& given) {
 }
 
 /// What the run starts from where no config is given: the settings of its last start.
-Result<Settings> earlier_settings(const RunOptions& options, const Schema& schema) {
+Result<Settings> earlier_settings(const RunOptions& options, Schema& schema) {
   const fs::path directory = runs_folder() / options.name;
   std::error_code error;
   int start = 1;
@@ -80,12 +80,15 @@ Result<Settings> earlier_settings(const RunOptions& options, const Schema& schem
   if (!json)
     return fail(ErrorKind::usage,
                 "run needs a config, or an earlier run to go on with: " + json.error().message);
+  auto of_run = load_schema_of(Settings::text_in(*json, "run.task", ""));
+  if (!of_run) return tl::unexpected(of_run.error());
+  schema = *std::move(of_run);
   auto settings = Settings::from_json(*json, schema);
   return settings ? as_of_start(*settings, start) : settings;
 }
 
 Result<Settings> settings_of(const RunOptions& options) {
-  const auto schema = load_schema();
+  auto schema = load_schema();
   if (!schema) return tl::unexpected(schema.error());
   const auto words = split_words(options.words);
   Settings start = Settings::defaults(*schema);
@@ -108,7 +111,7 @@ Result<Settings> settings_of(const RunOptions& options) {
 Result<std::vector<Script>> scripts_of(const RunOptions& options, const Settings& settings) {
   auto scripts = read_scripts(options.scripts);
   if (!scripts || scripts->empty()) return scripts;
-  const auto schema = load_schema();
+  const auto schema = load_schema_of(settings.string("run.task"));
   if (!schema) return tl::unexpected(schema.error());
   const auto findings = check_scripts(*scripts, options.scripts, *schema, settings);
   if (!findings) return tl::unexpected(findings.error());
@@ -155,7 +158,7 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   if (!id) return tl::unexpected(id.error());
   plan.id = *std::move(id);
   plan.program_folder = program_folder();
-  auto schema = load_schema();
+  auto schema = load_schema_of(settings.string("run.task"));
   if (!schema) return tl::unexpected(schema.error());
   plan.schema = *std::move(schema);
   plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);

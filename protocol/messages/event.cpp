@@ -10,6 +10,7 @@ struct FieldsOf<EvaluationResult> {
     field("step", result.step);
     field.unless_empty("failed", result.failed);
     field("loss", result.loss);
+    field.unless_empty("metrics", result.metrics);
     if (!result.failed) {
       field("tokens", result.tokens);
       field("batches", result.batches);

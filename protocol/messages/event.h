@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -71,8 +72,9 @@ struct EnumWords<EvaluatedOn> {
 struct EvaluationResult {
   std::int64_t step = 0;  ///< of the parameters
   bool failed = false;
-  std::optional<double> loss;  ///< nats; nothing: it failed
-  std::int64_t tokens = 0;     ///< these three are left out where it failed
+  std::optional<double> loss;             ///< mean over the weight; nothing: it failed
+  std::map<std::string, double> metrics;  ///< what the task declares besides, by name
+  std::int64_t tokens = 0;                ///< these three are left out where it failed
   std::int64_t batches = 0;
   double seconds = 0;
   EvaluatedOn on = EvaluatedOn::batches;

@@ -97,8 +97,11 @@ std::string others(const Environment& environment) {
 std::vector<std::string> set_library_variables(const Schema& schema,
                                                const std::filesystem::path& run_directory, int start) {
   std::ifstream file(config_path(run_directory, start));
-  const Json config = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (config.is_discarded()) return {};
+  Json config = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return {};
+  // A plugin's own settings, which only its schema knows, set no variable.
+  for (auto one = config.begin(); one != config.end();)
+    one = schema.setting(one.key()) == nullptr ? config.erase(one) : std::next(one);
   const auto settings = Settings::from_json(config, schema);
   if (!settings) return {};
   const Environment environment = environment_of_process();

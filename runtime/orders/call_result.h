@@ -30,9 +30,15 @@ struct MeasurementBegun {
   std::int64_t last = 0;
 };
 
+/// Of an action that a task declares: what it answered.
+struct TaskAnswer {
+  Json value;
+};
+
 /// What an action gives to whoever called it.
-using CallResult = std::variant<std::monostate, DoneAtStep, StateRepaired, CommunicatorsRenewed,
-                                MeasurementBegun, EvaluationResult, SaveResult, LoadTarget, NcclMeasurement>;
+using CallResult =
+    std::variant<std::monostate, DoneAtStep, StateRepaired, CommunicatorsRenewed, MeasurementBegun,
+                 EvaluationResult, SaveResult, LoadTarget, NcclMeasurement, TaskAnswer>;
 /// As a call report has it; null: nothing.
 Json to_json(const CallResult& result);
 

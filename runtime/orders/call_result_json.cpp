@@ -40,6 +40,7 @@ Result<void> read_json(const Json& json, StateRepaired& repaired) {
 
 Json to_json(const CallResult& result) {
   return std::visit(Overloaded{[](const std::monostate&) { return Json(); },
+                               [](const TaskAnswer& answer) { return answer.value; },
                                [](const auto& one) { return fields::write(one); }},
                     result);
 }

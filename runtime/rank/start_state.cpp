@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/rank/start_up.h"
+#include "runtime/tasks/registry.h"
 
 namespace footplate {
 namespace {
@@ -18,6 +19,9 @@ Result<void> read_configuration(StartState& state, const RankOptions& options) {
   const auto files = read_start_files(options.run_directory, options.start);
   if (!files) return tl::unexpected(files.error());
   state.record = files->record;
+  auto schema = schema_of_task(Settings::text_in(files->config, "run.task", "text"));
+  if (!schema) return tl::unexpected(schema.error());
+  state.schema = *std::move(schema);
   auto settings = Settings::from_json(files->config, state.schema);
   if (!settings) return tl::unexpected(settings.error());
   state.configured = state.settings = *std::move(settings);

@@ -18,10 +18,10 @@ namespace footplate {
 
 /// What a start begins with: its settings, the checkpoint that it goes on from, and what that one keeps.
 struct StartState {
-  const Schema schema = runtime_schema();
-  RunFile record;       ///< as `footplate run` wrote it
-  Settings configured;  ///< as `footplate run` gave them
-  Settings settings;    ///< with what the checkpoint brings
+  Schema schema = runtime_schema();  ///< with what a plugin declares, once the configuration is read
+  RunFile record;                    ///< as `footplate run` wrote it
+  Settings configured;               ///< as `footplate run` gave them
+  Settings settings;                 ///< with what the checkpoint brings
   Origin origin;
   std::string started;          ///< when; the same text on all ranks
   Json given = Json::object();  ///< what this start's configuration set otherwise than the checkpoint

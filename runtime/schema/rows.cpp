@@ -5,7 +5,8 @@ namespace {
 
 Type type_of(const SettingRow& row) {
   if (row.or_time) return Type::interval;
-  if (!row.choices.empty() || !row.variable_values.empty()) return Type::choice;
+  const bool is_choice = !row.choices.empty() && *row.syntax == '\0';
+  if (is_choice || !row.variable_values.empty()) return Type::choice;
   constexpr Type kTypes[] = {Type::boolean, Type::integer, Type::number, Type::string, Type::numbers};
   static_assert(std::size(kTypes) == std::variant_size_v<Value>);
   return kTypes[row.value.index()];

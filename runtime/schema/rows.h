@@ -10,8 +10,8 @@
 namespace footplate {
 
 /// A row of the table of settings. What a row leaves out is what most settings have: run-wide, set by an
-/// admin, in force at the agreed step. The type follows from `value`, the default; a text with `choices` is a
-/// choice. SettingSpec says what each field means.
+/// admin, in force at the agreed step. The type follows from `value`, the default; a text with `choices` and
+/// no `syntax` is a choice. SettingSpec says what each field means.
 struct SettingRow {
   const char* name;
   Value value;

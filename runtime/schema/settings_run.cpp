@@ -1,3 +1,4 @@
+#include "protocol/task_name.h"
 #include "runtime/schema/rows.h"
 #include "runtime/schema/settings_groups.h"
 
@@ -9,8 +10,11 @@ std::vector<SettingRow> rows() {
       {.name = "run.task",
        .value = "text",
        .choices = {"text", "synthetic"},
+       .syntax = kTaskName.data(),
        .applies = Applies::fixed,
-       .help = "The run trains a language model on text, or a synthetic task with a given step time",
+       .help = "The run trains a language model on text, a synthetic task with a given step time, or a task "
+               "of your "
+               "own: plugin:PATH names a shared library that is built with footplate/task.h",
        .example = "run.task = \"text\""},
       {.name = "run.seed",
        .value = 1,

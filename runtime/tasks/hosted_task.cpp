@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/tasks/declared_schema.h"
+
 namespace footplate {
 namespace {
 
@@ -67,6 +69,7 @@ HostedTask::HostedTask(std::unique_ptr<TaskHost> host, std::unique_ptr<v1::Task>
       seed_(seed),
       device_(device),
       parameters_(task_->parameters()),
+      groups_(task_->groups()),
       state_(task_->state()),
       sums_(declaration_.metrics, task_->statistics()) {
   const auto sets = task_->data();
@@ -141,6 +144,39 @@ v1::Batch HostedTask::checked(const v1::Samples& samples) const {
   batch.set = samples.set;
   batch.held_out = samples.held_out;
   return batch;
+}
+
+Result<void> HostedTask::prepare(const Settings& after) const {
+  try {
+    const SettingsValues values(after);
+    if (std::string why = task_->prepare(values); !why.empty())
+      return fail(ErrorKind::refused, "the task refuses: " + std::move(why));
+    return {};
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::refused,
+                std::string("the task can't say whether that is possible: ") + error.what());
+  }
+}
+
+void HostedTask::changed(const Settings& now, std::int64_t step) {
+  told_ = now;
+  const SettingsValues values(now);
+  task_->changed(values, step);
+}
+
+std::vector<std::string> HostedTask::actions() const {
+  std::vector<std::string> names;
+  for (const v1::ActionDecl& action : declaration_.actions) names.push_back(declared_name(action.name));
+  return names;
+}
+
+Result<Json> HostedTask::call(const std::string& action, const Json& arguments, std::int64_t step) {
+  const std::string answer = task_->call(action.substr(declared_name("").size()), arguments.dump(), step);
+  if (answer.empty()) return Json();
+  Json json = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return fail(ErrorKind::failed, action + " is done, and its answer isn't JSON: " + excerpt(answer));
+  return json;
 }
 
 void HostedTask::mode(bool training) {

@@ -45,6 +45,7 @@ class HostedTask {
 
   const v1::Declaration& declaration() const { return declaration_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<v1::Group>& groups() const { return groups_; }
   const std::vector<v1::State>& state() const { return state_; }
   const SumsLayout& sums() const { return sums_; }
   /// The declared metrics by name, from their sums in that order, over so much weight.
@@ -63,6 +64,22 @@ class HostedTask {
   /// The sum over the batch: one float on the device. Throws where the task gives something else.
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums);
   at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums);
+
+  /// Reduced statistics, in the optimizer's phase; where `skip` is 1 nothing may be written.
+  void update(const at::Tensor& row, const at::Tensor& skip) {
+    task_->update(sums_.statistics_of(row), skip);
+  }
+  bool has_statistics() const { return sums_.size() > sums_.metrics(); }
+
+  /// Control thread: the task's refusal of these settings; none where they are its own of now.
+  Result<void> prepare(const Settings& after) const;
+  void changed(const Settings& now, std::int64_t step);
+  /// Settings as they were told last; nothing: not yet.
+  const std::optional<Settings>& told() const { return told_; }
+  /// One of the declared actions, as Schema calls it ("task.NAME").
+  Result<Json> call(const std::string& action, const Json& arguments, std::int64_t step);
+  std::vector<std::string> actions() const;
+  std::optional<double> learning_rate(std::int64_t step) const { return task_->learning_rate(step); }
 
   void recompute(bool on) { task_->recompute(on); }
   bool can_recompute() const { return task_->can_recompute(); }
@@ -84,10 +101,12 @@ class HostedTask {
   const std::uint64_t seed_;
   const ComputeDevice& device_;
   const std::vector<Parameter> parameters_;
+  const std::vector<v1::Group> groups_;
   const std::vector<v1::State> state_;
   const SumsLayout sums_;
   v1::DataSet set_;
   std::optional<bool> training_;  ///< the mode that the task was told
+  std::optional<Settings> told_;
 };
 
 /// An error of a built-in task with its kind; a plugin's are all usage errors.

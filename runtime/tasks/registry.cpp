@@ -4,6 +4,9 @@
 
 #include <string_view>
 
+#include "runtime/schema/schema_table.h"
+#include "runtime/tasks/declared_schema.h"
+#include "runtime/tasks/plugin.h"
 #include "runtime/tasks/synthetic_task.h"
 #include "runtime/tasks/text_task.h"
 
@@ -20,15 +23,40 @@ constexpr v1::Descriptor built_in(const char* name) {
 /// The values that run.task may have (runtime/schema/settings_run.cpp lists them too).
 constexpr v1::Descriptor kTasks[] = {built_in<TextTask>("text"), built_in<SyntheticTask>("synthetic")};
 
+/// Null: none of footplate's own.
+const v1::Descriptor* own_task(const std::string& name) {
+  for (const v1::Descriptor& task : kTasks)
+    if (task.name == name) return &task;
+  return nullptr;
+}
+
+Result<const v1::Descriptor*> find_task(const std::string& name) {
+  if (const v1::Descriptor* task = own_task(name)) return task;
+  if (is_plugin(name)) return load_plugin(name.substr(kPluginPrefix.size()));
+  return fail(ErrorKind::usage, fmt::format("run.task = \"{}\": there is no such task", name));
+}
+
 }  // namespace
+
+Result<Schema> schema_of_task(const std::string& task) {
+  Schema schema = runtime_schema();
+  if (own_task(task) != nullptr) return schema;
+  const auto plugin = find_task(task);
+  if (!plugin) return tl::unexpected(plugin.error());
+  try {
+    return with_declared(std::move(schema), (*plugin)->declare(), task);
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::usage,
+                fmt::format("run.task = \"{}\": its declare() throws: {}", task, error.what()));
+  }
+}
 
 Result<std::unique_ptr<HostedTask>> make_task(const Settings& settings, int world_size,
                                               const ComputeDevice& device, const HostedTask::Wrap& wrap,
                                               HostedTask::Log log) {
-  const std::string& name = settings.string("run.task");
-  for (const v1::Descriptor& task : kTasks)
-    if (task.name == name) return HostedTask::make(task, settings, world_size, device, wrap, std::move(log));
-  return fail(ErrorKind::usage, fmt::format("run.task = \"{}\": there is no such task", name));
+  const auto task = find_task(settings.string("run.task"));
+  if (!task) return tl::unexpected(task.error());
+  return HostedTask::make(**task, settings, world_size, device, wrap, std::move(log));
 }
 
 }  // namespace footplate

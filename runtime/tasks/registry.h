@@ -2,9 +2,14 @@
 
 #include <memory>
 
+#include "protocol/schema.h"
 #include "runtime/tasks/hosted_task.h"
 
 namespace footplate {
+
+/// The schema of a run whose run.task is `task`: footplate's own, and for a plugin what that declares. Errors
+/// (usage): there is no such task, what load_plugin() and with_declared() say.
+Result<Schema> schema_of_task(const std::string& task);
 
 /// The task that run.task names, on a device that outlives it. Errors (usage): there is none of that name,
 /// what HostedTask::make says.

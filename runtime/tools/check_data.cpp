@@ -5,8 +5,9 @@
 
 #include "protocol/exit_codes.h"
 #include "protocol/settings.h"
+#include "protocol/task_name.h"
 #include "runtime/data/corpus.h"
-#include "runtime/schema/schema_table.h"
+#include "runtime/tasks/registry.h"
 
 namespace footplate {
 namespace {
@@ -14,9 +15,16 @@ namespace {
 Result<void> look_at_data() {
   const Json json = Json::parse(std::cin, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return fail(ErrorKind::usage, "--check-data: what is on stdin isn't JSON");
-  const auto settings = Settings::from_json(json, runtime_schema());
+  const std::string task = Settings::text_in(json, "run.task", "text");
+  const auto schema = schema_of_task(task);
+  if (!schema) return tl::unexpected(schema.error());
+  const auto settings = Settings::from_json(json, *schema);
   if (!settings) return tl::unexpected(settings.error());
-  if (settings->string("run.task") != "text") return {};
+  if (is_plugin(task)) {
+    const auto made = make_task(*settings, /*world_size=*/1, host_device());
+    return made ? Result<void>() : tl::unexpected(made.error());
+  }
+  if (task != "text") return {};
   const std::string& name = settings->string("data.corpus");
   const auto bytes = Corpus::look(name);
   if (!bytes) return tl::unexpected(bytes.error());

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,9 @@ namespace footplate {
 /// gradients and moments. Weight decay acts on matrices alone.
 class AdamW {
  public:
-  AdamW(const std::vector<Parameter>& parameters, ComputeDevice& device);
+  /// `groups`: those that parameters are in by name; one that isn't there throws std::invalid_argument.
+  AdamW(const std::vector<Parameter>& parameters, const std::vector<v1::Group>& groups,
+        ComputeDevice& device);
 
   /// Of the steps to come. On a device it has a place of its own there, which a recorded step reads.
   void set_learning_rate(double rate);
@@ -29,18 +32,22 @@ class AdamW {
   void list_state(StateTable& table) const;
 
  private:
-  /// Parameters that share a weight decay.
+  /// Parameters that share a weight decay and a learning rate.
   struct Group {
-    bool decays = false;
+    bool decays = false;              ///< by optim.weight_decay
+    std::optional<double> own_decay;  ///< in place of it
+    double lr_factor = 1;
     std::vector<std::string> names;
     std::vector<at::Tensor> values, gradients, first_moments, second_moments, steps;
   };
 
   void update(Group& group, const StepSettings& settings, const at::Tensor& divisor, const at::Tensor& skip);
 
+  Group& group_of(const Parameter& parameter, const std::vector<v1::Group>& declared);
+
   ComputeDevice& device_;
-  Group matrices_, others_;
-  at::Tensor step_;  ///< updates done; one element, shared by all parameters
+  std::vector<Group> groups_;  ///< matrices and others of no declared group first
+  at::Tensor step_;            ///< updates done; one element, shared by all parameters
   double learning_rate_ = 0;
   at::Tensor rate_;  ///< the same, on a device
 };

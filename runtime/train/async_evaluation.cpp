@@ -29,8 +29,8 @@ AsyncEvaluation::~AsyncEvaluation() {
   give_up();
 }
 
-void AsyncEvaluation::start(std::int64_t step, const std::vector<Parameter>& parameters,
-                            const Communicator& communicator, const EvalPlan& plan) {
+void AsyncEvaluation::start(std::int64_t step, const HostedTask& training, const Communicator& communicator,
+                            const EvalPlan& plan) {
   under_way_ = true;
   if (progress_ != nullptr) progress_->evaluates(step);
   step_ = step;
@@ -41,22 +41,27 @@ void AsyncEvaluation::start(std::int64_t step, const std::vector<Parameter>& par
     share_.reset();
   }
   try {
-    copy(parameters);
+    copy(training);
     thread_ = std::thread([this, &communicator] { work(communicator); });
   } catch (const std::exception& error) {
     deliver(EvalShare::failed(error.what()));
   }
 }
 
-void AsyncEvaluation::copy(const std::vector<Parameter>& parameters) {
+void AsyncEvaluation::copy(const HostedTask& training) {
   if (!task_) {
     auto made = make_task_();
     if (!made) throw std::runtime_error(made.error().message);
     task_ = *std::move(made);
   }
   const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    task_->parameters()[i].tensor.copy_(parameters[i].tensor);
+  if (training.told()) task_->changed(*training.told(), step_);
+  for (std::size_t i = 0; i < training.parameters().size(); ++i)
+    task_->parameters()[i].tensor.copy_(training.parameters()[i].tensor);
+  for (std::size_t i = 0; i < training.state().size(); ++i) {
+    at::Tensor copy = task_->state()[i].tensor;
+    copy.copy_(training.state()[i].tensor);
+  }
 }
 
 void AsyncEvaluation::work(const Communicator& communicator) {

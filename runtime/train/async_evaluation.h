@@ -36,8 +36,9 @@ class AsyncEvaluation {
   /// Completed steps whose parameters are evaluated; of the last one after finish().
   std::int64_t step() const { return step_; }
 
-  /// Copies `parameters` and begins. None may be under way. What fails here fails as this rank's share.
-  void start(std::int64_t step, const std::vector<Parameter>& parameters, const Communicator& communicator,
+  /// Copies what `training` has and begins. None may be under way. What fails here fails as this rank's
+  /// share.
+  void start(std::int64_t step, const HostedTask& training, const Communicator& communicator,
              const EvalPlan& plan);
 
   /// The copy that is evaluated, unchanged until the next start(); empty where there was no memory for it.
@@ -55,7 +56,7 @@ class AsyncEvaluation {
   void give_up();
 
  private:
-  void copy(const std::vector<Parameter>& parameters);
+  void copy(const HostedTask& training);
   void work(const Communicator& communicator);  ///< its own thread
   EvalShare wait(const std::function<bool()>& abandon);
   void deliver(EvalShare share);

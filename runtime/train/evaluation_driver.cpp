@@ -109,8 +109,7 @@ void EvaluationDriver::start_beside() {
   const std::int64_t step = training_.position.step;
   if (!beside_.under_way()) {
     left_out_ = false;
-    beside_.start(step, training_.task->parameters(), training_.options.communicator,
-                  plan(training_.now.eval_batches));
+    beside_.start(step, *training_.task, training_.options.communicator, plan(training_.now.eval_batches));
     keep_state();
     return;
   }
@@ -176,6 +175,7 @@ EvaluationResult EvaluationDriver::describe(std::int64_t step, const EvalResult&
   EvaluationResult told;
   told.step = step;
   told.loss = result.loss;
+  told.metrics = result.metrics;
   told.tokens = result.tokens;
   told.batches = result.batches;
   told.seconds = result.seconds;

@@ -25,6 +25,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   training_.gate = &gate;
   training_.device.enter_thread();
   configure();
+  training_.task->changed(training_.options.settings, training_.position.step);
   reporter_.tell_computing();
   reporter_.warn_of_warmup();
   checkpoints_.tell_other_corpus();
@@ -67,7 +68,7 @@ void Trainer::Loop::after_step() {
   tell_refusal();
   const StepSums& sums = step_.outcome().sums;
   const auto due = [&](Recurring what) { return timetable_.is_due(what, step, sums.due); };
-  if (due(Recurring::log)) reporter_.write_steps();
+  if (due(Recurring::log)) reporter_.write_steps(step_.metrics_of_task());
   saves_after_step_ = due(Recurring::checkpoint);
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
   if (std::exchange(saves_after_step_, false)) checkpoints_.save_or_warn();
@@ -110,14 +111,21 @@ void Trainer::Loop::configure() {
 }
 
 std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {
-  const double before = learning_rate(training_.now.schedule, step);
+  const double before = training_.learning_rate(step);
   training_.options.settings = now;
   configure();
+  training_.task->changed(now, step);
   reporter_.tell_computing();
   reporter_.warn_of_warmup();
-  const double after = learning_rate(training_.now.schedule, step);
+  const double after = training_.learning_rate(step);
   if (before == after) return {};
   return {{"optim.lr", before, after}};
+}
+
+Result<CallResult> Trainer::Loop::call_task(const Call& call, std::int64_t step) {
+  auto answer = training_.task->call(call.action, call.arguments, step);
+  if (!answer) return tl::unexpected(answer.error());
+  return TaskAnswer{*std::move(answer)};
 }
 
 void Trainer::Loop::tell_refusal() {

@@ -36,6 +36,10 @@ class Trainer::Loop {
     return evaluation_.evaluate_now(batches);
   }
 
+  /// Names of the actions that the task declares.
+  const std::vector<std::string>& task_actions() const { return task_actions_; }
+  Result<CallResult> call_task(const Call& call, std::int64_t step);
+
   const Training& training() const { return training_; }  ///< any thread, as far as its members say so
   const std::string& last_checkpoint() const { return checkpoints_.last(); }
   Result<SaveResult> tag(const std::string& ref, const std::string& tag) {
@@ -55,6 +59,7 @@ class Trainer::Loop {
   Result<void> level(int source);
 
   Training training_;
+  const std::vector<std::string> task_actions_ = training_.task->actions();
   Timetable timetable_;
   bool saves_after_step_ = false;  ///< the step that was just done
   Reporter reporter_;

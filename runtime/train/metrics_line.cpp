@@ -44,6 +44,7 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
   line["train/lr"] = number_to_json(metrics.learning_rate);
   line["train/epoch"] = metrics.epoch;
   line["train/grad_norm"] = number_to_json(metrics.grad_norm);
+  for (const auto& [name, value] : metrics.of_task) line["train/" + name] = number_to_json(value);
   if (metrics.nonfinite > 0) line["guard/nonfinite"] = metrics.nonfinite;
   const double per_step_ms = 1e3 / static_cast<double>(metrics.steps);
   double seconds = 0;
@@ -69,7 +70,10 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
 
 Json eval_line(std::int64_t step, const EvalResult& result, double best) {
   Json line = line_of(step);
-  line[name_of(result.on)] = number_to_json(result.loss);
+  const std::string loss = name_of(result.on);
+  line[loss] = number_to_json(result.loss);
+  const std::string group = loss.substr(0, loss.size() - std::string_view("loss").size());
+  for (const auto& [name, value] : result.metrics) line[group + name] = number_to_json(value);
   if (std::isfinite(best)) line["eval/best"] = best;
   line["eval/seconds"] = result.seconds;
   if (result.retries > 0) {

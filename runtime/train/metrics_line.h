@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -18,12 +19,13 @@ struct TrainMetrics {
   double learning_rate = 0;
   double epoch = 0;
   double grad_norm = 0;
-  std::int64_t steps = 1;              ///< since the last line: what the times are averaged over
-  std::int64_t tokens = 0;             ///< of all ranks, since the last line
-  std::int64_t nonfinite = 0;          ///< steps so far that weren't finite
-  double flops_per_token = 0;          ///< 0: not known
-  double peak_tflops = 0;              ///< of all ranks together; 0: not known
-  std::optional<DeviceMemory> memory;  ///< where a device has its own
+  std::map<std::string, double> of_task;  ///< what the task declares, of the last step
+  std::int64_t steps = 1;                 ///< since the last line: what the times are averaged over
+  std::int64_t tokens = 0;                ///< of all ranks, since the last line
+  std::int64_t nonfinite = 0;             ///< steps so far that weren't finite
+  double flops_per_token = 0;             ///< 0: not known
+  double peak_tflops = 0;                 ///< of all ranks together; 0: not known
+  std::optional<DeviceMemory> memory;     ///< where a device has its own
 };
 
 /// The flat objects of metrics.jsonl. `step` is the number of completed steps.

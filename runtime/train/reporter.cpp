@@ -51,9 +51,9 @@ void Reporter::count(const StepOutcome& outcome) {
   ++steps_;
 }
 
-void Reporter::write_steps() {
+void Reporter::write_steps(const std::map<std::string, double>& of_task) {
   if (training_.rank() == 0) {
-    Json line = train_line(training_.position.step, metrics(), training_.timer);
+    Json line = train_line(training_.position.step, metrics(of_task), training_.timer);
     if (training_.options.settings.boolean("log.memory")) line["mem/resident_mib"] = resident_mib();
     write(std::move(line));
   }
@@ -62,7 +62,7 @@ void Reporter::write_steps() {
   tokens_ = steps_ = 0;
 }
 
-TrainMetrics Reporter::metrics() const {
+TrainMetrics Reporter::metrics(const std::map<std::string, double>& of_task) const {
   const StepSettings& now = training_.now;
   const double peak =
       now.peak_tflops > 0 ? now.peak_tflops : training_.device.peak_tflops(now.precision).value_or(0);
@@ -71,6 +71,7 @@ TrainMetrics Reporter::metrics() const {
   metrics.learning_rate = last_.learning_rate;
   metrics.epoch = static_cast<double>(training_.position.samples_drawn) / training_.task->samples_per_epoch();
   metrics.grad_norm = last_.grad_norm;
+  metrics.of_task = of_task;
   metrics.steps = steps_;
   metrics.tokens = tokens_;
   metrics.nonfinite = last_.nonfinite;

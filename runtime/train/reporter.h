@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "protocol/messages/event.h"
@@ -31,7 +32,8 @@ class Reporter {
   /// A step is done.
   void count(const StepOutcome& outcome);
   /// The line of the steps since the last one.
-  void write_steps();
+  /// `of_task`: the metrics that the task declares, of the last step.
+  void write_steps(const std::map<std::string, double>& of_task);
 
   /// At the start, and where an order changes it: where and how it computes. The kernel of attention is
   /// LibTorch's choice, by shapes and precision.
@@ -40,7 +42,7 @@ class Reporter {
   void warn_of_warmup();
 
  private:
-  TrainMetrics metrics() const;
+  TrainMetrics metrics(const std::map<std::string, double>& of_task) const;
 
   Training& training_;
   StepOutcome last_;

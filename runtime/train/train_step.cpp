@@ -42,10 +42,14 @@ bool has_spare_cores(const TrainerOptions& options) {
 TrainStep::TrainStep(Training& training, const Reporter& reporter)
     : training_(training),
       reporter_(reporter),
-      gradients_(training.task->parameters(), training.device, training.task->sums().size()),
-      task_sums_(training.task->sums(), gradients_.others(), /*statistics=*/true),
+      gradients_(training.task->parameters(), training.device,
+                 training.task->sums().size() + ForwardState::elements_of(training.task->state())),
+      task_sums_(training.task->sums(), task_row(), /*statistics=*/true),
+      forward_state_(training.task->state(),
+                     gradients_.others().narrow(0, training.task->sums().size(),
+                                                ForwardState::elements_of(training.task->state()))),
       reducer_(training.task->parameters(), gradients_, training.gradients_communicator()),
-      optimizer_(training.task->parameters(), training.device),
+      optimizer_(training.task->parameters(), training.task->groups(), training.device),
       recorder_(training.device) {
   optimizer_.list_state(training.state);
 }
@@ -88,6 +92,7 @@ void TrainStep::compute_gradients() {
 void TrainStep::accumulate_gradients() {
   training_.timer.enter(Phase::data);
   gradients_.zero();
+  forward_state_.keep();
   const Slice mine = samples_from(training_.position.samples_drawn);
   for (Slice part = micro_batch_at(mine.first, mine); part.size() > 0; part = micro_batch_at(part.last, mine))
     forward_backward(part, part.last == mine.last);
@@ -155,12 +160,13 @@ Result<void> TrainStep::reduce(bool evaluation_ready, float due) {
   if (evaluation_ready) gradients_.mine().evaluations_ready = 1;
   if (training_.rank() == 0) gradients_.mine().due = due;
   gradients_.publish();
+  forward_state_.publish(failure_.empty() && gradients_.mine().tokens > 0);
   return reducer_.finish();
 }
 
 void TrainStep::update() {
   training_.timer.enter(Phase::optimizer);
-  outcome_.learning_rate = learning_rate(training_.now.schedule, training_.position.step);
+  outcome_.learning_rate = training_.learning_rate(training_.position.step);
   optimizer_.set_learning_rate(outcome_.learning_rate);
   recorder_.run("update", {}, [this](const auto& /*inputs*/) { update_parameters(); });
 }
@@ -183,7 +189,10 @@ void TrainStep::update_parameters() {
                                   .logical_and(sum(offsetof(StepSums, failed_ranks)).eq(0));
   const double clip_norm = training_.now.clip_norm;
   if (clip_norm > 0) divisor = divisor.mul(norm_.add(kClipEpsilon).div(clip_norm).clamp_min(1));
-  optimizer_.step(training_.now, divisor.to(at::kFloat), is_sound.logical_not().to(at::kFloat));
+  const at::Tensor skip = is_sound.logical_not().to(at::kFloat);
+  optimizer_.step(training_.now, divisor.to(at::kFloat), skip);
+  if (training_.task->has_statistics()) training_.task->update(task_row(), skip);
+  forward_state_.conclude(skip);
 }
 
 Result<bool> TrainStep::conclude() {
@@ -197,6 +206,14 @@ Result<bool> TrainStep::conclude() {
   training_.position.samples_drawn += training_.now.batch_size;
   ++training_.position.step;
   return true;
+}
+
+std::map<std::string, double> TrainStep::metrics_of_task() const {
+  const std::int64_t count = training_.task->sums().metrics();
+  if (count == 0) return {};
+  const at::Tensor sums = task_row().narrow(0, 0, count).to(at::kDouble).cpu();
+  return training_.task->metrics_of({sums.const_data_ptr<double>(), static_cast<std::size_t>(count)},
+                                    static_cast<double>(outcome_.sums.tokens));
 }
 
 /// All ranks know of it by the sums, and nobody has written anything.

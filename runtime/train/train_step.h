@@ -3,12 +3,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "protocol/result.h"
 #include "runtime/train/adamw.h"
+#include "runtime/train/forward_state.h"
 #include "runtime/train/gradient_buffer.h"
 #include "runtime/train/gradient_reducer.h"
 #include "runtime/train/step_recorder.h"
@@ -48,6 +50,9 @@ class TrainStep {
   Result<bool> conclude();
 
   const StepOutcome& outcome() const { return outcome_; }
+  /// What the task declares, of the last step, over all ranks. Waits for the device; empty where it declares
+  /// none.
+  std::map<std::string, double> metrics_of_task() const;
   /// Whether conclude() has returned an error that all ranks have.
   bool failed_together() const { return failed_together_; }
   /// Why recording was given up (train.cuda_graph), once.
@@ -66,6 +71,8 @@ class TrainStep {
   Slice micro_batch_at(std::int64_t first, const Slice& slice) const;
   v1::Batch load(const Slice& samples);
   void update_parameters();
+  /// Of the sums that the task declares, this rank's before reduce() and all ranks' after it.
+  at::Tensor task_row() const { return gradients_.others().narrow(0, 0, training_.task->sums().size()); }
   Result<bool> after_failure();
   bool try_with_less_memory(const std::string& reasons);
   Result<void> count_nonfinite();
@@ -73,7 +80,8 @@ class TrainStep {
   Training& training_;
   const Reporter& reporter_;
   GradientBuffer gradients_;
-  RowOfSums task_sums_;  ///< the gradients' others
+  RowOfSums task_sums_;         ///< the gradients' others begin with them
+  ForwardState forward_state_;  ///< the rest of the others
   GradientReducer reducer_;
   AdamW optimizer_;
   StepRecorder recorder_;

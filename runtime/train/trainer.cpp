@@ -77,7 +77,14 @@ const StateTable& Trainer::state() const {
   return loop_->training().state;
 }
 
+std::vector<std::string_view> Trainer::actions() const {
+  std::vector<std::string_view> names{"ckpt.save", "ckpt.tag", "ckpt.delete", "eval.now", "guard.repair"};
+  names.insert(names.end(), loop_->task_actions().begin(), loop_->task_actions().end());
+  return names;
+}
+
 Result<void> Trainer::prepare(const Order& order, const Settings& after) {
+  if (auto possible = loop_->training().task->prepare(after); !possible) return possible;
   for (const Change& change : order.changes)
     if (change.name == "train.cuda_graph" && after.boolean(change.name))
       if (const std::string why = loop_->training().cant_record(); !why.empty())
@@ -125,12 +132,14 @@ std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t s
   return loop_->settings_changed(now, step);
 }
 
-Result<CallResult> Trainer::call(const Call& call, std::int64_t /*step*/) {
+Result<CallResult> Trainer::call(const Call& call, std::int64_t step) {
   return without_exceptions<CallResult>(loop_->training().rank(), [&]() -> Result<CallResult> {
     if (call.action == "ckpt.save") return loop_->save(call.text("tag"));
     if (call.action == "ckpt.tag") return loop_->tag(call.text("ref", "latest"), call.text("tag"));
     if (call.action == "ckpt.delete") return loop_->remove(call.text("tag"));
     if (call.action == "guard.repair") return loop_->repair(static_cast<int>(call.integer("source")));
+    if (std::ranges::find(loop_->task_actions(), call.action) != loop_->task_actions().end())
+      return loop_->call_task(call, step);
     if (call.action != "eval.now")
       return fail(ErrorKind::refused, call.action + " is not the trainer's to do");
     const auto batches = call.arguments.find("batches");

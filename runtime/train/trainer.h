@@ -75,9 +75,7 @@ class Trainer : public Steerable {
   /// Saves at the current step, on every rank; also after a failed run(). The result is ckpt.save's.
   Result<SaveResult> save(const std::string& tag);
 
-  std::vector<std::string_view> actions() const override {
-    return {"ckpt.save", "ckpt.tag", "ckpt.delete", "eval.now", "guard.repair"};
-  }
+  std::vector<std::string_view> actions() const override;
   Result<void> prepare(const Order& order, const Settings& after) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;

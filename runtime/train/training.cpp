@@ -21,6 +21,12 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
       timer(options.progress) {
   for (const Parameter& parameter : task->parameters())
     state.add(state_entry("model/" + parameter.name, parameter.tensor, device));
+  for (const v1::State& one : task->state()) state.add(state_entry("state/" + one.name, one.tensor, device));
+}
+
+double Training::learning_rate(std::int64_t step) const {
+  if (const auto own = task->learning_rate(step)) return *own * now.schedule.lr_scale;
+  return footplate::learning_rate(now.schedule, step);
 }
 
 std::string Training::cant_record() const {

@@ -32,6 +32,9 @@ struct Training {
     return options.gradients != nullptr ? *options.gradients : options.communicator;
   }
 
+  /// Of the step that follows so many: the task's own schedule, or sched.*.
+  double learning_rate(std::int64_t step) const;
+
   /// Why train.cuda_graph would change nothing; empty: it wouldn't. Any thread.
   std::string cant_record() const;
   /// Whether steps are recorded.

@@ -6,6 +6,7 @@
 
 #include "console/lua/config/bounded_state.h"
 #include "console/lua/config/config_groups.h"
+#include "protocol/task_name.h"
 
 namespace footplate {
 namespace {
@@ -56,19 +57,44 @@ Result<Value> check_config_text(const Schema& schema, std::string_view name, std
   return schema.check_text(name, text);
 }
 
-Result<Settings> evaluate_config_text(const std::string& text, const std::string& shown_as,
-                                      const Schema& schema, Settings settings, const ConfigLimits& limits) {
+Result<void> set_checked_value(Schema& schema, Settings& settings, std::string_view name, Value value,
+                               std::string source, const SchemaOfTask& of_task) {
+  if (name == "run.task" && of_task) {
+    const std::string task = absolute_task(std::get<std::string>(value));
+    auto of_it = of_task(task);
+    if (!of_it) return tl::unexpected(of_it.error());
+    schema = *std::move(of_it);
+    settings = settings.for_schema(schema);
+    value = task;
+  }
+  settings.set(name, std::move(value), std::move(source));
+  return {};
+}
+
+namespace {
+
+Result<Settings> evaluate(const std::string& text, const std::string& shown_as, Schema& schema,
+                          Settings settings, const SchemaOfTask& of_task, const ConfigLimits& limits) {
   BoundedState state(limits.memory_bytes, limits.instructions, limits.processor_s);
-  auto ran = state.run(text, [&](lua_State* lua) { install_groups(lua, schema, settings, shown_as); });
+  auto ran =
+      state.run(text, [&](lua_State* lua) { install_groups(lua, schema, settings, shown_as, of_task); });
   if (!ran) return fail(ran.error().kind, with_file_name(std::move(ran.error().message), shown_as));
   return settings;
 }
 
+}  // namespace
+
+Result<Settings> evaluate_config_text(const std::string& text, const std::string& shown_as, Schema schema,
+                                      Settings settings, const ConfigLimits& limits) {
+  return evaluate(text, shown_as, schema, std::move(settings), {}, limits);
+}
+
 Result<Settings> evaluate_config(const std::filesystem::path& path, const std::string& shown_as,
-                                 const Schema& schema, Settings settings, const ConfigLimits& limits) {
+                                 Schema& schema, Settings settings, const SchemaOfTask& of_task,
+                                 const ConfigLimits& limits) {
   auto text = read_file(path, shown_as, limits.file_bytes);
   if (!text) return tl::unexpected(text.error());
-  return evaluate_config_text(*text, shown_as, schema, std::move(settings), limits);
+  return evaluate(*text, shown_as, schema, std::move(settings), of_task, limits);
 }
 
 }  // namespace footplate

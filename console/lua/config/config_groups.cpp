@@ -27,8 +27,8 @@ int call_preset(lua_State* state);
 /// The settings that a config reads and assigns.
 class ConfigSettings final : public lua::SettingsTarget {
  public:
-  ConfigSettings(const Schema& schema, Settings& settings, std::string shown_as)
-      : schema_(schema), settings_(settings), shown_as_(std::move(shown_as)) {}
+  ConfigSettings(Schema& schema, Settings& settings, std::string shown_as, SchemaOfTask of_task)
+      : schema_(schema), settings_(settings), shown_as_(std::move(shown_as)), of_task_(std::move(of_task)) {}
 
   const Schema& schema() const override { return schema_; }
 
@@ -69,6 +69,10 @@ class ConfigSettings final : public lua::SettingsTarget {
     if (schema_.action(name) != nullptr)
       return name +
              " is an action; a config only assigns settings, actions belong at the prompt or in a job script";
+    if (name == "task" || name.starts_with("task."))
+      return "unknown name '" + name +
+             "': run.task has no settings of its own; those of a plugin are there from the line on that says "
+             "run.task = \"plugin:PATH\"";
     if (name.find('.') != std::string::npos || schema_.knows_variable(name))
       return schema_.unknown_setting(name);
     if (std::string text = text_for_unquoted_choice(schema_, name); !text.empty()) return text;
@@ -98,12 +102,15 @@ class ConfigSettings final : public lua::SettingsTarget {
   void set_checked(lua_State* state, const std::string& name, const Json& json) {
     auto value = check_config_value(schema_, name, json);
     if (!value) throw lua::ScriptError(value.error());
-    settings_.set(name, *std::move(value), shown_as_ + ":" + std::to_string(current_line(state)));
+    const auto set = set_checked_value(schema_, settings_, name, *std::move(value),
+                                       shown_as_ + ":" + std::to_string(current_line(state)), of_task_);
+    if (!set) throw lua::ScriptError(set.error());
   }
 
-  const Schema& schema_;
+  Schema& schema_;
   Settings& settings_;
   std::string shown_as_;
+  SchemaOfTask of_task_;
 };
 
 int call_preset(lua_State* state) {
@@ -113,8 +120,9 @@ int call_preset(lua_State* state) {
 
 }  // namespace
 
-void install_groups(lua_State* state, const Schema& schema, Settings& settings, const std::string& shown_as) {
-  lua::open_settings(state, std::make_unique<ConfigSettings>(schema, settings, shown_as));
+void install_groups(lua_State* state, Schema& schema, Settings& settings, const std::string& shown_as,
+                    const SchemaOfTask& of_task) {
+  lua::open_settings(state, std::make_unique<ConfigSettings>(schema, settings, shown_as, of_task));
   lua::settings_as_globals(state);
 }
 

@@ -151,7 +151,7 @@ TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
     const auto training = one_sample();
     at::Tensor parameter = training->parameters().front().tensor;
     parameter.fill_(3.0F);
-    evaluation.start(5, training->parameters(), communicator, {0, 1, EvalMode::all});
+    evaluation.start(5, *training, communicator, {0, 1, EvalMode::all});
     parameter.fill_(100.0F);  // training goes on
     EXPECT_TRUE(evaluation.under_way());
     EXPECT_EQ(progress.evaluated_step(), 5);
@@ -177,7 +177,7 @@ TEST(AsyncEvaluation, WithoutItsCopyThisRanksShareHasFailed) {
   AsyncEvaluation evaluation(
       []() -> Result<std::unique_ptr<HostedTask>> { return fail(ErrorKind::failed, "out of memory"); });
   const auto training = one_sample();
-  evaluation.start(5, training->parameters(), *communicator, {});
+  evaluation.start(5, *training, *communicator, {});
   EXPECT_TRUE(evaluation.ready());
   const auto result = evaluation.finish(*communicator, *training, {[] { return false; }, {}});
   ASSERT_FALSE(result);

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// SettingSpec::syntax of run.task: one of the spec's choices, or a library of the user's own.
+inline constexpr std::string_view kTaskName = "task";
+
+/// What run.task begins with where it names a shared library.
+inline constexpr std::string_view kPluginPrefix = "plugin:";
+
+inline bool is_plugin(std::string_view task) {
+  return task.starts_with(kPluginPrefix);
+}
+
+/// Error (usage): `text` is no value of the setting `name`, whose own tasks are `choices`.
+Result<void> check_task_name(const std::string& name, const std::vector<std::string>& choices,
+                             const std::string& text);
+
+/// "one of text, synthetic, or plugin:PATH".
+std::string allowed_tasks(const std::vector<std::string>& choices);
+
+/// With the path made absolute from this process's folder, so that it holds wherever the run goes on.
+std::string absolute_task(const std::string& task);
+
+}  // namespace footplate

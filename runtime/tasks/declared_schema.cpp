@@ -1,0 +1,182 @@
+#include "runtime/tasks/declared_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace footplate {
+namespace {
+
+constexpr std::string_view kGroup = "task.";
+/// Not to be written as task.NAME in Lua.
+constexpr std::array kLuaWords{"and",      "break",  "do",  "else", "elseif", "end",   "false", "for",
+                               "function", "goto",   "if",  "in",   "local",  "nil",   "not",   "or",
+                               "repeat",   "return", "set", "then", "true",   "until", "while"};
+
+/// What is wrong with a declaration; thrown within this file.
+struct Unfit {
+  std::string what;
+};
+
+bool is_name(const std::string& name) {
+  const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && name.front() >= 'a' && name.front() <= 'z' && std::ranges::all_of(name, good) &&
+         std::ranges::find(kLuaWords, name) == kLuaWords.end();
+}
+
+void check_name(const char* what, const std::string& name, std::set<std::string>& names) {
+  if (!is_name(name))
+    throw Unfit{
+        fmt::format("{} '{}': a name has lower-case letters, digits and '_', begins with a letter and is "
+                    "no word of Lua's",
+                    what, excerpt(name))};
+  if (!names.insert(name).second) throw Unfit{fmt::format("{} '{}' is declared twice", what, name)};
+}
+
+Json parsed(const std::string& what, const std::string& text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    throw Unfit{
+        fmt::format("{} has the initial value {}, which isn't JSON; a text is written \"\\\"cosine\\\"\"",
+                    what, excerpt(text))};
+  return json;
+}
+
+Type type_of(const std::string& what, const Json& initial, bool has_choices) {
+  if (initial.is_boolean()) return Type::boolean;
+  if (initial.is_number_integer()) return Type::integer;
+  if (initial.is_number()) return Type::number;
+  if (initial.is_string()) return has_choices ? Type::choice : Type::string;
+  throw Unfit{fmt::format("{} has the initial value {}: it has to be true or false, a number or a text", what,
+                          initial.dump())};
+}
+
+Range range_of(const std::string& what, double min, double max) {
+  if (std::isnan(min) || std::isnan(max) || min > max)
+    throw Unfit{fmt::format("{} has the range {} to {}", what, min, max)};
+  return {.min = min, .max = max};
+}
+
+Applies applies_of(const std::string& what, const std::string& text) {
+  if (text == "step") return Applies::step;
+  if (text == "restart") return Applies::restart;
+  if (text == "fixed") return Applies::fixed;
+  throw Unfit{fmt::format("{} applies '{}'; it has to be step, restart or fixed", what, excerpt(text))};
+}
+
+/// As a help text ends in the tables: without its full stop.
+std::string help_of(const std::string& what, std::string help) {
+  if (help.empty()) throw Unfit{what + " has no help"};
+  if (help.ends_with('.')) help.pop_back();
+  return help;
+}
+
+SettingSpec setting_of(const v1::SettingDecl& declared) {
+  const std::string what = "the setting '" + declared.name + "'";
+  const Json initial = parsed(what, declared.initial);
+  SettingSpec spec;
+  spec.name = declared_name(declared.name);
+  spec.type = type_of(what, initial, !declared.choices.empty());
+  spec.unit = declared.unit;
+  spec.range = range_of(what, declared.min, declared.max);
+  spec.usual = range_of(what, declared.usual_min, declared.usual_max);
+  spec.choices = declared.choices;
+  spec.help = help_of(what, declared.help);
+  spec.aliases = declared.aliases;
+  spec.applies = applies_of(what, declared.applies);
+  auto value = value_from_json(initial, spec.type, spec.unit);
+  if (!value) throw Unfit{what + ": its initial value " + value.error().message};
+  spec.default_value = *std::move(value);
+  spec.example = spec.name + " = " + to_text(spec.default_value);
+  Schema alone;
+  alone.settings = {spec};
+  if (auto good = alone.check(spec.name, initial); !good)
+    throw Unfit{"the initial value of " + what + " isn't allowed: " + good.error().message};
+  return spec;
+}
+
+ParamSpec parameter_of(const std::string& action, const v1::ParamDecl& declared) {
+  const std::string what = "the parameter '" + declared.name + "' of the action '" + action + "'";
+  ParamSpec spec;
+  spec.name = declared.name;
+  const auto type = type_from_string(declared.kind);
+  if (!type || *type == Type::choice || *type == Type::numbers)
+    throw Unfit{fmt::format("{} is of the kind '{}'; it has to be boolean, integer, number or string", what,
+                            excerpt(declared.kind))};
+  spec.type = *type;
+  spec.help = help_of(what, declared.help);
+  if (declared.initial.empty()) return spec;
+  auto value = value_from_json(parsed(what, declared.initial), spec.type);
+  if (!value) throw Unfit{what + ": its initial value " + value.error().message};
+  spec.default_value = *std::move(value);
+  return spec;
+}
+
+ActionSpec action_of(const v1::ActionDecl& declared) {
+  const std::string what = "the action '" + declared.name + "'";
+  ActionSpec spec;
+  spec.name = declared_name(declared.name);
+  const auto role = role_from_string(declared.role);
+  if (!role || *role == Role::view)
+    throw Unfit{
+        fmt::format("{} is for the role '{}'; it has to be operate or admin", what, excerpt(declared.role))};
+  spec.role = *role;
+  spec.dangerous = declared.dangerous;
+  spec.help = help_of(what, declared.help);
+  spec.example = spec.name + "()";
+  spec.result = "what the task answers";
+  std::set<std::string> names;
+  for (const v1::ParamDecl& param : declared.params) {
+    check_name("the parameter", param.name, names);
+    spec.params.push_back(parameter_of(declared.name, param));
+  }
+  return spec;
+}
+
+bool is_for_some_tasks(const std::string& setting) {
+  return setting.starts_with("model.") || setting == "data.corpus";
+}
+
+/// What the task doesn't read isn't there; a rule between settings needs both.
+void keep_used(Schema& schema, const std::vector<std::string>& uses) {
+  const auto used = [&](const std::string& name) { return std::ranges::find(uses, name) != uses.end(); };
+  for (const std::string& name : uses)
+    if (schema.setting(name) == nullptr) throw Unfit{"it uses the setting " + name + ", and there is none"};
+  std::erase_if(schema.settings,
+                [&](const SettingSpec& spec) { return is_for_some_tasks(spec.name) && !used(spec.name); });
+  std::erase_if(schema.constraints, [&](const Constraint& rule) {
+    return schema.setting(rule.a) == nullptr || (!rule.b.empty() && schema.setting(rule.b) == nullptr);
+  });
+}
+
+}  // namespace
+
+std::string declared_name(const std::string& name) {
+  return std::string(kGroup) + name;
+}
+
+Result<Schema> with_declared(Schema schema, const v1::Declaration& declaration, const std::string& task) {
+  try {
+    keep_used(schema, declaration.uses);
+    std::set<std::string> names, metrics;
+    for (const v1::SettingDecl& setting : declaration.settings) {
+      check_name("the setting", setting.name, names);
+      schema.settings.push_back(setting_of(setting));
+    }
+    for (const v1::ActionDecl& action : declaration.actions) {
+      check_name("the action", action.name, names);
+      schema.actions.push_back(action_of(action));
+    }
+    for (const v1::MetricDecl& metric : declaration.metrics) check_name("the metric", metric.name, metrics);
+    return schema;
+  } catch (const Unfit& unfit) {
+    return fail(ErrorKind::usage, "the task " + task + " can't be used: " + unfit.what);
+  }
+}
+
+}  // namespace footplate

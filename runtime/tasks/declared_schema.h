@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "footplate/task.h"
+#include "protocol/schema.h"
+
+namespace footplate {
+
+/// The schema of a run of a plugin: footplate's own, without what only other tasks read (model.*,
+/// data.corpus), and with the task's settings and actions, task.NAME. Error (usage): a declaration that can't
+/// be one, with the name, what is wrong and what is allowed. `task`: how messages name it.
+Result<Schema> with_declared(Schema schema, const v1::Declaration& declaration, const std::string& task);
+
+/// How a declared name is called by people.
+std::string declared_name(const std::string& name);
+
+}  // namespace footplate
