@@ -105,7 +105,9 @@ ParamSpec parameter_of(const std::string& action, const v1::ParamDecl& declared)
   ParamSpec spec;
   spec.name = declared.name;
   const auto type = type_from_string(declared.kind);
-  if (!type || *type == Type::choice || *type == Type::numbers)
+  const bool simple = type && (*type == Type::boolean || *type == Type::integer || *type == Type::number ||
+                               *type == Type::string);
+  if (!simple)
     throw Unfit{fmt::format("{} is of the kind '{}'; it has to be boolean, integer, number or string", what,
                             excerpt(declared.kind))};
   spec.type = *type;
