@@ -28,10 +28,20 @@ std::string hint_of(const Spec& spec) {
   return range.empty() ? "" : " (" + range + ")";
 }
 
+/// What people write who come from elsewhere; empty: nothing is known.
+std::string choice_meant(const std::string& text, const std::vector<std::string>& choices) {
+  for (const auto& [others, ours] :
+       {std::pair{"gpu", "cuda"}, std::pair{"GPU", "cuda"}, std::pair{"fp16", "bf16"},
+        std::pair{"half", "bf16"}, std::pair{"bfloat16", "bf16"}, std::pair{"float32", "fp32"},
+        std::pair{"float", "fp32"}})
+    if (text == others && std::ranges::find(choices, ours) != choices.end()) return ours;
+  return nearest(text, choices);
+}
+
 Result<void> check_choice(const std::string& name, const std::vector<std::string>& choices,
                           const std::string& text) {
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
-  const std::string near = nearest(text, choices);
+  const std::string near = choice_meant(text, choices);
   return fail(ErrorKind::usage, name + " can't be '" + excerpt(text) + "'; it is one of " + join(choices) +
                                     (near.empty() ? "" : "; did you mean '" + near + "'?"));
 }

@@ -73,6 +73,24 @@ std::string given(const Json& json) {
   }
 }
 
+/// Of a text where a number is expected, the number that is meant; empty: nobody knows.
+std::string meant_number(const Json& json) {
+  if (!json.is_string()) return {};
+  const std::string text = json.get<std::string>();
+  if (text.empty()) return "; there is nothing behind the '='";
+  if (text.front() == '=') return "; one '=' is enough";
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc()) return {};
+  if (rest == end) return "; without quotes it is a number: " + shortest(number);
+  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  for (const auto& [letters, factor] : {std::pair{"kK", 1e3}, std::pair{"mM", 1e6}, std::pair{"gGbB", 1e9}})
+    if (suffix.size() == 1 && std::string_view(letters).find(suffix) != std::string_view::npos)
+      return "; write it out: " + shortest(number * factor);
+  return {};
+}
+
 Result<double> finite_number(const Json& json, std::string_view unit) {
   std::optional<double> number = number_from_json(json);
   if (!number && json.is_string()) number = number_with_unit(json.get<std::string>(), unit);
@@ -81,7 +99,8 @@ Result<double> finite_number(const Json& json, std::string_view unit) {
                         : unit == "s"     ? R"(; with a unit it is "90s", "30m", "2h" or "1d")"
                         : unit == "bytes" ? R"(; with a unit it is "64KiB", "8MiB" or "2GiB")"
                                           : "";
-  return fail(ErrorKind::usage, "expects a number, got " + given(json) + example);
+  const std::string meant = *example == '\0' ? meant_number(json) : std::string();
+  return fail(ErrorKind::usage, "expects a number, got " + given(json) + example + meant);
 }
 
 Result<Value> interval_from_json(const Json& json) {
@@ -153,7 +172,7 @@ Result<Value> value_from_json(const Json& json, Type type, std::string_view unit
       const auto number = finite_number(json, unit);
       constexpr double kExact = 9007199254740992.0;  // 2^53: beyond it doubles skip integers
       if (!number || *number != std::floor(*number) || std::abs(*number) > kExact)
-        return fail(ErrorKind::usage, "expects a whole number, got " + given(json));
+        return fail(ErrorKind::usage, "expects a whole number, got " + given(json) + meant_number(json));
       return Value(static_cast<std::int64_t>(*number));
     }
     case Type::number: {

@@ -19,6 +19,17 @@ bool is_name(std::string_view text) {
   return true;
 }
 
+/// A word that is meant as a setting, and was taken for a config's name; empty: it may be one.
+std::string meant_as_setting(const std::string& word, const Schema& schema) {
+  if (schema.setting(word) != nullptr) return word + " is a setting; write " + word + "=VALUE";
+  const auto equals = word.find('=');
+  const std::string name = word.substr(0, word.find_last_not_of(' ', equals == 0 ? 0 : equals - 1) + 1);
+  if (equals == std::string::npos || schema.setting(name) == nullptr) return {};
+  const auto value = word.find_first_not_of(' ', equals + 1);
+  return "'" + excerpt(word) + "': a setting is written without blanks around '=', " + name + "=" +
+         (value == std::string::npos ? "VALUE" : excerpt(word.substr(value)));
+}
+
 }  // namespace
 
 ConfigurationWords split_words(const std::vector<std::string>& words) {
@@ -35,6 +46,8 @@ ConfigurationWords split_words(const std::vector<std::string>& words) {
 
 Result<Settings> configure(const ConfigurationWords& words, Schema& schema, Settings settings) {
   for (const auto& name : words.configs) {
+    if (const std::string text = meant_as_setting(name, schema); !text.empty())
+      return fail(ErrorKind::usage, text);
     const auto file = find_config(name, program_folder());
     if (!file) return tl::unexpected(file.error());
     auto merged = evaluate_config(file->path, file->shown_as, schema, std::move(settings), load_schema_of);

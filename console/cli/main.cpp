@@ -8,12 +8,13 @@
 #include <cstring>
 #include <exception>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "console/cli/commands.h"
 #include "console/cli/scripts.h"
+#include "console/cli/usage_advice.h"
 #include "protocol/exit_codes.h"
-#include "protocol/schema.h"
 #include "protocol/version.h"
 
 namespace footplate {
@@ -33,45 +34,6 @@ void open_standard_streams() {
     }
 }
 
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // not for people
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-    for (const auto& name : option->get_snames()) names.push_back("-" + name);
-  }
-  return names;
-}
-
-std::string with_nearest(const std::string& start, const std::string& word,
-                         const std::vector<std::string>& names) {
-  if (const std::string near = nearest(word, names); !near.empty())
-    return start + "; did you mean " + near + "?";
-  std::string list;
-  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
-  return start + "; there are " + list;
-}
-
-/// What CLI11 says about a command line, with the nearest name where it met an unknown one.
-Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto used = app.get_subcommands();
-  const CLI::App& scope = used.empty() ? app : *used.front();
-  const std::string help =
-      scope.get_name().empty() ? "footplate --help" : "footplate " + scope.get_name() + " --help";
-  std::string message = error.what();
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    // "The following argument was not expected: --bach"; what was left is nowhere else after a subcommand's
-    // error.
-    std::string word = message.substr(message.rfind(": ") == std::string::npos ? 0 : message.find(": ") + 2);
-    word = word.substr(0, word.find(' '));
-    const std::string option = word.substr(0, word.find('='));
-    message = option.size() > 1 && option.front() == '-'
-                  ? with_nearest("unknown option " + option, option, option_names(scope))
-                  : "unexpected argument '" + word + "'";
-  }
-  return {ErrorKind::usage, message + " (" + help + ")"};
-}
-
 /// What a command has said has to have got there. `run` and `replay` go on without anybody who reads, and a
 /// reader that has left (a pager) wants no more of it.
 Result<void> check_output(const std::string& command) {
@@ -88,18 +50,14 @@ std::vector<std::string> command_names() {
   return names;
 }
 
-/// CLI11 would call an unknown subcommand an unexpected argument.
-std::string unknown_command(int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return {};
-  const auto names = command_names();
-  for (const auto& name : names)
-    if (name == argv[1]) return {};
-  return with_nearest("unknown command '" + std::string(argv[1]) + "'", argv[1], names);
+/// `footplate help`; of one command CLI11 tells: `footplate COMMAND --help`.
+bool asks_for_help(const std::vector<std::string>& words) {
+  return words.size() == 1 && words.front() == "help";
 }
 
-/// `footplate help`; of one command CLI11 tells: `footplate COMMAND --help`.
-bool asks_for_help(int argc, char** argv) {
-  return argc == 2 && std::string_view(argv[1]) == "help";
+/// CLI11 would call an unknown command an unexpected argument, and an unknown option a missing command.
+std::string unknown_first_word(const CLI::App& app, const std::string& word) {
+  return word.starts_with('-') ? unknown_program_option(app, word) : unknown_command(word, command_names());
 }
 
 int main_of(int argc, char** argv) {
@@ -115,14 +73,17 @@ int main_of(int argc, char** argv) {
     CLI::App* command = app.add_subcommand(entry.name, entry.help);
     handlers.emplace_back(command, entry.declare(*command));
   }
-  if (asks_for_help(argc, argv)) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (asks_for_help(words)) {
     std::fputs(commands_text().c_str(), stdout);
     return static_cast<int>(ExitCode::done);
   }
-  if (const std::string unknown = unknown_command(argc, argv); !unknown.empty())
+  const bool of_one = words.size() == 2 && words.front() == "help";  // footplate help run
+  if (of_one) words = {words.back(), "--help"};
+  if (const std::string unknown = unknown_first_word(app, words.front()); !unknown.empty())
     return report({ErrorKind::usage, unknown + " (footplate --help)"});
   try {
-    app.parse(with_script_arguments(argc, argv));
+    app.parse(with_script_arguments(std::move(words)));
   } catch (const CLI::Success& done) {  // --help, --version
     return app.exit(done);
   } catch (const CLI::ParseError& error) {

@@ -66,7 +66,8 @@ Result<std::string> checkpoint_of(const std::string& given) {
   if (!fs::exists(path / kManifestName, error))
     return fail(ErrorKind::usage,
                 "--resume " + given + ": no checkpoint there (" + (path / kManifestName).string() +
-                    " is missing); give a folder checkpoints/BRANCH/step-N, a run, or auto");
+                    " is missing); give a folder checkpoints/BRANCH/step-N, a run, or auto" +
+                    (given == "latest" || given == "last" || given == "true" ? "; did you mean auto?" : ""));
   return path.string();
 }
 
@@ -298,7 +299,7 @@ std::string why_no_rank_count(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error == std::errc() && end == text.data() + text.size() && count >= 1 && count <= kMost) return {};
   return "takes how many ranks train, 1 to " + std::to_string(kMost) + ", as in -n 2; not '" + excerpt(text) +
-         "'";
+         "'" + (text.starts_with('=') ? " (-n takes no '=')" : "");
 }
 
 }  // namespace

@@ -69,8 +69,7 @@ void declare_scripts(CLI::App& command, ScriptOptions& options) {
   command.add_option(kAfterDashes, options.after_dashes)->allow_extra_args(false)->group("");
 }
 
-std::vector<std::string> with_script_arguments(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+std::vector<std::string> with_script_arguments(std::vector<std::string> words) {
   const bool takes = !words.empty() && (words.front() == "run" || words.front() == "check");
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (takes && dashes != words.end()) {

@@ -22,7 +22,7 @@ void declare_scripts(CLI::App& command, ScriptOptions& options);
 
 /// The words of a command line, for CLI11: those after `--` become what declare_scripts understands, where
 /// the command is one that takes scripts; otherwise they are positional, as everywhere.
-std::vector<std::string> with_script_arguments(int argc, char** argv);
+std::vector<std::string> with_script_arguments(std::vector<std::string> words);
 
 /// A job script as it was read.
 struct Script {

@@ -34,7 +34,7 @@ class BadInput(Case):
         self.refused_config("optim.eps = 1e-8,\nlog.every = 5\n", "configs/bad.lua:2:", "line 1 ends with a comma")
         self.refused_config("train = {\n  steps = 5\n  batch_size = 3,\n}\n", "line 2 may lack a comma")
         self.refused_config("sched.kind = cosine\n", "configs/bad.lua:1:", 'in quotes, "cosine"')
-        self.refused_config('{"train": {"steps": 5}}\n', "looks like JSON", "train = { steps = 1000 }")
+        self.refused_config('{"train": {"steps": 5}}\n', "looks like JSON", "train.steps = 1000")
         self.refused_config("train:\n  steps: 5\n", "looks like YAML")
         self.refused_config("[train]\nsteps = 5\n", "looks like TOML")
         self.refused_config('run.time_limit = "2 hours"\n', "configs/bad.lua:1:", "2 hours", '"2h"')

@@ -90,6 +90,8 @@ int BoundedState::load(lua_State* lua, std::string_view text) {
 
 Result<void> BoundedState::run(const std::string& text, const std::function<void(lua_State*)>& prepare) {
   if (!state_) return fail(ErrorKind::failed, "no memory for Lua");
+  if (const std::string surplus = lua::surplus_value(text); !surplus.empty())
+    return fail(ErrorKind::usage, std::string(kChunkName) + ":" + surplus);
   lua_State* lua = get();
   lua_pushcfunction(lua, &call_prepare);
   lua_pushlightuserdata(lua, const_cast<std::function<void(lua_State*)>*>(&prepare));
@@ -100,8 +102,11 @@ Result<void> BoundedState::run(const std::string& text, const std::function<void
     deadline_ = processor_seconds() + processor_s_;
     instructions_used_ = 0;
     lua_sethook(lua, &BoundedState::look, LUA_MASKCOUNT, kInstructionsPerLook);
-    status = lua_pcall(lua, 0, 0, 0);
+    status = lua_pcall(lua, 0, LUA_MULTRET, 0);
     lua_sethook(lua, nullptr, 0, 0);
+    if (status == LUA_OK && lua_gettop(lua) > 0)
+      return fail(ErrorKind::usage,
+                  "it returns a value, and nobody reads that; a config assigns: train.steps = 1000");
   }
   if (status == LUA_OK) return {};
   std::string message = message_on_top(lua);

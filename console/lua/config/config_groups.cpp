@@ -12,6 +12,19 @@ namespace {
 
 constexpr int kDeepestSet = 4;  ///< tables in tables that set{} follows; names have two or three parts
 
+/// What other languages have, and a config hasn't; empty: nothing is known of the name.
+std::string text_for_foreign_name(const std::string& name) {
+  for (const auto& [foreign, own] : {std::pair{"True", "true"}, std::pair{"False", "false"}})
+    if (name == foreign) return std::string("Lua writes ") + own;
+  for (const char* nothing : {"None", "null", "NULL", "undefined"})
+    if (name == nothing) return "where nothing is meant, leave the line out";
+  for (const char* other : {"print", "io", "os", "require", "dofile", "load", "input", "env"})
+    if (name == other)
+      return "a config only assigns settings; what differs from run to run is given as KEY=VALUE on the "
+             "command line";
+  return {};
+}
+
 /// The line of the config that runs; 0: none.
 int current_line(lua_State* state) {
   lua_Debug activation;
@@ -80,7 +93,10 @@ class ConfigSettings final : public lua::SettingsTarget {
     for (const auto& spec : schema_.settings) groups.push_back(spec.name.substr(0, spec.name.find('.')));
     if (const std::string near = nearest(name, groups); !near.empty())
       return "unknown name '" + name + "'; did you mean " + near + "?";
-    return schema_.unknown_setting(name) + "; a name of your own needs 'local " + name + " = …'";
+    if (std::string text = text_for_foreign_name(name); !text.empty())
+      return "unknown name '" + name + "'; " + text;
+    return "unknown name '" + name + "'; a text is written in quotes, \"" + name +
+           "\"; a name of your own needs 'local " + name + " = …'";
   }
 
   bool has_fields(lua_State*, const std::string& name, int depth) const override {

@@ -47,19 +47,51 @@ std::string on_compound(const std::string& line) {
 }
 
 /// What other languages write, and Lua otherwise.
-/// Only where Lua stumbles over its first character: it may stand in a text as well.
+struct Foreign {
+  const char* line;  ///< a regular expression that finds it in the line
+  const char*
+      message;  ///< what Lua says of it, where the line alone could mean something else; empty: anything
+  const char* advice;
+};
+constexpr std::array kForeign{
+    Foreign{"!=", "near '!", "Lua writes '!=' as ~="},
+    Foreign{"&&", "near '&", "Lua writes '&&' as and"},
+    Foreign{R"(\|\|)", "near '|", "Lua writes '||' as or"},
+    Foreign{R"(\+\+)", "near '+", "Lua writes '++' as x = x + 1"},
+    Foreign{R"(^\s*#)", "near '#", "a comment begins with --"},
+    Foreign{"//", "near '//", "a comment begins with --"},
+    Foreign{"\xE2\x80[\x98-\x9F]", "near '<", "these quotes are typographic: write \" or '"},
+    Foreign{R"(=\s*\[)", "near '['", "a list is written { 0.9, 0.95 }"},
+    Foreign{R"(^\s*(let|const|var)\s+\w)", "", "a name of your own is declared with local: local x = 5"},
+    Foreign{":=", "", "Lua assigns with ="},
+    Foreign{R"(^\s*[\w.]+\s*==)", "near '=='", "== compares; one = assigns"},
+    Foreign{R"(^\s*(if|while|for)\b.*\{\s*)", "",
+            "Lua has no braces here: if … then … end, while … do … end"},
+    Foreign{R"(\{.*\w\s*:\s)", "", "in { } Lua writes steps = 5"},
+    Foreign{R"(^\s*(import|from|include|using)\b)", "",
+            "nothing is imported; configs merge as they are named, footplate run base.lua other.lua"},
+    Foreign{R"(^\s*(def|fn|func)\s)", "", "a function is written local function f(x) … end"},
+    Foreign{R"(\$)", "near '$",
+            "the shell's variables aren't known here; give KEY=$VALUE on the command line"},
+    Foreign{R"(\d_\d)", "malformed number", "a number has no '_': 2000"},
+    Foreign{R"(\d[A-Za-z]+)", "malformed number", "a number with a unit is a text, in quotes: \"8h\""},
+    Foreign{"", "unfinished string", "the quote that opens it isn't closed in this line"},
+};
+
+/// "log every 10"
+std::string on_missing_signs(const std::string& line) {
+  static const std::regex kWords(R"(\s*([a-z]+)[ .]([a-z_]+)\s+([-+.\w]+)\s*)");
+  std::smatch found;
+  if (!std::regex_match(line, found, kWords)) return {};
+  return "write " + found.str(1) + "." + found.str(2) + " = " + found.str(3);
+}
+
 std::string on_foreign(const std::string& message, const std::string& line) {
-  struct Foreign {
-    const char* written;
-    const char* lua;
-  };
-  constexpr std::array kForeign{Foreign{"!=", "~="}, Foreign{"&&", "and"}, Foreign{"||", "or"},
-                                Foreign{"++", "x = x + 1"}};
   for (const Foreign& foreign : kForeign)
-    if (line.find(foreign.written) != std::string::npos &&
-        message.find(std::string("near '") + foreign.written[0]) != std::string::npos)
-      return std::string("Lua writes '") + foreign.written + "' as " + foreign.lua;
-  return {};
+    if (message.find(foreign.message) != std::string::npos &&
+        std::regex_search(line, std::regex(foreign.line)))
+      return foreign.advice;
+  return on_missing_signs(line);
 }
 
 std::string on_other_format(const std::vector<std::string>& lines) {
@@ -72,7 +104,7 @@ std::string on_other_format(const std::vector<std::string>& lines) {
   if (std::regex_match(*first, kToml)) format = "TOML";
   if (std::regex_match(*first, kYaml)) format = "YAML";
   if (format == nullptr) return {};
-  return std::string("this looks like ") + format + ", and Lua is expected: train = { steps = 1000 }";
+  return std::string("this looks like ") + format + ", and Lua is expected: train.steps = 1000";
 }
 
 std::string advice(const std::string& message, std::string_view code) {
@@ -96,6 +128,28 @@ std::string advice(const std::string& message, std::string_view code) {
 std::string with_syntax_advice(const std::string& message, std::string_view code) {
   const std::string text = advice(message, code);
   return text.empty() ? message : message + "; " + text;
+}
+
+std::string surplus_value(std::string_view code) {
+  // Within braces and brackets a comma parts fields and arguments.
+  static const std::regex kTwoValues(R"(\s*(?:local\s+)?([\w.]+)\s*=\s*([-+.\w]+\s*,\s*[-+.\w]+).*)");
+  int depth = 0;
+  std::size_t number = 0;
+  for (const std::string& line : lines_of(code)) {
+    ++number;
+    std::smatch found;
+    if (depth == 0 && line.size() <= kLongestLine && std::regex_match(line, found, kTwoValues))
+      return std::to_string(number) + ": " + found.str(1) + " = " + found.str(2) +
+             " gives two values to one name; a number has no comma, 2000, and a list is written { 0.9, 0.95 "
+             "}";
+    char quote = '\0';
+    for (const char c : line) {
+      if (quote != '\0' ? c == quote : c == '"' || c == '\'') quote = quote == '\0' ? c : '\0';
+      if (quote != '\0') continue;
+      depth += c == '{' || c == '(' || c == '[' ? 1 : c == '}' || c == ')' || c == ']' ? -1 : 0;
+    }
+  }
+  return {};
 }
 
 }  // namespace footplate::lua

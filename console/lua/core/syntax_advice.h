@@ -10,4 +10,8 @@ namespace footplate::lua {
 /// it is where nothing is known to say.
 std::string with_syntax_advice(const std::string& message, std::string_view code);
 
+/// "3: train.steps = 2,000 gives two values …": Lua would take the first value and forget the other. Empty
+/// where no line does that. Looks at lines, not at what they mean: strings over several lines may hide some.
+std::string surplus_value(std::string_view code);
+
 }  // namespace footplate::lua
