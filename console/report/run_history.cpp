@@ -35,7 +35,7 @@ std::string shown_argument(const Json& value) {
 std::string shown_call(const Call& call) {
   std::string given;
   for (const auto& [name, value] : call.arguments.items())
-    if (!value.is_null() && value != "")
+    if (!value.is_null() && !(value.is_string() && value.get_ref<const std::string&>().empty()))
       given += (given.empty() ? "" : ", ") + name + " = " + shown_argument(value);
   return call.action + "(" + given + ")";
 }
