@@ -35,6 +35,17 @@ std::string step_text(std::int64_t step) {
   return step < 0 ? "" : std::to_string(step);
 }
 
+/// Of its newest branch; of a run of an older version the lowest evaluation.
+double best_evaluation(const RunHistory& run) {
+  const Branch* newest = run.starts.empty() ? nullptr : run.branch(run.starts.back().branch);
+  if (newest != nullptr && !std::isnan(newest->best_loss)) return newest->best_loss;
+  double best = kNever;
+  for (const Stretch& stretch : run.stretches)
+    if (const auto found = stretch.metrics.find("eval/loss"); found != stretch.metrics.end())
+      for (const auto& piece : found->second.pieces()) best = std::min(best, piece.least);
+  return best < kNever ? best : std::nan("");
+}
+
 /// With its color, where there are several.
 std::string run_cell(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views,
                      std::size_t run) {
@@ -51,7 +62,9 @@ std::string outcomes(const std::vector<RunHistory>& runs, const std::vector<Bran
     table.row(run_cell(runs, views, i) + cell(run.record.state()) +
               cell(std::to_string(run.record.step()), "n") + cell(std::to_string(last.world_size), "n") +
               cell(std::to_string(run.starts.size()), "n") + cell(duration(run.last_time - run.first_time)) +
-              cell(best ? four_digits(best->loss) + " at step " + std::to_string(best->step) : "", "n") +
+              cell(best ? four_digits(best->loss) + " at step " + std::to_string(best->step)
+                        : four_digits(best_evaluation(run)),
+                   "n") +
               cell(in_folder(run.record.outcome(), run.record.directory), "long"));
   }
   return heading("Runs") + table.html();
