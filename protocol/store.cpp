@@ -6,7 +6,8 @@ namespace footplate {
 namespace {
 
 constexpr std::size_t kMaxName = 128;
-constexpr int kLevels = 32;  ///< of a value: manifests and events have it inside
+constexpr const char* kKept = "@keep";  ///< in the store: the names that are kept, each with true
+constexpr int kLevels = 32;             ///< of a value: manifests and events have it inside
 
 }  // namespace
 
@@ -37,7 +38,27 @@ Result<void> apply_store(Json& store, const Json& arguments) {
     return fail(ErrorKind::usage, "run.store takes its value as JSON text of at most " +
                                       std::to_string(kLevels) + " levels: " + value.error().message +
                                       "; store.x = … does that by itself");
-  return put_in_store(store, text_of(arguments, "name"), *value);
+  const std::string name = text_of(arguments, "name");
+  if (auto put = put_in_store(store, name, *value); !put) return put;
+  if (!value->is_null() && flag_of(arguments, "keep")) store[kKept][name] = true;
+  if (value->is_null() && store.contains(kKept)) store[kKept].erase(name);
+  return {};
+}
+
+Json kept_in_store(const Json& store) {
+  Json kept = Json::object();
+  if (!store.contains(kKept) || !store[kKept].is_object()) return kept;
+  for (const auto& [name, yes] : store[kKept].items())
+    if (const auto found = store.find(name); found != store.end()) kept[name] = *found;
+  return kept;
+}
+
+void take_kept(Json& store, const Json& kept) {
+  if (!kept.is_object()) return;
+  for (const auto& [name, value] : kept.items()) {
+    store[name] = value;
+    store[kKept][name] = true;
+  }
 }
 
 }  // namespace footplate

@@ -20,6 +20,7 @@ struct FieldsOf<RunIdentity> {
     field("started", run.started);
     field("branch", run.branch);
     field("left", run.left);
+    field("began", run.began);
     field("world_size", run.world_size);
   }
 };

@@ -25,7 +25,8 @@ struct RunIdentity {
   std::string user;    ///< whose run it is
   std::string started;
   std::string branch;
-  std::int64_t left = 0;  ///< step that ckpt.load went back from, to this start; 0: it did not
+  std::int64_t left = 0;   ///< step that ckpt.load went back from, to this start; 0: it did not
+  std::int64_t began = 0;  ///< step that this start began at
   int world_size = 1;
 };
 Json to_json(const RunIdentity& run);

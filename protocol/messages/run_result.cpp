@@ -12,6 +12,7 @@ struct FieldsOf<LoadTarget> {
     field("branch", target.branch);
     field("settings", target.settings);
     field.unless_empty("order", target.order);
+    field.unless_empty("store", target.store);
   }
 };
 

@@ -17,6 +17,7 @@ struct LoadTarget {
   std::string branch;  ///< that the next start saves into
   Json settings;       ///< of the next start, by name: {"value", "source"}
   std::string order;   ///< that asked for it, for the source of its settings
+  Json store;          ///< what survives of `store` (kept_in_store)
 };
 Json to_json(const LoadTarget& target);
 Result<void> read_json(const Json& json, LoadTarget& target);

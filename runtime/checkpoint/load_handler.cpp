@@ -163,7 +163,7 @@ Result<LoadTarget> LoadHandler::verified(const Call& call, std::int64_t step) co
     return refused(whole.error().message + "; the run goes on as it is");
   tell(*found, step);
   return LoadTarget{found->checkpoint.path.string(), found->checkpoint.manifest.step, found->branch,
-                    to_json(found->settings), ""};
+                    to_json(found->settings), "", {}};
 }
 
 void LoadHandler::tell(const Plan& plan, std::int64_t step) const {

@@ -143,6 +143,7 @@ RunIdentity ConsoleFeed::identity() const {
           .started = run.started,
           .branch = run.branch,
           .left = run.left,
+          .began = run.began,
           .world_size = parts_.options.channel->world_size()};
 }
 

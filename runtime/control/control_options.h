@@ -29,12 +29,13 @@ struct RunInfo {
   std::string name;
   std::string id;
   std::filesystem::path directory;
-  std::string socket;     ///< path of the console's socket
-  std::string host;       ///< this rank's
-  std::string user;       ///< whose run it is
-  std::string started;    ///< ISO 8601
-  std::string branch;     ///< of checkpoints, that this start saves into
-  std::int64_t left = 0;  ///< step that ckpt.load went back from, to this start; 0: it did not
+  std::string socket;      ///< path of the console's socket
+  std::string host;        ///< this rank's
+  std::string user;        ///< whose run it is
+  std::string started;     ///< ISO 8601
+  std::string branch;      ///< of checkpoints, that this start saves into
+  std::int64_t left = 0;   ///< step that ckpt.load went back from, to this start; 0: it did not
+  std::int64_t began = 0;  ///< step that this start begins at
 };
 
 /// Rank 0 has started a console.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "protocol/own_session.h"
+#include "protocol/store.h"
 #include "runtime/schema/actions.h"
 
 namespace footplate {
@@ -198,8 +199,10 @@ void OrderApplier::run_foreign(GateState& state, const Order& order, CallMoved& 
   if (result) {
     moved.state = CallState::done;
     moved.result = *std::move(result);
-    if (const auto* target = std::get_if<LoadTarget>(&moved.result))
+    if (auto* target = std::get_if<LoadTarget>(&moved.result)) {
+      if (Json kept = kept_in_store(state.course.store()); !kept.empty()) target->store = std::move(kept);
       state.course.stop(ending_of_load(order, order.calls[moved.call], *target));
+    }
   } else {
     moved.state = state.running.is_cancelled() ? CallState::cancelled : CallState::failed;
     moved.error = result.error().message;

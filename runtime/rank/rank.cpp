@@ -255,9 +255,9 @@ class Rank {
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;
     control.ledger = &ledger_;
-    control.run = {start_.record.name,   start_.record.id,     options_.run_directory,
-                   start_.record.socket, hostname(),           user_name(),
-                   start_.started,       start_.origin.branch, options_.left};
+    control.run = {start_.record.name, start_.record.id, options_.run_directory, start_.record.socket,
+                   hostname(),         user_name(),      start_.started,         start_.origin.branch,
+                   options_.left,      trainer_->step()};
     control.observer = [this](const Observed& observed) {
       std::visit(
           Overloaded{[this](const EventData& event) {

@@ -1,6 +1,8 @@
 #include "runtime/rank/start_state.h"
 
+#include "protocol/store.h"
 #include "run_files/file_names.h"
+#include "run_files/result_file.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/rank/start_up.h"
@@ -11,6 +13,16 @@ namespace {
 
 bool leads(StartMeeting& meeting) {
   return meeting.communicator().rank() == 0;
+}
+
+/// What of `store` survives the ckpt.load that this start goes on from, if it does. A start that was lost in
+/// between changes nothing of that.
+Json kept_store(const RankOptions& options) {
+  for (int start = options.branch.empty() ? 0 : options.start - 1; start > 0; --start)
+    if (const auto result = read_result_file(earlier_result_path(options.run_directory, start));
+        result && result->load)
+      return result->load->branch == options.branch ? result->load->store : Json();
+  return {};
 }
 
 }  // namespace
@@ -58,6 +70,7 @@ Result<void> take_over_checkpoint(StartState& state, const RankOptions& options,
   state.of_model = std::move(merged.of_model);
   state.last_order = manifest->journal;
   state.store = manifest->store;
+  take_kept(state.store, kept_store(options));
   state.kept_orders = manifest->orders;
   records.resumed({manifest->metrics});
   if (leads(meeting))

@@ -171,7 +171,10 @@ std::vector<ActionRow> run() {
        .example = "run.store{ name = \"best\", value = \"1.25\" }",
        .result = "the step",
        .params = {{.name = "name", .type = Type::string, .help = "where in store"},
-                  {.name = "value", .type = Type::string, .help = "JSON; null removes it"}}},
+                  {.name = "value", .type = Type::string, .help = "JSON; null removes it"},
+                  {.name = "keep",
+                   .type = Type::boolean,
+                   .help = "true: it survives ckpt.load; else it is as in the checkpoint then"}}},
   };
 }
 

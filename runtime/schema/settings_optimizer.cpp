@@ -35,9 +35,7 @@ std::vector<SettingRow> schedule() {
        .range = {.min = 0, .max = 1000},
        .usual = {.min = 0, .max = 1},
        .aliases = {"min_lr"},
-       .help =
-           "The learning rate has this value at the end of the run (all kinds but constant), and is never "
-           "below it after the warm-up",
+       .help = "The learning rate falls to this value and no further (all kinds but constant)",
        .example = "sched.min_lr = 1e-5"},
       {.name = "sched.decay_steps",
        .value = 0,

@@ -73,7 +73,7 @@ int run_wait(lua_State* state) {
                           " within " + shortest(wait.timeout_s.value_or(0)) + " s; the run is at step " +
                           std::to_string(reached.step),
                       ErrorKind::timed_out);
-  if (wait.event == "log")
+  if (wait.event && from_word<RuleEvent>(*wait.event) == RuleEvent::log)
     push_metrics_table(state, reached.event);
   else
     push_json(state, wait.event ? reached.event : Json(reached.step));
@@ -82,6 +82,11 @@ int run_wait(lua_State* state) {
 
 int run_name(lua_State* state) {
   push_text(state, session_of(state).greeting().run.name);
+  return 1;
+}
+
+int run_branch(lua_State* state) {
+  push_text(state, session_of(state).greeting().run.branch);
   return 1;
 }
 
@@ -122,13 +127,12 @@ int run_left(lua_State* state) {
 }
 
 constexpr Registration kRunFunctions[] = {
-    {.doc =
-         {.name = "run",
-          .role = Role::view,
-          .help =
-              "run.wait{ step = 30000 } waits until then, also event = \"eval\", seconds = 60; "
-              "run.stop_when(function(m) … end); run.left() run.name run.id run.step run.state run.resumed",
-          .in_overview = true},
+    {.doc = {.name = "run",
+             .role = Role::view,
+             .help = "run.wait{ step = 30000 } waits until then, also event = \"eval\", seconds = 60; "
+                     "run.stop_when(function(m) … end); run.left() run.name run.branch run.id run.step "
+                     "run.state run.resumed",
+             .in_overview = true},
      .form = Form::text},
     {.doc = {.name = "run.wait",
              .role = Role::view,
@@ -155,6 +159,11 @@ constexpr Registration kRunFunctions[] = {
     {.doc = {.name = "run.name", .role = Role::view, .help = "name of the run"},
      .form = Form::field,
      .handler = bound<run_name>},
+    {.doc = {.name = "run.branch",
+             .role = Role::view,
+             .help = "name of the branch: main, or what ckpt.load has opened"},
+     .form = Form::field,
+     .handler = bound<run_branch>},
     {.doc = {.name = "run.id", .role = Role::view, .help = "id of this start"},
      .form = Form::field,
      .handler = bound<run_id>},

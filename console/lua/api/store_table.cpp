@@ -1,4 +1,5 @@
 #include "console/lua/api/api.h"
+#include "console/lua/api/catalogue.h"
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/session/session.h"
@@ -10,27 +11,60 @@
 namespace footplate::lua {
 namespace {
 
-/// What the store will be once the chunk's order is applied.
+constexpr const char* kSet = "set";
+
+/// What the store will be once the chunk's order is applied, without what is footplate's own.
 Json whole_store(lua_State* state) {
   Session& session = session_of(state);
   Json store = session.look(request::Store{});
   session.stage().add_stored(store);
-  return store;
+  Json shown = Json::object();
+  for (const auto& [name, value] : store.items())
+    if (!name.starts_with(kOwnInStore)) shown[name] = value;
+  return shown;
 }
 
 int store_index(lua_State* state) {
-  push_field(state, whole_store(state), string_argument(state, 2));
+  const std::string name = string_argument(state, 2);
+  if (name == kSet)
+    lua_pushcfunction(state, find_registration("store.set")->handler);
+  else
+    push_field(state, whole_store(state), name);
   return 1;
 }
 
-int store_assign(lua_State* state) {
-  const std::string name = string_argument(state, 2);
-  if (lua_isfunction(state, 3)) throw ScriptError("store holds data; a function can't be kept");
-  const Json value = json_at(state, 3);
+/// With the value at stack index `value`.
+void stage_entry(lua_State* state, const std::string& name, int value, bool keep) {
+  if (lua_isfunction(state, value)) throw ScriptError("store holds data; a function can't be kept");
+  if (name == kSet || name.starts_with(kOwnInStore))
+    throw ScriptError("store." + name + " can't be set: set and names that begin with " + kOwnInStore +
+                      " are footplate's own; take another name");
+  const Json json = json_at(state, value);
   Json after = whole_store(state);
-  if (auto kept = put_in_store(after, name, value); !kept) throw ScriptError(kept.error());
-  if (auto staged = session_of(state).stage().store(name, value.dump()); !staged)
+  if (auto kept = put_in_store(after, name, json); !kept) throw ScriptError(kept.error());
+  if (auto staged = session_of(state).stage().store(name, json.dump(), keep); !staged)
     throw ScriptError(staged.error());
+}
+
+int store_assign(lua_State* state) {
+  stage_entry(state, string_argument(state, 2), 3, /*keep=*/false);
+  return 0;
+}
+
+/// store.set{ x = 5, keep = true }
+int store_set(lua_State* state) {
+  luaL_checktype(state, 1, LUA_TTABLE);
+  const int keep = lua_getfield(state, 1, "keep");
+  if (keep != LUA_TNIL && keep != LUA_TBOOLEAN)
+    throw ScriptError("keep is true or false, as in store.set{ x = 5, keep = true }");
+  const bool kept = lua_toboolean(state, -1) != 0;
+  lua_settop(state, 1);
+  for (lua_pushnil(state); lua_next(state, 1) != 0; lua_pop(state, 1)) {
+    if (lua_type(state, -2) != LUA_TSTRING)
+      throw ScriptError("store.set takes names and values, as in store.set{ x = 5, keep = true }");
+    if (const std::string name = lua_tostring(state, -2); name != "keep")
+      stage_entry(state, name, lua_gettop(state), kept);
+  }
   return 0;
 }
 
@@ -74,6 +108,12 @@ constexpr Registration kStoreFunctions[] = {
              .in_overview = true},
      .form = Form::object,
      .handler = bound<push_store>},
+    {.doc = {.name = "store.set",
+             .role = Role::operate,
+             .example = "store.set{ x = 5, keep = true }",
+             .help = "several at once; with keep = true they survive ckpt.load, else store is as in the "
+                     "checkpoint then"},
+     .handler = bound<store_set>},
 };
 
 }  // namespace

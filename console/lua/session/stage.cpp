@@ -70,14 +70,16 @@ Result<std::pair<std::shared_ptr<StagedOrder>, int>> Stage::call(const std::stri
   return std::pair(at_ != nullptr ? at_ : main_, static_cast<int>(order.calls.size()) - 1);
 }
 
-Result<void> Stage::store(const std::string& name, const std::string& text) {
+Result<void> Stage::store(const std::string& name, const std::string& text, bool keep) {
   for (Call& call : target().order.calls) {
     if (call.action != kStoreAction || call.text("name") != name) continue;
     call.arguments["value"] = text;
+    if (keep) call.arguments["keep"] = true;
     return {};
   }
-  if (auto staged = call(kStoreAction, {{"name", name}, {"value", text}}); !staged)
-    return tl::unexpected(staged.error());
+  Json arguments = {{"name", name}, {"value", text}};
+  if (keep) arguments["keep"] = true;
+  if (auto staged = call(kStoreAction, arguments); !staged) return tl::unexpected(staged.error());
   return {};
 }
 

@@ -52,8 +52,8 @@ class Stage {
   /// Nobody is asked about what is assigned to `name`, or about the calls of that action.
   void force(const std::string& name) { target().forced.insert(name); }
 
-  /// store[name] = the JSON `text`, in place of what was staged for it before.
-  Result<void> store(const std::string& name, const std::string& text);
+  /// store[name] = the JSON `text`, in place of what was staged for it before; `keep`: it survives ckpt.load.
+  Result<void> store(const std::string& name, const std::string& text, bool keep = false);
   /// Puts what is staged into `store`.
   void add_stored(Json& store) const;
 

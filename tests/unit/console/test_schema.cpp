@@ -95,7 +95,9 @@ Schema small_schema() {
       action("run.note", {param("text", Type::string)}, Role::operate),
       action("run.pause", {param("reason", Type::string)}, Role::operate),
       action("run.resume", {}, Role::operate),
-      action("run.store", {param("name", Type::string), param("value", Type::string)}, Role::operate),
+      action("run.store",
+             {param("name", Type::string), param("value", Type::string), param("keep", Type::boolean)},
+             Role::operate),
       action("run.stop", {param("reason", Type::string), param("error", Type::string)}, Role::admin)};
   schema.constraints = {{Constraint::Kind::at_most, "eval.batches", "train.steps", "there are no more"}};
   schema.hints = {{"NCCL_TIMEOUT", "is no variable that NCCL reads; see comm.timeout_s", true}};

@@ -47,5 +47,26 @@ TEST(Store, RefusesWhatIsTooLargeBeforeItIsRead) {
   EXPECT_TRUE(store.empty());
 }
 
+TEST(Store, WhatIsKeptIsPutIntoAnother) {
+  Json store = Json::object();
+  const auto apply = [&](const char* name, const char* value, bool keep) {
+    ASSERT_TRUE(apply_store(store, {{"name", name}, {"value", value}, {"keep", keep}}));
+  };
+  EXPECT_EQ(kept_in_store(store), Json::object());
+  apply("x", "1", true);
+  apply("y", "2", false);
+  apply("z", "3", true);
+  apply("x", "4", false);  // stays kept
+  apply("z", "null", false);
+  EXPECT_EQ(kept_in_store(store), Json({{"x", 4}}));
+  Json other = {{"x", 0}, {"y", 7}};
+  take_kept(other, kept_in_store(store));
+  EXPECT_EQ(other["x"], 4);
+  EXPECT_EQ(other["y"], 7);
+  EXPECT_EQ(kept_in_store(other), Json({{"x", 4}})) << "and survives the next one, too";
+  take_kept(other, Json());  // of a load before there was any
+  EXPECT_EQ(other["x"], 4);
+}
+
 }  // namespace
 }  // namespace footplate

@@ -13,7 +13,7 @@ TEST_F(ResultFileTest, IsReadAsItWasWritten) {
   result.reason = kEndedLoad;
   result.step = 812;
   result.state_hash = "00ff00ff00ff00ff";
-  result.load = LoadTarget{"/x/step-00000100", 100, "from-100", Json::object(), "order 3 (ann)"};
+  result.load = LoadTarget{"/x/step-00000100", 100, "from-100", Json::object(), "order 3 (ann)", {{"x", 1}}};
   ASSERT_TRUE(write_result_file(folder_ / "result.json", result));
   const auto read = read_result_file(folder_ / "result.json");
   ASSERT_TRUE(read);
