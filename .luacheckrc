@@ -6,6 +6,6 @@ globals = {
   "run", "model", "train", "sched", "optim", "data", "eval", "ckpt", "comm", "guard", "log", "nccl", "store",
 }
 read_globals = {
-  "set", "at", "every", "after", "on", "rules", "jobs", "try", "undo", "redo", "orders", "journal", "status",
-  "settings", "help", "metrics", "ranks",
+  "set", "at", "every", "after", "on", "rules", "jobs", "try", "branches", "undo", "redo", "orders",
+  "journal", "status", "settings", "help", "metrics", "ranks",
 }

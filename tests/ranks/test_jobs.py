@@ -87,7 +87,7 @@ def test_check_says_what_a_script_would_do():
     for example in sorted(JOBS.glob("*.lua")):
         done = subprocess.run([str(BIN / "footplate"), "check", str(ROOT / "configs" / "synthetic.lua"), "--script",
                                str(example)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0 and "registers on(" in done.stdout, (example, done.stdout, done.stderr)
+        assert done.returncode == 0 and ("registers on(" in done.stdout or "waits: run.wait" in done.stdout), (example, done.stdout, done.stderr)
 
 
 def test_a_job_orders_waits_prints_and_ends():
@@ -232,8 +232,64 @@ def test_examples():
             assert says in said, (name, said)
 
 
+def test_a_sweep_of_learning_rates_takes_five_lines():
+    """Each branch trains as long from the same checkpoint; the best one goes on; the script comes to its end once."""
+    sweep = JOBS / "lr_sweep.lua"
+    code = [line for line in sweep.read_text().splitlines() if line and not line.startswith("--")]
+    assert len(code) <= 5, code
+    with with_script(sweep, "train.steps=400", "log.every=5", options=["--restarts", "0"]) as run:
+        assert run.finish(120) == 0, run.output()
+        log = (run.directory / "log" / "job-lr_sweep.log").read_text()
+        table = log.splitlines()[-4:]
+        assert table[0].split() == ["branch", "set", "step", "eval/loss"] and log.count(table[0]) == 1, log
+        assert [line.endswith("kept") for line in table].count(True) == 1 and "@branches" not in log, log
+        starts = run.lines("starts.jsonl")
+        assert len(starts) == 5 and len({start["step"] for start in starts[1:4]}) == 1, starts
+        fork = starts[1]["step"]
+        assert fork >= 100 and starts[4]["step"] == fork + 60, starts
+        rates = {start["branch"]: None for start in starts[1:4]}
+        assert len(rates) == 3, starts
+        for line in run.lines("metrics.jsonl"):
+            if line["branch"] in rates and "train/lr" in line:
+                rates[line["branch"]] = line["train/lr"]
+        assert list(rates.values()) == [3e-4, 1e-3, 3e-3], rates
+        evaluated = [line["step"] for line in run.lines("metrics.jsonl") if line["branch"] in rates and "eval/loss" in line]
+        assert evaluated == [fork + 60] * 3, evaluated
+        assert "branches from step" in (run.directory / "journal.lua").read_text()
+
+
+def test_what_is_kept_in_store_survives_a_load():
+    """A job that goes back goes on where it was."""
+    text = """
+local part = store.part or 1
+print("part", part, store.other, run.branch)
+if part == 1 then
+  run.wait{ step = 30 }
+  ckpt.save("fork"):wait()
+  store.other = 5
+  store.set{ part = 2, seen = { 1, 2 }, keep = true }
+  return ckpt.load("fork")
+end
+run.wait{ step = 100 }
+print("seen", #store.seen, store["@keep"])
+run.stop()
+"""
+    with script(text) as path, with_script(path, "train.steps=100000") as run:
+        assert run.finish(90) == 0, run.output()
+        log = (run.directory / "log" / "job-job.log").read_text()
+        assert "part\t1\tnil\tmain" in log and "part\t2\tnil\tfrom-" in log and "seen\t2\tnil" in log, log
+        assert len(run.lines("starts.jsonl")) == 2
+
+
+def test_a_long_warm_up_is_said():
+    with Run([*QUICK, "train.steps=50", "sched.warmup_steps=100"]) as run:
+        assert run.finish(60) == 0, run.output()
+        assert run.output().count("sched.warmup_steps (100) is longer than the run (train.steps 50)") == 1, run.output()
+
+
 if __name__ == "__main__":
     main([test_a_mistake_starts_nothing, test_check_says_what_a_script_would_do, test_a_job_orders_waits_prints_and_ends,
           test_an_error_in_a_handler_stops_a_batch_run, test_rules_survive_kills_and_order_each_once,
           test_rules_jobs_and_store_go_on_after_a_resume, test_a_sync_rule_acts_before_the_next_steps,
-          test_a_late_sync_rule_is_let_go, test_a_runaway_rule_slows_nobody, test_examples])
+          test_a_late_sync_rule_is_let_go, test_a_runaway_rule_slows_nobody, test_examples,
+          test_a_sweep_of_learning_rates_takes_five_lines, test_what_is_kept_in_store_survives_a_load, test_a_long_warm_up_is_said])

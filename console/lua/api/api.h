@@ -15,7 +15,8 @@ std::span<const Registration> change_functions();      ///< set, at
 std::span<const Registration> rule_functions();        ///< every, after, on, rules
 std::span<const Registration> job_functions();         ///< jobs
 std::span<const Registration> store_functions();       ///< store
-std::span<const Registration> undo_functions();        ///< undo
+std::span<const Registration> undo_functions();        ///< undo, redo
+std::span<const Registration> branch_functions();      ///< branches
 std::span<const Registration> order_functions();       ///< orders
 std::span<const Registration> looking_functions();     ///< journal, status, settings, help
 std::span<const Registration> checkpoint_functions();  ///< ckpt.list

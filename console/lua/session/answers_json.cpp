@@ -93,6 +93,7 @@ template Result<CommReport> read_answer(const Json&);
 template Result<StackReport> read_answer(const Json&);
 template Result<std::map<std::string, SettingNow>> read_answer(const Json&);
 template Result<LoggedMetrics> read_answer(const Json&);
+template Result<SaveResult> read_answer(const Json&);
 template Result<NcclMeasurement> read_answer(const Json&);
 template Result<Done> read_answer(const Json&);
 template Result<OrderTaken> read_answer(const Json&);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "protocol/store.h"
+
 namespace footplate::lua {
 namespace {
 
@@ -14,6 +16,11 @@ std::string rounded(const Value& value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.4g", *number);
   return text.data();
+}
+
+/// What footplate keeps in store for itself.
+bool is_own_note(const Call& call) {
+  return call.action == "run.store" && call.text("name").starts_with(kOwnInStore);
 }
 
 void append(std::string& list, const std::string& item) {
@@ -42,7 +49,9 @@ std::string confirmation(const Order& order, const OrderReport& report, const Sc
     if (!named) append(computed, moved.name + " " + rounded(moved.before) + " -> " + rounded(moved.after));
   }
   if (!computed.empty()) asked += (asked.empty() ? "(" : " (") + computed + ")";
-  for (const Call& call : order.calls) append(asked, shown_text(call));
+  for (const Call& call : order.calls)
+    if (!is_own_note(call)) append(asked, shown_text(call));
+  if (asked.empty()) asked = "store";
   const std::string line = asked + ", " + effect_text(applied);
   return line + (report.error.empty() ? "" : "\nALARM: the ranks disagree about it: " + report.error);
 }

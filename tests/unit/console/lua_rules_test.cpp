@@ -67,6 +67,20 @@ TEST_F(LuaRules, MetricsAnswerToShortNames) {
   EXPECT_THAT(error_of("return metrics.x"), HasSubstr("unknown metric 'x'"));
 }
 
+TEST_F(LuaRules, StoreSetsSeveralAndKeepsThem) {
+  text_of("store.set{ a = 1, b = { 2 }, keep = true } store.c = 3");
+  const auto& calls = console.orders.back().calls;
+  ASSERT_EQ(calls.size(), 3U);
+  for (const Call& call : calls) EXPECT_EQ(call.flag("keep"), call.text("name") != "c") << call.text("name");
+  EXPECT_EQ(console.run("return store").value, Json({{"a", 1}, {"b", {2}}, {"c", 3}}))
+      << "what is footplate's own isn't shown";
+  EXPECT_THAT(error_of("store.set{ a = 1, keep = 5 }"), HasSubstr("keep is true or false"));
+  EXPECT_THAT(error_of("store.set = 5"), HasSubstr("footplate's own; take another name"));
+  EXPECT_THAT(error_of("store['@keep'] = 5"), HasSubstr("footplate's own; take another name"));
+  EXPECT_THAT(error_of("branches{ steps = 5, { log = { every = 3 } } }"),
+              HasSubstr("footplate run CONFIG --script"));
+}
+
 TEST_F(LuaRules, AnEmptyListIsDataAsAFullOneIs) {
   EXPECT_EQ(console.run("return rules()").value, Json::array());
   EXPECT_EQ(console.run("return { rules = rules(), orders = orders() }").value,
