@@ -162,8 +162,12 @@ Result<LoadTarget> LoadHandler::verified(const Call& call, std::int64_t step) co
   if (const auto whole = verify_checkpoint(found->checkpoint.path); !whole)
     return refused(whole.error().message + "; the run goes on as it is");
   tell(*found, step);
-  return LoadTarget{found->checkpoint.path.string(), found->checkpoint.manifest.step, found->branch,
-                    to_json(found->settings), "", {}};
+  return LoadTarget{found->checkpoint.path.string(),
+                    found->checkpoint.manifest.step,
+                    found->branch,
+                    to_json(found->settings),
+                    "",
+                    {}};
 }
 
 void LoadHandler::tell(const Plan& plan, std::int64_t step) const {

@@ -11,8 +11,8 @@ Json event_for_scripts(const EventData& data, const LoggedMetrics& latest) {
 
 Json metrics_alone(const Json& event) {
   Json metrics = Json::object();
-  for (const auto& [name, value] : event.items())
-    if (name == "step" || name.find('/') != std::string::npos) metrics[name] = value;
+  for (const auto& [key, value] : event.items())
+    if (key == "step" || key.find('/') != std::string::npos) metrics[key] = value;
   return metrics;
 }
 

@@ -101,7 +101,8 @@ BranchPlan plan_of(lua_State* state, std::int64_t count) {
     throw ScriptError(std::string("branches needs steps, how long each is trained, as in ") + kExample);
   plan.steps = static_cast<std::int64_t>(*steps);
   plan.from = checkpoint_named(options);
-  const bool evaluates = session.settings().string("eval.mode") != "off";
+  const std::string& value = session.settings().string("eval.mode");
+  const bool evaluates = value != "off";
   plan.metric = options.text("metric", "is the name of a metric, as in metric = \"train/loss\"")
                     .value_or(evaluates ? kEvalLoss : "train/loss");
   if (plan.metric.starts_with("eval/") && plan.metric != kEvalLoss)
