@@ -83,10 +83,12 @@ std::string to_text(const Call& call) {
 std::string shown_text(const Call& call) {
   if (call.action != "run.store" || !call.has("name")) return to_text(call);
   const std::string name = call.text("name");
-  const bool plain = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                             "0123456789_") == std::string::npos;
+  const bool plain = !name.empty() && name.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_") == std::string::npos;
   const std::string value = call.text("value", "nil");
-  return (plain ? "store." + name : "store[" + Json(name).dump() + "]") + " = " + (value == "null" ? "nil" : value);
+  return (plain ? "store." + name : "store[" + Json(name).dump() + "]") + " = " +
+         (value == "null" ? "nil" : value);
 }
 
 Json to_json(const Order& order) {

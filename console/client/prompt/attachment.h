@@ -99,8 +99,8 @@ class Attachment final : public Background {
   bool left_ = false;           ///< \q
   bool was_connected_ = false;  ///< at least once
   bool greeted_ = false;
-  bool behind_ = false;  ///< the last status had an earlier step than the prompt
-  bool more_ = false;    ///< look() left something for the next one
+  bool behind_ = false;              ///< the last status had an earlier step than the prompt
+  bool more_ = false;                ///< look() left something for the next one
   std::set<std::string> own_names_;  ///< that chunks of this session have assigned
   std::string hinted_;               ///< the text that hint_ is of
   TypingHint hint_;

@@ -11,6 +11,7 @@
 #include "console/client/prompt/own_names.h"
 #include "console/client/render/text.h"
 #include "console/lua/config/incomplete.h"
+#include "console/lua/reference/help.h"
 #include "protocol/words.h"
 
 // What is typed: chunks for the console, and the client's own words.
@@ -82,8 +83,7 @@ bool is_farewell(const std::string& text) {
 }
 
 bool is_own_word(const std::string& text) {
-  return !text.empty() &&
-         (text.front() == '\\' || text.front() == '?' || is_help(text) || is_farewell(text));
+  return !text.empty() && (text.front() == '\\' || text.front() == '?' || is_help(text) || is_farewell(text));
 }
 
 /// Of "?log.ev" and "help log.ev", where the name begins; 0 for anything else.
@@ -130,7 +130,8 @@ TypingHint hint_of(const CompleteAnswer& answer, const std::string& typed) {
     fields += item.text.ends_with(" = ") ? " " + item.text.substr(0, item.text.size() - 3) : "";
   }
   if (word.empty()) return {"", fields.empty() ? "" : " " + fields};
-  if (answer.items.size() != 1 || word.size() < kLeast || !answer.items.front().text.starts_with(word)) return {};
+  if (answer.items.size() != 1 || word.size() < kLeast || !answer.items.front().text.starts_with(word))
+    return {};
   const CompleteAnswer::Item& only = answer.items.front();
   return {only.text.substr(word.size()), only.note.empty() ? "" : "  " + only.note};
 }
@@ -146,15 +147,18 @@ Completions Attachment::complete(const std::string& before_cursor) {
   if (before_cursor.starts_with('\\') && !before_cursor.starts_with("\\watch "))
     return backslash_completions(before_cursor);
   // Behind a word of the client's own comes Lua, or a name.
-  const std::size_t own = before_cursor.starts_with('\\') ? before_cursor.find(' ') + 1 : help_prefix(before_cursor);
+  const std::size_t own =
+      before_cursor.starts_with('\\') ? before_cursor.find(' ') + 1 : help_prefix(before_cursor);
   const std::string code = before_cursor.substr(own);
   Completions completions;
-  const auto answer = answer_as<CompleteAnswer>(link_.ask_now({"complete", {{"code", code}}}, kCompletionTakes));
+  const auto answer =
+      answer_as<CompleteAnswer>(link_.ask_now({"complete", {{"code", code}}}, kCompletionTakes));
   if (!answer || answer->start > code.size()) return completions;
   completions.start = own + answer->start;
   for (const CompleteAnswer::Item& item : answer->items) completions.items.push_back({item.text, item.note});
   const std::string word = code.substr(answer->start);
-  const bool has_table_before = answer->start > 0 && (code[answer->start - 1] == ':' || code[answer->start - 1] == '.');
+  const bool has_table_before =
+      answer->start > 0 && (code[answer->start - 1] == ':' || code[answer->start - 1] == '.');
   if (!answer->in_text && !has_table_before && is_name_of_one_part(word))
     for (const std::string& name : own_names_)
       if (name.starts_with(word)) completions.items.push_back({name, "yours"});
@@ -335,8 +339,7 @@ bool Attachment::wait_seconds(double seconds) {
 void Attachment::help(const std::string& name) {
   const auto answer = answer_as<HelpAnswer>(link_.ask_now({"help", {{"name", name}}}, kHelpTakes));
   if (!answer) return fail_with(answer.error());
-  if (name == "all")
-    return terminal_->page(answer->text + "\n\nat this prompt\n" + own_words());
+  if (name == kHelpOfAll) return terminal_->page(answer->text + "\n\nat this prompt\n" + own_words());
   show_value(terminal_->is_interactive() ? fit_columns(answer->text, terminal_->width()) : answer->text);
 }
 

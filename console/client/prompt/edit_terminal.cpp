@@ -20,7 +20,7 @@ namespace {
 constexpr char kEscape = '\x1b';
 constexpr const char* kPasteOn = "\x1b[?2004h";
 constexpr const char* kPasteOff = "\x1b[?2004l";
-constexpr std::size_t kMostDeferred = 1000;       ///< blocks of text, while a pager has the terminal
+constexpr std::size_t kMostDeferred = 1000;  ///< blocks of text, while a pager has the terminal
 
 }  // namespace
 
@@ -31,7 +31,8 @@ EditTerminal::EditTerminal(Background& background)
       entries_(state_folder()) {
   HistEventW event{};
   ::history_w(history_, &event, H_SETSIZE, static_cast<int>(InputHistory::kMostEntries));
-  for (const auto& entry : entries_.entries()) ::history_w(history_, &event, H_ENTER, with_margin(wide(entry)).c_str());
+  for (const auto& entry : entries_.entries())
+    ::history_w(history_, &event, H_ENTER, with_margin(wide(entry)).c_str());
   ::el_wset(edit_, EL_CLIENTDATA, this);
   ::el_wset(edit_, EL_PROMPT, &EditTerminal::prompt_of);
   ::el_wset(edit_, EL_EDITOR, L"emacs");

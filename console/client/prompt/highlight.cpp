@@ -9,8 +9,9 @@ namespace footplate {
 namespace {
 
 constexpr std::array<std::wstring_view, 22> kKeywords{
-    L"and", L"break", L"do",  L"else", L"elseif", L"end",    L"false", L"for",  L"function", L"goto",  L"if",
-    L"in",  L"local", L"nil", L"not",  L"or",     L"repeat", L"return", L"then", L"true",     L"until", L"while"};
+    L"and",      L"break",  L"do",   L"else", L"elseif", L"end",  L"false", L"for",
+    L"function", L"goto",   L"if",   L"in",   L"local",  L"nil",  L"not",   L"or",
+    L"repeat",   L"return", L"then", L"true", L"until",  L"while"};
 
 bool is_name(wchar_t character) {
   return character < 0x80 && (std::iswalnum(static_cast<wint_t>(character)) != 0 || character == L'_');
@@ -72,7 +73,8 @@ class Scanner {
   /// Generous about what a number may have: 0x1p-4, 3e-4.
   void number() {
     std::size_t end = at_;
-    for (; end < lua_.size() && (is_name(lua_[end]) || lua_[end] == L'.' || is_sign_of_exponent(end)); ++end) {
+    for (; end < lua_.size() && (is_name(lua_[end]) || lua_[end] == L'.' || is_sign_of_exponent(end));
+         ++end) {
     }
     mark_to(end, Token::number);
   }

@@ -13,7 +13,12 @@ namespace footplate {
 namespace {
 
 constexpr std::string_view kReset = "\x1b[0m";
-constexpr std::string_view kSaveCursor = "\x1b" "7", kRestoreCursor = "\x1b" "8";
+constexpr std::string_view kSaveCursor =
+                               "\x1b"
+                               "7",
+                           kRestoreCursor =
+                               "\x1b"
+                               "8";
 constexpr std::string_view kDim = "\x1b[90m";
 
 std::string_view style_of(Token token) {
@@ -126,7 +131,8 @@ std::string paint(const ShownInput& input, bool color) {
     painter.to_row(place.row);
     if (character == L'\t')
       painter.skip(next.row == place.row ? next.column - place.column : 0);
-    else if (character != L'\n' && (character < 0x20 || character == 0x7f || (character > 0x7f && !locale_is_utf8())))
+    else if (character != L'\n' &&
+             (character < 0x20 || character == 0x7f || (character > 0x7f && !locale_is_utf8())))
       painter.skip(cells);
     else if (margin[i])
       painter.put(kMarginShown[of_margin++ % kMargin.size()], kDim);

@@ -15,9 +15,9 @@ struct ShownInput {
   std::size_t height = 24;
 };
 
-/// What has to be sent so that the same characters stand there in colours (where `color`), and rows behind the
-/// first one with kMarginShown: libedit shows neither. The cursor stays where it is. Empty: nothing is to be
-/// painted, as where the input is higher than the screen.
+/// What has to be sent so that the same characters stand there in colours (where `color`), and rows behind
+/// the first one with kMarginShown: libedit shows neither. The cursor stays where it is. Empty: nothing is to
+/// be painted, as where the input is higher than the screen.
 std::string paint(const ShownInput& input, bool color);
 
 /// What shows `hint` dim behind the text whose end the cursor is at, as far as the row has room for it.

@@ -98,7 +98,7 @@ class EditTerminal final : public Terminal {
   bool end_ = false;
   bool pasting_ = false;
   bool hints_on_ = true;
-  TypingHint hint_;            ///< on the screen, behind the cursor
+  TypingHint hint_;      ///< on the screen, behind the cursor
   std::string painted_;  ///< what was last sent to colour the input; empty: it isn't coloured as it is now
   std::string live_;     ///< below all lines
   std::size_t live_rows_ = 0;

@@ -6,9 +6,9 @@
 
 namespace footplate {
 
-/// Rows of an input behind its first one begin with blanks, where the terminal shows kMarginShown. They are in
-/// the line editor's buffer, which has no prompt of its own for such rows, and in nothing that leaves it. Rows
-/// inside of long strings and comments have none.
+/// Rows of an input behind its first one begin with blanks, where the terminal shows kMarginShown. They are
+/// in the line editor's buffer, which has no prompt of its own for such rows, and in nothing that leaves it.
+/// Rows inside of long strings and comments have none.
 inline constexpr std::wstring_view kMargin = L"    ";
 inline constexpr std::wstring_view kMarginShown = L"... ";
 

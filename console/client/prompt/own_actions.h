@@ -19,8 +19,8 @@ class OwnActions {
   /// Whether an event says what the confirmation of this session's run.pause() or run.resume() says.
   bool is_told(const EventData& data);
 
-  /// Whether the chunk's value says no more: "ckpt.save running (order 4)", and the line of a trial, which is a
-  /// note as well.
+  /// Whether the chunk's value says no more: "ckpt.save running (order 4)", and the line of a trial, which is
+  /// a note as well.
   bool is_told(const std::string& value) const;
 
   /// A note or a value was shown.

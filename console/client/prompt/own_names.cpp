@@ -37,13 +37,16 @@ std::vector<std::wstring> words_of(std::wstring_view lua) {
 
 void add_own_names(const std::string& chunk, std::set<std::string>& names) {
   const std::vector<std::wstring> words = words_of(wide(chunk));
-  const auto at = [&](std::size_t i) -> std::wstring_view { return i < words.size() ? std::wstring_view(words[i]) : std::wstring_view(); };
+  const auto at = [&](std::size_t i) -> std::wstring_view {
+    return i < words.size() ? std::wstring_view(words[i]) : std::wstring_view();
+  };
   int depth = 0;  // of tables and calls, in which = is of a field
   for (std::size_t i = 0; i < words.size() && names.size() < kMostNames; ++i) {
     if (words[i] == L"{" || words[i] == L"(") ++depth;
     if (words[i] == L"}" || words[i] == L")") --depth;
     const std::wstring_view before = i > 0 ? at(i - 1) : std::wstring_view();
-    const bool is_name = is_of_name(words[i].front()) && std::iswdigit(static_cast<wint_t>(words[i].front())) == 0;
+    const bool is_name =
+        is_of_name(words[i].front()) && std::iswdigit(static_cast<wint_t>(words[i].front())) == 0;
     if (!is_name || depth > 0 || before == L"." || before == L":" || before == L"local" || before == L"for")
       continue;
     const bool assigned = at(i + 1) == L"=" && at(i + 2) != L"=";

@@ -58,7 +58,8 @@ std::optional<Subprocess> start_pager(std::string_view text) {
   ::setenv("LESS", "FRX", /*replace=*/0);  // a short text needs no key, and what was read stays
   const char* pager = std::getenv("PAGER");
   const bool given = pager != nullptr && *pager != '\0';
-  return start_shell(given ? pager : "exec less 2>/dev/null || exec more 2>/dev/null || exec cat", file.get());
+  return start_shell(given ? pager : "exec less 2>/dev/null || exec more 2>/dev/null || exec cat",
+                     file.get());
 }
 
 }  // namespace footplate

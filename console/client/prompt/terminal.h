@@ -88,8 +88,8 @@ class Terminal {
   virtual void show(std::string_view text, Kind kind = Kind::talk) = 0;
   virtual void set_prompt(const std::string& prompt) = 0;
 
-  /// While nothing is read: lines below all others, in place of those of the last call. Empty: none. Only on a
-  /// terminal that can move its cursor.
+  /// While nothing is read: lines below all others, in place of those of the last call. Empty: none. Only on
+  /// a terminal that can move its cursor.
   virtual void set_live(std::string_view /*text*/) {}
   virtual bool has_live() const { return false; }
   /// A long text, which a pager shows where there is one and it has more lines than the terminal. The

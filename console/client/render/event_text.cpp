@@ -43,7 +43,8 @@ std::optional<std::string> event_text(const EventData& data) {
     // One user may have several sessions.
     const std::string giver = order_giver(*report) + ": ";
     const std::string session = session_text(report->order->user, report->order->session) + ": ";
-    if (line->starts_with(giver) && giver == report->order->user + ": ") line->replace(0, giver.size(), session);
+    if (line->starts_with(giver) && giver == report->order->user + ": ")
+      line->replace(0, giver.size(), session);
   }
   const auto* measured = std::get_if<NcclMeasurement>(&data);
   return line && measured != nullptr ? *line + collectives_table(*measured) : line;

@@ -15,8 +15,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 /// What `text` may do on a terminal, if stdout or stderr (`fd`) is one; otherwise the text as it is.
 std::string for_output(const std::string& text, int fd);
 
-/// A status for people: notes first, then the run, then its ranks. Where a rank is silent, the run is STALLED,
-/// for how long, and has no pace.
+/// A status for people: notes first, then the run, then its ranks. Where a rank is silent, the run is
+/// STALLED, for how long, and has no pace.
 std::string render_status(const RunStatus& status, const std::string& name);
 
 /// A status's ranks as a table with a heading; empty for none.

@@ -29,7 +29,9 @@ CompletionNames names_of(const HostState& host) {
   for (const auto& [name, value] : host.view.store().items()) names.stored.push_back(name);
   std::set<std::string> tags;
   std::error_code error;
-  for (std::filesystem::recursive_directory_iterator entry(checkpoints_folder(host.options.run_directory), error), end;
+  for (std::filesystem::recursive_directory_iterator
+           entry(checkpoints_folder(host.options.run_directory), error),
+       end;
        !error && entry != end && tags.size() < kMostTags; entry.increment(error)) {
     if (entry.depth() > 0) entry.disable_recursion_pending();
     const auto folder = parse_folder_name(entry->path().filename().string());
@@ -84,8 +86,8 @@ void answer(Api& /*api*/, Request& request, const AnswerRequest& fields) {
 
 void complete(Api& api, Request& request, const CompleteRequest& fields) {
   const std::string code = fields.code.substr(0, fields.cursor.value_or(fields.code.size()));
-  request.answer(
-      completions(api.host.view.schema(), api.host.view.settings(), compiled_function_docs(), code, names_of(api.host)));
+  request.answer(completions(api.host.view.schema(), api.host.view.settings(), compiled_function_docs(), code,
+                             names_of(api.host)));
 }
 
 void help(Api& api, Request& request, const HelpRequest& fields) {

@@ -62,6 +62,10 @@ constexpr std::array kTableFields{
     TableFields{"nccl.tune", {"budget_steps"}},
 };
 
+// Names of Lua's that say what may be in their quotes and brackets.
+constexpr std::string_view kAt = "at", kOn = "on", kMetrics = "metrics";
+constexpr std::string_view kRulesMetrics = "m";  // what a rule's function usually calls them
+
 /// What run.wait{ event = … } knows of (AwaitedEvent in console/host/run/host_state.h).
 constexpr std::array kAwaitedEvents{"log", "eval", "ckpt", "warn", "order", "nccl", "stop"};
 
@@ -118,16 +122,16 @@ class Offer {
     const auto* inner = place_.innermost();
     if (inner == nullptr || inner->bracket != '{') return false;
     if (inner->word == "set" || (inner->assigned && inner->word == "expect")) return true;
-    return inner->word.empty() && place_.open.size() > 1 && place_.open[place_.open.size() - 2].word == "at";
+    return inner->word.empty() && place_.open.size() > 1 && place_.open[place_.open.size() - 2].word == kAt;
   }
 
   void in_string() {
     const std::string& field = place_.assigned;
     if (!field.empty()) return in_value(field);
     const std::string& call = place_.call;
-    if (place_.before == '[' && (call == "metrics" || call == "m")) return values(names_.metrics, "a metric");
+    if (place_.before == '[' && (call == kMetrics || call == kRulesMetrics)) return values(names_.metrics, "a metric");
     if (call.starts_with("ckpt.")) return checkpoints();
-    if (call == "on") {
+    if (call == kOn) {
       for (const auto& [event, word] : EnumWords<RuleEvent>::kAll)
         candidates_.offer(std::string(word), CompletionKind::value, "an event");
     }
@@ -139,7 +143,8 @@ class Offer {
     if (const SettingSpec* spec = setting_here(field); spec != nullptr && !spec->choices.empty()) {
       const std::string now = to_text(settings_.value(spec->name));
       for (const std::string& choice : spec->choices)
-        candidates_.offer(choice, CompletionKind::value, now == choice || now == '"' + choice + '"' ? "is now" : "");
+        candidates_.offer(choice, CompletionKind::value,
+                          now == choice || now == '"' + choice + '"' ? "is now" : "");
       return;
     }
     const auto* inner = place_.innermost();
@@ -149,7 +154,8 @@ class Offer {
         if (param.name == field) values(param.choices, first_line(param.help));
     if (field == "tag" || field == "ref" || field == "from") checkpoints();
     if (field == "metric") values(names_.metrics, "a metric");
-    if (field == "event" && call == "run.wait") values({kAwaitedEvents.begin(), kAwaitedEvents.end()}, "an event");
+    if (field == "event" && call == "run.wait")
+      values({kAwaitedEvents.begin(), kAwaitedEvents.end()}, "an event");
     if (field == "run.state" || field == "state")
       for (const auto& [state, word] : EnumWords<RunState>::kAll)
         candidates_.offer(std::string(word), CompletionKind::value, "");
@@ -174,7 +180,8 @@ class Offer {
     const std::string group = group_here();
     for (const auto& spec : schema_.settings) {
       if (!group.empty() && spec.name.starts_with(group))
-        candidates_.offer(spec.name.substr(group.size()) + " = ", CompletionKind::setting, value_note(settings_, spec));
+        candidates_.offer(spec.name.substr(group.size()) + " = ", CompletionKind::setting,
+                          value_note(settings_, spec));
       if (in_groups())
         candidates_.offer(spec.name.substr(0, spec.name.find('.')) + " = { ", CompletionKind::group, "");
     }
@@ -188,10 +195,11 @@ class Offer {
     for (const auto& function : functions_)
       candidates_.offer_name(function.name, CompletionKind::function, function.line());
     for (const char* name : lua_names()) candidates_.offer_name(name, CompletionKind::function, kLuaNameHelp);
-    for (const char* table : {"metrics.", "m."})
-      if (place_.word.starts_with(table)) metrics_of(table);
+    for (const std::string_view table : {kMetrics, kRulesMetrics})
+      if (place_.word.starts_with(std::string(table) + ".")) metrics_of(std::string(table) + ".");
     if (place_.word.starts_with("store."))
-      for (const std::string& name : names_.stored) candidates_.offer("store." + name, CompletionKind::value, "stored");
+      for (const std::string& name : names_.stored)
+        candidates_.offer("store." + name, CompletionKind::value, "stored");
   }
 
   /// metrics.loss for train/loss: a metric by its last part, where no other one ends so or it is of train/.

@@ -171,7 +171,7 @@ std::string unknown_help(const Schema& schema, FunctionDocs functions, const std
 std::string help_text(const Schema& schema, const Settings& settings, FunctionDocs functions,
                       const std::string& name) {
   if (name.empty()) return first_help();
-  if (name == "all") return overview(schema, functions);
+  if (name == kHelpOfAll) return overview(schema, functions);
   if (const SettingSpec* spec = schema.setting(name)) return setting_help(settings, *spec);
   if (const ActionSpec* spec = schema.action(name)) return action_help(*spec);
   std::string text = group_help(schema, functions, name);

@@ -27,9 +27,9 @@ struct TypedPlace {
   std::vector<Opener> open;  ///< outermost first
 
   // Before the word.
-  std::string assigned;         ///< "sched.kind" in "sched.kind = " and in "sched.kind == "; empty: neither
-  char before = '\0';           ///< the last character that isn't a blank
-  std::string call;             ///< in a string: the word before it, on("eval
+  std::string assigned;  ///< "sched.kind" in "sched.kind = " and in "sched.kind == "; empty: neither
+  char before = '\0';    ///< the last character that isn't a blank
+  std::string call;      ///< in a string: the word before it, on("eval
 
   /// The word of the innermost bracket; empty: none is open.
   const Opener* innermost() const { return open.empty() ? nullptr : &open.back(); }

@@ -33,7 +33,8 @@ class ChunkConsole {
 
   void print(std::string_view text);
   void talk(std::string_view text);
-  /// How far something is that takes long: one line, in place of the one before it. Only where a person waits.
+  /// How far something is that takes long: one line, in place of the one before it. Only where a person
+  /// waits.
   void progress(std::string_view text);
 
   /// A request to the console, one of requests_json.h, and its answer.

@@ -55,7 +55,8 @@ TEST(Place, AsLibeditLaysOut) {
 
 TEST(Margin, ComesAndGoes) {
   EXPECT_EQ(with_margin(L"for i = 1, 2 do\nprint(i)\nend"), L"for i = 1, 2 do\n    print(i)\n    end");
-  for (const wchar_t* text : {L"a", L"a\n", L"x = [[\ntext\n]]\ny = 1", L"--[[\n\n]] f(\n)", L"x = 'a\\\nb'\n", L"x = 'a\nb"})
+  for (const wchar_t* text :
+       {L"a", L"a\n", L"x = [[\ntext\n]]\ny = 1", L"--[[\n\n]] f(\n)", L"x = 'a\\\nb'\n", L"x = 'a\nb"})
     EXPECT_EQ(without_margin(with_margin(text)), text);
   EXPECT_FALSE(gets_margin(L"x = [["));
   EXPECT_TRUE(gets_margin(L"f("));
@@ -63,19 +64,27 @@ TEST(Margin, ComesAndGoes) {
 
 TEST(Painter, KeepsThePlaceOfTheCursor) {
   ShownInput input{L"r:1> ", L"f(\n    2", 8, 20, 10};
-  EXPECT_EQ(paint(input, /*color=*/false), "\x1b" "7\x1b[1A\rr:1> f(\r\x1b[B... 2\x1b" "8");
+  EXPECT_EQ(paint(input, /*color=*/false),
+            "\x1b"
+            "7\x1b[1A\rr:1> f(\r\x1b[B... 2\x1b"
+            "8");
   EXPECT_THAT(paint(input, /*color=*/true), ::testing::HasSubstr("\x1b[90m... \x1b[0m\x1b[36m2\x1b[0m"));
   input.text = L"x";
   input.cursor = 1;
   EXPECT_EQ(paint(input, /*color=*/false), "");
-  EXPECT_EQ(paint_hint(input, L"yz, and what it is"), "\x1b" "7\x1b[90myz, and what…\x1b[0m\x1b" "8");
+  EXPECT_EQ(paint_hint(input, L"yz, and what it is"),
+            "\x1b"
+            "7\x1b[90myz, and what…\x1b[0m\x1b"
+            "8");
   input.prompt = L"r:1 STALLED> ";
   EXPECT_THAT(paint(input, /*color=*/true), ::testing::HasSubstr("\x1b[1;33mr:1 STALLED> \x1b[0mx"));
 }
 
 TEST(OwnNames, AreThoseThatAChunkAssigns) {
   std::set<std::string> names;
-  add_own_names("alpha = 1; local beta = 2 optim.lr_scale = 3 f{ gamma = 4 } if alpha == 1 then delta = 'eta = 1' end", names);
+  add_own_names(
+      "alpha = 1; local beta = 2 optim.lr_scale = 3 f{ gamma = 4 } if alpha == 1 then delta = 'eta = 1' end",
+      names);
   add_own_names("function theta(iota) kappa = iota end -- x = 1\nlocal function mu() end", names);
   EXPECT_EQ(names, (std::set<std::string>{"alpha", "delta", "kappa", "theta"}));
 }
@@ -86,7 +95,8 @@ TEST(Status, StalledRunHasNoPace) {
   status.tokens_per_s = 4386;
   status.step_ms = 12;
   status.eta_s = 360;
-  EXPECT_THAT(render_status(status, "r"), HasSubstr("r · running · step 0 · 4386 tokens/s · 12 ms/step · 6 min left\n"));
+  EXPECT_THAT(render_status(status, "r"),
+              HasSubstr("r · running · step 0 · 4386 tokens/s · 12 ms/step · 6 min left\n"));
   status.ranks.resize(3);
   status.ranks[1].stalled = status.ranks[2].stalled = true;
   status.ranks[1].silent_s = 4;

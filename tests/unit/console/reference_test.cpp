@@ -73,10 +73,12 @@ TEST(Completion, NamesWhereAStringIsOneOfSome) {
   Schema schema = small_schema();
   for (auto& spec : schema.settings)
     if (spec.name == "sched.kind") spec.choices = {"constant", "cosine", "linear"};
-  const CompletionNames names{{"eval/loss", "perf/step_ms", "train/loss"}, {"good", "before-spike"}, {"best_lr"}};
+  const CompletionNames names{
+      {"eval/loss", "perf/step_ms", "train/loss"}, {"good", "before-spike"}, {"best_lr"}};
   const auto found = [&](const std::string& code) {
     std::vector<std::string> found;
-    for (const auto& item : complete(schema, Settings::defaults(schema), compiled_function_docs(), code, names).items)
+    for (const auto& item :
+         complete(schema, Settings::defaults(schema), compiled_function_docs(), code, names).items)
       found.push_back(item.text);
     return found;
   };
@@ -147,10 +149,12 @@ TEST(Help, FirstOneFitsATerminalAndItsExamplesAreTrue) {
     start = end + 1;
   }
   EXPECT_LE(rows, 22U);
-  for (const char* name : {"status", "ranks", "metrics", "log.every", "settings", "undo", "orders", "eval.now",
-                           "ckpt.save", "try", "at", "every", "run.pause", "run.resume", "run.stop"}) {
+  for (const char* name :
+       {"status", "ranks", "metrics", "log.every", "settings", "undo", "orders", "eval.now", "ckpt.save",
+        "try", "at", "every", "run.pause", "run.resume", "run.stop"}) {
     EXPECT_THAT(first, HasSubstr(name));
-    EXPECT_THAT(help_text(schema, Settings::defaults(schema), compiled_function_docs(), name), Not(HasSubstr("unknown")))
+    EXPECT_THAT(help_text(schema, Settings::defaults(schema), compiled_function_docs(), name),
+                Not(HasSubstr("unknown")))
         << name;
   }
 }
