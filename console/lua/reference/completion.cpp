@@ -129,7 +129,8 @@ class Offer {
     const std::string& field = place_.assigned;
     if (!field.empty()) return in_value(field);
     const std::string& call = place_.call;
-    if (place_.before == '[' && (call == kMetrics || call == kRulesMetrics)) return values(names_.metrics, "a metric");
+    if (place_.before == '[' && (call == kMetrics || call == kRulesMetrics))
+      return values(names_.metrics, "a metric");
     if (call.starts_with("ckpt.")) return checkpoints();
     if (call == kOn) {
       for (const auto& [event, word] : EnumWords<RuleEvent>::kAll)
