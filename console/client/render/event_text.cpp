@@ -39,6 +39,12 @@ std::optional<std::string> event_text(const EventData& data) {
   if (std::holds_alternative<RunResult>(data)) return std::nullopt;  // the client says itself how a run ended
   if (const auto* change = std::get_if<ClientChange>(&data)) return client_text(*change);
   auto line = event_line(data);
+  if (const auto* save = std::get_if<SaveResult>(&data); save != nullptr && line) {
+    // Within the run's folder, which everybody here knows: the line is to fit a terminal.
+    const std::size_t within = save->path.rfind("checkpoints/");
+    const std::size_t at = line->find(save->path);
+    if (within != std::string::npos && at != std::string::npos) line->erase(at, within);
+  }
   if (const auto* report = std::get_if<OrderReport>(&data); report != nullptr && line && report->order) {
     // One user may have several sessions.
     const std::string giver = order_giver(*report) + ": ";

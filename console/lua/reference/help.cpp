@@ -141,7 +141,7 @@ std::string search(const Schema& schema, FunctionDocs functions, const std::stri
   if (wanted.size() < kLeast) return {};
   std::vector<std::vector<std::string>> in_name, in_help;
   const auto look = [&](const std::string& name, const std::string& shown, const std::string& help) {
-    const std::string first = help.substr(0, help.find('\n'));
+    const std::string first = help.substr(0, std::min(help.find('\n'), help.find(". ")));
     if (lower(name).find(wanted) != std::string::npos)
       in_name.push_back({shown, first});
     else if (lower(help).find(wanted) != std::string::npos)

@@ -8,6 +8,7 @@
 #include "console/client/prompt/edit_terminal.h"
 #include "console/client/prompt/input_painter.h"
 #include "console/client/prompt/margin.h"
+#include "console/client/prompt/own_actions.h"
 #include "console/client/prompt/own_names.h"
 #include "console/client/prompt/prompt.h"
 #include "console/client/render/axis.h"
@@ -102,6 +103,47 @@ TEST(Status, StalledRunHasNoPace) {
   status.ranks[1].silent_s = 4;
   status.ranks[2].silent_s = 13;
   EXPECT_THAT(render_status(status, "r"), ::testing::StartsWith("r · STALLED 13 s · step 0\nrank"));
+}
+
+TEST(Events, HaveShortPathsAndNamesOfSessions) {
+  SaveResult save;
+  save.step = 9;
+  save.path = "/home/ann/runs/kjv-3/checkpoints/main/step-00000009";
+  EXPECT_EQ(event_text(save), "checkpoint at step 9 · checkpoints/main/step-00000009");
+  OrderReport report;
+  report.state = OrderState::applied;
+  report.order = Order{};
+  report.order->user = "ann";
+  report.order->session = "s3";
+  report.order->calls = {{"run.store", {{"name", "x"}, {"value", "5"}}}};
+  EXPECT_THAT(event_text(report).value_or(""), ::testing::StartsWith("ann#3: store.x = 5, applied at step"));
+  report.order->session = "rule 2";
+  EXPECT_THAT(event_text(report).value_or(""), ::testing::StartsWith("ann, rule 2: store.x = 5"));
+}
+
+TEST(Columns, BreakAtTheWidth) {
+  EXPECT_EQ(fit_columns("name  what it is for, in some words\nb     short", 24),
+            "name  what it is for, in\n      some words\nb     short");
+  EXPECT_EQ(fit_columns("one line  that is longer than all that", 20),
+            "one line  that is longer than all that");
+  EXPECT_EQ(fit_columns("no columns in a row that is long\n", 12), "no columns in a row that is long\n");
+}
+
+TEST(OwnActions, HaveOneLine) {
+  OwnActions own;
+  own.chunk_begins("ckpt.save()");
+  EXPECT_EQ(own.talk("ckpt.save(), applied at step 8 on 2/2 ranks\n"), "");
+  EXPECT_TRUE(own.is_told("ckpt.save running (order 4)"));
+  EXPECT_EQ(own.talk("log.every 10 -> 5, ckpt.save(), applied at step 8 on 2/2 ranks\n"),
+            "log.every 10 -> 5, ckpt.save(), applied at step 8 on 2/2 ranks\n");
+  RunChange paused;
+  paused.state = RunState::paused;
+  EXPECT_FALSE(own.is_told(EventData(paused)));
+  own.chunk_begins("run.pause()");
+  EXPECT_TRUE(own.is_told(EventData(paused)));
+  EXPECT_FALSE(own.is_told("ckpt.save done (order 4)"));  // asked for by itself
+  own.shown_note("trial of x: kept");
+  EXPECT_TRUE(own.is_told("trial of x: kept"));
 }
 
 TEST(Prompt, TellsTheTruth) {
