@@ -32,7 +32,7 @@ class Refused(Case):
 
     def test_leaves_no_trace(self):
         self.check(self.resume("log.every=7", fake={"refuse": [2, REASON]}), 2, "x came to no step: " + REASON,
-                   "x is as it was, at step 4", "footplate run --name x --resume auto")
+                   "x is as it was, with its settings of before, at step 4", "footplate run --name x --resume auto")
         self.check_unchanged()
         self.check(self.resume("train.steps=900", fake={"steps": 6}), 0, "start 2 resume='auto'")
         config = self.json("config-2.json", "x")

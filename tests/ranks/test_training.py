@@ -201,7 +201,7 @@ def test_a_resume_of_another_model_says_what_differs():
             assert len(said) == 3, said
             assert said[0].endswith("came to no step: the checkpoint has model.layers 2, this start 3 (command line)"), said
             assert "go on with model.layers=2, or begin a new run" in said[1], said
-            assert "t is as it was, at step 10" in said[2], said
+            assert "t is as it was, with its settings of before, at step 10" in said[2], said
 
 
 def test_a_start_that_fails_before_its_first_step_leaves_no_trace():
@@ -215,7 +215,7 @@ def test_a_start_that_fails_before_its_first_step_leaves_no_trace():
             with Run(folder=folder, env=env, command=[*resume, "train.steps=20", *words]) as run:
                 assert run.finish(300) == code, run.output()
                 said = run.output()[run.output().rindex("footplate: t came to no step"):]
-                assert "t is as it was, at step 10" in said and ("model.layers 2" in said) == (code == 2), said
+                assert "t is as it was, with its settings of before, at step 10" in said and ("model.layers 2" in said) == (code == 2), said
                 assert not (run_folder / "config-2.json").exists() and not (run_folder / "result-1.json").exists()
                 assert {name: (run_folder / name).read_text() for name in before} == before
         with Run(folder=folder, command=[*resume, "train.steps=20"]) as run:

@@ -375,8 +375,8 @@ std::string explanation_of_refused(const std::string& name, const std::filesyste
   std::string text =
       name + " came to no step: " + (refused.reason.empty() ? "no reason given" : refused.reason);
   if (!refused.note.empty()) text += " (" + refused.note + ")";
-  text += "\n" + name + " is as it was" + (now ? ", at step " + std::to_string(now->step()) : "") +
-          ", with its settings of before; go on with: footplate run --name " + name + " --resume auto";
+  text += "\n" + name + " is as it was, with its settings of before" +
+          (now ? ", at step " + std::to_string(now->step()) + "; " + now->what_next() : "");
   const bool is_refusal = refused.code == static_cast<int>(ExitCode::usage) || refused.reason == kEndedSignal;
   return is_refusal ? text
                     : with_log(text + "; logs are in " + (directory / "log").string(), name, directory,
