@@ -42,22 +42,23 @@ std::vector<SettingRow> schedule() {
        .unit = "steps",
        .range = {.min = 0, .max = kManySteps},
        .aliases = {"decay_steps", "cooldown_steps", "sched.cooldown_steps"},
-       .help = "wsd: the learning rate falls in so many steps at the end of the run. 0 takes a fifth of the "
-               "steps after the warm-up",
+       .help =
+           "With wsd the learning rate falls in this many steps at the end of the run. 0 takes a fifth of "
+           "the steps after the warm-up",
        .example = "sched.decay_steps = 500"},
       {.name = "sched.every",
        .value = 0,
        .unit = "steps",
        .range = {.min = 0, .max = kManySteps},
        .aliases = {"step_size", "sched.step_size", "sched.cycle_steps"},
-       .help = "step and restarts: so many steps lie between two drops or restarts. 0 takes a third of the "
-               "steps after the warm-up",
+       .help = "With step and restarts this many steps lie between two drops or restarts. 0 takes a third of "
+               "the steps after the warm-up",
        .example = "sched.every = 1000"},
       {.name = "sched.gamma",
        .value = 0.1,
        .range = {.min = 0, .max = 1},
        .aliases = {"lr_gamma", "sched.factor"},
-       .help = "step: each drop multiplies the learning rate by this",
+       .help = "With step each drop multiplies the learning rate by this",
        .example = "sched.gamma = 0.5"},
       {.name = "sched.points",
        .value = std::vector<double>{},
