@@ -125,7 +125,8 @@ void RankRecords::note_evaluation(const Json& metrics) {
   MutexLock lock(mutex_);
   if (const auto loss = metrics.find("eval/loss"); loss != metrics.end())
     last_evaluation_.values = {{"eval/loss", *loss}, {"eval/step", metrics.at("step")}};
-  if (const auto loss = number_from_json(metrics.value("eval/full_loss", Json()))) full_loss_ = *loss;
+  if (const auto loss = metrics.find("eval/full_loss"); loss != metrics.end())
+    full_loss_ = number_from_json(*loss);
 }
 
 void RankRecords::write(const Json& metrics) {
