@@ -172,7 +172,7 @@ class BranchRuns {
   }
 
   /// Ends this start of the run.
-  [[noreturn]] void load(Json arguments) {
+  [[noreturn]] void load(const Json& arguments) {
     progress_.left = session_.greeting().run.branch;
     stage_progress();
     session_.stage().force(kLoad);
@@ -188,7 +188,7 @@ class BranchRuns {
     Json arguments = progress_.at <= count ? plan_.branches[place].load : Json::object();
     arguments["ref"] = progress_.from;
     arguments["reason"] = "branch " + std::to_string(progress_.at) + " of branches{}";
-    load(std::move(arguments));
+    load(arguments);
   }
 
   /// This start of the run is the branch's.
