@@ -125,7 +125,7 @@ Result<LoadHandler::Plan> LoadHandler::plan(const Call& call, const Settings& no
     if (const auto value = parts_.schema.check(name, setting.value); !value)
       return refused(value.error().message);  // what skip_steps comes to may be too much
   // As `footplate run` and the ranks of the next start come to theirs.
-  const LoadTarget target{found->path.string(), manifest.step, *branch, to_json(*settings), kOfThisCall};
+  const LoadTarget target{found->path.string(), manifest.step, *branch, to_json(*settings), kOfThisCall, {}};
   const Settings configured = with_loaded_settings(given(), parts_.schema, target);
   const std::int64_t saved_in = manifest.start > 0 ? manifest.start : parts_.start;
   Settings after = merge_resumed(parts_.schema, configured, *saved, saved_in).settings;

@@ -50,7 +50,7 @@ EarlierState EarlierState::of(const fs::path& directory) {
   EarlierState state;
   if (!has_done_a_step(directory)) return state;
   state.directory_ = directory;
-  for (const char* name : {kRunFile, kResultFile, kCommandLineFile, kJobPlanFile}) {
+  for (const char* name : {kRunFile, kResultFile, kCommandLineFile, kGivenFile, kJobPlanFile}) {
     auto json = read_json_file(directory / name);
     state.files_.push_back({directory / name, json ? std::optional(*std::move(json)) : std::nullopt});
   }
