@@ -82,10 +82,7 @@ class ConfigSettings final : public lua::SettingsTarget {
     if (schema_.action(name) != nullptr)
       return name +
              " is an action; a config only assigns settings, actions belong at the prompt or in a job script";
-    if (name == "task" || name.starts_with("task."))
-      return "unknown name '" + name +
-             "': run.task has no settings of its own; those of a plugin are there from the line on that says "
-             "run.task = \"plugin:PATH\"";
+    if (name == "task") return schema_.unknown_setting(name);
     if (name.find('.') != std::string::npos || schema_.knows_variable(name))
       return schema_.unknown_setting(name);
     if (std::string text = text_for_unquoted_choice(schema_, name); !text.empty()) return text;
