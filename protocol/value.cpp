@@ -77,13 +77,14 @@ std::string given(const Json& json) {
 std::string meant_number(const Json& json) {
   if (!json.is_string()) return {};
   const std::string text = json.get<std::string>();
-  if (text.empty()) return "; there is nothing behind the '='";
+  if (text.empty()) return "; nothing is given";
   if (text.front() == '=') return "; one '=' is enough";
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc()) return {};
-  if (rest == end) return "; without quotes it is a number: " + shortest(number);
+  if (rest == end)
+    return (shortest(number) == text ? "; without quotes it is a number: " : "; write ") + shortest(number);
   const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
   for (const auto& [letters, factor] : {std::pair{"kK", 1e3}, std::pair{"mM", 1e6}, std::pair{"gGbB", 1e9}})
     if (suffix.size() == 1 && std::string_view(letters).find(suffix) != std::string_view::npos)
@@ -113,7 +114,7 @@ Result<Value> interval_from_json(const Json& json) {
   const auto seconds = number_with_unit(text, "s");
   if (!seconds)
     return fail(ErrorKind::usage, "expects a whole number of steps or a time, got " + given(json) +
-                                      R"(; a time is "90s", "30m", "2h" or "1d")");
+                                      R"(; a time is "90s", "30m", "2h" or "1d")" + meant_number(json));
   if (*seconds < kShortestInterval || *seconds > kLongestInterval)
     return fail(ErrorKind::usage, "can't be " + text + "; a time is at least 1s and at most 30d");
   return Value(text);

@@ -81,11 +81,29 @@ int push_thread_text(lua_State* state) {
   return 1;
 }
 
-/// All values of the type of the one on top of the stack, which is popped, show what `text` pushes.
-void set_type_text(lua_State* state, lua_CFunction text) {
-  lua_createtable(state, 0, 2);
+/// settings.zzz, where settings("zzz") is meant.
+int refuse_field(lua_State* state) {
+  const lua_CFunction function = lua_tocfunction(state, 1);
+  const std::string key = lua_type(state, 2) == LUA_TSTRING ? lua_tostring(state, 2) : "";
+  for (const Registration& registration : catalogue())
+    if (function != nullptr && registration.form == Form::function && registration.handler == function) {
+      const std::string name(registration.doc.name);
+      throw ScriptError(name + " is a function, and has no field '" + key + "'; call it, " + name + "(\"" +
+                        key + "\")");
+    }
+  throw ScriptError("a function has no field '" + key + "'");
+}
+
+/// All values of the type of the one on top of the stack, which is popped, show what `text` pushes; `field`:
+/// what happens where a field of one is asked for, null: Lua's own error.
+void set_type_text(lua_State* state, lua_CFunction text, lua_CFunction field) {
+  lua_createtable(state, 0, 3);
   lua_pushcfunction(state, text);
   lua_setfield(state, -2, "__tostring");
+  if (field != nullptr) {
+    lua_pushcfunction(state, field);
+    lua_setfield(state, -2, "__index");
+  }
   lock_metatable(state);
   lua_setmetatable(state, -2);
   lua_pop(state, 1);
@@ -95,9 +113,9 @@ void set_type_text(lua_State* state, lua_CFunction text) {
 
 void open_function_texts(lua_State* state) {
   lua_pushcfunction(state, bound<push_function_text>);
-  set_type_text(state, bound<push_function_text>);
+  set_type_text(state, bound<push_function_text>, bound<refuse_field>);
   lua_pushthread(state);
-  set_type_text(state, bound<push_thread_text>);
+  set_type_text(state, bound<push_thread_text>, nullptr);
 }
 
 }  // namespace footplate::lua

@@ -208,11 +208,20 @@ int take(lua_State* state, bool redo) {
   return 0;
 }
 
+void check_no_argument(lua_State* state, const char* name) {
+  if (lua_gettop(state) > 0)
+    throw ScriptError(std::string(name) +
+                      " takes no argument: it goes back one order of this session at a time; "
+                      "orders() lists them");
+}
+
 int undo(lua_State* state) {
+  check_no_argument(state, "undo");
   return take(state, false);
 }
 
 int redo(lua_State* state) {
+  check_no_argument(state, "redo");
   return take(state, true);
 }
 

@@ -80,6 +80,8 @@ constexpr std::array kForeign{
 
 /// "log every 10"
 std::string on_missing_signs(const std::string& line) {
+  static const std::regex kHelp(R"(\s*help\s+([\w.]+)\s*)");
+  if (std::smatch asked; std::regex_match(line, asked, kHelp)) return "write help(\"" + asked.str(1) + "\")";
   static const std::regex kWords(R"(\s*([a-z]+)[ .]([a-z_]+)\s+([-+.\w]+)\s*)");
   std::smatch found;
   if (!std::regex_match(line, found, kWords)) return {};

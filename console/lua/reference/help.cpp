@@ -69,7 +69,7 @@ constexpr std::array<std::array<const char*, 2>, 12> kFirstHelp{{
     {"read a metric", "metrics.loss          metrics() has all of them"},
     {"change a setting, at once", "log.every = 10        settings(\"lr\") finds some"},
     {"learn what a name means", "?log.every            ?checkpoint searches"},
-    {"take a change back", "undo()                orders(): what was done"},
+    {"take a change back", "undo(), redo()        orders(): what was done"},
     {"evaluate and save", "eval.now()            ckpt.save{ tag = \"good\" }"},
     {"go back to a checkpoint", "ckpt.load(\"good\")"},
     {"try a change, keep the better", "try{ set = { optim = { lr_scale = 0.5 } } }"},

@@ -33,6 +33,10 @@ int load(lua_State* state, const std::string& code, const std::string& name) {
 }
 
 void load_expression_or_statements(lua_State* state, const Job& job) {
+  if (const std::string surplus = surplus_value(job.code); !surplus.empty()) {
+    lua_pushfstring(state, "%s:%s", job.name.c_str(), surplus.c_str());
+    lua_error(state);
+  }
   if (load(state, as_expression(job.code), job.name) == LUA_OK) return;
   lua_pop(state, 1);
   const int status = load(state, job.code, job.name);

@@ -84,7 +84,7 @@ TEST_F(SchemaTest, TextOfACommandLine) {
   EXPECT_EQ(text("log.every", "5.0"), "5");
   EXPECT_EQ(text("sched.base_lr", "3e-4"), "3e-4");
   EXPECT_EQ(text("sched.base_lr", ".5"),
-            "sched.base_lr expects a number, got the string \".5\" (above 0, at most 1)");
+            "sched.base_lr expects a number, got the string \".5\"; write 0.5 (above 0, at most 1)");
   EXPECT_EQ(text("log.verbose", "true"), "true");
   EXPECT_EQ(text("sched.kind", "linear"), "\"linear\"");
   EXPECT_EQ(text("log.text", "5"), "\"5\"");
@@ -92,7 +92,8 @@ TEST_F(SchemaTest, TextOfACommandLine) {
   EXPECT_EQ(text("run.time_limit", "30m"), "1800");
   for (const char* betas : {"{0.9, 0.95}", "[0.9,0.95]", "0.9,0.95", "0.9, 0.95"})
     EXPECT_EQ(text("optim.betas", betas), "{0.9, 0.95}");
-  EXPECT_EQ(text("log.every", ""), "log.every expects a whole number, got the string \"\" (1 to 1000 steps)");
+  EXPECT_EQ(text("log.every", ""),
+            "log.every expects a whole number, got the string \"\"; nothing is given (1 to 1000 steps)");
   EXPECT_EQ(text("log.every", "ten"),
             "log.every expects a whole number, got the string \"ten\" (1 to 1000 steps)");
   EXPECT_EQ(text("optim.betas", "x"),

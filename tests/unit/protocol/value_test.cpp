@@ -24,7 +24,8 @@ TEST(Value, Integers) {
             std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(message(value_from_json(5.5, Type::integer)), "expects a whole number, got 5.5");
   EXPECT_EQ(message(value_from_json(1e300, Type::integer)), "expects a whole number, got 1e+300");
-  EXPECT_EQ(message(value_from_json("5", Type::integer)), "expects a whole number, got the string \"5\"");
+  EXPECT_EQ(message(value_from_json("5", Type::integer)),
+            "expects a whole number, got the string \"5\"; without quotes it is a number: 5");
   EXPECT_EQ(message(value_from_json("@nan", Type::integer)), "expects a whole number, got NaN");
   EXPECT_EQ(message(value_from_json(true, Type::integer)), "expects a whole number, got true");
   EXPECT_EQ(message(value_from_json(18446744073709551615u, Type::integer)),
