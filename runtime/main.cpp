@@ -36,7 +36,8 @@ int main(int argc, char** argv) {
   footplate::InspectOptions inspected;
   footplate::DoctorOptions doctor{.what = "", .elements = 1'000'000};
   app.add_flag("--schema", schema, "print the schema of settings and actions as JSON, and end");
-  app.add_option("--task", task, "with --schema: a value of run.task, whose settings and actions belong to it");
+  app.add_option("--task", task,
+                 "with --schema: a value of run.task, whose settings and actions belong to it");
   app.add_flag("--check-data", data,
                "for `footplate check`: whether the data of the settings on stdin can be had");
   app.add_option("--inspect", inspected.path, "for `footplate inspect`: a checkpoint's or a run's folder");

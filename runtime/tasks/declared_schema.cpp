@@ -63,9 +63,8 @@ Range range_of(const std::string& what, double min, double max) {
 }
 
 Applies applies_of(const std::string& what, const std::string& text) {
-  if (text == "step") return Applies::step;
-  if (text == "restart") return Applies::restart;
-  if (text == "fixed") return Applies::fixed;
+  for (const Applies applies : {Applies::step, Applies::restart, Applies::fixed})
+    if (to_string(applies) == text) return applies;
   throw Unfit{fmt::format("{} applies '{}'; it has to be step, restart or fixed", what, excerpt(text))};
 }
 

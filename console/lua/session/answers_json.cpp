@@ -5,6 +5,7 @@
 #include "protocol/messages/reports.h"
 #include "protocol/messages/rules_and_jobs.h"
 #include "protocol/messages/run_status.h"
+#include "run_files/checkpoint_list.h"
 
 namespace footplate {
 
