@@ -2,6 +2,8 @@
 """footplate inspect: a run's checkpoints, and what is in one. footplate report: the run as a page."""
 
 import json
+import math
+import re
 import shutil
 import subprocess
 
@@ -100,7 +102,8 @@ def test_one_best():
         refused = run.exec('ckpt.load("best")')
         assert refused.returncode != 0 and f"(loss {loss} at step {step})" in refused.stderr, refused
         footplate(run, "report", "t")
-        assert f">{loss} at step {step}<" in (run.directory / "report.html").read_text()
+        shown = re.search(rf">([-+.e\d]+) at step {step}<", (run.directory / "report.html").read_text())
+        assert shown and math.isclose(float(shown[1]), best["loss"], rel_tol=1e-3), (shown, best)  # four digits
 
 
 def test_the_checkpoint_of_the_best_evaluation():
