@@ -112,7 +112,7 @@ class HostedTask {
 /// An error of a built-in task with its kind; a plugin's are all usage errors.
 class TaskError : public std::runtime_error {
  public:
-  explicit TaskError(Error error) : std::runtime_error(error.message), kind(error.kind) {}
+  explicit TaskError(const Error& error) : std::runtime_error(error.message), kind(error.kind) {}
   const ErrorKind kind;
 };
 

@@ -4,8 +4,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/where.h>
 
-#include <utility>
-
 namespace footplate {
 
 std::int64_t ForwardState::elements_of(const std::vector<v1::State>& states) {
@@ -15,7 +13,7 @@ std::int64_t ForwardState::elements_of(const std::vector<v1::State>& states) {
   return elements == 0 ? 0 : elements + 1;
 }
 
-ForwardState::ForwardState(const std::vector<v1::State>& states, at::Tensor row) {
+ForwardState::ForwardState(const std::vector<v1::State>& states, const at::Tensor& row) {
   std::int64_t at = 0;
   for (const v1::State& state : states) {
     if (state.by != v1::State::WrittenBy::forward) continue;

@@ -16,7 +16,7 @@ class ForwardState {
  public:
   /// Those of `states` that forward writes; `row` is where their sums travel, elements_of(states) floats on
   /// the device.
-  ForwardState(const std::vector<v1::State>& states, at::Tensor row);
+  ForwardState(const std::vector<v1::State>& states, const at::Tensor& row);
 
   static std::int64_t elements_of(const std::vector<v1::State>& states);
 
