@@ -56,11 +56,11 @@ Result<Schema> ask_for_schema(const std::string& task) {
 }  // namespace
 
 Result<Schema> load_schema_of(const std::string& task) {
-  if (!is_plugin(task)) return load_schema();
   static std::map<std::string, Schema> known;
-  if (const auto found = known.find(task); found != known.end()) return found->second;
-  auto schema = ask_for_schema(task);
-  if (schema) known.emplace(task, *schema);
+  const std::string plugin = is_plugin(task) ? task : "";  // the others share one
+  if (const auto found = known.find(plugin); found != known.end()) return found->second;
+  auto schema = plugin.empty() ? load_schema() : ask_for_schema(plugin);
+  if (schema) known.emplace(plugin, *schema);
   return schema;
 }
 
