@@ -32,7 +32,7 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
-std::string number(double value) {
+std::string prometheus_number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   return shortest(value);
@@ -60,7 +60,7 @@ class PrometheusSink final : public Sink {
       const std::string metric = metric_name(name);
       file << "# HELP " << metric << " The newest " << name << " of a run of footplate.\n# TYPE " << metric
            << " gauge\n"
-           << metric << labels_ << number(value) << "\n";
+           << metric << labels_ << prometheus_number(value) << "\n";
     }
     file.close();
     std::error_code error;

@@ -5,6 +5,7 @@
 
 #include "protocol/messages/fields.h"
 #include "protocol/messages/typed_lines.h"
+#include "protocol/settings.h"
 
 namespace footplate {
 

@@ -4,7 +4,7 @@
 namespace footplate {
 namespace {
 
-std::vector<SettingRow> rows() {
+std::vector<SettingRow> checkpoint_rows() {
   return {
       {.name = "ckpt.every",
        .value = 500,
@@ -40,7 +40,7 @@ std::vector<SettingRow> rows() {
 }  // namespace
 
 void add_checkpoint_settings(std::vector<SettingSpec>& table) {
-  add(table, rows());
+  add(table, checkpoint_rows());
 }
 
 }  // namespace footplate

@@ -4,7 +4,7 @@
 namespace footplate {
 namespace {
 
-std::vector<SettingRow> rows() {
+std::vector<SettingRow> data_rows() {
   return {
       {.name = "data.corpus",
        .value = "kjv",
@@ -27,7 +27,7 @@ std::vector<SettingRow> rows() {
 }  // namespace
 
 void add_data_settings(std::vector<SettingSpec>& table) {
-  add(table, rows());
+  add(table, data_rows());
 }
 
 }  // namespace footplate

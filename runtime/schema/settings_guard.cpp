@@ -4,7 +4,7 @@
 namespace footplate {
 namespace {
 
-std::vector<SettingRow> rows() {
+std::vector<SettingRow> guard_rows() {
   return {
       {.name = "guard.check_every",
        .value = 100,
@@ -34,7 +34,7 @@ std::vector<SettingRow> rows() {
 }  // namespace
 
 void add_guard_settings(std::vector<SettingSpec>& table) {
-  add(table, rows());
+  add(table, guard_rows());
 }
 
 }  // namespace footplate

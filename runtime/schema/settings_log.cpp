@@ -4,7 +4,7 @@
 namespace footplate {
 namespace {
 
-std::vector<SettingRow> rows() {
+std::vector<SettingRow> log_rows() {
   return {
       {.name = "log.every",
        .value = 10,
@@ -40,7 +40,7 @@ std::vector<SettingRow> rows() {
 }  // namespace
 
 void add_log_settings(std::vector<SettingSpec>& table) {
-  add(table, rows());
+  add(table, log_rows());
 }
 
 }  // namespace footplate

@@ -4,7 +4,7 @@
 namespace footplate {
 namespace {
 
-std::vector<SettingRow> rows() {
+std::vector<SettingRow> model_rows() {
   return {
       {.name = "model.layers",
        .value = 4,
@@ -62,7 +62,7 @@ std::vector<SettingRow> rows() {
 }  // namespace
 
 void add_model_settings(std::vector<SettingSpec>& table) {
-  add(table, rows());
+  add(table, model_rows());
 }
 
 }  // namespace footplate

@@ -5,7 +5,7 @@
 namespace footplate {
 namespace {
 
-std::vector<SettingRow> rows() {
+std::vector<SettingRow> run_rows() {
   return {
       {.name = "run.task",
        .value = "text",
@@ -67,7 +67,7 @@ std::vector<SettingRow> rows() {
 }  // namespace
 
 void add_run_settings(std::vector<SettingSpec>& table) {
-  add(table, rows());
+  add(table, run_rows());
 }
 
 }  // namespace footplate

@@ -10,8 +10,6 @@
 namespace footplate {
 namespace {
 
-constexpr int kDeepestSet = 4;  ///< tables in tables that set{} follows; names have two or three parts
-
 /// What other languages have, and a config hasn't; empty: nothing is known of the name.
 std::string text_for_foreign_name(const std::string& name) {
   for (const auto& [foreign, own] : {std::pair{"True", "true"}, std::pair{"False", "false"}})
@@ -97,7 +95,7 @@ class ConfigSettings final : public lua::SettingsTarget {
   }
 
   bool has_fields(lua_State*, const std::string& name, int depth) const override {
-    return schema_.setting(name) == nullptr && lua::is_group(schema_, name) && depth < kDeepestSet;
+    return schema_.setting(name) == nullptr && lua::is_group(schema_, name) && depth < lua::kDeepestSet;
   }
 
   /// nccl.preset("ethernet"): assigns what nothing has assigned before.

@@ -10,8 +10,6 @@
 namespace footplate {
 namespace {
 
-constexpr int kDeepestSet = 4;
-
 int call_action(lua_State* state);
 int at(lua_State* state);
 
@@ -67,7 +65,7 @@ class RecordedSettings final : public lua::SettingsTarget {
 
   /// A table that is no setting's value is a group.
   bool has_fields(lua_State*, const std::string& name, int depth) const override {
-    return schema().setting(name) == nullptr && depth < kDeepestSet;
+    return schema().setting(name) == nullptr && depth < lua::kDeepestSet;
   }
 
   std::string refused_key(const std::string&, const std::string&) const override { return "names are words"; }

@@ -10,6 +10,9 @@
 
 namespace footplate::lua {
 
+/// Tables in tables that set{} follows in a config; names have two or three parts.
+inline constexpr int kDeepestSet = 4;
+
 /// What the groups of a Lua state read and write: the settings of a config, the orders of a journal, what a
 /// chunk stages. One thread. The functions throw ScriptError.
 class SettingsTarget {
