@@ -86,6 +86,9 @@ struct Group {
   double lr_factor = 1;  ///< times the learning rate of the step
   /// In place of optim.weight_decay. Nothing: that one for matrices, none for vectors.
   std::optional<double> weight_decay = {};
+  /// Its matrices are tables of rows, as embeddings and the layer before a softmax are: optim.kind = "muon"
+  /// leaves them to AdamW.
+  bool is_table = false;
 };
 
 /// A tensor beside the parameters that lives as long as the run: in checkpoints, equal on all ranks. float32,

@@ -76,10 +76,14 @@ std::vector<SettingRow> optimizer() {
   return {
       {.name = "optim.kind",
        .value = "adamw",
-       .choices = {"adamw"},
+       .choices = {"adamw", "sgd", "lion", "muon"},
        .applies = Applies::fixed,
-       .help = "This optimizer updates the parameters",
-       .example = "optim.kind = \"adamw\""},
+       .aliases = {"optimizer", "train.optimizer"},
+       .help =
+           "This optimizer updates the parameters. sgd has momentum. muon makes the momentum of a matrix "
+           "orthogonal, and leaves vectors and embeddings to AdamW; the learning rate that AdamW had fits "
+           "it, and lion wants a third to a tenth of that",
+       .example = "optim.kind = \"muon\""},
       {.name = "optim.lr",
        .value = 0.0,
        .range = {.min = 0},
@@ -100,13 +104,16 @@ std::vector<SettingRow> optimizer() {
        .range = {.min = 0, .max = 1000},
        .usual = {.min = 0, .max = 1},
        .aliases = {"weight_decay", "train.weight_decay", "wd"},
-       .help = "Matrices decay by this much, apart from the gradient (decoupled weight decay)",
+       .help =
+           "Matrices decay by this much, apart from the gradient (decoupled weight decay). sgd adds it to "
+           "the gradient",
        .example = "optim.weight_decay = 0.05"},
       {.name = "optim.betas",
        .value = std::vector<double>{0.9, 0.99},
        .range = {.min = 0, .max = 0.999999},
        .aliases = {"betas", "beta1", "beta2"},
-       .help = "AdamW's first and second moment decay by these factors",
+       .help = "AdamW's first and second moment decay by these factors. lion weighs its running mean by the "
+               "first one for the update and by the second one for the mean",
        .example = "optim.betas = {0.9, 0.95}"},
       {.name = "optim.eps",
        .value = 1e-8,
@@ -114,6 +121,17 @@ std::vector<SettingRow> optimizer() {
        .aliases = {"eps", "epsilon"},
        .help = "AdamW adds this to its denominator, against division by zero",
        .example = "optim.eps = 1e-8"},
+      {.name = "optim.momentum",
+       .value = 0.9,
+       .range = {.min = 0, .max = 0.999999},
+       .aliases = {"momentum"},
+       .help = "The running mean of gradients decays by this factor, with sgd and muon",
+       .example = "optim.momentum = 0.95"},
+      {.name = "optim.nesterov",
+       .value = true,
+       .aliases = {"nesterov"},
+       .help = "The update looks one step of momentum ahead (Nesterov), with sgd and muon",
+       .example = "optim.nesterov = false"},
   };
 }
 

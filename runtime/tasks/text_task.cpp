@@ -10,6 +10,8 @@
 namespace footplate {
 namespace {
 
+constexpr const char* kTables = "tables";
+
 std::int64_t size(std::span<const std::uint8_t> text) {
   return static_cast<std::int64_t>(text.size());
 }
@@ -47,6 +49,18 @@ TextTask::TextTask(const v1::Host& host)
     : context_(shape_of(host.settings()).context),
       corpus_(open_corpus(host.settings(), context_)),
       model_(shape_of(host.settings()), host.seed(), host.device()) {}
+
+std::vector<v1::Parameter> TextTask::parameters() {
+  auto parameters = model_.parameters();
+  for (v1::Parameter& parameter : parameters)
+    if (parameter.name == "embedding.weight" || parameter.name == "positions.weight")
+      parameter.group = kTables;
+  return parameters;
+}
+
+std::vector<v1::Group> TextTask::groups() {
+  return {{.name = kTables, .is_table = true}};
+}
 
 std::vector<v1::DataSet> TextTask::data() {
   const CorpusIdentity identity = corpus_.identity();

@@ -14,7 +14,8 @@ class TextTask final : public v1::Task {
   /// Throws TaskError: a missing corpus, one that is too short, heads that don't divide the width.
   explicit TextTask(const v1::Host& host);
 
-  std::vector<v1::Parameter> parameters() override { return model_.parameters(); }
+  std::vector<v1::Parameter> parameters() override;
+  std::vector<v1::Group> groups() override;
   std::vector<v1::DataSet> data() override;
   v1::Batch load(const v1::Samples& samples) override;
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override;

@@ -1,6 +1,6 @@
 #include "runtime/train/evaluated_state.h"
 
-#include "runtime/train/adamw.h"
+#include "runtime/optim/state_entry.h"
 
 namespace footplate {
 

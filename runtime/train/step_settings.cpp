@@ -6,17 +6,13 @@
 namespace footplate {
 
 StepSettings StepSettings::from(const Settings& settings) {
-  const auto& betas = settings.numbers("optim.betas");
   StepSettings read;
   read.batch_size = settings.integer("train.batch_size");
   read.micro_batch = settings.integer("train.micro_batch");
   read.data_offset = settings.integer("data.offset");
   read.clip_norm = settings.number("train.clip_norm");
   read.schedule = Schedule::from(settings);
-  read.weight_decay = settings.number("optim.weight_decay");
-  read.beta1 = betas.at(0);
-  read.beta2 = betas.at(1);
-  read.eps = settings.number("optim.eps");
+  read.optimizer = OptimizerSettings::from(settings);
   read.bucket_mb = settings.number("comm.bucket_mb");
   read.chunk_elements = settings.integer("comm.chunk_elements");
   read.overlap = choice_of<Overlap>(settings, "comm.overlap");
@@ -47,10 +43,9 @@ StepSettings StepSettings::from(const Settings& settings) {
 
 bool does_the_same(const StepSettings& some, const StepSettings& others) {
   const auto work = [](const StepSettings& of) {
-    return std::tie(of.cuda_graph, of.gradient_checkpointing, of.precision, of.attention, of.clip_norm,
-                    of.weight_decay, of.beta1, of.beta2, of.eps);
+    return std::tie(of.cuda_graph, of.gradient_checkpointing, of.precision, of.attention, of.clip_norm);
   };
-  return work(some) == work(others);
+  return work(some) == work(others) && some.optimizer == others.optimizer;
 }
 
 }  // namespace footplate

@@ -9,6 +9,7 @@
 #include "protocol/settings.h"
 #include "runtime/device/attention.h"
 #include "runtime/device/mixed_precision.h"
+#include "runtime/optim/optimizer_settings.h"
 #include "runtime/train/schedule.h"
 
 namespace footplate {
@@ -48,9 +49,7 @@ struct StepSettings {
   std::int64_t data_offset = 0;  ///< sequences that are passed over
   double clip_norm = 0;          ///< 0: off
   Schedule schedule;
-  double weight_decay = 0;
-  double beta1 = 0, beta2 = 0;
-  double eps = 0;
+  OptimizerSettings optimizer;
   double bucket_mb = 0;
   std::int64_t chunk_elements = 0;  ///< 0: by size
   Overlap overlap = Overlap::automatic;

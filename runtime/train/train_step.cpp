@@ -49,9 +49,10 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
                      gradients_.others().narrow(0, training.task->sums().size(),
                                                 ForwardState::elements_of(training.task->state()))),
       reducer_(training.task->parameters(), gradients_, training.gradients_communicator()),
-      optimizer_(training.task->parameters(), training.task->groups(), training.device),
+      optimizer_(make_optimizer(OptimizerSettings::from(training.options.settings).kind,
+                                training.task->parameters(), training.task->groups(), training.device)),
       recorder_(training.device) {
-  optimizer_.list_state(training.state);
+  optimizer_->list_state(training.state);
 }
 
 void TrainStep::configure(const StepSettings& before) {
@@ -167,7 +168,7 @@ Result<void> TrainStep::reduce(bool evaluation_ready, float due) {
 void TrainStep::update() {
   training_.timer.enter(Phase::optimizer);
   outcome_.learning_rate = training_.learning_rate(training_.position.step);
-  optimizer_.set_learning_rate(outcome_.learning_rate);
+  optimizer_->set_learning_rate(outcome_.learning_rate);
   recorder_.run("update", {}, [this](const auto& /*inputs*/) { update_parameters(); });
 }
 
@@ -190,7 +191,7 @@ void TrainStep::update_parameters() {
   const double clip_norm = training_.now.clip_norm;
   if (clip_norm > 0) divisor = divisor.mul(norm_.add(kClipEpsilon).div(clip_norm).clamp_min(1));
   const at::Tensor skip = is_sound.logical_not().to(at::kFloat);
-  optimizer_.step(training_.now, divisor.to(at::kFloat), skip);
+  optimizer_->step(training_.now.optimizer, divisor.to(at::kFloat), skip);
   if (training_.task->has_statistics()) training_.task->update(task_row(), skip);
   forward_state_.conclude(skip);
 }

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "protocol/result.h"
-#include "runtime/train/adamw.h"
+#include "runtime/optim/optimizer.h"
 #include "runtime/train/forward_state.h"
 #include "runtime/train/gradient_buffer.h"
 #include "runtime/train/gradient_reducer.h"
@@ -83,7 +84,7 @@ class TrainStep {
   RowOfSums task_sums_;         ///< the gradients' others begin with them
   ForwardState forward_state_;  ///< the rest of the others
   GradientReducer reducer_;
-  AdamW optimizer_;
+  const std::unique_ptr<Optimizer> optimizer_;
   StepRecorder recorder_;
   std::optional<std::pair<Slice, v1::Batch>> loaded_ahead_;
   std::string failure_;  ///< of this rank, in the step under way; empty: none

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "runtime/tasks/registry.h"
-#include "runtime/train/adamw.h"
+#include "runtime/optim/state_entry.h"
 #include "runtime/train/corpus_check.h"
 
 namespace footplate {

@@ -1,0 +1,27 @@
+#include "runtime/optim/optimizer.h"
+
+#include "runtime/optim/adamw.h"
+#include "runtime/optim/lion.h"
+#include "runtime/optim/muon.h"
+#include "runtime/optim/parameter_group.h"
+#include "runtime/optim/sgd.h"
+
+namespace footplate {
+
+std::unique_ptr<Optimizer> make_optimizer(OptimizerKind kind, const std::vector<v1::Parameter>& parameters,
+                                          const std::vector<v1::Group>& groups, ComputeDevice& device) {
+  auto parts = grouped(parameters, groups, kind == OptimizerKind::muon);
+  switch (kind) {
+    case OptimizerKind::adamw:
+      break;
+    case OptimizerKind::sgd:
+      return std::make_unique<Sgd>(std::move(parts), device);
+    case OptimizerKind::lion:
+      return std::make_unique<Lion>(std::move(parts), device);
+    case OptimizerKind::muon:
+      return std::make_unique<Muon>(std::move(parts), device);
+  }
+  return std::make_unique<AdamW>(std::move(parts), device);
+}
+
+}  // namespace footplate

@@ -1,0 +1,51 @@
+#include "runtime/optim/parameter_group.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace footplate {
+namespace {
+
+const v1::Group& declared_group(const v1::Parameter& parameter, const std::vector<v1::Group>& declared) {
+  static const v1::Group kNone;
+  if (parameter.group.empty()) return kNone;
+  const auto found = std::ranges::find(declared, parameter.group, &v1::Group::name);
+  if (found == declared.end())
+    throw std::invalid_argument("the parameter '" + parameter.name + "' is in the group '" + parameter.group +
+                                "', and groups() has none of that name");
+  return *found;
+}
+
+bool alike(const ParameterGroup& one, const ParameterGroup& other) {
+  return one.decays == other.decays && one.own_decay == other.own_decay && one.lr_factor == other.lr_factor &&
+         one.orthogonal == other.orthogonal;
+}
+
+}  // namespace
+
+std::vector<ParameterGroup> grouped(const std::vector<v1::Parameter>& parameters,
+                                    const std::vector<v1::Group>& declared, bool apart) {
+  std::vector<ParameterGroup> groups;
+  const auto group_like = [&groups](const ParameterGroup& like) -> ParameterGroup& {
+    const auto found =
+        std::ranges::find_if(groups, [&](const ParameterGroup& group) { return alike(group, like); });
+    return found != groups.end() ? *found : groups.emplace_back(like);
+  };
+  group_like({.decays = true, .orthogonal = apart});
+  group_like({});
+  for (const v1::Parameter& parameter : parameters) {
+    const v1::Group& told = declared_group(parameter, declared);
+    const bool is_matrix = parameter.tensor.dim() >= 2;
+    ParameterGroup& group = group_like({.decays = is_matrix && !told.weight_decay,
+                                        .own_decay = told.weight_decay,
+                                        .lr_factor = told.lr_factor,
+                                        .orthogonal = apart && is_matrix && !told.is_table});
+    group.names.push_back(parameter.name);
+    group.values.push_back(parameter.tensor.detach());
+    group.gradients.push_back(parameter.tensor.grad());
+  }
+  std::erase_if(groups, [](const ParameterGroup& group) { return group.values.empty(); });
+  return groups;
+}
+
+}  // namespace footplate

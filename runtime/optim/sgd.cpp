@@ -1,0 +1,20 @@
+#include "runtime/optim/sgd.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_sgd.h>
+
+namespace footplate {
+
+void Sgd::step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) {
+  const at::NoGradGuard no_grad;
+  for (Momenta& part : parts_) {
+    rate_.with(part.group.lr_factor, [&](const auto& rate) {
+      // Means begin as zeros, so the first step is one like all others.
+      at::_fused_sgd_(part.group.values, part.group.gradients, part.means,
+                      part.group.decay(settings.weight_decay), settings.momentum, rate, /*dampening=*/0.0,
+                      settings.nesterov, /*maximize=*/false, /*is_first_step=*/false, divisor, skip);
+    });
+  }
+}
+
+}  // namespace footplate
