@@ -52,7 +52,10 @@ Result<void> check_data(const Settings& settings) {
                                   STDERR_FILENO, kLookTakes);
   std::string said = answer ? answer->text : answer.error().message;
   while (!said.empty() && said.back() == '\n') said.pop_back();
-  if (answer && answer->code == 0) return {};
+  if (answer && answer->code == 0) {
+    if (!said.empty()) std::fprintf(stderr, "%s\n", printable(said).c_str());  // a warning
+    return {};
+  }
   if (answer && answer->code == static_cast<int>(ExitCode::usage)) return fail(ErrorKind::usage, said);
   if (answer && !answer->in_time) said = "no answer within " + std::to_string(kLookTakes.count()) + " s";
   if (said.empty())

@@ -8,6 +8,7 @@
 #include "protocol/task_name.h"
 #include "runtime/data/corpus.h"
 #include "runtime/tasks/registry.h"
+#include "runtime/train/schedule.h"
 
 namespace footplate {
 namespace {
@@ -20,6 +21,8 @@ Result<void> look_at_data() {
   if (!schema) return tl::unexpected(schema.error());
   const auto settings = Settings::from_json(json, *schema);
   if (!settings) return tl::unexpected(settings.error());
+  if (const std::string warning = warmup_warning(Schedule::from(*settings)); !warning.empty())
+    std::fprintf(stderr, "footplate: warning: %s\n", warning.c_str());
   if (is_plugin(task)) {
     const auto made = make_task(*settings, /*world_size=*/1, host_device());
     return made ? Result<void>() : tl::unexpected(made.error());

@@ -282,6 +282,9 @@ run.stop()
 
 
 def test_a_long_warm_up_is_said():
+    checked = subprocess.run([str(BIN / "footplate"), "check", str(ROOT / "configs" / "synthetic.lua"), "train.steps=50", "sched.warmup_steps=100"], stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, timeout=60, check=False)
+    assert "warning: sched.warmup_steps (100) is longer than the run" in checked.stderr and checked.returncode == 0, checked
     with Run([*QUICK, "train.steps=50", "sched.warmup_steps=100"]) as run:
         assert run.finish(60) == 0, run.output()
         assert run.output().count("sched.warmup_steps (100) is longer than the run (train.steps 50)") == 1, run.output()
