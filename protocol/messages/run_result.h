@@ -49,6 +49,7 @@ inline constexpr std::string_view kEndedRestart = "restart";
 inline constexpr std::string_view kEndedLoad = "load";
 inline constexpr std::string_view kEndedSignal = "signal";
 inline constexpr std::string_view kEndedTimeLimit = "time limit";
+inline constexpr std::string_view kEndedPauseLimit = "pause limit";
 inline constexpr std::string_view kEndedUsage = "usage";
 
 }  // namespace footplate

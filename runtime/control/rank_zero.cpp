@@ -63,9 +63,12 @@ void RankZero::follow_changed(const SettingsUpdate& changed) {
   if (watch_) watch_->follow_changed(changed);
   const Settings now = parts_.gate.settings();
   if (changed.settings.contains("train.steps")) console_.set_steps(now.integer("train.steps"));
-  if (changed.settings.contains("run.time_limit"))
-    time_limit_ = std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(now.number("run.time_limit")));
+  const auto limit = [&](const char* name, Clock::duration& kept) {
+    if (changed.settings.contains(name))
+      kept = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(now.number(name)));
+  };
+  limit("run.time_limit", time_limit_);
+  limit("run.pause_limit", pause_limit_);
 }
 
 void RankZero::report_order(Report told) {
@@ -128,8 +131,7 @@ void RankZero::ask_ranks(const AskRanks& asked, Clock::time_point now) {
 
 CollectiveTimeouts::Due RankZero::tick(Clock::time_point now) {
   watch_->tick_inquiries(now);
-  if (time_limit_.count() > 0 && now >= parts_.options.process_start + time_limit_)
-    coordinator_.stop(std::string(kEndedTimeLimit), /*resumable=*/true, now);
+  keep_limits(now);
   coordinator_.tick(now);
   stuck_.tick(now);
   replacement_.tick(now);
@@ -137,6 +139,15 @@ CollectiveTimeouts::Due RankZero::tick(Clock::time_point now) {
   watch_->tick(now);
   while (!proposed_.empty() && coordinator_.submit_own(proposed_.front(), now) != 0) proposed_.pop_front();
   return watch_->tick_timeouts(now);
+}
+
+void RankZero::keep_limits(Clock::time_point now) {
+  const Progress& progress = *parts_.options.progress;
+  if (time_limit_.count() > 0 && now >= parts_.options.process_start + time_limit_)
+    coordinator_.stop(std::string(kEndedTimeLimit), /*resumable=*/true, now);
+  else if (pause_limit_.count() > 0 && progress.phase() == Phase::paused &&
+           progress.in_phase() >= pause_limit_)
+    coordinator_.stop(std::string(kEndedPauseLimit), /*resumable=*/true, now);
 }
 
 void RankZero::tick_recovery(Clock::time_point now) {

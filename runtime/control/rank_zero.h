@@ -81,6 +81,8 @@ class RankZero {
  private:
   WorldWatch::Parts watch_parts();
   void send_all(const message::ToRanks& message);
+  /// Ends a run that has lasted, or has been paused, for as long as it may.
+  void keep_limits(Clock::time_point now);
   void follow_changed(const SettingsUpdate& changed);
   /// A report of the coordinator's.
   void report_order(Report report);
@@ -105,7 +107,7 @@ class RankZero {
   CollectiveTimeouts::Memory timeouts_so_far_;
   std::optional<WorldWatch> watch_;
   std::deque<Order> proposed_;  ///< by the training thread, not yet given
-  Clock::duration time_limit_{0};
+  Clock::duration time_limit_{0}, pause_limit_{0};
   std::optional<Recovery> recovery_;
   Clock::time_point standing_since_{};  ///< the training threads are awaited
   bool recovery_told_ = false;          ///< whom it waits for

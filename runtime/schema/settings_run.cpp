@@ -61,6 +61,14 @@ std::vector<SettingRow> run_rows() {
        .help = "The run saves and stops (exit code 75) this long after footplate run began. 0 sets no "
                "limit. In a Slurm job the default is two minutes before the job's end",
        .example = "run.time_limit = \"8h\""},
+      {.name = "run.pause_limit",
+       .value = 0.0,
+       .unit = "s",
+       .range = {.min = 0},
+       .aliases = {"pause_limit", "guard.pause_limit"},
+       .help = "A run that has been paused for this long, and was given no order meanwhile, saves and stops "
+               "(exit code 75). 0 sets no limit",
+       .example = "run.pause_limit = \"2h\""},
   };
 }
 

@@ -45,6 +45,10 @@ def asks(**arguments):
     return act
 
 
+def pauses(_run, client):
+    assert client.ask("call", action="run.pause")["state"] == "applied"
+
+
 def signals(*numbers):
     def act(run, _client):
         for number in numbers:
@@ -135,6 +139,7 @@ ENDINGS = [
     Ending("stop --now", 75, "signal", act=stop_now, checkpoint=False),
     Ending("a second signal", 75, "signal", act=second_signal, checkpoint=False),
     Ending("time limit", 75, "time limit", assignments=(*LONG, "run.time_limit=8"), checkpoint=True),
+    Ending("pause limit", 75, "pause limit", assignments=(*LONG, "run.pause_limit=2"), act=pauses, checkpoint=True),
     Ending("failed", 1, "step 40 failed: rank 1: injected", env={"FOOTPLATE_FAULT": "step_throw:rank=1:step=40"}, step=0, ends_at=40,
            checkpoint=True),
     Ending("console killed", 0, "asked", act=kill_console, checkpoint=True),

@@ -110,8 +110,8 @@ bool is_worth_restarting(const RunResult& result) {
   if (result.code != static_cast<int>(ExitCode::failed) &&
       result.code != static_cast<int>(ExitCode::resumable))
     return false;
-  constexpr std::array kNotFailures{kEndedDone, kEndedAsked,  kEndedRestart,
-                                    kEndedLoad, kEndedSignal, kEndedTimeLimit};
+  constexpr std::array kNotFailures{kEndedDone,   kEndedAsked,     kEndedRestart,   kEndedLoad,
+                                    kEndedSignal, kEndedTimeLimit, kEndedPauseLimit};
   return std::find(kNotFailures.begin(), kNotFailures.end(), result.reason) == kNotFailures.end();
 }
 

@@ -460,6 +460,17 @@ TEST(End, ByTheTimeLimitIsResumable) {
   EXPECT_TRUE(run.record(1).ending.resumable);
 }
 
+TEST(End, ByThePauseLimitIsSavedAndResumable) {
+  auto options = ranks(2);
+  options.settings = {{"run.pause_limit", 0.1}};
+  SimRun run(options);
+  run.order("a", Json::object(), {"run.pause"});
+  run.join();
+  EXPECT_EQ(run.record(0).ending.reason, "pause limit");
+  EXPECT_TRUE(run.record(1).ending.resumable);
+  EXPECT_TRUE(run.record(1).ending.save);
+}
+
 TEST(End, AskedForCarriesTheNote) {
   SimRun run(ranks(2));
   run.order("a", Json::object(),
