@@ -20,19 +20,18 @@ if(FOOTPLATE_LIBTORCH)
     message(FATAL_ERROR "no LibTorch in ${FOOTPLATE_TORCH}: run scripts/deps, or pass -DFOOTPLATE_TORCH=DIR")
   endif()
   file(GLOB FOOTPLATE_CUDA_LIB "${FOOTPLATE_SITE_PACKAGES}/nvidia/cu13/lib")
+  # Beside bin/ as in a prefix: where programs look for mpirun (protocol/layout.h), and what `cmake --install` makes as well.
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/lib/footplate)
+  file(CREATE_LINK ${FOOTPLATE_TORCH} ${PROJECT_BINARY_DIR}/lib/footplate/torch SYMBOLIC)
+  footplate_libtorch_version(FOOTPLATE_TORCH_VERSION "${FOOTPLATE_TORCH}")
+
+  # What tasks are built with, as find_package(footplate) has it (Task.cmake), and what the project's own libraries need besides.
+  footplate_task_library(footplate_task "${FOOTPLATE_TORCH}" ${PROJECT_SOURCE_DIR}/include)
+  add_library(footplate::task ALIAS footplate_task)
   add_library(footplate_torch INTERFACE)
-  # -idirafter: LibTorch's include folder carries its own fmt, which Debian's spdlog doesn't compile with.
-  # SHELL: keeps CMake from dropping the second -idirafter as a duplicate; the quotes keep blanks in a path.
-  target_compile_options(footplate_torch INTERFACE "SHELL:-idirafter \"${FOOTPLATE_TORCH}/include\""
-                         "SHELL:-idirafter \"${FOOTPLATE_TORCH}/include/torch/csrc/api/include\"")
-  # What tasks are built against (include/footplate/), beside LibTorch.
-  target_include_directories(footplate_torch INTERFACE ${PROJECT_SOURCE_DIR}/include)
-  # LibTorch's headers then include single operators instead of all two thousand.
-  target_compile_definitions(footplate_torch INTERFACE AT_PER_OPERATOR_HEADERS)
-  # libtorch_cpu.so itself needs the CUDA runtime and CUPTI; nothing of ours refers to them.
-  target_link_options(footplate_torch INTERFACE "LINKER:-rpath-link,${FOOTPLATE_CUDA_LIB}"
-                      "LINKER:-rpath,${FOOTPLATE_TORCH}/lib:${FOOTPLATE_CUDA_LIB}" "LINKER:--disable-new-dtags")
-  target_link_libraries(footplate_torch INTERFACE ${FOOTPLATE_TORCH}/lib/libtorch_cpu.so ${FOOTPLATE_TORCH}/lib/libc10.so)
+  target_link_libraries(footplate_torch INTERFACE footplate_task)
+  # libtorch_cpu.so itself needs the CUDA runtime and CUPTI, and finds them from where it is; nothing of ours refers to them.
+  target_link_options(footplate_torch INTERFACE "LINKER:-rpath-link,${FOOTPLATE_CUDA_LIB}" "LINKER:--disable-new-dtags")
 
   # LibTorch's CUDA part, for libfootplate_cuda.so alone. What it needs of cuBLAS, cuDNN and others is there where it runs
   # (scripts/deps --cuda), not where it is linked.
@@ -50,5 +49,6 @@ if(FOOTPLATE_LIBTORCH)
   add_library(footplate_mpi INTERFACE)
   target_include_directories(footplate_mpi SYSTEM INTERFACE ${FOOTPLATE_MPI}/include)
   target_link_libraries(footplate_mpi INTERFACE ${FOOTPLATE_MPI}/lib/libmpi.so)
-  target_link_options(footplate_mpi INTERFACE "LINKER:-rpath,${FOOTPLATE_MPI}/lib" "LINKER:-rpath-link,${FOOTPLATE_MPI}/lib")
+  target_link_options(footplate_mpi INTERFACE "LINKER:-rpath-link,${FOOTPLATE_MPI}/lib" "LINKER:--disable-new-dtags")
+  file(CREATE_LINK ${FOOTPLATE_MPI} ${PROJECT_BINARY_DIR}/lib/footplate/mpi SYMBOLIC)
 endif()

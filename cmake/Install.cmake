@@ -1,0 +1,41 @@
+# `cmake --install build/release --prefix DIR` (docs/install.md). Programs find each other by protocol/layout.h, so nothing in
+# here has a path of this machine in it, but two links in lib/footplate/: to LibTorch and to MPI.
+# Components: client (needs neither LibTorch nor MPI), runtime, development; scripts/wheel packs them apart.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS footplate footplate-console footplate-lua RUNTIME DESTINATION bin COMPONENT client)
+install(FILES ${PROJECT_BINARY_DIR}/share/footplate/schema.json DESTINATION share/footplate COMPONENT client)
+install(DIRECTORY configs scripts/jobs DESTINATION share/footplate COMPONENT client)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion ${PROJECT_BINARY_DIR}/share/zsh DESTINATION share COMPONENT client)
+install(DIRECTORY docs DESTINATION share/doc/footplate COMPONENT client PATTERN __pycache__ EXCLUDE)
+install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/footplate COMPONENT client)
+
+if(NOT FOOTPLATE_LIBTORCH)
+  return()
+endif()
+
+# footplate_install_library(TARGET): what a rank opens where it needs it, in lib/.
+function(footplate_install_library target)
+  set_target_properties(${target} PROPERTIES
+                        INSTALL_RPATH "$ORIGIN/footplate/torch/lib:$ORIGIN/footplate/torch/../nvidia/cu13/lib")
+  install(TARGETS ${target} LIBRARY DESTINATION lib COMPONENT runtime)
+endfunction()
+footplate_install_library(footplate_cuda)
+
+set_target_properties(footplate-rank PROPERTIES
+                      INSTALL_RPATH "$ORIGIN/../lib/footplate/torch/lib:$ORIGIN/../lib/footplate/mpi/lib")
+install(TARGETS footplate-rank RUNTIME DESTINATION bin COMPONENT runtime)
+install(CODE "
+  set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/footplate\")
+  file(MAKE_DIRECTORY \"\${folder}\")
+  file(CREATE_LINK \"${FOOTPLATE_TORCH}\" \"\${folder}/torch\" SYMBOLIC)
+  file(CREATE_LINK \"${FOOTPLATE_MPI}\" \"\${folder}/mpi\" SYMBOLIC)" COMPONENT links)
+
+# For those who build tasks: find_package(footplate).
+set(FOOTPLATE_TORCH_VERSIONS "${FOOTPLATE_TORCH_VERSION}")
+configure_file(cmake/footplateConfig.cmake.in package/footplateConfig.cmake @ONLY)
+write_basic_package_version_file(package/footplateConfigVersion.cmake VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/footplateConfig.cmake ${PROJECT_BINARY_DIR}/package/footplateConfigVersion.cmake
+              cmake/Task.cmake
+        DESTINATION lib/cmake/footplate COMPONENT development)
+install(DIRECTORY include/footplate DESTINATION include COMPONENT development)
