@@ -12,6 +12,7 @@
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
 #include "console/launch/start/ask_program.h"
+#include "console/launch/start/find_rank.h"
 #include "protocol/exit_codes.h"
 
 namespace footplate {
@@ -47,9 +48,11 @@ std::string findings_text(const ScriptFindings& found) {
 /// Looks at the data as a rank does, which has the code for that. That it can't be asked says nothing about
 /// the configuration: a line on stderr then.
 Result<void> check_data(const Settings& settings) {
-  const auto answer = ask_program(program_folder() / "footplate-rank", {"--check-data"},
-                                  settings.to_json().dump(-1, ' ', false, Json::error_handler_t::replace),
-                                  STDERR_FILENO, kLookTakes);
+  const auto answer = find_rank(program_folder()).and_then([&](const std::filesystem::path& rank) {
+    return ask_program(rank, {"--check-data"},
+                       settings.to_json().dump(-1, ' ', false, Json::error_handler_t::replace), STDERR_FILENO,
+                       kLookTakes);
+  });
   std::string said = answer ? answer->text : answer.error().message;
   while (!said.empty() && said.back() == '\n') said.pop_back();
   if (answer && answer->code == 0) {

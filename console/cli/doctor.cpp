@@ -17,6 +17,7 @@
 #include "console/doctor/rank_trials.h"
 #include "console/lua/config/lua_version.h"
 #include "protocol/exit_codes.h"
+#include "protocol/layout.h"
 #include "protocol/version.h"
 
 namespace footplate {
@@ -99,8 +100,9 @@ std::optional<std::int64_t> look_at_machine(Report& report) {
 std::vector<std::string> missing_programs() {
   std::vector<std::string> missing;
   std::error_code ignored;
-  for (const char* name : {"footplate-console", "footplate-lua"})
-    if (!std::filesystem::exists(program_folder() / name, ignored)) missing.emplace_back(name);
+  for (const Part part : {Part::console, Part::lua})
+    if (const auto path = find_part(part, program_folder()); !std::filesystem::exists(path, ignored))
+      missing.push_back(path.filename());
   return missing;
 }
 

@@ -15,6 +15,7 @@
 #include "console/client/render/text.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/start/ask_program.h"
+#include "console/launch/start/find_rank.h"
 #include "protocol/exit_codes.h"
 #include "protocol/order.h"
 #include "protocol/value.h"
@@ -179,7 +180,9 @@ Result<int> inspect(const InspectOptions& options) {
   if (!options.ref.empty()) arguments.insert(arguments.end(), {"--ref=" + options.ref});
   if (options.verify) arguments.emplace_back("--verify");
   if (options.tensors) arguments.emplace_back("--tensors");
-  const fs::path program = program_folder() / "footplate-rank";
+  const auto rank = find_rank(program_folder());
+  if (!rank) return tl::unexpected(rank.error());
+  const fs::path& program = *rank;
   const auto answer = ask_program(program, arguments, "", STDOUT_FILENO, kInspectionTakes);
   if (!answer) return tl::unexpected(answer.error());
   const Json found = Json::parse(answer->text, nullptr, /*allow_exceptions=*/false);

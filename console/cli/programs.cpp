@@ -7,7 +7,9 @@
 #include <map>
 
 #include "console/launch/start/ask_program.h"
+#include "console/launch/start/find_rank.h"
 #include "protocol/exit_codes.h"
+#include "protocol/layout.h"
 #include "protocol/settings.h"
 #include "protocol/task_name.h"
 #include "run_files/file_names.h"
@@ -18,12 +20,11 @@ namespace footplate {
 std::filesystem::path program_folder() {
   if (const char* folder = std::getenv("FOOTPLATE_PROGRAMS"); folder != nullptr && *folder != '\0')
     return folder;
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  return own_folder();
 }
 
 Result<Schema> load_schema() {
-  const auto path = (program_folder() / ".." / "share" / "footplate" / "schema.json").lexically_normal();
+  const auto path = find_part(Part::schema, program_folder());
   auto json = read_json_file(path);
   if (!json)
     return fail(ErrorKind::failed, "the table of settings is missing: " + json.error().message +
@@ -36,15 +37,16 @@ namespace {
 constexpr std::chrono::seconds kPluginTakes{60};  ///< to load LibTorch and a plugin from a slow disk
 
 Result<Schema> ask_for_schema(const std::string& task) {
-  const auto rank = program_folder() / "footplate-rank";
+  const auto rank = find_rank(program_folder());
+  if (!rank) return tl::unexpected(rank.error());
   const std::vector<std::string> arguments{"--schema", "--task", task};
-  auto answer = ask_program(rank, arguments, "", STDOUT_FILENO, kPluginTakes);
+  auto answer = ask_program(*rank, arguments, "", STDOUT_FILENO, kPluginTakes);
   if (!answer) return tl::unexpected(answer.error());
   if (answer->code == 0) {
     const Json json = Json::parse(answer->text, nullptr, /*allow_exceptions=*/false);
     if (json.is_object()) return Schema::from_json(json);
   }
-  const auto why = ask_program(rank, arguments, "", STDERR_FILENO, kPluginTakes);
+  const auto why = ask_program(*rank, arguments, "", STDERR_FILENO, kPluginTakes);
   std::string said = why ? why->text : why.error().message;
   while (!said.empty() && said.back() == '\n') said.pop_back();
   if (!answer->in_time)

@@ -14,6 +14,7 @@
 
 #include "console/cli/programs.h"
 #include "console/launch/start/ask_program.h"
+#include "protocol/layout.h"
 #include "run_files/job_plan.h"
 
 namespace footplate {
@@ -39,7 +40,7 @@ std::string job_name(const std::string& path, std::set<std::string>& taken) {
 
 Result<std::string> run_check(const Json& given) {
   const auto answer =
-      ask_program(program_folder() / "footplate-lua", {"--check"},
+      ask_program(find_part(Part::lua, program_folder()), {"--check"},
                   given.dump(-1, ' ', false, Json::error_handler_t::replace), STDOUT_FILENO, kCheckTakes);
   if (!answer) return tl::unexpected(answer.error());
   if (!answer->in_time)

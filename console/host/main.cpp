@@ -12,6 +12,7 @@
 
 #include "console/host/loop/console.h"
 #include "protocol/exit_codes.h"
+#include "protocol/layout.h"
 
 namespace footplate::host {
 namespace {
@@ -52,7 +53,7 @@ int run(int count, char** arguments) {
   if (fcntl(options.rank_fd, F_SETFD, FD_CLOEXEC) != 0)
     return usage(
         {ErrorKind::usage, "descriptor 3 is not open: this program is started by rank 0, see footplate run"});
-  options.lua_program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "footplate-lua";
+  options.lua_program = find_part(Part::lua, own_folder());
   options.signal_fd = end_signals();
   return Console(std::move(options)).run();
 }

@@ -2,17 +2,12 @@
 
 #include <dlfcn.h>
 
-#include <filesystem>
 #include <string>
+
+#include "protocol/layout.h"
 
 namespace footplate {
 namespace {
-
-/// Beside the programs' folder, in the tree and in a bundle.
-std::filesystem::path library_path() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" /
-         "libfootplate_cuda.so";
-}
 
 std::string loader_error() {
   const char* why = ::dlerror();
@@ -37,7 +32,7 @@ Result<std::unique_ptr<CudaDevice>> open_cuda(const CudaOptions& options) {
                 "no device can be used: this host has no driver (libcuda.so.1), or it shows no device to "
                 "this process "
                 "(CUDA_VISIBLE_DEVICES); footplate doctor tells which; run.device = \"cpu\" trains without");
-  const std::string path = library_path().string();
+  const std::string path = find_part(Part::cuda_library, own_folder()).string();
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return fail(ErrorKind::usage,

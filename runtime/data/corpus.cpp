@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/layout.h"
 #include "runtime/data/corpus_cache.h"
 
 namespace footplate {
@@ -27,11 +28,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kHeldOutPart = 10;  ///< of so many is held out
 constexpr const char* kKnown = "known are kjv, python, and the path of any file or folder";
 
-/// Where a bundle (scripts/bundle) has the text, which needs no program then.
+/// Where a bundle or a wheel has the text, which needs no program then.
 fs::path bundled_kjv() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return program.parent_path().parent_path() / "share" / "footplate" / "kjv.txt";
+  return find_part(Part::kjv, own_folder());
 }
 
 /// All that `in` gives, and how much that was. Errors (failed): reading `name`, or what `take` says.

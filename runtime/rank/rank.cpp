@@ -17,6 +17,7 @@
 
 #include "protocol/exit_codes.h"
 #include "protocol/iso_time.h"
+#include "protocol/layout.h"
 #include "protocol/overloaded.h"
 #include "protocol/user_name.h"
 #include "run_files/file_names.h"
@@ -230,8 +231,8 @@ class Rank {
   void make_world() {
     channel_ = make_mpi_channel(*session_, doorbell_directory());
     world_ = std::make_unique<MpiWorld>(*session_, *communicator_, *channel_);
-    std::vector<std::string> joining = {program_beside("footplate-rank"), "--run-dir", options_.run_directory,
-                                        "--start", std::to_string(options_.start)};
+    std::vector<std::string> joining = {find_part(Part::rank, own_folder()), "--run-dir",
+                                        options_.run_directory, "--start", std::to_string(options_.start)};
     if (!options_.console) joining.emplace_back("--no-console");
     joining.insert(joining.end(), {"--branch", start_.origin.branch});
     joining.insert(joining.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
@@ -269,7 +270,7 @@ class Rank {
           observed);
     };
     control.before_exit = [this] { records_->flush(); };
-    if (options_.console) control.console_program = program_beside("footplate-console");
+    if (options_.console) control.console_program = find_part(Part::console, own_folder());
     control.first_order_id = 1 + std::max({start_.last_order, start_.ahead.last_id,
                                            last_journaled_order(options_.run_directory / kJournalFile)});
     control.ahead = std::move(start_.ahead.orders);

@@ -17,10 +17,6 @@ Result<StartFiles> read_start_files(const std::filesystem::path& run_directory, 
   return StartFiles{*std::move(record), *std::move(config)};
 }
 
-std::filesystem::path program_beside(const char* name) {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
-}
-
 void leave_before_joining(int number, const std::string& why) {
   std::fprintf(stderr, "footplate: process %d, which was to join the run, ends: %s\n", number, why.c_str());
   std::fflush(nullptr);

@@ -18,9 +18,6 @@ struct StartFiles {
 /// Errors (usage): one of them isn't there, or not JSON.
 Result<StartFiles> read_start_files(const std::filesystem::path& run_directory, int start);
 
-/// In the folder of the program that runs.
-std::filesystem::path program_beside(const char* name);
-
 /// Ends process `number`, which was to join a run and isn't one of its ranks: the run goes on without it. Any
 /// thread.
 [[noreturn]] void leave_before_joining(int number, const std::string& why);

@@ -211,7 +211,7 @@ class Data(Case):
             rank.write_text(text) if text else rank.unlink()
             result = self.check(self.footplate("check", "good"), 0, "good; everything else")
             self.assertIn("footplate: whether data.corpus can be had was not checked: ", result.stderr)
-            self.assertIn("libtorch.so: cannot open" if text else "can't start", result.stderr)
+            self.assertIn("libtorch.so: cannot open" if text else "no program", result.stderr)
 
 
 class GoodConfigs(Case):

