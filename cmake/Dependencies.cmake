@@ -1,17 +1,47 @@
 # Libraries from Debian, and LibTorch and Open MPI from the environment that scripts/deps made.
 # docs/dependencies.md has each one's reason.
 find_package(nlohmann_json REQUIRED)
-find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
+
+# The small ones are linked as archives: what is built here then needs only the C and C++ libraries, LibTorch and MPI where it
+# runs, whatever distribution that is (scripts/wheel, docs/install.md).
+set(OPENSSL_USE_STATIC_LIBS ON)
+if(OPENSSL_CRYPTO_LIBRARY MATCHES "\\.so$")  # found before that was said
+  unset(OPENSSL_CRYPTO_LIBRARY CACHE)
+endif()
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-find_library(FOOTPLATE_XXHASH xxhash REQUIRED)
+function(footplate_find_archive variable name)
+  find_library(${variable} NAMES lib${name}.a ${name} REQUIRED)
+endfunction()
+
+# Debian has no archive of fmt's: its one source file is compiled here. spdlog's headers are compiled where they are included.
+find_path(FOOTPLATE_FMT_INCLUDE fmt/format-inl.h REQUIRED)
+add_library(footplate_fmt STATIC cmake/fmt_library.cpp)
+set_target_properties(footplate_fmt PROPERTIES POSITION_INDEPENDENT_CODE ON)
+add_library(fmt::fmt ALIAS footplate_fmt)
+find_path(FOOTPLATE_SPDLOG_INCLUDE spdlog/spdlog.h REQUIRED)
+add_library(footplate_spdlog INTERFACE)
+target_compile_definitions(footplate_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+target_link_libraries(footplate_spdlog INTERFACE footplate_fmt Threads::Threads)
+add_library(spdlog::spdlog ALIAS footplate_spdlog)
+
+find_path(FOOTPLATE_XXHASH_INCLUDE xxhash.h REQUIRED)
+add_library(footplate_xxhash INTERFACE)
+target_compile_definitions(footplate_xxhash INTERFACE XXH_INLINE_ALL)
+set(FOOTPLATE_XXHASH footplate_xxhash)
 
 find_path(FOOTPLATE_LUA_INCLUDE lua.hpp PATH_SUFFIXES lua5.4 REQUIRED)
-find_library(FOOTPLATE_LUA_LIBRARY lua5.4-c++ REQUIRED)
+footplate_find_archive(FOOTPLATE_LUA_ARCHIVE lua5.4-c++)
 add_library(footplate_lua_library INTERFACE)
 target_include_directories(footplate_lua_library SYSTEM INTERFACE ${FOOTPLATE_LUA_INCLUDE})
-target_link_libraries(footplate_lua_library INTERFACE ${FOOTPLATE_LUA_LIBRARY})
+target_link_libraries(footplate_lua_library INTERFACE ${FOOTPLATE_LUA_ARCHIVE} ${CMAKE_DL_LIBS})
+
+# What a line at the prompt is edited with, and what its archive needs.
+foreach(name edit tinfo bsd md)
+  string(TOUPPER FOOTPLATE_LIB${name} variable)
+  footplate_find_archive(${variable} ${name})
+  list(APPEND FOOTPLATE_EDIT_ARCHIVES ${${variable}})
+endforeach()
 
 if(FOOTPLATE_LIBTORCH)
   file(GLOB FOOTPLATE_SITE_PACKAGES "${FOOTPLATE_ENV}/lib/python3*/site-packages")
@@ -30,6 +60,8 @@ if(FOOTPLATE_LIBTORCH)
   add_library(footplate::task ALIAS footplate_task)
   add_library(footplate_torch INTERFACE)
   target_link_libraries(footplate_torch INTERFACE footplate_task)
+  # Its assertions name their files: from torch/ on, not from where it was installed.
+  target_compile_options(footplate_torch INTERFACE "-ffile-prefix-map=${FOOTPLATE_TORCH}=torch")
   # libtorch_cpu.so itself needs the CUDA runtime and CUPTI, and finds them from where it is; nothing of ours refers to them.
   target_link_options(footplate_torch INTERFACE "LINKER:-rpath-link,${FOOTPLATE_CUDA_LIB}" "LINKER:--disable-new-dtags")
 

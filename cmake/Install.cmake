@@ -9,6 +9,12 @@ install(DIRECTORY configs scripts/jobs DESTINATION share/footplate COMPONENT cli
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion ${PROJECT_BINARY_DIR}/share/zsh DESTINATION share COMPONENT client)
 install(DIRECTORY docs DESTINATION share/doc/footplate COMPONENT client PATTERN __pycache__ EXCLUDE)
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/footplate COMPONENT client)
+# Of what is linked as an archive or compiled in; wheels have them among their metadata (packaging/wheels.py).
+foreach(package libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libexpected-dev liblua5.4-dev libedit-dev libncurses-dev
+        libbsd-dev libmd-dev libssl-dev libxxhash-dev)
+  install(FILES /usr/share/doc/${package}/copyright DESTINATION share/doc/footplate/licenses RENAME ${package}.txt
+          COMPONENT licenses OPTIONAL)
+endforeach()
 
 if(NOT FOOTPLATE_LIBTORCH)
   return()

@@ -66,7 +66,7 @@ Result<fs::path> find_rank(const fs::path& program_folder) {
   std::error_code ignored;
   if (fs::exists(beside, ignored)) return beside;
   const fs::path runtimes = find_part(Part::runtimes, program_folder);
-  if (!runtimes.empty()) return rank_of_wheel(runtimes);
+  if (fs::is_directory(runtimes, ignored)) return rank_of_wheel(runtimes);
   return fail(ErrorKind::usage, "no program " + beside.string() +
                                     "; build it with scripts/run or ninja, or install it: pip install "
                                     "footplate-runtime");

@@ -141,15 +141,20 @@ Json as_table(const Side& side) {
   return table;
 }
 
+/// Of a difference of two. Not std::hypot, which asks for a newer C library than all else (2.35).
+double error_of_both(const Estimate& a, const Estimate& b) {
+  return std::sqrt(a.error * a.error + b.error * b.error);
+}
+
 /// What the metric would have come to without the change, going by the steps before it.
 Estimate expected(const SettingTrial& trial, const StepWindow& before, const StepWindow& after) {
   const Samples& was = before.metrics.at(trial.metric);
   const auto found = after.metrics.find(trial.metric);
   if (found == after.metrics.end()) return was.mean();
   const Samples& is = found->second;
-  if (!has_trend(trial.metric)) return {was.mean().value, std::hypot(was.mean().error, is.mean().error)};
+  if (!has_trend(trial.metric)) return {was.mean().value, error_of_both(was.mean(), is.mean())};
   const Estimate from = was.line_at(is.mean_place()), to = is.line_at(is.mean_place());
-  return {from.value, std::hypot(from.error, to.error)};
+  return {from.value, error_of_both(from, to)};
 }
 
 bool is_better(const SettingTrial& trial, double value, double than) {

@@ -1,0 +1,12 @@
+// footplate-rank is linked with --wrap for this one function, the only one that asks for libstdc++ 12:
+// elsewhere wheels may find that of GCC 11 (manylinux_2_34). It does what libstdc++'s own does.
+#include <pthread.h>
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+
+extern "C" void __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
+    std::condition_variable* condition, std::unique_lock<std::mutex>* lock) {
+  if (::pthread_cond_wait(condition->native_handle(), lock->mutex()->native_handle()) != 0) std::terminate();
+}
