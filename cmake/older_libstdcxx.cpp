@@ -6,7 +6,9 @@
 #include <exception>
 #include <mutex>
 
-extern "C" void __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
-    std::condition_variable* condition, std::unique_lock<std::mutex>* lock) {
+void wait_as_before(std::condition_variable* condition, std::unique_lock<std::mutex>* lock) __asm__(
+    "__wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
+
+void wait_as_before(std::condition_variable* condition, std::unique_lock<std::mutex>* lock) {
   if (::pthread_cond_wait(condition->native_handle(), lock->mutex()->native_handle()) != 0) std::terminate();
 }
