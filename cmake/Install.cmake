@@ -27,6 +27,8 @@ function(footplate_install_library target)
   install(TARGETS ${target} LIBRARY DESTINATION lib COMPONENT runtime)
 endfunction()
 footplate_install_library(footplate_cuda)
+footplate_install_library(footplate_python)
+install(DIRECTORY runtime/python/footplate DESTINATION lib/python COMPONENT runtime PATTERN __pycache__ EXCLUDE)
 
 set_target_properties(footplate-rank PROPERTIES
                       INSTALL_RPATH "$ORIGIN/../lib/footplate/torch/lib:$ORIGIN/../lib/footplate/mpi/lib")

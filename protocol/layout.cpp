@@ -28,6 +28,8 @@ const std::vector<Row>& table() {
       {Part::schema, {"../share/footplate/schema.json"}},
       {Part::configs, {"../share/footplate/configs", "../../../configs"}},  // the latter: the project's own
       {Part::cuda_library, {"../lib/libfootplate_cuda.so"}},
+      {Part::python_library, {"../lib/libfootplate_python.so"}},
+      {Part::python_modules, {"../lib/python"}},
       {Part::kjv, {"../share/footplate/kjv.txt", "../../share/footplate/kjv.txt"}},
       {Part::mpirun, {"../lib/footplate/mpi/bin/mpirun", "../mpi/bin/mpirun", "mpirun"}},
   };

@@ -15,6 +15,8 @@ enum class Part {
   schema,        ///< the table of settings, as JSON
   configs,       ///< the folder where a bare name is looked up
   cuda_library,  ///< what a rank opens where there is a device
+  python_library,  ///< what a rank opens for a task in Python
+  python_modules,  ///< the folder with the module `footplate` of such tasks
   kjv,           ///< the text of data.corpus = "kjv", which needs no program then
   mpirun,
 };

@@ -110,7 +110,10 @@ bool Hint::matches(std::string_view other) const {
 std::string text_for_unknown_setting(const Schema& schema, std::string_view name) {
   const std::string start = "unknown setting '" + excerpt(name) + "'";
   if ((name == "task" || name.starts_with("task.")) && members_of_group(schema, "task").empty())
-    return start + "; task.* are the settings of a plugin: they are known behind run.task = \"plugin:PATH\"";
+    return start +
+           "; task.* are the settings of a task of your own: they are known behind run.task = "
+           "\"plugin:PATH\" or "
+           "\"python:FILE.py\"";
   std::vector<std::string> meant;
   for (const auto& spec : schema.settings)
     if (std::find(spec.aliases.begin(), spec.aliases.end(), name) != spec.aliases.end())

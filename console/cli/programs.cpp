@@ -59,7 +59,7 @@ Result<Schema> ask_for_schema(const std::string& task) {
 
 Result<Schema> load_schema_of(const std::string& task) {
   static std::map<std::string, Schema> known;
-  const std::string plugin = is_plugin(task) ? task : "";  // the others share one
+  const std::string plugin = is_own_task(task) ? task : "";  // the others share one
   if (const auto found = known.find(plugin); found != known.end()) return found->second;
   auto schema = plugin.empty() ? load_schema() : ask_for_schema(plugin);
   if (schema) known.emplace(plugin, *schema);

@@ -5,16 +5,9 @@
 #include <string>
 
 #include "protocol/layout.h"
+#include "runtime/base/bundled_library.h"
 
 namespace footplate {
-namespace {
-
-std::string loader_error() {
-  const char* why = ::dlerror();
-  return why != nullptr ? why : "no reason given";
-}
-
-}  // namespace
 
 int visible_cuda_devices() {
   void* driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

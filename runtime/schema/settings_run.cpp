@@ -13,8 +13,8 @@ std::vector<SettingRow> run_rows() {
        .syntax = kTaskName.data(),
        .applies = Applies::fixed,
        .help = "The run trains a language model on text, a synthetic task with a given step time, or a task "
-               "of your "
-               "own: plugin:PATH names a shared library that is built with footplate/task.h",
+               "of your own: plugin:PATH names a shared library that is built with footplate/task.h, "
+               "python:FILE.py a file with a class made from footplate.Task",
        .example = "run.task = \"text\""},
       {.name = "run.seed",
        .value = 1,

@@ -23,7 +23,7 @@ Result<void> look_at_data() {
   if (!settings) return tl::unexpected(settings.error());
   if (const std::string warning = warmup_warning(Schedule::from(*settings)); !warning.empty())
     std::fprintf(stderr, "footplate: warning: %s\n", warning.c_str());
-  if (is_plugin(task)) {
+  if (is_own_task(task)) {
     const auto made = make_task(*settings, /*world_size=*/1, host_device());
     return made ? Result<void>() : tl::unexpected(made.error());
   }

@@ -68,6 +68,8 @@ const std::vector<Sought> kSought{
     {"prefix", "bin", Part::schema, "share/footplate/schema.json"},
     {"prefix", "bin", Part::configs, "share/footplate/configs"},
     {"prefix", "bin", Part::cuda_library, "lib/libfootplate_cuda.so"},
+    {"prefix", "bin", Part::python_library, "lib/libfootplate_python.so"},
+    {"prefix", "bin", Part::python_modules, "lib/python"},
     {"prefix", "bin", Part::mpirun, "lib/footplate/mpi/bin/mpirun"},
     {"bundle", "bin", Part::rank, "bin/footplate-rank"},
     {"bundle", "bin", Part::console, "bin/footplate-console"},

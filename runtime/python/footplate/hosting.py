@@ -1,0 +1,262 @@
+"""What libfootplate_python.so calls. Plain lists, tuples, texts and tensors go in and out; nothing here is for tasks."""
+
+import importlib.util
+import inspect
+import io
+import json
+import linecache
+import os
+import pathlib
+import runpy
+import sys
+import traceback
+import warnings
+
+from footplate.task import Batch, Host, Metric, Samples, Settings, Sums, Task
+
+ABOVE = pathlib.Path(__file__).parent  # frames of these files say nothing about a task
+KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
+MOST_TEXT = 480  # bytes of what one rank tells the others (runtime/comm/agree.cpp)
+MOST_SUMMARY = 300
+
+
+class Refused(Exception):
+    """A text for people, without a traceback."""
+
+
+# ---------------------------------------------------------------- the interpreter
+
+
+class Lines(io.TextIOBase):
+    """Where print() goes: whole lines into the rank's log, and to stderr where there is none. stdout is the rank's own."""
+
+    def __init__(self):
+        self.log, self.rest = None, ""
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        *lines, self.rest = (self.rest + text).split("\n")
+        for line in lines:
+            if self.log is None:
+                print(line, file=sys.stderr)
+            else:
+                self.log(line)
+        return len(text)
+
+
+def take_stdout():
+    sys.stdout = Lines()
+
+
+def check_torch(version):
+    """Before it is imported: the libraries of another one don't fit to those of this process."""
+    where = f"the Python environment {sys.prefix}"
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise Refused(f"{where} has no torch; pip install torch=={version} puts it there")
+    found = runpy.run_path(str(pathlib.Path(spec.origin).with_name("version.py")))["__version__"]
+    if found.split("+")[0] != version:
+        raise Refused(f"{where} has torch {found} ({spec.origin}), this footplate has LibTorch {version}; pip install "
+                      f"torch=={version} there, or activate an environment (VIRTUAL_ENV) that has it")
+    # A task needs no NumPy, and LibTorch's environment has none.
+    warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
+    # torch.compile in this process: a pool of processes would outlive it.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    try:
+        import torch  # noqa: F401
+    except Exception as error:
+        raise Refused(f"{where}: import torch fails: {type(error).__name__}: {error}; scripts/deps installs what it needs, and so "
+                      f"does pip install torch=={version}") from error
+
+
+# ---------------------------------------------------------------- errors
+
+
+def source_of(frame):
+    return linecache.getline(frame.filename, frame.lineno).strip()
+
+
+def blamed(frames, file):
+    """The innermost frame of the task's own files: where people look first."""
+    folder = str(pathlib.Path(file).parent)
+    own = [frame for frame in frames if frame.filename.startswith(folder) and "site-packages" not in frame.filename]
+    return (own or frames)[-1]
+
+
+def cut(text, most):
+    data = text.encode()
+    return text if len(data) <= most else data[:most - 3].decode(errors="ignore") + "…"
+
+
+def explain(error, file):
+    """(short, long, memory): one line with the place and the exception, with as many of the innermost frames as an agreed text
+    has room for; Python's own traceback; whether memory was short."""
+    if isinstance(error, Refused):
+        return str(error), "", False
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(("<frozen", str(ABOVE)))]
+    said = " ".join(str(error).split("\n\nException raised from")[0].split()) or "no reason given"
+    if isinstance(error, SyntaxError) and error.filename:
+        return cut(f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}: {(error.text or '').strip()}", MOST_TEXT), "", False
+    place = blamed(frames, file) if frames else None
+    summary = f"{place.filename}:{place.lineno}: in {place.name}: " if place else f"{file}: "
+    short = cut(f"{summary}{type(error).__name__}: {said}", MOST_SUMMARY)
+    lines, room = [], MOST_TEXT - len(short.encode())
+    for frame in reversed(frames):
+        line = cut(f"\n  {pathlib.Path(frame.filename).name}:{frame.lineno} in {frame.name}: {source_of(frame)}", 120)
+        room -= len(line.encode())
+        if room < 0:
+            break
+        lines.append(line)
+    return short + "".join(reversed(lines)), "".join(traceback.format_exception(error)).rstrip(), isinstance(error, MemoryError) or \
+        type(error).__name__ == "OutOfMemoryError"
+
+
+def name_lines_of_backward(file):
+    """What backward() of an autograd.Function raises reaches the rank through LibTorch, which tells the text alone."""
+    from torch.autograd.function import BackwardCFunction
+    apply = BackwardCFunction.apply
+
+    def explained(self, *gradients):
+        try:
+            return apply(self, *gradients)
+        except Exception as error:
+            short, _, memory = explain(error, file)
+            if memory:
+                raise
+            raise RuntimeError(short) from error
+
+    BackwardCFunction.apply = explained
+
+
+# ---------------------------------------------------------------- from a file to a task
+
+
+def open_task(file):
+    """The class of the file. Raises Refused, or what the file raises."""
+    path = pathlib.Path(file)
+    if not path.stem.isidentifier() or path.suffix != ".py":
+        raise Refused(f"the file's name has to be a name of Python's with .py, as digits.py; it is {path.name}")
+    if path.stem in sys.modules or path.stem in sys.stdlib_module_names:
+        raise Refused(f"the file's name hides the module {path.stem}; give it another one")
+    name_lines_of_backward(file)
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    classes = [value for value in vars(module).values()
+               if inspect.isclass(value) and issubclass(value, Task) and value.__module__ == path.stem]
+    leaves = [one for one in classes if not any(one is not other and issubclass(other, one) for other in classes)]
+    if not leaves:
+        raise Refused(f"{file} has no task: no class of it is made from footplate.Task")
+    if len(leaves) > 1:
+        raise Refused(f"{file} has {len(leaves)} tasks ({', '.join(one.__name__ for one in leaves)}); it has to have one")
+    return leaves[0]
+
+
+def metrics_of(task):
+    return [metric if isinstance(metric, Metric) else Metric(metric) for metric in task.metrics]
+
+
+def actions_of(task):
+    """[(name, function, what @action has kept)], in the order in which they are written."""
+    found = {}
+    for one in reversed(task.__mro__):
+        found.update({name: value for name, value in vars(one).items() if hasattr(value, "footplate_action")})
+    return [(name, value, value.footplate_action) for name, value in found.items()]
+
+
+def described_params(name, function, mark):
+    params = []
+    for param in list(inspect.signature(function, eval_str=True).parameters.values())[1:]:
+        if param.name == "step":
+            continue
+        if param.annotation not in KINDS:
+            raise Refused(f"the parameter {param.name!r} of the action {name!r} has to be annotated with bool, int, float or str")
+        initial = "" if param.default is param.empty or param.default is None else json.dumps(param.default)
+        params.append({"name": param.name, "kind": KINDS[param.annotation], "initial": initial,
+                       "help": mark["params"].get(param.name, f"The argument {param.name}.")})
+    return params
+
+
+def declaration(task):
+    """As JSON, in the members of v1::Declaration."""
+    settings = [{"name": one.name, "initial": json.dumps(one.initial), "help": one.help, "unit": one.unit, "min": one.min,
+                 "max": one.max, "usual_min": one.usual_min, "usual_max": one.usual_max, "choices": list(one.choices),
+                 "aliases": list(one.aliases), "applies": one.applies} for one in task.settings]
+    actions = [{"name": name, "help": mark["help"], "role": mark["role"], "dangerous": mark["dangerous"],
+                "params": described_params(name, function, mark)} for name, function, mark in actions_of(task)]
+    metrics = [{"name": metric.name, "mean": metric.mean} for metric in metrics_of(task)]
+    return json.dumps({"unit": task.unit, "uses": list(task.uses), "settings": settings, "actions": actions, "metrics": metrics})
+
+
+# ---------------------------------------------------------------- a task
+
+
+class Hosted:
+    """One task as the rank calls it."""
+
+    def __init__(self, task_class, read, device, seed, world_size, log):
+        import torch
+        torch.manual_seed(seed)
+        self.names = [f"task.{setting.name}" for setting in task_class.settings] + list(task_class.uses)
+        self.metrics = [metric.name for metric in metrics_of(task_class)]
+        self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, log))
+        self.statistic_names = [statistic.name for statistic in self.task.statistics()]
+        if isinstance(sys.stdout, Lines) and sys.stdout.log is None:
+            sys.stdout.log = log
+
+    def has(self, name):
+        return hasattr(self.task, name)
+
+    def parameters(self):
+        return [(one.name, one.tensor, one.group) for one in self.task.parameters()]
+
+    def groups(self):
+        return [(one.name, float(one.lr_factor), one.weight_decay) for one in self.task.groups()]
+
+    def state(self):
+        return [(one.name, one.tensor, one.by) for one in self.task.state()]
+
+    def statistics(self):
+        return [(one.name, list(one.shape)) for one in self.task.statistics()]
+
+    def data(self):
+        sets = self.task.data()
+        return [vars(one) for one in (sets if isinstance(sets, (list, tuple)) else [sets])]
+
+    def load(self, number, held_out, indexes, draws):
+        batch = self.task.load(Samples(number, held_out, indexes, draws))
+        if not isinstance(batch, Batch):
+            batch = Batch(batch if isinstance(batch, (list, tuple)) else [batch], len(indexes))
+        return list(batch.tensors), float(batch.weight)
+
+    def loss(self, tensors, weight, number, held_out):
+        sums = Sums(self.metrics, () if held_out else self.statistic_names)
+        call = self.task.evaluate if held_out else self.task.loss
+        value = call(Batch(tensors, weight, number, held_out), sums)
+        return value, sums.metrics, sums.statistics
+
+    def training(self, on):
+        self.task.training(on)
+
+    def update(self, statistics, skip):
+        self.task.update(statistics, skip)
+
+    def prepare(self, read):
+        return self.task.prepare(Settings(read, self.names)) or ""
+
+    def changed(self, read, step):
+        self.task.changed(Settings(read, self.names), step)
+
+    def call(self, name, arguments, step):
+        answer = getattr(self.task, name)(**json.loads(arguments), step=step)
+        return "" if answer is None else json.dumps(answer)
+
+    def learning_rate(self, step):
+        return self.task.learning_rate(step)
+
+    def flops_per_weight(self):
+        return float(self.task.flops_per_weight())
