@@ -46,6 +46,11 @@ Result<Schema> ask_for_schema(const std::string& task) {
     const Json json = Json::parse(answer->text, nullptr, /*allow_exceptions=*/false);
     if (json.is_object()) return Schema::from_json(json);
   }
+  if (answer->code == static_cast<int>(ExitCode::usage)) {
+    const Json json = Json::parse(answer->text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains("error"))
+      return fail(ErrorKind::usage, json.at("error").get<std::string>());
+  }
   const auto why = ask_program(*rank, arguments, "", STDERR_FILENO, kPluginTakes);
   std::string said = why ? why->text : why.error().message;
   while (!said.empty() && said.back() == '\n') said.pop_back();

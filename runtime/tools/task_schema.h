@@ -5,7 +5,7 @@
 namespace footplate {
 
 /// Writes the schema of a run whose run.task is `task` to stdout, as JSON. Exit code 2, and the reason on
-/// stderr: there is no such task, or its declaration can't be used.
+/// stderr and as {"error": …} on stdout: there is no such task, or its declaration can't be used.
 int print_schema_of(const std::string& task);
 
 }  // namespace footplate

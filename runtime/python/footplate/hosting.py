@@ -200,13 +200,13 @@ class Hosted:
 
     def __init__(self, task_class, read, device, seed, world_size, log):
         import torch
+        if isinstance(sys.stdout, Lines) and sys.stdout.log is None:
+            sys.stdout.log = log
         torch.manual_seed(seed)
         self.names = [f"task.{setting.name}" for setting in task_class.settings] + list(task_class.uses)
         self.metrics = [metric.name for metric in metrics_of(task_class)]
         self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, log))
         self.statistic_names = [statistic.name for statistic in self.task.statistics()]
-        if isinstance(sys.stdout, Lines) and sys.stdout.log is None:
-            sys.stdout.log = log
 
     def has(self, name):
         return hasattr(self.task, name)

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""A task of somebody's own in Python (docs/examples/python): it trains, is steered, survives, and is refused with its reason where
+it can't be used. What it raises is a failed step on all ranks."""
+
+import os
+import pathlib
+import signal
+import time
+
+from harness import BIN, FULL, ROOT, Refused, Run, main, wait_until
+from own_task import OwnTask, evaluations
+
+EXAMPLE = ROOT / "docs" / "examples" / "python" / "digits.py"
+ENVIRONMENT = pathlib.Path((BIN.parent / "environment").read_text().strip())  # of LibTorch, as the build took it
+NO_VENV = {"VIRTUAL_ENV": ""}
+
+MORE = '''
+import ctypes
+import footplate
+import torch
+import digits
+
+
+class Broken(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise KeyError("backward is broken")
+
+
+class More(digits.Digits):
+    settings = [*digits.Digits.settings,
+                footplate.Setting("fault", "none", "What goes wrong.", choices=["none", "loss", "backward", "load", "busy"])]
+
+    def __init__(self, host):
+        super().__init__(host)
+        self.fault = "none"
+        print("made with a batch of", host.settings["train.batch_size"])
+
+    @footplate.action("Greets somebody.", whom="Who it is.")
+    def greet(self, step, whom: str = "you", times: int = 1):
+        return {"said": ["hello " + whom] * times, "step": step}
+
+    def prepare(self, after):
+        return "a third is too much" if after["task.smoothing"] == 0.3 else None
+
+    def changed(self, now, step):
+        super().changed(now, step)
+        self.fault = now["task.fault"]
+
+    def load(self, samples):
+        if self.fault == "load" and 0 in samples.draws % 64:  # one rank's alone
+            raise OSError("the disk is gone")
+        return super().load(samples)
+
+    def loss(self, batch, sums):
+        if self.fault == "loss":
+            raise ValueError("the loss is broken")
+        if self.fault == "busy":
+            self.fault = "none"
+            ctypes.PyDLL(None).usleep(1_500_000)  # and keeps the GIL
+        value = super().loss(batch, sums)
+        return Broken.apply(value) if self.fault == "backward" else value
+'''
+
+
+def digits():
+    return OwnTask("python:", EXAMPLE)
+
+
+def with_more(task, text=MORE, name="more.py"):
+    (task.folder / name).write_text(text)
+    task.config.write_text(task.config.read_text().replace(f"{task.folder}/digits.py", f"{task.folder}/{name}"))
+
+
+def test_it_trains_alike_and_goes_on_bit_equal():
+    with digits() as task:
+        hashes = {}
+        for name, assignments in (("two", []), ("again", ["eval.async=true"])):
+            with task.run(*assignments, name=name, env=NO_VENV) as run:
+                assert run.finish() == 0, run.output()
+                assert evaluations(run)[-1]["eval/accuracy"] > 0.9, evaluations(run)
+                hashes[name] = run.result()["state_hash"]
+        assert hashes["two"] == hashes["again"], hashes
+
+        # SIGTERM is the runtime's, and not Python's.
+        with task.run(name="cut", env=NO_VENV) as run:
+            run.wait_for_step(1)
+            wait_until(lambda: (run.directory / "checkpoints" / "main" / "step-00000080").exists(), 60, "a checkpoint")
+            run.process.send_signal(signal.SIGTERM)
+            assert run.finish() in (0, 75), run.output()
+        with Run(folder=task.folder, name="cut", env=NO_VENV, command=["run", "--name", "cut", "--resume", "auto", "--batch"]) as run:
+            assert run.finish() == 0, run.output()
+            assert run.result()["state_hash"] == hashes["two"], run.output()
+
+
+def test_a_rank_that_is_killed_is_gone_on_without():
+    with digits() as task, task.run("train.steps=2000", "ckpt.every=0", ranks=3, env=NO_VENV) as run:
+        client = run.wait_for_step(20)
+        os.kill(run.pids()[1], signal.SIGKILL)
+        client.close()
+        assert run.finish() == 0, run.output()
+        assert run.result()["recoveries"] == 1 and evaluations(run)[-1]["eval/accuracy"] > 0.9, run.result()
+
+
+def test_it_is_steered_like_every_other_one():
+    with digits() as task:
+        with_more(task)
+        with task.run("train.steps=1000000", "eval.every=0", "ckpt.every=0", env=NO_VENV) as run:
+            client = run.wait_for_step(5)
+            changed = run.exec("task.smoothing = 0.2")
+            assert "task.smoothing 0 -> 0.2" in changed.stdout + changed.stderr, changed
+            assert "0 to 0.9" in run.exec("task.smoothing = 2").stderr
+            assert "a third is too much" in (refused := run.exec("task.smoothing = 0.3")).stderr, refused
+            assert "hello rank" in (greeted := run.exec("return task.greet{whom = 'rank', times = 2}:wait()")).stdout, greeted
+            assert "made with a batch of 64" in (run.directory / "log" / "rank-1.log").read_text()
+            client.ask("eval", code="task.smoothing = 0.1")
+            client.ask("eval", code="undo()")
+            assert run.exec("return task.smoothing").stdout.strip() == "0.2"
+
+            # While a step keeps the GIL the control thread answers, and doesn't wait for prepare().
+            assert run.exec("task.fault = 'busy'").returncode == 0
+            began = time.monotonic()
+            assert client.ask("status")["step"] > 0
+            try:
+                said = client.ask("set", changes={"task.smoothing": 0.1})
+            except Refused as error:
+                said = error.message
+            assert "Python is busy" in str(said) and time.monotonic() - began < 1.4, (said, time.monotonic() - began)
+
+            step = client.ask("status")["step"]
+            wait_until(lambda: client.ask("status")["step"] > step, 30, "the step that is busy to end")
+            ended = run.exec(f"train.steps = {client.ask('status')['step'] + 600}")
+            assert ended.returncode == 0, ended
+            assert run.finish() == 0, run.output()
+        assert "bit-equal" in task.footplate("replay", "t", env=NO_VENV)
+        assert "task.fault" in task.footplate("settings", "fault", "--task", "python:more.py", env=NO_VENV)
+
+
+def test_what_it_raises_is_a_failed_step_that_names_the_line():
+    lines = MORE.splitlines()
+    with digits() as task:
+        with_more(task)
+        for fault, text, ranks in (("loss", "ValueError: the loss is broken", "ranks 0, 1"), ("load", "OSError: the disk is gone", "rank 0"),
+                                   ("backward", "KeyError: 'backward is broken'", "ranks 0, 1")):
+            line = next(number for number, code in enumerate(lines, 1) if "raise" in code and text.split(": ")[1].strip("'") in code)
+            with task.run(f"task.fault={fault}", "ckpt.every=0", name=fault, options=["--restarts", "0"], env=NO_VENV) as run:
+                assert run.finish() == 1, run.output()
+                reason = run.result()["reason"]
+                assert f"{ranks}: {task.folder}/more.py:{line}: in {fault}: {text}" in reason, reason
+                if fault == "loss":
+                    assert "Traceback" in (run.directory / "log" / "rank-1.log").read_text()
+
+
+def test_what_cannot_be_used_is_refused_with_its_reason():
+    with digits() as task:
+        source = EXAMPLE.read_text()
+        empty = task.folder / "empty.lua"
+        empty.write_text("")
+
+        def refused(*words, text=None, name="wrong.py", env=None, commands=(["check"],)):
+            if text is not None:
+                (task.folder / name).write_text(text)
+            for command in commands:
+                said = task.footplate(*command, str(empty), f"run.task=python:{name}", code=2, env={**NO_VENV, **(env or {})})
+                for word in words:
+                    assert word in said, (word, said)
+
+        run = ["run", "--batch", "-n", "2"]
+        refused("nowhere.py", "no such file", name="nowhere.py", commands=(["check"], run))
+        line = source.splitlines().index("class Digits(footplate.Task):") + 1
+        refused(f"wrong.py:{line}", "SyntaxError", text=source.replace("class Digits(footplate.Task):", "class Digits(footplate.Task:"))
+        refused("wrong.py:2", "ModuleNotFoundError", "nowhere_at_all", text=source.replace("import footplate", "import footplate, nowhere_at_all"))
+        refused("no task", "footplate.Task", text="x = 1\n")
+        assert 'write "python:digits.py"' in task.footplate("check", str(empty), "run.task=digits.py", code=2)
+
+        # Environments: of another Python, of another torch; and one of the user's own, with a blank in its path.
+        venv = task.folder / "a venv"
+        site = venv / "lib" / "python3.11" / "site-packages"
+        (venv / "bin").mkdir(parents=True)
+        (venv / "bin" / "python").symlink_to("/usr/bin/python3")
+        site.mkdir(parents=True)
+        config = venv / "pyvenv.cfg"
+        active = {"VIRTUAL_ENV": str(venv)}
+        config.write_text("home = /usr/bin\nversion = 3.12.1\n")
+        refused("a venv", "3.12.1", "Python 3.11", name="digits.py", env=active)
+        config.write_text("home = /usr/bin\nversion = 3.11.2\n")
+        refused("a venv", "has no torch", "pip install torch==", name="digits.py", env=active)
+        (site / "torch").mkdir()
+        (site / "torch" / "__init__.py").write_text("raise SystemExit('imported')\n")
+        (site / "torch" / "version.py").write_text("__version__ = '9.9.1+cpu'\n")
+        refused("torch 9.9.1+cpu", "LibTorch 2.", "pip install torch==", name="digits.py", env=active, commands=(["check"], run))
+        assert not any((task.folder / "runs").glob("*")), "nothing was started"
+        refused("wrong.py:", "in __init__", "NameError", text=source.replace("self.rows = ", "self.rows = toorch."), commands=(["check"], run))
+        for one in (site / "torch").iterdir():
+            one.unlink()
+        (site / "torch").rmdir()
+        for one in (ENVIRONMENT / "lib" / "python3.11" / "site-packages").iterdir():
+            (site / one.name).symlink_to(one)
+        if (ENVIRONMENT / "lib" / "cuda-stubs").exists():
+            (venv / "lib" / "cuda-stubs").symlink_to(ENVIRONMENT / "lib" / "cuda-stubs")
+        task.footplate("check", str(task.config), env=active)
+
+
+def test_a_compiled_model_trains():
+    if not FULL:
+        print("skip  torch.compile: its compiler takes 30 s a model (FOOTPLATE_FULL=1)")
+        return
+    with digits() as task:
+        with_more(task, "import digits, torch\n\n\nclass Compiled(digits.Digits):\n    def __init__(self, host):\n"
+                        "        super().__init__(host)\n        self.module.compile()\n", "compiled.py")
+        with task.run(env={**NO_VENV, "TORCHINDUCTOR_CACHE_DIR": str(task.folder / "compiled")}) as run:
+            assert run.finish(300) == 0, run.output()
+            assert evaluations(run)[-1]["eval/accuracy"] > 0.9, evaluations(run)
+
+
+if __name__ == "__main__":
+    main([test_it_trains_alike_and_goes_on_bit_equal, test_a_rank_that_is_killed_is_gone_on_without,
+          test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
+          test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains])
