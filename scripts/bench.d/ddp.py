@@ -17,9 +17,9 @@ import harness
 BATCH, CONTEXT, SKIP = 32, 128, 20
 
 
-def footplate(options):
+def footplate(options, more=()):
     assignments = [f"train.steps={options.steps}", f"train.batch_size={BATCH}", "run.threads=1", "run.device=cpu",
-                   "eval.mode=off", "eval.every=0", "ckpt.every=0", f"log.every={SKIP}"]
+                   "eval.mode=off", "eval.every=0", "ckpt.every=0", f"log.every={SKIP}", *more]
     with harness.Run(assignments, ranks=options.ranks, config="kjv", name="bench") as run:
         if run.finish(900) != 0:
             raise SystemExit(f"footplate run failed:\n{run.output()}")
@@ -37,8 +37,9 @@ def ddp(options, corpus):
     return json.loads(answer.stdout.splitlines()[-1])["tokens_per_s"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(description=__doc__, name="ddp", settings=None, least=0.0):
+    """`settings`: of footplate's run, from the corpus; a ratio below `least` is exit code 1."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--ranks", type=int, default=2)
@@ -48,18 +49,21 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         corpus = pathlib.Path(folder) / "kjv.txt"
         corpus.write_bytes(subprocess.run(["bible", "-f", "gen1:1-rev22:21"], stdout=subprocess.PIPE, check=True).stdout)
+        more = settings(corpus) if settings else ()
         pairs = []
         for pair in range(options.pairs):
             if pair % 2 == 0:
-                ours, theirs = footplate(options), ddp(options, corpus)
+                ours, theirs = footplate(options, more), ddp(options, corpus)
             else:
-                theirs, ours = ddp(options, corpus), footplate(options)
+                theirs, ours = ddp(options, corpus), footplate(options, more)
             pairs.append((ours, theirs))
             print(f"pair {pair + 1}: footplate {ours:,.0f} tokens/s, DDP {theirs:,.0f}, ratio {ours / theirs:.3f}", flush=True)
     ratio, low, high = ratio_with_interval(pairs)
     print(f"tokens/s, footplate / PyTorch DDP: {ratio:.3f} (95 % interval {low:.3f} to {high:.3f}, {len(pairs)} pairs)")
-    report("ddp", ratio=ratio, low=low, high=high, pairs=len(pairs), ranks=options.ranks, steps=options.steps,
+    report(name, ratio=ratio, low=low, high=high, pairs=len(pairs), ranks=options.ranks, steps=options.steps,
            footplate_tokens_per_s=sum(a for a, _ in pairs) / len(pairs), ddp_tokens_per_s=sum(b for _, b in pairs) / len(pairs))
+    if ratio < least:
+        raise SystemExit(f"the ratio has to be {least} at least")
 
 
 if __name__ == "__main__":
