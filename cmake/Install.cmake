@@ -3,6 +3,8 @@
 # Components: client (needs neither LibTorch nor MPI), runtime, development; scripts/wheel packs them apart.
 include(CMakePackageConfigHelpers)
 
+add_custom_target(install_client)  # builds what the component needs
+add_dependencies(install_client footplate footplate-console footplate-lua footplate_schema_file footplate_completions)
 install(TARGETS footplate footplate-console footplate-lua RUNTIME DESTINATION bin COMPONENT client)
 install(FILES ${PROJECT_BINARY_DIR}/share/footplate/schema.json DESTINATION share/footplate COMPONENT client)
 install(DIRECTORY configs scripts/jobs DESTINATION share/footplate COMPONENT client)
@@ -20,11 +22,15 @@ if(NOT FOOTPLATE_LIBTORCH)
   return()
 endif()
 
-# footplate_install_library(TARGET): what a rank opens where it needs it, in lib/.
+add_custom_target(install_runtime)
+add_dependencies(install_runtime footplate-rank)
+
+# footplate_install_library(TARGET): what a rank opens where it needs it, in lib/; in bundles and wheels, too.
 function(footplate_install_library target)
   set_target_properties(${target} PROPERTIES
                         INSTALL_RPATH "$ORIGIN/footplate/torch/lib:$ORIGIN/footplate/torch/../nvidia/cu13/lib")
   install(TARGETS ${target} LIBRARY DESTINATION lib COMPONENT runtime)
+  add_dependencies(install_runtime ${target})
 endfunction()
 footplate_install_library(footplate_cuda)
 footplate_install_library(footplate_python)

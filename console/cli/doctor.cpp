@@ -15,6 +15,7 @@
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
 #include "console/doctor/rank_trials.h"
+#include "console/launch/start/find_rank.h"
 #include "console/lua/config/lua_version.h"
 #include "protocol/exit_codes.h"
 #include "protocol/layout.h"
@@ -116,8 +117,10 @@ std::optional<LibrariesAnswer> look_at_libraries(Trials& trials, Report& report)
   if (!found) {
     Check check{.name = "versions", .verdict = Verdict::to_mend, .found = {}, .mend = {}};
     check.found = "footplate-rank doesn't start: " + found.error().message;
-    check.mend =
-        "scripts/run builds it and installs what it needs; scripts/deps --check says what is missing";
+    check.mend = find_rank(program_folder())
+                     ? "scripts/run builds it and installs what it needs; scripts/deps "
+                       "--check says what is missing"
+                     : "install what that says; in a source tree: scripts/run";
     report.add(check);
     report.add(left_out("environment", kNoRank));
     return std::nullopt;
