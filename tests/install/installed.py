@@ -14,7 +14,7 @@ BUILD = BIN.parent
 CMAKE = os.environ.get("FOOTPLATE_TEST_CMAKE", "cmake")
 
 sys.path.insert(0, str(ROOT / "tests" / "ranks"))
-from test_plugin import write_digits  # noqa: E402,F401  # pylint: disable=wrong-import-position,unused-import
+from own_task import write_digits  # noqa: E402,F401  # pylint: disable=wrong-import-position,unused-import
 
 PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
