@@ -8,16 +8,16 @@ namespace footplate {
 /// What programs look for besides their own file. The table of places is in layout.cpp; docs/install.md shows
 /// the layouts: the build tree, a prefix, a bundle (scripts/bundle), and wheels in an environment of Python.
 enum class Part {
-  rank,          ///< footplate-rank
-  runtimes,      ///< of wheels: the folder that has a footplate-rank for each version of torch
-  console,       ///< footplate-console
-  lua,           ///< footplate-lua
-  schema,        ///< the table of settings, as JSON
-  configs,       ///< the folder where a bare name is looked up
-  cuda_library,  ///< what a rank opens where there is a device
+  rank,            ///< footplate-rank
+  runtimes,        ///< of wheels: the folder that has a footplate-rank for each version of torch
+  console,         ///< footplate-console
+  lua,             ///< footplate-lua
+  schema,          ///< the table of settings, as JSON
+  configs,         ///< the folder where a bare name is looked up
+  cuda_library,    ///< what a rank opens where there is a device
   python_library,  ///< what a rank opens for a task in Python
   python_modules,  ///< the folder with the module `footplate` of such tasks
-  kjv,           ///< the text of data.corpus = "kjv", which needs no program then
+  kjv,             ///< the text of data.corpus = "kjv", which needs no program then
   mpirun,
 };
 

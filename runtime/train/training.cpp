@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "runtime/tasks/registry.h"
 #include "runtime/optim/state_entry.h"
+#include "runtime/tasks/registry.h"
 #include "runtime/train/corpus_check.h"
 
 namespace footplate {

@@ -28,11 +28,12 @@ py::object OpenValues::Shared::read(const std::string& name) const {
   const MutexLock lock(mutex_);
   if (values_ == nullptr)
     throw py::key_error(name + ": settings that aren't the task's own are read in __init__() or changed()");
+  const v1::Values& values = *values_;
   std::string why;
-  if (auto value = tried([&] { return values_->integer(name); }, why)) return *value;
-  if (auto value = tried([&] { return values_->number(name); }, why)) return *value;
-  if (auto value = tried([&] { return values_->boolean(name); }, why)) return *value;
-  if (auto value = tried([&] { return values_->text(name); }, why)) return *value;
+  if (auto value = tried([&] { return values.integer(name); }, why)) return *value;
+  if (auto value = tried([&] { return values.number(name); }, why)) return *value;
+  if (auto value = tried([&] { return values.boolean(name); }, why)) return *value;
+  if (auto value = tried([&] { return values.text(name); }, why)) return *value;
   throw py::key_error(why);
 }
 
