@@ -23,15 +23,21 @@ std::map<std::string, std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
-/// PREFIX of PREFIX/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so, as it was opened: behind links
-/// it may lie elsewhere.
+/// PREFIX of PREFIX/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so: as it was opened, since behind a
+/// link of the environment's it may lie elsewhere; else where it lies, since footplate's own prefix has a
+/// link to it.
 fs::path environment_of_libtorch() {
   const auto found = loaded_libraries("libtorch_cpu.so");
   if (found.empty()) return {};
-  fs::path path = found.front().lexically_normal();
-  constexpr int kUp = 6;
-  for (int i = 0; i < kUp; ++i) path = path.parent_path();
-  return path;
+  std::error_code error;
+  fs::path prefix;
+  for (fs::path path : {fs::path(found.front()).lexically_normal(), fs::canonical(found.front(), error)}) {
+    constexpr int kUp = 6;
+    for (int i = 0; i < kUp; ++i) path = path.parent_path();
+    prefix = path;
+    if (fs::exists(prefix / "bin" / "python", error)) break;
+  }
+  return prefix;
 }
 
 }  // namespace

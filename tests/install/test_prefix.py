@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from installed import BUILD, CMAKE, build_digits, configure, elf_files, make_project, search_path
+from installed import BUILD, CMAKE, ROOT, build_digits, called, configure, elf_files, make_project, search_path, write_digits
 
 
 class Prefix(unittest.TestCase):
@@ -37,6 +37,15 @@ class Prefix(unittest.TestCase):
 
     def test_a_task_is_built_from_it_and_trains(self):
         self.assertIn("plugin:", build_digits(self.folder / "own task", self.prefix))
+
+    def test_a_task_in_python_finds_the_environment_of_torch(self):
+        folder = self.folder / "in python"
+        folder.mkdir()
+        shutil.copy(ROOT / "docs" / "examples" / "python" / "digits.py", folder)
+        write_digits(folder / "digits.csv")
+        said = called(self.prefix / "bin" / "footplate", "run", "synthetic", "run.task=python:digits.py", "task.data=digits.csv",
+                      "train.steps=10", "run.threads=1", "eval.every=0", "--batch", "-n", "2", folder=folder)
+        self.assertIn("end: done · step 10", said)
 
     def test_another_libtorch_is_refused_with_both_versions(self):
         folder = self.folder / "other torch"
