@@ -21,7 +21,7 @@ PYTHON = "/usr/bin/python3"
 CLIENT_LIMIT = 5_000_000  # bytes
 NEWEST_C_LIBRARY = 34     # of manylinux_2_N
 NEWEST_TORCH = "2.15.0"   # that the code builds against
-OF_THE_ENVIRONMENT = re.compile(r"lib(torch|c10|mpi|cudart)")
+OF_THE_ENVIRONMENT = re.compile(r"lib(torch|c10|mpi|cudart|python3)")
 
 
 def wheels_in(folder):
