@@ -37,6 +37,11 @@ void ForwardState::publish(bool counts) {
   count_.fill_(1);
 }
 
+void ForwardState::put_back() {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < values_.size(); ++i) values_[i].copy_(kept_[i]);
+}
+
 void ForwardState::conclude(const at::Tensor& skip) {
   if (values_.empty()) return;
   const at::NoGradGuard no_grad;

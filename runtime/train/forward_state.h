@@ -24,6 +24,8 @@ class ForwardState {
   void keep();
   /// Before the row is reduced. `counts`: whether this rank had samples, and forward didn't fail.
   void publish(bool counts);
+  /// Where it couldn't be: this rank's own statistics go, for what keep() found.
+  void put_back();
   /// After it: enqueues what they are from here on. `skip`: one float; where it is 1, what keep() found.
   void conclude(const at::Tensor& skip);
 

@@ -162,7 +162,9 @@ Result<void> TrainStep::reduce(bool evaluation_ready, float due) {
   if (training_.rank() == 0) gradients_.mine().due = due;
   gradients_.publish();
   forward_state_.publish(failure_.empty() && gradients_.mine().tokens > 0);
-  return reducer_.finish();
+  auto reduced = reducer_.finish();
+  if (!reduced) forward_state_.put_back();  // a step that isn't done has changed nothing
+  return reduced;
 }
 
 void TrainStep::update() {
