@@ -16,9 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Only the changes of settings: what was called was done, and is not done again.
+/// Whether it acts on what is trained. Footplate's own actions leave that as it is.
+bool changes_state(const Call& call) {
+  return call.action.starts_with("task.");
+}
+
+/// What decides about the state: changes of settings and the task's own actions. What was called otherwise
+/// was done, and is not done again.
 Order changes_of(Order order) {
-  order.calls.clear();
+  std::erase_if(order.calls, [](const Call& call) { return !changes_state(call); });
   return order;
 }
 
@@ -36,8 +42,9 @@ void go_back(History& history, const StartRecord& start) {
   }
   std::vector<Order> again;
   for (std::size_t i = held; i < history.applied.size(); ++i)
-    if (const Order& order = history.applied[i]; order.id != 0 && !order.changes.empty())
-      again.push_back(changes_of(order));
+    if (Order order = changes_of(history.applied[i]);
+        order.id != 0 && !(order.changes.empty() && order.calls.empty()))
+      again.push_back(std::move(order));
   again.insert(again.end(), history.ahead.begin(), history.ahead.end());
   history.ahead = std::move(again);
   history.applied.resize(held);
@@ -160,7 +167,9 @@ std::vector<Order> orders_to_replay(const History& history) {
     const bool of_last_start = i >= history.before_last_start;
     for (Call& call : order.calls)
       if (call.action == "run.restart" || call.action == "ckpt.load") call = {"run.stop", Json::object()};
-    std::erase_if(order.calls, [&](const Call& call) { return !of_last_start || call.action != "run.stop"; });
+    std::erase_if(order.calls, [&](const Call& call) {
+      return !changes_state(call) && !(of_last_start && call.action == "run.stop");
+    });
     std::erase_if(order.changes, [](const Change& change) {
       return change.name == "run.time_limit" || change.name == "comm.auto";
     });

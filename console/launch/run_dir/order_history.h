@@ -23,21 +23,23 @@ struct History {
   std::size_t before_loaded = 0;      ///< so many of them are from before that one
   /// By start: the newest order in the journal by its end.
   std::map<int, std::uint64_t> newest_order;
-  /// Changes of settings that the last start was to apply again and hasn't.
+  /// Changes of settings, and actions of the task, that the last start was to apply again and hasn't.
   std::vector<Order> ahead;
 };
 
 /// Errors (usage): the journal or starts.jsonl can't be read.
 Result<History> read_history(const std::filesystem::path& directory, const Schema& schema);
 
-/// Writes orders-START.json, which all ranks read at their start: every change of settings in the journal, so
-/// that after a crash those past the checkpoint it goes on from apply again at their steps (the ranks leave
-/// out what the checkpoint holds). Where the start before was one that had applied some again and failed too,
-/// the last of those is marked as left out. Nothing to apply: no file. Errors: as above, or the disk.
+/// Writes orders-START.json, which all ranks read at their start: every change of settings and action of the
+/// task in the journal, so that after a crash those past the checkpoint it goes on from apply again at their
+/// steps (the ranks leave out what the checkpoint holds). Where the start before was one that had applied
+/// some again and failed too, the last of those is marked as left out. Nothing to apply: no file. Errors: as
+/// above, or the disk.
 Result<void> schedule_again(const std::filesystem::path& directory, int start, const Schema& schema);
 
 /// The orders of a history that decide about the state, for orders-1.json of a replay: changes of settings
-/// but run.time_limit and comm.auto (what that has ordered is among them), and the run.stop that ended it.
+/// but run.time_limit and comm.auto (what that has ordered is among them), actions of the task, and the
+/// run.stop that ended it.
 /// New ids where there is none. Nothing in them pauses.
 std::vector<Order> orders_to_replay(const History& history);
 

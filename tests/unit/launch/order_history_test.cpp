@@ -76,7 +76,14 @@ class HistoryTest : public testing::Test {
   }
 
   fs::path folder_;
-  const Schema schema_ = runtime_schema();
+  const Schema schema_ = with_an_action_of_a_task();
+
+ private:
+  static Schema with_an_action_of_a_task() {
+    Schema schema = runtime_schema();
+    schema.actions.emplace_back().name = "task.reset_head";
+    return schema;
+  }
 };
 
 TEST_F(HistoryTest, OfOneStartIsItsJournal) {
@@ -171,6 +178,20 @@ TEST_F(HistoryTest, AReplayHasWhatDecidesAboutTheState) {
   EXPECT_EQ(orders[1].changes.at(0).name, "sched.base_lr");
   EXPECT_EQ(orders[1].at_step, 30);
   EXPECT_EQ(orders[3].calls.at(0).action, "run.stop");
+}
+
+TEST_F(HistoryTest, WhatTheTaskDidIsDoneAgain) {
+  start(1, 0, 0);
+  order(1, 10, "function() task.reset_head() end");
+  order(2, 30, "function() task.reset_head(); eval.now() end");
+  order(3, 40, "function() eval.now() end");
+  const auto replayed = orders_to_replay(history());
+  ASSERT_THAT(ids(replayed), ElementsAre(1, 2));
+  EXPECT_EQ(replayed[1].calls.size(), 1U);
+  EXPECT_EQ(replayed[1].calls.at(0).action, "task.reset_head");
+  start(2, 20, 1);
+  ASSERT_THAT(ids(history().ahead), ElementsAre(2)) << "past the checkpoint";
+  EXPECT_EQ(history().ahead[0].calls.size(), 1U);
 }
 
 TEST_F(HistoryTest, WhatALoadLeftBehindIsNotAppliedAgain) {
