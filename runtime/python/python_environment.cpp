@@ -40,8 +40,6 @@ fs::path environment_of_libtorch() {
   return prefix;
 }
 
-}  // namespace
-
 Result<PythonEnvironment> environment_in(const fs::path& prefix, const std::string& version) {
   PythonEnvironment environment{prefix, prefix / "bin"};
   std::error_code error;
@@ -61,6 +59,8 @@ Result<PythonEnvironment> environment_in(const fs::path& prefix, const std::stri
                             prefix.string(), found->second, version, version));
   return environment;
 }
+
+}  // namespace
 
 Result<PythonEnvironment> python_environment(const std::string& version) {
   if (const char* active = std::getenv("VIRTUAL_ENV"); active != nullptr && *active != '\0')

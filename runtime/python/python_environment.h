@@ -18,7 +18,4 @@ struct PythonEnvironment {
 /// there is none, or it is of another version of Python than `version` ("3.11").
 Result<PythonEnvironment> python_environment(const std::string& version);
 
-/// For tests: the environment in that folder.
-Result<PythonEnvironment> environment_in(const std::filesystem::path& prefix, const std::string& version);
-
 }  // namespace footplate

@@ -210,10 +210,13 @@ def test_a_compiled_model_trains():
         print("skip  torch.compile: its compiler takes 30 s a model (FOOTPLATE_FULL=1)")
         return
     with digits() as task:
-        with_more(task, "import digits, torch\n\n\nclass Compiled(digits.Digits):\n    def __init__(self, host):\n"
-                        "        super().__init__(host)\n        self.module.compile()\n", "compiled.py")
+        with_more(task, "import digits, torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self, inner):\n"
+                        "        super().__init__()\n        self.inner = inner\n\n    def forward(self, x):\n        return self.inner(x)\n\n\n"
+                        "class Compiled(digits.Digits):\n    def __init__(self, host):\n        super().__init__(host)\n"
+                        "        self.module = Net(self.module)\n        self.module.compile()\n", "compiled.py")
         with task.run(env={**NO_VENV, "TORCHINDUCTOR_CACHE_DIR": str(task.folder / "compiled")}) as run:
             assert run.finish(300) == 0, run.output()
+            assert list((task.folder / "compiled").rglob("*.so")), "nothing was compiled"
             assert evaluations(run)[-1]["eval/accuracy"] > 0.9, evaluations(run)
 
 
