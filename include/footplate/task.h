@@ -270,10 +270,11 @@ struct Descriptor {
 /// with another LibTorch is refused, never tried.
 #define FOOTPLATE_TASK(NAME, TYPE)                                                                     \
   extern "C" {                                                                                         \
-  __attribute__((visibility("default"), used)) extern const char footplate_task_built_with[];          \
-  const char footplate_task_built_with[] = "footplate task: api 1, torch " TORCH_VERSION ";";          \
-  __attribute__((visibility("default"), used)) extern const footplate::v1::Descriptor footplate_task;  \
-  const footplate::v1::Descriptor footplate_task = {                                                   \
+  __attribute__((visibility("default"))) extern const char footplate_task_built_with[];                \
+  __attribute__((used)) const char footplate_task_built_with[] =                                       \
+      "footplate task: api 1, torch " TORCH_VERSION ";";                                               \
+  __attribute__((visibility("default"))) extern const footplate::v1::Descriptor footplate_task;        \
+  __attribute__((used)) const footplate::v1::Descriptor footplate_task = {                             \
       .name = #NAME,                                                                                   \
       .declare = [] { return TYPE::declare(); },                                                       \
       .make = [](const footplate::v1::Host& host) -> footplate::v1::Task* { return new TYPE(host); }}; \
