@@ -53,7 +53,7 @@ std::string line_of(const LoggedMetrics& metrics, std::int64_t steps) {
   const auto step_ms = metrics.number("perf/step_ms");
   Line line("step " + whole(step) + (steps > 0 ? "/" + std::to_string(steps) : ""));
   line.loss(metrics.number("train/loss"), "loss").labelled(metrics.number("train/lr"), "lr");
-  line.number(metrics.number("perf/tokens_per_s"), "tokens/s");
+  line.number(metrics.number("perf/tokens_per_s"), metrics.pace_unit());
   line.number(metrics.number("perf/mfu"), "% MFU", 100).number(step_ms, "ms/step");
   const double left_s = (static_cast<double>(steps) - step.value_or(NAN)) * step_ms.value_or(NAN) / 1e3;
   if (steps > 0 && left_s > 0) line.add("eta " + duration(left_s));

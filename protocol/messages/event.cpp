@@ -161,6 +161,11 @@ std::string LoggedMetrics::text(const char* name) const {
   return found != values.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+std::string LoggedMetrics::pace_unit() const {
+  const std::string unit = text("unit");
+  return (unit.empty() ? kUsualUnit : unit) + "/s";
+}
+
 Json to_json(const LoggedMetrics& metrics) {
   return metrics.values;
 }

@@ -37,6 +37,9 @@ struct EnumWords<Topic> {
   };
 };
 
+/// What perf/tokens_per_s counts where the text "unit" of a line of metrics doesn't say it.
+inline constexpr const char* kUsualUnit = "tokens";
+
 /// Metrics that were logged, as a line of metrics.jsonl has them. Names are the run's own, so they stay an
 /// object:
 /// {"step": 812, "train/loss": 2.31, …}.
@@ -49,6 +52,8 @@ struct LoggedMetrics {
   std::optional<double> number(const char* name) const;
   /// Empty: there is none of this name.
   std::string text(const char* name) const;
+  /// "images/s": what perf/tokens_per_s is in.
+  std::string pace_unit() const;
   /// Whether it is a line of the training loop (log.every), not of an evaluation.
   bool is_of_training() const { return values.contains("train/loss"); }
 };

@@ -44,6 +44,7 @@ struct FieldsOf<RunStatus> {
     field.nullable("lr", status.lr);
     field.nullable("eval_loss", status.eval_loss);
     field.nullable("tokens_per_s", status.tokens_per_s);
+    field("pace_unit", status.pace_unit);
     field.nullable("step_ms", status.step_ms);
     field.nullable("best_eval_loss", status.best_eval_loss);
     field.nullable("eta_s", status.eta_s);

@@ -67,6 +67,7 @@ struct RunStatus {
   std::optional<double> lr;
   std::optional<double> eval_loss;
   std::optional<double> tokens_per_s;
+  std::string pace_unit = "tokens/s";  ///< what that is in
   std::optional<double> step_ms;
   std::optional<double> best_eval_loss;
   std::optional<double> eta_s;                  ///< until train.steps

@@ -55,6 +55,7 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
   line["perf/step_ms"] = seconds * per_step_ms;
   const double tokens_per_s = static_cast<double>(metrics.tokens) / seconds;
   line["perf/tokens_per_s"] = number_to_json(tokens_per_s);
+  if (metrics.unit != kUsualUnit) line["unit"] = metrics.unit;
   if (metrics.flops_per_token > 0) {
     const double tflops = tokens_per_s * metrics.flops_per_token / 1e12;
     line["perf/tflops"] = number_to_json(tflops);

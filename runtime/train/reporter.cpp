@@ -74,6 +74,7 @@ TrainMetrics Reporter::metrics(const std::map<std::string, double>& of_task) con
   metrics.of_task = of_task;
   metrics.steps = steps_;
   metrics.tokens = tokens_;
+  metrics.unit = training_.task->declaration().unit;
   metrics.nonfinite = last_.nonfinite;
   metrics.flops_per_token = training_.task->flops_per_token();
   metrics.peak_tflops = peak * training_.world_size();

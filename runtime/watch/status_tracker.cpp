@@ -96,6 +96,7 @@ void StatusTracker::goodbye(int rank) {
 void StatusTracker::metrics(const LoggedMetrics& logged) {
   for (const char* key : {kLoss, kLearningRate, kEvalLoss, kTokens, kStepMs})
     if (const auto number = logged.number(key)) metrics_[key] = *number;
+  if (logged.is_of_training()) pace_unit_ = logged.pace_unit();
 }
 
 std::optional<double> StatusTracker::metric(const char* key) const {
@@ -251,6 +252,7 @@ RunStatus StatusTracker::run_status(std::int64_t steps, Clock::time_point now) c
   status.lr = metric(kLearningRate);
   status.eval_loss = metric(kEvalLoss);
   status.tokens_per_s = metric(kTokens);
+  status.pace_unit = pace_unit_;
   status.step_ms = step_ms();
   status.best_eval_loss = own.best_eval_loss;
   status.evaluating_step = own.evaluating_step;

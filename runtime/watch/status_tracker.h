@@ -87,6 +87,7 @@ class StatusTracker {
   std::vector<Rank> ranks_;
   std::map<std::string, std::string> notes_;
   std::map<std::string, double> metrics_;  ///< last values of those that status shows
+  std::string pace_unit_ = RunStatus().pace_unit;
   Clock::time_point last_tick_;
   Clock::time_point trust_from_;  ///< rank 0 itself was stopped: others get time to be heard again
   // Rank 0's own pace, for the time that is left.

@@ -89,6 +89,8 @@ def test_its_actions_are_agreed_journaled_and_replayed():
                 refused = run.exec(wrong)
                 assert refused.returncode != 0 and words in refused.stderr, (wrong, refused)
             assert "Draws the last layer again" in run.exec("return help('task.reset_head')").stdout
+            assert " images/s" in run.output() and "tokens/s" not in run.output(), run.output()
+            assert run.wait_for_step(1).ask("status")["pace_unit"] == "images/s"
             counts = json.loads(run.exec("return task.classes():wait()", "--json").stdout)
             assert "task.reset_head" in (run.directory / "journal.lua").read_text()
             assert run.exec("task.shift = 0").returncode == 0

@@ -18,7 +18,7 @@ std::size_t width(const std::string& text) {
 }
 
 /// " · 12.5 ms/step", or nothing where it isn't known.
-std::string part(const std::optional<double>& value, const char* unit) {
+std::string part(const std::optional<double>& value, const std::string& unit) {
   return value && !std::isnan(*value) ? " · " + rounded(*value) + " " + unit : "";
 }
 
@@ -57,7 +57,7 @@ std::string stalled_part(const std::vector<RankStatus>& ranks) {
 
 /// What is true of a run whose ranks all go on: its pace, and how long it takes at that.
 std::string pace_part(const RunStatus& status) {
-  std::string text = part(status.tokens_per_s, "tokens/s") + part(status.step_ms, "ms/step");
+  std::string text = part(status.tokens_per_s, status.pace_unit) + part(status.step_ms, "ms/step");
   if (status.evaluating_step)
     text += " · evaluating step " + std::to_string(*status.evaluating_step) + " beside";
   if (status.eta_s && *status.eta_s >= 0) text += " · " + duration(*status.eta_s) + " left";
