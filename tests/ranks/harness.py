@@ -176,6 +176,13 @@ class Run:
         return subprocess.run([str(BIN / "footplate"), "exec", "-r", str(self.directory), *options, code], timeout=timeout_s,
                               capture_output=True, text=True, env=self.environment, stdin=subprocess.DEVNULL, check=False)
 
+    def end_after(self, steps):
+        """Sets train.steps to so many steps from now; in a pause, or a quick run would be past it."""
+        assert self.exec("run.pause()").returncode == 0
+        step = self.wait_for_step(0).ask("status")["step"]
+        done = self.exec(f"train.steps = {step + steps}; run.resume()")
+        assert done.returncode == 0, done
+
     def finish(self, timeout_s=120):
         """Waits for the end; the exit code."""
         try:

@@ -61,7 +61,7 @@ class More(digits.Digits):
             raise ValueError("the loss is broken")
         if self.fault == "busy":
             self.fault = "none"
-            ctypes.PyDLL(None).usleep(1_500_000)  # and keeps the GIL
+            ctypes.PyDLL(None).usleep(4_000_000)  # and keeps the GIL
         value = super().loss(batch, sums)
         return Broken.apply(value) if self.fault == "backward" else value
 '''
@@ -129,12 +129,11 @@ def test_it_is_steered_like_every_other_one():
                 said = client.ask("set", changes={"task.smoothing": 0.1})
             except Refused as error:
                 said = error.message
-            assert "Python is busy" in str(said) and time.monotonic() - began < 1.4, (said, time.monotonic() - began)
+            assert "Python is busy" in str(said) and time.monotonic() - began < 3.5, (said, time.monotonic() - began)
 
             step = client.ask("status")["step"]
             wait_until(lambda: client.ask("status")["step"] > step, 30, "the step that is busy to end")
-            ended = run.exec(f"train.steps = {client.ask('status')['step'] + 600}")
-            assert ended.returncode == 0, ended
+            run.end_after(60)
             assert run.finish() == 0, run.output()
         assert "bit-equal" in task.footplate("replay", "t", env=NO_VENV)
         assert "task.fault" in task.footplate("settings", "fault", "--task", "python:more.py", env=NO_VENV)
