@@ -58,7 +58,7 @@ struct ActionDecl {
 
 /// A number beside the loss: train/NAME and eval/NAME.
 struct MetricDecl {
-  std::string name;  ///< "accuracy"
+  std::string name;  ///< "accuracy"; none of footplate's own: "loss", "lr", "best", "seconds", …
   bool mean = true;  ///< its sum is divided by the weight of what was computed; false: the sum itself
 };
 
@@ -221,7 +221,7 @@ class Task {
 
   /// Whether settings may become these; empty: yes, else the reason. Changes nothing. Control thread.
   virtual std::string prepare(const Values& /*after*/) { return {}; }
-  /// Settings are these from `step` on. Before the first step, too.
+  /// Settings are these from `step` on. Before the first step, too. What it throws fails the next step.
   virtual void changed(const Values& /*now*/, std::int64_t /*step*/) {}
   /// One of the declared actions. `arguments`: a JSON object. Returns JSON for whoever asked, or nothing.
   virtual std::string call(const std::string& action, const std::string& /*arguments*/,

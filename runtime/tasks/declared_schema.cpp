@@ -18,6 +18,11 @@ constexpr std::array kLuaWords{"and",      "break",  "do",  "else", "elseif", "e
                                "function", "goto",   "if",  "in",   "local",  "nil",   "not",   "or",
                                "repeat",   "return", "set", "then", "true",   "until", "while"};
 
+/// Of footplate's own metrics, after train/ or eval/.
+constexpr std::array kOwnMetrics{"loss",    "lr",        "epoch",          "grad_norm", "best",
+                                 "seconds", "full_loss", "other_loss",     "partial",   "reason",
+                                 "step",    "retries",   "batches_wanted", "batches",   "evaluation_failed"};
+
 /// What is wrong with a declaration; thrown within this file.
 struct Unfit {
   std::string what;
@@ -36,6 +41,15 @@ void check_name(const char* what, const std::string& name, std::set<std::string>
                     "no word of Lua's",
                     what, excerpt(name))};
   if (!names.insert(name).second) throw Unfit{fmt::format("{} '{}' is declared twice", what, name)};
+}
+
+void check_metric(const std::string& name, std::set<std::string>& names) {
+  check_name("the metric", name, names);
+  if (std::ranges::find(kOwnMetrics, name) != kOwnMetrics.end())
+    throw Unfit{
+        fmt::format("the metric '{}': footplate has one of that name; call it {}_of_task, or by what "
+                    "it measures",
+                    name, name)};
 }
 
 Json parsed(const std::string& what, const std::string& text) {
@@ -173,7 +187,7 @@ Result<Schema> with_declared(Schema schema, const v1::Declaration& declaration, 
       check_name("the action", action.name, names);
       schema.actions.push_back(action_of(action));
     }
-    for (const v1::MetricDecl& metric : declaration.metrics) check_name("the metric", metric.name, metrics);
+    for (const v1::MetricDecl& metric : declaration.metrics) check_metric(metric.name, metrics);
     return schema;
   } catch (const Unfit& unfit) {
     return fail(ErrorKind::usage, "the task " + task + " can't be used: " + unfit.what);

@@ -160,8 +160,13 @@ Result<void> HostedTask::prepare(const Settings& after) const {
 
 void HostedTask::changed(const Settings& now, std::int64_t step) {
   told_ = now;
+  broken_.clear();
   const SettingsValues values(now);
-  task_->changed(values, step);
+  try {
+    task_->changed(values, step);
+  } catch (const std::exception& error) {
+    broken_ = std::string("changed(): ") + error.what();
+  }
 }
 
 std::vector<std::string> HostedTask::actions() const {
@@ -185,6 +190,7 @@ void HostedTask::mode(bool training) {
 }
 
 at::Tensor HostedTask::loss(const v1::Batch& batch, v1::Sums& sums) {
+  if (!broken_.empty()) wrong(broken_);
   mode(true);
   at::Tensor loss = one_float(task_->loss(batch, sums), "loss()");
   if (!loss.requires_grad()) wrong("loss() gave a number that no gradient goes back from");

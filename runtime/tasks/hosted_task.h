@@ -73,6 +73,7 @@ class HostedTask {
 
   /// Control thread: the task's refusal of these settings; none where they are its own of now.
   Result<void> prepare(const Settings& after) const;
+  /// What the task throws here fails the next step.
   void changed(const Settings& now, std::int64_t step);
   /// Settings as they were told last; nothing: not yet.
   const std::optional<Settings>& told() const { return told_; }
@@ -107,6 +108,7 @@ class HostedTask {
   v1::DataSet set_;
   std::optional<bool> training_;  ///< the mode that the task was told
   std::optional<Settings> told_;
+  std::string broken_;  ///< what changed() threw: loss() throws it, until another changed() went well
 };
 
 /// An error of a built-in task with its kind; a plugin's are all usage errors.

@@ -46,7 +46,7 @@ EvalPorts EvaluationDriver::ports(std::int64_t step) const {
 void EvaluationDriver::after_step(bool all_ready, bool due) {
   if (all_ready) finish();
   const StepSettings& now = training_.now;
-  if (!due) return;
+  if (!due || training_.task->held_out_samples() == 0) return;
   if (now.eval_async)
     start_beside();
   else
@@ -158,12 +158,14 @@ void EvaluationDriver::give_up(const char* why) {
 void EvaluationDriver::evaluate_at_end() {
   const StepSettings& now = training_.now;
   const bool evaluated = training_.position.evaluated_at == training_.position.step && now.eval_batches == 0;
-  if (now.eval_at_end && !evaluated) evaluate_and_record(0);
+  if (now.eval_at_end && !evaluated && training_.task->held_out_samples() > 0) evaluate_and_record(0);
 }
 
 Result<EvaluationResult> EvaluationDriver::evaluate_now(std::optional<std::int64_t> batches) {
   if (training_.now.eval_mode == EvalMode::off)
     return fail(ErrorKind::refused, "eval.mode is \"off\"; set it to \"all\" or \"one\" first");
+  if (training_.task->held_out_samples() == 0)
+    return fail(ErrorKind::refused, "the task holds no samples out: there is nothing to evaluate on");
   const std::int64_t step = training_.position.step;
   const auto result = evaluate_between(batches.value_or(training_.now.eval_batches));
   conclude(parameters_of_now(), result);

@@ -87,6 +87,9 @@ void TrainStep::compute_gradients() {
     if (failure_.empty()) failure_ = "unknown error";
     gradients_.mine().failed_ranks = 1;
     gradients_.mine().out_of_memory_ranks = is_out_of_memory(error) ? 1 : 0;
+  } catch (...) {
+    failure_ = "the task threw something that is no std::exception";
+    gradients_.mine().failed_ranks = 1;
   }
 }
 
