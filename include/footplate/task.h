@@ -206,7 +206,8 @@ class Task {
 
   /// At least one set; a moment's work, called once.
   virtual std::vector<DataSet> data() = 0;
-  /// A pure function of `samples`. Any thread, several at once. Not empty.
+  /// A function of `samples`, and of the settings that changed() told last. Any thread, several at once. Not
+  /// empty.
   virtual Batch load(const Samples& samples) = 0;
 
   /// The sum of the loss over the batch's weight: one float, differentiable.

@@ -58,6 +58,7 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
 void TrainStep::configure(const StepSettings& before) {
   const StepSettings& now = training_.now;
   const TrainerOptions& options = training_.options;
+  loaded_ahead_.reset();  // load() may read what has changed
   const bool records = training_.records();
   if (!does_the_same(before, now)) recorder_.configure(records);
   // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
