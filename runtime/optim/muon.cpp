@@ -1,15 +1,11 @@
 #include "runtime/optim/muon.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <utility>
 
@@ -34,40 +30,25 @@ double size_of_update(const at::Tensor& matrix) {
 }  // namespace
 
 Muon::Muon(std::vector<ParameterGroup> groups, ComputeDevice& device)
-    : device_(device),
-      parts_(Momenta::of(taken(groups, /*orthogonal=*/true))),
-      rate_(device),
-      others_(std::move(groups), device) {}
+    : MomentumOptimizer(taken(groups, /*orthogonal=*/true), device), others_(std::move(groups), device) {}
 
 void Muon::set_learning_rate(double rate) {
-  rate_.set(rate);
+  MomentumOptimizer::set_learning_rate(rate);
   others_.set_learning_rate(rate);
 }
 
 void Muon::step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) {
-  const at::NoGradGuard no_grad;
   others_.step(settings, divisor, skip);
-  const at::Tensor skips = skip.gt(0);
-  for (Momenta& part : parts_) {
-    const at::Tensor rate = rate_.tensor(part.group.lr_factor);
-    const at::Tensor kept = rate.mul(-part.group.decay(settings.weight_decay)).add(1);
-    for (std::size_t i = 0; i < part.means.size(); ++i) {
-      at::Tensor& value = part.group.values[i];
-      at::Tensor& mean = part.means[i];
-      const at::Tensor gradient = part.group.gradients[i].div(divisor);
-      const at::Tensor next = at::lerp(gradient, mean, settings.momentum);
-      const at::Tensor ahead = settings.nesterov ? at::lerp(gradient, next, settings.momentum) : next;
-      const at::Tensor update = orthogonalized(ahead.flatten(1));
-      const at::Tensor moved =
-          value.mul(kept).sub_(update.mul(rate.mul(size_of_update(update))).view(value.sizes()));
-      value.copy_(at::where(skips, value, moved));
-      mean.copy_(at::where(skips, mean, next));
-    }
-  }
+  move_all(settings, divisor, skip, [&](const at::Tensor& gradient, const at::Tensor& mean) {
+    const at::Tensor next = at::lerp(gradient, mean, settings.momentum);
+    const at::Tensor ahead = settings.nesterov ? at::lerp(gradient, next, settings.momentum) : next;
+    const at::Tensor update = orthogonalized(ahead.flatten(1));
+    return Move{.direction = update.view(gradient.sizes()), .size = size_of_update(update), .mean = next};
+  });
 }
 
 void Muon::list_state(StateTable& table) const {
-  Momenta::list_state(parts_, table, device_);
+  MomentumOptimizer::list_state(table);
   others_.list_state(table);
 }
 

@@ -5,9 +5,7 @@
 #include <vector>
 
 #include "runtime/optim/adamw.h"
-#include "runtime/optim/learning_rate.h"
-#include "runtime/optim/momenta.h"
-#include "runtime/optim/optimizer.h"
+#include "runtime/optim/momentum_optimizer.h"
 
 namespace footplate {
 
@@ -15,7 +13,7 @@ namespace footplate {
 /// more dimensions, as a convolution's, is a matrix of its first one and the others. Vectors and tables
 /// (v1::Group::is_table) go by AdamW. The update is scaled to AdamW's usual size (0.2 times the root of the
 /// longer side; Liu et al. 2025), so that one learning rate fits both.
-class Muon final : public Optimizer {
+class Muon final : public MomentumOptimizer {
  public:
   Muon(std::vector<ParameterGroup> groups, ComputeDevice& device);
 
@@ -24,9 +22,6 @@ class Muon final : public Optimizer {
   void list_state(StateTable& table) const override;
 
  private:
-  ComputeDevice& device_;
-  std::vector<Momenta> parts_;  ///< muon's own
-  LearningRate rate_;
   AdamW others_;
 };
 

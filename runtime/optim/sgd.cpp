@@ -7,8 +7,8 @@ namespace footplate {
 
 void Sgd::step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) {
   const at::NoGradGuard no_grad;
-  for (Momenta& part : parts_) {
-    rate_.with(part.group.lr_factor, [&](const auto& rate) {
+  for (Part& part : parts()) {
+    rate().with(part.group.lr_factor, [&](const auto& rate) {
       // Means begin as zeros, so the first step is one like all others.
       at::_fused_sgd_(part.group.values, part.group.gradients, part.means,
                       part.group.decay(settings.weight_decay), settings.momentum, rate, /*dampening=*/0.0,
