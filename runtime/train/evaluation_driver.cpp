@@ -16,6 +16,10 @@ EvaluationDriver::EvaluationDriver(Training& training, const Reporter& reporter,
       on_best_(std::move(on_best)),
       beside_([options = training.options] { return make_task(options); }, &training.options.progress) {}
 
+bool EvaluationDriver::evaluates() const {
+  return training_.now.eval_mode != EvalMode::off && training_.task->held_out_samples() > 0;
+}
+
 EvalPlan EvaluationDriver::plan(std::int64_t batches) const {
   const StepSettings& now = training_.now;
   return {batches, now.eval_batch_size, now.eval_mode, now.precision};
@@ -46,7 +50,7 @@ EvalPorts EvaluationDriver::ports(std::int64_t step) const {
 void EvaluationDriver::after_step(bool all_ready, bool due) {
   if (all_ready) finish();
   const StepSettings& now = training_.now;
-  if (!due || training_.task->held_out_samples() == 0) return;
+  if (!due) return;
   if (now.eval_async)
     start_beside();
   else
@@ -54,7 +58,7 @@ void EvaluationDriver::after_step(bool all_ready, bool due) {
 }
 
 void EvaluationDriver::evaluate_and_record(std::int64_t batches) {
-  if (training_.now.eval_mode == EvalMode::off) return;
+  if (!evaluates()) return;
   const std::int64_t step = training_.position.step;
   const auto result = evaluate_between(batches);
   if (result) training_.position.evaluated_at = step;
@@ -105,7 +109,7 @@ EvaluationDriver::BestParameters EvaluationDriver::parameters_of_now() const {
 
 /// Training goes on at once.
 void EvaluationDriver::start_beside() {
-  if (training_.now.eval_mode == EvalMode::off) return;
+  if (!evaluates()) return;
   const std::int64_t step = training_.position.step;
   if (!beside_.under_way()) {
     left_out_ = false;
@@ -158,7 +162,7 @@ void EvaluationDriver::give_up(const char* why) {
 void EvaluationDriver::evaluate_at_end() {
   const StepSettings& now = training_.now;
   const bool evaluated = training_.position.evaluated_at == training_.position.step && now.eval_batches == 0;
-  if (now.eval_at_end && !evaluated && training_.task->held_out_samples() > 0) evaluate_and_record(0);
+  if (now.eval_at_end && !evaluated) evaluate_and_record(0);
 }
 
 Result<EvaluationResult> EvaluationDriver::evaluate_now(std::optional<std::int64_t> batches) {

@@ -55,6 +55,8 @@ class EvaluationDriver {
   void evaluate_and_record(std::int64_t batches);
   Result<EvalResult> evaluate_between(std::int64_t batches);
   Result<EvalResult> explained(Result<EvalResult> result);
+  /// Whether there are evaluations at all.
+  bool evaluates() const;
   EvalPlan plan(std::int64_t batches) const;
   EvaluatedOn choice_of(std::int64_t batches) const;
   EvalPorts ports(std::int64_t step) const;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "protocol/json.h"
+#include "protocol/messages/event.h"
 #include "protocol/result.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/train/evaluation_result.h"
@@ -22,7 +23,7 @@ struct TrainMetrics {
   std::map<std::string, double> of_task;  ///< what the task declares, of the last step
   std::int64_t steps = 1;                 ///< since the last line: what the times are averaged over
   std::int64_t tokens = 0;                ///< of all ranks, since the last line
-  std::string unit = "tokens";            ///< what they are
+  std::string unit = kUsualUnit;          ///< what they are
   std::int64_t nonfinite = 0;             ///< steps so far that weren't finite
   double flops_per_token = 0;             ///< 0: not known
   double peak_tflops = 0;                 ///< of all ranks together; 0: not known
