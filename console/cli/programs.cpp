@@ -42,22 +42,18 @@ Result<Schema> ask_for_schema(const std::string& task) {
   const std::vector<std::string> arguments{"--schema", "--task", task};
   auto answer = ask_program(*rank, arguments, "", STDOUT_FILENO, kPluginTakes);
   if (!answer) return tl::unexpected(answer.error());
-  if (answer->code == 0) {
-    const Json json = Json::parse(answer->text, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object()) return Schema::from_json(json);
-  }
-  if (answer->code == static_cast<int>(ExitCode::usage)) {
-    const Json json = Json::parse(answer->text, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.contains("error"))
-      return fail(ErrorKind::usage, json.at("error").get<std::string>());
-  }
+  const Json json = Json::parse(answer->text, nullptr, /*allow_exceptions=*/false);
+  const bool refused = answer->code == static_cast<int>(ExitCode::usage);
+  if (answer->code == 0 && json.is_object()) return Schema::from_json(json);
+  if (refused && json.is_object() && json.contains("error"))
+    return fail(ErrorKind::usage, json.at("error").get<std::string>());
   const auto why = ask_program(*rank, arguments, "", STDERR_FILENO, kPluginTakes);
   std::string said = why ? why->text : why.error().message;
   while (!said.empty() && said.back() == '\n') said.pop_back();
   if (!answer->in_time)
     said = "footplate-rank gave no answer within " + std::to_string(kPluginTakes.count()) + " s";
   if (said.empty()) said = "footplate-rank ended without a reason while it opened " + task;
-  return fail(answer->code == static_cast<int>(ExitCode::usage) ? ErrorKind::usage : ErrorKind::failed, said);
+  return fail(refused ? ErrorKind::usage : ErrorKind::failed, said);
 }
 
 }  // namespace
