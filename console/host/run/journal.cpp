@@ -41,16 +41,26 @@ void append(std::string& list, const std::string& item, const char* between = ",
   list += (list.empty() ? "" : between) + item;
 }
 
-/// { log = { every = 10 }, optim = { lr_scale = 0.5 } }
-std::string table_text(const Order& order) {
-  std::map<std::string, std::string> groups;
-  for (const Change& change : order.changes) {
-    const std::size_t dot = change.name.find('.');
-    append(groups[change.name.substr(0, dot)], change.name.substr(dot + 1) + " = " + to_text(change.value));
+/// The changes whose names begin with `group`, by the word that follows: { data = { share = { a = 2 } } }.
+std::string fields_text(const std::map<std::string, std::string>& values, const std::string& group) {
+  std::map<std::string, std::string> fields;
+  for (const auto& [name, value] : values) {
+    if (!name.starts_with(group)) continue;
+    const std::size_t dot = name.find('.', group.size());
+    const std::string word = name.substr(group.size(), dot - group.size());
+    if (fields.contains(word)) continue;
+    fields[word] = dot == std::string::npos ? value : fields_text(values, group + word + ".");
   }
   std::string text;
-  for (const auto& [group, fields] : groups) append(text, group + " = { " + fields + " }");
+  for (const auto& [word, value] : fields) append(text, word + " = " + value);
   return "{ " + text + " }";
+}
+
+/// { log = { every = 10 }, optim = { lr_scale = 0.5 } }
+std::string table_text(const Order& order) {
+  std::map<std::string, std::string> values;
+  for (const Change& change : order.changes) values[change.name] = to_text(change.value);
+  return fields_text(values, "");
 }
 
 std::string statements(const Order& order) {
