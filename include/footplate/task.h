@@ -19,7 +19,7 @@
 namespace footplate::v1 {
 
 /// Changes with every change of what is below. A plugin of another number is refused.
-inline constexpr std::uint32_t kApi = 1;
+inline constexpr std::uint32_t kApi = 2;
 
 // ---------------------------------------------------------------- what a task declares, before it is made
 
@@ -56,10 +56,19 @@ struct ActionDecl {
   bool dangerous = false;        ///< a terminal asks once
 };
 
-/// A number beside the loss: train/NAME and eval/NAME.
+/// A number beside the loss: train/NAME and eval/NAME, and of several data sets data/SET/NAME and
+/// eval/SET/NAME.
 struct MetricDecl {
   std::string name;  ///< "accuracy"; none of footplate's own: "loss", "lr", "best", "seconds", …
   bool mean = true;  ///< its sum is divided by the weight of what was computed; false: the sum itself
+};
+
+/// One of several data sets that a run trains on at once. Its setting data.share.NAME says how much of each
+/// step comes from it, in proportion to the others'; it is live. Its metrics are data/NAME/… and eval/NAME/….
+struct SetDecl {
+  std::string name;       ///< "fashion": as a setting's
+  double share = 1;       ///< data.share.NAME at first; 0: it is only evaluated
+  std::string help = {};  ///< what it holds; a full sentence, or nothing
 };
 
 struct Declaration {
@@ -68,6 +77,7 @@ struct Declaration {
   std::vector<SettingDecl> settings = {};
   std::vector<ActionDecl> actions = {};
   std::vector<MetricDecl> metrics = {};
+  std::vector<SetDecl> sets = {};  ///< where there are several; Task::data() gives these, in this order
 };
 
 // ---------------------------------------------------------------- what a task has
@@ -118,7 +128,7 @@ enum class Order {
 };
 
 struct DataSet {
-  std::string name;
+  std::string name;           ///< of several: as declared
   std::int64_t training = 0;  ///< samples
   std::int64_t held_out = 0;  ///< samples; 0: it is never evaluated
   Order order = Order::shuffled;
@@ -128,13 +138,13 @@ struct DataSet {
   std::uint64_t bytes = 0;  ///< of `source`
 };
 
-/// Samples to load: some of a step's batch, or of what is held out.
+/// Samples to load: some of a step's batch, or of what is held out. All are of one data set.
 struct Samples {
-  int set = 0;
+  int set = 0;  ///< its place in data()
   bool held_out = false;
   std::span<const std::int64_t> indexes;  ///< in [0, training) or [0, held_out) of the set
-  /// One number for each, different in every epoch: what random numbers of augmentation are drawn from. Held
-  /// out: the indexes.
+  /// One number for each, different in every epoch of its set: what random numbers of augmentation are drawn
+  /// from. Held out: the indexes.
   std::span<const std::int64_t> draws;
 };
 
@@ -142,7 +152,7 @@ struct Samples {
 struct Batch {
   std::vector<at::Tensor> tensors;  ///< made on the processors; loss() gets them on the run's device
   double weight = 0;  ///< tokens, images, …: what loss and gradients are divided by, once added up
-  int set = 0;
+  int set = 0;        ///< as of Samples
   bool held_out = false;
 };
 
@@ -160,6 +170,16 @@ class Values {
   ~Values() = default;
 };
 
+/// What an action is called with, by the names of its parameters; their initial values are filled in.
+class Arguments : public Values {
+ public:
+  virtual bool has(const std::string& name) const = 0;  ///< false: left out, and without an initial value
+  virtual std::string json() const = 0;                 ///< all of them: {"path": "a.wav", "seconds": 3}
+
+ protected:
+  ~Arguments() = default;
+};
+
 /// Where loss() and evaluate() put what they count. Sums stay on the device; nothing waits for it.
 class Sums {
  public:
@@ -175,10 +195,13 @@ class Sums {
 /// What a task is made with; it lives as long as the task.
 class Host {
  public:
-  virtual const Values& settings() const = 0;           ///< at the start
-  virtual at::Device device() const = 0;                ///< where parameters and states belong
-  virtual std::uint64_t seed() const = 0;               ///< run.seed: all random numbers follow from it
-  virtual int world_size() const = 0;                   ///< at the start; ranks may be lost and come back
+  virtual const Values& settings() const = 0;  ///< at the start
+  virtual at::Device device() const = 0;       ///< where parameters and states belong
+  virtual std::uint64_t seed() const = 0;      ///< run.seed: all random numbers follow from it
+  virtual int world_size() const = 0;          ///< at the start; ranks may be lost and come back
+  /// Of now. For files alone: rank 0 writes what there is to be once. Another one may be rank 0 after a loss.
+  virtual int rank() const = 0;
+  virtual std::string folder() const = 0;               ///< the run's, for files; empty: it has none
   virtual void log(const std::string& text) const = 0;  ///< a line in this rank's log; any thread
 
  protected:
@@ -204,7 +227,7 @@ class Task {
   virtual std::vector<State> state() { return {}; }
   virtual std::vector<Statistic> statistics() { return {}; }
 
-  /// At least one set; a moment's work, called once.
+  /// At least one set; several are all those of the declaration. A moment's work, called once.
   virtual std::vector<DataSet> data() = 0;
   /// A function of `samples`, and of the settings that changed() told last. Any thread, several at once. Not
   /// empty.
@@ -222,11 +245,13 @@ class Task {
 
   /// Whether settings may become these; empty: yes, else the reason. Changes nothing. Control thread.
   virtual std::string prepare(const Values& /*after*/) { return {}; }
-  /// Settings are these from `step` on. Before the first step, too. What it throws fails the next step.
+  /// Settings are these from `step` on. Also once the task is made, for step 0 (what it throws then keeps the
+  /// run from starting), and before the first step. Later, what it throws fails the next step: prepare() is
+  /// there to refuse.
   virtual void changed(const Values& /*now*/, std::int64_t /*step*/) {}
-  /// One of the declared actions. `arguments`: a JSON object. Returns JSON for whoever asked, or nothing.
-  virtual std::string call(const std::string& action, const std::string& /*arguments*/,
-                           std::int64_t /*step*/) {
+  /// One of the declared actions, on all ranks before one step. Returns JSON or nothing: whoever asked gets
+  /// rank 0's. What it throws is the answer, and training goes on. A replay of the run calls it again.
+  virtual std::string call(const std::string& action, const Arguments& /*arguments*/, std::int64_t /*step*/) {
     throw std::runtime_error("the task declares the action " + action + " and doesn't have it");
   }
 
@@ -273,11 +298,11 @@ struct Descriptor {
   extern "C" {                                                                                         \
   __attribute__((visibility("default"))) extern const char footplate_task_built_with[];                \
   __attribute__((used)) const char footplate_task_built_with[] =                                       \
-      "footplate task: api 1, torch " TORCH_VERSION ";";                                               \
+      "footplate task: api 2, torch " TORCH_VERSION ";";                                               \
   __attribute__((visibility("default"))) extern const footplate::v1::Descriptor footplate_task;        \
   __attribute__((used)) const footplate::v1::Descriptor footplate_task = {                             \
       .name = #NAME,                                                                                   \
       .declare = [] { return TYPE::declare(); },                                                       \
       .make = [](const footplate::v1::Host& host) -> footplate::v1::Task* { return new TYPE(host); }}; \
   }                                                                                                    \
-  static_assert(footplate::v1::kApi == 1)
+  static_assert(footplate::v1::kApi == 2)

@@ -11,6 +11,7 @@ struct FieldsOf<EvaluationResult> {
     field.unless_empty("failed", result.failed);
     field("loss", result.loss);
     field.unless_empty("metrics", result.metrics);
+    field.unless_empty("sets", result.sets);
     if (!result.failed) {
       field("tokens", result.tokens);
       field("batches", result.batches);

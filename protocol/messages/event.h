@@ -79,7 +79,9 @@ struct EvaluationResult {
   bool failed = false;
   std::optional<double> loss;             ///< mean over the weight; nothing: it failed
   std::map<std::string, double> metrics;  ///< what the task declares besides, by name
-  std::int64_t tokens = 0;                ///< these three are left out where it failed
+  /// Of several data sets, by their names: the same of each, its loss among them.
+  std::map<std::string, std::map<std::string, double>> sets;
+  std::int64_t tokens = 0;  ///< these three are left out where it failed
   std::int64_t batches = 0;
   double seconds = 0;
   EvaluatedOn on = EvaluatedOn::batches;

@@ -177,6 +177,11 @@ class FieldWriter {
   void unless_empty(const char* name, const T& value) {
     if (value != T{}) json_[name] = fields::write(value);
   }
+  /// Left out where it has no items.
+  template <class T>
+  void unless_none(const char* name, const T& value) {
+    if (!value.empty()) json_[name] = fields::write(value);
+  }
   template <class T>
   void required(const char* name, const T& value) {
     (*this)(name, value);
@@ -215,6 +220,10 @@ class FieldReader {
   }
   template <class T>
   void unless_empty(const char* name, T& value) {
+    (*this)(name, value);
+  }
+  template <class T>
+  void unless_none(const char* name, T& value) {
     (*this)(name, value);
   }
   /// An error where it is missing.

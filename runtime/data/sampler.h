@@ -9,6 +9,7 @@ struct Slice {
   std::int64_t first = 0;
   std::int64_t last = 0;
   std::int64_t size() const { return last - first; }
+  bool operator==(const Slice&) const = default;
 };
 
 /// What rank `rank` of `world_size` takes of `total` samples. The slices of all ranks cover every

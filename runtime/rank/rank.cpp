@@ -211,7 +211,8 @@ class Rank {
                            .device = compute_.device.get(),
                            .gradients = compute_.plane ? &compute_.plane->communicator() : nullptr,
                            .before_step = [this](std::int64_t step) { return guard_->before_step(step); },
-                           .branch = start_.origin.branch};
+                           .branch = start_.origin.branch,
+                           .folder = options_.run_directory.string()};
     arrival_.is_at("building the model");
     faulty_training_.emplace(session_->rank());
     auto made = Trainer::create(faulty_training_->around(trainer));

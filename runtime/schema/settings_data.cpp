@@ -18,8 +18,9 @@ std::vector<SettingRow> data_rows() {
        .unit = "sequences",
        .range = {.min = 0, .max = 1e12},
        .aliases = {"offset", "data.skip", "skip_batches", "data.skip_batches", "data.skip_samples"},
-       .help = "This many sequences of the training data are skipped: each step takes its batch from "
-               "further on. Raising it by n * train.batch_size leaves out the data of the next n steps",
+       .help = "This many sequences of the training data, of each data set, are skipped: each step takes its "
+               "batch from further on. Raising it by n * train.batch_size leaves out the data of the next n "
+               "steps",
        .example = "data.offset = data.offset + 30 * train.batch_size"},
   };
 }

@@ -19,9 +19,11 @@ constexpr std::array kLuaWords{"and",      "break",  "do",  "else", "elseif", "e
                                "repeat",   "return", "set", "then", "true",   "until", "while"};
 
 /// Of footplate's own metrics, after train/ or eval/.
-constexpr std::array kOwnMetrics{"loss",    "lr",        "epoch",          "grad_norm", "best",
-                                 "seconds", "full_loss", "other_loss",     "partial",   "reason",
-                                 "step",    "retries",   "batches_wanted", "batches",   "evaluation_failed"};
+constexpr std::array kOwnMetrics{
+    "loss",    "lr",     "epoch", "grad_norm", "best",           "seconds", "full_loss",         "other_loss",
+    "partial", "reason", "step",  "retries",   "batches_wanted", "batches", "evaluation_failed", "samples"};
+
+constexpr double kLargestShare = 1e9;
 
 /// What is wrong with a declaration; thrown within this file.
 struct Unfit {
@@ -153,6 +155,39 @@ ActionSpec action_of(const v1::ActionDecl& declared) {
   return spec;
 }
 
+SettingSpec share_of(const v1::SetDecl& declared) {
+  const std::string what = "the data set '" + declared.name + "'";
+  if (!(declared.share >= 0) || !std::isfinite(declared.share))
+    throw Unfit{fmt::format("{} has the share {}; it has to be 0 or above", what, declared.share)};
+  SettingSpec spec;
+  spec.name = share_setting(declared.name);
+  spec.type = Type::number;
+  spec.range = {.min = 0, .max = kLargestShare};
+  spec.default_value = declared.share;
+  spec.help = fmt::format(
+      "Of each step's batch, the data set {} gives this share, in proportion to the other sets' shares. "
+      "0 = none, it is only evaluated",
+      declared.name);
+  if (!declared.help.empty()) spec.help = help_of(what, declared.help) + ". " + spec.help;
+  spec.example = spec.name + " = 2";
+  spec.aliases = {"share." + declared.name, "data.weight." + declared.name, "weight." + declared.name};
+  return spec;
+}
+
+/// One set is no mixture.
+void add_shares(Schema& schema, const std::vector<v1::SetDecl>& sets) {
+  std::set<std::string> names;
+  std::vector<SettingSpec> shares;
+  for (const v1::SetDecl& set : sets) {
+    check_name("the data set", set.name, names);
+    if (sets.size() > 1) shares.push_back(share_of(set));
+  }
+  // Beside the other settings of the data.
+  const auto last = std::find_if(schema.settings.rbegin(), schema.settings.rend(),
+                                 [](const SettingSpec& spec) { return spec.name.starts_with("data."); });
+  schema.settings.insert(last.base(), shares.begin(), shares.end());
+}
+
 bool is_for_some_tasks(const std::string& setting) {
   return setting.starts_with("model.") || setting == "data.corpus";
 }
@@ -175,6 +210,10 @@ std::string declared_name(const std::string& name) {
   return std::string(kGroup) + name;
 }
 
+std::string share_setting(const std::string& set) {
+  return "data.share." + set;
+}
+
 Result<Schema> with_declared(Schema schema, const v1::Declaration& declaration, const std::string& task) {
   try {
     keep_used(schema, declaration.uses);
@@ -188,6 +227,7 @@ Result<Schema> with_declared(Schema schema, const v1::Declaration& declaration, 
       schema.actions.push_back(action_of(action));
     }
     for (const v1::MetricDecl& metric : declaration.metrics) check_metric(metric.name, metrics);
+    add_shares(schema, declaration.sets);
     return schema;
   } catch (const Unfit& unfit) {
     return fail(ErrorKind::usage, "the task " + task + " can't be used: " + unfit.what);

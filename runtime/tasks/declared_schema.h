@@ -14,5 +14,7 @@ Result<Schema> with_declared(Schema schema, const v1::Declaration& declaration, 
 
 /// How a declared name is called by people.
 std::string declared_name(const std::string& name);
+/// The setting of a data set's share: data.share.NAME.
+std::string share_setting(const std::string& set);
 
 }  // namespace footplate

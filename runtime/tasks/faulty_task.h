@@ -34,7 +34,7 @@ class FaultyTask final : public v1::Task {
   }
   std::string prepare(const v1::Values& after) override { return inner_->prepare(after); }
   void changed(const v1::Values& now, std::int64_t step) override { inner_->changed(now, step); }
-  std::string call(const std::string& action, const std::string& arguments, std::int64_t step) override {
+  std::string call(const std::string& action, const v1::Arguments& arguments, std::int64_t step) override {
     return inner_->call(action, arguments, step);
   }
   std::optional<double> learning_rate(std::int64_t step) const override {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -38,13 +39,19 @@ at::Tensor one_float(at::Tensor loss, const char* function) {
   return loss;
 }
 
+std::string names_of(const auto& sets) {
+  std::vector<std::string> names;
+  for (const auto& set : sets) names.push_back(set.name);
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descriptor,
-                                                     const Settings& settings, int world_size,
-                                                     const ComputeDevice& device, const Wrap& wrap, Log log) {
+                                                     const Settings& settings, TaskPlace place,
+                                                     const ComputeDevice& device, const Wrap& wrap) {
   try {
-    auto host = std::make_unique<TaskHost>(settings, world_size, device, std::move(log));
+    auto host = std::make_unique<TaskHost>(settings, std::move(place), device);
     std::unique_ptr<v1::Task> task(descriptor.make(*host));
     if (task == nullptr) wrong("it made nothing");
     if (wrap) task = wrap(std::move(task));
@@ -52,6 +59,8 @@ Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descr
     auto hosted = std::unique_ptr<HostedTask>(
         new HostedTask(std::move(host), std::move(task), descriptor.declare(), seed, device));
     hosted->check();
+    if (auto shares = hosted->shares(settings); !shares) wrong(shares.error().message);
+    hosted->task_->changed(SettingsValues(settings), 0);
     return hosted;
   } catch (const TaskError& error) {
     return fail(error.kind, error.what());
@@ -71,10 +80,9 @@ HostedTask::HostedTask(std::unique_ptr<TaskHost> host, std::unique_ptr<v1::Task>
       parameters_(task_->parameters()),
       groups_(task_->groups()),
       state_(task_->state()),
-      sums_(declaration_.metrics, task_->statistics()) {
-  const auto sets = task_->data();
-  if (sets.size() != 1) wrong(fmt::format("the task has {} data sets; it has to have one", sets.size()));
-  set_ = sets.front();
+      sets_(task_->data()),
+      sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size())) {
+  check_sets();
 }
 
 HostedTask::HostedTask(std::unique_ptr<v1::Task> task, v1::Declaration declaration, std::uint64_t seed,
@@ -90,46 +98,100 @@ void HostedTask::check() const {
       wrong(fmt::format("the parameter '{}' has to be a leaf that requires a gradient", parameter.name));
   }
   for (const v1::State& state : state_) check_tensor("state", state.name, state.tensor, device_, names);
-  if (set_.training < 1 && set_.order != v1::Order::counted)
-    wrong(fmt::format("the data set '{}' has no training samples", set_.name));
-  if (set_.held_out < 0)
-    wrong(fmt::format("the data set '{}' has {} held-out samples", set_.name, set_.held_out));
 }
 
-std::map<std::string, double> HostedTask::metrics_of(std::span<const double> sums, double weight) const {
-  std::map<std::string, double> values;
-  for (std::size_t i = 0; i < declaration_.metrics.size(); ++i)
-    values[declaration_.metrics[i].name] = declaration_.metrics[i].mean ? sums[i] / weight : sums[i];
-  return values;
+void HostedTask::check_sets() const {
+  if (sets_.empty()) wrong("the task has no data set: data() gave none");
+  const std::vector<v1::SetDecl>& declared = declaration_.sets;
+  const bool as_declared = std::ranges::equal(sets_, declared, {}, &v1::DataSet::name, &v1::SetDecl::name);
+  if ((sets_.size() > 1 || !declared.empty()) && !as_declared)
+    wrong(
+        fmt::format("data() gave the data sets {}; the declaration has {}: the same names in the same order "
+                    "belong into both",
+                    names_of(sets_), names_of(declared)));
+  for (const v1::DataSet& set : sets_) {
+    if (set.training < 1 && set.order != v1::Order::counted && sets_.size() == 1)
+      wrong(fmt::format("the data set '{}' has no training samples", set.name));
+    if (set.held_out < 0)
+      wrong(fmt::format("the data set '{}' has {} held-out samples", set.name, set.held_out));
+  }
 }
 
-double HostedTask::samples_per_epoch() const {
-  return set_.epoch > 0 ? set_.epoch : static_cast<double>(set_.training);
+Result<std::vector<double>> HostedTask::shares(const Settings& settings) const {
+  if (sets_.size() == 1) return std::vector<double>{1};
+  std::vector<double> shares;
+  for (const v1::DataSet& set : sets_) {
+    const double share = settings.number(share_setting(set.name));
+    if (share > 0 && set.training < 1 && set.order != v1::Order::counted)
+      return fail(ErrorKind::refused,
+                  fmt::format("{} is {}, and the data set has no training samples; it has "
+                              "to be 0",
+                              share_setting(set.name), share));
+    shares.push_back(share);
+  }
+  if (std::ranges::all_of(shares, [](double share) { return share == 0; }))
+    return fail(ErrorKind::refused,
+                fmt::format("all of data.share are 0, so that no data is left to train on; one of {} has to "
+                            "be above 0, as in {} = 1",
+                            names_of(sets_), share_setting(sets_.front().name)));
+  return shares;
 }
 
-std::int64_t HostedTask::index_of(std::int64_t draw) const {
-  switch (set_.order) {
+std::vector<std::int64_t> HostedTask::held_out() const {
+  std::vector<std::int64_t> samples;
+  for (const v1::DataSet& set : sets_) samples.push_back(set.held_out);
+  return samples;
+}
+
+std::int64_t HostedTask::held_out_samples() const {
+  std::int64_t samples = 0;
+  for (const v1::DataSet& set : sets_) samples += set.held_out;
+  return samples;
+}
+
+double HostedTask::samples_per_epoch(int set) const {
+  const v1::DataSet& data = sets_[static_cast<std::size_t>(set)];
+  return data.epoch > 0 ? data.epoch : static_cast<double>(data.training);
+}
+
+CorpusIdentity HostedTask::corpus() const {
+  const v1::DataSet& first = sets_.front();
+  CorpusIdentity all{first.source, first.bytes, first.hash};
+  for (std::size_t set = 1; set < sets_.size(); ++set) {
+    const v1::DataSet& other = sets_[set];
+    if (!other.source.empty() && other.source != all.path) all.path += ", " + other.source;
+    all.bytes += other.bytes;
+    all.hash = counter_hash(all.hash, other.hash);
+  }
+  return all;
+}
+
+std::int64_t HostedTask::index_of(int set, std::int64_t draw) const {
+  const v1::DataSet& data = sets_[static_cast<std::size_t>(set)];
+  // Sets of one size have orders of their own.
+  const std::uint64_t seed = set == 0 ? seed_ : counter_hash(seed_, static_cast<std::uint64_t>(set));
+  switch (data.order) {
     case v1::Order::shuffled:
-      return shuffled_index(seed_, draw, set_.training);
+      return shuffled_index(seed, draw, data.training);
     case v1::Order::random:
-      return sample_offset(seed_, draw, set_.training);
+      return sample_offset(seed, draw, data.training);
     case v1::Order::counted:
       break;
   }
   return draw;
 }
 
-v1::Batch HostedTask::load(Slice draws) const {
+v1::Batch HostedTask::load(const Draws& draws) const {
   std::vector<std::int64_t> numbers, indexes;
-  for (std::int64_t draw = draws.first; draw < draws.last; ++draw) {
+  for (std::int64_t draw = draws.slice.first; draw < draws.slice.last; ++draw) {
     numbers.push_back(draw);
-    indexes.push_back(index_of(draw));
+    indexes.push_back(index_of(draws.set, draw));
   }
-  return checked({.set = 0, .held_out = false, .indexes = indexes, .draws = numbers});
+  return checked({.set = draws.set, .held_out = false, .indexes = indexes, .draws = numbers});
 }
 
-v1::Batch HostedTask::load_held_out(std::span<const std::int64_t> samples) const {
-  return checked({.set = 0, .held_out = true, .indexes = samples, .draws = samples});
+v1::Batch HostedTask::load_held_out(int set, std::span<const std::int64_t> samples) const {
+  return checked({.set = set, .held_out = true, .indexes = samples, .draws = samples});
 }
 
 v1::Batch HostedTask::checked(const v1::Samples& samples) const {
@@ -148,6 +210,7 @@ v1::Batch HostedTask::checked(const v1::Samples& samples) const {
 
 Result<void> HostedTask::prepare(const Settings& after) const {
   try {
+    if (auto possible = shares(after); !possible) return tl::unexpected(possible.error());
     const SettingsValues values(after);
     if (std::string why = task_->prepare(values); !why.empty())
       return fail(ErrorKind::refused, "the task refuses: " + std::move(why));
@@ -176,7 +239,8 @@ std::vector<std::string> HostedTask::actions() const {
 }
 
 Result<Json> HostedTask::call(const std::string& action, const Json& arguments, std::int64_t step) {
-  const std::string answer = task_->call(action.substr(declared_name("").size()), arguments.dump(), step);
+  const std::string answer =
+      task_->call(action.substr(declared_name("").size()), CallArguments(arguments), step);
   if (answer.empty()) return Json();
   Json json = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded())

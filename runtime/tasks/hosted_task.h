@@ -15,7 +15,7 @@
 #include "protocol/result.h"
 #include "protocol/settings.h"
 #include "runtime/data/corpus_identity.h"
-#include "runtime/data/sampler.h"
+#include "runtime/data/mixture.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/device/mixed_precision.h"
 #include "runtime/models/parameter.h"
@@ -31,13 +31,12 @@ class HostedTask {
  public:
   /// Puts something around the task itself (FaultyTask).
   using Wrap = std::function<std::unique_ptr<v1::Task>(std::unique_ptr<v1::Task>)>;
-  using Log = std::function<void(const std::string&)>;
 
   /// Error (usage, or what a built-in task says): what the task's constructor throws; a parameter, a state or
   /// a data set that isn't as task.h wants it. `device` outlives it.
   static Result<std::unique_ptr<HostedTask>> make(const v1::Descriptor& descriptor, const Settings& settings,
-                                                  int world_size, const ComputeDevice& device,
-                                                  const Wrap& wrap, Log log);
+                                                  TaskPlace place, const ComputeDevice& device,
+                                                  const Wrap& wrap);
 
   /// For tests: a task that is there already.
   HostedTask(std::unique_ptr<v1::Task> task, v1::Declaration declaration, std::uint64_t seed,
@@ -48,18 +47,23 @@ class HostedTask {
   const std::vector<v1::Group>& groups() const { return groups_; }
   const std::vector<v1::State>& state() const { return state_; }
   const SumsLayout& sums() const { return sums_; }
-  /// The declared metrics by name, from their sums in that order, over so much weight.
-  std::map<std::string, double> metrics_of(std::span<const double> sums, double weight) const;
   const ComputeDevice& device() const { return device_; }
 
-  /// Of these draws, numbered from the start of the run; not empty.
-  v1::Batch load(Slice draws) const;
-  /// Of the held-out samples with these numbers, each in [0, held_out_samples()); not empty.
-  v1::Batch load_held_out(std::span<const std::int64_t> samples) const;
-  std::int64_t held_out_samples() const { return set_.held_out; }
-  double samples_per_epoch() const;
+  /// In the order in which Draws and SetMetrics number them.
+  const std::vector<v1::DataSet>& sets() const { return sets_; }
+  /// Of each set, as these settings have them. Error (refused): all are 0, or that of a set without training
+  /// samples isn't.
+  Result<std::vector<double>> shares(const Settings& settings) const;
+
+  /// Not empty.
+  v1::Batch load(const Draws& draws) const;
+  /// Of the held-out samples of a set with these numbers; not empty.
+  v1::Batch load_held_out(int set, std::span<const std::int64_t> samples) const;
+  std::vector<std::int64_t> held_out() const;  ///< samples, by set
+  std::int64_t held_out_samples() const;       ///< of all sets
+  double samples_per_epoch(int set) const;
   /// What it reads its samples from, which is to be the same on all ranks.
-  CorpusIdentity corpus() const { return {set_.source, set_.bytes, set_.hash}; }
+  CorpusIdentity corpus() const;
 
   /// The sum over the batch: one float on the device. Throws where the task gives something else.
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums);
@@ -69,7 +73,7 @@ class HostedTask {
   void update(const at::Tensor& row, const at::Tensor& skip) {
     task_->update(sums_.statistics_of(row), skip);
   }
-  bool has_statistics() const { return sums_.size() > sums_.metrics(); }
+  bool has_statistics() const { return sums_.size() > sums_.measured(); }
 
   /// Control thread: the task's refusal of these settings; none where they are its own of now.
   Result<void> prepare(const Settings& after) const;
@@ -92,7 +96,8 @@ class HostedTask {
   HostedTask(std::unique_ptr<TaskHost> host, std::unique_ptr<v1::Task> task, v1::Declaration declaration,
              std::uint64_t seed, const ComputeDevice& device);
   void check() const;
-  std::int64_t index_of(std::int64_t draw) const;
+  void check_sets() const;
+  std::int64_t index_of(int set, std::int64_t draw) const;
   v1::Batch checked(const v1::Samples& samples) const;
   void mode(bool training);
 
@@ -104,8 +109,8 @@ class HostedTask {
   const std::vector<Parameter> parameters_;
   const std::vector<v1::Group> groups_;
   const std::vector<v1::State> state_;
+  const std::vector<v1::DataSet> sets_;
   const SumsLayout sums_;
-  v1::DataSet set_;
   std::optional<bool> training_;  ///< the mode that the task was told
   std::optional<Settings> told_;
   std::string broken_;  ///< what changed() threw: loss() throws it, until another changed() went well

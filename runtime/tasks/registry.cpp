@@ -53,12 +53,11 @@ Result<Schema> schema_of_task(const std::string& task) {
   }
 }
 
-Result<std::unique_ptr<HostedTask>> make_task(const Settings& settings, int world_size,
-                                              const ComputeDevice& device, const HostedTask::Wrap& wrap,
-                                              HostedTask::Log log) {
+Result<std::unique_ptr<HostedTask>> make_task(const Settings& settings, TaskPlace place,
+                                              const ComputeDevice& device, const HostedTask::Wrap& wrap) {
   const auto task = find_task(settings.string("run.task"));
   if (!task) return tl::unexpected(task.error());
-  return HostedTask::make(**task, settings, world_size, device, wrap, std::move(log));
+  return HostedTask::make(**task, settings, std::move(place), device, wrap);
 }
 
 }  // namespace footplate

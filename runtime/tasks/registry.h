@@ -13,8 +13,7 @@ Result<Schema> schema_of_task(const std::string& task);
 
 /// The task that run.task names, on a device that outlives it. Errors (usage): there is none of that name,
 /// what HostedTask::make says.
-Result<std::unique_ptr<HostedTask>> make_task(const Settings& settings, int world_size,
-                                              const ComputeDevice& device, const HostedTask::Wrap& wrap = {},
-                                              HostedTask::Log log = {});
+Result<std::unique_ptr<HostedTask>> make_task(const Settings& settings, TaskPlace place,
+                                              const ComputeDevice& device, const HostedTask::Wrap& wrap = {});
 
 }  // namespace footplate

@@ -32,4 +32,36 @@ std::string SettingsValues::text(const std::string& name) const {
   return of_type<std::string>(name, "a text");
 }
 
+const Json& CallArguments::at(const std::string& name) const {
+  const auto found = arguments_.find(name);
+  if (found != arguments_.end()) return *found;
+  throw std::invalid_argument("the task reads the argument " + name +
+                              ": it was left out, or the action has none of that name; has() tells");
+}
+
+bool CallArguments::boolean(const std::string& name) const {
+  if (at(name).is_boolean()) return at(name).get<bool>();
+  throw std::invalid_argument("the task reads the argument " + name + " as a boolean: it is of another type");
+}
+
+std::int64_t CallArguments::integer(const std::string& name) const {
+  if (at(name).is_number_integer()) return at(name).get<std::int64_t>();
+  throw std::invalid_argument("the task reads the argument " + name +
+                              " as a whole number: it is of another type");
+}
+
+double CallArguments::number(const std::string& name) const {
+  if (at(name).is_number()) return at(name).get<double>();
+  throw std::invalid_argument("the task reads the argument " + name + " as a number: it is of another type");
+}
+
+std::string CallArguments::text(const std::string& name) const {
+  if (at(name).is_string()) return at(name).get<std::string>();
+  throw std::invalid_argument("the task reads the argument " + name + " as a text: it is of another type");
+}
+
+bool CallArguments::has(const std::string& name) const {
+  return arguments_.contains(name);
+}
+
 }  // namespace footplate

@@ -24,7 +24,7 @@ Result<void> look_at_data() {
   if (const std::string warning = warmup_warning(Schedule::from(*settings)); !warning.empty())
     std::fprintf(stderr, "footplate: warning: %s\n", warning.c_str());
   if (is_own_task(task)) {
-    const auto made = make_task(*settings, /*world_size=*/1, host_device());
+    const auto made = make_task(*settings, {}, host_device());
     return made ? Result<void>() : tl::unexpected(made.error());
   }
   if (task != "text") return {};

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "runtime/comm/agree.h"
@@ -35,16 +36,17 @@ struct Verdict {
 
 /// What a rank adds to an evaluation: all of it takes one reduction.
 struct Part {
-  explicit Part(const HostedTask& task) : metrics(static_cast<std::size_t>(task.sums().metrics())) {}
+  explicit Part(const HostedTask& task) : measured(static_cast<std::size_t>(task.sums().measured())) {}
 
   Sums sums;
   Verdict verdict;
-  std::vector<double> metrics;  ///< sums, in the order of the declaration
+  std::vector<double> measured;  ///< as of SumsLayout
 
   Result<void> reduce(Communicator& communicator) {
-    const Buffer buffers[] = {{&sums, sizeof sums / sizeof(double), DataType::float64},
-                              {&verdict, sizeof verdict / sizeof(double), DataType::float64},
-                              {metrics.data(), static_cast<std::int64_t>(metrics.size()), DataType::float64}};
+    const Buffer buffers[] = {
+        {&sums, sizeof sums / sizeof(double), DataType::float64},
+        {&verdict, sizeof verdict / sizeof(double), DataType::float64},
+        {measured.data(), static_cast<std::int64_t>(measured.size()), DataType::float64}};
     return batch_all_reduce(communicator, {std::begin(buffers), std::end(buffers)}, ReduceOp::sum,
                             "eval sums")
         ->wait();
@@ -59,55 +61,90 @@ struct Try {
   Try next() const { return {number + 1, std::max<std::int64_t>(1, batch_size / 2)}; }
 };
 
-/// This rank's part of the chosen samples: the same in every try.
-std::vector<std::int64_t> samples_of(const HostedTask& task, const Communicator& communicator,
-                                     const EvalPlan& plan) {
-  const std::int64_t all = task.held_out_samples();
-  const std::int64_t chosen = plan.batches == 0 ? all : std::min(all, plan.batches * plan.batch_size);
-  Slice slice{0, chosen};
-  if (plan.mode == EvalMode::all)
-    slice = slice_of(chosen, communicator.rank(), communicator.world_size());
-  else if (communicator.rank() != 0)
-    slice = {0, 0};
+/// Held-out samples of one data set.
+struct HeldOut {
+  int set = 0;
   std::vector<std::int64_t> samples;
-  for (std::int64_t i = slice.first; i < slice.last; ++i)
-    samples.push_back(i * (all / chosen) + i * (all % chosen) / chosen);  // i * all / chosen may overflow
-  return samples;
+};
+
+/// How many of each set are evaluated: of several sets about as many of each, so that a small one has a say.
+std::vector<std::int64_t> chosen_of(const HostedTask& task, const EvalPlan& plan) {
+  const auto sizes = task.held_out();
+  const std::int64_t all = task.held_out_samples();
+  if (plan.batches == 0 || plan.batches >= (all + plan.batch_size - 1) / plan.batch_size) return sizes;
+  return spread_evenly(std::min(all, plan.batches * plan.batch_size), sizes);
 }
 
-/// `row`: the loss and the metrics' sums, on the device, which needn't be waited for after each batch.
-void add_batch(HostedTask& task, Precision precision, std::span<const std::int64_t> samples,
+/// Of `total` samples over all ranks.
+Slice slice_of_rank(std::int64_t total, const Communicator& communicator, EvalMode mode) {
+  if (mode == EvalMode::all) return slice_of(total, communicator.rank(), communicator.world_size());
+  return communicator.rank() == 0 ? Slice{0, total} : Slice{0, 0};
+}
+
+/// This rank's part of the chosen samples, evenly spread over each set: the same in every try.
+std::vector<HeldOut> samples_of(const HostedTask& task, const Communicator& communicator,
+                                const EvalPlan& plan) {
+  const auto chosen = chosen_of(task, plan);
+  const auto sizes = task.held_out();
+  const std::int64_t total = std::accumulate(chosen.begin(), chosen.end(), std::int64_t{0});
+  const Slice slice = slice_of_rank(total, communicator, plan.mode);
+  std::vector<HeldOut> parts;
+  std::int64_t begin = 0;
+  for (std::size_t set = 0; set < chosen.size(); begin += chosen[set++]) {
+    HeldOut part{static_cast<int>(set), {}};
+    const std::int64_t all = sizes[set];
+    const std::int64_t last = std::min(slice.last - begin, chosen[set]);
+    for (std::int64_t i = std::max<std::int64_t>(0, slice.first - begin); i < last;
+         ++i)  // i * all may overflow
+      part.samples.push_back(i * (all / chosen[set]) + i * (all % chosen[set]) / chosen[set]);
+    if (!part.samples.empty()) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+/// `row`: the loss and what is measured, on the device, which needn't be waited for after each batch.
+void add_batch(HostedTask& task, Precision precision, int set, std::span<const std::int64_t> samples,
                const at::Tensor& row, Sums& sums) {
   const MixedPrecision mixed(precision, task.device().where());
-  const v1::Batch batch = task.load_held_out(samples);
-  RowOfSums metrics(task.sums(), row.narrow(0, 1, row.size(0) - 1), /*statistics=*/false);
-  row.narrow(0, 0, 1).add_(task.evaluate(batch, metrics).reshape({1}));
+  const v1::Batch batch = task.load_held_out(set, samples);
+  RowOfSums measured(task.sums(), row.narrow(0, 1, row.size(0) - 1), /*statistics=*/false);
+  measured.begin(batch);
+  const at::Tensor loss = task.evaluate(batch, measured).reshape({1});
+  row.narrow(0, 0, 1).add_(loss);
+  measured.add_loss(loss);
   sums.tokens += batch.weight;
   sums.samples += static_cast<double>(samples.size());
+}
+
+/// False: it was given up.
+bool add_set(HostedTask& task, const HeldOut& part, Precision precision, std::int64_t batch_size,
+             const at::Tensor& row, const std::function<bool()>& abandon, Sums& sums) {
+  const std::span<const std::int64_t> rest(part.samples);
+  const auto most = static_cast<std::size_t>(batch_size);
+  for (std::size_t first = 0; first < rest.size(); first += most) {
+    if (abandon()) return false;
+    add_batch(task, precision, part.set, rest.subspan(first, std::min(most, rest.size() - first)), row, sums);
+  }
+  return true;
 }
 
 void add_all(HostedTask& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
              const std::function<bool()>& abandon, Part& part) {
   Sums& sums = part.sums;
   const at::NoGradGuard no_grad;
-  const auto samples = samples_of(task, communicator, plan);
-  const std::span<const std::int64_t> rest(samples);
-  const auto batch_size = static_cast<std::size_t>(now.batch_size);
-  sums.samples_wanted = static_cast<double>(rest.size());
+  const auto sets = samples_of(task, communicator, plan);
+  for (const HeldOut& set : sets) sums.samples_wanted += static_cast<double>(set.samples.size());
   const at::Tensor row =
-      at::zeros({1 + task.sums().metrics()}, at::TensorOptions(at::kDouble).device(task.device().where()));
-  for (std::size_t first = 0; first < rest.size(); first += batch_size) {
-    if (abandon()) {
+      at::zeros({1 + task.sums().measured()}, at::TensorOptions(at::kDouble).device(task.device().where()));
+  for (const HeldOut& set : sets)
+    if (!add_set(task, set, plan.precision, now.batch_size, row, abandon, sums)) {
       part.verdict.abandoning_ranks = 1;
       return;
     }
-    add_batch(task, plan.precision, rest.subspan(first, std::min(batch_size, rest.size() - first)), row,
-              sums);
-  }
   const at::Tensor on_host = row.cpu();
   const auto* found = on_host.const_data_ptr<double>();
   sums.loss = found[0];
-  part.metrics.assign(found + 1, found + on_host.numel());
+  part.measured.assign(found + 1, found + on_host.numel());
 }
 
 /// This rank's sums; where it fails, none, and why.
@@ -138,7 +175,7 @@ Result<EvalResult> conclude(const HostedTask& task, const Part& part, std::int64
   result.loss = sums.loss / sums.tokens;
   if (!std::isfinite(result.loss))
     return fail(ErrorKind::failed, fmt::format("evaluation failed: its loss isn't finite ({})", result.loss));
-  result.metrics = task.metrics_of(part.metrics, sums.tokens);
+  result.metrics = task.sums().metrics_of(part.measured, sums.tokens);
   result.tokens = static_cast<std::int64_t>(sums.tokens);
   const auto samples = static_cast<std::int64_t>(sums.samples);
   const auto wanted = static_cast<std::int64_t>(sums.samples_wanted);
@@ -215,7 +252,7 @@ EvalShare evaluate_share(HostedTask& task, const Communicator& communicator, con
   share.abandoning_ranks = part.verdict.abandoning_ranks;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   share.seconds = seconds.count();
-  share.metrics = part.metrics;
+  share.measured = part.measured;
   return share;
 }
 
@@ -224,7 +261,7 @@ Result<EvalResult> gather_shares(Communicator& communicator, const HostedTask& t
   Part part(task);
   part.sums = {share.loss, share.tokens, share.samples, share.samples_wanted};
   part.verdict = {share.failed_ranks, share.abandoning_ranks};
-  if (!share.metrics.empty()) part.metrics = share.metrics;
+  if (!share.measured.empty()) part.measured = share.measured;
   if (const auto met = meet_and_reduce(communicator, meet, part); !met) return tl::unexpected(met.error());
   std::array<double, 2> most{share.retries, share.seconds};
   const Buffer buffer{most.data(), most.size(), DataType::float64};

@@ -51,8 +51,8 @@ struct EvalShare {
   double abandoning_ranks = 0;
   double retries = 0;  ///< with smaller batches, after a failure
   double seconds = 0;
-  std::vector<double> metrics;  ///< sums, in the order of the declaration
-  std::string reason;           ///< of its last failure; empty: there was none
+  std::vector<double> measured;  ///< as of SumsLayout
+  std::string reason;            ///< of its last failure; empty: there was none
 
   static EvalShare failed(std::string reason);
 };

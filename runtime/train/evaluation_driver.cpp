@@ -181,7 +181,13 @@ EvaluationResult EvaluationDriver::describe(std::int64_t step, const EvalResult&
   EvaluationResult told;
   told.step = step;
   told.loss = result.loss;
-  told.metrics = result.metrics;
+  told.metrics = result.metrics.all.declared;
+  for (std::size_t set = 0; set < result.metrics.sets.size(); ++set) {
+    const SetMetrics& of_set = result.metrics.sets[set];
+    if (of_set.weight == 0) continue;
+    auto& of = told.sets[training_.task->sets()[set].name] = of_set.declared;
+    of["loss"] = of_set.loss;
+  }
   told.tokens = result.tokens;
   told.batches = result.batches;
   told.seconds = result.seconds;
@@ -210,7 +216,7 @@ void EvaluationDriver::record(std::int64_t step, const Result<EvalResult>& resul
     return;
   }
   const double best = training_.position.best_eval_loss;
-  reporter_.write(eval_line(step, *result, best));
+  reporter_.write(eval_line(step, *result, best, training_.task->sets()));
   reporter_.publish(describe(step, *result));
   const std::string of = result->on == EvaluatedOn::everything ? " of everything"
                          : result->on == EvaluatedOn::other ? fmt::format(" of {} batches", result->batches)

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "protocol/messages/event.h"
+#include "runtime/tasks/task_sums.h"
 
 namespace footplate {
 
@@ -12,7 +12,7 @@ namespace footplate {
 struct EvalResult {
   double loss = 0;  ///< mean over the weight (tokens, images, …)
   EvaluatedOn on = EvaluatedOn::batches;
-  std::map<std::string, double> metrics;  ///< what the task declares besides
+  TaskMetrics metrics;  ///< what the task declares besides; of several data sets also each one's loss
   std::int64_t tokens = 0;
   std::int64_t batches = 0;  ///< of eval.batch_size, over all ranks together
   std::int64_t batches_wanted = 0;

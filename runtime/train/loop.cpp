@@ -68,6 +68,9 @@ void Trainer::Loop::after_step() {
   tell_refusal();
   const StepSums& sums = step_.outcome().sums;
   const auto due = [&](Recurring what) { return timetable_.is_due(what, step, sums.due); };
+  // Before the line of the step: rules look at the sets' metrics when that comes.
+  if (training_.task->sums().has_several_sets() && due(Recurring::data_sets))
+    reporter_.write_sets(step_.take_set_metrics());
   if (due(Recurring::log)) reporter_.write_steps(step_.metrics_of_task());
   saves_after_step_ = due(Recurring::checkpoint);
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));

@@ -36,6 +36,12 @@ const char* name_of(EvaluatedOn on) {
   return "";
 }
 
+/// `group`: "eval/fashion/"; `choice`: "full_" before each name, where it is of other samples than usual.
+void add_measured(Json& line, const std::string& group, const std::string& choice, const SetMetrics& of_set) {
+  line[group + choice + "loss"] = number_to_json(of_set.loss);
+  for (const auto& [name, value] : of_set.declared) line[group + choice + name] = number_to_json(value);
+}
+
 }  // namespace
 
 Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer& timer) {
@@ -69,12 +75,27 @@ Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer
   return line;
 }
 
-Json eval_line(std::int64_t step, const EvalResult& result, double best) {
+Json sets_line(std::int64_t step, const std::vector<SetLine>& sets) {
+  Json line = line_of(step);
+  for (const SetLine& set : sets) {
+    const std::string group = "data/" + set.name + "/";
+    line[group + "samples"] = set.drawn;
+    line[group + "epoch"] = set.epoch;
+    if (set.metrics.weight > 0) add_measured(line, group, "", set.metrics);
+  }
+  return line;
+}
+
+Json eval_line(std::int64_t step, const EvalResult& result, double best, std::span<const v1::DataSet> sets) {
   Json line = line_of(step);
   const std::string loss = name_of(result.on);
   line[loss] = number_to_json(result.loss);
   const std::string group = loss.substr(0, loss.size() - std::string_view("loss").size());
-  for (const auto& [name, value] : result.metrics) line[group + name] = number_to_json(value);
+  for (const auto& [name, value] : result.metrics.all.declared) line[group + name] = number_to_json(value);
+  const std::string choice = group.substr(std::string_view("eval/").size());
+  for (std::size_t set = 0; set < result.metrics.sets.size(); ++set)
+    if (result.metrics.sets[set].weight > 0)
+      add_measured(line, "eval/" + sets[set].name + "/", choice, result.metrics.sets[set]);
   if (std::isfinite(best)) line["eval/best"] = best;
   line["eval/seconds"] = result.seconds;
   if (result.retries > 0) {

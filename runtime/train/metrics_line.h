@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "protocol/json.h"
 #include "protocol/messages/event.h"
 #include "protocol/result.h"
 #include "runtime/device/compute_device.h"
+#include "runtime/tasks/task_sums.h"
 #include "runtime/train/evaluation_result.h"
 #include "runtime/train/phase_timer.h"
 
@@ -33,7 +36,16 @@ struct TrainMetrics {
 /// The flat objects of metrics.jsonl. `step` is the number of completed steps.
 Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer& timer);
 /// `best`: the lowest loss of the whole evaluations so far, infinity where there was none (then left out).
-Json eval_line(std::int64_t step, const EvalResult& result, double best);
+/// `sets`: the task's, in the order of the metrics.
+Json eval_line(std::int64_t step, const EvalResult& result, double best, std::span<const v1::DataSet> sets);
+/// Of the steps since the last such line: each data set's loss and metrics, and how far it is.
+struct SetLine {
+  std::string name;
+  SetMetrics metrics;
+  std::int64_t drawn = 0;
+  double epoch = 0;
+};
+Json sets_line(std::int64_t step, const std::vector<SetLine>& sets);
 Json eval_failed_line(std::int64_t step, const Error& error);
 
 }  // namespace footplate

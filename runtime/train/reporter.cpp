@@ -62,6 +62,24 @@ void Reporter::write_steps(const std::map<std::string, double>& of_task) {
   tokens_ = steps_ = 0;
 }
 
+void Reporter::write_sets(const std::vector<SetMetrics>& of_sets) const {
+  std::vector<SetLine> sets;
+  for (std::size_t set = 0; set < of_sets.size(); ++set) {
+    const std::int64_t drawn = training_.position.sets[set].drawn;
+    sets.push_back({training_.task->sets()[set].name, of_sets[set], drawn,
+                    static_cast<double>(drawn) / training_.task->samples_per_epoch(static_cast<int>(set))});
+  }
+  write(sets_line(training_.position.step, sets));
+}
+
+/// Of several data sets: passes over all of them, on average.
+double Reporter::epoch() const {
+  double samples = 0;
+  for (std::size_t set = 0; set < training_.position.sets.size(); ++set)
+    samples += training_.task->samples_per_epoch(static_cast<int>(set));
+  return static_cast<double>(training_.position.samples_drawn()) / samples;
+}
+
 TrainMetrics Reporter::metrics(const std::map<std::string, double>& of_task) const {
   const StepSettings& now = training_.now;
   const double peak =
@@ -69,7 +87,7 @@ TrainMetrics Reporter::metrics(const std::map<std::string, double>& of_task) con
   TrainMetrics metrics;
   metrics.loss = static_cast<double>(last_.sums.loss) / static_cast<double>(last_.sums.tokens);
   metrics.learning_rate = last_.learning_rate;
-  metrics.epoch = static_cast<double>(training_.position.samples_drawn) / training_.task->samples_per_epoch();
+  metrics.epoch = epoch();
   metrics.grad_norm = last_.grad_norm;
   metrics.of_task = of_task;
   metrics.steps = steps_;

@@ -34,6 +34,8 @@ class Reporter {
   /// The line of the steps since the last one.
   /// `of_task`: the metrics that the task declares, of the last step.
   void write_steps(const std::map<std::string, double>& of_task);
+  /// The line of several data sets, in their order.
+  void write_sets(const std::vector<SetMetrics>& of_sets) const;
 
   /// At the start, and where an order changes it: where and how it computes. The kernel of attention is
   /// LibTorch's choice, by shapes and precision.
@@ -42,6 +44,7 @@ class Reporter {
   void warn_of_warmup();
 
  private:
+  double epoch() const;
   TrainMetrics metrics(const std::map<std::string, double>& of_task) const;
 
   Training& training_;

@@ -7,7 +7,7 @@ void StepRecorder::configure(bool on) {
   on_ = on;
 }
 
-void StepRecorder::run(const char* name, const Inputs& inputs, const Body& body) {
+void StepRecorder::run(const std::string& name, const Inputs& inputs, const Body& body) {
   if (!on_) return body(inputs);
   std::vector<std::int64_t> shapes;
   for (const at::Tensor& input : inputs) {

@@ -39,7 +39,7 @@ class StepRecorder {
 
   /// Does a part. Its name and the shapes of `inputs` tell parts apart. Where it can't be
   /// recorded it is done directly, as all parts are until the next configure().
-  void run(const char* name, const Inputs& inputs, const Body& body);
+  void run(const std::string& name, const Inputs& inputs, const Body& body);
 
   /// Why it was given up, once.
   std::optional<std::string> take_refusal() { return std::exchange(refusal_, std::nullopt); }

@@ -21,6 +21,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.keep_best = settings.integer("ckpt.keep_best");
   read.check_every = settings.integer("guard.check_every");
   read.log_every = settings.interval("log.every");
+  if (settings.boolean("log.datasets")) read.log_sets_every = settings.interval("log.dataset_every");
   read.eval_batches = settings.integer("eval.batches");
   read.precision = choice_of<Precision>(settings, "train.precision");
   read.attention = choice_of<AttentionKernel>(settings, "train.attention");

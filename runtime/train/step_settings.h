@@ -54,6 +54,7 @@ struct StepSettings {
   std::int64_t chunk_elements = 0;  ///< 0: by size
   Overlap overlap = Overlap::automatic;
   Interval eval_every, ckpt_every, log_every;
+  Interval log_sets_every;  ///< never where log.datasets is off
   std::int64_t check_every = 0;
   std::int64_t keep_best = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out

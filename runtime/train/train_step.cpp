@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,6 +38,12 @@ bool has_spare_cores(const TrainerOptions& options) {
   return cores() >= options.local_ranks * (threads_of(options) + 1);
 }
 
+std::vector<double> doubles_of(const at::Tensor& tensor) {
+  const at::Tensor on_host = tensor.to(at::kDouble).cpu();
+  const auto* first = on_host.const_data_ptr<double>();
+  return {first, first + on_host.numel()};
+}
+
 }  // namespace
 
 TrainStep::TrainStep(Training& training, const Reporter& reporter)
@@ -53,12 +60,16 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
                                 training.task->parameters(), training.task->groups(), training.device)),
       recorder_(training.device) {
   optimizer_->list_state(training.state);
+  if (training.task->sums().has_several_sets())
+    since_taken_ = at::zeros({training.task->sums().measured()},
+                             at::TensorOptions(at::kDouble).device(training.device.where()));
 }
 
 void TrainStep::configure(const StepSettings& before) {
   const StepSettings& now = training_.now;
   const TrainerOptions& options = training_.options;
   loaded_ahead_.reset();  // load() may read what has changed
+  if (auto shares = training_.task->shares(options.settings)) shares_ = *std::move(shares);
   const bool records = training_.records();
   if (!does_the_same(before, now)) recorder_.configure(records);
   // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
@@ -98,33 +109,32 @@ void TrainStep::accumulate_gradients() {
   training_.timer.enter(Phase::data);
   gradients_.zero();
   forward_state_.keep();
-  const Slice mine = samples_from(training_.position.samples_drawn);
-  for (Slice part = micro_batch_at(mine.first, mine); part.size() > 0; part = micro_batch_at(part.last, mine))
-    forward_backward(part, part.last == mine.last);
+  const std::vector<Draws> parts = parts_of(samples_after(training_.position.sets));
+  for (std::size_t i = 0; i < parts.size(); ++i) forward_backward(parts[i], i + 1 == parts.size());
 }
 
-/// This rank's part of the batch that begins with that sample, of those that aren't passed over.
-Slice TrainStep::samples_from(std::int64_t first) const {
-  const Slice slice = slice_of(training_.now.batch_size, training_.rank(), training_.world_size());
-  const std::int64_t begin = first + training_.now.data_offset;
-  return {begin + slice.first, begin + slice.last};
+/// Of all ranks, where the data sets are so far.
+StepSamples TrainStep::samples_after(const std::vector<SetPosition>& sets) const {
+  return samples_of_step(sets, training_.now.batch_size, shares_);
 }
 
-/// What goes through the model at once, from a sample of the slice on.
-Slice TrainStep::micro_batch_at(std::int64_t first, const Slice& slice) const {
-  const std::int64_t most = training_.now.micro_batch > 0 ? training_.now.micro_batch : slice.size();
-  return {first, std::min(first + most, slice.last)};
+/// What this rank takes of them, in the pieces that go through the model at once.
+std::vector<Draws> TrainStep::parts_of(const StepSamples& step) const {
+  return draws_of_rank(step, training_.rank(), training_.world_size(), training_.now.micro_batch,
+                       training_.now.data_offset);
 }
 
-void TrainStep::forward_backward(Slice samples, bool last) {
+void TrainStep::forward_backward(const Draws& draws, bool last) {
   PhaseTimer& timer = training_.timer;
   timer.enter(Phase::data);
-  const v1::Batch batch = load(samples);
+  const v1::Batch batch = load(draws);
   gradients_.mine().tokens += static_cast<float>(batch.weight);
+  task_sums_.begin(batch);
   timer.enter(Phase::forward);
   if (last) reducer_.expect_last_backward();
   // What a recording captures is the work: of the batch it has the tensors, each time others.
-  recorder_.run("forward and backward", batch.tensors, [this, &timer, batch](const auto& inputs) {
+  const std::string name = fmt::format("forward and backward of data set {}", batch.set);
+  recorder_.run(name, batch.tensors, [this, &timer, batch](const auto& inputs) {
     v1::Batch now = batch;
     now.tensors = inputs;
     at::Tensor loss;
@@ -133,28 +143,29 @@ void TrainStep::forward_backward(Slice samples, bool last) {
       loss = training_.task->loss(now, task_sums_).reshape({});
     }
     gradients_.loss().add_(loss.detach());
+    task_sums_.add_loss(loss.detach());
     timer.enter(Phase::backward);
     loss.backward();
   });
 }
 
-v1::Batch TrainStep::load(const Slice& samples) {
+v1::Batch TrainStep::load(const Draws& draws) {
   const auto ahead = std::exchange(loaded_ahead_, std::nullopt);
-  if (ahead && ahead->first.first == samples.first && ahead->first.last == samples.last) return ahead->second;
-  return training_.task->load(samples);
+  if (ahead && ahead->first == draws) return ahead->second;
+  return training_.task->load(draws);
 }
 
 /// Where that step turns out to begin with something else, it loads that. The processors would only do it
 /// sooner.
 void TrainStep::load_ahead() {
   if (training_.device.is_host()) return;
-  const Slice next = samples_from(training_.position.samples_drawn + training_.now.batch_size);
-  const Slice part = micro_batch_at(next.first, next);
+  const StepSamples now = samples_after(training_.position.sets);
+  const std::vector<Draws> parts = parts_of(samples_after(now.after));
   training_.timer.enter(Phase::data);
   loaded_ahead_.reset();
-  if (part.size() == 0) return;
+  if (parts.empty()) return;
   try {
-    loaded_ahead_ = {part, training_.task->load(part)};
+    loaded_ahead_ = {parts.front(), training_.task->load(parts.front())};
   } catch (const std::exception&) {
     // The step that needs it tries again, and says why it fails.
   }
@@ -206,21 +217,28 @@ Result<bool> TrainStep::conclude() {
   outcome_.sums = gradients_.fetch();
   outcome_.grad_norm = norm_.item<double>();
   if (outcome_.sums.failed_ranks > 0) return after_failure();
-  if (std::isfinite(outcome_.grad_norm) && std::isfinite(outcome_.sums.loss))
+  if (std::isfinite(outcome_.grad_norm) && std::isfinite(outcome_.sums.loss)) {
     nonfinite_in_row_ = 0;
-  else if (auto counted = count_nonfinite(); !counted)
+    if (since_taken_.defined()) since_taken_.add_(measured());
+  } else if (auto counted = count_nonfinite(); !counted) {
     return tl::unexpected(counted.error());
-  training_.position.samples_drawn += training_.now.batch_size;
+  }
+  training_.position.sets = samples_after(training_.position.sets).after;
   ++training_.position.step;
   return true;
 }
 
 std::map<std::string, double> TrainStep::metrics_of_task() const {
-  const std::int64_t count = training_.task->sums().metrics();
-  if (count == 0) return {};
-  const at::Tensor sums = task_row().narrow(0, 0, count).to(at::kDouble).cpu();
-  return training_.task->metrics_of({sums.const_data_ptr<double>(), static_cast<std::size_t>(count)},
-                                    static_cast<double>(outcome_.sums.tokens));
+  const SumsLayout& layout = training_.task->sums();
+  if (layout.measured() == 0) return {};
+  const auto weight = static_cast<double>(outcome_.sums.tokens);
+  return layout.metrics_of(doubles_of(measured()), weight).all.declared;
+}
+
+std::vector<SetMetrics> TrainStep::take_set_metrics() {
+  const auto sums = doubles_of(since_taken_);
+  since_taken_.zero_();
+  return training_.task->sums().metrics_of(sums, /*weight=*/1).sets;
 }
 
 /// All ranks know of it by the sums, and nobody has written anything.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "protocol/result.h"
 #include "runtime/optim/optimizer.h"
@@ -54,6 +55,9 @@ class TrainStep {
   /// What the task declares, of the last step, over all ranks. Waits for the device; empty where it declares
   /// none.
   std::map<std::string, double> metrics_of_task() const;
+  /// Of several data sets, in their order: what was computed of each over all ranks since this was asked
+  /// last. Waits for the device.
+  std::vector<SetMetrics> take_set_metrics();
   /// Whether conclude() has returned an error that all ranks have.
   bool failed_together() const { return failed_together_; }
   /// Why recording was given up (train.cuda_graph), once.
@@ -67,13 +71,14 @@ class TrainStep {
 
  private:
   void accumulate_gradients();
-  void forward_backward(Slice samples, bool last);
-  Slice samples_from(std::int64_t first) const;
-  Slice micro_batch_at(std::int64_t first, const Slice& slice) const;
-  v1::Batch load(const Slice& samples);
+  void forward_backward(const Draws& draws, bool last);
+  StepSamples samples_after(const std::vector<SetPosition>& sets) const;
+  std::vector<Draws> parts_of(const StepSamples& step) const;
+  v1::Batch load(const Draws& draws);
   void update_parameters();
   /// Of the sums that the task declares, this rank's before reduce() and all ranks' after it.
   at::Tensor task_row() const { return gradients_.others().narrow(0, 0, training_.task->sums().size()); }
+  at::Tensor measured() const { return task_row().narrow(0, 0, training_.task->sums().measured()); }
   Result<bool> after_failure();
   bool try_with_less_memory(const std::string& reasons);
   Result<void> count_nonfinite();
@@ -86,9 +91,11 @@ class TrainStep {
   GradientReducer reducer_;
   const std::unique_ptr<Optimizer> optimizer_;
   StepRecorder recorder_;
-  std::optional<std::pair<Slice, v1::Batch>> loaded_ahead_;
-  std::string failure_;  ///< of this rank, in the step under way; empty: none
-  at::Tensor norm_;      ///< of the mean gradient, on the device; one double
+  std::optional<std::pair<Draws, v1::Batch>> loaded_ahead_;
+  std::vector<double> shares_;  ///< of the data sets
+  at::Tensor since_taken_;      ///< of several data sets: what was measured, as doubles on the device
+  std::string failure_;         ///< of this rank, in the step under way; empty: none
+  at::Tensor norm_;             ///< of the mean gradient, on the device; one double
   StepOutcome outcome_;
   std::int64_t nonfinite_in_row_ = 0;     ///< up to the last step
   std::int64_t smaller_micro_batch_ = 0;  ///< that the ranks wait for; 0: for none

@@ -36,6 +36,7 @@ struct TrainerOptions {
   /// Puts something around each task that the trainer makes (FaultyTraining). May be empty.
   std::function<std::unique_ptr<v1::Task>(std::unique_ptr<v1::Task>)> wrap_task = {};
   std::string branch = "main";  ///< that the metrics are of
+  std::string folder = {};      ///< the run's, for files of the task; empty: none
 };
 
 /// One rank's training: model, data, optimizer, and the step loop. All methods belong to the training

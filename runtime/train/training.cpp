@@ -9,8 +9,13 @@
 namespace footplate {
 
 Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options) {
-  return make_task(options.settings, options.communicator.world_size(), device_of(options), options.wrap_task,
-                   options.log);
+  const Communicator& ranks = options.communicator;
+  return make_task(options.settings,
+                   {.world_size = ranks.world_size(),
+                    .rank = [&ranks] { return ranks.rank(); },
+                    .folder = options.folder,
+                    .log = options.log},
+                   device_of(options), options.wrap_task);
 }
 
 Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_task)
@@ -20,6 +25,7 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
       task(std::move(the_task)),
       corpus(task->corpus()),
       timer(options.progress) {
+  position.sets.resize(task->sets().size());
   for (const Parameter& parameter : task->parameters())
     state.add(state_entry("model/" + parameter.name, parameter.tensor, device));
   for (const v1::State& one : task->state()) state.add(state_entry("state/" + one.name, one.tensor, device));
@@ -43,11 +49,20 @@ bool Training::is_lost(const Error& error, StepGate::Interrupted what, const std
 }
 
 TrainingProgress Training::progress() const {
-  return {position, kept(corpus)};
+  TrainingProgress progress{position, position.samples_drawn(), {}, kept(corpus)};
+  progress.position.sets.clear();
+  for (std::size_t set = 0; position.sets.size() > 1 && set < position.sets.size(); ++set)
+    progress.sets[task->sets()[set].name] = position.sets[set];
+  return progress;
 }
 
 void Training::take_progress(const TrainingProgress& progress) {
   position = progress.position;
+  position.sets.assign(task->sets().size(), {});
+  for (std::size_t set = 0; set < position.sets.size(); ++set)
+    if (const auto found = progress.sets.find(task->sets()[set].name); found != progress.sets.end())
+      position.sets[set] = found->second;
+  if (position.sets.size() == 1) position.sets.front().drawn = progress.samples_drawn;
   options.progress.evaluated_best(position.best());
 }
 
@@ -56,6 +71,12 @@ void Training::know_best(double loss, std::int64_t step) {
   position.best_eval_at = step;
   position.best_eval_branch = options.branch;
   options.progress.evaluated_best(position.best());
+}
+
+std::int64_t TrainingPosition::samples_drawn() const {
+  std::int64_t drawn = 0;
+  for (const SetPosition& set : sets) drawn += set.drawn;
+  return drawn;
 }
 
 std::optional<BestEvaluation> TrainingPosition::best() const {

@@ -47,6 +47,7 @@ struct Training {
 
   /// `position` and the corpus.
   TrainingProgress progress() const;
+  /// A data set that it hasn't begins at its first sample.
   void take_progress(const TrainingProgress& progress);
   void know_best(double loss, std::int64_t step);
 

@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "protocol/json.h"
 #include "protocol/messages/best_evaluation.h"
 #include "protocol/result.h"
+#include "runtime/data/mixture.h"
 
 namespace footplate {
 
@@ -15,8 +18,8 @@ namespace footplate {
 struct TrainingPosition {
   static constexpr double kNoEvaluation = std::numeric_limits<double>::infinity();
 
-  std::int64_t step = 0;  ///< completed
-  std::int64_t samples_drawn = 0;
+  std::int64_t step = 0;          ///< completed
+  std::vector<SetPosition> sets;  ///< in the task's order
   double best_eval_loss = kNoEvaluation;
   std::int64_t best_eval_at = -1;  ///< step
   std::string best_eval_branch;    ///< that was at this step; empty: not known
@@ -24,6 +27,7 @@ struct TrainingPosition {
 
   /// Nothing: there was none.
   std::optional<BestEvaluation> best() const;
+  std::int64_t samples_drawn() const;
 };
 
 /// The text that a checkpoint was trained on.
@@ -34,8 +38,10 @@ struct KeptCorpus {
 
 /// Snapshot::progress.
 struct TrainingProgress {
-  TrainingPosition position;
-  std::optional<KeptCorpus> corpus;  ///< nothing: there is none, or it isn't known
+  TrainingPosition position;  ///< without its sets
+  std::int64_t samples_drawn = 0;
+  std::map<std::string, SetPosition> sets;  ///< by name, where there are several
+  std::optional<KeptCorpus> corpus;         ///< nothing: there is none, or it isn't known
 };
 Json to_json(const TrainingProgress& progress);
 Result<void> read_json(const Json& json, TrainingProgress& progress);

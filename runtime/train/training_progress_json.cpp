@@ -12,10 +12,19 @@ struct FieldsOf<KeptCorpus> {
 };
 
 template <>
+struct FieldsOf<SetPosition> {
+  static void list(auto& field, auto& set) {
+    field("drawn", set.drawn);
+    field("credit", set.credit);
+  }
+};
+
+template <>
 struct FieldsOf<TrainingProgress> {
   static void list(auto& field, auto& progress) {
     field.required("step", progress.position.step);
-    field.required("samples_drawn", progress.position.samples_drawn);
+    field.required("samples_drawn", progress.samples_drawn);
+    field.unless_none("sets", progress.sets);
     field("best_eval_loss", progress.position.best_eval_loss);
     field("best_eval_at", progress.position.best_eval_at);
     field.unless_empty("best_eval_branch", progress.position.best_eval_branch);

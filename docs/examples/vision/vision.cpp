@@ -45,12 +45,6 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
   return z ^ (z >> 31U);
 }
 
-/// JSON as the console sends it has one number here: {"scale":0.5}.
-double scale_in(const std::string& arguments) {
-  const auto colon = arguments.find(':');
-  return colon == std::string::npos ? 1.0 : std::stod(arguments.substr(colon + 1));
-}
-
 }  // namespace
 
 class Vision final : public Task {
@@ -151,13 +145,13 @@ class Vision final : public Task {
     return peak_ * std::clamp(std::min(3 * part, 1.5 * (1 - part)), 0.0, 1.0);
   }
 
-  std::string call(const std::string& action, const std::string& arguments, std::int64_t step) override {
+  std::string call(const std::string& action, const Arguments& arguments, std::int64_t step) override {
     const torch::NoGradGuard no_grad;
     std::ostringstream answer;
     if (action == "reset_head") {
       auto random = at::make_generator<at::CPUGeneratorImpl>(mixed(seed_, static_cast<std::uint64_t>(step)));
       const torch::Tensor weights = torch::randn(head_->weight.sizes(), random);
-      head_->weight.copy_(weights * (0.05 * scale_in(arguments)));
+      head_->weight.copy_(weights * (0.05 * arguments.number("scale")));
       head_->bias.zero_();
       answer << "{\"step\":" << step << "}";
     } else {

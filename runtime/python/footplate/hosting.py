@@ -189,7 +189,9 @@ def declaration(task):
     actions = [{"name": name, "help": mark["help"], "role": mark["role"], "dangerous": mark["dangerous"],
                 "params": described_params(name, function, mark)} for name, function, mark in actions_of(task)]
     metrics = [{"name": metric.name, "mean": metric.mean} for metric in metrics_of(task)]
-    return json.dumps({"unit": task.unit, "uses": list(task.uses), "settings": settings, "actions": actions, "metrics": metrics})
+    sets = [{"name": one.name, "share": float(one.share), "help": one.help} for one in task.sets]
+    return json.dumps({"unit": task.unit, "uses": list(task.uses), "settings": settings, "actions": actions, "metrics": metrics,
+                       "sets": sets})
 
 
 # ---------------------------------------------------------------- a task
@@ -198,14 +200,14 @@ def declaration(task):
 class Hosted:
     """One task as the rank calls it."""
 
-    def __init__(self, task_class, read, device, seed, world_size, log):
+    def __init__(self, task_class, read, device, seed, world_size, rank, folder, log):
         import torch
         if isinstance(sys.stdout, Lines) and sys.stdout.log is None:
             sys.stdout.log = log
         torch.manual_seed(seed)
         self.names = [f"task.{setting.name}" for setting in task_class.settings] + list(task_class.uses)
         self.metrics = [metric.name for metric in metrics_of(task_class)]
-        self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, log))
+        self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, rank, folder, log))
         self.statistic_names = [statistic.name for statistic in self.task.statistics()]
 
     def has(self, name):
@@ -215,7 +217,7 @@ class Hosted:
         return [(one.name, one.tensor, one.group) for one in self.task.parameters()]
 
     def groups(self):
-        return [(one.name, float(one.lr_factor), one.weight_decay) for one in self.task.groups()]
+        return [(one.name, float(one.lr_factor), one.weight_decay, bool(one.is_table)) for one in self.task.groups()]
 
     def state(self):
         return [(one.name, one.tensor, one.by) for one in self.task.state()]

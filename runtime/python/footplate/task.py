@@ -25,8 +25,17 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Set:
+    """One of several data sets that a run trains on at once. Its setting data.share.NAME says how much of each step comes from it,
+    in proportion to the others'; it is live. Its metrics are data/NAME/… and eval/NAME/…."""
+    name: str
+    share: float = 1.0  # data.share.NAME at first; 0: it is only evaluated
+    help: str = ""  # what it holds; a full sentence, or nothing
+
+
+@dataclass(frozen=True)
 class Metric:
-    """A number beside the loss: train/NAME and eval/NAME."""
+    """A number beside the loss: train/NAME and eval/NAME, and of several data sets data/SET/NAME and eval/SET/NAME."""
     name: str
     mean: bool = True  # its sum is divided by the weight of what was computed; False: the sum itself
 
@@ -58,6 +67,7 @@ class Group:
     name: str
     lr_factor: float = 1.0  # times the learning rate of the step
     weight_decay: float | None = None  # in place of optim.weight_decay; None: that for matrices, none for vectors
+    is_table: bool = False  # its matrices are tables of rows, as embeddings are: optim.kind = "muon" leaves them to AdamW
 
 
 @dataclass(frozen=True)
@@ -77,7 +87,7 @@ class Statistic:
 
 @dataclass(frozen=True)
 class DataSet:
-    name: str
+    name: str  # of several: as in Task.sets
     training: int = 0  # samples
     held_out: int = 0  # samples; 0: it is never evaluated
     order: str = "shuffled"  # each sample once an epoch, "random": any at any draw, "counted": the number of the draw
@@ -89,8 +99,8 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples to load: some of a step's batch, or of what is held out."""
-    set: int
+    """Samples to load: some of a step's batch, or of what is held out. All are of one data set."""
+    set: int  # its place in data()
     held_out: bool
     indexes: Any  # int64 tensor, in [0, training) or [0, held_out) of the set
     draws: Any  # int64 tensor, another number for each sample in each epoch: what augmentation draws its numbers from
@@ -138,6 +148,8 @@ class Host:
     device: Any  # torch.device: where parameters and states belong
     seed: int  # run.seed; torch.manual_seed() was called with it
     world_size: int  # at the start; ranks may be lost and come back
+    rank: Callable[[], int]  # of now. For files alone: rank 0 writes what there is to be once
+    folder: str  # the run's, for files; empty: it has none
     log: Callable[[str], None]  # a line in this rank's log; print() writes there, too
 
 
@@ -180,6 +192,7 @@ class Task:
     uses: Sequence[str] = ()  # settings of footplate's that only some tasks read: "model.width"
     settings: Sequence[Setting] = ()
     metrics: Sequence[Metric | str] = ()
+    sets: Sequence[Set] = ()  # where there are several; data() gives these, in this order
 
     module: Any = None  # torch.nn.Module, set in __init__: its parameters are trained, its buffers are kept
 

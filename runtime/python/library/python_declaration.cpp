@@ -49,6 +49,8 @@ v1::Declaration declaration_from(const std::string& text) {
   for (const Json& action : json.at("actions")) declaration.actions.push_back(action_from(action));
   for (const Json& metric : json.at("metrics"))
     declaration.metrics.push_back({.name = metric.at("name"), .mean = metric.at("mean")});
+  for (const Json& set : json.at("sets"))
+    declaration.sets.push_back({.name = set.at("name"), .share = set.at("share"), .help = set.at("help")});
   return declaration;
 }
 

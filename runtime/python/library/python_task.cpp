@@ -84,6 +84,10 @@ struct PythonTask::Log {
     const MutexLock lock(mutex);
     if (host != nullptr) host->log(text);
   }
+  int rank() {
+    const MutexLock lock(mutex);
+    return host != nullptr ? host->rank() : 0;
+  }
   void close() {
     const MutexLock lock(mutex);
     host = nullptr;
@@ -107,9 +111,10 @@ PythonTask::PythonTask(py::handle task_class, std::string file, const v1::Host& 
   const OpenValues values(host.settings());
   call_python([&] {
     const auto write = py::cpp_function([log = log_](const std::string& text) { log->write(text); });
-    hosted_ =
-        hosting("Hosted")(task_class, reader(values.shared()), device_.str(), seed_, host.world_size(), write)
-            .release();
+    const auto rank = py::cpp_function([log = log_] { return log->rank(); });
+    hosted_ = hosting("Hosted")(task_class, reader(values.shared()), device_.str(), seed_, host.world_size(),
+                                rank, host.folder(), write)
+                  .release();
     const auto has = [&](const char* name) { return hosted_.attr("has")(name).cast<bool>(); };
     has_prepare_ = has("prepare");
     has_learning_rate_ = has("learning_rate");
@@ -136,8 +141,9 @@ std::vector<v1::Group> PythonTask::groups() {
   return call_python([&] {
     std::vector<v1::Group> list;
     for (const py::handle one : hosted_.attr("groups")()) {
-      const auto [name, factor, decay] = one.cast<std::tuple<std::string, double, std::optional<double>>>();
-      list.push_back({name, factor, decay});
+      const auto [name, factor, decay, is_table] =
+          one.cast<std::tuple<std::string, double, std::optional<double>, bool>>();
+      list.push_back({name, factor, decay, is_table});
     }
     return list;
   });
@@ -262,8 +268,9 @@ void PythonTask::changed(const v1::Values& now, std::int64_t step) {
   call_python([&] { hosted_.attr("changed")(reader(values.shared()), step); });
 }
 
-std::string PythonTask::call(const std::string& action, const std::string& arguments, std::int64_t step) {
-  return call_python([&] { return hosted_.attr("call")(action, arguments, step).cast<std::string>(); });
+std::string PythonTask::call(const std::string& action, const v1::Arguments& arguments, std::int64_t step) {
+  return call_python(
+      [&] { return hosted_.attr("call")(action, arguments.json(), step).cast<std::string>(); });
 }
 
 std::optional<double> PythonTask::learning_rate(std::int64_t step) const {

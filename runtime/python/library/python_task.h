@@ -34,7 +34,7 @@ class PythonTask final : public v1::Task {
   void update(const std::vector<at::Tensor>& statistics, const at::Tensor& skip) override;
   std::string prepare(const v1::Values& after) override;
   void changed(const v1::Values& now, std::int64_t step) override;
-  std::string call(const std::string& action, const std::string& arguments, std::int64_t step) override;
+  std::string call(const std::string& action, const v1::Arguments& arguments, std::int64_t step) override;
   std::optional<double> learning_rate(std::int64_t step) const override;
   double flops_per_weight() const override;
 

@@ -24,5 +24,31 @@ TEST(DeclaredSchema, AMetricHasNoNameOfFootplatesOwn) {
                 HasSubstr("the metric '" + std::string(own) + "': footplate has one"));
 }
 
+std::string refusal_of_sets(const std::vector<v1::SetDecl>& sets) {
+  const auto schema = with_declared(runtime_schema(), {.sets = sets}, "plugin:a.so");
+  return schema ? "" : schema.error().message;
+}
+
+TEST(DeclaredSchema, EachOfSeveralDataSetsHasAShare) {
+  const auto schema = with_declared(
+      runtime_schema(), {.sets = {{.name = "big", .share = 2, .help = "Many."}, {.name = "small"}}}, "a.so");
+  ASSERT_TRUE(schema.has_value()) << schema.error().message;
+  const SettingSpec* share = schema->setting("data.share.big");
+  ASSERT_NE(share, nullptr);
+  EXPECT_EQ(share->default_value, Value(2.0));
+  EXPECT_THAT(share->help, HasSubstr("Many. Of each step's batch"));
+  EXPECT_FALSE(schema->check("data.share.small", -1).has_value());
+  EXPECT_THAT(schema->unknown_setting("data.share.smal"), HasSubstr("did you mean data.share.small?"));
+  const auto one = with_declared(runtime_schema(), {.sets = {{.name = "only"}}}, "a.so");
+  EXPECT_EQ(one->setting("data.share.only"), nullptr) << "one set is no mixture";
+}
+
+TEST(DeclaredSchema, DataSetsThatCanNotBeAreRefused) {
+  EXPECT_THAT(refusal_of_sets({{.name = "a"}, {.name = "a"}}), HasSubstr("'a' is declared twice"));
+  EXPECT_THAT(refusal_of_sets({{.name = "A set"}}), HasSubstr("lower-case letters"));
+  EXPECT_THAT(refusal_of_sets({{.name = "set"}}), HasSubstr("no word of Lua's"));
+  EXPECT_THAT(refusal_of_sets({{.name = "a", .share = -1}, {.name = "b"}}), HasSubstr("has the share -1"));
+}
+
 }  // namespace
 }  // namespace footplate

@@ -50,7 +50,7 @@ class FaultyTaskTest : public ::testing::Test {
   /// Forward and backward of `step` with so many samples: its loss. The gradient is added to what there was.
   double train(std::int64_t step, std::int64_t samples = 1) {
     step_ = step;
-    const at::Tensor loss = task_->loss(task_->load({0, samples}), none_);
+    const at::Tensor loss = task_->loss(task_->load({0, {0, samples}}), none_);
     loss.backward();
     return loss.item<double>();
   }
@@ -62,7 +62,7 @@ class FaultyTaskTest : public ::testing::Test {
       for (std::int64_t first = 0; first < samples; first += batch_size) {
         std::vector<std::int64_t> numbers;
         for (std::int64_t i = first; i < std::min(first + batch_size, samples); ++i) numbers.push_back(i);
-        evaluated_ = task_->evaluate(task_->load_held_out(numbers), none_).item<double>();
+        evaluated_ = task_->evaluate(task_->load_held_out(0, numbers), none_).item<double>();
       }
       return true;
     } catch (const std::runtime_error&) {

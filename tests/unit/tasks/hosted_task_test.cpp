@@ -41,7 +41,7 @@ TEST(HostedTask, WhatChangedThrowsFailsTheNextStep) {
   Settings settings = Settings::defaults(schema);
   const auto why = [&] {
     try {
-      task.loss(task.load({0, 1}), none);
+      task.loss(task.load({0, {0, 1}}), none);
     } catch (const std::exception& error) {
       return std::string(error.what());
     }

@@ -115,8 +115,8 @@ TEST(Evaluation, EverySampleCountsOnceOnAnyNumberOfRanks) {
       ASSERT_TRUE(result) << result.error().message;
       EXPECT_EQ(result->tokens, kHeldOut);
       EXPECT_NEAR(result->loss, 50.0, 1e-5);
-      EXPECT_NEAR(result->metrics.at("twice"), 100.0, 1e-5) << "a mean";
-      EXPECT_EQ(result->metrics.at("count"), kHeldOut) << "a sum";
+      EXPECT_NEAR(result->metrics.all.declared.at("twice"), 100.0, 1e-5) << "a mean";
+      EXPECT_EQ(result->metrics.all.declared.at("count"), kHeldOut) << "a sum";
     }
   }
 }

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""A task that trains on several data sets at once (tasks/three_sets.cpp counts what it was trained on): shares are exact and live,
+and no sample is lost or comes twice, whatever happens to the run."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from harness import BIN, Run, main, wait_for_pause
+
+PLUGIN = BIN.parent / "tasks" / "three_sets.so"
+SIZES = {"big": 40, "middle": 25, "small": 7}
+SHARES = {"big": 2, "middle": 1, "small": 0.25}
+BATCH = 13
+
+
+class Folder:
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="fp-"))
+        self.config = self.path / "sets.lua"
+        self.config.write_text(f'run.task = "plugin:{PLUGIN}"\nrun.threads = 1\ntrain.batch_size = {BATCH}\ntrain.steps = 120\n'
+                               "sched.base_lr = 0.05\neval.every = 0\nckpt.every = 0\ndata.share.set{ big = 2, middle = 1 }\n")
+        return self
+
+    def __exit__(self, *error):
+        if error[0] is None:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def run(self, *assignments, name="t", ranks=2, options=(), env=None):
+        return Run(folder=self.path, name=name, env=env,
+                   command=["run", str(self.config), "--batch", "-n", str(ranks), "--name", name, *options, *assignments])
+
+    def footplate(self, *arguments, code=0):
+        done = subprocess.run([str(BIN / "footplate"), *arguments], cwd=self.path, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=120, check=False, env={**os.environ, "FOOTPLATE_RUNS": str(self.path / "runs")})
+        assert done.returncode == code, (arguments, done)
+        return done.stdout + done.stderr
+
+
+def seen(run):
+    """{set: how often each sample was trained on}, and the step."""
+    counted = json.loads(run.exec("return task.seen():wait()", "--json").stdout)
+    return {name: counted[name] for name in SIZES}, counted["step"]
+
+
+def check_exact(counts, expected):
+    """Each set gave as many samples as its share wants, to less than one for each change of shares; of its own samples none came
+    more than once oftener than another."""
+    for name, of_samples in counts.items():
+        assert max(of_samples) - min(of_samples) <= 1, (name, of_samples)
+        assert abs(sum(of_samples) - expected[name]) < 1, (name, sum(of_samples), expected)
+
+
+def expected(steps, shares):
+    return {name: steps * BATCH * share / sum(shares.values()) for name, share in shares.items()}
+
+
+def test_metrics_of_each_set_add_up_to_those_of_all():
+    with Folder() as folder:
+        found = {}
+        for ranks in (1, 2, 3):
+            with folder.run(name=f"on{ranks}", ranks=ranks) as run:
+                assert run.finish() == 0, run.output()
+                lines = run.lines("metrics.jsonl")
+                sets = [line for line in lines if "data/big/loss" in line]
+                assert [line["step"] for line in sets] == list(range(10, 121, 10)), sets
+                for line in sets:
+                    samples = {name: line[f"data/{name}/samples"] for name in SIZES}
+                    assert sum(samples.values()) == line["step"] * BATCH, line
+                    for name, wanted in expected(line["step"], SHARES).items():
+                        assert abs(samples[name] - wanted) < 1, line
+                        assert line[f"data/{name}/epoch"] == samples[name] / SIZES[name], line
+                    # `number` counts samples: of each set since its last line, and of all in the last step.
+                last, before = sets[-1], sets[-2]
+                for name in SIZES:
+                    assert last[f"data/{name}/number"] == last[f"data/{name}/samples"] - before[f"data/{name}/samples"], last
+                evaluated = [line for line in lines if "eval/full_loss" in line or "eval/loss" in line][-1]
+                full = "full_" if "eval/full_loss" in evaluated else ""
+                weights = {"big": 30, "middle": 11, "small": 2}
+                for metric in ("loss", "error"):
+                    whole = sum(weights[name] * evaluated[f"eval/{name}/{full}{metric}"] for name in SIZES) / sum(weights.values())
+                    assert abs(whole - evaluated[f"eval/{full}{metric}"]) < 1e-9, (metric, whole, evaluated)
+                assert evaluated[f"eval/{full}number"] == 43, evaluated
+                found[ranks] = evaluated
+        for name in SIZES:
+            losses = [found[ranks][f"eval/{name}/{full}loss"] for ranks in found]
+            assert max(losses) - min(losses) < 1e-4, losses
+
+
+def test_shares_are_live_and_exact():
+    with Folder() as folder:
+        with folder.run("train.steps=100000", "guard.nonfinite=pause", env={"FOOTPLATE_FAULT": "nan_loss:rank=1:step=50"}) as run:
+            client = run.wait_for_step(1)
+            wait_for_pause(client, 51)
+            # The step that wasn't finite is passed over: its samples are used up, and nothing was learned from them.
+            counts, step = seen(run)
+            assert step == 51, step
+            assert sum(map(sum, counts.values())) == 50 * BATCH, counts
+            changed = run.exec("data.share.set{ big = 0, small = 3 }")
+            assert changed.returncode == 0 and "data.share.big 2 -> 0" in changed.stdout + changed.stderr, changed
+            refused = run.exec("data.share.set{ middle = 0, small = 0 }")
+            assert refused.returncode != 0 and "all of data.share are 0" in refused.stderr, refused
+            assert "data.share.small" in run.exec("data.share.smal = 1").stderr
+            assert "0 to" in run.exec("data.share.small = -1").stderr
+            run.exec("run.resume()")
+            run.end_after(40)
+            client.close()
+            assert run.finish() == 0, run.output()
+            last = [line for line in run.lines("metrics.jsonl") if "data/middle/samples" in line][-1]
+            first = [line for line in run.lines("metrics.jsonl") if line.get("step") == 50 and "data/big/samples" in line][0]
+            assert last["data/big/samples"] - first["data/big/samples"] in (8, 9), (first, last)  # of step 51 alone
+
+
+def test_what_is_changed_live_is_replayed_bit_equal():
+    with Folder() as folder:
+        with folder.run("train.steps=100000") as run:
+            for code in ("data.share.small = 4", "data.share.set{ big = 0.3, middle = 0 }; optim.lr_scale = 0.5", "data.offset = 11",
+                         "data.share.big = 0; data.share.middle = 1", "data.share.big = 0.3; data.share.middle = 0"):
+                client = run.wait_for_step(1)
+                step = client.ask("status")["step"]
+                client.close()
+                run.wait_for_step(step + 20).close()
+                done = run.exec(code)
+                assert done.returncode == 0, done
+            assert run.exec("return data.share.big").stdout.strip() == "0.3"
+            run.end_after(30)
+            assert run.finish() == 0, run.output()
+        assert "bit-equal" in folder.footplate("replay", "t")
+
+
+def test_no_sample_is_lost_or_comes_twice():
+    with Folder() as folder:
+        # A rank is killed, the run ends at a checkpoint, goes on on another number of ranks, and its shares change.
+        with folder.run("train.steps=100000", ranks=3, name="cut") as run:
+            client = run.wait_for_step(20)
+            os.kill(run.pids()[1], signal.SIGKILL)
+            run.wait_for_step(40)
+            client.close()
+            client = run.wait_for_step(1)
+            client.ask("call", action="run.pause", arguments={}, wait=True)
+            counts, step = seen(run)
+            check_exact(counts, expected(step, SHARES))
+            run.process.send_signal(signal.SIGTERM)
+            assert run.finish() in (0, 75), run.output()
+        command = ["run", "--name", "cut", "--resume", "auto", "--batch", "-n", "1", "train.steps=100000"]
+        with Run(folder=folder.path, name="cut", command=command) as run:
+            run.wait_for_step(step + 30).ask("call", action="run.pause", arguments={}, wait=True)
+            counts, now = seen(run)
+            check_exact(counts, expected(now, SHARES))
+            again = {"big": 1, "middle": 1, "small": 1}
+            done = run.exec("data.share.set{ big = 1, small = 1 }")
+            assert done.returncode == 0, done
+            assert run.exec("run.resume()").returncode == 0
+            run.wait_for_step(now + 50).ask("call", action="run.pause", arguments={}, wait=True)
+            counts, last = seen(run)
+            before, after = expected(now, SHARES), expected(last - now, again)
+            check_exact(counts, {name: before[name] + after[name] for name in SIZES})
+            run.end_after(1)
+            assert run.finish() == 0, run.output()
+
+
+def test_sets_that_do_not_fit_are_refused():
+    with Folder() as folder:
+        config = str(folder.config)
+        folder.footplate("check", config)
+        said = folder.footplate("check", config, "data.share.bigg=1", code=2)
+        assert "did you mean data.share.big?" in said, said
+        said = folder.footplate("check", config, "data.share.big=0", "data.share.middle=0", "data.share.small=0", code=2)
+        assert "all of data.share are 0" in said, said
+        said = folder.footplate("check", config, "task.wrong_order=true", code=2)
+        assert "middle, big, small" in said and "big, middle, small" in said, said
+        assert "Forty numbers." in folder.footplate("settings", "big", "--task", f"plugin:{PLUGIN}")
+
+
+if __name__ == "__main__":
+    main([test_metrics_of_each_set_add_up_to_those_of_all, test_shares_are_live_and_exact,
+          test_what_is_changed_live_is_replayed_bit_equal, test_no_sample_is_lost_or_comes_twice, test_sets_that_do_not_fit_are_refused])
