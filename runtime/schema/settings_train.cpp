@@ -17,9 +17,9 @@ std::vector<SettingRow> batches() {
        .value = 32,
        .unit = "sequences",
        .range = {.min = 1, .max = 1e+07},
-       .applies = Applies::fixed,
        .aliases = {"batch_size", "global_batch_size"},
-       .help = "A step trains on this many sequences, over all ranks",
+       .help = "A step trains on this many sequences, over all ranks. Where it changes, the data goes on "
+               "from where it is; schedules count steps, and the learning rate stays as it is",
        .example = "train.batch_size = 64"},
       {.name = "train.micro_batch",
        .value = 0,

@@ -22,14 +22,16 @@ v1::Declaration SyntheticTask::declare() {
 }
 
 SyntheticTask::SyntheticTask(const v1::Host& host)
-    : seed_(host.seed()), elements_(host.settings().integer("model.elements")) {
-  const std::int64_t batch = host.settings().integer("train.batch_size");
-  const std::int64_t ranks = host.world_size();
-  const std::int64_t largest_slice = std::max<std::int64_t>(1, (batch + ranks - 1) / ranks);
-  per_sample_ = std::chrono::duration<double>(host.settings().number("model.step_ms") / 1e3 /
-                                              static_cast<double>(largest_slice));
+    : seed_(host.seed()), elements_(host.settings().integer("model.elements")), ranks_(host.world_size()) {
   values_ = at::zeros({elements_}, at::TensorOptions(at::kFloat).device(host.device()));
   values_.requires_grad_(true);
+}
+
+void SyntheticTask::changed(const v1::Values& now, std::int64_t /*step*/) {
+  const std::int64_t batch = now.integer("train.batch_size");
+  const std::int64_t largest_slice = std::max<std::int64_t>(1, (batch + ranks_ - 1) / ranks_);
+  per_sample_ = std::chrono::duration<double>(now.number("model.step_ms") / 1e3 /
+                                              static_cast<double>(largest_slice));
 }
 
 std::vector<v1::DataSet> SyntheticTask::data() {

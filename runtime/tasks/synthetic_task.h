@@ -19,11 +19,13 @@ class SyntheticTask final : public v1::Task {
   std::vector<v1::DataSet> data() override;
   v1::Batch load(const v1::Samples& samples) override;
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override;
+  void changed(const v1::Values& now, std::int64_t step) override;
 
  private:
   std::uint64_t seed_;
   std::int64_t elements_;
-  std::chrono::duration<double> per_sample_;
+  const std::int64_t ranks_;
+  std::chrono::duration<double> per_sample_{0};
   at::Tensor values_;
 };
 

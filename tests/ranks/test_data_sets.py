@@ -115,18 +115,29 @@ def test_shares_are_live_and_exact():
             assert last["data/big/samples"] - first["data/big/samples"] in (8, 9), (first, last)  # of step 51 alone
 
 
-def test_what_is_changed_live_is_replayed_bit_equal():
+def change(run, *orders):
+    """Each some steps after the one before."""
+    for code in orders:
+        client = run.wait_for_step(1)
+        step = client.ask("status")["step"]
+        client.close()
+        run.wait_for_step(step + 20).close()
+        done = run.exec(code)
+        assert done.returncode == 0, done
+
+
+def test_what_is_changed_live_is_replayed_bit_equal_also_across_a_resume():
     with Folder() as folder:
         with folder.run("train.steps=100000") as run:
-            for code in ("data.share.small = 4", "data.share.set{ big = 0.3, middle = 0 }; optim.lr_scale = 0.5", "data.offset = 11",
-                         "data.share.big = 0; data.share.middle = 1", "data.share.big = 0.3; data.share.middle = 0"):
-                client = run.wait_for_step(1)
-                step = client.ask("status")["step"]
-                client.close()
-                run.wait_for_step(step + 20).close()
-                done = run.exec(code)
-                assert done.returncode == 0, done
-            assert run.exec("return data.share.big").stdout.strip() == "0.3"
+            change(run, "data.share.small = 4", "train.batch_size = 20",
+                   "data.share.set{ big = 0.3, middle = 0 }; optim.lr_scale = 0.5", "data.offset = 11; train.batch_size = 5")
+            refused = run.exec("train.micro_batch = 6")
+            assert refused.returncode != 0 and "is larger than train.batch_size (5" in refused.stderr, refused
+            run.process.send_signal(signal.SIGTERM)
+            assert run.finish() in (0, 75), run.output()
+        with Run(folder=folder.path, name="t", command=["run", "--name", "t", "--resume", "auto", "--batch"]) as run:
+            change(run, "train.batch_size = 31", "data.share.big = 0; data.share.middle = 1", "train.micro_batch = 4")
+            assert run.exec("return train.batch_size, data.share.small").stdout.split() == ["31", "4"]
             run.end_after(30)
             assert run.finish() == 0, run.output()
         assert "bit-equal" in folder.footplate("replay", "t")
@@ -178,4 +189,4 @@ def test_sets_that_do_not_fit_are_refused():
 
 if __name__ == "__main__":
     main([test_metrics_of_each_set_add_up_to_those_of_all, test_shares_are_live_and_exact,
-          test_what_is_changed_live_is_replayed_bit_equal, test_no_sample_is_lost_or_comes_twice, test_sets_that_do_not_fit_are_refused])
+          test_what_is_changed_live_is_replayed_bit_equal_also_across_a_resume, test_no_sample_is_lost_or_comes_twice, test_sets_that_do_not_fit_are_refused])
