@@ -229,8 +229,8 @@ class Task {
 
   /// At least one set; several are all those of the declaration. A moment's work, called once.
   virtual std::vector<DataSet> data() = 0;
-  /// A function of `samples`, and of the settings that changed() told last. Any thread, several at once. Not
-  /// empty.
+  /// A function of `samples`, and of the settings that changed() told last. Any thread, several at once
+  /// (data.workers), also beside loss(); never beside changed() or call(). Not empty.
   virtual Batch load(const Samples& samples) = 0;
 
   /// The sum of the loss over the batch's weight: one float, differentiable.

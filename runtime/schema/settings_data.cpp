@@ -22,6 +22,26 @@ std::vector<SettingRow> data_rows() {
                "batch from further on. Raising it by n * train.batch_size leaves out the data of the next n "
                "steps",
        .example = "data.offset = data.offset + 30 * train.batch_size"},
+      {.name = "data.workers",
+       .value = -1,
+       .unit = "threads",
+       .range = {.min = -1, .max = 256},
+       .aliases = {"dataloader_num_workers", "num_workers", "data.num_workers", "workers", "loader_workers"},
+       .help =
+           "In each rank, this many threads load batches ahead of the steps that need them. 0 loads each "
+           "batch where it is needed. -1 takes the cores that are to spare, 16 at most: a rank's cores on a "
+           "device, and on the processors those that run.threads leaves. The order of the data is the same "
+           "with any number",
+       .example = "data.workers = 2"},
+      {.name = "data.prefetch",
+       .value = 2,
+       .unit = "batches",
+       .range = {.min = 1, .max = 1024},
+       .aliases = {"dataloader_prefetch_factor", "prefetch_factor", "data.prefetch_factor", "prefetch"},
+       .help =
+           "Each of data.workers loads this many batches ahead. A batch is what goes through the model at "
+           "once",
+       .example = "data.prefetch = 4"},
   };
 }
 

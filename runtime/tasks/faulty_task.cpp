@@ -48,16 +48,18 @@ void FaultyTask::put_nan_among(at::Tensor& gradient) const {
 }
 
 v1::Batch FaultyTask::load(const v1::Samples& samples) {
-  if (samples.held_out)
-    load_held_out(samples);
-  else
-    loaded_ = static_cast<std::int64_t>(samples.indexes.size());
-  return inner_->load(samples);
+  if (samples.held_out) load_held_out(samples);
+  v1::Batch batch = inner_->load(samples);
+  if (!samples.held_out) {
+    const MutexLock lock(mutex_);
+    samples_of_[batch.weight] = static_cast<std::int64_t>(samples.indexes.size());
+  }
+  return batch;
 }
 
 at::Tensor FaultyTask::loss(const v1::Batch& batch, v1::Sums& sums) {
   flip_bit();
-  fail_step();
+  fail_step(batch);
   const at::Tensor loss = inner_->loss(batch, sums);
   return strikes(nan_loss_, step_) ? loss.add(kNan) : loss;
 }
@@ -67,13 +69,18 @@ at::Tensor FaultyTask::evaluate(const v1::Batch& batch, v1::Sums& sums) {
   return evaluation_nan_ ? loss.add(kNan) : loss;
 }
 
-void FaultyTask::fail_step() const {
+void FaultyTask::fail_step(const v1::Batch& batch) {
   constexpr std::int64_t kTooMany = std::int64_t{1} << 50;
   if (throws_ && throws_->matches("step", step_)) throw std::runtime_error("injected by FOOTPLATE_FAULT");
   // As a batch that is too large: by the allocator's own error.
   if (out_of_memory_ && step_ >= out_of_memory_->get("step").value_or(0) &&
-      loaded_ > out_of_memory_->get("above").value_or(0))
+      samples_of(batch) > out_of_memory_->get("above").value_or(0))
     at::empty({kTooMany}, at::kFloat);
+}
+
+std::int64_t FaultyTask::samples_of(const v1::Batch& batch) {
+  const MutexLock lock(mutex_);
+  return samples_of_[batch.weight];
 }
 
 /// Before the next step's forward pass. A high bit of a float's fraction: a low one is soon lost in rounding.

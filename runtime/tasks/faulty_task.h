@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "footplate/task.h"
+#include "protocol/mutex.h"
 #include "runtime/base/fault.h"
 
 namespace footplate {
@@ -49,7 +51,8 @@ class FaultyTask final : public v1::Task {
  private:
   void put_nan_among(at::Tensor& gradient) const;
   void flip_bit();
-  void fail_step() const;
+  void fail_step(const v1::Batch& batch);
+  std::int64_t samples_of(const v1::Batch& batch);
   void fail_evaluation(std::int64_t batch_size) const;
 
   void load_held_out(const v1::Samples& samples);
@@ -59,8 +62,9 @@ class FaultyTask final : public v1::Task {
   const std::int64_t& step_;
   const std::optional<Fault> throws_, out_of_memory_, nan_gradient_, nan_loss_, flip_bit_;
   const std::optional<Fault> evaluation_throws_, stalls_, evaluation_nan_;
-  std::int64_t loaded_ = 0;          ///< samples
-  std::int64_t flipped_after_ = -1;  ///< step
+  Mutex mutex_;
+  std::map<double, std::int64_t> samples_of_ GUARDED_BY(mutex_);  ///< of training batches, by their weight
+  std::int64_t flipped_after_ = -1;                               ///< step
 
   // The evaluation under way.
   std::int64_t first_sample_ = -1;  ///< of its last batch; -1: there was none

@@ -181,7 +181,7 @@ std::int64_t HostedTask::index_of(int set, std::int64_t draw) const {
   return draw;
 }
 
-v1::Batch HostedTask::load(const Draws& draws) const {
+v1::Batch HostedTask::load_on_host(const Draws& draws) const {
   std::vector<std::int64_t> numbers, indexes;
   for (std::int64_t draw = draws.slice.first; draw < draws.slice.last; ++draw) {
     numbers.push_back(draw);
@@ -191,7 +191,7 @@ v1::Batch HostedTask::load(const Draws& draws) const {
 }
 
 v1::Batch HostedTask::load_held_out(int set, std::span<const std::int64_t> samples) const {
-  return checked({.set = set, .held_out = true, .indexes = samples, .draws = samples});
+  return on_device(checked({.set = set, .held_out = true, .indexes = samples, .draws = samples}));
 }
 
 v1::Batch HostedTask::checked(const v1::Samples& samples) const {
@@ -199,12 +199,15 @@ v1::Batch HostedTask::checked(const v1::Samples& samples) const {
   if (batch.tensors.empty()) wrong("load() gave a batch without a tensor");
   if (!(batch.weight > 0))
     wrong(fmt::format("load() gave a batch with the weight {}; it has to be above 0", batch.weight));
-  for (at::Tensor& tensor : batch.tensors) {
+  for (const at::Tensor& tensor : batch.tensors)
     if (!tensor.defined()) wrong("load() gave a batch with a tensor that isn't defined");
-    tensor = device_.bring(tensor);
-  }
   batch.set = samples.set;
   batch.held_out = samples.held_out;
+  return batch;
+}
+
+v1::Batch HostedTask::on_device(v1::Batch batch) const {
+  for (at::Tensor& tensor : batch.tensors) tensor = device_.bring(tensor);
   return batch;
 }
 

@@ -56,7 +56,10 @@ class HostedTask {
   Result<std::vector<double>> shares(const Settings& settings) const;
 
   /// Not empty.
-  v1::Batch load(const Draws& draws) const;
+  v1::Batch load(const Draws& draws) const { return on_device(load_on_host(draws)); }
+  /// The same in two parts, the first one on any thread.
+  v1::Batch load_on_host(const Draws& draws) const;
+  v1::Batch on_device(v1::Batch batch) const;
   /// Of the held-out samples of a set with these numbers; not empty.
   v1::Batch load_held_out(int set, std::span<const std::int64_t> samples) const;
   std::vector<std::int64_t> held_out() const;  ///< samples, by set

@@ -30,8 +30,8 @@ SyntheticTask::SyntheticTask(const v1::Host& host)
 void SyntheticTask::changed(const v1::Values& now, std::int64_t /*step*/) {
   const std::int64_t batch = now.integer("train.batch_size");
   const std::int64_t largest_slice = std::max<std::int64_t>(1, (batch + ranks_ - 1) / ranks_);
-  per_sample_ = std::chrono::duration<double>(now.number("model.step_ms") / 1e3 /
-                                              static_cast<double>(largest_slice));
+  per_sample_ =
+      std::chrono::duration<double>(now.number("model.step_ms") / 1e3 / static_cast<double>(largest_slice));
 }
 
 std::vector<v1::DataSet> SyntheticTask::data() {

@@ -126,6 +126,7 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
 }
 
 Result<CallResult> Trainer::Loop::call_task(const Call& call, std::int64_t step) {
+  step_.forget_loaded();
   auto answer = training_.task->call(call.action, call.arguments, step);
   if (!answer) return tl::unexpected(answer.error());
   return TaskAnswer{*std::move(answer)};

@@ -10,6 +10,8 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.batch_size = settings.integer("train.batch_size");
   read.micro_batch = settings.integer("train.micro_batch");
   read.data_offset = settings.integer("data.offset");
+  read.workers = settings.integer("data.workers");
+  read.prefetch = settings.integer("data.prefetch");
   read.clip_norm = settings.number("train.clip_norm");
   read.schedule = Schedule::from(settings);
   read.optimizer = OptimizerSettings::from(settings);

@@ -47,6 +47,8 @@ struct StepSettings {
   std::int64_t batch_size = 0;   ///< global, in sequences
   std::int64_t micro_batch = 0;  ///< 0: the whole slice
   std::int64_t data_offset = 0;  ///< sequences that are passed over
+  std::int64_t workers = -1;     ///< threads that load; -1: as many as there are cores for
+  std::int64_t prefetch = 2;     ///< batches that each of them loads ahead
   double clip_norm = 0;          ///< 0: off
   Schedule schedule;
   OptimizerSettings optimizer;

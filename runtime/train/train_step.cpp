@@ -28,9 +28,24 @@ int cores() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+/// Batches are loaded ahead of no more steps than that, where each has few.
+constexpr int kMostStepsAhead = 256;
+
+/// As many as PyTorch's users take, where there are cores for them.
+constexpr int kMostWorkers = 16;
+
 int threads_of(const TrainerOptions& options) {
   const auto asked = static_cast<int>(options.settings.integer("run.threads"));
   return asked > 0 ? asked : std::max(1, cores() / options.local_ranks);
+}
+
+/// data.workers; on their own: a device leaves all cores of the rank, the processors those that run.threads
+/// leaves.
+int workers_of(const TrainerOptions& options, const StepSettings& now) {
+  if (now.workers >= 0) return static_cast<int>(now.workers);
+  const bool on_host = options.device == nullptr || options.device->is_host();
+  const int spare = cores() / options.local_ranks - (on_host ? threads_of(options) : 0);
+  return std::clamp(spare, 0, kMostWorkers);
 }
 
 /// Overlap needs a core for each rank's communication thread: on two cores with two ranks it loses 4 %.
@@ -51,6 +66,7 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
       reporter_(reporter),
       gradients_(training.task->parameters(), training.device,
                  training.task->sums().size() + ForwardState::elements_of(training.task->state())),
+      loader_(*training.task),
       task_sums_(training.task->sums(), task_row(), /*statistics=*/true),
       forward_state_(training.task->state(),
                      gradients_.others().narrow(0, training.task->sums().size(),
@@ -69,6 +85,7 @@ void TrainStep::configure(const StepSettings& before) {
   const StepSettings& now = training_.now;
   const TrainerOptions& options = training_.options;
   loaded_ahead_.reset();  // load() may read what has changed
+  loader_.configure(workers_of(options, now), static_cast<int>(now.prefetch));
   if (auto shares = training_.task->shares(options.settings)) shares_ = *std::move(shares);
   const bool records = training_.records();
   if (!does_the_same(before, now)) recorder_.configure(records);
@@ -109,8 +126,26 @@ void TrainStep::accumulate_gradients() {
   training_.timer.enter(Phase::data);
   gradients_.zero();
   forward_state_.keep();
-  const std::vector<Draws> parts = parts_of(samples_after(training_.position.sets));
-  for (std::size_t i = 0; i < parts.size(); ++i) forward_backward(parts[i], i + 1 == parts.size());
+  const StepSamples step = samples_after(training_.position.sets);
+  std::vector<Draws> parts = parts_of(step);
+  const std::size_t now = parts.size();
+  add_coming(step, parts);
+  for (std::size_t i = 0; i < now; ++i) {
+    loader_.expect(std::span(parts).subspan(i));
+    forward_backward(parts[i], i + 1 == now);
+  }
+}
+
+/// Those of the steps after `step`, as far as batches are loaded ahead.
+void TrainStep::add_coming(const StepSamples& step, std::vector<Draws>& parts) const {
+  const std::size_t wanted = parts.size() + loader_.room();
+  StepSamples next = step;
+  // A rank may have no samples in a step, not in all of them.
+  for (int steps = 0; parts.size() < wanted && steps < kMostStepsAhead; ++steps) {
+    next = samples_after(next.after);
+    const std::vector<Draws> more = parts_of(next);
+    parts.insert(parts.end(), more.begin(), more.end());
+  }
 }
 
 /// Of all ranks, where the data sets are so far.
@@ -152,13 +187,13 @@ void TrainStep::forward_backward(const Draws& draws, bool last) {
 v1::Batch TrainStep::load(const Draws& draws) {
   const auto ahead = std::exchange(loaded_ahead_, std::nullopt);
   if (ahead && ahead->first == draws) return ahead->second;
-  return training_.task->load(draws);
+  return training_.task->on_device(loader_.take(draws));
 }
 
 /// Where that step turns out to begin with something else, it loads that. The processors would only do it
 /// sooner.
 void TrainStep::load_ahead() {
-  if (training_.device.is_host()) return;
+  if (training_.device.is_host() || loader_.room() > 0) return;
   const StepSamples now = samples_after(training_.position.sets);
   const std::vector<Draws> parts = parts_of(samples_after(now.after));
   training_.timer.enter(Phase::data);

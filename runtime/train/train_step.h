@@ -12,6 +12,7 @@
 
 #include "protocol/result.h"
 #include "runtime/optim/optimizer.h"
+#include "runtime/train/batch_loader.h"
 #include "runtime/train/forward_state.h"
 #include "runtime/train/gradient_buffer.h"
 #include "runtime/train/gradient_reducer.h"
@@ -39,6 +40,8 @@ class TrainStep {
   /// Between steps, where settings or ranks are others; `before`: the settings so far.
   void configure(const StepSettings& before);
 
+  /// No thread is in the task's load() once this returns, and none will be before the next step.
+  void forget_loaded() { loader_.forget(); }
   /// Data, forward and backward of this rank's slice. What fails here is told to all ranks by reduce().
   void compute_gradients();
   /// What the next step begins with, while the device is still at this one's gradients.
@@ -74,6 +77,7 @@ class TrainStep {
   void forward_backward(const Draws& draws, bool last);
   StepSamples samples_after(const std::vector<SetPosition>& sets) const;
   std::vector<Draws> parts_of(const StepSamples& step) const;
+  void add_coming(const StepSamples& step, std::vector<Draws>& parts) const;
   v1::Batch load(const Draws& draws);
   void update_parameters();
   /// Of the sums that the task declares, this rank's before reduce() and all ranks' after it.
@@ -86,6 +90,7 @@ class TrainStep {
   Training& training_;
   const Reporter& reporter_;
   GradientBuffer gradients_;
+  BatchLoader loader_;
   RowOfSums task_sums_;         ///< the gradients' others begin with them
   ForwardState forward_state_;  ///< the rest of the others
   GradientReducer reducer_;

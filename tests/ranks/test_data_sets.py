@@ -115,6 +115,16 @@ def test_shares_are_live_and_exact():
             assert last["data/big/samples"] - first["data/big/samples"] in (8, 9), (first, last)  # of step 51 alone
 
 
+def test_threads_that_load_change_nothing():
+    with Folder() as folder:
+        hashes = {}
+        for workers in (0, 1, 4):
+            with folder.run(f"data.workers={workers}", "train.micro_batch=3", name=f"by{workers}") as run:
+                assert run.finish() == 0, run.output()
+                hashes[workers] = run.result()["state_hash"]
+        assert len(set(hashes.values())) == 1, hashes
+
+
 def change(run, *orders):
     """Each some steps after the one before."""
     for code in orders:
@@ -129,14 +139,15 @@ def change(run, *orders):
 def test_what_is_changed_live_is_replayed_bit_equal_also_across_a_resume():
     with Folder() as folder:
         with folder.run("train.steps=100000") as run:
-            change(run, "data.share.small = 4", "train.batch_size = 20",
+            change(run, "data.share.small = 4", "train.batch_size = 20; data.workers = 3",
                    "data.share.set{ big = 0.3, middle = 0 }; optim.lr_scale = 0.5", "data.offset = 11; train.batch_size = 5")
             refused = run.exec("train.micro_batch = 6")
             assert refused.returncode != 0 and "is larger than train.batch_size (5" in refused.stderr, refused
             run.process.send_signal(signal.SIGTERM)
             assert run.finish() in (0, 75), run.output()
         with Run(folder=folder.path, name="t", command=["run", "--name", "t", "--resume", "auto", "--batch"]) as run:
-            change(run, "train.batch_size = 31", "data.share.big = 0; data.share.middle = 1", "train.micro_batch = 4")
+            change(run, "train.batch_size = 31", "data.share.big = 0; data.share.middle = 1",
+                   "train.micro_batch = 4; data.prefetch = 5")
             assert run.exec("return train.batch_size, data.share.small").stdout.split() == ["31", "4"]
             run.end_after(30)
             assert run.finish() == 0, run.output()
@@ -188,5 +199,5 @@ def test_sets_that_do_not_fit_are_refused():
 
 
 if __name__ == "__main__":
-    main([test_metrics_of_each_set_add_up_to_those_of_all, test_shares_are_live_and_exact,
+    main([test_threads_that_load_change_nothing, test_metrics_of_each_set_add_up_to_those_of_all, test_shares_are_live_and_exact,
           test_what_is_changed_live_is_replayed_bit_equal_also_across_a_resume, test_no_sample_is_lost_or_comes_twice, test_sets_that_do_not_fit_are_refused])
