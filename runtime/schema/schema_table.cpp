@@ -19,6 +19,7 @@ Schema runtime_schema() {
   add_nccl_settings(schema.settings);
   add_actions(schema.actions);
   schema.hints = nccl_hints();
+  for (Hint& hint : hints_of_others()) schema.hints.push_back(std::move(hint));
   schema.constraints = {
       {Constraint::Kind::divides, "model.width", "model.heads", "every head gets an equal part of the width"},
       {Constraint::Kind::at_most, "train.micro_batch", "train.batch_size",

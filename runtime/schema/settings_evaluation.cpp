@@ -12,7 +12,7 @@ std::vector<SettingRow> what_is_evaluated() {
        .or_time = true,
        .range = {.min = 0, .max = kManySteps},
        .role = Role::operate,
-       .aliases = {"eval_interval", "eval.interval", "eval_every"},
+       .aliases = {"eval_interval", "eval.interval", "eval_every", "eval_steps"},
        .help = "The held-out text is evaluated once in this many steps, or in this time (\"30m\"). 0 = never",
        .example = "eval.every = 500"},
       {.name = "eval.batches",

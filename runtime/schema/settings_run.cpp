@@ -20,6 +20,7 @@ std::vector<SettingRow> run_rows() {
        .value = 1,
        .range = {.min = 0, .max = 4294967295.0},
        .applies = Applies::fixed,
+       .aliases = {"seed", "random_seed"},
        .help = "All random numbers follow from this seed: initial parameters and batches",
        .example = "run.seed = 7"},
       {.name = "run.device",

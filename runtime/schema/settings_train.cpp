@@ -44,7 +44,7 @@ std::vector<SettingRow> computing() {
       {.name = "train.precision",
        .value = "fp32",
        .choices = {"fp32", "bf16"},
-       .aliases = {"precision", "dtype", "mixed_precision", "amp", "train.dtype"},
+       .aliases = {"precision", "dtype", "mixed_precision", "amp", "bf16", "train.dtype"},
        .help = "Matrix products and attention are computed in this type. bf16 halves their memory "
                "and is several times as fast on a device that has it. Parameters, gradients, loss "
                "and optimizer stay fp32",

@@ -51,6 +51,44 @@ TEST(Table, EveryEntryHasWhatHelpAndCompletionNeed) {
   }
 }
 
+/// What users of other programs type, from the field reports and from the usual trainers.
+TEST(Table, NamesOfOtherProgramsAreAnswered) {
+  const Schema schema = runtime_schema();
+  for (const char* name : {"eval_steps",
+                           "logging_steps",
+                           "save_steps",
+                           "dataloader_num_workers",
+                           "dataloader_prefetch_factor",
+                           "amp",
+                           "gradient_checkpointing",
+                           "use_gpu_cache",
+                           "num_epochs",
+                           "multi_length_training",
+                           "log_dataset_metrics",
+                           "reduced_logging",
+                           "NCCL_TIMEOUT",
+                           "CUDA_LAUNCH_BLOCKING",
+                           "max_steps",
+                           "lr",
+                           "per_device_train_batch_size",
+                           "gradient_accumulation_steps",
+                           "warmup_steps",
+                           "weight_decay",
+                           "seed",
+                           "output_dir",
+                           "report_to",
+                           "pin_memory",
+                           "persistent_workers",
+                           "fp16",
+                           "bf16",
+                           "train.epochs"}) {
+    const std::string answer = schema.unknown_setting(name);
+    EXPECT_EQ(answer.find("lists them all"), std::string::npos) << answer;
+    EXPECT_TRUE(answer.find("it is called") != std::string::npos || answer.find("': ") != std::string::npos)
+        << answer;
+  }
+}
+
 TEST(Table, HelpIsSentencesThatStandAlone) {
   const Schema schema = runtime_schema();
   const auto check = [](const std::string& name, const std::string& help) {

@@ -1,0 +1,53 @@
+#include "runtime/schema/settings_groups.h"
+
+namespace footplate {
+namespace {
+
+constexpr const char* kEpochs =
+    "isn't set here: a run ends after train.steps. An epoch is samples / train.batch_size steps, and "
+    "train/epoch in "
+    "the metrics tells how many have passed";
+constexpr const char* kBatch =
+    "isn't set here: train.batch_size is over all ranks, ranks times as many; train.micro_batch is what goes "
+    "through "
+    "the model at once";
+
+}  // namespace
+
+std::vector<Hint> hints_of_others() {
+  return {
+      {"num_epochs", kEpochs},
+      {"epochs", kEpochs},
+      {"num_train_epochs", kEpochs},
+      {"TRAIN_EPOCHS", kEpochs},
+      {"per_device_train_batch_size", kBatch},
+      {"per_gpu_batch_size", kBatch},
+      {"gradient_accumulation_steps",
+       "isn't set here: it follows from train.batch_size, the number of ranks and train.micro_batch"},
+      {"accumulate_grad_batches",
+       "isn't set here: it follows from train.batch_size, the number of ranks and train.micro_batch"},
+      {"use_gpu_cache",
+       "isn't there: a task keeps its data where it likes, and data.workers load batches ahead of their "
+       "steps"},
+      {"multi_length_training",
+       "is a matter of the task: one with a data set for each length trains on all of them at once, and "
+       "data.share.NAME says how much of each"},
+      {"reduced_logging",
+       "isn't there: log.every, log.dataset_every and log.datasets say how much is logged, live; log.every = "
+       "100 is a "
+       "good start for a large model"},
+      {"pin_memory", "isn't set here: what goes to a device is copied by way of pinned memory"},
+      {"dataloader_pin_memory", "isn't set here: what goes to a device is copied by way of pinned memory"},
+      {"persistent_workers", "isn't set here: the threads of data.workers live as long as the run"},
+      {"dataloader_persistent_workers",
+       "isn't set here: the threads of data.workers live as long as the run"},
+      {"fp16", "isn't there; train.precision = \"bf16\" is, which needs no scaling of the loss"},
+      {"output_dir",
+       "isn't set here: FOOTPLATE_RUNS in the environment names the folder of all runs, and --name a run"},
+      {"report_to", "isn't set here: footplate export RUN --to tensorboard|csv|prometheus --follow"},
+      {"CUDA_LAUNCH_BLOCKING",
+       "is a variable of CUDA's: CUDA_LAUNCH_BLOCKING=1 footplate run … reaches every rank of this host"},
+  };
+}
+
+}  // namespace footplate
