@@ -1,5 +1,6 @@
 #include "run_files/next_start.h"
 
+#include "protocol/gone_settings.h"
 #include "protocol/nccl/variables.h"
 #include "run_files/checkpoint_manifest.h"
 
@@ -16,7 +17,7 @@ Settings with_loaded_settings(const Settings& settings, const Schema& schema, co
   Settings then = settings;
   // One that can't be read is left to the ranks, which say what is wrong with it.
   if (const auto manifest = read_checkpoint_manifest(load.path)) {
-    const auto saved = Settings::from_json(manifest->settings, schema);
+    const auto saved = earlier_settings_from_json(manifest->settings, schema);
     for (const auto& spec : schema.settings)
       if (saved && spec.applies == Applies::restart && saved->source(spec.name).starts_with("order") &&
           !is_from_environment(settings.source(spec.name)) &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "console/cli/commands.h"
@@ -14,6 +15,8 @@
 #include "console/launch/start/command.h"
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
+#include "protocol/gone_settings.h"
+#include "protocol/words.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
 #include "run_files/result_file.h"
@@ -56,15 +59,42 @@ Result<StartRecord> read_first_start(const fs::path& directory) {
   return first;
 }
 
+/// What the run set a setting to, or called, and can't be told to the task of now. One that stood at its
+/// default all the time is no reason to refuse: whether that made a difference is seen at the end.
+Result<void> check_gone(const std::vector<GoneSetting>& settings, const std::vector<GoneChange>& changes) {
+  std::map<std::string, Json> defaults;
+  std::vector<std::string> told;
+  for (const GoneSetting& one : settings)
+    if (one.was_default())
+      defaults[one.name] = one.value;
+    else
+      told.push_back(one.name + " was " + one.value.dump() + " (" + one.source + ")");
+  for (const GoneChange& one : changes) {
+    const auto initial = defaults.find(one.name);
+    if (initial != defaults.end() && one.value == initial->second) continue;
+    told.push_back((one.order == 0 ? "a later start" : "order " + std::to_string(one.order)) + " had " +
+                   text_of(one) + " at step " + std::to_string(one.step));
+  }
+  if (told.empty()) return {};
+  return fail(ErrorKind::usage,
+              "the task doesn't declare any more what this run told it: " + join(told, "; ") +
+                  ". A replay without that would be another run; give the task that setting or action back, "
+                  "or replay with the task's file of then");
+}
+
 Result<Recording> read_recording(const fs::path& directory, const Schema& schema) {
   const auto start = read_first_start(directory);
   if (!start) return tl::unexpected(start.error());
   const auto config = read_json_file(config_path(directory, std::max(1, start->start)));
   if (!config) return tl::unexpected(config.error());
-  auto settings = Settings::from_json(*config, schema);
+  std::vector<GoneSetting> gone;
+  auto settings = earlier_settings_from_json(*config, schema, &gone);
   if (!settings) return tl::unexpected(settings.error());
   const auto history = read_history(directory, schema);
   if (!history) return tl::unexpected(history.error());
+  if (auto can = check_gone(gone, history->gone); !can) return tl::unexpected(can.error());
+  for (const GoneSetting& one : gone)
+    std::fprintf(stderr, "footplate: warning: %s\n", text_of(schema, one).c_str());
 
   Recording recording;
   recording.settings = *std::move(settings);

@@ -28,6 +28,7 @@
 #include "console/launch/start/slurm_job.h"
 #include "console/launch/supervise/detach.h"
 #include "console/launch/supervise/supervisor.h"
+#include "protocol/gone_settings.h"
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
@@ -84,7 +85,11 @@ Result<Settings> earlier_settings(const RunOptions& options, Schema& schema) {
   auto of_run = load_schema_of(Settings::text_in(*json, "run.task", ""));
   if (!of_run) return tl::unexpected(of_run.error());
   schema = *std::move(of_run);
-  auto settings = Settings::from_json(*json, schema);
+  std::vector<GoneSetting> gone;
+  auto settings = earlier_settings_from_json(*json, schema, &gone);
+  if (newest_checkpoint(directory).empty())  // else the ranks tell, as the checkpoint has them, too
+    for (const GoneSetting& one : gone)
+      std::fprintf(stderr, "footplate: warning: %s\n", text_of(schema, one).c_str());
   return settings ? as_of_start(*settings, start) : settings;
 }
 

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "protocol/gone_settings.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
 #include "run_files/next_start.h"
@@ -103,7 +104,7 @@ Result<void> LoadHandler::prepare(const Order& order, const Settings& after) {
 /// What the next start is configured by, before the load.
 Settings LoadHandler::given() const {
   if (const auto json = read_json_file(parts_.run_directory / kGivenFile))
-    if (auto settings = Settings::from_json(*json, parts_.schema)) return *std::move(settings);
+    if (auto settings = earlier_settings_from_json(*json, parts_.schema)) return *std::move(settings);
   return as_of_start(parts_.configured, parts_.start);
 }
 
@@ -116,7 +117,7 @@ Result<LoadHandler::Plan> LoadHandler::plan(const Call& call, const Settings& no
   const Manifest& manifest = found->manifest;
   auto branch = new_branch(parts_.run_directory, call.text("branch"), manifest.step);
   if (!branch) return refused(branch.error().message);
-  const auto saved = Settings::from_json(manifest.settings, parts_.schema);
+  const auto saved = earlier_settings_from_json(manifest.settings, parts_.schema);  // the next start tells
   if (!saved) return refused(saved.error().message);
 
   if (call.text("settings", "restore") == "keep") add_live(parts_.schema, now, *settings);

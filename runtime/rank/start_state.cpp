@@ -1,5 +1,7 @@
 #include "runtime/rank/start_state.h"
 
+#include <algorithm>
+
 #include "protocol/store.h"
 #include "run_files/file_names.h"
 #include "run_files/result_file.h"
@@ -25,6 +27,13 @@ Json kept_store(const RankOptions& options) {
   return {};
 }
 
+/// Each once: what a checkpoint has of it counts for more than the configuration.
+void tell_gone(const StartState& state, std::vector<GoneSetting> saved, RankRecords& records) {
+  for (const GoneSetting& one : state.gone)
+    if (std::ranges::find(saved, one.name, &GoneSetting::name) == saved.end()) saved.push_back(one);
+  for (const GoneSetting& one : saved) records.warn(text_of(state.schema, one));
+}
+
 }  // namespace
 
 Result<void> read_configuration(StartState& state, const RankOptions& options) {
@@ -34,7 +43,7 @@ Result<void> read_configuration(StartState& state, const RankOptions& options) {
   auto schema = schema_of_task(Settings::text_in(files->config, "run.task", "text"));
   if (!schema) return tl::unexpected(schema.error());
   state.schema = *std::move(schema);
-  auto settings = Settings::from_json(files->config, state.schema);
+  auto settings = earlier_settings_from_json(files->config, state.schema, &state.gone);
   if (!settings) return tl::unexpected(settings.error());
   state.configured = state.settings = *std::move(settings);
   return state.schema.check_combination(state.settings);
@@ -55,10 +64,14 @@ Result<void> choose_origin(StartState& state, const RankOptions& options, StartM
 
 Result<void> take_over_checkpoint(StartState& state, const RankOptions& options, StartMeeting& meeting,
                                   RankRecords& records) {
-  if (state.origin.checkpoint.empty()) return {};
+  if (state.origin.checkpoint.empty()) {
+    if (leads(meeting)) tell_gone(state, {}, records);
+    return {};
+  }
+  std::vector<GoneSetting> gone;
   const auto manifest = read_manifest(state.origin.checkpoint);
-  const auto saved =
-      manifest.and_then([&](auto& it) { return Settings::from_json(it.settings, state.schema); });
+  const auto saved = manifest.and_then(
+      [&](auto& it) { return earlier_settings_from_json(it.settings, state.schema, &gone); });
   if (auto agreed = meeting.agree(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed)
     return agreed;
   // Its own checkpoint; one of an older footplate doesn't say which start wrote it.
@@ -73,8 +86,9 @@ Result<void> take_over_checkpoint(StartState& state, const RankOptions& options,
   take_kept(state.store, kept_store(options));
   state.kept_orders = manifest->orders;
   records.resumed({manifest->metrics});
-  if (leads(meeting))
-    for (const std::string& difference : merged.differences) records.warn("resumed with " + difference);
+  if (!leads(meeting)) return state.schema.check_combination(state.settings);
+  for (const std::string& difference : merged.differences) records.warn("resumed with " + difference);
+  tell_gone(state, std::move(gone), records);
   return state.schema.check_combination(state.settings);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/gone_settings.h"
 #include "protocol/settings.h"
 #include "run_files/run_file.h"
 #include "runtime/checkpoint/resumed_settings.h"
@@ -21,6 +22,7 @@ struct StartState {
   Schema schema = runtime_schema();  ///< with what a plugin declares, once the configuration is read
   RunFile record;                    ///< as `footplate run` wrote it
   Settings configured;               ///< as `footplate run` gave them
+  std::vector<GoneSetting> gone;     ///< of the configuration, where the task was edited meanwhile
   Settings settings;                 ///< with what the checkpoint brings
   Origin origin;
   std::string started;          ///< when; the same text on all ranks
@@ -42,8 +44,8 @@ Result<void> read_configuration(StartState& state, const RankOptions& options);
 Result<void> choose_origin(StartState& state, const RankOptions& options, StartMeeting& meeting,
                            RankRecords& records);
 
-/// The settings of the checkpoint in `state.origin`, and what it keeps; rank 0 tells of differences.
-/// Collective. Nothing where the start is fresh.
+/// The settings of the checkpoint in `state.origin`, and what it keeps; rank 0 tells of differences, and of
+/// settings that the task doesn't declare any more. Collective.
 Result<void> take_over_checkpoint(StartState& state, const RankOptions& options, StartMeeting& meeting,
                                   RankRecords& records);
 

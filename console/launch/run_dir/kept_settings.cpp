@@ -4,6 +4,7 @@
 
 #include "console/launch/run_dir/order_history.h"
 #include "console/launch/run_dir/run_directory.h"
+#include "protocol/gone_settings.h"
 #include "protocol/nccl/variables.h"
 #include "run_files/checkpoint_manifest.h"
 #include "run_files/command_line_file.h"
@@ -44,7 +45,7 @@ void keep(const Schema& schema, const History& history, const std::vector<Order>
 
 /// What `json`, settings as files have them, says was set live.
 void keep_live(const Schema& schema, const Json& json, Settings& settings) {
-  const auto saved = Settings::from_json(json, schema);
+  const auto saved = earlier_settings_from_json(json, schema);
   if (!saved) return;
   for (const auto& spec : schema.settings)
     if (at_start(schema, spec.name) && is_free(settings, spec.name) &&
@@ -69,7 +70,7 @@ void keep_of_first_start(const Schema& schema, const std::filesystem::path& dire
 void keep_of_load(const Schema& schema, const std::filesystem::path& directory, int start,
                   Settings& settings) {
   const auto config = read_json_file(config_path(directory, start));
-  const auto loaded = config ? Settings::from_json(*config, schema) : Settings();
+  const auto loaded = config ? earlier_settings_from_json(*config, schema) : Settings();
   if (!loaded) return;
   for (const auto& spec : schema.settings)
     if (at_start(schema, spec.name) && loaded->source(spec.name).starts_with("order") &&

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "console/launch/run_dir/missing_result.h"
-#include "console/lua/config/journal_reader.h"
+#include "protocol/gone_settings.h"
 #include "run_files/file_names.h"
 #include "run_files/journaled_orders.h"
 #include "run_files/result_file.h"
@@ -34,6 +34,8 @@ void go_back(History& history, const StartRecord& start) {
   for (const Order& order : history.applied) applied.push_back({order.id, *order.at_step});
   const std::size_t held = held_by_checkpoint(applied, start.journal, start.step);
   if (start.loaded) {
+    std::erase_if(history.gone,
+                  [&](const GoneChange& one) { return one.order == 0 && one.step > start.step; });
     history.ahead.clear();
     history.applied.resize(held);
     history.loaded = start.start;
@@ -51,14 +53,17 @@ void go_back(History& history, const StartRecord& start) {
 }
 
 /// What a later start's command line or config set otherwise than the checkpoint had it.
-std::optional<Order> given_by_start(const StartRecord& start, const Schema& schema) {
+std::optional<Order> given_by_start(const StartRecord& start, const Schema& schema,
+                                    std::vector<GoneChange>& gone) {
   if (start.given.empty()) return std::nullopt;
   Order order;
   order.session = "start " + std::to_string(start.start);
   order.source = "-- given to " + order.session;
   order.at_step = start.step;
   for (const auto& [name, json] : start.given.items())
-    if (auto value = schema.check(name, json))
+    if (is_gone(schema, name))
+      gone.push_back({0, start.step, name, json});
+    else if (auto value = schema.check(name, json))
       order.changes.push_back({name, *std::move(value), std::nullopt});
   return order;
 }
@@ -76,6 +81,9 @@ void follow_parts(History& history, const std::vector<JournalPart>& journal, con
   for (const JournalPart& part : journal) {
     if (part.started != start.time) continue;
     follow(history, part.orders);
+    for (const Order& order : part.orders)  // again, after a crash
+      std::erase_if(history.gone, [&](const GoneChange& one) { return one.order == order.id; });
+    history.gone.insert(history.gone.end(), part.gone.begin(), part.gone.end());
     for (const Order& order : part.orders) newest = std::max(newest, order.id);
   }
   history.newest_order[start.start] = newest;
@@ -113,6 +121,21 @@ std::vector<std::uint64_t> left_out_after(const fs::path& directory, int previou
   return left_out;
 }
 
+bool has_order(const std::vector<Order>& orders, std::uint64_t id) {
+  return std::ranges::find(orders, id, &Order::id) != orders.end();
+}
+
+/// Of orders that are to apply again.
+std::vector<std::string> lines_of_gone(const History& history) {
+  std::vector<std::string> lines;
+  for (const GoneChange& one : history.gone)
+    if (has_order(history.ahead, one.order))
+      lines.push_back("order " + std::to_string(one.order) + " for step " + std::to_string(one.step) +
+                      " is applied again without " + text_of(one) +
+                      ": the task doesn't declare that any more");
+  return lines;
+}
+
 }  // namespace
 
 Result<History> read_history(const fs::path& directory, const Schema& schema) {
@@ -125,12 +148,21 @@ Result<History> read_history(const fs::path& directory, const Schema& schema) {
     const StartRecord& start = (*starts)[i];
     if (i > 0) {
       go_back(history, start);
-      if (auto given = given_by_start(start, schema)) history.applied.push_back(*std::move(given));
+      if (auto given = given_by_start(start, schema, history.gone))
+        history.applied.push_back(*std::move(given));
     }
     history.before_last_start = history.applied.size();
     follow_parts(history, *journal, start);
   }
+  std::erase_if(history.gone, [&](const GoneChange& one) {
+    return one.order != 0 && !has_order(history.applied, one.order) && !has_order(history.ahead, one.order);
+  });
   return history;
+}
+
+std::string text_of(const GoneChange& gone) {
+  if (!gone.value) return gone.name + "{…}";
+  return gone.name + " = " + excerpt(gone.value->dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 Result<void> write_orders_ahead(const fs::path& directory, int start, OrdersWhy why,
@@ -141,7 +173,7 @@ Result<void> write_orders_ahead(const fs::path& directory, int start, OrdersWhy 
   return write_orders_file(directory, start, file);
 }
 
-Result<void> schedule_again(const fs::path& directory, int start, const Schema& schema) {
+Result<std::vector<std::string>> schedule_again(const fs::path& directory, int start, const Schema& schema) {
   const auto history = read_history(directory, schema);
   if (!history) return tl::unexpected(history.error());
   std::vector<Order> orders;
@@ -149,9 +181,11 @@ Result<void> schedule_again(const fs::path& directory, int start, const Schema& 
   for (const Order& order : history->applied)
     if (order.id != 0) orders.push_back(changes_of(order));
   orders.insert(orders.end(), history->ahead.begin(), history->ahead.end());
-  if (orders.empty()) return {};
+  const std::vector<std::string> lines = lines_of_gone(*history);
+  if (orders.empty()) return lines;
   return write_orders_ahead(directory, start, OrdersWhy::journal, orders,
-                            left_out_after(directory, start - 1, *history));
+                            left_out_after(directory, start - 1, *history))
+      .map([&] { return lines; });
 }
 
 Value without_pause(const Value& nonfinite) {

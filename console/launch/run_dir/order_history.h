@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <string>
 #include <vector>
 
+#include "console/lua/config/journal_reader.h"
 #include "protocol/order.h"
 #include "protocol/schema.h"
 #include "run_files/orders_file.h"
@@ -25,7 +27,13 @@ struct History {
   std::map<int, std::uint64_t> newest_order;
   /// Changes of settings, and actions of the task, that the last start was to apply again and hasn't.
   std::vector<Order> ahead;
+  /// What orders of `applied` and `ahead` did with settings and actions that the task doesn't declare any
+  /// more: left out of them.
+  std::vector<GoneChange> gone;
 };
+
+/// "task.noise = 0.3", "task.export{…}": what was done with it.
+std::string text_of(const GoneChange& gone);
 
 /// Errors (usage): the journal or starts.jsonl can't be read.
 Result<History> read_history(const std::filesystem::path& directory, const Schema& schema);
@@ -33,9 +41,11 @@ Result<History> read_history(const std::filesystem::path& directory, const Schem
 /// Writes orders-START.json, which all ranks read at their start: every change of settings and action of the
 /// task in the journal, so that after a crash those past the checkpoint it goes on from apply again at their
 /// steps (the ranks leave out what the checkpoint holds). Where the start before was one that had applied
-/// some again and failed too, the last of those is marked as left out. Nothing to apply: no file. Errors: as
-/// above, or the disk.
-Result<void> schedule_again(const std::filesystem::path& directory, int start, const Schema& schema);
+/// some again and failed too, the last of those is marked as left out. Nothing to apply: no file. Returns
+/// lines that people should know: what can't be applied again, as the task doesn't declare it any more.
+/// Errors: as above, or the disk.
+Result<std::vector<std::string>> schedule_again(const std::filesystem::path& directory, int start,
+                                                const Schema& schema);
 
 /// The orders of a history that decide about the state, for orders-1.json of a replay: changes of settings
 /// but run.time_limit and comm.auto (what that has ordered is among them), actions of the task, and the

@@ -233,8 +233,9 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
       !kept)
     return not_started(kept.error());
   if (start > 1 && !beginning.load) {
-    if (auto again = schedule_again(directory_.path, start, plan_.schema); !again)
-      say("changes made past the checkpoint are not applied again: " + again.error().message);
+    const auto again = schedule_again(directory_.path, start, plan_.schema);
+    if (!again) say("changes made past the checkpoint are not applied again: " + again.error().message);
+    for (const std::string& line : again.value_or(std::vector<std::string>())) say(line);
   }
   if (auto kept = update_run_file(directory_.path, starting_record(plan_, folders_.socket)); !kept)
     return not_started(kept.error());

@@ -92,7 +92,7 @@ Result<std::vector<JournalPart>> read_journal_text(std::string text, const std::
                                                    const Schema& schema) {
   text.erase(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
   const Comments comments = read_comments(text);
-  Recording recording{schema, {}, {}, false};
+  Recording recording{.schema = schema, .orders = {}, .lines = {}};
   const std::size_t instructions = kLeastInstructions + kInstructionsPerByte * text.size();
   BoundedState state(kLeastMemory + kMemoryPerByte * text.size(),
                      static_cast<int>(std::min<std::size_t>(instructions, std::numeric_limits<int>::max())),
@@ -102,6 +102,7 @@ Result<std::vector<JournalPart>> read_journal_text(std::string text, const std::
 
   std::vector<JournalPart> parts;
   for (const auto& start : comments.starts) parts.push_back({start, {}});
+  auto gone = recording.gone.begin();  // in the order of the orders
   for (std::size_t i = 0; i < recording.orders.size(); ++i) {
     Order& order = recording.orders[i];
     const auto found = comments.by_line.find(recording.lines[i]);
@@ -113,6 +114,8 @@ Result<std::vector<JournalPart>> read_journal_text(std::string text, const std::
     order.user = heading.user;
     order.session = heading.session;
     order.source = heading.source;
+    for (; gone != recording.gone.end() && gone->order == i; ++gone)
+      parts[heading.part].gone.push_back({order.id, *order.at_step, gone->name, gone->value});
     parts[heading.part].orders.push_back(std::move(order));
   }
   return parts;

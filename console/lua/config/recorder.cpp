@@ -6,9 +6,12 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/settings_table.h"
+#include "protocol/gone_settings.h"
 
 namespace footplate {
 namespace {
+
+constexpr const char* kTask = "task";
 
 int call_action(lua_State* state);
 int at(lua_State* state);
@@ -39,6 +42,7 @@ class RecordedSettings final : public lua::SettingsTarget {
 
   void assign(lua_State* state, const std::string& name, int value) override {
     Order& order = order_for(name);
+    if (is_gone(schema(), name)) return leave_out(name, json_at(state, value, name));
     auto checked = check_config_value(schema(), name, json_at(state, value, name));
     if (!checked) throw lua::ScriptError(checked.error());
     order.changes.push_back({name, *std::move(checked), std::nullopt});
@@ -52,7 +56,11 @@ class RecordedSettings final : public lua::SettingsTarget {
 
   /// Called as ckpt.save{ tag = "x" } or ckpt.save().
   bool push_member(lua_State* state, const std::string& name) override {
-    if (schema().action(name) == nullptr) return false;
+    if (name == kTask) {  // also where the task declares nothing any more
+      lua::push_group(state, name);
+      return true;
+    }
+    if (schema().action(name) == nullptr && !is_gone(schema(), name)) return false;
     lua_pushlstring(state, name.data(), name.size());
     lua_pushcclosure(state, lua::bound<call_action>, 1);
     return true;
@@ -71,9 +79,11 @@ class RecordedSettings final : public lua::SettingsTarget {
   std::string refused_key(const std::string&, const std::string&) const override { return "names are words"; }
 
   void call(const std::string& name, const Json& given) {
+    Order& order = order_for(name);
+    if (is_gone(schema(), name)) return leave_out(name, std::nullopt);
     auto arguments = schema().check_arguments(name, given);
     if (!arguments) throw lua::ScriptError(arguments.error());
-    order_for(name).calls.push_back({name, *std::move(arguments)});
+    order.calls.push_back({name, *std::move(arguments)});
   }
 
   void record_at(lua_State* state) {
@@ -97,6 +107,10 @@ class RecordedSettings final : public lua::SettingsTarget {
   Order& order_for(const std::string& word) {
     if (!recording_.inside) throw lua::ScriptError(word + " stands outside of at(STEP, function() … end)");
     return recording_.orders.back();
+  }
+
+  void leave_out(const std::string& name, std::optional<Json> value) {
+    recording_.gone.push_back({recording_.orders.size() - 1, name, std::move(value)});
   }
 
   void read_changes(lua_State* state, int table, const std::string& group) {

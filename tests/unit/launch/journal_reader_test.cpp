@@ -60,6 +60,25 @@ TEST(JournalReader, LeavesOutWhatACrashCutShort) {
   }
 }
 
+TEST(JournalReader, LeavesOutWhatTheTaskHasLost) {
+  const auto parts = read(
+      "-- start \"T1\" of run t\n-- order 1 · ann · s3 · now\nat(3, { log = { every = 1 }, task = { noise = 0.3 } })\n"
+      "-- order 2 · ann · s3 · now\nat(5, function() set{ task = { noise = 0.1 } }; task.reset{ scale = 2 } end)\n");
+  ASSERT_TRUE(parts) << parts.error().message;
+  const JournalPart& part = parts->back();
+  ASSERT_EQ(part.orders.size(), 2U);
+  ASSERT_EQ(part.orders[0].changes.size(), 1U);
+  EXPECT_EQ(part.orders[0].changes[0].name, "log.every");
+  EXPECT_TRUE(part.orders[1].changes.empty() && part.orders[1].calls.empty());
+  ASSERT_EQ(part.gone.size(), 3U);
+  EXPECT_EQ(part.gone[0].order, 1U);
+  EXPECT_EQ(part.gone[0].step, 3);
+  EXPECT_EQ(part.gone[0].value, Json(0.3));
+  EXPECT_EQ(part.gone[1].name, "task.noise");
+  EXPECT_EQ(part.gone[2].name, "task.reset");
+  EXPECT_FALSE(part.gone[2].value);
+}
+
 TEST(JournalReader, SaysWhereItUnderstandsNothing) {
   const std::string heading = "-- order 1 · ann · s3 · now\n";
   EXPECT_THAT(read(heading + "at(3, { log = { evry = 1 } })\n").error().message, HasSubstr("log.every"));

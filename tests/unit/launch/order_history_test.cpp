@@ -220,5 +220,25 @@ TEST_F(HistoryTest, AReplayIsNotStartedAgain) {
   EXPECT_EQ(orders[1].calls.at(0).action, "run.stop") << "nothing came after that one";
 }
 
+TEST_F(HistoryTest, KnowsWhatTheTaskHasLost) {
+  start(1, 0, 0);
+  order(1, 10, "{ task = { noise = 0.3 } }");
+  order(2, 30, "{ log = { every = 5 }, task = { noise = 0.5 } }");
+  start(2, 20, 1, {{"task.noise", 0.4}});
+  ASSERT_EQ(history().gone.size(), 3U);
+  EXPECT_EQ(history().gone[1].order, 2U);
+  EXPECT_EQ(history().gone[2].order, 0U) << "given to the second start";
+  EXPECT_EQ(text_of(history().gone[2]), "task.noise = 0.4");
+  EXPECT_THAT(scheduled(3), ElementsAre(1, 2));
+  EXPECT_THAT(*schedule_again(folder_, 3, schema_),
+              ElementsAre("order 2 for step 30 is applied again without task.noise = 0.5: the task doesn't "
+                          "declare that any more"));
+  order(2, 30, "{ log = { every = 5 }, task = { noise = 0.5 } }");
+  EXPECT_EQ(history().gone.size(), 3U) << "the same order";
+  start(3, 15, 1, {}, /*loaded=*/true);
+  ASSERT_EQ(history().gone.size(), 1U) << "the others were left behind";
+  EXPECT_EQ(history().gone[0].order, 1U);
+}
+
 }  // namespace
 }  // namespace footplate

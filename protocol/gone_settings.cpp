@@ -1,0 +1,56 @@
+#include "protocol/gone_settings.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace footplate {
+namespace {
+
+constexpr std::string_view kOfTask = "task.";
+
+/// What the setting may be called now; empty: nobody knows.
+std::string successor(const Schema& schema, const std::string& name) {
+  std::vector<std::string> of_task;
+  for (const SettingSpec& spec : schema.settings) {
+    if (!spec.name.starts_with(kOfTask)) continue;
+    if (std::ranges::find(spec.aliases, name) != spec.aliases.end()) return spec.name;
+    of_task.push_back(spec.name);
+  }
+  return nearest(name, of_task);
+}
+
+}  // namespace
+
+bool is_gone(const Schema& schema, std::string_view name) {
+  return name.starts_with(kOfTask) && schema.setting(name) == nullptr && schema.action(name) == nullptr;
+}
+
+Result<Settings> earlier_settings_from_json(Json json, const Schema& schema, std::vector<GoneSetting>* gone) {
+  if (!json.is_object()) return Settings::from_json(json, schema);
+  for (auto one = json.begin(); one != json.end();) {
+    if (!is_gone(schema, one.key()) || !one->is_object()) {
+      ++one;
+      continue;
+    }
+    if (gone != nullptr) {
+      const auto source = one->find("source");
+      const bool is_text = source != one->end() && source->is_string();
+      gone->push_back(
+          {one.key(), one->value("value", Json()), is_text ? source->get<std::string>() : "default"});
+    }
+    one = json.erase(one);
+  }
+  return Settings::from_json(json, schema);
+}
+
+std::string text_of(const Schema& schema, const GoneSetting& gone) {
+  const std::string value =
+      excerpt(gone.value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
+  const std::string start = gone.name + " is left out: the task doesn't declare it any more. ";
+  if (gone.was_default()) return start + "It stood at its default, " + value;
+  const std::string now = successor(schema, gone.name);
+  return start + "It was " + value + " (" + gone.source + ")" +
+         (now.empty() ? "" : "; if it is called " + now + " now, set that: " + now + "=" + value);
+}
+
+}  // namespace footplate

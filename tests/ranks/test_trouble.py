@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""What a task of somebody's own does wrong (trouble.cpp) is said, with its place: by check, at the start, in steps and evaluations."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from harness import BIN, Run, main, surroundings, wait_until
+
+TASKS = BIN.parent / "tasks"
+SMALL = ["train.batch_size=4", "run.threads=1", "train.steps=20", "eval.every=0", "ckpt.every=0", "log.every=1"]
+
+
+def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
+    """Between two starts task.nan_from is renamed, and the action task.nothing removed."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-"))
+
+    def use(version):
+        shutil.copy(TASKS / f"{version}.so", folder / "new.so")
+        (folder / "new.so").rename(folder / "task.so")  # a run may have the old one mapped
+
+    def run(name, *words):
+        return Run([*SMALL, f"run.task=plugin:{folder}/task.so", "ckpt.every=10", "ckpt.keep=20", *words], ranks=1, name=name, folder=folder)
+
+    def go_on(name, *words):
+        return Run(folder=folder, name=name, command=["run", "--name", name, "--resume", "auto", "--batch", *words])
+
+    def resumed(name, steps):
+        """The lines of that start that name the setting."""
+        before = len((folder / f"{name}.out").read_text())
+        with go_on(name, f"train.steps={steps}") as start:
+            assert start.finish() == 0, start.output()
+            return [line for line in start.output()[before:].splitlines() if "task.nan_from " in line]
+
+    def cli(*words, code):
+        done = subprocess.run([str(BIN / "footplate"), *words], cwd=folder, env=surroundings(folder), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == code, (words, done)
+        return done.stdout + done.stderr
+
+    use("trouble")
+    with run("default") as start:
+        assert start.finish() == 0, start.output()
+    with run("set", "task.nan_from=900000000", "train.steps=100000000") as start:
+        start.wait_for_step(5)
+        assert "nothing" in (said := start.exec("return task.nothing():wait()")).stdout, said
+        assert start.exec("task.nan_from = 800000000; optim.lr_scale = 0.5").returncode == 0
+        start.end_after(10)
+        assert start.finish() == 0, start.output()
+        step = start.result()["step"]
+
+    use("trouble_edited")
+    said = resumed("default", 25)
+    assert len(said) == 1 and "task.nan_from is left out" in said[0] and "stood at its default, 1000000000" in said[0], said
+    said = resumed("set", step + 5)
+    assert len(said) == 1 and "It was 800000000 (order" in said[0], said
+    # Back to a checkpoint of before, by hand.
+    with go_on("default", "train.steps=100000000") as start:
+        start.wait_for_step(26)
+        assert (loaded := start.exec("ckpt.load{ ref = 20 }")).returncode == 0, loaded
+        wait_until(lambda: len(start.lines("starts.jsonl")) == 4, 60, "the start from the checkpoint")
+        start.wait_for_step(22)
+        start.end_after(5)
+        assert start.finish() == 0, start.output()
+    # A replay of what was told to the task would be another run. What stood at its default may be as it was, and is.
+    refused = cli("replay", "set", code=2)
+    for words in ("task.nan_from was 900000000 (command line)", "had task.nan_from = 800000000 at step", "had task.nothing", "give the task"):
+        assert words in refused, (words, refused)
+    with run("back") as start:
+        assert start.finish() == 0, start.output()
+    use("trouble")
+    replayed = cli("replay", "back", code=0)
+    assert "warning: task.nan_begins is left out" in replayed and "bit-equal" in replayed, replayed
+    # Of footplate's own names none may be missing.
+    config = folder / "runs" / "back" / "config-1.json"
+    config.write_text(config.read_text().replace('"log.every"', '"log.evry"'))
+    assert "did you mean log.every?" in cli("run", "--name", "back", "--resume", "auto", "--batch", code=2)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main([test_what_an_edited_task_has_lost_is_left_out_with_a_warning])
