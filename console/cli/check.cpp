@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
+#include <sstream>
 
 #include "console/cli/commands.h"
 #include "console/cli/configuration.h"
@@ -13,7 +15,10 @@
 #include "console/client/render/text.h"
 #include "console/launch/start/ask_program.h"
 #include "console/launch/start/find_rank.h"
+#include "console/launch/start/signals.h"
 #include "protocol/exit_codes.h"
+#include "protocol/task_check.h"
+#include "protocol/task_name.h"
 
 namespace footplate {
 namespace {
@@ -28,11 +33,10 @@ std::string differing(const Schema& schema, const Settings& settings) {
   return table(rows);
 }
 
-constexpr std::chrono::seconds kLookTakes{30};  ///< to load the rank's libraries from a slow disk, and look
-
 struct CheckOptions {
   std::vector<std::string> words;
   ScriptOptions scripts;
+  double timeout_s = 30;  ///< to load the rank's libraries from a slow disk, and look
 };
 
 /// What a script would do: its rules, its first order and what it waits for then.
@@ -45,27 +49,83 @@ std::string findings_text(const ScriptFindings& found) {
          (found.waits.empty() ? "  ends\n" : "  waits: " + found.waits + " (not checked any further)\n");
 }
 
-/// Looks at the data as a rank does, which has the code for that. That it can't be asked says nothing about
-/// the configuration: a line on stderr then.
-Result<void> check_data(const Settings& settings) {
-  const auto answer = find_rank(program_folder()).and_then([&](const std::filesystem::path& rank) {
+/// What the rank's program said of the data.
+struct Look {
+  ProgramAnswer answer;
+  std::string said;  ///< without what follows
+  std::string part;  ///< of a task of the user's own: where it was last
+  bool done = false;
+};
+
+/// Warnings go to stderr at once.
+Look read_look(ProgramAnswer answer) {
+  Look look{std::move(answer), {}, {}};
+  std::istringstream lines(look.answer.text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kCheckPart))
+      look.part = line.substr(kCheckPart.size());
+    else if (line == kCheckDone)
+      look.done = true;
+    else if (line.starts_with(kWarningLine))
+      std::fprintf(stderr, "%s\n", printable(line).c_str());
+    else
+      look.said += (look.said.empty() ? "" : "\n") + printable(line);
+  }
+  return look;
+}
+
+/// The task itself has ended the process, or doesn't come to an end.
+Error explain_task(const std::string& task, const Look& look, double timeout_s) {
+  const std::string where = look.part.empty() ? "before it was opened" : "in " + look.part;
+  const std::string said = look.said.empty() ? "" : "\n" + look.said;
+  const std::string start = "run.task = \"" + task + "\": ";
+  if (!look.answer.in_time)
+    return {ErrorKind::timed_out,
+            start + "no end within " + shortest(timeout_s) + " s, " + where +
+                "; footplate run would wait for it. Where it takes that long: footplate "
+                "check --timeout SECONDS" +
+                said};
+  if (look.answer.signal != 0)
+    return {ErrorKind::failed, start + signal_name(look.answer.signal) + " ended the process " + where +
+                                   "; so it would end a run" + said};
+  return {ErrorKind::failed, start + "the process was ended with the exit code " +
+                                 std::to_string(look.answer.code) + " " + where +
+                                 "; a task that can't go on throws, and never calls exit()" + said};
+}
+
+/// Footplate's own tasks: that the program can't be asked says nothing about the configuration.
+void tell_unchecked(const std::string& what, std::string why) {
+  std::fprintf(stderr, "footplate: whether %s can be had was not checked: %s\n", what.c_str(),
+               printable(std::move(why)).c_str());
+}
+
+/// Looks at the data as a rank does, which has the code for that.
+Result<void> check_data(const Settings& settings, double timeout_s) {
+  const std::string& task = settings.string("run.task");
+  const std::string what = is_own_task(task) ? "run.task" : "data.corpus";
+  auto answer = find_rank(program_folder()).and_then([&](const std::filesystem::path& rank) {
     return ask_program(rank, {"--check-data"},
                        settings.to_json().dump(-1, ' ', false, Json::error_handler_t::replace), STDERR_FILENO,
-                       kLookTakes);
+                       std::chrono::seconds(std::llround(timeout_s)));
   });
-  std::string said = answer ? answer->text : answer.error().message;
-  while (!said.empty() && said.back() == '\n') said.pop_back();
-  if (answer && answer->code == 0) {
-    if (!said.empty()) std::fprintf(stderr, "%s\n", printable(said).c_str());  // a warning
+  if (!answer) {
+    tell_unchecked(what, answer.error().message);
     return {};
   }
-  if (answer && answer->code == static_cast<int>(ExitCode::usage)) return fail(ErrorKind::usage, said);
-  if (answer && !answer->in_time) said = "no answer within " + std::to_string(kLookTakes.count()) + " s";
-  if (said.empty())
-    said = answer->code < 0 ? "a signal ended footplate-rank"
-                            : "footplate-rank ended with code " + std::to_string(answer->code);
-  std::fprintf(stderr, "footplate: whether data.corpus can be had was not checked: %s\n",
-               printable(said).c_str());
+  const Look look = read_look(*std::move(answer));
+  const bool refused = look.answer.code == static_cast<int>(ExitCode::usage);
+  if (is_own_task(task) && !look.done) return tl::unexpected(explain_task(task, look, timeout_s));
+  if (refused) return fail(ErrorKind::usage, look.said);
+  if (look.answer.code == 0) {
+    if (!look.said.empty()) std::fprintf(stderr, "%s\n", look.said.c_str());
+    return {};
+  }
+  std::string why = look.said;
+  if (!look.answer.in_time) why = "no answer within " + shortest(timeout_s) + " s";
+  if (why.empty())
+    why = look.answer.signal != 0 ? std::string(signal_name(look.answer.signal)) + " ended footplate-rank"
+                                  : "footplate-rank ended with code " + std::to_string(look.answer.code);
+  tell_unchecked(what, why);
   return {};
 }
 
@@ -74,7 +134,7 @@ Result<int> check(const CheckOptions& options) {
   if (!schema) return tl::unexpected(schema.error());
   const auto settings = configure(split_words(options.words), *schema, Settings::defaults(*schema));
   if (!settings) return tl::unexpected(settings.error());
-  if (auto data = check_data(*settings); !data) return tl::unexpected(data.error());
+  if (auto data = check_data(*settings, options.timeout_s); !data) return tl::unexpected(data.error());
   const auto scripts = read_scripts(options.scripts);
   if (!scripts) return tl::unexpected(scripts.error());
   const auto findings = check_scripts(*scripts, options.scripts, *schema, *settings);
@@ -93,6 +153,11 @@ Handler declare_check(CLI::App& command) {
       .add_option("CONFIG|KEY=VALUE", options->words,
                   "configs, merged from left to right, and single settings")
       ->required();
+  command
+      .add_option("--timeout", options->timeout_s,
+                  "seconds that a task of your own may take to be made, and to load a sample (30); then exit "
+                  "code 6")
+      ->check(CLI::Range(1.0, 1e6));
   declare_scripts(command, options->scripts);
   return [options] { return check(*options); };
 }

@@ -8,6 +8,7 @@
 
 #include "console/launch/start/ask_program.h"
 #include "console/launch/start/find_rank.h"
+#include "console/launch/start/signals.h"
 #include "protocol/exit_codes.h"
 #include "protocol/layout.h"
 #include "protocol/settings.h"
@@ -47,12 +48,18 @@ Result<Schema> ask_for_schema(const std::string& task) {
   if (answer->code == 0 && json.is_object()) return Schema::from_json(json);
   if (refused && json.is_object() && json.contains("error"))
     return fail(ErrorKind::usage, json.at("error").get<std::string>());
+  const std::string start = "run.task = \"" + task + "\": ";
+  constexpr auto kWhere = " while it was opened, or in declare()";
+  if (!answer->in_time)
+    return fail(ErrorKind::failed,
+                start + "no end within " + std::to_string(kPluginTakes.count()) + " s" + kWhere);
   const auto why = ask_program(*rank, arguments, "", STDERR_FILENO, kPluginTakes);
   std::string said = why ? why->text : why.error().message;
   while (!said.empty() && said.back() == '\n') said.pop_back();
-  if (!answer->in_time)
-    said = "footplate-rank gave no answer within " + std::to_string(kPluginTakes.count()) + " s";
-  if (said.empty()) said = "footplate-rank ended without a reason while it opened " + task;
+  const bool by_signal = answer->signal != 0;
+  if (by_signal || said.empty())
+    said = start + (by_signal ? signal_name(answer->signal) : "something") + " ended the process" + kWhere +
+           (said.empty() ? "" : "\n" + said);
   return fail(refused ? ErrorKind::usage : ErrorKind::failed, said);
 }
 

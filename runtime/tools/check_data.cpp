@@ -1,10 +1,15 @@
 #include "runtime/tools/check_data.h"
 
+#include <array>
+#include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <iostream>
+#include <string>
 
 #include "protocol/exit_codes.h"
 #include "protocol/settings.h"
+#include "protocol/task_check.h"
 #include "protocol/task_name.h"
 #include "runtime/data/corpus.h"
 #include "runtime/tasks/registry.h"
@@ -13,20 +18,49 @@
 namespace footplate {
 namespace {
 
+void tell(std::string_view start, const std::string& rest = "") {
+  std::fprintf(stderr, "%.*s%s\n", static_cast<int>(start.size()), start.data(), rest.c_str());
+}
+
+/// What load() gives for the first sample of each data set, to train on and held out.
+void load_samples(const HostedTask& task) {
+  constexpr std::array<std::int64_t, 1> kFirst{0};
+  for (std::size_t set = 0; set < task.sets().size(); ++set) {
+    const v1::DataSet& data = task.sets()[set];
+    const int number = static_cast<int>(set);
+    tell(kCheckPart, "load()");
+    if (data.training > 0 || data.order == v1::Order::counted) task.load({number, {0, 1}});
+    tell(kCheckPart, "load(), of what is held out");
+    if (data.held_out > 0) task.load_held_out(number, kFirst);
+  }
+}
+
+Result<void> look_at_task(const Settings& settings) {
+  tell(kCheckPart, "its constructor, parameters(), data() or changed()");
+  const auto made = make_task(settings, {}, host_device());
+  if (!made) return tl::unexpected(made.error());
+  try {
+    load_samples(**made);
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::usage, "run.task = \"" + settings.string("run.task") +
+                                      "\": a sample can't be loaded: " + (*made)->device().explain(error));
+  }
+  tell(kCheckPart, "its destructor");
+  return {};
+}
+
 Result<void> look_at_data() {
   const Json json = Json::parse(std::cin, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return fail(ErrorKind::usage, "--check-data: what is on stdin isn't JSON");
   const std::string task = Settings::text_in(json, "run.task", "text");
+  if (is_own_task(task)) tell(kCheckPart, "the opening of its file, or declare()");
   const auto schema = schema_of_task(task);
   if (!schema) return tl::unexpected(schema.error());
   const auto settings = Settings::from_json(json, *schema);
   if (!settings) return tl::unexpected(settings.error());
   if (const std::string warning = warmup_warning(Schedule::from(*settings)); !warning.empty())
-    std::fprintf(stderr, "footplate: warning: %s\n", warning.c_str());
-  if (is_own_task(task)) {
-    const auto made = make_task(*settings, {}, host_device());
-    return made ? Result<void>() : tl::unexpected(made.error());
-  }
+    tell(kWarningLine, warning);
+  if (is_own_task(task)) return look_at_task(*settings);
   if (task != "text") return {};
   const std::string& name = settings->string("data.corpus");
   const auto bytes = Corpus::look(name);
@@ -38,9 +72,9 @@ Result<void> look_at_data() {
 
 int check_data() {
   const auto looked = look_at_data();
-  if (looked) return static_cast<int>(ExitCode::done);
-  std::fprintf(stderr, "%s\n", looked.error().message.c_str());
-  return static_cast<int>(ExitCode::usage);
+  if (!looked) std::fprintf(stderr, "%s\n", looked.error().message.c_str());
+  tell(kCheckDone);
+  return static_cast<int>(looked ? ExitCode::done : ExitCode::usage);
 }
 
 }  // namespace footplate

@@ -9,7 +9,33 @@ import tempfile
 from harness import BIN, Run, main, surroundings, wait_until
 
 TASKS = BIN.parent / "tasks"
-SMALL = ["train.batch_size=4", "run.threads=1", "train.steps=20", "eval.every=0", "ckpt.every=0", "log.every=1"]
+TASK = f"run.task=plugin:{TASKS / 'trouble.so'}"
+SMALL = [TASK, "train.batch_size=4", "run.threads=1", "train.steps=20", "eval.every=0", "ckpt.every=0", "log.every=1"]
+
+
+def footplate(*words, code):
+    with tempfile.TemporaryDirectory(prefix="fp-") as folder:
+        open(f"{folder}/empty.lua", "w", encoding="ascii").close()
+        done = subprocess.run([str(BIN / "footplate"), *words], cwd=folder, env=surroundings(folder), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == code, (words, done)
+        return done.stdout, done.stderr
+
+
+def test_check_says_what_became_of_the_task():
+    def check(where, code, *words):
+        said, error = footplate("check", "empty.lua", *SMALL, f"task.where={where}", "--timeout", "10" if where == "hang" else "60", code=code)
+        assert ("good" in said) == (code == 0) and "footplate-check" not in error + said, (said, error)
+        for word in words:
+            assert word in error, (word, error)
+        assert "footplate: footplate: " not in error, error
+
+    check("nowhere", 0)
+    check("crash", 1, "run.task", "trouble.so", "SIGSEGV ended the process in its constructor")
+    check("exit", 1, "run.task", "the exit code 0 in its constructor", "throws")
+    check("hang", 6, "run.task", "no end within 10 s", "--timeout")
+    check("load", 2, "run.task", "a sample can't be loaded: no such sample")
+    check("held out", 2, "no such sample")
 
 
 def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
@@ -80,4 +106,4 @@ def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
 
 
 if __name__ == "__main__":
-    main([test_what_an_edited_task_has_lost_is_left_out_with_a_warning])
+    main([test_check_says_what_became_of_the_task, test_what_an_edited_task_has_lost_is_left_out_with_a_warning])

@@ -34,19 +34,18 @@ Fd input_file(const std::string& text) {
   return file;
 }
 
-/// Everything the process prints until it ends, or nothing where it takes too long.
-std::optional<std::string> read_all(int fd, std::chrono::seconds at_most) {
+/// Everything the process prints, into `text`. False: it hasn't ended within that time.
+bool read_all(int fd, std::chrono::seconds at_most, std::string& text) {
   const auto end = std::chrono::steady_clock::now() + at_most;
-  std::string text;
   std::array<char, 65536> bytes;
   for (;;) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
     pollfd ready{fd, POLLIN, 0};
-    if (left <= 0 || (::poll(&ready, 1, static_cast<int>(left)) == 0)) return std::nullopt;
+    if (left <= 0 || (::poll(&ready, 1, static_cast<int>(left)) == 0)) return false;
     const ssize_t count = ::read(fd, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
+    if (count <= 0) return true;
     text.append(bytes.data(), static_cast<std::size_t>(count));
   }
 }
@@ -87,11 +86,14 @@ Result<ProgramAnswer> ask_program(const fs::path& program, const std::vector<std
   if (!child) return fail(ErrorKind::failed, "can't start " + child.error().message);
   in = Fd();
   answers = Fd();  // the child has the only end: its end is the answer's
-  const std::optional<std::string> text = read_all(answer.get(), at_most);
-  if (!text) child->signal(SIGKILL);
+  ProgramAnswer said;
+  said.in_time = read_all(answer.get(), at_most, said.text);
+  if (!said.in_time) child->signal(SIGKILL);
   child->await_end();
   const int status = child->wait_status();
-  return ProgramAnswer{text.value_or(""), WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.has_value()};
+  said.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (said.in_time && WIFSIGNALED(status)) said.signal = WTERMSIG(status);
+  return said;
 }
 
 }  // namespace footplate

@@ -19,7 +19,8 @@ std::optional<std::filesystem::path> find_program(const std::string& name);
 struct ProgramAnswer {
   std::string text;     ///< what it wrote
   int code = 0;         ///< its exit code; -1: a signal ended it
-  bool in_time = true;  ///< else it was killed, and `text` is empty
+  bool in_time = true;  ///< else it was killed, and `text` is what it had written by then
+  int signal = 0;       ///< that ended it, and was not ours; 0: none
 };
 
 /// Starts `program` with `arguments`, `input` as its stdin, and waits for its end, at most so long. `heard`

@@ -53,6 +53,10 @@ const char* signal_name(int number) {
       return "SIGABRT";
     case SIGBUS:
       return "SIGBUS";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGILL:
+      return "SIGILL";
     default:
       return "a signal";
   }
