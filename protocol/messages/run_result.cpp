@@ -22,6 +22,7 @@ struct FieldsOf<RunResult> {
     field("code", result.code);
     field("reason", result.reason);
     field("step", result.step);
+    field("skipped", result.skipped);
     field.nullable("checkpoint", result.checkpoint);
     field("restarts", result.restarts);
     field("recoveries", result.recoveries);

@@ -27,6 +27,7 @@ struct RunResult {
   int code = static_cast<int>(ExitCode::failed);  ///< as the exit code of the process, an ExitCode
   std::string reason;
   std::int64_t step = 0;
+  std::optional<std::int64_t> skipped;    ///< steps up to that one that weren't finite; nothing: none
   std::optional<std::string> checkpoint;  ///< path of the last one; nothing: there is none
   int restarts = 0;
   std::optional<int> recoveries;

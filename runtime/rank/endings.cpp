@@ -24,6 +24,7 @@ RunResult result_of(const Trainer& trainer, const Result<Ending>& ending, int st
   result.code = static_cast<int>(ending ? code_of(*ending) : failure);
   result.reason = ending ? ending->reason : ending.error().message;
   result.step = trainer.step();
+  if (trainer.skipped_in_row() > 0) result.skipped = trainer.skipped_in_row();
   if (std::string checkpoint = trainer.last_checkpoint(); !checkpoint.empty())
     result.checkpoint = std::move(checkpoint);
   result.restarts = start - 1;

@@ -65,6 +65,7 @@ void Trainer::Loop::after_step() {
   const auto ranks = static_cast<float>(training_.world_size());
   training_.timer.enter(Phase::boundary);
   reporter_.count(step_.outcome());
+  skipped_in_row_ = step_.counts().nonfinite_in_row;
   tell_refusal();
   const StepSums& sums = step_.outcome().sums;
   const auto due = [&](Recurring what) { return timetable_.is_due(what, step, sums.due); };
@@ -188,6 +189,7 @@ Result<void> Trainer::Loop::level(int source) {
   if (auto read = read_json(*told, theirs); !read) return read;
   training_.take_progress(theirs.progress);
   step_.take_counts(theirs.counts);
+  skipped_in_row_ = theirs.counts.nonfinite_in_row;
   checkpoints_.set_last(theirs.last_checkpoint);
   return {};
 }

@@ -47,6 +47,7 @@ class Trainer::Loop {
   }
   Result<SaveResult> remove(const std::string& tag) { return checkpoints_.remove(tag); }
   bool failed_together() const { return step_.failed_together(); }
+  std::int64_t skipped_in_row() const { return skipped_in_row_; }
 
  private:
   Result<bool> train_step();
@@ -61,7 +62,8 @@ class Trainer::Loop {
   Training training_;
   const std::vector<std::string> task_actions_ = training_.task->actions();
   Timetable timetable_;
-  bool saves_after_step_ = false;  ///< the step that was just done
+  bool saves_after_step_ = false;    ///< the step that was just done
+  std::int64_t skipped_in_row_ = 0;  ///< steps up to the last completed one
   Reporter reporter_;
   TrainStep step_;
   EvaluationDriver evaluation_;

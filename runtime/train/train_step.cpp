@@ -332,9 +332,10 @@ Result<void> TrainStep::count_nonfinite() {
   const std::int64_t step = training_.position.step;
   const StepSums& sums = outcome_.sums;
   const bool pause = training_.now.nonfinite == Nonfinite::pause;
-  const std::string what = std::isfinite(outcome_.grad_norm)
-                               ? fmt::format("the loss isn't finite ({})", sums.loss / sums.tokens)
-                               : fmt::format("gradients aren't finite (norm {})", outcome_.grad_norm);
+  // A loss that isn't finite has such gradients, too: they say nothing more.
+  const std::string what = std::isfinite(sums.loss)
+                               ? fmt::format("gradients aren't finite (norm {})", outcome_.grad_norm)
+                               : fmt::format("the loss isn't finite ({})", sums.loss / sums.tokens);
   if (training_.now.nonfinite == Nonfinite::stop || nonfinite_in_row_ >= kMostNonfinite) {
     failed_together_ = true;
     return fail(

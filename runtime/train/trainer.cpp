@@ -67,6 +67,9 @@ Result<SaveResult> Trainer::save(const std::string& tag) {
 std::int64_t Trainer::step() const {
   return loop_->training().position.step;
 }
+std::int64_t Trainer::skipped_in_row() const {
+  return loop_->skipped_in_row();
+}
 bool Trainer::failed_together() const {
   return loop_->failed_together();
 }

@@ -67,6 +67,9 @@ class Trainer : public Steerable {
   Result<Ending> run(StepGate& gate);
 
   std::int64_t step() const;  ///< completed steps
+  /// How many of them, up to the last one, were skipped, as they weren't finite: since those nothing was
+  /// trained.
+  std::int64_t skipped_in_row() const;
   /// After a failed run(): whether every rank returned that error. Where not, the others may be inside
   /// a collective that this rank will never enter, and nothing collective is left to do.
   bool failed_together() const;

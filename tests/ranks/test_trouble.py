@@ -22,6 +22,10 @@ def footplate(*words, code):
         return done.stdout, done.stderr
 
 
+def trouble(*assignments, ranks=1, **more):
+    return Run([*SMALL, *assignments], ranks=ranks, **more)
+
+
 def test_check_says_what_became_of_the_task():
     def check(where, code, *words):
         said, error = footplate("check", "empty.lua", *SMALL, f"task.where={where}", "--timeout", "10" if where == "hang" else "60", code=code)
@@ -36,6 +40,19 @@ def test_check_says_what_became_of_the_task():
     check("hang", 6, "run.task", "no end within 10 s", "--timeout")
     check("load", 2, "run.task", "a sample can't be loaded: no such sample")
     check("held out", 2, "no such sample")
+
+
+def test_what_only_skips_steps_is_not_started_again():
+    """Samples 24 and on, step 6 and on, have a loss that is NaN; and all of them."""
+    for first, restarts, step in ((24, 1, 10), (0, 0, 2)):
+        with trouble(f"task.nan_from={first}", restarts_by_default=True) as run:
+            assert run.finish() == 1, run.output()
+            result = run.result()
+            assert (result["restarts"], result["step"], result["skipped"]) == (restarts, step, 2), (result, run.output())
+            assert "the loss isn't finite (nan)" in result["reason"] and "gradients" not in run.output(), run.output()
+            assert "was finite: it is not started again; --restarts K" in run.output(), run.output()
+    with trouble("task.nan_from=0", options=["--restarts", "1"]) as run:
+        assert run.finish() == 1 and run.result()["restarts"] == 1, run.output()  # what is asked for counts
 
 
 def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
@@ -106,4 +123,5 @@ def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
 
 
 if __name__ == "__main__":
-    main([test_check_says_what_became_of_the_task, test_what_an_edited_task_has_lost_is_left_out_with_a_warning])
+    main([test_check_says_what_became_of_the_task, test_what_only_skips_steps_is_not_started_again,
+          test_what_an_edited_task_has_lost_is_left_out_with_a_warning])

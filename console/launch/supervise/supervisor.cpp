@@ -65,6 +65,11 @@ bool has_done_a_step(const std::filesystem::path& directory, int start, const Ru
   return result.code != static_cast<int>(ExitCode::failed) || result.step > first_step_of(directory, start);
 }
 
+/// A step that was skipped counts, and is no progress: the parameters are those that the start began with.
+bool has_only_skipped(const RunResult& result, std::int64_t first_step) {
+  return result.skipped && result.step - *result.skipped <= first_step;
+}
+
 }  // namespace
 
 Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, Signals& signals, Outlet& out)
@@ -178,7 +183,7 @@ RunResult Supervisor::run_starts() {
     } else if (const auto load = load_ordered(result)) {
       say(plan_.name + " ended at step " + step + " to go back to step " + std::to_string(load->step) +
           ", in branch " + load->branch);
-    } else if (restarts_after(result)) {
+    } else if (restarts_after(start, result)) {
       ++restarts_;
       const std::string text = plan_.name + " failed at step " + step + " (" + result.reason + "); restart " +
                                std::to_string(restarts_) + " of " + std::to_string(plan_.restarts);
@@ -194,10 +199,15 @@ RunResult Supervisor::run_starts() {
   }
 }
 
-bool Supervisor::restarts_after(const RunResult& result) {
+bool Supervisor::restarts_after(int start, const RunResult& result) {
   if (restarts_ >= plan_.restarts || !is_worth_restarting(result)) return false;
   if (plan_.restarts_asked) return true;
   if (!has_trained_) return false;  // nothing says that it ever could
+  if (const std::int64_t first = first_step_of(directory_.path, start); has_only_skipped(result, first)) {
+    say(plan_.name + " failed at step " + std::to_string(result.step) + ", and no step since step " +
+        std::to_string(first) + " was finite: it is not started again; --restarts K starts it all the same");
+    return false;
+  }
   if (std::exchange(failed_at_, result.step) != result.step) return true;
   say(plan_.name + " failed at step " + std::to_string(result.step) +
       " twice, and is not started again; --restarts K starts it all the same");

@@ -40,8 +40,8 @@ class Supervisor {
   };
   RunResult run_starts();
   RunResult run_once(int start, const Beginning& beginning);
-  /// Whether a start that ended so is started again.
-  bool restarts_after(const RunResult& result);
+  /// Whether `start`, which ended so, is started again.
+  bool restarts_after(int start, const RunResult& result);
   Beginning next_beginning(const Beginning& before, const RunResult& result) const;
   /// As the ranks of `start` read them.
   Settings settings_of(int start, const Beginning& beginning) const;
