@@ -142,6 +142,7 @@ class Rank {
     if (!checkpoint.empty())
       if (auto loaded = trainer_->load(checkpoint); !loaded)
         return tl::unexpected(explain_misfit(loaded.error(), start_.of_model));
+    if (auto same = meeting_->meet([this] { return trainer_->check_state(); }); !same) return same;
     if (auto read = read_orders(start_, options_, *meeting_, *records_, trainer_->step()); !read) return read;
     start_control();
     if (session_->rank() == 0) records_->started(start_record(), rank_table(*session_, pids_));

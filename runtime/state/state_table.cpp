@@ -29,6 +29,11 @@ std::span<const std::byte> StateEntry::on_host(std::vector<std::byte>& room) con
   return {room.data(), bytes};
 }
 
+std::uint64_t StateEntry::hash(std::vector<std::byte>& room) const {
+  const auto content = on_host(room);
+  return XXH3_64bits(content.data(), content.size());
+}
+
 void StateEntry::take(const void* from) const {
   if (bytes == 0) return;
   if (memory == nullptr)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "run_files/checkpoint_folders.h"
+#include "runtime/state/state_check.h"
 #include "runtime/train/corpus_check.h"
 #include "runtime/train/loop.h"
 
@@ -46,6 +47,12 @@ Result<void> Trainer::check_corpus(const std::string& of_run) const {
                     "{}; copy theirs to this host",
                     of_run, mine.text()));
   return same_corpus(loop_->training().options.communicator, mine);
+}
+
+Result<void> Trainer::check_state() const {
+  const Training& training = loop_->training();
+  return without_exceptions<void>(training.rank(),
+                                  [&] { return same_state(training.options.communicator, training.state); });
 }
 
 std::string Trainer::corpus_hash() const {

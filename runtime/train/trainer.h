@@ -66,6 +66,10 @@ class Trainer : public Steerable {
   /// they go on.
   Result<Ending> run(StepGate& gate);
 
+  /// Whether all ranks begin with the same state: before run(), and behind load(). Collective. Error (usage),
+  /// the same on all: who has another, and in which tensor.
+  Result<void> check_state() const;
+
   std::int64_t step() const;  ///< completed steps
   /// How many of them, up to the last one, were skipped, as they weren't finite: since those nothing was
   /// trained.

@@ -55,6 +55,14 @@ def test_what_only_skips_steps_is_not_started_again():
         assert run.finish() == 1 and run.result()["restarts"] == 1, run.output()  # what is asked for counts
 
 
+def test_ranks_that_begin_differently_are_refused():
+    with trouble("task.where=seed", ranks=3) as run:
+        assert run.finish() == 2, run.output()
+        reason = run.result()["reason"]
+        assert "rank 0: ranks 1, 2: model/weight. " in reason and "host.seed()" in reason, reason
+        assert run.result()["step"] == 0 and run.output().count("different parameters") == 1, run.output()
+
+
 def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
     """Between two starts task.nan_from is renamed, and the action task.nothing removed."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-"))
@@ -124,4 +132,4 @@ def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
 
 if __name__ == "__main__":
     main([test_check_says_what_became_of_the_task, test_what_only_skips_steps_is_not_started_again,
-          test_what_an_edited_task_has_lost_is_left_out_with_a_warning])
+          test_ranks_that_begin_differently_are_refused, test_what_an_edited_task_has_lost_is_left_out_with_a_warning])
