@@ -98,16 +98,20 @@ int handle_index(lua_State* state) {
 
 int handle_text(lua_State* state) {
   Handle& handle = handle_at(state, 1);
-  std::string text = handle_name(handle) + " " + status_of(session_of(state), handle).state;
+  const HandleStatus status = status_of(session_of(state), handle);
+  std::string text = handle_name(handle) + " " + status.state;
   if (const auto number = handle.order->number(); number != 0)
     text += " (order " + std::to_string(number) + ")";
+  if (!status.error.empty()) text += ": " + status.error;
   lua_pushlstring(state, text.data(), text.size());
   return 1;
 }
 
 int handle_json(lua_State* state) {
   Handle& handle = handle_at(state, 1);
-  Json json = {{"state", status_of(session_of(state), handle).state}, {"order", handle.order->number()}};
+  const HandleStatus status = status_of(session_of(state), handle);
+  Json json = {{"state", status.state}, {"order", handle.order->number()}};
+  if (!status.error.empty()) json["error"] = status.error;
   if (handle.call >= 0) {
     json["call"] = handle.call;
     json["action"] = handle_name(handle);

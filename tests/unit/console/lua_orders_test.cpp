@@ -62,6 +62,8 @@ TEST_F(LuaOrders, AFailedCallRaises) {
   console.call_error = "out of memory on rank 1";
   EXPECT_THAT(error_of("eval.now():wait()"), HasSubstr("eval.now failed: out of memory on rank 1"));
   EXPECT_EQ(text_of("local ok, why = pcall(function() return eval.now():wait() end) return ok"), "false");
+  EXPECT_EQ(text_of("return eval.now()"), "eval.now failed (order 3): out of memory on rank 1");
+  EXPECT_EQ(console.run("return eval.now()").value["error"], "out of memory on rank 1");
 }
 
 TEST_F(LuaOrders, ARefusalNamesTheReasonAndItsKind) {
