@@ -1,7 +1,8 @@
 #include "protocol/gone_settings.h"
 
-#include <algorithm>
-#include <iterator>
+#include <vector>
+
+#include "protocol/schema_names.h"
 
 namespace footplate {
 namespace {
@@ -13,7 +14,7 @@ std::string successor(const Schema& schema, const std::string& name) {
   std::vector<std::string> of_task;
   for (const SettingSpec& spec : schema.settings) {
     if (!spec.name.starts_with(kOfTask)) continue;
-    if (std::ranges::find(spec.aliases, name) != spec.aliases.end()) return spec.name;
+    if (stands_for(spec, name)) return spec.name;
     of_task.push_back(spec.name);
   }
   return nearest(name, of_task);

@@ -73,6 +73,13 @@ std::vector<std::string> variables_meant(std::string_view name) {
   return {own, upper(name.substr(0, dot)) + "_" + own};
 }
 
+bool stands_for(const SettingSpec& spec, std::string_view name) {
+  const std::string_view group = std::string_view(spec.name).substr(0, spec.name.find('.') + 1);
+  return std::ranges::any_of(spec.aliases, [&](const std::string& alias) {
+    return name == alias || (name.starts_with(group) && name.substr(group.size()) == alias);
+  });
+}
+
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   std::string best;
   // A guess that is further away is rather wrong than near, and of a short name anything is near.
@@ -116,8 +123,7 @@ std::string text_for_unknown_setting(const Schema& schema, std::string_view name
            "\"python:FILE.py\"";
   std::vector<std::string> meant;
   for (const auto& spec : schema.settings)
-    if (std::find(spec.aliases.begin(), spec.aliases.end(), name) != spec.aliases.end())
-      meant.push_back(spec.name);
+    if (stands_for(spec, name)) meant.push_back(spec.name);
   if (!meant.empty()) return start + "; it is called " + join(meant, " or ");
   if (schema.action(name) != nullptr)
     return "'" + std::string(name) + "' is an action, not a setting: call it, " + std::string(name) + "()";

@@ -14,6 +14,9 @@ namespace footplate {
 /// group before it.
 std::vector<std::string> variables_meant(std::string_view name);
 
+/// Whether people type `name` for the setting: an alias, or one behind the setting's own group, task.ALIAS.
+bool stands_for(const SettingSpec& spec, std::string_view name);
+
 /// As Schema::unknown_setting and Schema::unknown_action.
 std::string text_for_unknown_setting(const Schema& schema, std::string_view name);
 std::string text_for_unknown_action(const Schema& schema, std::string_view name);

@@ -48,8 +48,7 @@ void stage_fields(lua_State* state, int table, const std::string& group, Fields 
 std::string unknown_member(const Schema& schema, const std::string& name) {
   std::vector<std::string> known;
   for (const auto& spec : schema.settings) {
-    if (std::find(spec.aliases.begin(), spec.aliases.end(), name) != spec.aliases.end())
-      return schema.unknown_setting(name);
+    if (stands_for(spec, name)) return schema.unknown_setting(name);
     known.push_back(spec.name);
   }
   for (const auto& spec : schema.actions) known.push_back(spec.name);

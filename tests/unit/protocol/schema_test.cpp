@@ -21,6 +21,7 @@ TEST_F(SchemaTest, UnknownNamesAreAnsweredWithTheNearest) {
   EXPECT_EQ(check("log.evry", 1), "unknown setting 'log.evry'; did you mean log.every?");
   EXPECT_EQ(check("log.eveyr", 1), "unknown setting 'log.eveyr'; did you mean log.every?");
   EXPECT_EQ(check("log_interval", 1), "unknown setting 'log_interval'; it is called log.every");
+  EXPECT_EQ(check("log.log_interval", 1), "unknown setting 'log.log_interval'; it is called log.every");
   EXPECT_EQ(check("lr", 1), "unknown setting 'lr'; it is called sched.base_lr or optim.lr_scale");
   EXPECT_EQ(check("ckpt.save", 1), "'ckpt.save' is an action, not a setting: call it, ckpt.save()");
   EXPECT_EQ(check("model.something_else", 1),
