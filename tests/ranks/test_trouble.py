@@ -2,6 +2,7 @@
 """What a task of somebody's own does wrong (trouble.cpp) is said, with its place: by check, at the start, in steps and evaluations."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -40,6 +41,18 @@ def test_check_says_what_became_of_the_task():
     check("hang", 6, "run.task", "no end within 10 s", "--timeout")
     check("load", 2, "run.task", "a sample can't be loaded: no such sample")
     check("held out", 2, "no such sample")
+
+
+def test_what_it_declares_is_listed_and_hinted_at():
+    said, _ = footplate("settings", "task.", "--task", TASK.removeprefix("run.task="), code=0)
+    assert "at least 0, usually at least 4" in said and re.search(r"task\.nothing +times = 1, where \(string\) +operate +Does nothing", said), said
+    for alias in ("task.broken_from", "broken_from"):
+        _, error = footplate("check", "empty.lua", TASK, f"{alias}=3", code=2)
+        assert f"unknown setting '{alias}'; it is called task.nan_from" in error, error
+    with trouble("train.steps=100000000", "log.every=1000") as run:
+        run.wait_for_step(1)
+        for alias in ("task.broken_from", "broken_from"):
+            assert "it is called task.nan_from" in (said := run.exec(f"{alias} = 3")).stderr, said
 
 
 def test_what_only_skips_steps_is_not_started_again():
@@ -105,7 +118,7 @@ def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
     said = resumed("default", 25)
     assert len(said) == 1 and "task.nan_from is left out" in said[0] and "stood at its default, 1000000000" in said[0], said
     said = resumed("set", step + 5)
-    assert len(said) == 1 and "It was 800000000 (order" in said[0], said
+    assert len(said) == 1 and "It was 800000000 (order" in said[0] and "task.nan_begins=800000000" in said[0], said
     # Back to a checkpoint of before, by hand.
     with go_on("default", "train.steps=100000000") as start:
         start.wait_for_step(26)
@@ -131,5 +144,5 @@ def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
 
 
 if __name__ == "__main__":
-    main([test_check_says_what_became_of_the_task, test_what_only_skips_steps_is_not_started_again,
-          test_ranks_that_begin_differently_are_refused, test_what_an_edited_task_has_lost_is_left_out_with_a_warning])
+    main([test_check_says_what_became_of_the_task, test_what_it_declares_is_listed_and_hinted_at,
+          test_what_only_skips_steps_is_not_started_again, test_ranks_that_begin_differently_are_refused, test_what_an_edited_task_has_lost_is_left_out_with_a_warning])

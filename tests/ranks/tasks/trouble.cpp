@@ -16,10 +16,16 @@ using namespace footplate::v1;
 // Another version of it: a setting is renamed, and the action is gone.
 #ifdef TROUBLE_EDITED
 constexpr const char* kNanFrom = "nan_begins";
+const std::vector<std::string> kAliases{"nan_from"};
 const std::vector<ActionDecl> kActions;
 #else
 constexpr const char* kNanFrom = "nan_from";
-const std::vector<ActionDecl> kActions{{.name = "nothing", .help = "Does nothing."}};
+const std::vector<std::string> kAliases{"broken_from"};
+const std::vector<ActionDecl> kActions{
+    {.name = "nothing",
+     .help = "Does nothing.",
+     .params = {{.name = "times", .kind = "integer", .initial = "1", .help = "How often."},
+                {.name = "where", .kind = "string", .help = "At what place."}}}};
 #endif
 
 class Trouble final : public Task {
@@ -33,7 +39,9 @@ class Trouble final : public Task {
                          {.name = kNanFrom,
                           .initial = "1000000000",
                           .help = "The loss is NaN from this sample on.",
-                          .min = 0}},
+                          .min = 0,
+                          .usual_min = 4,
+                          .aliases = kAliases}},
             .actions = kActions};
   }
 
