@@ -78,6 +78,27 @@ Range range_of(const std::string& what, double min, double max) {
   return {.min = min, .max = max};
 }
 
+/// Nobody could be asked about a value that isn't allowed.
+void check_usual(const std::string& what, const Range& allowed, const Range& usual) {
+  for (const double bound : {usual.min, usual.max})
+    if (std::isfinite(bound) && !allowed.contains(bound))
+      throw Unfit{fmt::format("{} has the usual range {} to {}, which isn't within its range, {} to {}", what,
+                              usual.min, usual.max, allowed.min, allowed.max)};
+}
+
+/// A range is of a number, and choices are of a text.
+void check_kind(const std::string& what, const v1::SettingDecl& declared, const Json& initial) {
+  if (!declared.choices.empty() && !initial.is_string())
+    throw Unfit{
+        fmt::format("{} has choices, and its initial value {} is no text; a number has a range, min "
+                    "and max, and a boolean is true or false",
+                    what, declared.initial)};
+  const bool ranges = std::isfinite(declared.min) || std::isfinite(declared.max) ||
+                      std::isfinite(declared.usual_min) || std::isfinite(declared.usual_max);
+  if (ranges && !initial.is_number())
+    throw Unfit{fmt::format("{} has a range, and its initial value {} is no number", what, declared.initial)};
+}
+
 Applies applies_of(const std::string& what, const std::string& text) {
   for (const Applies applies : {Applies::step, Applies::restart, Applies::fixed})
     if (to_string(applies) == text) return applies;
@@ -94,12 +115,14 @@ std::string help_of(const std::string& what, std::string help) {
 SettingSpec setting_of(const v1::SettingDecl& declared) {
   const std::string what = "the setting '" + declared.name + "'";
   const Json initial = parsed(what, declared.initial);
+  check_kind(what, declared, initial);
   SettingSpec spec;
   spec.name = declared_name(declared.name);
   spec.type = type_of(what, initial, !declared.choices.empty());
   spec.unit = declared.unit;
   spec.range = range_of(what, declared.min, declared.max);
   spec.usual = range_of(what, declared.usual_min, declared.usual_max);
+  check_usual(what, spec.range, spec.usual);
   spec.choices = declared.choices;
   spec.help = help_of(what, declared.help);
   spec.aliases = declared.aliases;

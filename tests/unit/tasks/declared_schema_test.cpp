@@ -48,6 +48,43 @@ TEST(DeclaredSchema, DataSetsThatCanNotBeAreRefused) {
   EXPECT_THAT(refusal_of_sets({{.name = "A set"}}), HasSubstr("lower-case letters"));
   EXPECT_THAT(refusal_of_sets({{.name = "set"}}), HasSubstr("no word of Lua's"));
   EXPECT_THAT(refusal_of_sets({{.name = "a", .share = -1}, {.name = "b"}}), HasSubstr("has the share -1"));
+std::string refusal_of_setting(const v1::SettingDecl& setting) {
+  const auto schema = with_declared(runtime_schema(), {.settings = {setting}}, "plugin:a.so");
+  return schema ? "" : schema.error().message;
+}
+
+TEST(DeclaredSchema, WhatIsUsualIsAllowed) {
+  EXPECT_EQ(refusal_of_setting({.name = "rate",
+                                .initial = "0.5",
+                                .help = "A rate.",
+                                .min = 0,
+                                .max = 1,
+                                .usual_min = 0,
+                                .usual_max = 1}),
+            "");
+  EXPECT_EQ(refusal_of_setting({.name = "rate", .initial = "0.5", .help = "A rate.", .usual_max = 3}), "");
+  for (const v1::SettingDecl& wrong :
+       {v1::SettingDecl{
+            .name = "rate", .initial = "0.5", .help = "A rate.", .min = 0, .max = 1, .usual_max = 2},
+        v1::SettingDecl{
+            .name = "rate", .initial = "0.5", .help = "A rate.", .min = 0, .max = 1, .usual_min = -1},
+        v1::SettingDecl{.name = "rate", .initial = "5", .help = "A rate.", .min = 4, .usual_max = 3}})
+    EXPECT_THAT(refusal_of_setting(wrong), HasSubstr("the setting 'rate' has the usual range"));
+  EXPECT_THAT(refusal_of_setting(
+                  {.name = "rate", .initial = "0.5", .help = "A rate.", .usual_min = 2, .usual_max = 1}),
+              HasSubstr("has the range 2 to 1"));
+}
+
+TEST(DeclaredSchema, ChoicesAreOfATextAndARangeOfANumber) {
+  EXPECT_EQ(
+      refusal_of_setting({.name = "rate", .initial = "\"a\"", .help = "A rate.", .choices = {"a", "b"}}), "");
+  for (const char* initial : {"0.5", "2", "true"})
+    EXPECT_THAT(refusal_of_setting(
+                    {.name = "rate", .initial = initial, .help = "A rate.", .choices = {"0.5", "2", "true"}}),
+                HasSubstr("has choices, and its initial value " + std::string(initial) + " is no text"));
+  for (const char* initial : {"\"a\"", "true"})
+    EXPECT_THAT(refusal_of_setting({.name = "rate", .initial = initial, .help = "A rate.", .usual_max = 1}),
+                HasSubstr("has a range, and"));
 }
 
 }  // namespace
