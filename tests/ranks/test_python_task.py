@@ -150,6 +150,7 @@ def test_what_it_raises_is_a_failed_step_that_names_the_line():
                 assert run.finish() == 1, run.output()
                 reason = run.result()["reason"]
                 assert f"{ranks}: {task.folder}/more.py:{line}: in {fault}: {text}" in reason, reason
+                assert reason.count(f"more.py:{line}") == 1, reason
                 if fault == "loss":
                     assert "Traceback" in (run.directory / "log" / "rank-1.log").read_text()
 

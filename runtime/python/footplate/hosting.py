@@ -91,8 +91,8 @@ def cut(text, most):
 
 
 def explain(error, file):
-    """(short, long, memory): one line with the place and the exception, with as many of the innermost frames as an agreed text
-    has room for; Python's own traceback; whether memory was short."""
+    """(short, long, memory): one line with the place and the exception, with as many of the innermost other frames as an agreed
+    text has room for; Python's own traceback; whether memory was short."""
     if isinstance(error, Refused):
         return str(error), "", False
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(("<frozen", str(ABOVE)))]
@@ -104,6 +104,8 @@ def explain(error, file):
     short = cut(f"{summary}{type(error).__name__}: {said}", MOST_SUMMARY)
     lines, room = [], MOST_TEXT - len(short.encode())
     for frame in reversed(frames):
+        if frame is place:
+            continue
         line = cut(f"\n  {pathlib.Path(frame.filename).name}:{frame.lineno} in {frame.name}: {source_of(frame)}", 120)
         room -= len(line.encode())
         if room < 0:
