@@ -20,6 +20,12 @@ bool strikes(const std::optional<Fault>& fault, std::int64_t step) {
   return step >= first && step < first + fault->get("times").value_or(1);
 }
 
+/// As a batch that is too large: the allocator's own error.
+void ask_for_too_much() {
+  constexpr std::int64_t kTooMany = std::int64_t{1} << 50;
+  at::empty({kTooMany}, at::kFloat);
+}
+
 }  // namespace
 
 FaultyTask::FaultyTask(std::unique_ptr<v1::Task> inner, const std::int64_t& step, int rank)
@@ -70,12 +76,10 @@ at::Tensor FaultyTask::evaluate(const v1::Batch& batch, v1::Sums& sums) {
 }
 
 void FaultyTask::fail_step(const v1::Batch& batch) {
-  constexpr std::int64_t kTooMany = std::int64_t{1} << 50;
   if (throws_ && throws_->matches("step", step_)) throw std::runtime_error("injected by FOOTPLATE_FAULT");
-  // As a batch that is too large: by the allocator's own error.
   if (out_of_memory_ && step_ >= out_of_memory_->get("step").value_or(0) &&
       samples_of(batch) > out_of_memory_->get("above").value_or(0))
-    at::empty({kTooMany}, at::kFloat);
+    ask_for_too_much();
 }
 
 std::int64_t FaultyTask::samples_of(const v1::Batch& batch) {
@@ -111,8 +115,10 @@ void FaultyTask::fail_evaluation(std::int64_t batch_size) const {
   if (stalls_ && try_ == stalls_->get("try").value_or(0))
     std::this_thread::sleep_for(std::chrono::milliseconds(stalls_->get("ms").value_or(0)));
   if (evaluation_throws_ && batch_size > evaluation_throws_->get("above").value_or(0) &&
-      try_ < evaluation_throws_->get("tries").value_or(std::numeric_limits<std::int64_t>::max()))
+      try_ < evaluation_throws_->get("tries").value_or(std::numeric_limits<std::int64_t>::max())) {
+    if (evaluation_throws_->get("above")) ask_for_too_much();
     throw std::runtime_error("injected by FOOTPLATE_FAULT");
+  }
 }
 
 }  // namespace footplate

@@ -17,8 +17,10 @@
 namespace footplate {
 namespace {
 
-/// With smaller batches after each; what fails then has other reasons than their size.
+/// Where memory is short, with smaller batches after each; what fails then has other reasons than their size.
 constexpr int kMostRetries = 3;
+/// Of what fails otherwise: something that passes may be why, or memory that a library doesn't tell of.
+constexpr int kOtherRetries = 1;
 
 /// Of the held-out set; counts are exact as doubles.
 struct Sums {
@@ -32,6 +34,12 @@ struct Sums {
 struct Verdict {
   double failed_ranks = 0;
   double abandoning_ranks = 0;
+  double out_of_memory_ranks = 0;  ///< of those that failed
+
+  /// Whether that was the last try, the `number`-th after the first one.
+  bool ends(int number) const {
+    return failed_ranks == 0 || number >= (out_of_memory_ranks > 0 ? kMostRetries : kOtherRetries);
+  }
 };
 
 /// What a rank adds to an evaluation: all of it takes one reduction.
@@ -159,6 +167,7 @@ std::string try_once(HostedTask& task, const Communicator& communicator, const E
     part = Part(task);
     part.sums.samples_wanted = wanted;
     part.verdict.failed_ranks = 1;
+    part.verdict.out_of_memory_ranks = is_out_of_memory(error) ? 1 : 0;
     const std::string reason = task.device().explain(error);
     return reason.empty() ? "unknown error" : reason;
   }
@@ -170,8 +179,10 @@ Result<EvalResult> conclude(const HostedTask& task, const Part& part, std::int64
                             EvalResult result) {
   const Sums& sums = part.sums;
   if (part.verdict.failed_ranks > 0 && sums.samples == 0)
-    return fail(ErrorKind::failed, fmt::format("evaluation failed {} times, with ever smaller batches: {}",
-                                               result.retries + 1, result.reason));
+    return fail(
+        ErrorKind::failed,
+        fmt::format("evaluation failed {} times{}: {}", result.retries + 1,
+                    result.retries > kOtherRetries ? ", with ever smaller batches" : "", result.reason));
   result.loss = sums.loss / sums.tokens;
   if (!std::isfinite(result.loss))
     return fail(ErrorKind::failed, fmt::format("evaluation failed: its loss isn't finite ({})", result.loss));
@@ -219,7 +230,7 @@ Result<EvalResult> evaluate(HostedTask& task, Communicator& communicator, const 
     auto reasons = gather_reasons(communicator, reason);
     if (!reasons) return tl::unexpected(reasons.error());
     result.reason = *std::move(reasons);
-    if (now.number == kMostRetries) break;
+    if (part.verdict.ends(now.number)) break;
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   result.seconds = seconds.count();
@@ -242,7 +253,7 @@ EvalShare evaluate_share(HostedTask& task, const Communicator& communicator, con
     const std::string reason = try_once(task, communicator, plan, now, abandon, part);
     if (!reason.empty()) share.reason = reason;
     share.retries = now.number;
-    if (part.verdict.failed_ranks == 0 || now.number == kMostRetries) break;
+    if (part.verdict.ends(now.number)) break;
   }
   share.loss = part.sums.loss;
   share.tokens = part.sums.tokens;
@@ -260,7 +271,7 @@ Result<EvalResult> gather_shares(Communicator& communicator, const HostedTask& t
                                  const EvalShare& share, const std::function<Result<void>()>& meet) {
   Part part(task);
   part.sums = {share.loss, share.tokens, share.samples, share.samples_wanted};
-  part.verdict = {share.failed_ranks, share.abandoning_ranks};
+  part.verdict = {share.failed_ranks, share.abandoning_ranks, 0};
   if (!share.measured.empty()) part.measured = share.measured;
   if (const auto met = meet_and_reduce(communicator, meet, part); !met) return tl::unexpected(met.error());
   std::array<double, 2> most{share.retries, share.seconds};

@@ -34,10 +34,10 @@ struct EvalPorts {
 /// Collective, training thread. Before they reduce anything the ranks meet; where one doesn't come, none of
 /// them reduces and all have the same error (timed_out), with rank 0's own loss. All sums are reduced at once
 /// at the end, with a verdict: what throws on any rank is tried again by all, on the same samples with half
-/// the batch size, three times at most. After that the result is that of the ranks that didn't fail
-/// (partial), or where there is none an error (failed, naming the ranks), as it is where the loss isn't
-/// finite. What ports.abandon asks any rank to give up is given up by all (refused). None of this hurts
-/// training.
+/// the batch size, three times at most where memory is short, else once. After that the result is that of the
+/// ranks that didn't fail (partial), or where there is none an error (failed, naming the ranks), as it is
+/// where the loss isn't finite. What ports.abandon asks any rank to give up is given up by all (refused).
+/// None of this hurts training.
 Result<EvalResult> evaluate(HostedTask& task, Communicator& communicator, const EvalPlan& plan,
                             const EvalPorts& ports);
 

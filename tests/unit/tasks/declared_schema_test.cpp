@@ -48,6 +48,8 @@ TEST(DeclaredSchema, DataSetsThatCanNotBeAreRefused) {
   EXPECT_THAT(refusal_of_sets({{.name = "A set"}}), HasSubstr("lower-case letters"));
   EXPECT_THAT(refusal_of_sets({{.name = "set"}}), HasSubstr("no word of Lua's"));
   EXPECT_THAT(refusal_of_sets({{.name = "a", .share = -1}, {.name = "b"}}), HasSubstr("has the share -1"));
+}
+
 std::string refusal_of_setting(const v1::SettingDecl& setting) {
   const auto schema = with_declared(runtime_schema(), {.settings = {setting}}, "plugin:a.so");
   return schema ? "" : schema.error().message;

@@ -151,7 +151,6 @@ TEST(Evaluation, OneRankAloneGivesAllRanksItsResult) {
 
 TEST(Evaluation, WhatThrowsOnOneRankIsTriedBySmallerBatchesOnAll) {
   const std::function<void()> kinds[] = {[] { throw std::bad_alloc(); },
-                                         [] { throw std::runtime_error("odd"); },
                                          [] { C10_THROW_ERROR(OutOfMemoryError, "no room"); }};
   for (const auto& throw_it : kinds) {
     const Outcome outcome = evaluate_on(3, {0, 8, EvalMode::all}, [&](int rank, std::size_t samples) {
@@ -166,6 +165,30 @@ TEST(Evaluation, WhatThrowsOnOneRankIsTriedBySmallerBatchesOnAll) {
       EXPECT_NEAR(result->loss, 50.0, 1e-5);
       EXPECT_THAT(result->reason, HasSubstr("rank 1: "));
     }
+  }
+}
+
+TEST(Evaluation, WhatThrowsForOtherReasonsIsTriedAgainOnce) {
+  std::atomic<int> tries{0};
+  const Outcome passing = evaluate_on(3, {0, 8, EvalMode::all}, [&](int rank, std::size_t) {
+    if (rank == 1 && tries++ == 0) throw std::runtime_error("odd");
+    return 0.0F;
+  });
+  for (const auto& result : passing.results) {
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->retries, 1);
+    EXPECT_FALSE(result->partial());
+  }
+  tries = 0;
+  const Outcome lasting = evaluate_on(3, {0, 8, EvalMode::all}, [&](int rank, std::size_t) {
+    if (rank != 1) return 0.0F;
+    ++tries;
+    throw std::runtime_error("odd");
+  });
+  EXPECT_EQ(tries, 2);
+  for (const auto& result : lasting.results) {
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_TRUE(result->partial());
   }
 }
 
@@ -191,6 +214,14 @@ TEST(Evaluation, ARankThatFailsAgainAndAgainIsLeftOutOfAPartialResult) {
   }
 }
 
+TEST(Evaluation, WhatLacksMemoryOnAllRanksHasFailed) {
+  const Outcome outcome =
+      evaluate_on(3, {0, 8, EvalMode::all}, [](int, std::size_t) -> float { throw std::bad_alloc(); });
+  for (const auto& result : outcome.results)
+    EXPECT_THAT(result ? "" : result.error().message,
+                HasSubstr("evaluation failed 4 times, with ever smaller batches: ranks 0, 1, 2: "));
+}
+
 TEST(Evaluation, WhatThrowsOnAllRanksHasFailed) {
   for (const EvalMode mode : {EvalMode::all, EvalMode::one}) {
     setenv("FOOTPLATE_FAULT", mode == EvalMode::all ? "eval_throw" : "eval_throw:rank=0", 1);
@@ -200,7 +231,7 @@ TEST(Evaluation, WhatThrowsOnAllRanksHasFailed) {
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().kind, ErrorKind::failed);
       EXPECT_THAT(result.error().message,
-                  AllOf(HasSubstr("failed 4 times"),
+                  AllOf(HasSubstr("failed 2 times: "),
                         HasSubstr(mode == EvalMode::all ? "ranks 0, 1, 2: injected" : "rank 0: injected")));
     }
   }
