@@ -70,7 +70,7 @@ class Trouble final : public Task {
     return {.tensors = {at::tensor(rows, at::kFloat)}, .weight = static_cast<double>(rows.size())};
   }
 
-  std::string call(const std::string& /*action*/, const std::string& /*arguments*/,
+  std::string call(const std::string& /*action*/, const Arguments& /*arguments*/,
                    std::int64_t /*step*/) override {
     return "\"nothing\"";
   }
