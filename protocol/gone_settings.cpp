@@ -44,7 +44,7 @@ Result<Settings> earlier_settings_from_json(Json json, const Schema& schema, std
   return Settings::from_json(json, schema);
 }
 
-std::string text_of(const Schema& schema, const GoneSetting& gone) {
+std::string left_out_text(const Schema& schema, const GoneSetting& gone) {
   const std::string value =
       excerpt(gone.value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
   const std::string start = gone.name + " is left out: the task doesn't declare it any more. ";

@@ -29,6 +29,6 @@ Result<Settings> earlier_settings_from_json(Json json, const Schema& schema,
 
 /// "task.noise is left out: the task doesn't declare it any more. It was 0.3 (order 2 (ann))": with what may
 /// have its name now, where the value was not the default.
-std::string text_of(const Schema& schema, const GoneSetting& gone);
+std::string left_out_text(const Schema& schema, const GoneSetting& gone);
 
 }  // namespace footplate

@@ -94,9 +94,9 @@ Error explain_task(const std::string& task, const Look& look, double timeout_s) 
 }
 
 /// Footplate's own tasks: that the program can't be asked says nothing about the configuration.
-void tell_unchecked(const std::string& what, std::string why) {
+void tell_unchecked(const std::string& what, const std::string& why) {
   std::fprintf(stderr, "footplate: whether %s can be had was not checked: %s\n", what.c_str(),
-               printable(std::move(why)).c_str());
+               printable(why).c_str());
 }
 
 /// Looks at the data as a rank does, which has the code for that.

@@ -73,7 +73,7 @@ Result<void> check_gone(const std::vector<GoneSetting>& settings, const std::vec
     const auto initial = defaults.find(one.name);
     if (initial != defaults.end() && one.value == initial->second) continue;
     told.push_back((one.order == 0 ? "a later start" : "order " + std::to_string(one.order)) + " had " +
-                   text_of(one) + " at step " + std::to_string(one.step));
+                   change_text(one) + " at step " + std::to_string(one.step));
   }
   if (told.empty()) return {};
   return fail(ErrorKind::usage,
@@ -94,7 +94,7 @@ Result<Recording> read_recording(const fs::path& directory, const Schema& schema
   if (!history) return tl::unexpected(history.error());
   if (auto can = check_gone(gone, history->gone); !can) return tl::unexpected(can.error());
   for (const GoneSetting& one : gone)
-    std::fprintf(stderr, "footplate: warning: %s\n", text_of(schema, one).c_str());
+    std::fprintf(stderr, "footplate: warning: %s\n", left_out_text(schema, one).c_str());
 
   Recording recording;
   recording.settings = *std::move(settings);

@@ -89,7 +89,7 @@ Result<Settings> earlier_settings(const RunOptions& options, Schema& schema) {
   auto settings = earlier_settings_from_json(*json, schema, &gone);
   if (newest_checkpoint(directory).empty())  // else the ranks tell, as the checkpoint has them, too
     for (const GoneSetting& one : gone)
-      std::fprintf(stderr, "footplate: warning: %s\n", text_of(schema, one).c_str());
+      std::fprintf(stderr, "footplate: warning: %s\n", left_out_text(schema, one).c_str());
   return settings ? as_of_start(*settings, start) : settings;
 }
 

@@ -31,7 +31,7 @@ Json kept_store(const RankOptions& options) {
 void tell_gone(const StartState& state, std::vector<GoneSetting> saved, RankRecords& records) {
   for (const GoneSetting& one : state.gone)
     if (std::ranges::find(saved, one.name, &GoneSetting::name) == saved.end()) saved.push_back(one);
-  for (const GoneSetting& one : saved) records.warn(text_of(state.schema, one));
+  for (const GoneSetting& one : saved) records.warn(left_out_text(state.schema, one));
 }
 
 }  // namespace

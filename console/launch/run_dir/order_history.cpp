@@ -131,7 +131,7 @@ std::vector<std::string> lines_of_gone(const History& history) {
   for (const GoneChange& one : history.gone)
     if (has_order(history.ahead, one.order))
       lines.push_back("order " + std::to_string(one.order) + " for step " + std::to_string(one.step) +
-                      " is applied again without " + text_of(one) +
+                      " is applied again without " + change_text(one) +
                       ": the task doesn't declare that any more");
   return lines;
 }
@@ -160,7 +160,7 @@ Result<History> read_history(const fs::path& directory, const Schema& schema) {
   return history;
 }
 
-std::string text_of(const GoneChange& gone) {
+std::string change_text(const GoneChange& gone) {
   if (!gone.value) return gone.name + "{…}";
   return gone.name + " = " + excerpt(gone.value->dump(-1, ' ', false, Json::error_handler_t::replace));
 }

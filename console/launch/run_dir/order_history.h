@@ -33,7 +33,7 @@ struct History {
 };
 
 /// "task.noise = 0.3", "task.export{…}": what was done with it.
-std::string text_of(const GoneChange& gone);
+std::string change_text(const GoneChange& gone);
 
 /// Errors (usage): the journal or starts.jsonl can't be read.
 Result<History> read_history(const std::filesystem::path& directory, const Schema& schema);

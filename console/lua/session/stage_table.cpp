@@ -7,6 +7,7 @@
 #include "console/lua/core/convert.h"
 #include "console/lua/core/settings_table.h"
 #include "console/lua/session/session.h"
+#include "protocol/schema_names.h"
 
 namespace footplate::lua {
 namespace {

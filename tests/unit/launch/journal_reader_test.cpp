@@ -62,8 +62,10 @@ TEST(JournalReader, LeavesOutWhatACrashCutShort) {
 
 TEST(JournalReader, LeavesOutWhatTheTaskHasLost) {
   const auto parts = read(
-      "-- start \"T1\" of run t\n-- order 1 · ann · s3 · now\nat(3, { log = { every = 1 }, task = { noise = 0.3 } })\n"
-      "-- order 2 · ann · s3 · now\nat(5, function() set{ task = { noise = 0.1 } }; task.reset{ scale = 2 } end)\n");
+      "-- start \"T1\" of run t\n-- order 1 · ann · s3 · now\nat(3, { log = { every = 1 }, task = { noise = "
+      "0.3 } })\n"
+      "-- order 2 · ann · s3 · now\nat(5, function() set{ task = { noise = 0.1 } }; task.reset{ scale = 2 } "
+      "end)\n");
   ASSERT_TRUE(parts) << parts.error().message;
   const JournalPart& part = parts->back();
   ASSERT_EQ(part.orders.size(), 2U);

@@ -228,7 +228,7 @@ TEST_F(HistoryTest, KnowsWhatTheTaskHasLost) {
   ASSERT_EQ(history().gone.size(), 3U);
   EXPECT_EQ(history().gone[1].order, 2U);
   EXPECT_EQ(history().gone[2].order, 0U) << "given to the second start";
-  EXPECT_EQ(text_of(history().gone[2]), "task.noise = 0.4");
+  EXPECT_EQ(change_text(history().gone[2]), "task.noise = 0.4");
   EXPECT_THAT(scheduled(3), ElementsAre(1, 2));
   EXPECT_THAT(*schedule_again(folder_, 3, schema_),
               ElementsAre("order 2 for step 30 is applied again without task.noise = 0.5: the task doesn't "

@@ -32,13 +32,13 @@ TEST(GoneSettings, OfATaskAreLeftOutAndTold) {
   EXPECT_EQ(settings->to_json(), Settings::defaults(schema).to_json());
   ASSERT_EQ(gone.size(), 3U);
   EXPECT_EQ(
-      text_of(schema, gone[0]),
+      left_out_text(schema, gone[0]),
       "task.data is left out: the task doesn't declare it any more. It stood at its default, \"x.csv\"");
   EXPECT_EQ(
-      text_of(schema, gone[1]),
+      left_out_text(schema, gone[1]),
       "task.noise is left out: the task doesn't declare it any more. It was 0.3 (digits.lua:4); if it is "
       "called task.noise_sd now, set that: task.noise_sd=0.3");
-  EXPECT_EQ(text_of(schema, gone[2]),
+  EXPECT_EQ(left_out_text(schema, gone[2]),
             "task.rat is left out: the task doesn't declare it any more. It was 2 (order 3 (ann)); if it is "
             "called task.rate now, set that: task.rate=2");
   EXPECT_TRUE(earlier_settings_from_json(json, schema)) << "for those who tell of nothing";
