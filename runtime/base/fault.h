@@ -16,16 +16,19 @@ namespace footplate {
 ///   refuse:rank=1            rank 1 refuses every order but the run's own (a signal's)
 ///   refuse:rank=1:order=3    … only order 3
 ///   eval_throw:rank=0        every try of an evaluation throws on rank 0 (before its reduction)
-///   eval_throw:above=8       … on all ranks, as out of memory, where its batches may have more than 8
-///   sequences eval_throw:tries=2       … the first two times it is tried eval_stall:rank=1:ms=900 rank 1
-///   comes so late to the reduction of each evaluation's first try eval_stall:rank=1:ms=900:try=1  … of each
-///   second one eval_absent:rank=1:ms=900 … to that reduction, after all have met for it eval_nan:rank=1 the
-///   loss that rank 1 adds up in an evaluation is a NaN step_oom:rank=1:step=5:above=8  from step 5 on rank 1
-///   has no memory for more than 8 samples at once step_throw:rank=1:step=5 the step throws on rank 1 at step
-///   5 save_fail                every save fails as if the disk were full save_die:rank=2          rank 2 is
-///   killed (SIGKILL) in its first save, before anything is written nan_grad:rank=1:step=7   a NaN is among
-///   the gradients of rank 1 at step 7, before they are reduced nan_grad:step=7:times=3  … of every rank, at
-///   steps 7, 8 and 9 nan_loss:rank=1:step=7   the same in place of the loss alone; the gradients are finite
+///   eval_throw:above=8       … on all ranks, as out of memory, where batches may have more than 8 sequences
+///   eval_throw:tries=2       … the first two times it is tried
+///   eval_stall:rank=1:ms=900 rank 1 comes so late to the reduction of each evaluation's first try
+///   eval_stall:rank=1:ms=900:try=1  … of each second one
+///   eval_absent:rank=1:ms=900 … to that reduction, after all have met for it
+///   eval_nan:rank=1          the loss that rank 1 adds up in an evaluation is a NaN
+///   step_oom:rank=1:step=5:above=8  from step 5 on rank 1 has no memory for more than 8 samples at once
+///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5
+///   save_fail                every save fails as if the disk were full
+///   save_die:rank=2          rank 2 is killed (SIGKILL) in its first save, before anything is written
+///   nan_grad:rank=1:step=7   a NaN is among the gradients of rank 1 at step 7, before they are reduced
+///   nan_grad:step=7:times=3  … of every rank, at steps 7, 8 and 9
+///   nan_loss:rank=1:step=7   the same in place of the loss alone; the gradients are finite
 ///   reduce_late:rank=1:step=5:ms=900 rank 1 comes so late to the reductions of step 5
 ///   odd_reduce:rank=1:step=5 rank 1 calls one reduction too many at step 5, of the size of the first one
 ///   flip_bit:rank=1:step=50  one bit of a parameter of rank 1 is flipped as the step after 50 begins

@@ -97,6 +97,12 @@ void BatchLoader::expect(std::span<const Draws> next) {
   changed_.notify_all();
 }
 
+bool BatchLoader::is_ready(const Draws& draws) {
+  const MutexLock lock(mutex_);
+  return workers_.empty() ||
+         (!items_.empty() && items_.front()->draws == draws && items_.front()->progress == Progress::done);
+}
+
 v1::Batch BatchLoader::take(const Draws& draws) {
   MutexLock lock(mutex_);
   std::shared_ptr<Item> item;

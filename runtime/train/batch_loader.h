@@ -36,6 +36,8 @@ class BatchLoader {
   /// What will be taken from here on, in this order: the first room() of them are loaded ahead. What was
   /// expected before and isn't among them any more is dropped.
   void expect(std::span<const Draws> next);
+  /// Whether take() of it wouldn't wait for a thread.
+  bool is_ready(const Draws& draws);
   /// On the host. What load() threw on its thread is thrown here.
   v1::Batch take(const Draws& draws);
   /// Once it returns no thread is in load(), and nothing is loaded ahead: what load() reads may change.

@@ -131,7 +131,8 @@ void TrainStep::accumulate_gradients() {
   const std::size_t now = parts.size();
   add_coming(step, parts);
   for (std::size_t i = 0; i < now; ++i) {
-    loader_.expect(std::span(parts).subspan(i));
+    const bool is_there = loaded_ahead_ && loaded_ahead_->first == parts[i];
+    loader_.expect(std::span(parts).subspan(is_there ? i + 1 : i));
     forward_backward(parts[i], i + 1 == now);
   }
 }
@@ -191,16 +192,16 @@ v1::Batch TrainStep::load(const Draws& draws) {
 }
 
 /// Where that step turns out to begin with something else, it loads that. The processors would only do it
-/// sooner.
+/// sooner; a thread that is still at it isn't waited for.
 void TrainStep::load_ahead() {
-  if (training_.device.is_host() || loader_.room() > 0) return;
+  if (training_.device.is_host()) return;
   const StepSamples now = samples_after(training_.position.sets);
   const std::vector<Draws> parts = parts_of(samples_after(now.after));
   training_.timer.enter(Phase::data);
   loaded_ahead_.reset();
-  if (parts.empty()) return;
+  if (parts.empty() || !loader_.is_ready(parts.front())) return;
   try {
-    loaded_ahead_ = {parts.front(), training_.task->load(parts.front())};
+    loaded_ahead_ = {parts.front(), training_.task->on_device(loader_.take(parts.front()))};
   } catch (const std::exception&) {
     // The step that needs it tries again, and says why it fails.
   }

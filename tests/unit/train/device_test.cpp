@@ -184,13 +184,21 @@ TEST(TrainerOnADevice, AFailureIsToldInTheDevicesWordsAndWritesNothing) {
 
 TEST(TrainerOnADevice, LoadsAheadWhatTheNextStepBeginsWith) {
   Apart device;
-  static_cast<void>(
-      run(1, {"train.steps=10", "train.micro_batch=3"}, &device));  // 3, 3 and 1 of seven samples
+  const std::vector<std::string> settings{"train.steps=10", "train.micro_batch=3", "data.workers=0"};
+  static_cast<void>(run(1, settings, &device));  // 3, 3 and 1 of seven samples
   EXPECT_EQ(device.brought, 10 * 3 + 1) << "each once, and one for a step that never comes";
   device.brought = 0;
   device.fails_at = 4;  // ahead of step 1 alone: in it there is memory again
   device.failures = 1;
-  EXPECT_EQ(run(1, {"train.steps=10", "train.micro_batch=3"}, &device).losses.size(), 10U);
+  EXPECT_EQ(run(1, settings, &device).losses.size(), 10U);
+}
+
+TEST(TrainerOnADevice, BringsWhatThreadsHaveLoaded) {
+  Apart device;
+  const auto losses = [&](const char* workers) {
+    return run(1, {"train.steps=10", "train.micro_batch=3", workers}, &device).losses;
+  };
+  EXPECT_EQ(losses("data.workers=2"), losses("data.workers=0"));
 }
 
 TEST(TrainerOnADevice, AnOrderChangesWhatTheNextStepBeginsWith) {
