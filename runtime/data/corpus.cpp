@@ -19,6 +19,7 @@
 
 #include "protocol/layout.h"
 #include "runtime/data/corpus_cache.h"
+#include "runtime/data/files_below.h"
 
 namespace footplate {
 namespace {
@@ -63,34 +64,6 @@ Result<void> write_kjv(const TakeBytes& take) {
   if (*copied > 0 && status == 0) return {};
   return tl::unexpected(no_bible(fmt::format("gave {} bytes of text and ended with code {}", *copied,
                                              WIFEXITED(status) ? WEXITSTATUS(status) : status)));
-}
-
-/// All regular files below `folder`, sorted by path; hidden files and folders are left out. Errors: there are
-/// none, or the folder can't be read at all (usage); the folder can't be read to its end (failed).
-Result<std::vector<fs::path>> files_below(const fs::path& folder, const std::string& extension) {
-  if (::access(folder.c_str(), R_OK | X_OK) != 0)  // else it would pass for an empty one
-    return fail(ErrorKind::usage, fmt::format("data.corpus: can't read the folder {}: {}", folder.string(),
-                                              std::strerror(errno)));
-  std::vector<fs::path> files;
-  std::error_code error;
-  const auto options = fs::directory_options::skip_permission_denied;
-  for (fs::recursive_directory_iterator entry(folder, options, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const fs::path& path = entry->path();
-    if (path.filename().string().starts_with('.')) {
-      if (entry->is_directory(error)) entry.disable_recursion_pending();
-    } else if (entry->is_regular_file(error) && (extension.empty() || path.extension() == extension)) {
-      files.push_back(path);
-    }
-  }
-  if (error)
-    return fail(ErrorKind::failed,
-                fmt::format("data.corpus: can't list all of {}: {}", folder.string(), error.message()));
-  if (files.empty())
-    return fail(ErrorKind::usage,
-                fmt::format("data.corpus = \"{}\": the folder has no files", folder.string()));
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 /// Changes when a file is added, removed, resized or rewritten.
