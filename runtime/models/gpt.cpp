@@ -1,6 +1,5 @@
 #include "runtime/models/gpt.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
@@ -15,6 +14,7 @@
 #include <cmath>
 
 #include "runtime/device/attention.h"
+#include "runtime/models/parameter_builder.h"
 #include "runtime/models/recompute.h"
 
 namespace footplate {
@@ -23,36 +23,10 @@ namespace {
 /// GPT-2's deviation of initial weights.
 constexpr double kDeviation = 0.02;
 
-/// Makes parameters in one order with one generator, and lists them.
-class Builder {
- public:
-  Builder(std::uint64_t seed, at::Device where, std::vector<Parameter>& list)
-      : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)), where_(where), list_(list) {}
-
-  at::Tensor normal(const std::string& name, at::IntArrayRef shape, double deviation = kDeviation) {
-    return add(name, at::empty(shape, at::kFloat).normal_(0.0, deviation, generator_));
-  }
-  at::Tensor filled(const std::string& name, std::int64_t width, double value) {
-    return add(name, at::empty({width}, at::kFloat).fill_(value));
-  }
-
- private:
-  at::Tensor add(const std::string& name, at::Tensor tensor) {
-    tensor = tensor.to(where_);
-    tensor.requires_grad_(true);
-    list_.push_back({name, tensor});
-    return tensor;
-  }
-
-  at::Generator generator_;
-  const at::Device where_;
-  std::vector<Parameter>& list_;
-};
-
 }  // namespace
 
 Gpt::Gpt(const GptShape& shape, std::uint64_t seed, at::Device where) : shape_(shape) {
-  Builder make(seed, where, parameters_);
+  ParameterBuilder make(seed, where, parameters_);
   const std::int64_t width = shape.width;
   const auto norm = [&](const std::string& name) {
     return Affine{make.filled(name + ".weight", width, 1.0), make.filled(name + ".bias", width, 0.0)};
@@ -63,8 +37,8 @@ Gpt::Gpt(const GptShape& shape, std::uint64_t seed, at::Device where) : shape_(s
   // Each block adds twice to the residual stream; scaled so that its variance doesn't grow with depth.
   const double into_stream = kDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
 
-  embedding_ = make.normal("embedding.weight", {shape.vocabulary, width});
-  positions_ = make.normal("positions.weight", {shape.context, width});
+  embedding_ = make.normal("embedding.weight", {shape.vocabulary, width}, kDeviation);
+  positions_ = make.normal("positions.weight", {shape.context, width}, kDeviation);
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
     const std::string name = fmt::format("blocks.{}.", layer);
     Block block;
