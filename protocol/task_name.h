@@ -28,11 +28,16 @@ inline bool is_own_task(std::string_view task) {
   return is_plugin(task) || is_python(task);
 }
 
+/// Whether it has settings and actions of its own: the others share footplate's ("": the default task).
+inline bool declares_settings(std::string_view task) {
+  return !task.empty() && task != "text" && task != "synthetic";
+}
+
 /// Error (usage): `text` is no value of the setting `name`, whose own tasks are `choices`.
 Result<void> check_task_name(const std::string& name, const std::vector<std::string>& choices,
                              const std::string& text);
 
-/// "one of text, synthetic, plugin:PATH or python:FILE.py".
+/// "one of text, synthetic, rvq, plugin:PATH or python:FILE.py".
 std::string allowed_tasks(const std::vector<std::string>& choices);
 
 /// With the path made absolute from this process's folder, so that it holds wherever the run goes on.

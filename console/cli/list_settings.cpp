@@ -102,8 +102,9 @@ Handler declare_settings(CLI::App& command) {
   auto task = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   command.add_option("PATTERN", *pattern, "part of a name, an alias or the help");
-  command.add_option("--task", *task,
-                     "plugin:PATH or python:FILE.py: with the settings and actions that this task declares");
+  command.add_option(
+      "--task", *task,
+      "rvq, plugin:PATH or python:FILE.py: with the settings and actions that this task declares");
   command.add_flag("--json", *json, "the schema as JSON");
   auto names = std::make_shared<bool>(false);
   command.add_flag("--names", *names, "the names alone, one a line");

@@ -67,10 +67,10 @@ Result<Schema> ask_for_schema(const std::string& task) {
 
 Result<Schema> load_schema_of(const std::string& task) {
   static std::map<std::string, Schema> known;
-  const std::string plugin = is_own_task(task) ? task : "";  // the others share one
-  if (const auto found = known.find(plugin); found != known.end()) return found->second;
-  auto schema = plugin.empty() ? load_schema() : ask_for_schema(plugin);
-  if (schema) known.emplace(plugin, *schema);
+  const std::string declaring = declares_settings(task) ? task : "";  // the others share one
+  if (const auto found = known.find(declaring); found != known.end()) return found->second;
+  auto schema = declaring.empty() ? load_schema() : ask_for_schema(declaring);
+  if (schema) known.emplace(declaring, *schema);
   return schema;
 }
 

@@ -10,8 +10,11 @@ std::vector<SettingRow> data_rows() {
        .value = "kjv",
        .applies = Applies::fixed,
        .aliases = {"corpus", "dataset", "data.dataset", "data.path"},
-       .help = "The run trains on this text: kjv (the King James Bible), python (the standard library's "
-               "sources), or the path of a file or folder. The last 10 % are held out",
+       .help =
+           "The run trains on this text: kjv (the King James Bible), python (the standard library's "
+           "sources), or the path of a file or folder. The last 10 % are held out. With run.task = \"rvq\" "
+           "these are recordings: speech, or the path of a folder of WAV files, of which every tenth is "
+           "held out",
        .example = "data.corpus = \"kjv\""},
       {.name = "data.offset",
        .value = 0,

@@ -9,11 +9,12 @@ std::vector<SettingRow> run_rows() {
   return {
       {.name = "run.task",
        .value = "text",
-       .choices = {"text", "synthetic"},
+       .choices = {"text", "synthetic", "rvq"},
        .syntax = kTaskName.data(),
        .applies = Applies::fixed,
-       .help = "The run trains a language model on text, a synthetic task with a given step time, or a task "
-               "of your own: plugin:PATH names a shared library that is built with footplate/task.h, "
+       .help = "The run trains a language model on text, a synthetic task with a given step time, a codec of "
+               "speech with residual vector quantisation (rvq), or a task of your own: plugin:PATH names a "
+               "shared library that is built with footplate/task.h, "
                "python:FILE.py a file with a class made from footplate.Task",
        .example = "run.task = \"text\""},
       {.name = "run.seed",

@@ -4,10 +4,12 @@
 
 #include <string_view>
 
+#include "protocol/task_name.h"
 #include "runtime/python/load_python.h"
 #include "runtime/schema/schema_table.h"
 #include "runtime/tasks/declared_schema.h"
 #include "runtime/tasks/plugin.h"
+#include "runtime/tasks/rvq_task.h"
 #include "runtime/tasks/synthetic_task.h"
 #include "runtime/tasks/text_task.h"
 
@@ -22,7 +24,8 @@ constexpr v1::Descriptor built_in(const char* name) {
 }
 
 /// The values that run.task may have (runtime/schema/settings_run.cpp lists them too).
-constexpr v1::Descriptor kTasks[] = {built_in<TextTask>("text"), built_in<SyntheticTask>("synthetic")};
+constexpr v1::Descriptor kTasks[] = {built_in<TextTask>("text"), built_in<SyntheticTask>("synthetic"),
+                                     built_in<RvqTask>("rvq")};
 
 /// Null: none of footplate's own.
 const v1::Descriptor* own_task(const std::string& name) {
@@ -42,11 +45,11 @@ Result<const v1::Descriptor*> find_task(const std::string& name) {
 
 Result<Schema> schema_of_task(const std::string& task) {
   Schema schema = runtime_schema();
-  if (own_task(task) != nullptr) return schema;
-  const auto plugin = find_task(task);
-  if (!plugin) return tl::unexpected(plugin.error());
+  if (!declares_settings(task)) return schema;
+  const auto found = find_task(task);
+  if (!found) return tl::unexpected(found.error());
   try {
-    return with_declared(std::move(schema), (*plugin)->declare(), task);
+    return with_declared(std::move(schema), (*found)->declare(), task);
   } catch (const std::exception& error) {
     return fail(ErrorKind::usage,
                 fmt::format("run.task = \"{}\": its declare() throws: {}", task, error.what()));

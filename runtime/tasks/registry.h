@@ -7,8 +7,8 @@
 
 namespace footplate {
 
-/// The schema of a run whose run.task is `task`: footplate's own, and for a plugin what that declares. Errors
-/// (usage): there is no such task, what load_plugin() and with_declared() say.
+/// The schema of a run whose run.task is `task`: footplate's own, and what a task with settings of its own
+/// declares. Errors (usage): there is no such task, what load_plugin() and with_declared() say.
 Result<Schema> schema_of_task(const std::string& task);
 
 /// The task that run.task names, on a device that outlives it. Errors (usage): there is none of that name,

@@ -60,7 +60,7 @@ Result<void> look_at_data() {
   if (!settings) return tl::unexpected(settings.error());
   if (const std::string warning = warmup_warning(Schedule::from(*settings)); !warning.empty())
     tell(kWarningLine, warning);
-  if (is_own_task(task)) return look_at_task(*settings);
+  if (declares_settings(task)) return look_at_task(*settings);
   if (task != "text") return {};
   const std::string& name = settings->string("data.corpus");
   const auto bytes = Corpus::look(name);
