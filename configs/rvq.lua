@@ -2,7 +2,7 @@
 run.task = "rvq"
 data.corpus = "speech"         -- or a folder of WAV files
 
-train.steps = 1800
+train.steps = 1500
 train.batch_size = 18          -- global, in windows: six of each length
 sched.kind = "cosine"
 sched.base_lr = 2e-3
