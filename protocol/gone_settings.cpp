@@ -1,5 +1,7 @@
 #include "protocol/gone_settings.h"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "protocol/schema_names.h"
@@ -7,23 +9,32 @@
 namespace footplate {
 namespace {
 
-constexpr std::string_view kOfTask = "task.";
+/// Its own settings and actions, its data sets, and what it says it uses of footplate's.
+constexpr std::array kOfTask{std::string_view("task."), std::string_view("data.share."),
+                             std::string_view("model."), std::string_view("data.corpus")};
+
+/// Empty: no task decides whether there is a setting of that name.
+std::string_view group_of_task(std::string_view name) {
+  const auto found =
+      std::ranges::find_if(kOfTask, [&](std::string_view group) { return name.starts_with(group); });
+  return found == kOfTask.end() ? std::string_view() : *found;
+}
 
 /// What the setting may be called now; empty: nobody knows.
 std::string successor(const Schema& schema, const std::string& name) {
-  std::vector<std::string> of_task;
+  std::vector<std::string> of_group;
   for (const SettingSpec& spec : schema.settings) {
-    if (!spec.name.starts_with(kOfTask)) continue;
+    if (!spec.name.starts_with(group_of_task(name))) continue;
     if (stands_for(spec, name)) return spec.name;
-    of_task.push_back(spec.name);
+    of_group.push_back(spec.name);
   }
-  return nearest(name, of_task);
+  return nearest(name, of_group);
 }
 
 }  // namespace
 
 bool is_gone(const Schema& schema, std::string_view name) {
-  return name.starts_with(kOfTask) && schema.setting(name) == nullptr && schema.action(name) == nullptr;
+  return !group_of_task(name).empty() && schema.setting(name) == nullptr && schema.action(name) == nullptr;
 }
 
 Result<Settings> earlier_settings_from_json(Json json, const Schema& schema, std::vector<GoneSetting>* gone) {

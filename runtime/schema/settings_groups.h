@@ -33,8 +33,8 @@ std::vector<Constraint> nccl_constraints();
 /// that only the environment can name.
 std::vector<Hint> nccl_hints();
 
-/// Names of settings of other programs that no setting here stands for, and what to do instead. Those that one
-/// stands for are its aliases.
+/// Names of settings of other programs that no setting here stands for, and what to do instead. Those that
+/// one stands for are its aliases.
 std::vector<Hint> hints_of_others();
 
 /// All actions (actions.h has the names that the sources use).

@@ -44,6 +44,23 @@ TEST(GoneSettings, OfATaskAreLeftOutAndTold) {
   EXPECT_TRUE(earlier_settings_from_json(json, schema)) << "for those who tell of nothing";
 }
 
+TEST(GoneSettings, OfADataSetAndOfAModelAreLeftOut) {
+  Schema schema = schema_of_edited_task();
+  SettingSpec spec = schema.settings.front();
+  spec.name = "data.share.digits";
+  schema.settings.push_back(spec);
+  Json json = Settings::defaults(schema).to_json();
+  json["data.share.digit"] = {{"value", 2}, {"source", "order 3 (ann)"}};
+  json["model.depth"] = {{"value", 7}, {"source", "default"}};
+  std::vector<GoneSetting> gone;
+  EXPECT_TRUE(earlier_settings_from_json(json, schema, &gone));
+  ASSERT_EQ(gone.size(), 2U);
+  EXPECT_EQ(
+      left_out_text(schema, gone[0]),
+      "data.share.digit is left out: the task doesn't declare it any more. It was 2 (order 3 (ann)); if it "
+      "is called data.share.digits now, set that: data.share.digits=2");
+}
+
 TEST(GoneSettings, OfFootplateAreErrors) {
   const Schema schema = schema_of_edited_task();
   const Json json = {{"log.evry", {{"value", 3}, {"source", "default"}}}};
