@@ -67,6 +67,23 @@ class More(digits.Digits):
 '''
 
 
+SETS = '''
+import footplate
+import torch
+import digits
+
+
+class Halves(digits.Digits):
+    sets = [footplate.Set("even", share=2, help="Digits with an even number."), footplate.Set("odd")]
+
+    def data(self):
+        whole = super().data()
+        return [footplate.DataSet(name, whole.training // 2, whole.held_out // 2) for name in ("even", "odd")]
+
+    def load(self, samples):
+        return super().load(footplate.Samples(0, samples.held_out, samples.indexes * 2 + samples.set, samples.draws))
+'''
+
 def digits():
     return OwnTask("python:", EXAMPLE)
 
@@ -95,6 +112,21 @@ def test_it_trains_alike_and_goes_on_bit_equal():
         with Run(folder=task.folder, name="cut", env=NO_VENV, command=["run", "--name", "cut", "--resume", "auto", "--batch"]) as run:
             assert run.finish() == 0, run.output()
             assert run.result()["state_hash"] == hashes["two"], run.output()
+
+
+def test_several_data_sets_train_alike_on_any_number_of_ranks():
+    with digits() as task:
+        with_more(task, SETS, "halves.py")
+        losses = []
+        for ranks in (1, 2, 3):
+            with task.run("train.steps=120", "data.workers=2", name=f"on{ranks}", ranks=ranks, env=NO_VENV) as run:
+                assert run.finish() == 0, run.output()
+                last = evaluations(run)[-1]
+                assert all(last[f"eval/{name}/accuracy"] > 0.6 for name in ("even", "odd")), last
+                losses.append(last["eval/loss"])
+                lines = [line for line in run.lines("metrics.jsonl") if "data/even/loss" in line]
+                assert abs(lines[-1]["data/even/samples"] - 2 * lines[-1]["data/odd/samples"]) <= 2, lines[-1]
+        assert max(losses) - min(losses) < 1e-3, losses
 
 
 def test_a_rank_that_is_killed_is_gone_on_without():
@@ -221,6 +253,7 @@ def test_a_compiled_model_trains():
 
 
 if __name__ == "__main__":
-    main([test_it_trains_alike_and_goes_on_bit_equal, test_a_rank_that_is_killed_is_gone_on_without,
+    main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks,
+          test_a_rank_that_is_killed_is_gone_on_without,
           test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
           test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains])
