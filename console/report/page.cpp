@@ -254,7 +254,7 @@ std::string page(const std::vector<RunHistory>& runs, const std::vector<std::str
       clean(names) + " · footplate</title><style>" + kPageStyle + "</style></head><body>\n<h1>" +
       clean(names) + "</h1>\n";
   html += outcomes(runs, views) + branches_section(runs, views, schema) + charts(runs, views, metrics) +
-          configuration_section(runs, views, schema) + times(runs, views);
+          data_sets_section(runs, views) + configuration_section(runs, views, schema) + times(runs, views);
   html += moments(runs, views, "Changes", "Nothing was changed or called.", "by", &RunHistory::changes);
   html += moments(runs, views, "What happened", "No warning, no lost rank, one start.", "kind",
                   &RunHistory::happenings);

@@ -31,4 +31,7 @@ std::string branches_section(const std::vector<RunHistory>& runs, const std::vec
 std::string configuration_section(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views,
                                   const Schema& schema);
 
+/// One row a data set, where a run trains on several: how far it is, its last losses and metrics.
+std::string data_sets_section(const std::vector<RunHistory>& runs, const std::vector<BranchView>& views);
+
 }  // namespace footplate::report

@@ -330,5 +330,44 @@ TEST_F(ReportPage, OfAHundredThousandLinesIsSmall) {
   EXPECT_THAT(html, HasSubstr("and 1500 more, in events.jsonl"));
 }
 
+TEST_F(ReportPage, DataSetsHaveTheirLastFigures) {
+  file("metrics.jsonl") << line("main", 1, 10, 2.0)
+                        << Json{{"branch", "main"},
+                                {"start", 1},
+                                {"step", 20},
+                                {"data/big/loss", 0.25},
+                                {"data/big/samples", 130},
+                                {"data/big/epoch", 3.25}}
+                                   .dump() +
+                               "\n"
+                        << Json{{"branch", "main"},
+                                {"start", 1},
+                                {"step", 30},
+                                {"data/big/loss", 0.125},
+                                {"data/small/loss", 4.0}}
+                                   .dump() +
+                               "\n"
+                        << Json{{"branch", "main"},
+                                {"start", 1},
+                                {"step", 30},
+                                {"eval/big/loss", 0.75},
+                                {"eval/big/full_loss", 0.5}}
+                                   .dump() +
+                               "\n";
+  const auto texts = texts_of(page_of({history()}));
+  const auto at = [&](const char* text) { return std::find(texts.begin(), texts.end(), text); };
+  ASSERT_NE(at("Data sets"), texts.end());
+  const auto row = at("big");
+  ASSERT_NE(row, texts.end());
+  EXPECT_EQ(std::vector<std::string>(row, row + 5),
+            (std::vector<std::string>{"big", "130.0", "3.250", "0.1250", "0.5000"}));
+  EXPECT_NE(at("small"), texts.end());
+}
+
+TEST_F(ReportPage, OneDataSetHasNoTable) {
+  file("metrics.jsonl") << line("main", 1, 10, 2.0) << evaluation("main", 1, 10, 1.5, 1.5);
+  EXPECT_THAT(page_of({history()}), Not(HasSubstr("Data sets")));
+}
+
 }  // namespace
 }  // namespace footplate::report
