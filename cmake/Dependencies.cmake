@@ -30,6 +30,12 @@ add_library(footplate_xxhash INTERFACE)
 target_compile_definitions(footplate_xxhash INTERFACE XXH_INLINE_ALL)
 set(FOOTPLATE_XXHASH footplate_xxhash)
 
+footplate_find_archive(FOOTPLATE_ZLIB_ARCHIVE z)
+find_path(FOOTPLATE_ZLIB_INCLUDE zlib.h REQUIRED)
+add_library(footplate_zlib INTERFACE)
+target_include_directories(footplate_zlib SYSTEM INTERFACE ${FOOTPLATE_ZLIB_INCLUDE})
+target_link_libraries(footplate_zlib INTERFACE ${FOOTPLATE_ZLIB_ARCHIVE})
+
 find_path(FOOTPLATE_LUA_INCLUDE lua.hpp PATH_SUFFIXES lua5.4 REQUIRED)
 footplate_find_archive(FOOTPLATE_LUA_ARCHIVE lua5.4-c++)
 add_library(footplate_lua_library INTERFACE)

@@ -13,7 +13,7 @@ install(DIRECTORY docs DESTINATION share/doc/footplate COMPONENT client PATTERN 
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION share/doc/footplate COMPONENT client)
 # Of what is linked as an archive or compiled in; wheels have them among their metadata (packaging/wheels.py).
 foreach(package libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libexpected-dev liblua5.4-dev libedit-dev libncurses-dev
-        libbsd-dev libmd-dev libssl-dev libxxhash-dev)
+        libbsd-dev libmd-dev libssl-dev libxxhash-dev zlib1g-dev)
   install(FILES /usr/share/doc/${package}/copyright DESTINATION share/doc/footplate/licenses RENAME ${package}.txt
           COMPONENT licenses OPTIONAL)
 endforeach()

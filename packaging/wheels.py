@@ -22,7 +22,7 @@ PYTHON = ">=3.9"
 # Debian's packages of what is compiled in or linked as an archive; each has a file with its licence.
 IN_BOTH = ("libfmt-dev", "libspdlog-dev", "nlohmann-json3-dev", "libcli11-dev", "libexpected-dev")
 IN_CLIENT = ("liblua5.4-dev", "libedit-dev", "libncurses-dev", "libbsd-dev", "libmd-dev")
-IN_RUNTIME = ("libssl-dev", "libxxhash-dev")
+IN_RUNTIME = ("libssl-dev", "libxxhash-dev", "zlib1g-dev")
 
 
 class Wheel:

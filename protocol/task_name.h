@@ -37,7 +37,7 @@ inline bool declares_settings(std::string_view task) {
 Result<void> check_task_name(const std::string& name, const std::vector<std::string>& choices,
                              const std::string& text);
 
-/// "one of text, synthetic, rvq, plugin:PATH or python:FILE.py".
+/// "one of text, synthetic, rvq, classify, plugin:PATH or python:FILE.py".
 std::string allowed_tasks(const std::vector<std::string>& choices);
 
 /// With the path made absolute from this process's folder, so that it holds wherever the run goes on.

@@ -104,7 +104,7 @@ Handler declare_settings(CLI::App& command) {
   command.add_option("PATTERN", *pattern, "part of a name, an alias or the help");
   command.add_option(
       "--task", *task,
-      "rvq, plugin:PATH or python:FILE.py: with the settings and actions that this task declares");
+      "rvq, classify, plugin:PATH or python:FILE.py: with the settings and actions that this task declares");
   command.add_flag("--json", *json, "the schema as JSON");
   auto names = std::make_shared<bool>(false);
   command.add_flag("--names", *names, "the names alone, one a line");

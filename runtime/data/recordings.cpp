@@ -23,10 +23,12 @@ Result<fs::path> folder_of(const std::string& name) {
   const fs::path folder = name == "speech" ? kSpeechFolder : name;
   if (fs::is_directory(folder, error)) return folder;
   if (name == "speech")
-    return fail(ErrorKind::usage,
-                fmt::format("data.corpus = \"speech\": there is no {}; install Debian's package "
-                            "asterisk-core-sounds-en-wav, or name a folder of WAV files",
-                            kSpeechFolder));
+    return fail(
+        ErrorKind::usage,
+        fmt::format(
+            "data.corpus = \"speech\": there is no {}; scripts/deps --data installs it (Debian's package "
+            "asterisk-core-sounds-en-wav), or name a folder of WAV files",
+            kSpeechFolder));
   return fail(
       ErrorKind::usage,
       fmt::format("data.corpus = \"{}\" isn't a folder (from {}); recordings are \"speech\" (Debian's "

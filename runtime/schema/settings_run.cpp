@@ -9,13 +9,13 @@ std::vector<SettingRow> run_rows() {
   return {
       {.name = "run.task",
        .value = "text",
-       .choices = {"text", "synthetic", "rvq"},
+       .choices = {"text", "synthetic", "rvq", "classify"},
        .syntax = kTaskName.data(),
        .applies = Applies::fixed,
        .help = "The run trains a language model on text, a synthetic task with a given step time, a codec of "
-               "speech with residual vector quantisation (rvq), or a task of your own: plugin:PATH names a "
-               "shared library that is built with footplate/task.h, "
-               "python:FILE.py a file with a class made from footplate.Task",
+               "speech with residual vector quantisation (rvq), a classifier of several labelled data sets "
+               "(classify), or a task of your own: plugin:PATH names a shared library that is built with "
+               "footplate/task.h, python:FILE.py a file with a class made from footplate.Task",
        .example = "run.task = \"text\""},
       {.name = "run.seed",
        .value = 1,

@@ -7,6 +7,7 @@
 #include "protocol/task_name.h"
 #include "runtime/python/load_python.h"
 #include "runtime/schema/schema_table.h"
+#include "runtime/tasks/classify_task.h"
 #include "runtime/tasks/declared_schema.h"
 #include "runtime/tasks/plugin.h"
 #include "runtime/tasks/rvq_task.h"
@@ -25,7 +26,7 @@ constexpr v1::Descriptor built_in(const char* name) {
 
 /// The values that run.task may have (runtime/schema/settings_run.cpp lists them too).
 constexpr v1::Descriptor kTasks[] = {built_in<TextTask>("text"), built_in<SyntheticTask>("synthetic"),
-                                     built_in<RvqTask>("rvq")};
+                                     built_in<RvqTask>("rvq"), built_in<ClassifyTask>("classify")};
 
 /// Null: none of footplate's own.
 const v1::Descriptor* own_task(const std::string& name) {

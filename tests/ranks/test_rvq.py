@@ -156,7 +156,7 @@ def test_recordings_that_cant_be_used_are_named_with_the_cause():
 
 if __name__ == "__main__":
     if not SPEECH.is_dir():
-        raise SystemExit(f"{SPEECH} isn't there: scripts/deps installs Debian's package asterisk-core-sounds-en-wav")
+        raise SystemExit(f"{SPEECH} isn't there: scripts/deps --data installs Debian's package asterisk-core-sounds-en-wav")
     main([test_it_trains_alike_on_any_number_of_ranks_and_goes_on_bit_equal, test_a_rank_that_is_killed_is_gone_on_without,
           test_a_skipped_step_leaves_the_codebooks_as_they_were, test_its_settings_and_actions_are_steered,
           test_recordings_that_cant_be_used_are_named_with_the_cause])
