@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "protocol/result.h"
 #include "runtime/comm/communicator.h"
 
@@ -16,5 +19,8 @@ Result<std::string> gather_reasons(Communicator& communicator, const std::string
 
 /// Collective: the text of rank `root`, on all ranks. Of any length.
 Result<std::string> from_rank(Communicator& communicator, int root, const std::string& text);
+
+/// Collective: the ranks whose hash isn't that of rank 0. `what`: how the ledger names the operation.
+Result<std::vector<int>> ranks_with_another(Communicator& communicator, std::uint64_t hash, const char* what);
 
 }  // namespace footplate

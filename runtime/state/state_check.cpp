@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -12,18 +11,6 @@
 
 namespace footplate {
 namespace {
-
-Result<bool> is_same_hash(Communicator& communicator, std::uint64_t hash) {
-  auto mine = static_cast<std::int64_t>(hash);
-  std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.world_size()));
-  const auto gathered =
-      communicator
-          .all_gather({&mine, 1, DataType::int64}, {all.data(), communicator.world_size(), DataType::int64},
-                      "initial states")
-          ->wait();
-  if (!gathered) return tl::unexpected(gathered.error());
-  return std::ranges::all_of(all, [&](std::int64_t other) { return other == all.front(); });
-}
 
 /// A line for each tensor, its name last.
 std::string list_of(const StateTable& state) {
@@ -62,9 +49,9 @@ std::string difference(std::string_view first, std::string_view mine) {
 
 Result<void> same_state(Communicator& communicator, const StateTable& state) {
   if (communicator.world_size() == 1) return {};
-  const auto same = is_same_hash(communicator, state.hash());
-  if (!same) return tl::unexpected(same.error());
-  if (*same) return {};
+  const auto differing = ranks_with_another(communicator, state.hash(), "initial states");
+  if (!differing) return tl::unexpected(differing.error());
+  if (differing->empty()) return {};
   const std::string mine = list_of(state);
   const auto first = from_rank(communicator, 0, mine);
   if (!first) return tl::unexpected(first.error());

@@ -2,26 +2,16 @@
 
 #include <ATen/core/grad_mode.h>
 #include <pthread.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <chrono>
+
+#include "runtime/base/give_way.h"
 
 namespace footplate {
 namespace {
 
-/// Where training and evaluation want the same core, training gets about nine tenths of it.
-constexpr int kNice = 10;
-
 /// How often a wait looks whether it is to be given up.
 constexpr std::chrono::milliseconds kLook{50};
-
-void step_back() {
-  pthread_setname_np(pthread_self(), "evaluation");
-  // Linux: of this thread alone. Where it isn't allowed the evaluation runs as training does.
-  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice));
-}
 
 }  // namespace
 
@@ -65,7 +55,8 @@ void AsyncEvaluation::copy(const HostedTask& training) {
 }
 
 void AsyncEvaluation::work(const Communicator& communicator) {
-  step_back();
+  pthread_setname_np(pthread_self(), "evaluation");
+  give_way_to_training();
   task_->device().enter_thread();
   deliver(evaluate_share(*task_, communicator, plan_, [this] {
     return stop_.load() || (progress_ != nullptr && progress_->is_cancelled(step_));

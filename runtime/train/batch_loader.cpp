@@ -1,28 +1,13 @@
 #include "runtime/train/batch_loader.h"
 
 #include <ATen/Parallel.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/give_way.h"
+
 namespace footplate {
-namespace {
-
-/// Where training and loading want the same core, training has it: as soon as it waits for data, it gives the
-/// core away.
-constexpr int kNiceness = 10;
-
-/// One that computes on its own, beside those that train.
-void enter_worker() {
-  at::set_num_threads(1);
-  // Linux: of this thread alone. Where it isn't allowed it runs as the others do.
-  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNiceness));
-}
-
-}  // namespace
 
 BatchLoader::~BatchLoader() {
   stop();
@@ -50,9 +35,10 @@ void BatchLoader::configure(int workers, int prefetch) {
   changed_.wait(lock, [this, workers]() REQUIRES(mutex_) { return running_ == workers; });
 }
 
-/// A thread of its own.
+/// A thread of its own; load() computes on it alone.
 void BatchLoader::work() {
-  enter_worker();
+  at::set_num_threads(1);
+  give_way_to_training();
   MutexLock lock(mutex_);
   ++running_;
   changed_.notify_all();

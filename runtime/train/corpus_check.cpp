@@ -3,33 +3,23 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <vector>
-
 #include "runtime/comm/agree.h"
 
 namespace footplate {
 
 Result<void> same_corpus(Communicator& communicator, const CorpusIdentity& mine) {
-  auto hash = static_cast<std::int64_t>(mine.hash);
-  std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.world_size()));
-  auto gathered = communicator
-                      .all_gather({&hash, 1, DataType::int64},
-                                  {all.data(), communicator.world_size(), DataType::int64}, "corpora")
-                      ->wait();
-  if (!gathered) return gathered;
-  std::vector<int> others;
-  for (int rank = 1; rank < communicator.world_size(); ++rank)
-    if (all[static_cast<std::size_t>(rank)] != all.front()) others.push_back(rank);
-  if (others.empty()) return {};
+  const auto others = ranks_with_another(communicator, mine.hash, "corpora");
+  if (!others) return tl::unexpected(others.error());
+  if (others->empty()) return {};
   const auto first = from_rank(communicator, 0, mine.text());
-  const auto other = first ? from_rank(communicator, others.front(), mine.text()) : first;
+  const auto other = first ? from_rank(communicator, others->front(), mine.text()) : first;
   if (!other) return tl::unexpected(other.error());
   return fail(
       ErrorKind::usage,
       fmt::format("data.corpus isn't the same on all ranks: rank 0 has {}, rank {} has {}; other than "
                   "rank 0: {} {}; copy one file to all hosts, or name one on a disk that they share",
-                  *first, others.front(), *other, others.size() == 1 ? "rank" : "ranks",
-                  fmt::join(others, ", ")));
+                  *first, others->front(), *other, others->size() == 1 ? "rank" : "ranks",
+                  fmt::join(*others, ", ")));
 }
 
 std::optional<KeptCorpus> kept(const CorpusIdentity& corpus) {
