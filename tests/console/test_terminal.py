@@ -251,7 +251,7 @@ class State(Prompt):
 
     def test_greeting(self):
         screen = self.attach()
-        self.assertRegex(screen.text(), r"good-1 · running · step \d+ of 1000000 · loss 2.5000")
+        screen.wait(lambda s: re.search(r"good-1 · running · step \d+ of 1000000 · loss 2.5000", s.text()))
         rows = [row for row in screen.rows if row]
         self.assertEqual(rows[-2], "help · Tab · ?log.every · Ctrl-D leaves, the run goes on")
 
@@ -265,7 +265,7 @@ class Above(Prompt):
         screen.wait(lambda s: s.line().endswith("return 1 +"))
         self.command(event="warn", data={"text": "something odd"})
         screen.wait("warning: something odd")
-        self.assertTrue(screen.line().endswith("> return 1 +"), screen.text())
+        screen.wait(lambda s: s.line().endswith("> return 1 +"))
         screen.enter(" 1")
         screen.wait(lambda s: "2" in s.rows)
         self.assertEqual(len(self.rows_of(screen, "return 1 +")), 1, screen.text())

@@ -138,7 +138,7 @@ class Hints(Scene):
         self.typed(screen, "log.every")
         self.command(event="warn", data={"text": "something odd"})
         screen.wait("warning: something odd")
-        self.assertTrue(screen.line().endswith("> log.every"))
+        screen.wait(lambda s: s.line().endswith("> log.every"))
         self.assertIsNone(re.search(rb"\x1b\[[0-9;]*m", screen.raw))
 
 

@@ -237,7 +237,7 @@ class Completion(Typing):
         screen = self.attach(columns=120)
         screen.type("log." + TAB)
         screen.wait(lambda s: any(re.match(r"log\.every +10 steps · \S", row) for row in s.rows))
-        self.assertTrue(screen.line().endswith("> log."))
+        screen.wait(lambda s: s.line().endswith("> log."))
 
     def test_common_start(self):
         screen = self.attach()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`footplate watch`: lines into a pipe, plots on a terminal."""
 
+import re
 import select
 import subprocess
 import unittest
@@ -43,10 +44,14 @@ class Watch(TerminalCase):
     def braille_columns(self, rows):
         return {column for row in rows[1:-2] for column, c in enumerate(row) if 0x2800 < ord(c) < 0x2900}
 
+    def wait_drawn(self, screen, title):
+        """Until the last row is there too: what a terminal is sent arrives in pieces."""
+        screen.wait(lambda s: title in s.text() and "q ends the watching" in s.rows[-1])
+
     def test_few_points_are_joined(self):
         self.log("train/few", [1, 3, 2, 5, 4])
         screen = self.watch("few")
-        screen.wait("train/few 4 · step 1004")
+        self.wait_drawn(screen, "train/few 4 · step 1004")
         columns = self.braille_columns(screen.rows)
         self.assertEqual(columns, set(range(min(columns), max(columns) + 1)))
         self.assertGreater(len(columns), 60)
@@ -54,14 +59,14 @@ class Watch(TerminalCase):
     def test_a_value_that_is_no_number_breaks_the_line(self):
         self.log("train/torn", [1, 2, "@nan", 2, 1])
         screen = self.watch("torn")
-        screen.wait("train/torn 1 · step 1004")
+        self.wait_drawn(screen, "train/torn 1 · step 1004")
         columns = self.braille_columns(screen.rows)
         self.assertLess(len(columns), max(columns) - min(columns) - 20)
 
     def test_first_outliers_are_beyond_the_axis(self):
         self.log("train/steep", [900, 400] + [2 - index / 100 for index in range(98)])
         screen = self.watch("steep")
-        screen.wait("train/steep 1.03 · step 1099")
+        self.wait_drawn(screen, "train/steep 1.03 · step 1099")
         rows = screen.rows
         self.assertEqual([row.split()[0] for row in rows[1:-2] if row[:9].strip()], ["2", "1.75", "1.5", "1.25"])
         self.assertIn("^", rows[1])
@@ -70,7 +75,7 @@ class Watch(TerminalCase):
         self.log("train/steep", [10 ** (-index / 25) for index in range(101)])
         screen = self.watch("steep", "--log")
         screen.wait("train/steep 0.0001 · step 1100")
-        self.assertEqual([row.split()[0] for row in screen.rows[1:-2] if row[:9].strip()], ["1", "0.01", "0.0001"])
+        screen.wait(lambda s: [row.split()[0] for row in s.rows[1:-2] if row[:9].strip()] == ["1", "0.01", "0.0001"])
         self.log("train/below", [-1, -2])
         below = self.watch("below", "--log")
         below.wait("no value is above 0, so the axis isn't logarithmic")
@@ -78,7 +83,7 @@ class Watch(TerminalCase):
     def test_last_steps(self):
         screen = self.watch("loss", "--last", "40")
         screen.wait("train/loss 2.04 · step 196")
-        self.assertRegex(screen.rows[-2], r"^ +160 +170 +180 +190$")
+        screen.wait(lambda s: re.match(r" +160 +170 +180 +190$", s.rows[-2]))
         self.check(self.footplate("watch", "loss", "--last", "0"), 2, "--last")
 
     def test_q_leaves(self):
@@ -96,12 +101,12 @@ class Watch(TerminalCase):
         self.check(self.footplate("exec", "log.every = 3"), 0)
         self.command(event="metrics", data={"step": 100000, "train/loss": 1.0})
         screen.wait(lambda s: any(row.startswith("a step ") and "log.every 10 -> 3" in row for row in s.rows))
-        self.assertTrue(any(":" in row[10:] for row in screen.rows[2:10]), screen.rows)
+        screen.wait(lambda s: any(":" in row[10:] for row in s.rows[2:10]))
 
     def test_ascii_in_the_c_locale(self):
         screen = self.watch("loss", env={"LC_ALL": "C"})
         screen.wait("train/loss 2.04 | step 196")
-        self.assertTrue(any("*" in row for row in screen.rows))
+        screen.wait(lambda s: any("*" in row for row in s.rows))
         self.assertEqual([byte for byte in screen.raw if byte >= 0x80], [])
 
     def test_resize(self):
@@ -109,7 +114,7 @@ class Watch(TerminalCase):
         screen.wait("eval/loss 9")
         screen.resize(40, 60)
         screen.wait(lambda s: s.rows[39].startswith("good-1 · q ends"))
-        self.assertTrue(all(len(row) <= 60 for row in screen.rows))
+        screen.wait(lambda s: all(len(row) <= 60 for row in s.rows))
 
     def test_dumb_terminal(self):
         screen = self.watch("loss", env={"TERM": "dumb"})

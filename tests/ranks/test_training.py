@@ -379,7 +379,8 @@ def test_a_step_that_is_not_finite_can_pause_the_run():
         client = run.wait_for_step(18)
         status = wait_until(lambda: (now := client.ask("status"))["state"] == "paused" and now, 30, "the pause")
         wait_until(lambda: [rank["step"] for rank in client.ask("status")["ranks"]] == [18, 18], 30, "both ranks to stand at step 18")
-        assert run.record()["state"] == "paused" and status["step"] == 18, (run.record(), status)
+        assert status["step"] == 18, status
+        wait_until(lambda: run.record()["state"] == "paused", 30, "run.json to say so")
         told = run.directory / "told"
         wait_until(lambda: told.exists() and told.read_text() == "t is paused at step 18\n", 30, "the notice")
         applied = client.ask("set", changes={"log.every": 1})
