@@ -3,22 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
+#include "protocol/host_name.h"
 
 namespace footplate {
-namespace {
-
-std::string own_host() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-}  // namespace
 
 ArrivalNote::ArrivalNote(const std::filesystem::path& folder, int rank) {
   arrival_.rank = rank;
   arrival_.pid = ::getpid();
-  arrival_.host = own_host();
+  arrival_.host = host_name();
   if (folder.empty()) return;
   const auto path = folder / arrival_file(rank);
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -1,10 +1,8 @@
 #include "runtime/tools/machine_trials.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "protocol/exit_codes.h"
+#include "protocol/host_name.h"
 #include "runtime/comm/mpi/mpi_communicator.h"
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/mpi_trial.h"
@@ -41,15 +40,10 @@ int cores_of_this_process() {
   return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 0;
 }
 
-std::string hostname() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 /// versions(), with where they are and what they run on.
 Json installation() {
   Json found = versions();
-  found.update({{"host", hostname()},
+  found.update({{"host", host_name()},
                 {"cores", cores_of_this_process()},
                 {"libtorch_file", loaded_from("libtorch_cpu.so")},
                 {"mpi_file", loaded_from("libmpi.so")},

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "console/client/runs/process_table.h"
+#include "protocol/host_name.h"
 #include "run_files/file_names.h"
 #include "run_files/result_file.h"
 
@@ -126,12 +127,6 @@ Result<RunRecord> read_run(const std::filesystem::path& directory) {
   auto record = read_once(directory);
   if (record && record->life == Life::lost) return read_once(directory);
   return record;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
 }
 
 double seconds_since(const std::string& iso) {

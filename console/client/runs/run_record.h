@@ -48,9 +48,6 @@ struct RunRecord {
 /// Error (unreachable): `directory` holds no run.
 Result<RunRecord> read_run(const std::filesystem::path& directory);
 
-/// This host's name, as run.json has it.
-std::string host_name();
-
 /// How long ago an ISO time was, in seconds; negative if it can't be read.
 double seconds_since(const std::string& iso);
 

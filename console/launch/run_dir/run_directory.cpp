@@ -18,6 +18,7 @@
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "protocol/exit_codes.h"
+#include "protocol/host_name.h"
 #include "protocol/iso_time.h"
 #include "protocol/reserved_file.h"
 #include "run_files/checkpoint_folders.h"

@@ -9,6 +9,7 @@
 #include "console/client/runs/process_table.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/run_directory.h"
+#include "protocol/host_name.h"
 
 namespace footplate {
 namespace {
