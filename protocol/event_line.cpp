@@ -137,6 +137,18 @@ std::string line_of(const NcclMeasurement& found, std::int64_t /*steps*/) {
   return line.number(found.step_ms, "ms/step").take();
 }
 
+std::string line_of(const StepProfile& profile, std::int64_t /*steps*/) {
+  if (profile.path.empty()) return "profile.now failed" + because(profile.reason);
+  Line line("profile of steps " + std::to_string(profile.first) + " to " +
+            std::to_string(profile.first + profile.recorded - 1));
+  if (profile.recorded < profile.steps)
+    line.add(std::to_string(profile.recorded) + " of " + std::to_string(profile.steps) +
+             " steps: they have many operations");
+  if (!profile.missing.empty())
+    line.add("traces of " + std::to_string(profile.missing.size()) + " ranks are on their own hosts");
+  return line.add(profile.path).take();
+}
+
 std::string line_of(const Note& note, std::int64_t /*steps*/) {
   return "note: " + note.text;
 }

@@ -139,6 +139,18 @@ struct FieldsOf<NcclMeasurement> {
 };
 
 template <>
+struct FieldsOf<StepProfile> {
+  static void list(auto& field, auto& profile) {
+    field("first", profile.first);
+    field("steps", profile.steps);
+    field("recorded", profile.recorded);
+    field.unless_empty("path", profile.path);
+    field.unless_empty("missing", profile.missing);
+    field.unless_empty("reason", profile.reason);
+  }
+};
+
+template <>
 struct FieldsOf<Note> {
   static void list(auto& field, auto& note) {
     field("step", note.step);
@@ -237,6 +249,13 @@ Json to_json(const NcclMeasurement& measurement) {
 }
 Result<void> read_json(const Json& json, NcclMeasurement& measurement) {
   return read_fields(json, measurement);
+}
+
+Json to_json(const StepProfile& profile) {
+  return write_fields(profile);
+}
+Result<void> read_json(const Json& json, StepProfile& profile) {
+  return read_fields(json, profile);
 }
 
 Json to_json(const Note& note) {

@@ -16,7 +16,23 @@
 namespace footplate {
 
 /// What an event is about. In the order of EventData's alternatives.
-enum class Topic { metrics, order, call, eval, ckpt, run, rank, warn, client, job, rule, nccl, note, end };
+enum class Topic {
+  metrics,
+  order,
+  call,
+  eval,
+  ckpt,
+  run,
+  rank,
+  warn,
+  client,
+  job,
+  rule,
+  nccl,
+  profile,
+  note,
+  end
+};
 template <>
 struct EnumWords<Topic> {
   static constexpr std::array kAll{
@@ -32,6 +48,7 @@ struct EnumWords<Topic> {
       std::pair{Topic::job, std::string_view("job")},
       std::pair{Topic::rule, std::string_view("rule")},
       std::pair{Topic::nccl, std::string_view("nccl")},
+      std::pair{Topic::profile, std::string_view("profile")},
       std::pair{Topic::note, std::string_view("note")},
       std::pair{Topic::end, std::string_view("end")},
   };
@@ -271,6 +288,18 @@ struct NcclMeasurement {
 Json to_json(const NcclMeasurement& measurement);
 Result<void> read_json(const Json& json, NcclMeasurement& measurement);
 
+/// What became of profile.now.
+struct StepProfile {
+  std::int64_t first = 0;         ///< step that it begins with
+  std::int64_t steps = 0;         ///< that were asked for
+  std::int64_t recorded = 0;      ///< that every rank's trace has; fewer where there were too many operations
+  std::string path = {};          ///< of the trace; empty: it failed
+  std::vector<int> missing = {};  ///< ranks whose traces are on hosts that don't share the run's folder
+  std::string reason = {};        ///< why it failed
+};
+Json to_json(const StepProfile& profile);
+Result<void> read_json(const Json& json, StepProfile& profile);
+
 /// What somebody wrote by run.note.
 struct Note {
   std::int64_t step = 0;
@@ -283,7 +312,7 @@ Result<void> read_json(const Json& json, Note& note);
 /// What an event tells. One alternative for each Topic, in its order.
 using EventData =
     std::variant<LoggedMetrics, OrderReport, CallReport, EvaluationResult, SaveResult, RunChange, RankChange,
-                 Warning, ClientChange, JobLine, RuleChange, NcclMeasurement, Note, RunResult>;
+                 Warning, ClientChange, JobLine, RuleChange, NcclMeasurement, StepProfile, Note, RunResult>;
 
 inline Topic topic_of(const EventData& data) {
   return static_cast<Topic>(data.index());

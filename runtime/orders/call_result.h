@@ -23,7 +23,7 @@ struct CommunicatorsRenewed {
   std::int64_t step = 0;
   double seconds = 0;
 };
-/// nccl.measure: which steps are measured.
+/// nccl.measure, profile.now: which steps are measured.
 struct MeasurementBegun {
   std::int64_t first = 0;
   std::int64_t steps = 0;

@@ -213,7 +213,8 @@ class Rank {
                            .gradients = compute_.plane ? &compute_.plane->communicator() : nullptr,
                            .before_step = [this](std::int64_t step) { return guard_->before_step(step); },
                            .branch = start_.origin.branch,
-                           .folder = options_.run_directory.string()};
+                           .folder = options_.run_directory.string(),
+                           .ledger = &ledger_};
     arrival_.is_at("building the model");
     faulty_training_.emplace(session_->rank());
     auto made = Trainer::create(faulty_training_->around(trainer));

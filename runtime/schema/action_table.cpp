@@ -128,6 +128,23 @@ std::vector<ActionRow> nccl() {
   };
 }
 
+std::vector<ActionRow> profiles() {
+  return {
+      {.name = "profile.now",
+       .help = "Record what the ranks do in the next steps, the same steps on all of them: operations, a "
+               "device's kernels, collectives and phases. The event profile has the path of the trace, which "
+               "ui.perfetto.dev and chrome://tracing open",
+       .example = "profile.now{ steps = 3 }",
+       .result = "first, last, steps",
+       .params = {{.name = "steps",
+                   .type = Type::integer,
+                   .value = std::int64_t{3},
+                   .unit = "steps",
+                   .range = {.min = 1, .max = 100},
+                   .help = "how many steps"}}},
+  };
+}
+
 std::vector<ActionRow> run() {
   return {
       {.name = "run.note",
@@ -184,6 +201,7 @@ void add_actions(std::vector<ActionSpec>& table) {
   add(table, evaluation_and_checkpoints());
   add(table, ranks());
   add(table, nccl());
+  add(table, profiles());
   add(table, run());
 }
 

@@ -23,6 +23,9 @@ inline constexpr auto kRebuild = "nccl.rebuild";
 inline constexpr auto kMeasure = "nccl.measure";
 inline constexpr auto kProfile = "nccl.profile";
 
+/// Records the operations of some steps, on all ranks (profile_driver.h).
+inline constexpr auto kProfileSteps = "profile.now";
+
 /// A line for the journal and everybody who is attached: what somebody noticed, or a trial's result.
 inline constexpr auto kNote = "run.note";
 

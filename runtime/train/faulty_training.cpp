@@ -66,7 +66,9 @@ TrainerOptions FaultyTraining::around(const TrainerOptions& options) {
           .wrap_task = [&parts, rank = rank_](std::unique_ptr<v1::Task> task) -> std::unique_ptr<v1::Task> {
             return std::make_unique<FaultyTask>(std::move(task), parts.step, rank);
           },
-          .branch = options.branch};
+          .branch = options.branch,
+          .folder = options.folder,
+          .ledger = options.ledger};
 }
 
 }  // namespace footplate

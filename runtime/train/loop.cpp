@@ -17,7 +17,8 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<HostedTask> task)
                   [this](const EvaluationDriver::BestParameters& best) {
                     if (best.beside || !saves_after_step_) checkpoints_.save_best(best);
                   }),
-      checkpoints_(training_, reporter_) {
+      checkpoints_(training_, reporter_),
+      profile_(training_, reporter_) {
   configure();
 }
 
@@ -50,6 +51,7 @@ tl::unexpected<Error> Trainer::Loop::failed(const Error& error) {
 Result<bool> Trainer::Loop::train_step() {
   if (const auto& before_step = training_.options.before_step)
     if (auto done = before_step(training_.position.step); !done) return tl::unexpected(done.error());
+  profile_.before_step();
   step_.compute_gradients();
   step_.load_ahead();
   if (auto reduced = step_.reduce(evaluation_.share_ready(), timetable_.by_time(Timetable::Clock::now()));
@@ -65,6 +67,7 @@ void Trainer::Loop::after_step() {
   const auto ranks = static_cast<float>(training_.world_size());
   training_.timer.enter(Phase::boundary);
   reporter_.count(step_.outcome());
+  profile_.after_step();
   skipped_in_row_ = step_.counts().nonfinite_in_row;
   tell_refusal();
   const StepSums& sums = step_.outcome().sums;
@@ -84,6 +87,7 @@ void Trainer::Loop::after_step() {
 
 Ending Trainer::Loop::end() {
   training_.timer.enter(Phase::ending);
+  profile_.give_up("the run ended before");
   const Ending ending = training_.gate->ending();
   for (;;) {
     training_.lost = false;
@@ -146,6 +150,7 @@ void Trainer::Loop::tell_refusal() {
 
 Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   evaluation_.give_up("communicators were made anew");
+  profile_.give_up("the ranks were made anew");
   TrainerOptions& options = training_.options;
   if (auto there = options.communicator.rejoin(now.generation, now.sequence); !there) return there;
   if (options.gradients != nullptr)

@@ -7,6 +7,7 @@
 
 #include "runtime/train/checkpoint_driver.h"
 #include "runtime/train/evaluation_driver.h"
+#include "runtime/train/profile_driver.h"
 #include "runtime/train/reporter.h"
 #include "runtime/train/timetable.h"
 #include "runtime/train/train_step.h"
@@ -34,6 +35,11 @@ class Trainer::Loop {
   /// eval.now; `batches`: none = eval.batches.
   Result<EvaluationResult> evaluate_now(std::optional<std::int64_t> batches) {
     return evaluation_.evaluate_now(batches);
+  }
+
+  /// profile.now.
+  Result<CallResult> profile(std::int64_t steps) {
+    return profile_.begin(steps).map([](MeasurementBegun begun) { return CallResult(begun); });
   }
 
   /// Names of the actions that the task declares.
@@ -68,6 +74,7 @@ class Trainer::Loop {
   TrainStep step_;
   EvaluationDriver evaluation_;
   CheckpointDriver checkpoints_;
+  ProfileDriver profile_;
 };
 
 }  // namespace footplate

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "run_files/checkpoint_folders.h"
+#include "runtime/schema/actions.h"
 #include "runtime/state/state_check.h"
 #include "runtime/train/corpus_check.h"
 #include "runtime/train/loop.h"
@@ -88,7 +89,8 @@ const StateTable& Trainer::state() const {
 }
 
 std::vector<std::string_view> Trainer::actions() const {
-  std::vector<std::string_view> names{"ckpt.save", "ckpt.tag", "ckpt.delete", "eval.now", "guard.repair"};
+  std::vector<std::string_view> names{"ckpt.save", "ckpt.tag",     "ckpt.delete",
+                                      "eval.now",  "guard.repair", kProfileSteps};
   names.insert(names.end(), loop_->task_actions().begin(), loop_->task_actions().end());
   return names;
 }
@@ -147,6 +149,7 @@ Result<CallResult> Trainer::call(const Call& call, std::int64_t step) {
     if (call.action == "ckpt.save") return loop_->save(call.text("tag"));
     if (call.action == "ckpt.tag") return loop_->tag(call.text("ref", "latest"), call.text("tag"));
     if (call.action == "ckpt.delete") return loop_->remove(call.text("tag"));
+    if (call.action == kProfileSteps) return loop_->profile(call.integer("steps", 3));
     if (call.action == "guard.repair") return loop_->repair(static_cast<int>(call.integer("source")));
     if (std::ranges::find(loop_->task_actions(), call.action) != loop_->task_actions().end())
       return loop_->call_task(call, step);

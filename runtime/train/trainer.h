@@ -15,6 +15,7 @@
 namespace footplate {
 
 class ComputeDevice;
+class Ledger;
 namespace v1 {
 class Task;
 }
@@ -35,8 +36,9 @@ struct TrainerOptions {
   std::function<Result<void>(std::int64_t step)> before_step = {};
   /// Puts something around each task that the trainer makes (FaultyTraining). May be empty.
   std::function<std::unique_ptr<v1::Task>(std::unique_ptr<v1::Task>)> wrap_task = {};
-  std::string branch = "main";  ///< that the metrics are of
-  std::string folder = {};      ///< the run's, for files of the task; empty: none
+  std::string branch = "main";     ///< that the metrics are of
+  std::string folder = {};         ///< the run's, for files of the task; empty: none
+  const Ledger* ledger = nullptr;  ///< of the communicators, for profile.now; may be null
 };
 
 /// One rank's training: model, data, optimizer, and the step loop. All methods belong to the training

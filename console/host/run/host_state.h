@@ -21,18 +21,21 @@
 namespace footplate::host {
 
 /// What run.wait{ event = … } knows of.
-enum class AwaitedEvent { log, eval, ckpt, warn, order, nccl, stop };
+enum class AwaitedEvent { log, eval, ckpt, warn, order, nccl, profile, stop };
 
 }  // namespace footplate::host
 
 template <>
 struct footplate::EnumWords<footplate::host::AwaitedEvent> {
   using Event = footplate::host::AwaitedEvent;
-  static constexpr std::array kAll{
-      std::pair{Event::log, std::string_view("log")},     std::pair{Event::eval, std::string_view("eval")},
-      std::pair{Event::ckpt, std::string_view("ckpt")},   std::pair{Event::warn, std::string_view("warn")},
-      std::pair{Event::order, std::string_view("order")}, std::pair{Event::nccl, std::string_view("nccl")},
-      std::pair{Event::stop, std::string_view("stop")}};
+  static constexpr std::array kAll{std::pair{Event::log, std::string_view("log")},
+                                   std::pair{Event::eval, std::string_view("eval")},
+                                   std::pair{Event::ckpt, std::string_view("ckpt")},
+                                   std::pair{Event::warn, std::string_view("warn")},
+                                   std::pair{Event::order, std::string_view("order")},
+                                   std::pair{Event::nccl, std::string_view("nccl")},
+                                   std::pair{Event::profile, std::string_view("profile")},
+                                   std::pair{Event::stop, std::string_view("stop")}};
 };
 
 namespace footplate::host {

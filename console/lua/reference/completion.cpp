@@ -67,7 +67,7 @@ constexpr std::string_view kAt = "at", kOn = "on", kMetrics = "metrics";
 constexpr std::string_view kRulesMetrics = "m";  // what a rule's function usually calls them
 
 /// What run.wait{ event = … } knows of (AwaitedEvent in console/host/run/host_state.h).
-constexpr std::array kAwaitedEvents{"log", "eval", "ckpt", "warn", "order", "nccl", "stop"};
+constexpr std::array kAwaitedEvents{"log", "eval", "ckpt", "warn", "order", "nccl", "profile", "stop"};
 
 /// Everything that is offered, at one place.
 class Offer {

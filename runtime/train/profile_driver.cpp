@@ -1,0 +1,150 @@
+#include "runtime/train/profile_driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "protocol/host_name.h"
+#include "runtime/comm/agree.h"
+#include "runtime/comm/ledger.h"
+#include "runtime/profile/trace_file.h"
+
+namespace footplate {
+namespace {
+
+/// Since 1970. The clocks of this host differ by less than a microsecond in the time that this takes.
+std::int64_t wall_ns(SteadyClock::time_point at) {
+  using std::chrono::nanoseconds;
+  const auto ago = SteadyClock::now() - at;
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<nanoseconds>(wall).count() -
+         std::chrono::duration_cast<nanoseconds>(ago).count();
+}
+
+TraceEvent event(const char* row, std::string name, SteadyClock::time_point start,
+                 SteadyClock::time_point end) {
+  return {row, std::move(name), wall_ns(start),
+          std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count()};
+}
+
+std::string name_of(const LedgerEntry& entry) {
+  return fmt::format("{}: {} of {} {}", entry.name, to_string(entry.kind), entry.elements,
+                     to_string(entry.type));
+}
+
+}  // namespace
+
+Result<MeasurementBegun> ProfileDriver::begin(std::int64_t steps) {
+  const std::int64_t step = training_.position.step;
+  if (now_)
+    return fail(ErrorKind::refused, fmt::format("the profile of steps {} to {} is under way", now_->first,
+                                                now_->first + now_->steps - 1));
+  if (training_.options.folder.empty()) return fail(ErrorKind::refused, "this run has no folder for traces");
+  now_ = UnderWay{.first = step, .steps = steps};
+  return MeasurementBegun{step, steps, step + steps - 1};
+}
+
+void ProfileDriver::before_step() {
+  if (!now_ || now_->has_begun) return;
+  now_->has_begun = true;
+  if (training_.options.ledger != nullptr) now_->collectives = training_.options.ledger->newest();
+  training_.timer.record(&now_->phases);
+  if (auto begun = trace_.begin(); !begun) now_->failure = begun.error().message;
+}
+
+void ProfileDriver::after_step() {
+  if (!now_) return;
+  const bool is_last = training_.position.step >= now_->first + now_->steps;
+  if (trace_.is_recording()) {
+    ++now_->recorded;
+    if (is_last || trace_.is_full()) take();
+  }
+  if (is_last) finish();
+}
+
+/// What has been recorded so far is all that this rank's trace has.
+void ProfileDriver::take() {
+  now_->events = trace_.end();
+  training_.timer.record(nullptr);
+  add_collectives();
+  add_phases();
+}
+
+void ProfileDriver::add_phases() {
+  std::vector<PhaseStay> whole;  // a phase that is entered twice in a row is one
+  for (const PhaseStay& stay : now_->phases) {
+    if (!whole.empty() && whole.back().phase == stay.phase)
+      whole.back().until = stay.until;
+    else
+      whole.push_back(stay);
+  }
+  std::vector<TraceEvent> rows;
+  for (const PhaseStay& stay : whole)
+    rows.push_back(event("phases", std::string(to_string(stay.phase)), stay.since, stay.until));
+  now_->events.insert(now_->events.begin(), rows.begin(), rows.end());
+}
+
+void ProfileDriver::add_collectives() {
+  const Ledger* ledger = training_.options.ledger;
+  if (ledger == nullptr) return;
+  std::vector<TraceEvent> rows;
+  for (std::uint64_t sequence = now_->collectives + 1; sequence <= ledger->newest(); ++sequence)
+    if (const auto entry = ledger->find(sequence); entry && entry->is_finished())
+      rows.push_back(event("collectives", name_of(*entry), entry->started, entry->finished));
+  now_->events.insert(now_->events.begin(), rows.begin(), rows.end());
+}
+
+void ProfileDriver::finish() {
+  auto written = write();
+  const UnderWay done = *std::exchange(now_, std::nullopt);
+  if (written) return reporter_.publish(*written);
+  if (training_.is_lost(written.error())) return give_up("a rank was lost");
+  reporter_.publish(StepProfile{.first = done.first, .steps = done.steps, .reason = written.error().message});
+}
+
+/// Collective. On rank 0 what all have, on the others something that nobody hears of.
+Result<StepProfile> ProfileDriver::write() {
+  StepProfile profile{.first = now_->first, .steps = now_->steps};
+  std::int64_t origin_ns = 0;
+  if (auto told = agree_on_times(origin_ns, profile.recorded); !told) return tl::unexpected(told.error());
+  const auto folder =
+      std::filesystem::path(training_.options.folder) / "profiles" / fmt::format("step-{:08}", now_->first);
+  Result<void> mine;
+  if (!now_->failure.empty())
+    mine = fail(ErrorKind::failed, now_->failure);
+  else
+    mine = write_trace(rank_trace(folder, training_.rank()), {training_.rank(), host_name()}, now_->events,
+                       origin_ns);
+  if (auto all = agree(training_.options.communicator, mine); !all) return tl::unexpected(all.error());
+  if (training_.rank() != 0) return profile;
+  auto missing = merge_traces(folder, training_.world_size());
+  if (!missing) return tl::unexpected(missing.error());
+  profile.missing = *std::move(missing);
+  profile.path = (folder / kMergedTrace).string();
+  return profile;
+}
+
+/// The earliest time that any rank's trace has, and the fewest steps.
+Result<void> ProfileDriver::agree_on_times(std::int64_t& origin_ns, std::int64_t& recorded) const {
+  std::array<std::int64_t, 2> least{std::numeric_limits<std::int64_t>::max(), now_->recorded};
+  for (const TraceEvent& event : now_->events) least[0] = std::min(least[0], event.start_ns);
+  const Buffer buffer{least.data(), static_cast<std::int64_t>(least.size()), DataType::int64};
+  auto reduced = training_.options.communicator.all_reduce(buffer, ReduceOp::min, "profile")->wait();
+  std::tie(origin_ns, recorded) = std::pair(least[0], least[1]);
+  return reduced;
+}
+
+void ProfileDriver::give_up(const char* why) {
+  if (trace_.is_recording()) trace_.end();
+  training_.timer.record(nullptr);
+  if (const auto given_up = std::exchange(now_, std::nullopt))
+    reporter_.publish(StepProfile{.first = given_up->first, .steps = given_up->steps, .reason = why});
+}
+
+}  // namespace footplate

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/orders/call_result.h"
+#include "runtime/profile/step_trace.h"
+#include "runtime/train/reporter.h"
+#include "runtime/train/training.h"
+
+namespace footplate {
+
+/// profile.now: the same steps on every rank become traces, which rank 0 puts together in the run's folder
+/// profiles/. The ranks write at the end of the last step, and go on once all have. It is given up where the
+/// world changes. Training thread.
+class ProfileDriver {
+ public:
+  /// Both outlive it.
+  ProfileDriver(Training& training, const Reporter& reporter)
+      : training_(training), reporter_(reporter), trace_(training.device) {}
+
+  /// From the next step on. Errors (refused): one is under way, the run has no folder.
+  Result<MeasurementBegun> begin(std::int64_t steps);
+
+  void before_step();
+  /// Collective after the last of the steps.
+  void after_step();
+  void give_up(const char* why);
+
+ private:
+  struct UnderWay {
+    std::int64_t first = 0;
+    std::int64_t steps = 0;
+    std::int64_t recorded = 0;           ///< of them, by this rank
+    bool has_begun = false;              ///< also where it couldn't
+    std::uint64_t collectives = 0;       ///< that were launched before
+    std::vector<PhaseStay> phases = {};  ///< since it has begun
+    std::vector<TraceEvent> events = {};
+    std::string failure = {};
+  };
+  void take();
+  void finish();
+  void add_phases();
+  void add_collectives();
+  Result<StepProfile> write();
+  Result<void> agree_on_times(std::int64_t& origin_ns, std::int64_t& recorded) const;
+
+  Training& training_;
+  const Reporter& reporter_;
+  StepTrace trace_;
+  std::optional<UnderWay> now_;
+};
+
+}  // namespace footplate
