@@ -108,7 +108,8 @@ std::vector<std::string> set_library_variables(const Schema& schema,
   std::vector<std::string> said;
   for (const Variable& variable : variables_to_set(schema, *settings, environment)) {
     ::setenv(variable.name.c_str(), variable.text.c_str(), /*overwrite=*/1);
-    said.push_back("NCCL's " + variable.name + "=" + variable.text + " (" + variable.setting + ", " +
+    const std::string whose = variable.name.starts_with("NCCL_") ? "NCCL's " : "";
+    said.push_back(whose + variable.name + "=" + variable.text + " (" + variable.setting + ", " +
                    variable.source + ")");
   }
   if (const std::string list = others(environment); !list.empty())

@@ -57,6 +57,10 @@ class Communicator {
   /// 0: by size, chunks.h), however many they are. All ranks change it between the same two operations.
   virtual void set_chunk_elements(std::int64_t elements) = 0;
 
+  /// Operations launched from here on are compared with those of the other ranks (CheckedCommunicator), where
+  /// the backend can. All ranks change it between the same two operations.
+  virtual void set_checks(bool /*on*/) {}
+
   /// In place, element by element, the same bits on every rank.
   virtual std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) = 0;
   /// From `root`'s buffer into everyone else's.

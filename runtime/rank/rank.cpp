@@ -32,6 +32,7 @@
 #include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/checkpoint/saver.h"
 #include "runtime/comm/agree.h"
+#include "runtime/comm/checked_communicator.h"
 #include "runtime/comm/mpi/invitation.h"
 #include "runtime/comm/mpi/mpi_channel.h"
 #include "runtime/comm/mpi/mpi_communicator.h"
@@ -202,15 +203,16 @@ class Rank {
 
     metrics_.add([this](const Json& line) { records_->write(line); });
     metrics_.add([this](const Json& line) { control_->gate().publish(LoggedMetrics{line}); });
+    check_communicators();
     TrainerOptions trainer{.settings = start_.settings,
-                           .communicator = *communicator_,
+                           .communicator = *checked_,
                            .progress = progress_,
                            .local_ranks = session_->local_size(),
                            .saver = saver_.get(),
                            .sink = &metrics_,
                            .log = [this](const std::string& text) { records_->info(text); },
                            .device = compute_.device.get(),
-                           .gradients = compute_.plane ? &compute_.plane->communicator() : nullptr,
+                           .gradients = checked_gradients_ ? &*checked_gradients_ : nullptr,
                            .before_step = [this](std::int64_t step) { return guard_->before_step(step); },
                            .branch = start_.origin.branch,
                            .folder = options_.run_directory.string(),
@@ -222,6 +224,22 @@ class Rank {
       return agreed;
     trainer_ = *std::move(made);
     return trainer_->check_corpus(options_.corpus);
+  }
+
+  /// For debug.collectives, which is off at first.
+  void check_communicators() {
+    const auto hash_in = [](StateMemory* memory) {
+      return [memory, room = std::vector<std::byte>()](const Buffer& buffer) mutable {
+        StateEntry entry{.name = "", .type = buffer.type, .shape = {buffer.elements}, .data = buffer.data};
+        entry.bytes = static_cast<std::size_t>(buffer.elements) * size_of(buffer.type);
+        entry.memory = memory;
+        return entry.hash(room);
+      };
+    };
+    checked_.emplace(*communicator_, *communicator_, progress_, hash_in(nullptr));
+    if (compute_.plane)
+      checked_gradients_.emplace(compute_.plane->communicator(), *communicator_, progress_,
+                                 hash_in(compute_.device->state_memory()));
   }
 
   void start_control() {
@@ -285,7 +303,7 @@ class Rank {
     guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell);
     load_handler_ = std::make_unique<LoadHandler>(
         LoadHandler::Parts{start_.schema, start_.configured, options_.start, start_.settings,
-                           options_.run_directory, start_.origin.branch, *communicator_, progress_, tell});
+                           options_.run_directory, start_.origin.branch, *checked_, progress_, tell});
     handlers_ = HandlerTable({load_handler_.get(), guard_.get(), trainer_.get()});
     control_->set_steerable(handlers_);
   }
@@ -497,6 +515,7 @@ class Rank {
   std::unique_ptr<MessageChannel> channel_;
   std::unique_ptr<MpiWorld> world_;
   Compute compute_;
+  std::optional<CheckedCommunicator> checked_, checked_gradients_;
   std::unique_ptr<CheckpointSaver> saver_;
   std::optional<FaultyTraining> faulty_training_;
   std::unique_ptr<Trainer> trainer_;

@@ -45,8 +45,6 @@ std::vector<Hint> hints_of_others() {
       {"output_dir",
        "isn't set here: FOOTPLATE_RUNS in the environment names the folder of all runs, and --name a run"},
       {"report_to", "isn't set here: footplate export RUN --to tensorboard|csv|prometheus --follow"},
-      {"CUDA_LAUNCH_BLOCKING",
-       "is a variable of CUDA's: CUDA_LAUNCH_BLOCKING=1 footplate run … reaches every rank of this host"},
   };
 }
 

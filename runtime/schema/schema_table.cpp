@@ -16,6 +16,7 @@ Schema runtime_schema() {
   add_comm_settings(schema.settings);
   add_guard_settings(schema.settings);
   add_log_settings(schema.settings);
+  add_debug_settings(schema.settings);
   add_nccl_settings(schema.settings);
   add_actions(schema.actions);
   schema.hints = nccl_hints();

@@ -18,6 +18,7 @@ void add_checkpoint_settings(std::vector<SettingSpec>& table);
 void add_comm_settings(std::vector<SettingSpec>& table);
 void add_guard_settings(std::vector<SettingSpec>& table);
 void add_log_settings(std::vector<SettingSpec>& table);
+void add_debug_settings(std::vector<SettingSpec>& table);
 
 /// The settings nccl.*: each stands for one environment variable of NCCL, which the ranks set at their start
 /// (protocol/nccl/variables.h). Those that ncclConfig_t has (Applies::comm) the ranks hand to new

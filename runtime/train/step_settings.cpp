@@ -30,6 +30,8 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.empty_cache_every = settings.integer("train.empty_cache_every");
   read.eval_at_end = settings.boolean("eval.at_end");
   read.eval_async = settings.boolean("eval.async");
+  read.checks_collectives = settings.string("debug.collectives") == "detail";
+  read.anomaly = settings.boolean("debug.anomaly");
   read.eval_batch_size = settings.integer("eval.batch_size");
   read.eval_mode = choice_of<EvalMode>(settings, "eval.mode");
   double meet_timeout_s = settings.number("eval.meet_timeout_s");

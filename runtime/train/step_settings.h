@@ -69,6 +69,8 @@ struct StepSettings {
   std::int64_t empty_cache_every = 0;
   bool eval_at_end = true;
   bool eval_async = false;
+  bool checks_collectives = false;  ///< debug.collectives
+  bool anomaly = false;  ///< debug.anomaly
 
   bool cuda_graph = false;
   bool gradient_checkpointing = false;

@@ -5,6 +5,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -98,6 +99,9 @@ void TrainStep::configure(const StepSettings& before) {
                                      (!training_.device.is_host() || has_spare_cores(options)));
   // Of a recorded backward pass nobody hears when a gradient is there.
   reducer_.configure(now.bucket_mb, overlap && !records);
+  torch::autograd::AnomalyMode::set_enabled(now.anomaly);
+  options.communicator.set_checks(now.checks_collectives);
+  training_.gradients_communicator().set_checks(now.checks_collectives);
   options.communicator.set_chunk_elements(now.chunk_elements);
   // A million elements are good for MPI; over NCCL each piece is a launch on the device.
   const bool goes_by_size =

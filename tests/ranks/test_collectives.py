@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from harness import Run, main, wait_until
+from harness import PAUSE, Run, main, not_finite_at, wait_for_pause, wait_until
 
 SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.batches=2",
          "eval.batch_size=5", "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1"]
@@ -68,6 +68,18 @@ def test_different_collectives_are_named_though_nothing_hangs():
         assert "step 31 on rank 0" in found["text"] and "step 30 on rank 1" in found["text"], found
         client = run.try_connect()
         assert any("different collectives" in note for note in client.ask("status")["notes"])
+
+
+def test_different_collectives_fail_at_once_where_they_are_checked():
+    """debug.collectives: no sum of the wrong things is ever trained on. Switched on in the run."""
+    with Run(["model.step_ms=5", "train.steps=1000000", PAUSE], ranks=2,
+             env={"FOOTPLATE_FAULT": f"{not_finite_at(5)},odd_reduce:rank=1:step=30"}) as run:
+        wait_for_pause(run.wait_for_step(5), 5)
+        assert run.exec('debug.collectives = "detail"; run.resume()').returncode == 0
+        assert run.finish() == 75, run.output()
+        end = run.result()
+        assert "debug.collectives: the ranks call different operations: rank 0: step 31, gradients: all_reduce of " in end["reason"], end
+        assert "rank 1: step 30, gradients: all_reduce of " in end["reason"], end
 
 
 def test_comm_report_counts_what_each_rank_has_done():
@@ -165,6 +177,7 @@ def test_nothing_is_proposed_while_a_rank_hangs():
 
 if __name__ == "__main__":
     main([test_a_missing_rank_is_named_and_training_goes_on, test_an_evaluation_that_a_rank_does_not_come_to_is_skipped,
-          test_different_collectives_are_named_though_nothing_hangs, test_comm_report_counts_what_each_rank_has_done,
+          test_different_collectives_are_named_though_nothing_hangs, test_different_collectives_fail_at_once_where_they_are_checked,
+          test_comm_report_counts_what_each_rank_has_done,
           test_advice_names_the_deadline_that_is_too_short, test_apply_raises_the_deadline_by_an_order_of_its_own,
           test_nothing_is_proposed_while_a_rank_hangs])

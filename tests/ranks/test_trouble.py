@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import BIN, Run, main, surroundings, wait_until
+from harness import BIN, PAUSE, Run, main, surroundings, wait_for_pause, wait_until
 
 TASKS = BIN.parent / "tasks"
 TASK = f"run.task=plugin:{TASKS / 'trouble.so'}"
@@ -53,6 +53,16 @@ def test_what_it_declares_is_listed_and_hinted_at():
         run.wait_for_step(1)
         for alias in ("task.broken_from", "broken_from"):
             assert "it is called task.nan_from" in (said := run.exec(f"{alias} = 3")).stderr, said
+
+
+def test_anomaly_names_the_operation():
+    """The run pauses at a step that isn't finite; debug.anomaly, switched on there, says at the next one where it comes from."""
+    with trouble("task.nan_from=24", PAUSE, ranks=2) as run:
+        wait_for_pause(run.wait_for_step(1), 7)
+        assert run.exec("debug.anomaly = true; run.resume()").returncode == 0
+        assert run.finish() == 1, run.output()
+        assert re.match(r"step 7 failed: ranks 0, 1: Function 'MulBackward0' returned nan values in its \dth output\.; parameters are as step 7",
+                        run.result()["reason"]), run.result()
 
 
 def test_what_only_skips_steps_is_not_started_again():
@@ -144,5 +154,5 @@ def test_what_an_edited_task_has_lost_is_left_out_with_a_warning():
 
 
 if __name__ == "__main__":
-    main([test_check_says_what_became_of_the_task, test_what_it_declares_is_listed_and_hinted_at,
+    main([test_anomaly_names_the_operation, test_check_says_what_became_of_the_task, test_what_it_declares_is_listed_and_hinted_at,
           test_what_only_skips_steps_is_not_started_again, test_ranks_that_begin_differently_are_refused, test_what_an_edited_task_has_lost_is_left_out_with_a_warning])

@@ -1,0 +1,144 @@
+#include "runtime/comm/checked_communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace footplate {
+namespace {
+
+/// What a rank is about to call, as it travels.
+struct CallNote {
+  Collective kind;
+  DataType type;
+  std::int64_t elements;
+  std::int64_t step;
+  std::int32_t variant;
+  char name[64];
+};
+static_assert(std::is_trivially_copyable_v<CallNote>);
+
+CallNote note_of(const LedgerEntry& call) {
+  CallNote note;
+  std::memset(static_cast<void*>(&note), 0, sizeof(note));  // what is between the members is compared, too
+  note.kind = call.kind;
+  note.type = call.type;
+  note.elements = call.elements;
+  note.step = call.step;
+  note.variant = call.variant;
+  std::strncpy(note.name, call.name, sizeof(note.name) - 1);
+  return note;
+}
+
+bool operator==(const CallNote& some, const CallNote& others) {
+  return std::memcmp(&some, &others, sizeof(CallNote)) == 0;
+}
+
+std::string text_of(const CallNote& note) {
+  std::string text = fmt::format("step {}, {}: {}", note.step, note.name, to_string(note.kind));
+  if (note.kind == Collective::barrier) return text;
+  text += fmt::format(" of {} {}", note.elements, to_string(note.type));
+  if (note.kind == Collective::broadcast) text += fmt::format(" from rank {}", note.variant);
+  return text;
+}
+
+/// "rank 0: …; rank 2: …": the first rank of each different one.
+template <class T>
+std::string each_of(const std::vector<T>& all, std::string (*text_of_one)(const T&)) {
+  std::string text;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rank), all[rank]) ==
+        all.begin() + static_cast<std::ptrdiff_t>(rank))
+      text += fmt::format("{}rank {}: {}", text.empty() ? "" : "; ", rank, text_of_one(all[rank]));
+  return text;
+}
+
+std::string hash_text(const std::uint64_t& hash) {
+  return fmt::format("{:016x}", hash);
+}
+
+/// `mine` of every rank, in their order.
+template <class T>
+Result<std::vector<T>> from_all(Communicator& communicator, const T& mine) {
+  T sent = mine;
+  std::vector<T> all(static_cast<std::size_t>(communicator.world_size()));
+  auto gathered =
+      communicator
+          .all_gather({&sent, sizeof(T), DataType::uint8},
+                      {all.data(), static_cast<std::int64_t>(all.size() * sizeof(T)), DataType::uint8},
+                      "debug.collectives")
+          ->wait();
+  if (!gathered) return tl::unexpected(gathered.error());
+  return all;
+}
+
+/// An operation that is over.
+class FinishedWork final : public Work {
+ public:
+  explicit FinishedWork(Result<void> ending) : ending_(std::move(ending)) {}
+  bool done() const override { return true; }
+  Result<void> wait(Clock::time_point /*deadline*/) override { return ending_; }
+
+ private:
+  const Result<void> ending_;
+};
+
+}  // namespace
+
+std::unique_ptr<Work> CheckedCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
+  return checked(entry(Collective::all_reduce, buffer, name, static_cast<std::int32_t>(op)), buffer,
+                 [&] { return inner_.all_reduce(buffer, op, name); });
+}
+
+std::unique_ptr<Work> CheckedCommunicator::broadcast(Buffer buffer, int root, const char* name) {
+  return checked(entry(Collective::broadcast, buffer, name, root), buffer,
+                 [&] { return inner_.broadcast(buffer, root, name); });
+}
+
+std::unique_ptr<Work> CheckedCommunicator::all_gather(Buffer send, Buffer receive, const char* name) {
+  return checked(entry(Collective::all_gather, send, name), receive,
+                 [&] { return inner_.all_gather(send, receive, name); });
+}
+
+std::unique_ptr<Work> CheckedCommunicator::barrier(const char* name) {
+  return checked(entry(Collective::barrier, {}, name), {}, [&] { return inner_.barrier(name); });
+}
+
+std::unique_ptr<Work> CheckedCommunicator::checked(LedgerEntry call, const Buffer& result,
+                                                   const Launch& launch) {
+  if (!on_ || world_size() == 1) return launch();
+  call.step = progress_.step();
+  return std::make_unique<FinishedWork>(run(call, result, launch));
+}
+
+Result<void> CheckedCommunicator::run(const LedgerEntry& call, const Buffer& result, const Launch& launch) {
+  if (auto same = same_call(call); !same) return same;
+  if (auto done = launch()->wait(); !done) return done;
+  return same_result(call, result);
+}
+
+Result<void> CheckedCommunicator::same_call(const LedgerEntry& call) {
+  const auto all = from_all(host_, note_of(call));
+  if (!all) return tl::unexpected(all.error());
+  if (std::ranges::adjacent_find(*all, [](auto& a, auto& b) { return !(a == b); }) == all->end()) return {};
+  return fail(ErrorKind::failed,
+              "debug.collectives: the ranks call different operations: " + each_of<CallNote>(*all, &text_of));
+}
+
+Result<void> CheckedCommunicator::same_result(const LedgerEntry& call, const Buffer& result) {
+  if (result.elements == 0) return {};
+  const auto all = from_all(host_, hash_(result));
+  if (!all) return tl::unexpected(all.error());
+  if (std::ranges::adjacent_find(*all, std::not_equal_to<>()) == all->end()) return {};
+  return fail(ErrorKind::failed,
+              fmt::format("debug.collectives: the ranks have different results of {}; by their hashes, {}",
+                          text_of(note_of(call)), each_of<std::uint64_t>(*all, &hash_text)));
+}
+
+}  // namespace footplate
