@@ -81,6 +81,10 @@ bool is_from_file(const std::string& source) {
   return source.starts_with(std::string(kFromEnvironment) + " (");
 }
 
+std::string with_library(const std::string& variable) {
+  return (variable.starts_with("CUDA_") ? "CUDA's " : "NCCL's ") + variable;
+}
+
 std::optional<std::string> variable_text(const SettingSpec& spec, const Value& value) {
   if (spec.variable.empty() || value == spec.default_value) return std::nullopt;
   if (const auto* text = std::get_if<std::string>(&value)) {

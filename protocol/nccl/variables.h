@@ -29,6 +29,9 @@ inline constexpr const char* kFromEnvironment = "environment";
 bool is_from_environment(const std::string& source);
 bool is_from_file(const std::string& source);
 
+/// With whose it is: "NCCL's NCCL_ALGO", "CUDA's CUDA_LAUNCH_BLOCKING".
+std::string with_library(const std::string& variable);
+
 /// What `value` of the setting is in its variable. Nothing: the variable stays as it is, because the setting
 /// has its default or no variable.
 std::optional<std::string> variable_text(const SettingSpec& spec, const Value& value);

@@ -108,8 +108,7 @@ std::vector<std::string> set_library_variables(const Schema& schema,
   std::vector<std::string> said;
   for (const Variable& variable : variables_to_set(schema, *settings, environment)) {
     ::setenv(variable.name.c_str(), variable.text.c_str(), /*overwrite=*/1);
-    const std::string whose = variable.name.starts_with("NCCL_") ? "NCCL's " : "";
-    said.push_back(whose + variable.name + "=" + variable.text + " (" + variable.setting + ", " +
+    said.push_back(with_library(variable.name) + "=" + variable.text + " (" + variable.setting + ", " +
                    variable.source + ")");
   }
   if (const std::string list = others(environment); !list.empty())

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "console/lua/reference/columns.h"
+#include "protocol/nccl/variables.h"
 
 namespace footplate {
 namespace {
@@ -46,7 +47,7 @@ std::string setting_help(const Settings& settings, const SettingSpec& spec) {
       break;
   }
   if (!spec.variable.empty())
-    text += " · NCCL's " + spec.variable +
+    text += " · " + with_library(spec.variable) +
             (spec.applies == Applies::comm ? ", which counts for more where the environment has it"
                                            : ": the ranks set it at their start");
   return text + " · role " + std::string(to_string(spec.role)) +
