@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "console/client/runs/run_record.h"
+#include "protocol/host_name.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
