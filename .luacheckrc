@@ -3,8 +3,8 @@
 std = "lua54"
 max_line_length = 110
 globals = {
-  "run", "model", "train", "sched", "optim", "data", "eval", "ckpt", "comm", "guard", "log", "nccl", "task",
-  "store",
+  "run", "model", "train", "sched", "optim", "data", "eval", "ckpt", "comm", "guard", "log", "debug", "nccl",
+  "profile", "task", "store",
 }
 read_globals = {
   "set", "at", "every", "after", "on", "rules", "jobs", "try", "branches", "undo", "redo", "orders",

@@ -40,7 +40,7 @@ bool operator==(const CallNote& some, const CallNote& others) {
   return std::memcmp(&some, &others, sizeof(CallNote)) == 0;
 }
 
-std::string text_of(const CallNote& note) {
+std::string words_of(const CallNote& note) {
   std::string text = fmt::format("step {}, {}: {}", note.step, note.name, to_string(note.kind));
   if (note.kind == Collective::barrier) return text;
   text += fmt::format(" of {} {}", note.elements, to_string(note.type));
@@ -50,12 +50,12 @@ std::string text_of(const CallNote& note) {
 
 /// "rank 0: …; rank 2: …": the first rank of each different one.
 template <class T>
-std::string each_of(const std::vector<T>& all, std::string (*text_of_one)(const T&)) {
+std::string each_of(const std::vector<T>& all, std::string (*words_of_one)(const T&)) {
   std::string text;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rank), all[rank]) ==
         all.begin() + static_cast<std::ptrdiff_t>(rank))
-      text += fmt::format("{}rank {}: {}", text.empty() ? "" : "; ", rank, text_of_one(all[rank]));
+      text += fmt::format("{}rank {}: {}", text.empty() ? "" : "; ", rank, words_of_one(all[rank]));
   return text;
 }
 
@@ -128,7 +128,7 @@ Result<void> CheckedCommunicator::same_call(const LedgerEntry& call) {
   if (!all) return tl::unexpected(all.error());
   if (std::ranges::adjacent_find(*all, [](auto& a, auto& b) { return !(a == b); }) == all->end()) return {};
   return fail(ErrorKind::failed,
-              "debug.collectives: the ranks call different operations: " + each_of<CallNote>(*all, &text_of));
+              "debug.collectives: the ranks call different operations: " + each_of<CallNote>(*all, &words_of));
 }
 
 Result<void> CheckedCommunicator::same_result(const LedgerEntry& call, const Buffer& result) {
@@ -138,7 +138,7 @@ Result<void> CheckedCommunicator::same_result(const LedgerEntry& call, const Buf
   if (std::ranges::adjacent_find(*all, std::not_equal_to<>()) == all->end()) return {};
   return fail(ErrorKind::failed,
               fmt::format("debug.collectives: the ranks have different results of {}; by their hashes, {}",
-                          text_of(note_of(call)), each_of<std::uint64_t>(*all, &hash_text)));
+                          words_of(note_of(call)), each_of<std::uint64_t>(*all, &hash_text)));
 }
 
 }  // namespace footplate

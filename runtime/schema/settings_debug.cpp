@@ -18,9 +18,10 @@ std::vector<SettingRow> debug_rows() {
        .aliases = {"TORCH_DISTRIBUTED_DEBUG", "torch_distributed_debug", "debug.collective",
                    "debug.distributed"},
        .help =
-           "detail: before each collective the ranks compare what they are about to call (step, purpose, kind, "
-           "size, type), and behind it a hash of the result. Where they differ the run ends and says "
-           "which rank called or got what. Collectives run one at a time, so steps take longer",
+           "Decides whether the ranks compare every collective. detail: before each one they compare what "
+           "they are about to call (step, purpose, kind, size, type), and behind it a hash of the result. "
+           "Where they differ the run ends and says which rank called or got what. Collectives run one at a "
+           "time, so steps take longer",
        .example = "debug.collectives = \"detail\""},
       {.name = "debug.sync_launches",
        .value = false,
