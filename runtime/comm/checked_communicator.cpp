@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,33 +16,30 @@ namespace {
 
 /// What a rank is about to call, as it travels.
 struct CallNote {
-  Collective kind;
-  DataType type;
-  std::int64_t elements;
-  std::int64_t step;
-  std::int32_t variant;
-  char name[64];
+  Collective kind = Collective::barrier;
+  DataType type = DataType::float32;
+  std::int64_t elements = 0;
+  std::int64_t step = 0;
+  std::int32_t variant = 0;
+  std::array<char, 64> name{};  ///< cut, and with a zero behind
+
+  bool operator==(const CallNote&) const = default;
 };
 static_assert(std::is_trivially_copyable_v<CallNote>);
 
 CallNote note_of(const LedgerEntry& call) {
   CallNote note;
-  std::memset(static_cast<void*>(&note), 0, sizeof(note));  // what is between the members is compared, too
   note.kind = call.kind;
   note.type = call.type;
   note.elements = call.elements;
   note.step = call.step;
   note.variant = call.variant;
-  std::strncpy(note.name, call.name, sizeof(note.name) - 1);
+  std::string_view(call.name).copy(note.name.data(), note.name.size() - 1);
   return note;
 }
 
-bool operator==(const CallNote& some, const CallNote& others) {
-  return std::memcmp(&some, &others, sizeof(CallNote)) == 0;
-}
-
 std::string words_of(const CallNote& note) {
-  std::string text = fmt::format("step {}, {}: {}", note.step, note.name, to_string(note.kind));
+  std::string text = fmt::format("step {}, {}: {}", note.step, note.name.data(), to_string(note.kind));
   if (note.kind == Collective::barrier) return text;
   text += fmt::format(" of {} {}", note.elements, to_string(note.type));
   if (note.kind == Collective::broadcast) text += fmt::format(" from rank {}", note.variant);
@@ -127,8 +125,8 @@ Result<void> CheckedCommunicator::same_call(const LedgerEntry& call) {
   const auto all = from_all(host_, note_of(call));
   if (!all) return tl::unexpected(all.error());
   if (std::ranges::adjacent_find(*all, [](auto& a, auto& b) { return !(a == b); }) == all->end()) return {};
-  return fail(ErrorKind::failed,
-              "debug.collectives: the ranks call different operations: " + each_of<CallNote>(*all, &words_of));
+  return fail(ErrorKind::failed, "debug.collectives: the ranks call different operations: " +
+                                     each_of<CallNote>(*all, &words_of));
 }
 
 Result<void> CheckedCommunicator::same_result(const LedgerEntry& call, const Buffer& result) {
