@@ -239,7 +239,7 @@ class Rank {
     checked_.emplace(*communicator_, *communicator_, progress_, hash_in(nullptr));
     if (compute_.plane)
       checked_gradients_.emplace(compute_.plane->communicator(), *communicator_, progress_,
-                                 hash_in(compute_.device->state_memory()));
+                                 hash_in(compute_.device ? compute_.device->state_memory() : nullptr));
   }
 
   void start_control() {
