@@ -394,20 +394,26 @@ def test_a_step_that_is_not_finite_can_pause_the_run():
 
 def test_what_needs_too_much_memory_is_tried_with_less():
     """By orders, so that the ranks agree on it and a replay does the same; the batch is the same, and so is what comes of it."""
-    settings = [*SMALL, "train.steps=40", "train.batch_size=16", "eval.every=0"]
-    with Run(settings, config="kjv", env={"FOOTPLATE_FAULT": "step_oom:rank=1:step=17:above=3"}) as run:
+    settings = [*SMALL, "train.steps=40", "train.batch_size=16", "eval.every=0", PAUSE]
+    with Run(settings, config="kjv", env={"FOOTPLATE_FAULT": f"{not_finite_at(5)},step_oom:rank=1:step=17:above=3"}) as run:
+        wait_for_pause(run.wait_for_step(5), 5)
+        assert run.exec("run.resume()").returncode == 0
         assert run.finish(300) == 0, run.output()
-        warnings = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "warn"]
+        warnings = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "warn" and event["data"]["kind"] == "memory"]
         assert [(warning["kind"], warning["step"], warning["value"]) for warning in warnings] == [("memory", 17, 4), ("memory", 17, 2)], warnings
         assert warnings[0]["text"] == ("step 17: rank 1: out of memory on the host: you tried to allocate 4503599627370496 bytes; nothing has changed. "
                                        "It is tried again with 4 sequences of a rank at once, 8 before (train.micro_batch); the batch stays 16"), warnings
-        assert run.applied(0) == run.applied(1) and len(run.applied(0)) == 2, run.applied(0)
+        assert run.applied(0) == run.applied(1) and len(run.applied(0)) == 3, run.applied(0)
         assert "footplate: train.micro_batch 4 -> 2, run.resume(), applied at step 17 on 2/2 ranks" in run.output(), run.output()
         expected = run.result()["state_hash"]
-    with tempfile.TemporaryDirectory() as folder:
-        script = pathlib.Path(folder) / "half.lua"
-        script.write_text("at(17, { train = { micro_batch = 2 } })\n")
-        assert trained(40, "train.batch_size=16", "eval.every=0", options=["--script", str(script)])[0]["state_hash"] == expected
+    with Run(settings, config="kjv", env={"FOOTPLATE_FAULT": not_finite_at(5)}) as run:
+        client = run.wait_for_step(5)
+        wait_for_pause(client, 5)
+        assert client.ask("set", changes={"train.micro_batch": 2}, at_step=17)["state"] == "committed"
+        assert run.exec("run.resume()").returncode == 0
+        assert run.finish(300) == 0, run.output()
+        assert sorted(step for step, _ in run.applied(0).values()) == [6, 17], run.applied(0)
+        assert run.result()["state_hash"] == expected
 
 
 def test_too_little_memory_for_one_sequence_ends_the_run():
