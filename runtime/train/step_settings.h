@@ -70,7 +70,7 @@ struct StepSettings {
   bool eval_at_end = true;
   bool eval_async = false;
   bool checks_collectives = false;  ///< debug.collectives
-  bool anomaly = false;  ///< debug.anomaly
+  bool anomaly = false;             ///< debug.anomaly
 
   bool cuda_graph = false;
   bool gradient_checkpointing = false;
