@@ -59,16 +59,11 @@ Result<void> agree(Communicator& communicator, const Result<void>& mine) {
 
 Result<std::vector<int>> ranks_with_another(Communicator& communicator, std::uint64_t hash,
                                             const char* what) {
-  auto mine = static_cast<std::int64_t>(hash);
-  std::vector<std::int64_t> all(static_cast<std::size_t>(communicator.world_size()));
-  const auto gathered = communicator
-                            .all_gather({&mine, 1, DataType::int64},
-                                        {all.data(), communicator.world_size(), DataType::int64}, what)
-                            ->wait();
-  if (!gathered) return tl::unexpected(gathered.error());
+  const auto all = from_all_ranks(communicator, hash, what);
+  if (!all) return tl::unexpected(all.error());
   std::vector<int> others;
   for (int rank = 1; rank < communicator.world_size(); ++rank)
-    if (all[static_cast<std::size_t>(rank)] != all.front()) others.push_back(rank);
+    if ((*all)[static_cast<std::size_t>(rank)] != all->front()) others.push_back(rank);
   return others;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "protocol/result.h"
@@ -19,6 +22,18 @@ Result<std::string> gather_reasons(Communicator& communicator, const std::string
 
 /// Collective: the text of rank `root`, on all ranks. Of any length.
 Result<std::string> from_rank(Communicator& communicator, int root, const std::string& text);
+
+/// Collective: `mine` of every rank, in their order. `what`: how the ledger names the operation.
+template <class T>
+Result<std::vector<T>> from_all_ranks(Communicator& communicator, T mine, const char* what) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all(static_cast<std::size_t>(communicator.world_size()));
+  const Buffer sent{&mine, sizeof(T), DataType::uint8};
+  const Buffer received{all.data(), static_cast<std::int64_t>(all.size() * sizeof(T)), DataType::uint8};
+  if (auto gathered = communicator.all_gather(sent, received, what)->wait(); !gathered)
+    return tl::unexpected(gathered.error());
+  return all;
+}
 
 /// Collective: the ranks whose hash isn't that of rank 0. `what`: how the ledger names the operation.
 Result<std::vector<int>> ranks_with_another(Communicator& communicator, std::uint64_t hash, const char* what);

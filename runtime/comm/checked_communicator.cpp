@@ -7,12 +7,15 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "runtime/comm/agree.h"
+
 namespace footplate {
 namespace {
+
+constexpr const char* kName = "debug.collectives";  ///< in the ledger
 
 /// What a rank is about to call, as it travels.
 struct CallNote {
@@ -25,7 +28,6 @@ struct CallNote {
 
   bool operator==(const CallNote&) const = default;
 };
-static_assert(std::is_trivially_copyable_v<CallNote>);
 
 CallNote note_of(const LedgerEntry& call) {
   CallNote note;
@@ -59,21 +61,6 @@ std::string each_of(const std::vector<T>& all, std::string (*words_of_one)(const
 
 std::string hash_text(const std::uint64_t& hash) {
   return fmt::format("{:016x}", hash);
-}
-
-/// `mine` of every rank, in their order.
-template <class T>
-Result<std::vector<T>> from_all(Communicator& communicator, const T& mine) {
-  T sent = mine;
-  std::vector<T> all(static_cast<std::size_t>(communicator.world_size()));
-  auto gathered =
-      communicator
-          .all_gather({&sent, sizeof(T), DataType::uint8},
-                      {all.data(), static_cast<std::int64_t>(all.size() * sizeof(T)), DataType::uint8},
-                      "debug.collectives")
-          ->wait();
-  if (!gathered) return tl::unexpected(gathered.error());
-  return all;
 }
 
 /// An operation that is over.
@@ -122,16 +109,16 @@ Result<void> CheckedCommunicator::run(const LedgerEntry& call, const Buffer& res
 }
 
 Result<void> CheckedCommunicator::same_call(const LedgerEntry& call) {
-  const auto all = from_all(host_, note_of(call));
+  const auto all = from_all_ranks(host_, note_of(call), kName);
   if (!all) return tl::unexpected(all.error());
-  if (std::ranges::adjacent_find(*all, [](auto& a, auto& b) { return !(a == b); }) == all->end()) return {};
+  if (std::ranges::adjacent_find(*all, std::not_equal_to<>()) == all->end()) return {};
   return fail(ErrorKind::failed, "debug.collectives: the ranks call different operations: " +
                                      each_of<CallNote>(*all, &words_of));
 }
 
 Result<void> CheckedCommunicator::same_result(const LedgerEntry& call, const Buffer& result) {
   if (result.elements == 0) return {};
-  const auto all = from_all(host_, hash_(result));
+  const auto all = from_all_ranks(host_, hash_(result), kName);
   if (!all) return tl::unexpected(all.error());
   if (std::ranges::adjacent_find(*all, std::not_equal_to<>()) == all->end()) return {};
   return fail(ErrorKind::failed,
