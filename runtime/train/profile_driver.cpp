@@ -7,7 +7,6 @@
 #include <chrono>
 #include <filesystem>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "protocol/host_name.h"
@@ -70,10 +69,11 @@ void ProfileDriver::after_step() {
 
 /// What has been recorded so far is all that this rank's trace has.
 void ProfileDriver::take() {
-  now_->events = trace_.end();
+  const std::vector<TraceEvent> operations = trace_.end();
   training_.timer.record(nullptr);
-  add_collectives();
   add_phases();
+  add_collectives();
+  now_->events.insert(now_->events.end(), operations.begin(), operations.end());
 }
 
 void ProfileDriver::add_phases() {
@@ -84,28 +84,24 @@ void ProfileDriver::add_phases() {
     else
       whole.push_back(stay);
   }
-  std::vector<TraceEvent> rows;
   for (const PhaseStay& stay : whole)
-    rows.push_back(event("phases", std::string(to_string(stay.phase)), stay.since, stay.until));
-  now_->events.insert(now_->events.begin(), rows.begin(), rows.end());
+    now_->events.push_back(event("phases", std::string(to_string(stay.phase)), stay.since, stay.until));
 }
 
 void ProfileDriver::add_collectives() {
   const Ledger* ledger = training_.options.ledger;
   if (ledger == nullptr) return;
-  std::vector<TraceEvent> rows;
   for (std::uint64_t sequence = now_->collectives + 1; sequence <= ledger->newest(); ++sequence)
     if (const auto entry = ledger->find(sequence); entry && entry->is_finished())
-      rows.push_back(event("collectives", name_of(*entry), entry->started, entry->finished));
-  now_->events.insert(now_->events.begin(), rows.begin(), rows.end());
+      now_->events.push_back(event("collectives", name_of(*entry), entry->started, entry->finished));
 }
 
 void ProfileDriver::finish() {
-  auto written = write();
-  const UnderWay done = *std::exchange(now_, std::nullopt);
-  if (written) return reporter_.publish(*written);
-  if (training_.is_lost(written.error())) return give_up("a rank was lost");
-  reporter_.publish(StepProfile{.first = done.first, .steps = done.steps, .reason = written.error().message});
+  const auto written = write();
+  if (!written)
+    return give_up(training_.is_lost(written.error()) ? "a rank was lost" : written.error().message);
+  now_.reset();
+  reporter_.publish(*written);
 }
 
 /// Collective. On rank 0 what all have, on the others something that nobody hears of.
@@ -136,11 +132,12 @@ Result<void> ProfileDriver::agree_on_times(std::int64_t& origin_ns, std::int64_t
   for (const TraceEvent& event : now_->events) least[0] = std::min(least[0], event.start_ns);
   const Buffer buffer{least.data(), static_cast<std::int64_t>(least.size()), DataType::int64};
   auto reduced = training_.options.communicator.all_reduce(buffer, ReduceOp::min, "profile")->wait();
-  std::tie(origin_ns, recorded) = std::pair(least[0], least[1]);
+  origin_ns = least[0];
+  recorded = least[1];
   return reduced;
 }
 
-void ProfileDriver::give_up(const char* why) {
+void ProfileDriver::give_up(const std::string& why) {
   if (trace_.is_recording()) trace_.end();
   training_.timer.record(nullptr);
   if (const auto given_up = std::exchange(now_, std::nullopt))

@@ -27,7 +27,7 @@ class ProfileDriver {
   void before_step();
   /// Collective after the last of the steps.
   void after_step();
-  void give_up(const char* why);
+  void give_up(const std::string& why);
 
  private:
   struct UnderWay {
