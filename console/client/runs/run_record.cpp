@@ -1,8 +1,5 @@
 #include "console/client/runs/run_record.h"
 
-#include <unistd.h>
-
-#include <array>
 #include <ctime>
 
 #include "console/client/runs/process_table.h"
