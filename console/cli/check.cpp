@@ -151,7 +151,7 @@ Handler declare_check(CLI::App& command) {
   auto options = std::make_shared<CheckOptions>();
   command
       .add_option("CONFIG|KEY=VALUE", options->words,
-                  "configs, merged from left to right, and single settings")
+                  "configs and presets, merged from left to right, and single settings")
       ->required();
   command
       .add_option("--timeout", options->timeout_s,

@@ -311,8 +311,10 @@ std::string why_no_rank_count(const std::string& text) {
 
 Handler declare_run(CLI::App& command) {
   auto options = std::make_shared<RunOptions>();
-  command.add_option("CONFIG|KEY=VALUE", options->words,
-                     "configs (configs/kjv.lua, or kjv), merged from left to right, and single settings");
+  command.add_option(
+      "CONFIG|KEY=VALUE", options->words,
+      "configs (configs/kjv.lua, or kjv) and presets (large), merged from left to right, and single "
+      "settings");
   command
       .add_option("-n,--ranks", options->ranks,
                   "number of ranks (one for each visible device, else 1; with --resume auto, as many "

@@ -115,7 +115,7 @@ _footplate_words() { COMPREPLY+=($(compgen -W "$1" -- "$cur")); }
 _footplate_files() { COMPREPLY+=($(compgen -f -- "$cur")); compopt -o filenames 2>/dev/null; }
 _footplate_configs() {
   local file
-  for file in configs/*.lua; do [[ -e $file ]] && _footplate_words "$(basename "$file" .lua)"; done
+  for file in configs/*.lua configs/presets/*.lua; do [[ -e $file ]] && _footplate_words "$(basename "$file" .lua)"; done
   COMPREPLY+=($(compgen -f -X '!*.lua' -- "$cur") $(compgen -d -S / -- "$cur"))
   [[ $cur == *.* || -z ${COMPREPLY[*]} ]] && _footplate_words "$(footplate settings --names 2>/dev/null | sed 's/$/=/')"
   compopt -o nospace 2>/dev/null
@@ -209,7 +209,7 @@ _footplate_settings() {
 }
 _footplate_checkpoints() { compadd auto; _files }
 _footplate_configs() {
-  local -a names=(configs/*.lua(N:t:r))
+  local -a names=(configs/*.lua(N:t:r) configs/presets/*.lua(N:t:r))
   compadd -a names
   _files -g '*.lua'
   _footplate_settings -S =

@@ -22,7 +22,7 @@ class Prefix(unittest.TestCase):
     def test_everything_is_there(self):
         for name in ("bin/footplate", "bin/footplate-console", "bin/footplate-lua", "bin/footplate-rank", "lib/libfootplate_cuda.so",
                      "include/footplate/task.h", "include/footplate/module.h", "lib/cmake/footplate/footplateConfig.cmake",
-                     "share/footplate/schema.json", "share/footplate/configs/kjv.lua", "share/footplate/jobs/lr_sweep.lua",
+                     "share/footplate/schema.json", "share/footplate/configs/kjv.lua", "share/footplate/configs/presets/large.lua", "share/footplate/jobs/lr_sweep.lua",
                      "share/doc/footplate/LICENSE", "share/doc/footplate/docs/own-models.md",
                      "share/bash-completion/completions/footplate", "share/zsh/site-functions/_footplate"):
             self.assertTrue((self.prefix / name).stat().st_size > 0, name)

@@ -1,0 +1,4 @@
+-- A preset (docs/presets.md): each batch is loaded when its step begins, and nothing runs beside the steps.
+data.workers = 0
+eval.async = false
+comm.overlap = "off"
