@@ -15,7 +15,7 @@ class HostDevice final : public ComputeDevice {
  public:
   at::Device where() const override { return at::kCPU; }
   std::string description() const override { return "the processors (cpu)"; }
-  at::Tensor bring(const at::Tensor& host) const override { return host; }
+  at::Tensor bring(const at::Tensor& host, bool /*pinned*/) const override { return host; }
   at::Tensor host_floats(std::int64_t elements) const override { return at::zeros({elements}, at::kFloat); }
   void copy_out(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void copy_in(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }

@@ -49,8 +49,9 @@ class ComputeDevice : public StateMemory {
   /// A thread that is about to work on the device says so first. Any thread.
   virtual void enter_thread() const {}
 
-  /// `host` as a tensor of this device. Doesn't wait for the copy; `host` may go. Any thread that entered.
-  virtual at::Tensor bring(const at::Tensor& host) const = 0;
+  /// `host` as a tensor of this device; `host` may go. By way of pinned memory it doesn't wait for the copy.
+  /// Any thread that entered.
+  virtual at::Tensor bring(const at::Tensor& host, bool pinned) const = 0;
   /// Zeros that the host reads and writes, and copies to and from which needn't be waited for.
   virtual at::Tensor host_floats(std::int64_t elements) const = 0;
 

@@ -36,9 +36,8 @@ std::vector<Hint> hints_of_others() {
        "isn't there: log.every, log.dataset_every and log.datasets say how much is logged, live; log.every = "
        "100 is a "
        "good start for a large model"},
-      {"pin_memory", "isn't set here: what goes to a device is copied by way of pinned memory"},
-      {"dataloader_pin_memory", "isn't set here: what goes to a device is copied by way of pinned memory"},
       {"persistent_workers", "isn't set here: the threads of data.workers live as long as the run"},
+      {"data.persistent_workers", "isn't set here: the threads of data.workers live as long as the run"},
       {"dataloader_persistent_workers",
        "isn't set here: the threads of data.workers live as long as the run"},
       {"fp16", "isn't there; train.precision = \"bf16\" is, which needs no scaling of the loss"},

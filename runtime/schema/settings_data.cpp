@@ -45,6 +45,20 @@ std::vector<SettingRow> data_rows() {
            "Each of data.workers loads this many batches ahead. A batch is what goes through the model at "
            "once",
        .example = "data.prefetch = 4"},
+      {.name = "data.pin_memory",
+       .value = true,
+       .aliases = {"pin_memory", "dataloader_pin_memory", "dataloader.pin_memory"},
+       .help = "A batch goes to a device by way of pinned memory, which no step waits for. false saves that "
+               "memory, and each copy is waited for. On the processors it changes nothing",
+       .example = "data.pin_memory = false"},
+      {.name = "data.replacement",
+       .value = false,
+       .applies = Applies::fixed,
+       .aliases = {"replacement", "with_replacement", "data.with_replacement", "sample_with_replacement"},
+       .help = "Each sample is drawn from all of its data set, so that one may come twice in an epoch, and "
+               "another one not at all. false: an epoch has each sample once. Samples that a task computes "
+               "by their number, and windows of a text, are drawn as always",
+       .example = "data.replacement = true"},
   };
 }
 

@@ -59,6 +59,7 @@ Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descr
     auto hosted = std::unique_ptr<HostedTask>(
         new HostedTask(std::move(host), std::move(task), descriptor.declare(), seed, device));
     hosted->check();
+    hosted->with_replacement_ = settings.boolean("data.replacement");
     if (auto shares = hosted->shares(settings); !shares) wrong(shares.error().message);
     hosted->task_->changed(SettingsValues(settings), 0);
     return hosted;
@@ -172,6 +173,7 @@ std::int64_t HostedTask::index_of(int set, std::int64_t draw) const {
   const std::uint64_t seed = set == 0 ? seed_ : counter_hash(seed_, static_cast<std::uint64_t>(set));
   switch (data.order) {
     case v1::Order::shuffled:
+      if (with_replacement_) return sample_offset(seed, draw, data.training);
       return shuffled_index(seed, draw, data.training);
     case v1::Order::random:
       return sample_offset(seed, draw, data.training);
@@ -207,7 +209,7 @@ v1::Batch HostedTask::checked(const v1::Samples& samples) const {
 }
 
 v1::Batch HostedTask::on_device(v1::Batch batch) const {
-  for (at::Tensor& tensor : batch.tensors) tensor = device_.bring(tensor);
+  for (at::Tensor& tensor : batch.tensors) tensor = device_.bring(tensor, pins_);
   return batch;
 }
 
@@ -226,6 +228,7 @@ Result<void> HostedTask::prepare(const Settings& after) const {
 
 void HostedTask::changed(const Settings& now, std::int64_t step) {
   told_ = now;
+  pins_ = now.boolean("data.pin_memory");
   broken_.clear();
   const SettingsValues values(now);
   try {

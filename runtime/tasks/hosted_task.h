@@ -114,6 +114,8 @@ class HostedTask {
   const std::vector<v1::State> state_;
   const std::vector<v1::DataSet> sets_;
   const SumsLayout sums_;
+  bool with_replacement_ = false;
+  bool pins_ = true;
   std::optional<bool> training_;  ///< the mode that the task was told
   std::optional<Settings> told_;
   std::string broken_;  ///< what changed() threw: loss() throws it, until another changed() went well

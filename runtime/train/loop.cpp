@@ -28,6 +28,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   configure();
   training_.task->changed(training_.options.settings, training_.position.step);
   reporter_.tell_computing();
+  reporter_.tell_data();
   reporter_.warn_of_warmup();
   checkpoints_.tell_other_corpus();
   training_.timer.enter(Phase::boundary);
@@ -124,6 +125,7 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
   configure();
   training_.task->changed(now, step);
   reporter_.tell_computing();
+  reporter_.tell_data();
   reporter_.warn_of_warmup();
   const double after = training_.learning_rate(step);
   if (before == after) return {};

@@ -106,6 +106,14 @@ void Reporter::warn_of_warmup() {
   warmup_ = text;
 }
 
+void Reporter::tell_data() {
+  std::string text;
+  if (training_.device.is_host() && training_.options.settings.source("data.pin_memory") != "default")
+    text = "data.pin_memory changes nothing on the processors";
+  if (text != data_ && !text.empty()) say(text);
+  data_ = text;
+}
+
 void Reporter::tell_computing() {
   const StepSettings& now = training_.now;
   std::string text = fmt::format("computes in {} on {}", now.precision == Precision::bf16 ? "bf16" : "fp32",

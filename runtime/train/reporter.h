@@ -40,6 +40,8 @@ class Reporter {
   /// At the start, and where an order changes it: where and how it computes. The kernel of attention is
   /// LibTorch's choice, by shapes and precision.
   void tell_computing();
+  /// Then, too: of settings of the data that change nothing here.
+  void tell_data();
   /// Then, too: of a warm-up that the run is too short for.
   void warn_of_warmup();
 
@@ -51,7 +53,7 @@ class Reporter {
   StepOutcome last_;
   std::int64_t tokens_ = 0, steps_ = 0;  ///< since the last line
   std::string computing_;                ///< as it was told last
-  std::string warmup_;                   ///< the same
+  std::string data_, warmup_;            ///< the same
 };
 
 }  // namespace footplate

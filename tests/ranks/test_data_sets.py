@@ -2,11 +2,13 @@
 """A task that trains on several data sets at once (tasks/three_sets.cpp counts what it was trained on): shares are exact and live,
 and no sample is lost or comes twice, whatever happens to the run."""
 
+import array
 import json
 import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 
@@ -125,6 +127,36 @@ def test_threads_that_load_change_nothing():
         assert len(set(hashes.values())) == 1, hashes
 
 
+def tensor(run, name):
+    """Its numbers in the newest checkpoint."""
+    content = max((run.directory / "checkpoints" / "main").glob("step-*/rank-0.safetensors")).read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    begin, end = json.loads(content[8:8 + length])[name]["data_offsets"]
+    return array.array("f", content[8 + length + begin:8 + length + end]).tolist()
+
+
+def test_with_replacement_the_draws_are_the_same_on_any_ranks_and_threads():
+    with Folder() as folder:
+        counted, hashes = {}, {}
+        asked = ("data.replacement=true", "ckpt.every=120")
+        for name, ranks, workers in (("one", 1, 0), ("three", 3, 2), ("two", 2, 0)):
+            with folder.run(*asked, f"data.workers={workers}", name=name, ranks=ranks) as run:
+                assert run.finish() == 0, run.output()
+                counted[name], hashes[name] = tensor(run, "state/seen"), run.result()["state_hash"]
+        with folder.run(*asked, "train.steps=47", "ckpt.every=47", name="cut") as run:
+            assert run.finish() == 0, run.output()
+        with Run(folder=folder.path, name="cut", command=["run", "--name", "cut", "--resume", "auto", "--batch", "train.steps=120"]) as run:
+            assert run.finish() == 0, run.output()
+            hashes["cut"] = run.result()["state_hash"]
+            refused = folder.footplate("check", str(folder.config), "data.replacement=2", code=2)
+            assert "data.replacement" in refused, refused
+        assert counted["one"] == counted["two"] == counted["three"], counted
+        assert hashes["two"] == hashes["cut"], hashes
+        big = counted["one"][:SIZES["big"]]
+        assert abs(sum(big) - expected(120, SHARES)["big"]) < 1, big
+        assert max(big) - min(big) > 5, "each as often as the others: these are epochs"
+
+
 def change(run, *orders):
     """Each some steps after the one before."""
     for code in orders:
@@ -199,5 +231,6 @@ def test_sets_that_do_not_fit_are_refused():
 
 
 if __name__ == "__main__":
-    main([test_threads_that_load_change_nothing, test_metrics_of_each_set_add_up_to_those_of_all, test_shares_are_live_and_exact,
+    main([test_threads_that_load_change_nothing, test_with_replacement_the_draws_are_the_same_on_any_ranks_and_threads,
+          test_metrics_of_each_set_add_up_to_those_of_all, test_shares_are_live_and_exact,
           test_what_is_changed_live_is_replayed_bit_equal_also_across_a_resume, test_no_sample_is_lost_or_comes_twice, test_sets_that_do_not_fit_are_refused])

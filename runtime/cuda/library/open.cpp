@@ -111,7 +111,8 @@ class Device final : public CudaDevice {
 
   void enter_thread() const override { static_cast<void>(cudaSetDevice(index_)); }
 
-  at::Tensor bring(const at::Tensor& host) const override {
+  at::Tensor bring(const at::Tensor& host, bool pinned) const override {
+    if (!pinned) return host.to(where());
     return host.pin_memory().to(where(), /*non_blocking=*/true);
   }
   at::Tensor host_floats(std::int64_t elements) const override {

@@ -32,7 +32,8 @@ class Apart : public ComputeDevice {
   bool is_host() const override { return false; }
   std::string description() const override { return "a device apart"; }
   void enter_thread() const override { ++entered; }
-  at::Tensor bring(const at::Tensor& host) const override {
+  at::Tensor bring(const at::Tensor& host, bool pinned) const override {
+    if (pinned) ++brought_pinned;
     if (const int now = ++brought; now >= fails_at && now < fails_at + failures)
       throw std::runtime_error("no memory");
     return host.clone();
@@ -72,7 +73,7 @@ class Apart : public ComputeDevice {
     return std::string("explained: ") + error.what();
   }
 
-  mutable std::atomic<int> entered{0}, brought{0};
+  mutable std::atomic<int> entered{0}, brought{0}, brought_pinned{0};
   std::atomic<int> copied{0}, peaks{0}, emptied{0}, fails_at{-1};
   int failures = 2;
   std::atomic<int> recorded{0}, started{0};
@@ -199,6 +200,22 @@ TEST(TrainerOnADevice, BringsWhatThreadsHaveLoaded) {
     return run(1, {"train.steps=10", "train.micro_batch=3", workers}, &device).losses;
   };
   EXPECT_EQ(losses("data.workers=2"), losses("data.workers=0"));
+}
+
+TEST(TrainerOnADevice, BringsByWayOfPinnedMemoryAsLongAsAsked) {
+  Apart device;
+  const std::vector<std::string> settings{"train.steps=10", "data.workers=0"};
+  static_cast<void>(run(1, settings, &device));
+  EXPECT_EQ(device.brought_pinned, device.brought);
+  device.brought = device.brought_pinned = 0;
+  const Course shown =
+      run(1, settings, &device, [](Rank& rank) { rank.gate.change_at(6, "data.pin_memory", false); });
+  EXPECT_EQ(device.brought_pinned, 7) << "those of six steps, and one ahead";
+  EXPECT_EQ(device.brought, 11 + 1) << "one was forgotten with the order";
+  const auto told = [](const std::vector<std::string>& assignments) { return run(1, assignments).told; };
+  const auto is_told = Contains(HasSubstr("data.pin_memory changes nothing on the processors"));
+  EXPECT_THAT(told({"data.pin_memory=false"}), is_told);
+  EXPECT_THAT(told({}), ::testing::Not(is_told));
 }
 
 TEST(TrainerOnADevice, AnOrderChangesWhatTheNextStepBeginsWith) {
