@@ -1,6 +1,7 @@
 -- A preset (docs/presets.md): the smallest use of everything, for a machine where others fail.
 data.workers = 0               -- no threads that load
 data.pin_memory = false
+data.cache = "none"
 
 train.micro_batch = 4          -- sequences of a rank at once; the batch stays what it is
 eval.batch_size = 4

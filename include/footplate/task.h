@@ -19,7 +19,7 @@
 namespace footplate::v1 {
 
 /// Changes with every change of what is below. A plugin of another number is refused.
-inline constexpr std::uint32_t kApi = 2;
+inline constexpr std::uint32_t kApi = 3;
 
 // ---------------------------------------------------------------- what a task declares, before it is made
 
@@ -78,6 +78,10 @@ struct Declaration {
   std::vector<ActionDecl> actions = {};
   std::vector<MetricDecl> metrics = {};
   std::vector<SetDecl> sets = {};  ///< where there are several; Task::data() gives these, in this order
+  /// Whether data.cache may keep what load() gives: it follows from the indexes of the samples and from
+  /// settings task.*, not from the draws. Each tensor has a row for each sample, in their order; the samples
+  /// of a set have rows of one shape, and one weight.
+  bool cacheable = false;
 };
 
 // ---------------------------------------------------------------- what a task has
@@ -233,6 +237,10 @@ class Task {
   /// (data.workers), also beside loss(); never beside changed() or call(). Not empty.
   virtual Batch load(const Samples& samples) = 0;
 
+  /// Tensors that follow those of load() in a batch and depend on the draws, where that task is cacheable:
+  /// they are made each time. As load().
+  virtual std::vector<at::Tensor> by_draw(const Samples& /*samples*/) { return {}; }
+
   /// The sum of the loss over the batch's weight: one float, differentiable.
   virtual at::Tensor loss(const Batch& batch, Sums& sums) = 0;
   /// The same for what is held out, without gradients.
@@ -298,11 +306,11 @@ struct Descriptor {
   extern "C" {                                                                                         \
   __attribute__((visibility("default"))) extern const char footplate_task_built_with[];                \
   __attribute__((used)) const char footplate_task_built_with[] =                                       \
-      "footplate task: api 2, torch " TORCH_VERSION ";";                                               \
+      "footplate task: api 3, torch " TORCH_VERSION ";";                                               \
   __attribute__((visibility("default"))) extern const footplate::v1::Descriptor footplate_task;        \
   __attribute__((used)) const footplate::v1::Descriptor footplate_task = {                             \
       .name = #NAME,                                                                                   \
       .declare = [] { return TYPE::declare(); },                                                       \
       .make = [](const footplate::v1::Host& host) -> footplate::v1::Task* { return new TYPE(host); }}; \
   }                                                                                                    \
-  static_assert(footplate::v1::kApi == 2)
+  static_assert(footplate::v1::kApi == 3)

@@ -13,10 +13,9 @@ Windows::Windows(const Recordings& recordings, std::int64_t length, bool held_ou
   }
 }
 
-std::span<const std::int16_t> Windows::shifted(std::int64_t window, std::uint64_t bits) const {
-  const auto place = places_[static_cast<std::size_t>(window)];
-  const auto size = static_cast<std::size_t>(length_);
-  return place.subspan(bits % (place.size() - size + 1), size);
+std::int64_t Windows::shift(std::int64_t window, std::uint64_t bits) const {
+  const std::size_t room = with_room(window).size() - static_cast<std::size_t>(length_);
+  return static_cast<std::int64_t>(bits % (room + 1));
 }
 
 }  // namespace footplate

@@ -18,9 +18,15 @@ class Windows {
   std::int64_t count() const { return static_cast<std::int64_t>(places_.size()); }
   std::int64_t length() const { return length_; }
 
-  std::span<const std::int16_t> at(std::int64_t window) const { return shifted(window, 0); }
-  /// Later by a part of what is left at the recording's end, by `bits`: all of a recording is heard in time.
-  std::span<const std::int16_t> shifted(std::int64_t window, std::uint64_t bits) const;
+  std::span<const std::int16_t> at(std::int64_t window) const {
+    return with_room(window).first(static_cast<std::size_t>(length_));
+  }
+  /// With what is left at the recording's end, which it may be shifted by: less than two lengths.
+  std::span<const std::int16_t> with_room(std::int64_t window) const {
+    return places_[static_cast<std::size_t>(window)];
+  }
+  /// By so many samples, which `bits` decide, a window begins later: all of a recording is heard in time.
+  std::int64_t shift(std::int64_t window, std::uint64_t bits) const;
 
  private:
   std::int64_t length_;

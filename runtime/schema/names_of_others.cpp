@@ -26,9 +26,6 @@ std::vector<Hint> hints_of_others() {
        "isn't set here: it follows from train.batch_size, the number of ranks and train.micro_batch"},
       {"accumulate_grad_batches",
        "isn't set here: it follows from train.batch_size, the number of ranks and train.micro_batch"},
-      {"use_gpu_cache",
-       "isn't there: a task keeps its data where it likes, and data.workers load batches ahead of their "
-       "steps"},
       {"multi_length_training",
        "is a matter of the task: one with a data set for each length trains on all of them at once, and "
        "data.share.NAME says how much of each"},

@@ -45,6 +45,24 @@ std::vector<SettingRow> data_rows() {
            "Each of data.workers loads this many batches ahead. A batch is what goes through the model at "
            "once",
        .example = "data.prefetch = 4"},
+      {.name = "data.cache",
+       .value = "none",
+       .choices = {"none", "host", "device"},
+       .aliases = {"use_gpu_cache", "gpu_cache", "data.use_gpu_cache", "cache", "cache_dataset", "use_cache"},
+       .help =
+           "Samples that were loaded once are kept, in each rank: host in its memory, device on its device, "
+           "so that they are neither loaded nor copied again. The run comes to the same bits. On the "
+           "processors, device is host. It takes a task whose samples don't differ from epoch to epoch; "
+           "the log says what is kept",
+       .example = "data.cache = \"device\""},
+      {.name = "data.cache_mib",
+       .value = 4096,
+       .unit = "MiB",
+       .range = {.min = 1, .max = 1e9},
+       .aliases = {"cache_mib", "cache_size", "data.cache_size"},
+       .help =
+           "data.cache keeps no more than this in each rank. Samples that have no room are loaded as always",
+       .example = "data.cache_mib = 20000"},
       {.name = "data.pin_memory",
        .value = true,
        .aliases = {"pin_memory", "dataloader_pin_memory", "dataloader.pin_memory"},

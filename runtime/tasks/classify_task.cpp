@@ -164,7 +164,8 @@ v1::Declaration ClassifyTask::declare() {
                                .kind = "string",
                                .initial = "\"fashion\"",
                                .help = "Which data set."}}}},
-      .metrics = {{.name = "accuracy"}}};
+      .metrics = {{.name = "accuracy"}},
+      .cacheable = true};
   for (const KnownSet& known : kKnownSets)
     declaration.sets.push_back({.name = known.name, .share = known.share, .help = known.help});
   return declaration;

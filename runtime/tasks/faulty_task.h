@@ -28,6 +28,7 @@ class FaultyTask final : public v1::Task {
   std::vector<v1::Statistic> statistics() override { return inner_->statistics(); }
   std::vector<v1::DataSet> data() override { return inner_->data(); }
   v1::Batch load(const v1::Samples& samples) override;
+  std::vector<at::Tensor> by_draw(const v1::Samples& samples) override { return inner_->by_draw(samples); }
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override;
   at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums) override;
   void training(bool on) override { inner_->training(on); }

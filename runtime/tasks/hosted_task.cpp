@@ -183,17 +183,78 @@ std::int64_t HostedTask::index_of(int set, std::int64_t draw) const {
   return draw;
 }
 
-v1::Batch HostedTask::load_on_host(const Draws& draws) const {
-  std::vector<std::int64_t> numbers, indexes;
-  for (std::int64_t draw = draws.slice.first; draw < draws.slice.last; ++draw) {
-    numbers.push_back(draw);
-    indexes.push_back(index_of(draws.set, draw));
+/// Some draws, one by one.
+struct HostedTask::Drawn {
+  int set = 0;
+  std::vector<std::int64_t> indexes = {}, numbers = {};
+  v1::Samples samples() const {
+    return {.set = set, .held_out = false, .indexes = indexes, .draws = numbers};
   }
-  return checked({.set = draws.set, .held_out = false, .indexes = indexes, .draws = numbers});
+};
+
+HostedTask::Drawn HostedTask::drawn(const Draws& draws) const {
+  Drawn all{.set = draws.set};
+  for (std::int64_t draw = draws.slice.first; draw < draws.slice.last; ++draw) {
+    all.numbers.push_back(draw);
+    all.indexes.push_back(index_of(draws.set, draw));
+  }
+  return all;
+}
+
+LoadedSamples HostedTask::load_on_host(const Draws& draws) const {
+  return on_host(drawn(draws).samples());
+}
+
+v1::Batch HostedTask::on_device(const Draws& draws, LoadedSamples loaded) const {
+  return completed(drawn(draws).samples(), std::move(loaded));
 }
 
 v1::Batch HostedTask::load_held_out(int set, std::span<const std::int64_t> samples) const {
-  return on_device(checked({.set = set, .held_out = true, .indexes = samples, .draws = samples}));
+  const v1::Samples held_out{.set = set, .held_out = true, .indexes = samples, .draws = samples};
+  return completed(held_out, on_host(held_out));
+}
+
+/// What is computed by its number never comes again.
+bool HostedTask::keeps(const v1::Samples& samples) const {
+  return cache_ &&
+         (samples.held_out || sets_[static_cast<std::size_t>(samples.set)].order != v1::Order::counted);
+}
+
+LoadedSamples HostedTask::on_host(const v1::Samples& samples) const {
+  LoadedSamples loaded;
+  std::vector<at::Tensor> by_draw = task_->by_draw(samples);
+  if (!keeps(samples)) {
+    loaded.batch = checked(samples);
+  } else {
+    const std::vector<std::size_t> positions = cache_->missing(samples);
+    loaded.batch = missing_of(samples, positions);
+    if (cache_place_ == CachePlace::device)
+      return {.batch = std::move(loaded.batch), .positions = positions, .by_draw = std::move(by_draw)};
+    loaded.batch = cache_->complete(samples, positions, std::move(loaded.batch), pins_);
+  }
+  for (at::Tensor& tensor : by_draw) loaded.batch.tensors.push_back(std::move(tensor));
+  return loaded;
+}
+
+v1::Batch HostedTask::completed(const v1::Samples& samples, LoadedSamples loaded) const {
+  v1::Batch batch = std::move(loaded.batch);
+  for (at::Tensor& tensor : batch.tensors) tensor = bring(tensor);
+  if (loaded.positions) batch = cache_->complete(samples, *loaded.positions, std::move(batch), pins_);
+  for (const at::Tensor& tensor : loaded.by_draw) batch.tensors.push_back(bring(tensor));
+  batch.set = samples.set;
+  batch.held_out = samples.held_out;
+  return batch;
+}
+
+v1::Batch HostedTask::missing_of(const v1::Samples& samples, std::span<const std::size_t> positions) const {
+  if (positions.empty()) return {};
+  if (positions.size() == samples.indexes.size()) return checked(samples);
+  std::vector<std::int64_t> indexes, draws;
+  for (const std::size_t position : positions) {
+    indexes.push_back(samples.indexes[position]);
+    draws.push_back(samples.draws[position]);
+  }
+  return checked({.set = samples.set, .held_out = samples.held_out, .indexes = indexes, .draws = draws});
 }
 
 v1::Batch HostedTask::checked(const v1::Samples& samples) const {
@@ -203,14 +264,27 @@ v1::Batch HostedTask::checked(const v1::Samples& samples) const {
     wrong(fmt::format("load() gave a batch with the weight {}; it has to be above 0", batch.weight));
   for (const at::Tensor& tensor : batch.tensors)
     if (!tensor.defined()) wrong("load() gave a batch with a tensor that isn't defined");
-  batch.set = samples.set;
-  batch.held_out = samples.held_out;
   return batch;
 }
 
-v1::Batch HostedTask::on_device(v1::Batch batch) const {
-  for (at::Tensor& tensor : batch.tensors) tensor = device_.bring(tensor, pins_);
-  return batch;
+/// Begins anew where what load() gives may be another: with settings of the task's own.
+void HostedTask::configure_cache(const Settings& now) {
+  const auto read_by_it = [](const Settings& settings) {
+    std::map<std::string, Value> values;
+    for (const auto& [name, setting] : settings.all())
+      if (name.starts_with(declared_name("")) || name.starts_with("data.cache")) values[name] = setting.value;
+    return values;
+  };
+  if (told_ && read_by_it(*told_) == read_by_it(now)) return;
+  cache_.reset();
+  cache_place_ = choice_of<CachePlace>(now, "data.cache");
+  if (device_.is_host() && cache_place_ == CachePlace::device) cache_place_ = CachePlace::host;
+  if (cache_place_ == CachePlace::none || !declaration_.cacheable) return;
+  const ComputeDevice& where = cache_place_ == CachePlace::device ? device_ : host_device();
+  cache_ =
+      std::make_unique<SampleCache>(sets_, where, now.integer("data.cache_mib") << 20,
+                                    host_ ? [host = host_.get()](const std::string& text) { host->log(text); }
+                                          : std::function<void(const std::string&)>());
 }
 
 Result<void> HostedTask::prepare(const Settings& after) const {
@@ -227,6 +301,7 @@ Result<void> HostedTask::prepare(const Settings& after) const {
 }
 
 void HostedTask::changed(const Settings& now, std::int64_t step) {
+  configure_cache(now);
   told_ = now;
   pins_ = now.boolean("data.pin_memory");
   broken_.clear();

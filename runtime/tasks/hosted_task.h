@@ -19,10 +19,19 @@
 #include "runtime/device/compute_device.h"
 #include "runtime/device/mixed_precision.h"
 #include "runtime/models/parameter.h"
+#include "runtime/tasks/sample_cache.h"
 #include "runtime/tasks/task_host.h"
 #include "runtime/tasks/task_sums.h"
 
 namespace footplate {
+
+/// What the processors have of some samples.
+struct LoadedSamples {
+  v1::Batch batch;
+  /// The batch has the samples at these positions alone: the device keeps the others.
+  std::optional<std::vector<std::size_t>> positions = {};
+  std::vector<at::Tensor> by_draw = {};  ///< then, too: of all
+};
 
 /// A task as the runtime trains it: what it has is looked up and checked once, its batches are on the run's
 /// device, and what it gives is checked where it is used. Training thread, or the thread that evaluates on
@@ -56,10 +65,10 @@ class HostedTask {
   Result<std::vector<double>> shares(const Settings& settings) const;
 
   /// Not empty.
-  v1::Batch load(const Draws& draws) const { return on_device(load_on_host(draws)); }
+  v1::Batch load(const Draws& draws) const { return on_device(draws, load_on_host(draws)); }
   /// The same in two parts, the first one on any thread.
-  v1::Batch load_on_host(const Draws& draws) const;
-  v1::Batch on_device(v1::Batch batch) const;
+  LoadedSamples load_on_host(const Draws& draws) const;
+  v1::Batch on_device(const Draws& draws, LoadedSamples loaded) const;
   /// Of the held-out samples of a set with these numbers; not empty.
   v1::Batch load_held_out(int set, std::span<const std::int64_t> samples) const;
   std::vector<std::int64_t> held_out() const;  ///< samples, by set
@@ -100,8 +109,16 @@ class HostedTask {
              std::uint64_t seed, const ComputeDevice& device);
   void check() const;
   void check_sets() const;
+  struct Drawn;
+  Drawn drawn(const Draws& draws) const;
   std::int64_t index_of(int set, std::int64_t draw) const;
+  bool keeps(const v1::Samples& samples) const;
+  LoadedSamples on_host(const v1::Samples& samples) const;
+  v1::Batch completed(const v1::Samples& samples, LoadedSamples loaded) const;
+  v1::Batch missing_of(const v1::Samples& samples, std::span<const std::size_t> positions) const;
   v1::Batch checked(const v1::Samples& samples) const;
+  at::Tensor bring(const at::Tensor& tensor) const { return device_.bring(tensor, pins_); }
+  void configure_cache(const Settings& now);
   void mode(bool training);
 
   const std::unique_ptr<TaskHost> host_;  ///< the task refers to it; null in tests
@@ -116,7 +133,9 @@ class HostedTask {
   const SumsLayout sums_;
   bool with_replacement_ = false;
   bool pins_ = true;
-  std::optional<bool> training_;  ///< the mode that the task was told
+  CachePlace cache_place_ = CachePlace::none;  ///< where cache_ is
+  std::unique_ptr<SampleCache> cache_;         ///< null: nothing is kept
+  std::optional<bool> training_;               ///< the mode that the task was told
   std::optional<Settings> told_;
   std::string broken_;  ///< what changed() threw: loss() throws it, until another changed() went well
 };

@@ -2,8 +2,10 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -190,7 +192,8 @@ v1::Declaration RvqTask::declare() {
       .metrics = {{.name = "reconstruction"},
                   {.name = "commitment"},
                   {.name = "codes_in_use"},
-                  {.name = "perplexity"}}};
+                  {.name = "perplexity"}},
+      .cacheable = true};
   for (const Length& length : kLengths)
     declaration.sets.push_back(
         {.name = length.name, .help = fmt::format("It has windows of {} samples.", length.samples)});
@@ -252,17 +255,38 @@ std::vector<v1::DataSet> RvqTask::data() {
   return all;
 }
 
+/// Windows of 16 bits as they are in the recordings, each with what it may be shifted by: the same in every
+/// epoch.
 v1::Batch RvqTask::load(const v1::Samples& samples) {
   const Set& set = sets_[static_cast<std::size_t>(samples.set)];
-  std::vector<std::span<const std::int16_t>> windows;
-  for (std::size_t i = 0; i < samples.indexes.size(); ++i) {
-    const auto bits = counter_hash(seed_ + kOfWindows, static_cast<std::uint64_t>(samples.draws[i]));
-    windows.push_back(samples.held_out ? set.held_out.at(samples.indexes[i])
-                                       : set.training.shifted(samples.indexes[i], bits));
+  const Windows& windows = samples.held_out ? set.held_out : set.training;
+  const auto count = static_cast<std::int64_t>(samples.indexes.size());
+  const std::int64_t columns = samples.held_out ? windows.length() : 2 * windows.length() - 1;
+  at::Tensor rows = at::zeros({count, columns}, at::kShort);
+  std::int16_t* to = rows.mutable_data_ptr<std::int16_t>();
+  for (const std::int64_t index : samples.indexes) {
+    std::ranges::copy(samples.held_out ? windows.at(index) : windows.with_room(index), to);
+    to += columns;
   }
-  at::Tensor audio = scaled(windows);
-  const auto weight = static_cast<double>(audio.numel());
-  return {.tensors = {std::move(audio)}, .weight = weight};
+  return {.tensors = {std::move(rows)}, .weight = static_cast<double>(count * windows.length())};
+}
+
+/// Where in its row each window begins, as [rows, 1].
+std::vector<at::Tensor> RvqTask::by_draw(const v1::Samples& samples) {
+  const Windows& windows = sets_[static_cast<std::size_t>(samples.set)].training;
+  std::vector<std::int64_t> shifts(samples.indexes.size());
+  for (std::size_t i = 0; i < shifts.size() && !samples.held_out; ++i)
+    shifts[i] = windows.shift(samples.indexes[i],
+                              counter_hash(seed_ + kOfWindows, static_cast<std::uint64_t>(samples.draws[i])));
+  return {at::tensor(shifts).unsqueeze(1)};
+}
+
+/// The windows of a batch as float32 [rows, length], in units of their usual size.
+at::Tensor RvqTask::audio_of(const v1::Batch& batch) const {
+  const at::Tensor& rows = batch.tensors[0];
+  const std::int64_t length = sets_[static_cast<std::size_t>(batch.set)].training.length();
+  const at::Tensor columns = batch.tensors[1].add(at::arange(length, batch.tensors[1].options()));
+  return rows.gather(1, columns).to(at::kFloat).mul(static_cast<double>(scale()));
 }
 
 /// Rows of audio as float32 [rows, length], in units of its usual size.
@@ -270,10 +294,9 @@ at::Tensor RvqTask::scaled(const std::vector<std::span<const std::int16_t>>& row
   at::Tensor audio = at::empty(
       {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows.front().size())}, at::kFloat);
   float* to = audio.mutable_data_ptr<float>();
-  const auto scale = static_cast<float>(1 / usual_size_);
   for (const auto row : rows)
-    to = std::ranges::transform(row, to, [&](std::int16_t sample) {
-           return scale * static_cast<float>(sample);
+    to = std::ranges::transform(row, to, [factor = scale()](std::int16_t sample) {
+           return factor * static_cast<float>(sample);
          }).out;
   return audio;
 }
@@ -298,7 +321,7 @@ void RvqTask::add_metrics(const Passed& passed, double weight, v1::Sums& sums) c
 }
 
 at::Tensor RvqTask::loss(const v1::Batch& batch, v1::Sums& sums) {
-  const Passed passed = pass(batch.tensors[0]);
+  const Passed passed = pass(audio_of(batch));
   const auto use = quantiser_.use_of(passed.vectors, passed.quantised.indexes);
   sums.add_statistic(kCounts, use.counts);
   sums.add_statistic(kSums, use.sums);
@@ -307,7 +330,7 @@ at::Tensor RvqTask::loss(const v1::Batch& batch, v1::Sums& sums) {
 }
 
 at::Tensor RvqTask::evaluate(const v1::Batch& batch, v1::Sums& sums) {
-  const Passed passed = pass(batch.tensors[0]);
+  const Passed passed = pass(audio_of(batch));
   add_metrics(passed, batch.weight, sums);
   return passed.error;
 }
@@ -327,15 +350,15 @@ std::string RvqTask::call(const std::string& action, const v1::Arguments& argume
 }
 
 std::string RvqTask::report_codebooks() {
-  const int last = static_cast<int>(sets_.size()) - 1;
   const std::int64_t windows = std::min(sets_.back().held_out.count(), kReported);
   at::Tensor counts = at::zeros({quantiser_.shape().codebooks, quantiser_.shape().codes}, size_.options());
   std::int64_t vectors = 0;
   for (std::int64_t first = 0; first < windows; first += kReportedAtOnce) {
     std::vector<std::int64_t> indexes(static_cast<std::size_t>(std::min(kReportedAtOnce, windows - first)));
     std::iota(indexes.begin(), indexes.end(), first);
-    const v1::Batch batch = load({.set = last, .held_out = true, .indexes = indexes, .draws = indexes});
-    const at::Tensor encoded = codec_.encode(batch.tensors[0].to(size_.device()));
+    std::vector<std::span<const std::int16_t>> rows;
+    for (const std::int64_t index : indexes) rows.push_back(sets_.back().held_out.at(index));
+    const at::Tensor encoded = codec_.encode(scaled(rows).to(size_.device()));
     counts += quantiser_.use_of(encoded, quantiser_.quantise(encoded).indexes).counts;
     vectors += encoded.size(0);
   }

@@ -27,6 +27,7 @@ class RvqTask final : public v1::Task {
   std::vector<v1::Statistic> statistics() override;
   std::vector<v1::DataSet> data() override;
   v1::Batch load(const v1::Samples& samples) override;
+  std::vector<at::Tensor> by_draw(const v1::Samples& samples) override;
   /// The error of reconstruction and task.commitment times that of the codes.
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override;
   /// The error of reconstruction alone.
@@ -49,6 +50,8 @@ class RvqTask final : public v1::Task {
   std::vector<Set> make_sets() const;
   Passed pass(const at::Tensor& audio) const;
   void add_metrics(const Passed& passed, double weight, v1::Sums& sums) const;
+  at::Tensor audio_of(const v1::Batch& batch) const;
+  float scale() const { return static_cast<float>(1 / usual_size_); }
   at::Tensor scaled(const std::vector<std::span<const std::int16_t>>& rows) const;
   std::string report_codebooks();
   std::size_t held_out_recording(std::int64_t number) const;

@@ -60,7 +60,7 @@ void BatchLoader::work() {
 
 void BatchLoader::load(Item& item) const {
   try {
-    item.batch = task_.load_on_host(item.draws);
+    item.loaded = task_.load_on_host(item.draws);
   } catch (...) {
     item.error = std::current_exception();
   }
@@ -89,7 +89,7 @@ bool BatchLoader::is_ready(const Draws& draws) {
          (!items_.empty() && items_.front()->draws == draws && items_.front()->progress == Progress::done);
 }
 
-v1::Batch BatchLoader::take(const Draws& draws) {
+LoadedSamples BatchLoader::take(const Draws& draws) {
   MutexLock lock(mutex_);
   std::shared_ptr<Item> item;
   if (!items_.empty() && items_.front()->draws == draws) {
@@ -104,7 +104,7 @@ v1::Batch BatchLoader::take(const Draws& draws) {
   changed_.wait(lock, [&item] { return item->progress == Progress::done; });
   lock.unlock();
   if (item->error) std::rethrow_exception(item->error);
-  return std::move(item->batch);
+  return std::move(item->loaded);
 }
 
 void BatchLoader::forget() {

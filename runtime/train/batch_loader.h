@@ -39,7 +39,7 @@ class BatchLoader {
   /// Whether take() of it wouldn't wait for a thread.
   bool is_ready(const Draws& draws);
   /// On the host. What load() threw on its thread is thrown here.
-  v1::Batch take(const Draws& draws);
+  LoadedSamples take(const Draws& draws);
   /// Once it returns no thread is in load(), and nothing is loaded ahead: what load() reads may change.
   void forget();
 
@@ -48,7 +48,7 @@ class BatchLoader {
   struct Item {
     Draws draws;
     Progress progress = Progress::waiting;
-    v1::Batch batch = {};
+    LoadedSamples loaded = {};
     std::exception_ptr error = {};
   };
   using Items = std::deque<std::shared_ptr<Item>>;

@@ -192,7 +192,7 @@ void TrainStep::forward_backward(const Draws& draws, bool last) {
 v1::Batch TrainStep::load(const Draws& draws) {
   const auto ahead = std::exchange(loaded_ahead_, std::nullopt);
   if (ahead && ahead->first == draws) return ahead->second;
-  return training_.task->on_device(loader_.take(draws));
+  return training_.task->on_device(draws, loader_.take(draws));
 }
 
 /// Where that step turns out to begin with something else, it loads that. The processors would only do it
@@ -205,7 +205,7 @@ void TrainStep::load_ahead() {
   loaded_ahead_.reset();
   if (parts.empty() || !loader_.is_ready(parts.front())) return;
   try {
-    loaded_ahead_ = {parts.front(), training_.task->on_device(loader_.take(parts.front()))};
+    loaded_ahead_ = {parts.front(), training_.task->on_device(parts.front(), loader_.take(parts.front()))};
   } catch (const std::exception&) {
     // The step that needs it tries again, and says why it fails.
   }

@@ -193,7 +193,7 @@ def declaration(task):
     metrics = [{"name": metric.name, "mean": metric.mean} for metric in metrics_of(task)]
     sets = [{"name": one.name, "share": float(one.share), "help": one.help} for one in task.sets]
     return json.dumps({"unit": task.unit, "uses": list(task.uses), "settings": settings, "actions": actions, "metrics": metrics,
-                       "sets": sets})
+                       "sets": sets, "cacheable": bool(task.cacheable)})
 
 
 # ---------------------------------------------------------------- a task

@@ -193,6 +193,8 @@ class Task:
     settings: Sequence[Setting] = ()
     metrics: Sequence[Metric | str] = ()
     sets: Sequence[Set] = ()  # where there are several; data() gives these, in this order
+    cacheable: bool = False  # whether data.cache may keep what load() gives: it follows from samples.indexes, and not from the
+    #                          draws; each tensor has a row for each sample, and all samples of a set have one shape and weight
 
     module: Any = None  # torch.nn.Module, set in __init__: its parameters are trained, its buffers are kept
 

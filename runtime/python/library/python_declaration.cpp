@@ -44,7 +44,8 @@ v1::ActionDecl action_from(const Json& json) {
 
 v1::Declaration declaration_from(const std::string& text) {
   const Json json = Json::parse(text);
-  v1::Declaration declaration{.unit = json.at("unit"), .uses = json.at("uses")};
+  v1::Declaration declaration{
+      .unit = json.at("unit"), .uses = json.at("uses"), .cacheable = json.at("cacheable")};
   for (const Json& setting : json.at("settings")) declaration.settings.push_back(setting_from(setting));
   for (const Json& action : json.at("actions")) declaration.actions.push_back(action_from(action));
   for (const Json& metric : json.at("metrics"))

@@ -189,8 +189,6 @@ std::vector<v1::DataSet> PythonTask::data() {
   });
 }
 
-/// On the processors the batch carries, as its last tensor, what its random numbers begin with (dropout): a
-/// step that is computed again has the same ones, on whatever rank and after whatever else.
 v1::Batch PythonTask::load(const v1::Samples& samples) {
   v1::Batch batch;
   call_python([&] {
@@ -200,9 +198,14 @@ v1::Batch PythonTask::load(const v1::Samples& samples) {
     for (const py::handle tensor : loaded[0]) batch.tensors.push_back(from_python(tensor, "load() gave"));
     batch.weight = loaded[1].cast<double>();
   });
-  if (seeds_batches() && !batch.tensors.empty())
-    batch.tensors.push_back(at::scalar_tensor(mixed(seed_, samples.draws.front()), at::kLong));
   return batch;
+}
+
+/// On the processors the batch carries, as its last tensor, what its random numbers begin with (dropout): a
+/// step that is computed again has the same ones, on whatever rank and after whatever else.
+std::vector<at::Tensor> PythonTask::by_draw(const v1::Samples& samples) {
+  if (!seeds_batches()) return {};
+  return {at::scalar_tensor(mixed(seed_, samples.draws.front()), at::kLong)};
 }
 
 at::Tensor PythonTask::loss(const v1::Batch& batch, v1::Sums& sums) {

@@ -28,6 +28,7 @@ class PythonTask final : public v1::Task {
   std::vector<v1::Statistic> statistics() override;
   std::vector<v1::DataSet> data() override;
   v1::Batch load(const v1::Samples& samples) override;
+  std::vector<at::Tensor> by_draw(const v1::Samples& samples) override;
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override;
   at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums) override;
   void training(bool on) override;

@@ -85,7 +85,7 @@ class BatchLoaderTest : public ::testing::Test {
     return list;
   }
   std::int64_t take(const Draws& draws) {
-    return loader_->take(draws).tensors.front().select(0, 0).item<std::int64_t>();
+    return loader_->take(draws).batch.tensors.front().select(0, 0).item<std::int64_t>();
   }
   /// As a run does: each batch, with those that come after it.
   void take_all(const std::vector<Draws>& all) {
