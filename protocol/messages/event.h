@@ -71,8 +71,12 @@ struct LoggedMetrics {
   std::string text(const char* name) const;
   /// "images/s": what perf/tokens_per_s is in.
   std::string pace_unit() const;
-  /// Whether it is a line of the training loop (log.every), not of an evaluation.
+  /// Whether it is the light line of training (log.every), which may have other kinds of metrics besides.
   bool is_of_training() const { return values.contains("train/loss"); }
+  /// Whether it is what an evaluation came to.
+  bool is_of_evaluation() const {
+    return values.contains("eval/seconds") || values.contains("eval/evaluation_failed");
+  }
 };
 Json to_json(const LoggedMetrics& metrics);
 Result<void> read_json(const Json& json, LoggedMetrics& metrics);

@@ -96,7 +96,7 @@ void StatusTracker::goodbye(int rank) {
 void StatusTracker::metrics(const LoggedMetrics& logged) {
   for (const char* key : {kLoss, kLearningRate, kEvalLoss, kTokens, kStepMs})
     if (const auto number = logged.number(key)) metrics_[key] = *number;
-  if (logged.is_of_training()) pace_unit_ = logged.pace_unit();
+  if (logged.number(kTokens)) pace_unit_ = logged.pace_unit();
 }
 
 std::optional<double> StatusTracker::metric(const char* key) const {

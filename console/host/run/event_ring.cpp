@@ -12,7 +12,7 @@ void EventRing::push(Event event) {
   event.hold = event.lost = 0;
   Kept kept{topic_of(event.data), to_line(to_json(event)), std::nullopt};
   if (auto* metrics = std::get_if<LoggedMetrics>(&event.data);
-      metrics != nullptr && metrics->is_of_training())
+      metrics != nullptr && !metrics->is_of_evaluation())
     kept.training = std::move(*metrics);
   events_.push_back(std::move(kept));
   if (events_.size() > capacity_) events_.pop_front();

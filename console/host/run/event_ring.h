@@ -40,7 +40,7 @@ class EventRing {
   struct Kept {
     Topic topic;
     std::string line;                       ///< made once, however many read it
-    std::optional<LoggedMetrics> training;  ///< logged by the training loop
+    std::optional<LoggedMetrics> training;  ///< logged by the training loop, of any kind
   };
 
   std::size_t capacity_;

@@ -12,8 +12,7 @@ constexpr std::streamoff kTail = 64 * 1024;
 }  // namespace
 
 void merge_metrics(LoggedMetrics& latest, const LoggedMetrics& line) {
-  const bool of_evaluation =
-      line.values.contains("eval/seconds") || line.values.contains("eval/evaluation_failed");
+  const bool of_evaluation = line.is_of_evaluation();
   if (of_evaluation)
     for (const char* trouble : {"eval/evaluation_failed", "eval/reason", "eval/retries", "eval/partial",
                                 "eval/batches", "eval/batches_wanted"})

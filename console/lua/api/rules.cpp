@@ -344,7 +344,10 @@ constexpr Registration kRuleFunctions[] = {
     {.doc = {.name = "on",
              .role = Role::operate,
              .example = "on(\"eval\", function(e) … end)",
-             .help = "start log eval ckpt warn order stop; options budget_ms, on_error, sync",
+             .help =
+                 "start log eval ckpt warn order stop; options budget_ms, on_error, sync. log: once in "
+                 "log.every "
+                 "steps, with the newest of metrics that come less often (train/grad_norm: log.detail_every)",
              .in_overview = true},
      .handler = bound<on>},
     {.doc = {.name = "rules",

@@ -1,5 +1,8 @@
 #include "console/lua/core/metric_names.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 
@@ -7,6 +10,8 @@ namespace footplate::lua {
 namespace {
 
 constexpr const char* kTrain = "train/";
+
+constexpr const char* kPerformance[] = {"perf/step_ms", "perf/tokens_per_s", "perf/tflops", "perf/mfu"};
 
 /// __index of a table of metrics, for names that it doesn't have.
 int metric_by_short_name(lua_State* state) {
@@ -41,6 +46,13 @@ std::optional<std::string> metric_meant(const Json& metrics, const std::string& 
     found = key;
   }
   return found;
+}
+
+const char* interval_of_metric(std::string_view name) {
+  if (std::ranges::find(kPerformance, name) != std::end(kPerformance)) return "log.perf_every";
+  if (name == "train/grad_norm" || name.starts_with("perf/") || name.starts_with("mem/"))
+    return "log.detail_every";
+  return name.starts_with("data/") ? "log.dataset_every" : "log.every";
 }
 
 void push_metrics_table(lua_State* state, const Json& metrics) {

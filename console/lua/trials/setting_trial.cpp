@@ -5,6 +5,7 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/listing.h"
+#include "console/lua/core/metric_names.h"
 #include "console/lua/session/session.h"
 #include "console/lua/session/stage_table.h"
 #include "console/lua/trials/samples.h"
@@ -20,7 +21,6 @@ namespace {
 constexpr auto kTry = "try";
 constexpr auto kAbandonIf = "abandon_if";
 constexpr auto kLoss = "train/loss";
-constexpr auto kLogEvery = "log.every";
 
 /// What one side of a trial has measured, over the steps after `first` up to and with `last`.
 struct StepWindow {
@@ -32,6 +32,8 @@ struct StepWindow {
 struct SettingTrial {
   TrialPlan plan;
   std::string metric = kLoss;
+  std::string measured = kLoss;  ///< what lines are counted by: the metric, but for one of evaluations
+  std::int64_t every = 0;        ///< steps between two of them; 0: by time
   bool save = false;
   bool has_abandon_if = false;
 };
@@ -84,23 +86,31 @@ void add(StepWindow& window, const LoggedMetrics& line) {
         window.metrics[name].add(place, *value);
 }
 
-/// Whole lines of about `steps` steps that begin later than now. `abandon` says why to end early, or nothing.
-StepWindow follow(Session& session, std::int64_t steps,
+/// Whole lines of about as many steps as the trial says, from a line with what is measured to another, which
+/// begin later than now. `abandon` says why to end early, or nothing.
+StepWindow follow(Session& session, const SettingTrial& trial,
                   const std::function<std::string(const LoggedMetrics& line)>& abandon) {
-  const std::int64_t now = session.look(request::Status{}).step;
+  const std::int64_t now = session.look(request::Status{}).step, steps = trial.plan.steps;
+  const std::int64_t patience = std::max(steps, trial.every);  // where it isn't logged at all
+  const auto ends = [&](const LoggedMetrics& line, std::int64_t at) {
+    const bool has_it = line.values.contains(trial.measured);
+    return line.step() >= at && (has_it || line.step() >= at + patience);
+  };
   StepWindow window;
   LineFeed lines(session);
   // A line tells of the steps since the one before it, so the first one isn't all of what is measured.
-  do window.first = lines.next().step();
-  while (window.first < now);
+  LoggedMetrics line;
+  do line = lines.next();
+  while (!ends(line, now));
+  window.first = line.step();
   do {
-    const LoggedMetrics line = lines.next();
+    line = lines.next();
     window.last = line.step();
     add(window, line);
     window.abandoned = abandon(line);
     session.progress("measuring " + std::to_string(std::min(window.last - window.first, steps)) + " of " +
                      std::to_string(steps) + " steps");
-  } while (window.abandoned.empty() && window.last < window.first + steps);
+  } while (window.abandoned.empty() && !ends(line, window.first + steps));
   return window;
 }
 
@@ -205,37 +215,45 @@ Changes wanted_changes(lua_State* state) {
   return changes;
 }
 
+/// Between two lines of a kind of metrics; 0: by time.
+std::int64_t steps_between(const Stage& staged, const std::string& setting) {
+  const Interval every = interval_of(staged.value(setting));
+  if (!every.is_ever())
+    throw ScriptError("try measures what is logged, and " + setting + " is 0; " + setting +
+                      " = 10 logs every 10 steps");
+  return every.steps;
+}
+
 SettingTrial trial_of(lua_State* state, const Json& arguments) {
   const Stage& staged = session_of(state).stage();
   SettingTrial trial;
   constexpr std::int64_t kLines = 10, kLeast = 50;
-  const Interval log_every = interval_of(staged.value(kLogEvery));
-  const std::int64_t every = log_every.steps;
-  if (!log_every.is_ever())
-    throw ScriptError("try measures what is logged, and log.every is 0; log.every = 10 logs every 10 steps");
   const TableOptions options(arguments, kTry);
-  trial.plan.steps = trial_steps(options, "steps", std::max(kLeast, kLines * every));
-  trial.plan.better_by = better_by_of(options, 0);
   constexpr auto kName = "is the name of one, as in metric = \"perf/step_ms\"; metrics() lists them";
   trial.metric = options.text("metric", kName).value_or(kLoss);
   if (trial.metric.find('/') == std::string::npos) options.refuse("metric", kName);
+  if (!is_evaluations(trial.metric)) trial.measured = trial.metric;
+  const std::string setting = interval_of_metric(trial.measured);
+  const std::int64_t every = trial.every = steps_between(staged, setting);
+  trial.plan.steps = trial_steps(options, "steps", std::max(kLeast, kLines * every));
+  trial.plan.better_by = better_by_of(options, 0);
   trial.save = options.flag("save").value_or(false);
   trial.plan.has_keep_if = options.has(kKeepIf);
-  trial.has_abandon_if =
-      has_function(state, kAbandonIf, "each line of metrics with the change, true to put it back at once");
+  trial.has_abandon_if = has_function(
+      state, kAbandonIf, "the newest metrics at each line with the change, true to put it back at once");
   constexpr auto kFewest = static_cast<std::int64_t>(Samples::kFewest);
   if (!is_evaluations(trial.metric) && trial.plan.steps < kFewest * every)
-    throw ScriptError("try: with log.every = " + std::to_string(every) + ", " +
+    throw ScriptError("try: with " + setting + " = " + std::to_string(every) + ", " +
                       std::to_string(trial.plan.steps) + " steps are fewer than " + std::to_string(kFewest) +
                       " lines, which tell nothing; steps = " + std::to_string(kFewest * every) +
                       " or more, or log oftener");
   return trial;
 }
 
-/// Why a line ends a trial; empty: it doesn't.
-std::string reason_to_abandon(lua_State* state, bool has_abandon_if, const LoggedMetrics& line) {
-  if (const auto loss = line.number(kLoss); loss && !std::isfinite(*loss)) return "the loss isn't finite";
-  return has_abandon_if && says_yes(state, kAbandonIf, {line.values}) ? "abandon_if said so" : "";
+/// Why the newest metrics end a trial; empty: they don't.
+std::string reason_to_abandon(lua_State* state, bool has_abandon_if, const LoggedMetrics& newest) {
+  if (const auto loss = newest.number(kLoss); loss && !std::isfinite(*loss)) return "the loss isn't finite";
+  return has_abandon_if && says_yes(state, kAbandonIf, {newest.values}) ? "abandon_if said so" : "";
 }
 
 /// What the run logs, and for metrics of evaluations, what evaluations say.
@@ -247,8 +265,10 @@ class LoggedMeasurement final : public Measurement {
 
   void measure_before() override {
     const double first = evaluates_ ? evaluate(session_, trial_.metric) : 0;
-    window_ =
-        follow(session_, trial_.plan.steps, [](const LoggedMetrics& /*line*/) { return std::string(); });
+    window_ = follow(session_, trial_, [this](const LoggedMetrics& line) {
+      newest_.values.update(line.values);
+      return std::string();
+    });
     if (!evaluates_ && !window_.metrics.contains(trial_.metric))
       throw ScriptError("try: " + trial_.metric + " isn't logged; metrics() lists what is");
     if (trial_.save) run_call(session_, "ckpt.save", {{"tag", "before-try"}});
@@ -260,8 +280,9 @@ class LoggedMeasurement final : public Measurement {
   }
 
   void measure_after() override {
-    const StepWindow window = follow(session_, trial_.plan.steps, [&](const LoggedMetrics& line) {
-      return reason_to_abandon(state_, trial_.has_abandon_if, line);
+    const StepWindow window = follow(session_, trial_, [this](const LoggedMetrics& line) {
+      newest_.values.update(line.values);
+      return reason_to_abandon(state_, trial_.has_abandon_if, newest_);
     });
     is_ = side_of(window);
     Estimate without;
@@ -289,7 +310,8 @@ class LoggedMeasurement final : public Measurement {
   Session& session_;
   const SettingTrial& trial_;
   bool evaluates_;
-  StepWindow window_;  ///< before the change
+  StepWindow window_;     ///< before the change
+  LoggedMetrics newest_;  ///< of each metric, since measuring began
   Side was_, is_;
   double next_ = 0;  ///< what an evaluation would say after as many steps without it
 };

@@ -103,6 +103,26 @@ TEST_F(Trials, KeepIfSeesBothSides) {
   EXPECT_EQ(scale(), 2.0);
 }
 
+/// Each fifth line has details.
+TEST_F(Trials, AMetricOfAnotherKindIsFollowedAsOftenAsItIsLogged) {
+  console.line = [line = console.line](double step) {
+    Json now = line(step);
+    if (std::fmod(step, 50) < 10) now["train/grad_norm"] = step < 1400 ? 2 : 12;
+    return now;
+  };
+  const std::string text = text_of(
+      "log.every = 10 return try{ set = { optim = { lr_scale = 2 } }, metric = 'train/grad_norm', abandon_if "
+      "= function(m) "
+      "return m['train/grad_norm'] > 10 and m['perf/step_ms'] > 100 end }");
+  EXPECT_THAT(text, AllOf(HasSubstr("abandoned at step 1452"), HasSubstr("put back")))
+      << "ten lines of details take 500 steps";
+  EXPECT_THAT(error_of("try{ set = { optim = { lr_scale = 2 } }, metric = 'train/grad_norm', steps = 100 }"),
+              AllOf(HasSubstr("with log.detail_every = 50"), HasSubstr("fewer than 3 lines")));
+  text_of("log.perf_every = 0");
+  EXPECT_THAT(error_of("try{ set = { optim = { lr_scale = 2 } }, metric = 'perf/mfu' }"),
+              HasSubstr("log.perf_every is 0; log.perf_every = 10"));
+}
+
 TEST_F(Trials, WhatGoesWrongIsPutBackAtOnce) {
   text_of("log.every = 10");
   EXPECT_THAT(

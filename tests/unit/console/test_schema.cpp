@@ -64,7 +64,9 @@ Schema small_schema() {
       setting("nccl.max_ctas", Type::integer, std::int64_t{0}, "", {0, 64, false}),
       setting("nccl.rules", Type::string, std::string(), "", any),
       setting("nccl.socket_interface", Type::string, std::string(), "", any),
-      setting("log.every", Type::integer, std::int64_t{50}, "steps", steps)};
+      setting("log.every", Type::integer, std::int64_t{50}, "steps", steps),
+      setting("log.perf_every", Type::integer, std::int64_t{10}, "steps", steps),
+      setting("log.detail_every", Type::integer, std::int64_t{50}, "steps", steps)};
   for (auto& spec : schema.settings) {
     if (spec.name == "model.width") spec.applies = Applies::fixed;
     if (spec.name == "optim.lr") {
@@ -77,7 +79,7 @@ Schema small_schema() {
     if (spec.name == "nccl.socket_interface") spec.variable = "NCCL_SOCKET_IFNAME";
     if (!spec.variable.empty()) spec.applies = Applies::restart;
     if (spec.name == "nccl.rules") spec.syntax = kTuningRules;
-    if (spec.name == "log.every") spec.role = Role::operate;
+    if (spec.name.starts_with("log.")) spec.role = Role::operate;
   }
   ParamSpec batches = param("batches", Type::integer);
   batches.range = steps;
