@@ -13,6 +13,13 @@ namespace {
 constexpr std::array kOfTask{std::string_view("task."), std::string_view("data.share."),
                              std::string_view("model."), std::string_view("data.corpus")};
 
+/// What earlier versions had.
+constexpr std::array kOfEarlierVersions{std::string_view("log.memory")};
+
+bool was_in_earlier_versions(std::string_view name) {
+  return std::ranges::find(kOfEarlierVersions, name) != kOfEarlierVersions.end();
+}
+
 /// Empty: no task decides whether there is a setting of that name.
 std::string_view group_of_task(std::string_view name) {
   const auto found =
@@ -34,7 +41,8 @@ std::string successor(const Schema& schema, const std::string& name) {
 }  // namespace
 
 bool is_gone(const Schema& schema, std::string_view name) {
-  return !group_of_task(name).empty() && schema.setting(name) == nullptr && schema.action(name) == nullptr;
+  const bool may_be = !group_of_task(name).empty() || was_in_earlier_versions(name);
+  return may_be && schema.setting(name) == nullptr && schema.action(name) == nullptr;
 }
 
 Result<Settings> earlier_settings_from_json(Json json, const Schema& schema, std::vector<GoneSetting>* gone) {
@@ -44,7 +52,8 @@ Result<Settings> earlier_settings_from_json(Json json, const Schema& schema, std
       ++one;
       continue;
     }
-    if (gone != nullptr) {
+    const bool tells = !was_in_earlier_versions(one.key()) || one->value("source", Json()) != "default";
+    if (gone != nullptr && tells) {
       const auto source = one->find("source");
       const bool is_text = source != one->end() && source->is_string();
       gone->push_back(
@@ -58,6 +67,9 @@ Result<Settings> earlier_settings_from_json(Json json, const Schema& schema, std
 std::string left_out_text(const Schema& schema, const GoneSetting& gone) {
   const std::string value =
       excerpt(gone.value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
+  if (was_in_earlier_versions(gone.name))
+    return gone.name + " is left out: this version of footplate doesn't have it. It was " + value + " (" +
+           gone.source + ")";
   const std::string start = gone.name + " is left out: the task doesn't declare it any more. ";
   if (gone.was_default()) return start + "It stood at its default, " + value;
   const std::string now = successor(schema, gone.name);

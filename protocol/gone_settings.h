@@ -9,7 +9,8 @@
 namespace footplate {
 
 // A task is edited between two starts of a run: what an earlier one wrote may have settings of the task's own
-// (task.NAME, data.share.SET, a model.NAME that it used) that it doesn't declare any more. Any thread.
+// (task.NAME, data.share.SET, a model.NAME that it used) that it doesn't declare any more. An earlier version
+// of footplate may have written one that this one hasn't. Any thread.
 
 struct GoneSetting {
   std::string name;  ///< "task.noise"
@@ -19,7 +20,8 @@ struct GoneSetting {
   bool was_default() const { return source == "default"; }
 };
 
-/// Whether `name` is there for some tasks, a setting or an action, and `schema` has none of that name.
+/// Whether `name` is there for some tasks, a setting or an action, or was in earlier versions, and `schema`
+/// has none of that name.
 bool is_gone(const Schema& schema, std::string_view name);
 
 /// Settings::from_json() of what an earlier start wrote. What is gone is left out, and added to `gone` where

@@ -90,7 +90,7 @@ class Reader {
       const bool other = name == kEvalLoss && is_of_other_batches(line.metrics);
       if (value) stretch.metrics[other ? kOtherEvaluations : name].add(*line.step, *value);
     }
-    if (line.metrics.values.contains("perf/step_ms")) add_phases(line.metrics, *line.step);
+    if (line.metrics.values.contains("perf/forward_ms")) add_phases(line.metrics, *line.step);
     if (const auto seconds = line.metrics.number("eval/seconds"); seconds && std::isfinite(*seconds))
       history_.phase_s["evaluation"] += *seconds;
   }
@@ -245,7 +245,7 @@ class Reader {
     return all.back();
   }
 
-  /// What is logged is of the steps since the last line.
+  /// What is logged is of the steps since they were last.
   void add_phases(const LoggedMetrics& line, double step) {
     const double steps = std::max(1.0, step - last_logged_);
     last_logged_ = step;

@@ -55,9 +55,9 @@ class Progress {
  public:
   using Clock = SteadyClock;
 
-  void enter(Phase phase) {
+  void enter(Phase phase, Clock::time_point now = Clock::now()) {
     phase_.store(phase, std::memory_order_relaxed);
-    since_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+    since_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   }
   /// Sequentially consistent: pairs with the fence (docs/architecture.md, "One order, all ranks").
   void at_step(std::int64_t step) {

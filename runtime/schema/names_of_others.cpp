@@ -29,10 +29,11 @@ std::vector<Hint> hints_of_others() {
       {"multi_length_training",
        "is a matter of the task: one with a data set for each length trains on all of them at once, and "
        "data.share.NAME says how much of each"},
-      {"reduced_logging",
-       "isn't there: log.every, log.dataset_every and log.datasets say how much is logged, live; log.every = "
-       "100 is a "
-       "good start for a large model"},
+      {"grad_norm",
+       "is a metric, train/grad_norm: it is logged once in log.detail_every steps, train.clip_norm bounds "
+       "it"},
+      {"log.memory",
+       "isn't there any more: mem/resident_mib is one of the details, once in log.detail_every steps"},
       {"persistent_workers", "isn't set here: the threads of data.workers live as long as the run"},
       {"data.persistent_workers", "isn't set here: the threads of data.workers live as long as the run"},
       {"dataloader_persistent_workers",

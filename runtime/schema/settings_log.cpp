@@ -13,7 +13,9 @@ std::vector<SettingRow> log_rows() {
        .range = {.min = 0, .max = kManySteps},
        .role = Role::operate,
        .aliases = {"log_interval", "log.interval", "logging_steps", "log_every", "train.log_every"},
-       .help = "A line of metrics is logged once in this many steps, or in this time (\"10s\"). 0 = never",
+       .help =
+           "Loss, learning rate, epoch and the task's own metrics are logged once in this many steps, or in "
+           "this time (\"10s\"): the line that rules and the prompt see. 0 = never",
        .example = "log.every = 50"},
       {.name = "log.datasets",
        .value = true,
@@ -32,12 +34,35 @@ std::vector<SettingRow> log_rows() {
        .help = "The metrics of several data sets are logged once in this many steps, or in this time "
                "(\"10s\"): means over the steps since the last time. 0 = never",
        .example = "log.dataset_every = 50"},
-      {.name = "log.memory",
+      {.name = "log.detail_every",
+       .value = 50,
+       .unit = "steps",
+       .or_time = true,
+       .range = {.min = 0, .max = kManySteps},
+       .role = Role::operate,
+       .aliases = {"log.details_every", "detail_every", "log.grad_norm_every", "log.memory_every"},
+       .help = "The norm of the gradient, the phases of a step, their ratios and memory are logged once in "
+               "this many steps, or in this time (\"10s\"): times are means over the steps since the last "
+               "time. 0 = never",
+       .example = "log.detail_every = 10"},
+      {.name = "log.perf_every",
+       .value = 10,
+       .unit = "steps",
+       .or_time = true,
+       .range = {.min = 0, .max = kManySteps},
+       .role = Role::operate,
+       .aliases = {"log.performance_every", "perf_every", "log.speed_every", "flops_log_every"},
+       .help =
+           "perf/step_ms, perf/tokens_per_s, perf/tflops and perf/mfu are logged once in this many steps, "
+           "or in this time (\"10s\"): means over the steps since the last time. 0 = never",
+       .example = "log.perf_every = 50"},
+      {.name = "log.reduced",
        .value = false,
        .role = Role::operate,
-       .help = "A line of metrics tells how much memory the process of rank 0 has resident, as "
-               "mem/resident_mib",
-       .example = "log.memory = true"},
+       .aliases = {"reduced_logging", "log.reduced_logging", "log.light"},
+       .help = "Only the line of log.every is logged, whatever else is set: nothing is read or timed for "
+               "details, performance, data sets and sums of epochs",
+       .example = "log.reduced = true"},
       {.name = "log.level",
        .value = "info",
        .choices = {"trace", "debug", "info", "warn", "error"},

@@ -73,10 +73,13 @@ void Trainer::Loop::after_step() {
   tell_refusal();
   const StepSums& sums = step_.outcome().sums;
   const auto due = [&](Recurring what) { return timetable_.is_due(what, step, sums.due); };
-  // Before the line of the step: rules look at the sets' metrics when that comes.
+  DueMetrics metrics;
+  metrics.details = due(Recurring::details);
+  metrics.performance = due(Recurring::performance);
+  if (due(Recurring::log)) metrics.of_task = step_.metrics_of_task();
   if (training_.task->sums().has_several_sets() && due(Recurring::data_sets))
-    reporter_.write_sets(step_.take_set_metrics());
-  if (due(Recurring::log)) reporter_.write_steps(step_.metrics_of_task());
+    metrics.sets = step_.take_set_metrics();
+  reporter_.write_step(metrics);
   saves_after_step_ = due(Recurring::checkpoint);
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
   if (std::exchange(saves_after_step_, false)) checkpoints_.save_or_warn();
@@ -116,6 +119,7 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
 void Trainer::Loop::configure() {
   const StepSettings before = std::exchange(training_.now, StepSettings::from(training_.options.settings));
   step_.configure(before);
+  reporter_.configure(before);
   timetable_.configure(training_.now, Timetable::Clock::now());
 }
 

@@ -7,20 +7,33 @@
 namespace footplate {
 namespace {
 
-/// What a step consists of, and what each part is called in the metrics.
-constexpr std::pair<Phase, const char*> kParts[] = {
-    {Phase::data, "perf/data_ms"},           {Phase::forward, "perf/forward_ms"},
-    {Phase::backward, "perf/backward_ms"},   {Phase::reduce, "perf/reduce_ms"},
-    {Phase::optimizer, "perf/optimizer_ms"},
+/// What a step consists of, and what each part is called in the metrics: its mean, and its sum over an epoch.
+struct StepPart {
+  Phase phase;
+  const char* mean_ms;
+  const char* epoch_s;
 };
+constexpr StepPart kStepParts[] = {
+    {Phase::data, "perf/data_ms", "perf/epoch_data_loading_time"},
+    {Phase::forward, "perf/forward_ms", "perf/epoch_forward_time"},
+    {Phase::backward, "perf/backward_ms", "perf/epoch_backward_time"},
+    {Phase::reduce, "perf/reduce_ms", "perf/epoch_reduce_time"},
+    {Phase::optimizer, "perf/optimizer_ms", "perf/epoch_optimizer_time"},
+};
+
+/// Of steps that took no time none is known.
+Json share(PhaseTimes::Seconds part, PhaseTimes::Seconds all) {
+  return number_to_json(part.count() / all.count());
+}
+Json data_share(const PhaseTimes& times) {
+  return share(times.of(Phase::data), times.steps());
+}
+Json compute_share(const PhaseTimes& times) {
+  return share(times.computing(), times.steps());
+}
 
 double in_mebibytes(std::int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
-}
-
-Json line_of(std::int64_t step) {
-  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  return {{"step", step}, {"time", now.count()}};
 }
 
 /// Under one name are losses that can be compared.
@@ -44,50 +57,64 @@ void add_measured(Json& line, const std::string& group, const std::string& choic
 
 }  // namespace
 
-Json train_line(std::int64_t step, const TrainMetrics& metrics, const PhaseTimer& timer) {
-  Json line = line_of(step);
+Json line_at(std::int64_t step) {
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  return {{"step", step}, {"time", now.count()}};
+}
+
+void add_to(Json& line, const LightMetrics& metrics) {
   line["train/loss"] = number_to_json(metrics.loss);
   line["train/lr"] = number_to_json(metrics.learning_rate);
   line["train/epoch"] = metrics.epoch;
-  line["train/grad_norm"] = number_to_json(metrics.grad_norm);
   for (const auto& [name, value] : metrics.of_task) line["train/" + name] = number_to_json(value);
   if (metrics.nonfinite > 0) line["guard/nonfinite"] = metrics.nonfinite;
-  const double per_step_ms = 1e3 / static_cast<double>(metrics.steps);
-  double seconds = 0;
-  for (const auto& [phase, name] : kParts) {
-    line[name] = timer.spent(phase).count() * per_step_ms;
-    seconds += timer.spent(phase).count();
-  }
-  line["perf/step_ms"] = seconds * per_step_ms;
-  const double tokens_per_s = static_cast<double>(metrics.tokens) / seconds;
-  line["perf/tokens_per_s"] = number_to_json(tokens_per_s);
-  if (metrics.unit != kUsualUnit) line["unit"] = metrics.unit;
-  if (metrics.flops_per_token > 0) {
-    const double tflops = tokens_per_s * metrics.flops_per_token / 1e12;
-    line["perf/tflops"] = number_to_json(tflops);
-    if (metrics.peak_tflops > 0) line["perf/mfu"] = number_to_json(tflops / metrics.peak_tflops);
-  }
-  if (metrics.memory) {
-    line["mem/allocated_mib"] = in_mebibytes(metrics.memory->allocated);
-    line["mem/peak_mib"] = in_mebibytes(metrics.memory->most_allocated);
-    line["mem/reserved_mib"] = in_mebibytes(metrics.memory->reserved);
-  }
-  return line;
 }
 
-Json sets_line(std::int64_t step, const std::vector<SetLine>& sets) {
-  Json line = line_of(step);
+void add_to(Json& line, const Performance& performance) {
+  const double seconds = performance.of.times.steps().count();
+  line["perf/step_ms"] = seconds * 1e3 / static_cast<double>(performance.of.steps);
+  const double tokens_per_s = static_cast<double>(performance.of.tokens) / seconds;
+  line["perf/tokens_per_s"] = number_to_json(tokens_per_s);
+  if (performance.unit != kUsualUnit) line["unit"] = performance.unit;
+  if (performance.flops_per_token <= 0) return;
+  const double tflops = tokens_per_s * performance.flops_per_token / 1e12;
+  line["perf/tflops"] = number_to_json(tflops);
+  if (performance.peak_tflops > 0) line["perf/mfu"] = number_to_json(tflops / performance.peak_tflops);
+}
+
+void add_to(Json& line, const Details& details) {
+  line["train/grad_norm"] = number_to_json(details.grad_norm);
+  const double per_step_ms = 1e3 / static_cast<double>(details.of.steps);
+  for (const auto& [phase, name, unused] : kStepParts)
+    line[name] = details.of.times.of(phase).count() * per_step_ms;
+  line["perf/data_ratio"] = data_share(details.of.times);
+  line["perf/compute_ratio"] = compute_share(details.of.times);
+  if (details.memory.resident > 0) line["mem/resident_mib"] = in_mebibytes(details.memory.resident);
+  if (!details.memory.device) return;
+  line["mem/allocated_mib"] = in_mebibytes(details.memory.device->allocated);
+  line["mem/peak_mib"] = in_mebibytes(details.memory.device->most_allocated);
+  line["mem/reserved_mib"] = in_mebibytes(details.memory.device->reserved);
+}
+
+void add_to(Json& line, const std::vector<SetLine>& sets) {
   for (const SetLine& set : sets) {
     const std::string group = "data/" + set.name + "/";
     line[group + "samples"] = set.drawn;
     line[group + "epoch"] = set.epoch;
     if (set.metrics.weight > 0) add_measured(line, group, "", set.metrics);
   }
-  return line;
+}
+
+void add_to(Json& line, const EpochSums& sums) {
+  for (const auto& [phase, unused, name] : kStepParts) line[name] = sums.of.times.of(phase).count();
+  line["perf/epoch_steps"] = sums.of.steps;
+  line["perf/epoch_data_loading_ratio"] = data_share(sums.of.times);
+  line["perf/epoch_compute_ratio"] = compute_share(sums.of.times);
+  if (sums.memory_gib > 0) line["perf/epoch_avg_memory_gb"] = sums.memory_gib;
 }
 
 Json eval_line(std::int64_t step, const EvalResult& result, double best, std::span<const v1::DataSet> sets) {
-  Json line = line_of(step);
+  Json line = line_at(step);
   const std::string loss = name_of(result.on);
   line[loss] = number_to_json(result.loss);
   const std::string group = loss.substr(0, loss.size() - std::string_view("loss").size());
@@ -111,7 +138,7 @@ Json eval_line(std::int64_t step, const EvalResult& result, double best, std::sp
 }
 
 Json eval_failed_line(std::int64_t step, const Error& error) {
-  Json line = line_of(step);
+  Json line = line_at(step);
   line["eval/evaluation_failed"] = 1;
   line["eval/reason"] = error.message;
   return line;

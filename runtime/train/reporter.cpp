@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 #include <utility>
 
@@ -11,13 +12,16 @@
 namespace footplate {
 namespace {
 
-/// Of this process, in MiB; 0 where the system doesn't tell.
-double resident_mib() {
+/// Shorter ones have no sums of their own.
+constexpr double kFewestStepsOfAnEpoch = 2;
+
+/// Of this process, in bytes; 0 where the system doesn't tell.
+std::int64_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
-  double pages = 0;
-  double resident = 0;
+  std::int64_t pages = 0;
+  std::int64_t resident = 0;
   statm >> pages >> resident;
-  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
+  return resident * ::sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace
@@ -45,59 +49,107 @@ void Reporter::write(Json line) const {
   training_.options.sink->write(line);
 }
 
+void Reporter::configure(const StepSettings& before) {
+  const StepSettings& now = training_.now;
+  if (!before.detail_every.is_ever() && now.detail_every.is_ever()) at_details_ = done_;
+  if (!before.perf_every.is_ever() && now.perf_every.is_ever()) at_performance_ = done_;
+  if (!before.log_epochs && now.log_epochs) at_epoch_ = done_;
+}
+
 void Reporter::count(const StepOutcome& outcome) {
   last_ = outcome;
-  tokens_ += static_cast<std::int64_t>(outcome.sums.tokens);
-  ++steps_;
+  done_.times = training_.timer.times();
+  done_.tokens += static_cast<std::int64_t>(outcome.sums.tokens);
+  ++done_.steps;
 }
 
-void Reporter::write_steps(const std::map<std::string, double>& of_task) {
-  if (training_.rank() == 0) {
-    Json line = train_line(training_.position.step, metrics(of_task), training_.timer);
-    if (training_.options.settings.boolean("log.memory")) line["mem/resident_mib"] = resident_mib();
-    write(std::move(line));
+void Reporter::write_step(const DueMetrics& due) {
+  const bool epoch = training_.now.log_epochs && has_ended_epoch();
+  if (!due.of_task && !due.sets && !due.details && !due.performance && !epoch) return;
+  if (training_.rank() == 0) write(line_of(due, epoch));
+  if (due.details) {
+    at_details_ = done_;
+    training_.device.forget_peak();
   }
-  training_.timer.reset();
-  training_.device.forget_peak();
-  tokens_ = steps_ = 0;
+  if (due.performance) at_performance_ = done_;
+  if (!epoch) return;
+  at_epoch_ = done_;
+  memory_gib_ = memory_readings_ = 0;
 }
 
-void Reporter::write_sets(const std::vector<SetMetrics>& of_sets) const {
+Json Reporter::line_of(const DueMetrics& due, bool epoch) {
+  Json line = line_at(training_.position.step);
+  if (due.of_task) add_to(line, light(*due.of_task));
+  if (due.sets) add_to(line, sets(*due.sets));
+  if (due.performance) add_to(line, performance());
+  if (due.details) add_to(line, details());
+  if (epoch) add_to(line, epoch_sums());
+  return line;
+}
+
+LightMetrics Reporter::light(const std::map<std::string, double>& of_task) const {
+  return {static_cast<double>(last_.sums.loss) / static_cast<double>(last_.sums.tokens), last_.learning_rate,
+          epoch(), of_task, last_.nonfinite};
+}
+
+Performance Reporter::performance() const {
+  const StepSettings& now = training_.now;
+  const double peak =
+      now.peak_tflops > 0 ? now.peak_tflops : training_.device.peak_tflops(now.precision).value_or(0);
+  return {done_.since(at_performance_), training_.task->declaration().unit, training_.task->flops_per_token(),
+          peak * training_.world_size()};
+}
+
+Details Reporter::details() {
+  return {last_.grad_norm, done_.since(at_details_), memory()};
+}
+
+std::vector<SetLine> Reporter::sets(const std::vector<SetMetrics>& of_sets) const {
   std::vector<SetLine> sets;
   for (std::size_t set = 0; set < of_sets.size(); ++set) {
     const std::int64_t drawn = training_.position.sets[set].drawn;
     sets.push_back({training_.task->sets()[set].name, of_sets[set], drawn,
                     static_cast<double>(drawn) / training_.task->samples_per_epoch(static_cast<int>(set))});
   }
-  write(sets_line(training_.position.step, sets));
+  return sets;
+}
+
+EpochSums Reporter::epoch_sums() {
+  memory();
+  return {done_.since(at_epoch_), memory_readings_ > 0 ? memory_gib_ / memory_readings_ : 0};
+}
+
+/// Each reading counts for the epoch's mean: a reading at every step would cost more than it tells.
+MemoryInUse Reporter::memory() {
+  const MemoryInUse now{resident_bytes(), training_.device.memory()};
+  const std::int64_t bytes = now.device ? now.device->allocated : now.resident;
+  if (bytes > 0) {
+    memory_gib_ += static_cast<double>(bytes) / (1 << 30);
+    ++memory_readings_;
+  }
+  return now;
+}
+
+/// Of all data sets.
+double Reporter::samples_per_epoch() const {
+  double samples = 0;
+  for (std::size_t set = 0; set < training_.position.sets.size(); ++set)
+    samples += training_.task->samples_per_epoch(static_cast<int>(set));
+  return samples;
 }
 
 /// Of several data sets: passes over all of them, on average.
 double Reporter::epoch() const {
-  double samples = 0;
-  for (std::size_t set = 0; set < training_.position.sets.size(); ++set)
-    samples += training_.task->samples_per_epoch(static_cast<int>(set));
-  return static_cast<double>(training_.position.samples_drawn()) / samples;
+  return static_cast<double>(training_.position.samples_drawn()) / samples_per_epoch();
 }
 
-TrainMetrics Reporter::metrics(const std::map<std::string, double>& of_task) const {
-  const StepSettings& now = training_.now;
-  const double peak =
-      now.peak_tflops > 0 ? now.peak_tflops : training_.device.peak_tflops(now.precision).value_or(0);
-  TrainMetrics metrics;
-  metrics.loss = static_cast<double>(last_.sums.loss) / static_cast<double>(last_.sums.tokens);
-  metrics.learning_rate = last_.learning_rate;
-  metrics.epoch = epoch();
-  metrics.grad_norm = last_.grad_norm;
-  metrics.of_task = of_task;
-  metrics.steps = steps_;
-  metrics.tokens = tokens_;
-  metrics.unit = training_.task->declaration().unit;
-  metrics.nonfinite = last_.nonfinite;
-  metrics.flops_per_token = training_.task->flops_per_token();
-  metrics.peak_tflops = peak * training_.world_size();
-  metrics.memory = training_.device.memory();
-  return metrics;
+/// Whether the last step has. Where each ends one, or nearly each, their sums tell nothing.
+bool Reporter::has_ended_epoch() const {
+  const double samples = samples_per_epoch();
+  const auto drawn = static_cast<double>(training_.position.samples_drawn());
+  const auto batch = static_cast<double>(training_.now.batch_size);
+  if (samples < kFewestStepsOfAnEpoch * batch) return false;
+  return std::floor(drawn / samples) > std::floor((drawn - batch) / samples);
 }
 
 void Reporter::warn_of_warmup() {

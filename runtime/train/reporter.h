@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "protocol/messages/event.h"
 #include "runtime/train/metrics_line.h"
@@ -11,8 +13,15 @@
 
 namespace footplate {
 
+/// The kinds of metrics that are due after a step.
+struct DueMetrics {
+  std::optional<std::map<std::string, double>> of_task;  ///< log.every: what the task declares, of this step
+  std::optional<std::vector<SetMetrics>> sets;           ///< log.dataset_every: of each, in their order
+  bool details = false, performance = false;
+};
+
 /// What training tells: lines of metrics, which go to the sink and nowhere else, events for the console, and
-/// lines for people. Adds up the steps that the next line of metrics is of. Training thread.
+/// lines for people. Adds up the steps that each kind of metrics is of. Training thread.
 class Reporter {
  public:
   explicit Reporter(Training& training) : training_(training) {}
@@ -29,13 +38,12 @@ class Reporter {
   /// A line of metrics, of rank 0's.
   void write(Json line) const;
 
+  /// The settings in force; kinds of metrics that were off before begin with the next step.
+  void configure(const StepSettings& before);
   /// A step is done.
   void count(const StepOutcome& outcome);
-  /// The line of the steps since the last one.
-  /// `of_task`: the metrics that the task declares, of the last step.
-  void write_steps(const std::map<std::string, double>& of_task);
-  /// The line of several data sets, in their order.
-  void write_sets(const std::vector<SetMetrics>& of_sets) const;
+  /// One line of all that is due after it, the sums of an epoch that it ends among them.
+  void write_step(const DueMetrics& due);
 
   /// At the start, and where an order changes it: where and how it computes. The kernel of attention is
   /// LibTorch's choice, by shapes and precision.
@@ -46,14 +54,25 @@ class Reporter {
   void warn_of_warmup();
 
  private:
+  double samples_per_epoch() const;
   double epoch() const;
-  TrainMetrics metrics(const std::map<std::string, double>& of_task) const;
+  bool has_ended_epoch() const;
+  Json line_of(const DueMetrics& due, bool epoch);
+  LightMetrics light(const std::map<std::string, double>& of_task) const;
+  Performance performance() const;
+  Details details();
+  std::vector<SetLine> sets(const std::vector<SetMetrics>& of_sets) const;
+  EpochSums epoch_sums();
+  MemoryInUse memory();
 
   Training& training_;
   StepOutcome last_;
-  std::int64_t tokens_ = 0, steps_ = 0;  ///< since the last line
-  std::string computing_;                ///< as it was told last
-  std::string data_, warmup_;            ///< the same
+  StepTotals done_;                                    ///< since this process began
+  StepTotals at_details_, at_performance_, at_epoch_;  ///< when each was written last
+  double memory_gib_ = 0;                              ///< a sum of readings, of this epoch
+  int memory_readings_ = 0;
+  std::string computing_;      ///< as it was told last
+  std::string data_, warmup_;  ///< the same
 };
 
 }  // namespace footplate

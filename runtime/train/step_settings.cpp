@@ -23,7 +23,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.keep_best = settings.integer("ckpt.keep_best");
   read.check_every = settings.integer("guard.check_every");
   read.log_every = settings.interval("log.every");
-  if (settings.boolean("log.datasets")) read.log_sets_every = settings.interval("log.dataset_every");
+  read.read_monitoring(settings);
   read.eval_batches = settings.integer("eval.batches");
   read.precision = choice_of<Precision>(settings, "train.precision");
   read.attention = choice_of<AttentionKernel>(settings, "train.attention");
@@ -44,6 +44,15 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.gradient_checkpointing = settings.boolean("train.gradient_checkpointing");
   read.peak_tflops = settings.number("run.peak_tflops");
   return read;
+}
+
+/// What log.reduced turns off stays at never.
+void StepSettings::read_monitoring(const Settings& settings) {
+  log_epochs = !settings.boolean("log.reduced");
+  if (!log_epochs) return;
+  if (settings.boolean("log.datasets")) log_sets_every = settings.interval("log.dataset_every");
+  detail_every = settings.interval("log.detail_every");
+  perf_every = settings.interval("log.perf_every");
 }
 
 bool does_the_same(const StepSettings& some, const StepSettings& others) {

@@ -57,6 +57,8 @@ struct StepSettings {
   Overlap overlap = Overlap::automatic;
   Interval eval_every, ckpt_every, log_every;
   Interval log_sets_every;  ///< never where log.datasets is off
+  Interval detail_every, perf_every;
+  bool log_epochs = true;  ///< with log.reduced false, and the three above are never
   std::int64_t check_every = 0;
   std::int64_t keep_best = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out
@@ -77,6 +79,9 @@ struct StepSettings {
   double peak_tflops = 0;  ///< of a rank; 0: the device's
 
   static StepSettings from(const Settings& settings);
+
+ private:
+  void read_monitoring(const Settings& settings);
 };
 
 /// Whether something that is done every so many steps is due after `step` of them; 0: never.

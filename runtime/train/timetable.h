@@ -9,7 +9,7 @@
 namespace footplate {
 
 /// What comes round after steps.
-enum class Recurring { log, evaluation, checkpoint, data_sets };
+enum class Recurring { log, evaluation, checkpoint, data_sets, details, performance };
 
 /// When it does: once in so many steps, or in so much time (Interval). By time the clock of rank 0 alone
 /// decides. It says so in the sums of a step (StepSums::due), by which all ranks know it for the same step.
@@ -31,7 +31,7 @@ class Timetable {
   void passed(float by_time, Clock::time_point now);
 
  private:
-  static constexpr std::size_t kKinds = 4;
+  static constexpr std::size_t kKinds = 6;
   struct Entry {
     Interval every;
     Clock::time_point since;  ///< the last time, or the beginning

@@ -88,6 +88,7 @@ void TrainStep::configure(const StepSettings& before) {
   loaded_ahead_.reset();  // load() may read what has changed
   loader_.configure(workers_of(options, now), static_cast<int>(now.prefetch));
   if (auto shares = training_.task->shares(options.settings)) shares_ = *std::move(shares);
+  if (since_taken_.defined() && !before.log_sets_every.is_ever()) since_taken_.zero_();
   const bool records = training_.records();
   if (!does_the_same(before, now)) recorder_.configure(records);
   // OpenMP's setting belongs to the calling thread: set by the training thread, again in run().
@@ -259,7 +260,7 @@ Result<bool> TrainStep::conclude() {
   if (outcome_.sums.failed_ranks > 0) return after_failure();
   if (std::isfinite(outcome_.grad_norm) && std::isfinite(outcome_.sums.loss)) {
     nonfinite_in_row_ = 0;
-    if (since_taken_.defined()) since_taken_.add_(measured());
+    if (since_taken_.defined() && training_.now.log_sets_every.is_ever()) since_taken_.add_(measured());
   } else if (auto counted = count_nonfinite(); !counted) {
     return tl::unexpected(counted.error());
   }

@@ -227,7 +227,8 @@ TEST(TrainerOnADevice, AnOrderChangesWhatTheNextStepBeginsWith) {
 
 TEST(TrainerOnADevice, MemoryIsInTheMetricsAndGivenBackAsOftenAsAsked) {
   Apart device;
-  const Course shown = run(1, {"train.empty_cache_every=3", "log.every=5"}, &device);
+  const Course shown =
+      run(1, {"train.empty_cache_every=3", "log.every=5", "log.perf_every=5", "log.detail_every=5"}, &device);
   EXPECT_EQ(device.emptied, 3);
   EXPECT_EQ(device.peaks, 2);
   ASSERT_THAT(shown.lines, SizeIs(2));

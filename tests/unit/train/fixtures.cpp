@@ -99,7 +99,7 @@ Settings small_settings(const std::vector<std::string>& assignments) {
        {"model.layers=2", "model.heads=2", "model.width=32", "model.context=16", "model.elements=50",
         "model.step_ms=0", "train.steps=10", "train.batch_size=7", "sched.warmup_steps=4",
         "sched.base_lr=0.01", "eval.every=0", "eval.at_end=false", "ckpt.every=0", "guard.check_every=0",
-        "log.every=1", "run.threads=1", "comm.bucket_mb=0.02"}) {
+        "log.every=1", "log.perf_every=1", "log.detail_every=1", "run.threads=1", "comm.bucket_mb=0.02"}) {
     const std::string text = assignment;
     set(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
   }

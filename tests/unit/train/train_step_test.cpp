@@ -41,7 +41,8 @@ struct Shown {
 };
 
 Shown train_with(const char* faults, std::vector<std::string> assignments) {
-  assignments.insert(assignments.end(), {"guard.check_every=1", "log.every=10"});
+  assignments.insert(assignments.end(),
+                     {"guard.check_every=1", "log.every=10", "log.perf_every=10", "log.detail_every=10"});
   Shown shown;
   std::mutex mutex;
   setenv("FOOTPLATE_FAULT", faults, 1);

@@ -123,12 +123,6 @@ TEST(Trainer, EverySteppedSettingCanChangeUnderWay) {
   });
 }
 
-TEST(Trainer, ResidentMemoryIsToldWhileItIsAskedFor) {
-  const auto lines = metrics_of(1, {}, [](Rank& rank) { rank.gate.change_at(5, "log.memory", true); });
-  EXPECT_FALSE(lines.front().contains("mem/resident_mib"));
-  EXPECT_GT(lines.back().at("mem/resident_mib").get<double>(), 10);
-}
-
 TEST(Trainer, ClippingBoundsTheUpdateByTheGlobalNorm) {
   const auto free = metrics_of(1, {"train.clip_norm=0"});
   const auto wide = metrics_of(1, {"train.clip_norm=1000"});
