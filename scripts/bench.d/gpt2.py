@@ -21,7 +21,7 @@ SHAPE = ("layers", "heads", "width", "context", "vocabulary")
 def footplate(options):
     assignments = [f"train.steps={options.steps}", f"train.batch_size={options.batch}", f"run.device={options.device}",
                    "eval.mode=off", "eval.every=0", "ckpt.every=0", "guard.check_every=0", "sched.warmup_steps=5", "log.every=1",
-                   *[f"model.{name}={getattr(options, name)}" for name in SHAPE], *options.setting]
+                   "log.detail_every=10", *[f"model.{name}={getattr(options, name)}" for name in SHAPE], *options.setting]
     if options.device == "cpu":
         assignments.append("run.threads=1")
     with harness.Run(assignments, ranks=1, config="gpt2", name="bench") as run:
@@ -35,7 +35,7 @@ def footplate(options):
     steps = [b["time"] - a["time"] for a, b in zip(rows, rows[1:])]
     return {"tokens_per_s": options.batch * options.context * len(steps) / (rows[-1]["time"] - rows[0]["time"]),
             "step_ms": 1e3 * statistics.median(steps), "least_ms": 1e3 * min(steps), "most_ms": 1e3 * max(steps),
-            "loss": rows[-1]["train/loss"], "peak_mib": rows[-1].get("mem/peak_mib"), "told": told}
+            "loss": rows[-1]["train/loss"], "peak_mib": max((row["mem/peak_mib"] for row in rows if "mem/peak_mib" in row), default=None), "told": told}
 
 
 def pytorch(options, corpus):

@@ -98,7 +98,7 @@ def main():
     options = parser.parse_args()
     # Steps a quarter as long as the config's: the machine's own speed drifts within seconds, and short blocks follow it.
     # Metrics and comparisons come as rarely as with the config's.
-    assignments = ["train.steps=1000000", "train.batch_size=4", "log.every=80", "guard.check_every=400", "train.empty_cache_every=0", "run.threads=1", "eval.mode=off",
+    assignments = ["train.steps=1000000", "train.batch_size=4", "log.every=80", "log.perf_every=80", "log.detail_every=400", "guard.check_every=400", "train.empty_cache_every=0", "run.threads=1", "eval.mode=off",
                    "ckpt.every=0"]
     with harness.Run([*assignments, *options.setting], ranks=options.ranks, config=options.config, name="bench") as run:
         run.wait_for_step(10).close()

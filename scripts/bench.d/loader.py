@@ -12,7 +12,7 @@ LIMIT = 0.02  # of a step, with two workers
 def waiting(options, workers):
     """The share of a step that is spent waiting for data, and how long a step takes, in ms."""
     assignments = [f"run.task=plugin:{PLUGIN}", f"train.steps={options.steps}", "run.threads=1", "eval.every=0", "ckpt.every=0",
-                   f"log.every={options.steps // 4}", f"data.workers={workers}", f"task.step_ms={options.step_ms}",
+                   *[f"log.{kind}={options.steps // 4}" for kind in ("every", "perf_every", "detail_every")], f"data.workers={workers}", f"task.step_ms={options.step_ms}",
                    f"task.load_ms={options.step_ms / 2}"]
     with harness.Run(assignments, ranks=1, config="synthetic", name="bench") as run:
         if run.finish(300) != 0:

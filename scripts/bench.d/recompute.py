@@ -11,7 +11,7 @@ from measure import ratio_with_interval, report
 import blocks
 import harness
 
-SETTINGS = ["train.steps=1000000", "sched.warmup_steps=1", "eval.every=0", "eval.at_end=false", "ckpt.every=0", "log.every=1",
+SETTINGS = ["train.steps=1000000", "sched.warmup_steps=1", "eval.every=0", "eval.at_end=false", "ckpt.every=0", "log.every=1", "log.perf_every=1",
             "model.layers=12", "model.width=256", "model.heads=4", "model.context=256", "train.batch_size=16"]
 ON = "train.gradient_checkpointing"
 BLOCK = 4  # steps
