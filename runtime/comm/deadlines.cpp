@@ -11,9 +11,9 @@ using Named = std::pair<Deadlines::Duration, const char*>;
 
 Named named(const Deadlines& deadlines, const LedgerEntry& entry) {
   constexpr std::int64_t kMillion = 1'000'000;
-  const Named by_size = entry.elements < 10 * kMillion    ? Named(deadlines.small, "comm.small_timeout_s")
-                        : entry.elements < 100 * kMillion ? Named(deadlines.medium, "comm.medium_timeout_s")
-                                                          : Named(deadlines.large, "comm.large_timeout_s");
+  if (entry.elements < 10 * kMillion) return {deadlines.small, "comm.small_timeout_s"};
+  const Named by_size = entry.elements < 100 * kMillion ? Named(deadlines.medium, "comm.medium_timeout_s")
+                                                        : Named(deadlines.large, "comm.large_timeout_s");
   const bool in_step = entry.phase >= Phase::data && entry.phase <= Phase::optimizer;
   if (!in_step && entry.phase != Phase::evaluation) return by_size;
   const Named by_phase = in_step ? Named(deadlines.training, "comm.timeout_s")

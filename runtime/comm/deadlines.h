@@ -7,8 +7,9 @@
 
 namespace footplate {
 
-/// How long a collective may take before somebody asks why (comm.timeout_s and its kin). An operation has the
-/// longer one of its phase's and its size's.
+/// How long a collective may take before somebody asks why (comm.timeout_s and its kin). A small operation
+/// has a deadline of its own, the same in every phase: an evaluation may take long, the reduction of its sums
+/// may not. A larger one has the longer one of its phase's and its size's.
 struct Deadlines {
   using Duration = SteadyClock::duration;
 

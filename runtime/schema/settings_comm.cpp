@@ -79,8 +79,8 @@ std::vector<SettingRow> deadlines() {
        .role = Role::operate,
        .aliases = {"comm.timeout", "timeout", "nccl_timeout"},
        .help = "A collective of a training step that takes longer is reported: which rank is missing, "
-               "which is slow. An operation has the longer one of the deadlines of its phase and its "
-               "size. comm.on_timeout says what follows",
+               "which is slow. Counts from 10 million elements on, where it is longer than the deadline of "
+               "that size; smaller ones have comm.small_timeout_s. comm.on_timeout says what follows",
        .example = "comm.timeout_s = 1200"},
       {.name = "comm.eval_timeout_s",
        .value = 1800.0,
@@ -89,14 +89,16 @@ std::vector<SettingRow> deadlines() {
        .role = Role::operate,
        .aliases = {"eval_timeout", "eval.timeout"},
        .help = "A collective of an evaluation that takes longer is reported: which rank is missing, "
-               "which is slow. eval.on_timeout says what follows",
+               "which is slow. Counts from 10 million elements on, as comm.timeout_s does. "
+               "eval.on_timeout says what follows",
        .example = "comm.eval_timeout_s = \"1h\""},
       {.name = "comm.small_timeout_s",
        .value = 300.0,
        .unit = "s",
        .range = {.min = 0, .max = kDay, .exclusive_min = true},
        .role = Role::operate,
-       .help = "A collective of less than 10 million elements has at least this deadline, in every phase",
+       .help = "A collective of less than 10 million elements has this deadline, in every phase: buckets "
+               "of gradients (comm.bucket_mb) and the sums of an evaluation among them",
        .example = "comm.small_timeout_s = 60"},
       {.name = "comm.medium_timeout_s",
        .value = 900.0,

@@ -13,7 +13,7 @@ void CollectiveWatch::handle(int source, const message::Overdue& overdue, Clock:
   if (overdue.over)
     is_over(overdue);
   else
-    inquire(overdue.sequence, overdue.limit_s, now);
+    inquire({overdue.sequence, overdue.limit_s, overdue.setting}, now);
 }
 
 void CollectiveWatch::is_over(const message::Overdue& overdue) {
@@ -29,14 +29,14 @@ void CollectiveWatch::is_over(const message::Overdue& overdue) {
   parts_.warn(std::move(warning));
 }
 
-void CollectiveWatch::inquire(std::uint64_t sequence, double limit_s, Clock::time_point now) {
-  if (limit_s > 0 && sequence <= inquired_) return;
+void CollectiveWatch::inquire(Inquiry::Question question, Clock::time_point now) {
+  if (question.limit_s > 0 && question.sequence <= inquired_) return;
   if (inquiry_) {
-    if (limit_s > 0) next_ = {sequence, limit_s};
+    if (question.limit_s > 0) next_ = std::move(question);
     return;
   }
-  inquiry_.emplace(sequence, limit_s, parts_.world_size);
-  if (limit_s > 0) inquired_ = sequence;
+  if (question.limit_s > 0) inquired_ = question.sequence;
+  inquiry_.emplace(std::move(question), parts_.world_size);
   parts_.ask(now);
 }
 
@@ -45,7 +45,7 @@ void CollectiveWatch::answered(std::map<int, LedgerAnswer> ledgers, Clock::time_
   for (auto& [rank, ledger] : ledgers) inquiry_->add(rank, std::move(ledger));
   const auto verdict = inquiry_->conclude(parts_.status, now, different_);
   inquiry_.reset();
-  if (const auto next = std::exchange(next_, std::nullopt)) inquire(next->first, next->second, now);
+  if (auto next = std::exchange(next_, std::nullopt)) inquire(*std::move(next), now);
   if (!verdict) return;
   if (parts_.advice != nullptr) parts_.advice->found(verdict->kind, verdict->sequence, verdict->ranks);
   if (parts_.timeouts != nullptr) parts_.timeouts->hangs(*verdict, now);
@@ -84,7 +84,8 @@ void CollectiveWatch::compare_digests(Clock::time_point now) {
       continue;
     }
     const auto own = parts_.ledger->find(launched.sequence);
-    if (own && own->digest != launched.digest) inquire(launched.sequence, 0, now);
+    if (own && own->digest != launched.digest)
+      inquire({.sequence = launched.sequence, .limit_s = 0, .setting = ""}, now);
     one = unchecked_.erase(one);
   }
 }

@@ -49,16 +49,16 @@ class CollectiveWatch {
   /// Each rank's watchdog says so by itself: the first one counts.
   void is_over(const message::Overdue& overdue);
   void compare_digests(Clock::time_point now);
-  void inquire(std::uint64_t sequence, double limit_s, Clock::time_point now);
+  void inquire(Inquiry::Question question, Clock::time_point now);
   void tell(const Inquiry::Verdict& verdict);
 
   Parts parts_;
   std::optional<Inquiry> inquiry_;
-  std::optional<std::pair<std::uint64_t, double>> next_;  ///< sequence and limit: after the one that is open
-  std::uint64_t inquired_ = 0;                            ///< all up to this one are dealt with
-  std::uint64_t unfinished_ = 0;                          ///< was reported, and hasn't ended
-  std::map<int, message::Launched> unchecked_;            ///< by rank
-  bool different_ = false;                                ///< said once
+  std::optional<Inquiry::Question> next_;       ///< after the one that is open
+  std::uint64_t inquired_ = 0;                  ///< all up to this one are dealt with
+  std::uint64_t unfinished_ = 0;                ///< was reported, and hasn't ended
+  std::map<int, message::Launched> unchecked_;  ///< by rank
+  bool different_ = false;                      ///< said once
 };
 
 }  // namespace footplate

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace footplate {
 namespace {
@@ -50,8 +51,8 @@ LedgerAnswer answer_of(const Ledger& ledger, LedgerEntry::Clock::time_point now)
   return answer;
 }
 
-Inquiry::Inquiry(std::uint64_t sequence, double limit_s, int world_size)
-    : sequence_(sequence), limit_s_(limit_s), answers_(static_cast<std::size_t>(world_size)) {}
+Inquiry::Inquiry(Question question, int world_size)
+    : question_(std::move(question)), answers_(static_cast<std::size_t>(world_size)) {}
 
 void Inquiry::add(int source, LedgerAnswer answer) {
   answers_[static_cast<std::size_t>(source)] = std::move(answer);
@@ -61,9 +62,9 @@ std::optional<Inquiry::Verdict> Inquiry::conclude(const StatusTracker& status, C
                                                   bool different_known) const {
   auto verdict = judge(status, now, different_known);
   if (!verdict) return std::nullopt;
-  verdict->limit_s = limit_s_;
+  verdict->limit_s = question_.limit_s;
   // What hangs may come after what differed.
-  const LedgerLine* one = limit_s_ > 0 ? entry(sequence_) : nullptr;
+  const LedgerLine* one = question_.limit_s > 0 ? entry(question_.sequence) : nullptr;
   if (one == nullptr) one = entry(verdict->sequence);
   if (one == nullptr) return verdict;
   verdict->phase = one->phase;
@@ -75,7 +76,7 @@ std::optional<Inquiry::Verdict> Inquiry::judge(const StatusTracker& status, Cloc
                                                bool different_known) const {
   if (!different_known)
     if (auto verdict = different()) return verdict;
-  if (limit_s_ == 0) return std::nullopt;
+  if (question_.limit_s == 0) return std::nullopt;
   if (auto verdict = missing(status, now)) return verdict;
   return slow();
 }
@@ -157,13 +158,14 @@ std::string Inquiry::name_of(std::uint64_t sequence) const {
 std::optional<Inquiry::Verdict> Inquiry::missing(const StatusTracker& status, Clock::time_point now) const {
   Verdict verdict;
   verdict.kind = CollectiveVerdict::missing;
-  verdict.sequence = sequence_;
+  verdict.sequence = question_.sequence;
   for (int rank = 0; rank < world_size(); ++rank)
-    if (newest(rank) < sequence_) verdict.ranks.push_back(rank);
+    if (newest(rank) < question_.sequence) verdict.ranks.push_back(rank);
   if (verdict.ranks.empty()) return std::nullopt;
-  verdict.finding = fmt::format("{} is past its deadline of {:.6g} s: it waits for {}", name_of(sequence_),
-                                limit_s_, status.whom(verdict.ranks, now));
-  verdict.text = verdict.finding + ". If that is normal, raise comm.timeout_s (or comm.eval_timeout_s)";
+  verdict.finding =
+      fmt::format("{} is past its deadline of {:.6g} s: it waits for {}", name_of(question_.sequence),
+                  question_.limit_s, status.whom(verdict.ranks, now));
+  verdict.text = verdict.finding + ". If that is normal, raise " + question_.setting;
   return verdict;
 }
 
@@ -173,7 +175,7 @@ std::optional<Inquiry::Verdict> Inquiry::slow() const {
   bool running = false;
   double most = 0, least = std::numeric_limits<double>::max();
   for (int rank = 0; rank < world_size(); ++rank) {
-    const LedgerLine* one = entry(rank, sequence_);
+    const LedgerLine* one = entry(rank, question_.sequence);
     if (one == nullptr) continue;
     const double age_s = one->age_s;
     running = running || one->running;
@@ -185,12 +187,12 @@ std::optional<Inquiry::Verdict> Inquiry::slow() const {
   Verdict verdict;
   verdict.kind = CollectiveVerdict::slow;
   verdict.ranks = {last};
-  verdict.sequence = sequence_;
+  verdict.sequence = question_.sequence;
   verdict.finding = fmt::format(
       "{} is past its deadline of {:.6g} s with all ranks in it: rank {} came last, {:.1f} s after the "
       "first, {:.1f} s ago",
-      name_of(sequence_), limit_s_, last, most - least, least);
-  verdict.text = verdict.finding + ". Look at its host and at the network, or raise comm.timeout_s";
+      name_of(question_.sequence), question_.limit_s, last, most - least, least);
+  verdict.text = verdict.finding + ". Look at its host and at the network, or raise " + question_.setting;
   return verdict;
 }
 

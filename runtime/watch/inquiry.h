@@ -37,8 +37,13 @@ class Inquiry {
  public:
   using Clock = SteadyClock;
 
-  /// Asks why `sequence` is past `limit_s` (0: it isn't, but digests differ).
-  Inquiry(std::uint64_t sequence, double limit_s, int world_size);
+  /// What is asked: why `sequence` is past `limit_s` (0: it isn't, but digests differ).
+  struct Question {
+    std::uint64_t sequence = 0;
+    double limit_s = 0;
+    std::string setting;  ///< that the limit comes from
+  };
+  Inquiry(Question question, int world_size);
 
   void add(int source, LedgerAnswer answer);
 
@@ -71,8 +76,7 @@ class Inquiry {
   std::string name_of(std::uint64_t sequence) const;
   int world_size() const { return static_cast<int>(answers_.size()); }
 
-  std::uint64_t sequence_;
-  double limit_s_;
+  Question question_;
   std::vector<std::optional<LedgerAnswer>> answers_;  ///< by rank; nothing: none yet
 };
 

@@ -29,7 +29,7 @@ def warnings(run, kind="collective"):
 def test_a_missing_rank_is_named_and_training_goes_on():
     """Rank 1 comes 4 s late to the gradients of step 20; the deadline is 1 s."""
     long = ["eval.every=0", "train.steps=400"]
-    with small_run(*long, "comm.timeout_s=1", "comm.small_timeout_s=1", "comm.on_timeout=wait", fault="reduce_late:rank=1:step=20:ms=4000") as run:
+    with small_run(*long, "comm.small_timeout_s=1", "comm.on_timeout=wait", fault="reduce_late:rank=1:step=20:ms=4000") as run:
         assert run.finish(300) == 0, run.output()
         found = [warning for warning in warnings(run) if warning["verdict"] == "missing"]
         assert len(found) == 1 and found[0]["ranks"] == [1], warnings(run)
@@ -102,21 +102,21 @@ def advice(run):
     return warnings(run, "advice")
 
 
-LATE = ["model.step_ms=5", "train.steps=1000000", "comm.timeout_s=0.5", "comm.small_timeout_s=0.5", "comm.on_timeout=wait"]
+LATE = ["model.step_ms=5", "train.steps=1000000", "comm.small_timeout_s=0.5", "comm.on_timeout=wait"]
 
 
 def test_advice_names_the_deadline_that_is_too_short():
     """Rank 1 comes 0.8 s late to every reduction: slow, not stuck."""
     with Run(LATE, ranks=2, env={"FOOTPLATE_FAULT": "reduce_late:rank=1:ms=800"}) as run:
         found = wait_until(lambda: advice(run), 60, "the advice")[0]
-        assert found["setting"] == "comm.timeout_s" and 1.6 <= found["value"] <= 5, found
-        assert found["command"] == f"comm.timeout_s = {found['value']:g}" and found["ranks"] == [1], found
-        assert "went past comm.timeout_s (0.5 s) at 3 steps" in found["text"], found
+        assert found["setting"] == "comm.small_timeout_s" and 1.6 <= found["value"] <= 5, found
+        assert found["command"] == f"comm.small_timeout_s = {found['value']:g}" and found["ranks"] == [1], found
+        assert "went past comm.small_timeout_s (0.5 s) at 3 steps" in found["text"], found
         assert found["text"].endswith(f"If that is normal here: {found['command']}"), found
         wait_until(lambda: found["text"] in run.output(), 10, "the line on the console")
         shown = run.exec("comm.report()")
         assert f"proposed: {found['text']}" in shown.stdout, shown
-        assert run.exec("return comm.timeout_s").stdout.strip() == "0.5"
+        assert run.exec("return comm.small_timeout_s").stdout.strip() == "0.5"
         done = run.exec(found["command"])
         assert done.returncode == 0, done
         client = run.try_connect()
@@ -135,7 +135,7 @@ def test_apply_raises_the_deadline_by_an_order_of_its_own():
         assert applied["order"]["session"] == applied["order"]["user"] == "footplate", applied
         assert applied["applied"]["ranks"] == 2, applied
         (moved,) = applied["applied"]["moved"]
-        assert moved["name"] == "comm.timeout_s" and moved["before"] == 0.5 and moved["after"] >= 1.6, moved
+        assert moved["name"] == "comm.small_timeout_s" and moved["before"] == 0.5 and moved["after"] >= 1.6, moved
         client = run.try_connect()
         step = applied["applied"]["step"]
         wait_until(lambda: client.ask("status")["step"] >= step + 2, 60, "the first steps under the new deadline")
@@ -143,14 +143,14 @@ def test_apply_raises_the_deadline_by_an_order_of_its_own():
         wait_until(lambda: client.ask("status")["step"] >= step + 6, 60, "four more steps")
         assert {warning["sequence"] for warning in warnings(run)} == late, f"no more of them: {warnings(run)}"
         (found,) = advice(run)
-        assert found["order"] == applied["id"] and f"Order {applied['id']} sets comm.timeout_s = " in found["text"], found
+        assert found["order"] == applied["id"] and f"Order {applied['id']} sets comm.small_timeout_s = " in found["text"], found
         journal = (run.directory / "journal.lua").read_text()
         assert f"-- order {applied['id']} · footplate · footplate · " in journal, journal
-        assert "went past comm.timeout_s (0.5 s) at 3 steps" in journal and "comm = { timeout_s = " in journal, journal
-        assert f"comm.timeout_s 0.5 -> {moved['after']:g}, applied at step" in run.output(), run.output()
+        assert "went past comm.small_timeout_s (0.5 s) at 3 steps" in journal and "comm = { small_timeout_s = " in journal, journal
+        assert f"comm.small_timeout_s 0.5 -> {moved['after']:g}, applied at step" in run.output(), run.output()
         undone = run.exec("undo()")
-        assert undone.returncode == 3 and "comm.timeout_s = 0.5" in undone.stderr, undone
-        assert run.exec("comm.timeout_s = 0.7").returncode == 0
+        assert undone.returncode == 3 and "comm.small_timeout_s = 0.5" in undone.stderr, undone
+        assert run.exec("comm.small_timeout_s = 0.7").returncode == 0
         assert [rank_applied[applied["id"]] for rank_applied in (run.applied(0), run.applied(1))] == \
             [(applied["applied"]["step"], applied["applied"]["digest"])] * 2
 

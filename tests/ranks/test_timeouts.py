@@ -8,7 +8,7 @@ from harness import FULL, Run, main, wait_until
 from leftovers import nothing_left
 from test_collectives import SMALL, small_run, undisturbed, warnings
 
-QUICK = ["comm.timeout_s=1", "comm.eval_timeout_s=1", "comm.small_timeout_s=1"]
+QUICK = ["comm.small_timeout_s=1"]
 LONG = ["eval.every=0", "train.steps=400"]
 
 

@@ -19,29 +19,40 @@ LedgerEntry reduction(std::int64_t elements, Phase phase) {
   return made;
 }
 
+constexpr std::int64_t kMillions = 1'000'000;
+
 TEST(Deadlines, AreTheLongerOneOfPhaseAndSize) {
-  const Deadlines usual;
-  constexpr std::int64_t kMillion = 1'000'000;
-  EXPECT_EQ(usual.of(reduction(1, Phase::saving)), seconds(300));
-  EXPECT_EQ(usual.of(reduction(10 * kMillion, Phase::boundary)), seconds(900));
-  EXPECT_EQ(usual.of(reduction(100 * kMillion, Phase::starting)), seconds(1800));
+  Deadlines deadlines;
+  EXPECT_EQ(deadlines.of(reduction(10 * kMillions, Phase::boundary)), seconds(900));
+  EXPECT_EQ(deadlines.of(reduction(100 * kMillions, Phase::starting)), seconds(1800));
+  EXPECT_EQ(deadlines.of(reduction(50 * kMillions, Phase::reduce)), seconds(900));
+  EXPECT_EQ(deadlines.of(reduction(50 * kMillions, Phase::evaluation)), seconds(1800));
+  EXPECT_EQ(deadlines.shortest(), seconds(300));
+  deadlines.training = seconds(1000);
   for (const Phase phase : {Phase::data, Phase::backward, Phase::reduce, Phase::optimizer})
-    EXPECT_EQ(usual.of(reduction(1, phase)), seconds(600));
-  EXPECT_EQ(usual.of(reduction(50 * kMillion, Phase::reduce)), seconds(900));
-  EXPECT_EQ(usual.of(reduction(1, Phase::evaluation)), seconds(1800));
-  EXPECT_EQ(usual.shortest(), seconds(300));
+    EXPECT_EQ(deadlines.of(reduction(50 * kMillions, phase)), seconds(1000));
+}
+
+TEST(Deadlines, SmallOperationsHaveTheirOwnInEveryPhase) {
+  Deadlines deadlines;
+  for (const Phase phase : {Phase::starting, Phase::data, Phase::forward, Phase::backward, Phase::reduce,
+                            Phase::optimizer, Phase::boundary, Phase::evaluation, Phase::saving})
+    for (const std::int64_t elements : {std::int64_t{0}, std::int64_t{4}, 10 * kMillions - 1}) {
+      deadlines.small = seconds(300);
+      EXPECT_EQ(deadlines.of(reduction(elements, phase)), seconds(300)) << to_string(phase);
+      EXPECT_STREQ(deadlines.setting_of(reduction(elements, phase)), "comm.small_timeout_s");
+      deadlines.small = seconds(3000);
+      EXPECT_EQ(deadlines.of(reduction(elements, phase)), seconds(3000)) << to_string(phase);
+    }
 }
 
 TEST(Deadlines, ComeFromTheSettingThatIsTheLonger) {
   Deadlines deadlines;
-  constexpr std::int64_t kMillion = 1'000'000;
-  EXPECT_STREQ(deadlines.setting_of(reduction(1, Phase::saving)), "comm.small_timeout_s");
-  EXPECT_STREQ(deadlines.setting_of(reduction(10 * kMillion, Phase::boundary)), "comm.medium_timeout_s");
-  EXPECT_STREQ(deadlines.setting_of(reduction(100 * kMillion, Phase::reduce)), "comm.large_timeout_s");
-  EXPECT_STREQ(deadlines.setting_of(reduction(1, Phase::reduce)), "comm.timeout_s");
-  EXPECT_STREQ(deadlines.setting_of(reduction(1, Phase::evaluation)), "comm.eval_timeout_s");
-  deadlines.small = deadlines.training;
-  EXPECT_STREQ(deadlines.setting_of(reduction(1, Phase::reduce)), "comm.timeout_s");
+  EXPECT_STREQ(deadlines.setting_of(reduction(10 * kMillions, Phase::boundary)), "comm.medium_timeout_s");
+  EXPECT_STREQ(deadlines.setting_of(reduction(100 * kMillions, Phase::reduce)), "comm.large_timeout_s");
+  EXPECT_STREQ(deadlines.setting_of(reduction(10 * kMillions, Phase::evaluation)), "comm.eval_timeout_s");
+  deadlines.medium = deadlines.training;
+  EXPECT_STREQ(deadlines.setting_of(reduction(10 * kMillions, Phase::reduce)), "comm.timeout_s");
 }
 
 class WatchdogTest : public ::testing::Test {
@@ -80,7 +91,7 @@ TEST_F(WatchdogTest, TellsWhatIsOverdueAndWhenItIsOver) {
   ASSERT_EQ(overdue.size(), 1U);
   EXPECT_EQ(overdue[0].entry.sequence, 1U);
   EXPECT_EQ(overdue[0].limit, milliseconds(5));
-  EXPECT_STREQ(overdue[0].setting, "comm.timeout_s");
+  EXPECT_STREQ(overdue[0].setting, "comm.small_timeout_s");
   EXPECT_FALSE(overdue[0].over);
   ledger_.finish(1);
   const auto over = wait_for(2);

@@ -465,7 +465,7 @@ SimRun::Options three_ranks(const std::string& mode) {
   SimRun::Options options;
   options.ranks = 3;
   options.world = {.seed = 3, .max_delay = std::chrono::microseconds(300)};
-  options.settings = {{"comm.timeout_s", 0.3}, {"comm.small_timeout_s", 0.3}, {"comm.auto", mode}};
+  options.settings = {{"comm.small_timeout_s", 0.3}, {"comm.auto", mode}};
   return options;
 }
 
@@ -477,10 +477,10 @@ TEST(AdviceOfARun, IsAppliedByAllRanksAtOneStepAsAnOrderOfItsOwn) {
   EXPECT_EQ(report["order"]["session"], "footplate");
   EXPECT_EQ(report["order"]["user"], "footplate");
   EXPECT_THAT(report["order"]["source"].get<std::string>(),
-              HasSubstr("went past comm.timeout_s (0.3 s) at 3 steps"));
+              HasSubstr("went past comm.small_timeout_s (0.3 s) at 3 steps"));
   EXPECT_EQ(report["applied"]["ranks"], 3);
   ASSERT_EQ(report["applied"]["moved"].size(), 1U);
-  EXPECT_EQ(report["applied"]["moved"][0]["name"], "comm.timeout_s");
+  EXPECT_EQ(report["applied"]["moved"][0]["name"], "comm.small_timeout_s");
   EXPECT_EQ(report["applied"]["moved"][0]["before"], 0.3);
   EXPECT_GT(report["applied"]["moved"][0]["after"].get<double>(), 0.6);
   const Json warning = run.wait_for("warn", is_advice);
@@ -495,7 +495,7 @@ TEST(AdviceOfARun, IsSaidAndNotDoneWhereNobodyAskedForMore) {
   SimRun run(three_ranks("advise"));
   be_late(run, 1, 3);
   const Json warning = run.wait_for("warn", is_advice);
-  EXPECT_THAT(warning.value("command", ""), HasSubstr("comm.timeout_s = "));
+  EXPECT_THAT(warning.value("command", ""), HasSubstr("comm.small_timeout_s = "));
   EXPECT_FALSE(warning.contains("order"));
   run.wait_for_step(run.step(0) + 5);
   run.stop();

@@ -62,6 +62,7 @@ class CollectiveWatchTest : public ::testing::Test {
     message::Overdue overdue;
     overdue.sequence = sequence;
     overdue.limit_s = 2;
+    overdue.setting = "comm.eval_timeout_s";
     watch_.handle(0, overdue, now_);
   }
   void answer(int rank, LedgerEntry::Clock::time_point asked = LedgerEntry::Clock::now()) {
@@ -133,7 +134,8 @@ TEST_F(CollectiveWatchTest, NamesWhoIsMissingAndWhereItLastWas) {
   EXPECT_THAT(ranks(), ElementsAre(1));
   EXPECT_THAT(text(),
               AllOf(HasSubstr("all_reduce #5 of gradients (1000 float32) is past its deadline of 2 s"),
-                    HasSubstr("waits for rank 1: step 5, evaluation, 3.0 s"), HasSubstr("comm.timeout_s")));
+                    HasSubstr("waits for rank 1: step 5, evaluation, 3.0 s. If that is "
+                              "normal, raise comm.eval_timeout_s")));
   overdue(5);  // another rank's watchdog
   EXPECT_EQ(sent_.size(), 1U);
   EXPECT_FALSE(inquiries_.awaiting_answers());
@@ -344,8 +346,7 @@ TEST(Meeting, ThatOneRankDoesNotComeToIsSkippedByAll) {
 TEST(Overdue, IsFoundByTheWatchdogAndSaidOnce) {
   SimRun::Options options;
   options.ranks = 3;
-  for (const char* name : {"comm.timeout_s", "comm.small_timeout_s"})
-    options.settings.emplace_back(name, 0.05);
+  options.settings.emplace_back("comm.small_timeout_s", 0.05);
   SimRun run(options);
   for (const int rank : {0, 1}) run.ledger(rank).start(run.ledger(rank).enqueue(gradients(1000)));
   const Json warning =
@@ -364,7 +365,7 @@ TEST(Overdue, DeadlinesAreLive) {
   SimRun::Options options;
   SimRun run(options);
   run.ledger(0).start(run.ledger(0).enqueue(gradients(1000)));
-  run.order("a", {{"comm.timeout_s", 0.05}, {"comm.small_timeout_s", 0.05}});
+  run.order("a", {{"comm.small_timeout_s", 0.05}});
   EXPECT_FALSE(run.wait_for("warn", [](const Json& data) { return data.value("verdict", "") == "missing"; })
                    .is_null());
   run.ledger(0).finish(1);
