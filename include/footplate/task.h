@@ -61,6 +61,7 @@ struct ActionDecl {
 struct MetricDecl {
   std::string name;  ///< "accuracy"; none of footplate's own: "loss", "lr", "best", "seconds", …
   bool mean = true;  ///< its sum is divided by the weight of what was computed; false: the sum itself
+  bool in_training = true;  ///< false: evaluate() alone counts it, there is no train/NAME
 };
 
 /// One of several data sets that a run trains on at once. Its setting data.share.NAME says how much of each

@@ -23,6 +23,16 @@ namespace {
 /// GPT-2's deviation of initial weights.
 constexpr double kDeviation = 0.02;
 
+/// The next token at each position, one after the other.
+at::Tensor targets_of(const at::Tensor& tokens) {
+  return tokens.narrow(1, 1, tokens.size(1) - 1).reshape({-1});
+}
+
+/// In float32 on every device, whatever autocast thinks: it sums over thousands of tokens.
+at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& targets) {
+  return at::cross_entropy_loss(logits.to(at::kFloat), targets, {}, at::Reduction::Sum);
+}
+
 }  // namespace
 
 Gpt::Gpt(const GptShape& shape, std::uint64_t seed, at::Device where) : shape_(shape) {
@@ -54,10 +64,18 @@ Gpt::Gpt(const GptShape& shape, std::uint64_t seed, at::Device where) : shape_(s
 }
 
 at::Tensor Gpt::loss_sum(const at::Tensor& tokens) const {
+  return loss_of(logits_of(tokens), targets_of(tokens));
+}
+
+Gpt::LossAndHits Gpt::loss_and_hits(const at::Tensor& tokens) const {
+  const at::Tensor logits = logits_of(tokens), target = targets_of(tokens);
+  return {loss_of(logits, target), logits.detach().argmax(1).eq(target).sum()};
+}
+
+/// Of each position, one after the other: [batch * length, vocabulary].
+at::Tensor Gpt::logits_of(const at::Tensor& tokens) const {
   const std::int64_t length = tokens.size(1) - 1;
   const at::Tensor input = tokens.narrow(1, 0, length);
-  const at::Tensor target = tokens.narrow(1, 1, length).reshape({-1});
-
   at::Tensor x = at::embedding(embedding_, input).add(positions_.narrow(0, 0, length));
   for (const Block& block : blocks_) {
     // Not where gradients are off: an evaluation may be on a thread of its own.
@@ -67,9 +85,7 @@ at::Tensor Gpt::loss_sum(const at::Tensor& tokens) const {
       x = forward(block, x);
   }
   x = at::layer_norm(x, {shape_.width}, final_norm_.weight, final_norm_.bias);
-  const at::Tensor logits = at::linear(x.view({-1, shape_.width}), embedding_);
-  // In float32 on every device, whatever autocast thinks: it sums over thousands of tokens.
-  return at::cross_entropy_loss(logits.to(at::kFloat), target, {}, at::Reduction::Sum);
+  return at::linear(x.view({-1, shape_.width}), embedding_);
 }
 
 double Gpt::flops_per_token() const {

@@ -34,6 +34,12 @@ class Gpt {
   /// of the cross-entropy of the next byte, in nats. Differentiable where gradients are on.
   at::Tensor loss_sum(const at::Tensor& tokens) const;
 
+  /// The same, and how many of the next bytes are the ones that it holds for the likeliest: one integer.
+  struct LossAndHits {
+    at::Tensor loss, hits;
+  };
+  LossAndHits loss_and_hits(const at::Tensor& tokens) const;
+
   /// Whether backward computes each block once more instead of keeping what it has computed (recompute.h).
   void recompute(bool on) { recomputes_ = on; }
 
@@ -52,6 +58,7 @@ class Gpt {
     Affine norm1, qkv, out, norm2, up, down;
   };
 
+  at::Tensor logits_of(const at::Tensor& tokens) const;
   at::Tensor forward(const Block& block, const at::Tensor& x) const;
   at::Tensor attention(const Block& block, const at::Tensor& x) const;
 

@@ -55,7 +55,9 @@ class HostedTask {
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<v1::Group>& groups() const { return groups_; }
   const std::vector<v1::State>& state() const { return state_; }
-  const SumsLayout& sums() const { return sums_; }
+  const SumsLayout& sums() const { return sums_; }  ///< of a step
+  /// Of an evaluation: its measured part has what is counted there alone, too.
+  const SumsLayout& held_out_sums() const { return held_out_sums_; }
   const ComputeDevice& device() const { return device_; }
 
   /// In the order in which Draws and SetMetrics number them.
@@ -130,7 +132,7 @@ class HostedTask {
   const std::vector<v1::Group> groups_;
   const std::vector<v1::State> state_;
   const std::vector<v1::DataSet> sets_;
-  const SumsLayout sums_;
+  const SumsLayout sums_, held_out_sums_;
   bool with_replacement_ = false;
   bool pins_ = true;
   CachePlace cache_place_ = CachePlace::none;  ///< where cache_ is

@@ -42,7 +42,8 @@ Corpus open_corpus(const v1::Values& settings, std::int64_t context) {
 v1::Declaration TextTask::declare() {
   return {.unit = "tokens",
           .uses = {"model.layers", "model.heads", "model.width", "model.context", "model.vocabulary",
-                   "data.corpus"}};
+                   "data.corpus"},
+          .metrics = {{.name = "accuracy", .in_training = false}}};
 }
 
 TextTask::TextTask(const v1::Host& host)
@@ -88,6 +89,12 @@ v1::Batch TextTask::load(const v1::Samples& samples) {
 
 at::Tensor TextTask::loss(const v1::Batch& batch, v1::Sums& /*sums*/) {
   return model_.loss_sum(batch.tensors[0]);
+}
+
+at::Tensor TextTask::evaluate(const v1::Batch& batch, v1::Sums& sums) {
+  const Gpt::LossAndHits found = model_.loss_and_hits(batch.tensors[0]);
+  sums.add("accuracy", found.hits);
+  return found.loss;
 }
 
 std::string TextTask::runs_on(bool bf16) const {

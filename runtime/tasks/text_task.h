@@ -19,6 +19,7 @@ class TextTask final : public v1::Task {
   std::vector<v1::DataSet> data() override;
   v1::Batch load(const v1::Samples& samples) override;
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override;
+  at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums) override;
   void recompute(bool on) override { model_.recompute(on); }
   bool can_recompute() const override { return true; }
   bool can_be_recorded() const override { return true; }

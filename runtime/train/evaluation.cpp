@@ -44,7 +44,7 @@ struct Verdict {
 
 /// What a rank adds to an evaluation: all of it takes one reduction.
 struct Part {
-  explicit Part(const HostedTask& task) : measured(static_cast<std::size_t>(task.sums().measured())) {}
+  explicit Part(const HostedTask& task) : measured(static_cast<std::size_t>(task.held_out_sums().measured())) {}
 
   Sums sums;
   Verdict verdict;
@@ -115,7 +115,7 @@ void add_batch(HostedTask& task, Precision precision, int set, std::span<const s
                const at::Tensor& row, Sums& sums) {
   const MixedPrecision mixed(precision, task.device().where());
   const v1::Batch batch = task.load_held_out(set, samples);
-  RowOfSums measured(task.sums(), row.narrow(0, 1, row.size(0) - 1), /*statistics=*/false);
+  RowOfSums measured(task.held_out_sums(), row.narrow(0, 1, row.size(0) - 1), /*statistics=*/false);
   measured.begin(batch);
   const at::Tensor loss = task.evaluate(batch, measured).reshape({1});
   row.narrow(0, 0, 1).add_(loss);
@@ -143,7 +143,7 @@ void add_all(HostedTask& task, const Communicator& communicator, const EvalPlan&
   const auto sets = samples_of(task, communicator, plan);
   for (const HeldOut& set : sets) sums.samples_wanted += static_cast<double>(set.samples.size());
   const at::Tensor row =
-      at::zeros({1 + task.sums().measured()}, at::TensorOptions(at::kDouble).device(task.device().where()));
+      at::zeros({1 + task.held_out_sums().measured()}, at::TensorOptions(at::kDouble).device(task.device().where()));
   for (const HeldOut& set : sets)
     if (!add_set(task, set, plan.precision, now.batch_size, row, abandon, sums)) {
       part.verdict.abandoning_ranks = 1;
@@ -186,7 +186,7 @@ Result<EvalResult> conclude(const HostedTask& task, const Part& part, std::int64
   result.loss = sums.loss / sums.tokens;
   if (!std::isfinite(result.loss))
     return fail(ErrorKind::failed, fmt::format("evaluation failed: its loss isn't finite ({})", result.loss));
-  result.metrics = task.sums().metrics_of(part.measured, sums.tokens);
+  result.metrics = task.held_out_sums().metrics_of(part.measured, sums.tokens);
   result.tokens = static_cast<std::int64_t>(sums.tokens);
   const auto samples = static_cast<std::int64_t>(sums.samples);
   const auto wanted = static_cast<std::int64_t>(sums.samples_wanted);

@@ -40,16 +40,33 @@ TEST(EvaluationDriver, OneThatIsSkippedIsRecordedAndTrainingGoesOnUnchanged) {
 
 TEST(EvaluationDriver, OfAModelIsTheSameOnAnyNumberOfRanks) {
   std::map<int, double> losses;
+  std::map<int, double> accuracies;
   for (const int world_size : {1, 3}) {
     testing::train(world_size, testing::small_settings(), [&](testing::Rank& rank) {
       const auto result = rank.trainer.call({"eval.now", Json::object()}, 0);
       ASSERT_TRUE(result) << result.error().message;
-      if (rank.communicator.rank() == 0)
-        losses[world_size] = std::get<EvaluationResult>(*result).loss.value();
+      if (rank.communicator.rank() != 0) return;
+      losses[world_size] = std::get<EvaluationResult>(*result).loss.value();
+      accuracies[world_size] = std::get<EvaluationResult>(*result).metrics.at("accuracy");
     });
   }
+  EXPECT_EQ(accuracies[1], accuracies[3]) << "counts are exact";
+  EXPECT_GT(accuracies[1], 0);
+  EXPECT_LT(accuracies[1], 0.5);
   EXPECT_NEAR(losses[1], losses[3], 1e-6);
   EXPECT_NEAR(losses[1], 5.545, 0.1);  // ln 256: nothing learned yet
+}
+
+TEST(EvaluationDriver, WhatIsCountedInEvaluationsAloneIsNoMetricOfTraining) {
+  testing::train(2, testing::small_settings({"eval.every=4", "log.every=1"}), {}, [](testing::Rank& rank) {
+    if (rank.communicator.rank() != 0) return;
+    int evaluated = 0;
+    for (const Json& line : rank.sink.lines) {
+      EXPECT_FALSE(line.contains("train/accuracy")) << line;
+      evaluated += line.contains("eval/accuracy") ? 1 : 0;
+    }
+    EXPECT_EQ(evaluated, 2);
+  });
 }
 
 TEST(EvaluationDriver, TheLastOneOfAFinishedRunIsOfEverything) {
