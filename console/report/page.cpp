@@ -18,9 +18,10 @@ namespace {
 constexpr std::size_t kMostMarks = 200;  ///< of a chart
 constexpr std::size_t kMostBreaks = 20;
 /// Losses of other held-out samples than eval.batches chooses, and what they are of.
-constexpr std::array<std::pair<const char*, const char*>, 3> kIncomparable{
+constexpr std::array<std::pair<const char*, const char*>, 4> kIncomparable{
     {{"eval/full_loss", "all that is held out"},
      {"eval/other_loss", "on other batches"},
+     {"eval/local_loss", "of rank 0 alone, which failed"},
      {kOtherEvaluations, "on other batches"}}};
 constexpr double kNearbyRate = 3;  ///< of the learning rate's axis: as ChartLook::nearby
 

@@ -22,6 +22,7 @@ struct FieldsOf<EvaluationResult> {
     field("best_step", result.best_step);
     field.unless_empty("retries", result.retries);
     field.unless_empty("reason", result.reason);
+    field("local_loss", result.local_loss);
     field.unless_empty("partial", result.partial);
     field("batches_wanted", result.batches_wanted);
   }

@@ -110,6 +110,8 @@ struct EvaluationResult {
   std::optional<std::int64_t> best_step;  ///< and its step
   int retries = 0;
   std::string reason;  ///< of the retries, or of the failure
+  /// Of rank 0 alone, on its part: it failed because the ranks couldn't put theirs together.
+  std::optional<double> local_loss;
   bool partial = false;
   std::optional<std::int64_t> batches_wanted;  ///< partial: of so many
 };

@@ -19,9 +19,15 @@ constexpr std::array kLuaWords{"and",      "break",  "do",  "else", "elseif", "e
                                "repeat",   "return", "set", "then", "true",   "until", "while"};
 
 /// Of footplate's own metrics, after train/ or eval/.
-constexpr std::array kOwnMetrics{
-    "loss",    "lr",     "epoch", "grad_norm", "best",           "seconds", "full_loss",         "other_loss",
-    "partial", "reason", "step",  "retries",   "batches_wanted", "batches", "evaluation_failed", "samples"};
+constexpr std::array kOwnMetrics{"loss",       "lr",
+                                 "epoch",      "grad_norm",
+                                 "best",       "seconds",
+                                 "full_loss",  "other_loss",
+                                 "local_loss", "partial",
+                                 "reason",     "step",
+                                 "retries",    "batches_wanted",
+                                 "batches",    "evaluation_failed",
+                                 "samples"};
 
 constexpr double kLargestShare = 1e9;
 

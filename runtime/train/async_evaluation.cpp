@@ -92,7 +92,7 @@ Result<EvalResult> AsyncEvaluation::finish(Communicator& communicator, const Hos
                                            const EvalPorts& ports) {
   const EvalShare share = wait(ports.abandon);
   end();
-  return gather_shares(communicator, task, plan_, share, ports.meet);
+  return gather_shares(communicator, task, plan_, share, ports);
 }
 
 void AsyncEvaluation::give_up() {

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/agree.h"
@@ -44,7 +46,8 @@ struct Verdict {
 
 /// What a rank adds to an evaluation: all of it takes one reduction.
 struct Part {
-  explicit Part(const HostedTask& task) : measured(static_cast<std::size_t>(task.held_out_sums().measured())) {}
+  explicit Part(const HostedTask& task)
+      : measured(static_cast<std::size_t>(task.held_out_sums().measured())) {}
 
   Sums sums;
   Verdict verdict;
@@ -142,8 +145,8 @@ void add_all(HostedTask& task, const Communicator& communicator, const EvalPlan&
   const at::NoGradGuard no_grad;
   const auto sets = samples_of(task, communicator, plan);
   for (const HeldOut& set : sets) sums.samples_wanted += static_cast<double>(set.samples.size());
-  const at::Tensor row =
-      at::zeros({1 + task.held_out_sums().measured()}, at::TensorOptions(at::kDouble).device(task.device().where()));
+  const at::Tensor row = at::zeros({1 + task.held_out_sums().measured()},
+                                   at::TensorOptions(at::kDouble).device(task.device().where()));
   for (const HeldOut& set : sets)
     if (!add_set(task, set, plan.precision, now.batch_size, row, abandon, sums)) {
       part.verdict.abandoning_ranks = 1;
@@ -195,20 +198,26 @@ Result<EvalResult> conclude(const HostedTask& task, const Part& part, std::int64
   return result;
 }
 
-/// Nothing is reduced; what this rank has found by itself is said for what it is.
-tl::unexpected<Error> skipped(const Error& error, const Sums& local, int rank) {
-  std::string text = "evaluation skipped: " + error.message;
-  if (local.tokens > 0 && local.samples == local.samples_wanted)
-    text += fmt::format(". Local loss of rank {}: {:.4f}", rank, local.loss / local.tokens);
-  return fail(error.kind, text);
+/// What this rank has found by itself, of all of its part.
+std::optional<LocalEvaluation> local_of(const HostedTask& task, const Part& part) {
+  const Sums& sums = part.sums;
+  if (sums.tokens == 0 || sums.samples < sums.samples_wanted) return std::nullopt;
+  return LocalEvaluation{sums.loss / sums.tokens,
+                         task.held_out_sums().metrics_of(part.measured, sums.tokens)};
 }
 
 /// From this rank's part to that of all ranks. Errors: one didn't come (timed_out), one gives up (refused).
-Result<void> meet_and_reduce(Communicator& communicator, const std::function<Result<void>()>& meet,
+/// Where the ranks can't put their parts together, this one keeps its own.
+Result<void> meet_and_reduce(const HostedTask& task, Communicator& communicator, const EvalPorts& ports,
                              Part& part) {
-  if (meet)
-    if (const auto met = meet(); !met) return skipped(met.error(), part.sums, communicator.rank());
-  if (auto done = part.reduce(communicator); !done) return done;
+  const auto keep_local = [&](Error error) {
+    if (const auto local = local_of(task, part); local && ports.keep_local) ports.keep_local(*local);
+    return tl::unexpected(std::move(error));
+  };
+  if (ports.meet)
+    if (const auto met = ports.meet(); !met)
+      return keep_local({met.error().kind, "evaluation skipped: " + met.error().message});
+  if (const auto done = part.reduce(communicator); !done) return keep_local(done.error());
   if (part.verdict.abandoning_ranks > 0)
     return fail(ErrorKind::refused, "evaluation given up: it was cancelled, or the run ends");
   return {};
@@ -223,7 +232,7 @@ Result<EvalResult> evaluate(HostedTask& task, Communicator& communicator, const 
   Part part(task);
   for (Try now{0, plan.batch_size};; now = now.next()) {
     const std::string reason = try_once(task, communicator, plan, now, ports.abandon, part);
-    if (const auto met = meet_and_reduce(communicator, ports.meet, part); !met)
+    if (const auto met = meet_and_reduce(task, communicator, ports, part); !met)
       return tl::unexpected(met.error());
     result.retries = now.number;
     if (part.verdict.failed_ranks == 0) break;
@@ -268,12 +277,13 @@ EvalShare evaluate_share(HostedTask& task, const Communicator& communicator, con
 }
 
 Result<EvalResult> gather_shares(Communicator& communicator, const HostedTask& task, const EvalPlan& plan,
-                                 const EvalShare& share, const std::function<Result<void>()>& meet) {
+                                 const EvalShare& share, const EvalPorts& ports) {
   Part part(task);
   part.sums = {share.loss, share.tokens, share.samples, share.samples_wanted};
   part.verdict = {share.failed_ranks, share.abandoning_ranks, 0};
   if (!share.measured.empty()) part.measured = share.measured;
-  if (const auto met = meet_and_reduce(communicator, meet, part); !met) return tl::unexpected(met.error());
+  if (const auto met = meet_and_reduce(task, communicator, ports, part); !met)
+    return tl::unexpected(met.error());
   std::array<double, 2> most{share.retries, share.seconds};
   const Buffer buffer{most.data(), most.size(), DataType::float64};
   if (const auto done = communicator.all_reduce(buffer, ReduceOp::max, "eval times")->wait(); !done)

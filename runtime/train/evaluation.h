@@ -21,10 +21,12 @@ struct EvalPlan {
   Precision precision = Precision::fp32;
 };
 
-/// What an evaluation asks for while it runs. Training thread.
+/// What an evaluation asks for while it runs, and tells. Training thread.
 struct EvalPorts {
   std::function<bool()> abandon;       ///< whether this rank should give up; looked at between batches
   std::function<Result<void>()> meet;  ///< StepGate::meet; empty: nobody waits for anybody
+  /// This rank's own result, where the ranks can't put theirs together; may be empty. Before the error.
+  std::function<void(const LocalEvaluation&)> keep_local = {};
 };
 
 /// Evaluates on the held-out samples; the same result on any number of ranks, up to rounding, because
@@ -32,12 +34,12 @@ struct EvalPorts {
 /// ones every time. Training is untouched: no gradients, no random numbers, no cursor.
 ///
 /// Collective, training thread. Before they reduce anything the ranks meet; where one doesn't come, none of
-/// them reduces and all have the same error (timed_out), with rank 0's own loss. All sums are reduced at once
-/// at the end, with a verdict: what throws on any rank is tried again by all, on the same samples with half
-/// the batch size, three times at most where memory is short, else once. After that the result is that of the
-/// ranks that didn't fail (partial), or where there is none an error (failed, naming the ranks), as it is
-/// where the loss isn't finite. What ports.abandon asks any rank to give up is given up by all (refused).
-/// None of this hurts training.
+/// them reduces and all have the same error (timed_out). All sums are reduced at once at the end, with a
+/// verdict: what throws on any rank is tried again by all, on the same samples with half the batch size,
+/// three times at most where memory is short, else once. After that the result is that of the ranks that
+/// didn't fail (partial), or where there is none an error (failed, naming the ranks), as it is where the loss
+/// isn't finite. What ports.abandon asks any rank to give up is given up by all (refused). Where the meeting
+/// or the reduction fails each rank has its own result in ports.keep_local. None of this hurts training.
 Result<EvalResult> evaluate(HostedTask& task, Communicator& communicator, const EvalPlan& plan,
                             const EvalPorts& ports);
 
@@ -65,6 +67,6 @@ EvalShare evaluate_share(HostedTask& task, const Communicator& communicator, con
 /// Collective: what all ranks' shares come to, with the errors of evaluate(). Seconds and retries are those
 /// of the rank that had most.
 Result<EvalResult> gather_shares(Communicator& communicator, const HostedTask& task, const EvalPlan& plan,
-                                 const EvalShare& share, const std::function<Result<void>()>& meet);
+                                 const EvalShare& share, const EvalPorts& ports);
 
 }  // namespace footplate

@@ -36,7 +36,7 @@ EvaluatedOn EvaluationDriver::choice_of(std::int64_t batches) const {
 }
 
 /// For the evaluation of the parameters after `step`.
-EvalPorts EvaluationDriver::ports(std::int64_t step) const {
+EvalPorts EvaluationDriver::ports(std::int64_t step) {
   return {[this, step] {
             return training_.options.progress.is_cancelled(step) ||
                    (training_.gate != nullptr && training_.gate->abandon());
@@ -44,7 +44,8 @@ EvalPorts EvaluationDriver::ports(std::int64_t step) const {
           [this] {
             if (training_.gate == nullptr || training_.world_size() == 1) return Result<void>();
             return training_.gate->meet("the reduction of an evaluation", training_.now.eval_meet_timeout);
-          }};
+          },
+          [this](const LocalEvaluation& local) { local_ = local; }};
 }
 
 void EvaluationDriver::after_step(bool all_ready, bool due) {
@@ -72,6 +73,7 @@ Result<EvalResult> EvaluationDriver::evaluate_between(std::int64_t batches) {
     reporter_.log(training_.rank() == 0 ? "rank 0 evaluates, the others wait"
                                         : "waiting for rank 0 to evaluate");
   training_.options.progress.evaluates_now(step);
+  local_.reset();
   auto result =
       explained(evaluate(*training_.task, training_.options.communicator, plan(batches), ports(step)));
   training_.options.progress.evaluates_now(std::nullopt);
@@ -80,12 +82,16 @@ Result<EvalResult> EvaluationDriver::evaluate_between(std::int64_t batches) {
   return result;
 }
 
-/// What a loss of the communicator ended is told with its reason, where control knows one.
+/// What a loss of the communicator ended is told with its reason, where control knows one; and what this rank
+/// has found by itself for what it is.
 Result<EvalResult> EvaluationDriver::explained(Result<EvalResult> result) {
-  if (result || !training_.is_lost(result.error())) return result;
-  const std::string why = training_.gate->interruption();
-  if (why.empty()) return result;
-  return fail(ErrorKind::timed_out, "evaluation skipped: " + why);
+  if (result) return result;
+  Error error = std::move(result.error());
+  if (training_.is_lost(error))
+    if (const std::string why = training_.gate->interruption(); !why.empty())
+      error = {ErrorKind::timed_out, "evaluation skipped: " + why};
+  if (local_) error.message += fmt::format(". Local loss of rank {}: {:.4f}", training_.rank(), local_->loss);
+  return tl::unexpected(std::move(error));
 }
 
 /// Of evaluations on eval.batches alone, as it was when they began: another choice of samples has another
@@ -142,6 +148,7 @@ void EvaluationDriver::finish() {
   if (!beside_.under_way()) return;
   training_.timer.enter(Phase::evaluation);
   const std::int64_t step = beside_.step();
+  local_.reset();
   const auto result = explained(beside_.finish(training_.options.communicator, *training_.task, ports(step)));
   training_.timer.enter(Phase::boundary);
   if (result) training_.position.evaluated_at = step;
@@ -207,11 +214,12 @@ void EvaluationDriver::record(std::int64_t step, const Result<EvalResult>& resul
     if (result.error().kind == ErrorKind::refused)  // given up on purpose
       return reporter_.warn(WarningKind::evaluation, step, text);
     reporter_.say(text);
-    reporter_.write(eval_failed_line(step, result.error()));
+    reporter_.write(eval_failed_line(step, result.error(), local_, training_.task->sets()));
     EvaluationResult failed;
     failed.step = step;
     failed.failed = true;
     failed.reason = result.error().message;
+    if (local_) failed.local_loss = local_->loss;
     reporter_.publish(std::move(failed));
     return;
   }

@@ -59,7 +59,7 @@ class EvaluationDriver {
   bool evaluates() const;
   EvalPlan plan(std::int64_t batches) const;
   EvaluatedOn choice_of(std::int64_t batches) const;
-  EvalPorts ports(std::int64_t step) const;
+  EvalPorts ports(std::int64_t step);
   void keep_state();
   bool note_best(std::int64_t step, const Result<EvalResult>& result);
   void conclude(const BestParameters& of, const Result<EvalResult>& result);
@@ -73,7 +73,9 @@ class EvaluationDriver {
   AsyncEvaluation beside_;
   bool keeps_ = false;                    ///< what is beside training, in case that it is a new best
   std::unique_ptr<EvaluatedState> kept_;  ///< that
-  bool left_out_ = false;                 ///< while that one is under way, and said
+  std::optional<LocalEvaluation>
+      local_;              ///< of the last evaluation, where the ranks' parts weren't put together
+  bool left_out_ = false;  ///< while that one is under way, and said
 };
 
 }  // namespace footplate

@@ -8,6 +8,12 @@
 
 namespace footplate {
 
+/// What a rank has found by itself, on its own part of the samples.
+struct LocalEvaluation {
+  double loss = 0;      ///< mean over the weight
+  TaskMetrics metrics;  ///< as EvalResult has them
+};
+
 /// What one evaluation found, over all ranks.
 struct EvalResult {
   double loss = 0;  ///< mean over the weight (tokens, images, …)

@@ -55,6 +55,14 @@ void add_measured(Json& line, const std::string& group, const std::string& choic
   for (const auto& [name, value] : of_set.declared) line[group + choice + name] = number_to_json(value);
 }
 
+/// Of an evaluation of several data sets, those that it had samples of.
+void add_sets(Json& line, const std::string& choice, const TaskMetrics& metrics,
+              std::span<const v1::DataSet> sets) {
+  for (std::size_t set = 0; set < metrics.sets.size(); ++set)
+    if (metrics.sets[set].weight > 0)
+      add_measured(line, "eval/" + sets[set].name + "/", choice, metrics.sets[set]);
+}
+
 }  // namespace
 
 Json line_at(std::int64_t step) {
@@ -119,10 +127,7 @@ Json eval_line(std::int64_t step, const EvalResult& result, double best, std::sp
   line[loss] = number_to_json(result.loss);
   const std::string group = loss.substr(0, loss.size() - std::string_view("loss").size());
   for (const auto& [name, value] : result.metrics.all.declared) line[group + name] = number_to_json(value);
-  const std::string choice = group.substr(std::string_view("eval/").size());
-  for (std::size_t set = 0; set < result.metrics.sets.size(); ++set)
-    if (result.metrics.sets[set].weight > 0)
-      add_measured(line, "eval/" + sets[set].name + "/", choice, result.metrics.sets[set]);
+  add_sets(line, group.substr(std::string_view("eval/").size()), result.metrics, sets);
   if (std::isfinite(best)) line["eval/best"] = best;
   line["eval/seconds"] = result.seconds;
   if (result.retries > 0) {
@@ -137,10 +142,16 @@ Json eval_line(std::int64_t step, const EvalResult& result, double best, std::sp
   return line;
 }
 
-Json eval_failed_line(std::int64_t step, const Error& error) {
+Json eval_failed_line(std::int64_t step, const Error& error, const std::optional<LocalEvaluation>& local,
+                      std::span<const v1::DataSet> sets) {
   Json line = line_at(step);
   line["eval/evaluation_failed"] = 1;
   line["eval/reason"] = error.message;
+  if (!local) return line;
+  line["eval/local_loss"] = number_to_json(local->loss);
+  for (const auto& [name, value] : local->metrics.all.declared)
+    line["eval/local_" + name] = number_to_json(value);
+  add_sets(line, "local_", local->metrics, sets);
   return line;
 }
 

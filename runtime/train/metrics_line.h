@@ -75,6 +75,8 @@ void add_to(Json& line, const EpochSums& sums);
 /// `best`: the lowest loss of the whole evaluations so far, infinity where there was none (then left out).
 /// `sets`: the task's, in the order of the metrics.
 Json eval_line(std::int64_t step, const EvalResult& result, double best, std::span<const v1::DataSet> sets);
-Json eval_failed_line(std::int64_t step, const Error& error);
+/// `local`: what rank 0 has found by itself, if anything.
+Json eval_failed_line(std::int64_t step, const Error& error, const std::optional<LocalEvaluation>& local,
+                      std::span<const v1::DataSet> sets);
 
 }  // namespace footplate

@@ -55,6 +55,7 @@ def test_an_evaluation_that_a_rank_does_not_come_to_is_skipped():
                 assert f"rank {rank}: step {line['step'] - 1}, evaluation" in line["eval/reason"], line
             events = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "eval"]
             assert len(events) == 2 and all(event["failed"] for event in events), events
+            assert [event["local_loss"] for event in events] == [line["eval/local_loss"] for line in lines], (events, lines)
             assert run.result()["state_hash"] == whole
 
 

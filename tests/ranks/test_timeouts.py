@@ -47,6 +47,7 @@ def test_an_evaluation_whose_reduction_a_rank_never_enters_is_skipped():
             for line in lines:
                 assert line["eval/evaluation_failed"] == 1, line
                 assert line["eval/reason"].startswith("evaluation skipped: all_reduce #"), line
+                assert 1 < line["eval/local_loss"] < 8 and f"Local loss of rank 0: {line['eval/local_loss']:.4f}" in line["eval/reason"], line
                 assert "of eval sums" in line["eval/reason"] and f"waits for rank {rank}: step" in line["eval/reason"], line
             skipped = [event for event in run.lines("events.jsonl") if event["topic"] == "warn" and event["data"].get("kind") == "timeout"]
             assert [event["data"]["action"] for event in skipped] == ["skip"] * count, skipped

@@ -15,7 +15,7 @@ void merge_metrics(LoggedMetrics& latest, const LoggedMetrics& line) {
   const bool of_evaluation = line.is_of_evaluation();
   if (of_evaluation)
     for (const char* trouble : {"eval/evaluation_failed", "eval/reason", "eval/retries", "eval/partial",
-                                "eval/batches", "eval/batches_wanted"})
+                                "eval/batches", "eval/batches_wanted", "eval/local_loss"})
       latest.values.erase(trouble);
   // An evaluation beside training is of an earlier step than what is newest.
   const std::int64_t newest = latest.step();

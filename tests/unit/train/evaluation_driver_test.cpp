@@ -1,6 +1,7 @@
 // Through the trainer's door, on simulated ranks.
 #include "runtime/train/evaluation_driver.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,13 +28,21 @@ TEST(EvaluationDriver, OneThatIsSkippedIsRecordedAndTrainingGoesOnUnchanged) {
       [](testing::Rank& rank) {
         EXPECT_EQ(rank.gate.meetings, 3);
         if (rank.communicator.rank() != 0) return;
-        int recorded = 0;
+        std::vector<double> local;
         for (const Json& line : rank.sink.lines)
           if (line.value("eval/evaluation_failed", 0) == 1) {
-            ++recorded;
-            EXPECT_THAT(line.at("eval/reason").get<std::string>(), HasSubstr("rank 1 didn't come"));
+            local.push_back(line.at("eval/local_loss").get<double>());
+            EXPECT_EQ(line.at("eval/reason"),
+                      fmt::format("evaluation skipped: rank 1 didn't come. Local loss of rank 0: {:.4f}",
+                                  local.back()));
+            EXPECT_GT(line.at("eval/local_accuracy"), 0);
           }
-        EXPECT_EQ(recorded, 3);
+        ASSERT_EQ(local.size(), 3U);
+        EXPECT_LT(local[2], local[0]) << "it trains on";
+        EXPECT_LT(local[0], 5.5);
+        ASSERT_EQ(rank.gate.events["eval"].size(), 3U);
+        for (std::size_t i = 0; i < local.size(); ++i)
+          EXPECT_EQ(rank.gate.events["eval"][i].at("local_loss"), local[i]);
       });
   EXPECT_EQ(hashes, undisturbed);
 }
@@ -140,6 +149,7 @@ TEST(EvaluationDriver, AFailedOneIsRecordedAndTrainingGoesOnUnchanged) {
       EXPECT_EQ(line.at("eval/evaluation_failed"), 1);
       EXPECT_THAT(line.at("eval/reason").get<std::string>(), HasSubstr(reason));
       EXPECT_FALSE(line.contains("eval/loss"));
+      EXPECT_FALSE(line.contains("eval/local_loss")) << "the ranks did reduce";
     }
     for (const Json& event : events) EXPECT_TRUE(event.at("failed").get<bool>());
   }
