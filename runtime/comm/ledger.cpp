@@ -106,6 +106,15 @@ void Ledger::count(const Slot& slot, Ticks took) {
   add(counted.bytes, elements * static_cast<std::int64_t>(size_of(slot.type.load(kOwn))));
   add(counted.total_ns, took);
   if (took > counted.longest_ns.load(kOwn)) counted.longest_ns.store(took, kOwn);
+  if (took > counted.longest_of_late_ns.load(kOwn)) counted.longest_of_late_ns.store(took, kOwn);
+}
+
+std::chrono::nanoseconds Ledger::take_longest(std::int64_t elements) const {
+  std::int64_t longest = 0;
+  for (const auto& of_kind : counts_)
+    for (std::size_t digits = 0; digits <= decade(elements - 1, kDecades - 1); ++digits)
+      longest = std::max(longest, of_kind[digits].longest_of_late_ns.exchange(0, kOwn));
+  return std::chrono::nanoseconds(longest);
 }
 
 LedgerEntry Ledger::current() const {

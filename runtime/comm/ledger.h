@@ -109,6 +109,13 @@ class Ledger {
   std::uint64_t newest() const { return newest_.load(std::memory_order_acquire); }
   /// Those that have occurred, by kind and size.
   std::vector<CollectivePattern> patterns() const;
+  /// The longest operation of fewer than `elements` (a power of ten) since this was called last. One thread;
+  /// an operation that ends at that moment may be left out.
+  std::chrono::nanoseconds take_longest(std::int64_t elements) const;
+
+  /// How many were past their deadline, of this rank. Any thread; counted by who watches the ledger.
+  std::int64_t overdue() const { return overdue_.load(std::memory_order_relaxed); }
+  void count_overdue() const { overdue_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   using Ticks = LedgerEntry::Clock::rep;
@@ -131,6 +138,7 @@ class Ledger {
   /// Written by the communication thread alone.
   struct Count {
     std::atomic<std::int64_t> count{0}, bytes{0}, total_ns{0}, longest_ns{0};
+    mutable std::atomic<std::int64_t> longest_of_late_ns{0};  ///< since it was taken
   };
   void count(const Slot& slot, Ticks took);
 
@@ -140,6 +148,7 @@ class Ledger {
   std::uint64_t digest_ = 0;                ///< launching thread
   std::uint32_t generation_ = 1;            ///< launching thread
   std::array<std::array<Count, kDecades>, kCollectives> counts_;
+  mutable std::atomic<std::int64_t> overdue_{0};
 };
 
 }  // namespace footplate

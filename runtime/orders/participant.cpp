@@ -83,7 +83,10 @@ void Participant::inquire(const message::Inquire& asked) {
 
 void Participant::tell(const Watchdog::Finding& finding) {
   const LedgerEntry& entry = finding.entry;
-  if (!finding.over) ++overdue_[{entry.kind, size_class(entry.elements)}];
+  if (!finding.over) {
+    ++overdue_[{entry.kind, size_class(entry.elements)}];
+    parts_.ledger->count_overdue();
+  }
   message::Overdue overdue{.sequence = entry.sequence,
                            .kind = entry.kind,
                            .name = entry.name,

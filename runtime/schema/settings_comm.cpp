@@ -114,6 +114,16 @@ std::vector<SettingRow> deadlines() {
        .role = Role::operate,
        .help = "A collective of more than 100 million elements has at least this deadline, in every phase",
        .example = "comm.large_timeout_s = 3600"},
+      {.name = "comm.metrics_every",
+       .value = 50,
+       .unit = "steps",
+       .or_time = true,
+       .range = {.min = 0, .max = kManySteps},
+       .role = Role::operate,
+       .help = "What rank 0 has counted of its collectives is logged once in this many steps, or in this "
+               "time (\"10s\"), as comm/…: how many, bytes, MB/s of all-reduces, latency of small ones, "
+               "time-outs. 0 = never",
+       .example = "comm.metrics_every = 100"},
       {.name = "comm.auto",
        .value = "advise",
        .choices = {"off", "advise", "apply"},

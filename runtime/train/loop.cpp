@@ -17,6 +17,7 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<HostedTask> task)
                   [this](const EvaluationDriver::BestParameters& best) {
                     if (best.beside || !saves_after_step_) checkpoints_.save_best(best);
                   }),
+      comm_metrics_(training_.options.ledger),
       checkpoints_(training_, reporter_),
       profile_(training_, reporter_) {
   configure();
@@ -80,6 +81,8 @@ void Trainer::Loop::after_step() {
   if (training_.task->sums().has_several_sets() && due(Recurring::data_sets))
     metrics.sets = step_.take_set_metrics();
   reporter_.write_step(metrics);
+  if (training_.rank() == 0)
+    if (auto line = comm_metrics_.take(step, Timetable::Clock::now())) reporter_.write(*std::move(line));
   saves_after_step_ = due(Recurring::checkpoint);
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
   if (std::exchange(saves_after_step_, false)) checkpoints_.save_or_warn();
@@ -121,6 +124,7 @@ void Trainer::Loop::configure() {
   step_.configure(before);
   reporter_.configure(before);
   timetable_.configure(training_.now, Timetable::Clock::now());
+  comm_metrics_.configure(training_.now.log_comm_every, Timetable::Clock::now());
 }
 
 std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {

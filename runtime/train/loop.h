@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/train/checkpoint_driver.h"
+#include "runtime/train/comm_metrics.h"
 #include "runtime/train/evaluation_driver.h"
 #include "runtime/train/profile_driver.h"
 #include "runtime/train/reporter.h"
@@ -73,6 +74,7 @@ class Trainer::Loop {
   Reporter reporter_;
   TrainStep step_;
   EvaluationDriver evaluation_;
+  CommMetrics comm_metrics_;
   CheckpointDriver checkpoints_;
   ProfileDriver profile_;
 };

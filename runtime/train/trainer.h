@@ -38,7 +38,7 @@ struct TrainerOptions {
   std::function<std::unique_ptr<v1::Task>(std::unique_ptr<v1::Task>)> wrap_task = {};
   std::string branch = "main";     ///< that the metrics are of
   std::string folder = {};         ///< the run's, for files of the task; empty: none
-  const Ledger* ledger = nullptr;  ///< of the communicators, for profile.now; may be null
+  const Ledger* ledger = nullptr;  ///< of the communicators: profile.now, comm/… metrics; may be null
 };
 
 /// One rank's training: model, data, optimizer, and the step loop. All methods belong to the training

@@ -99,6 +99,18 @@ def test_comm_report_counts_what_each_rank_has_done():
         assert "past its deadline" in shown.stdout and "all_reduce" in shown.stdout, shown
 
 
+def test_collectives_are_metrics_as_well():
+    with small_run("train.steps=40", "eval.every=0", "comm.metrics_every=10") as run:
+        run.wait_for_step(5).close()
+        assert run.exec("comm.metrics_every = 20").returncode == 0
+        assert run.finish(300) == 0, run.output()
+        lines = [line for line in run.lines("metrics.jsonl") if "comm/collectives" in line]
+        assert [line["step"] for line in lines][-2:] == [20, 40], lines
+        for line in lines:
+            assert line["comm/collectives"] >= 10 and line["comm/mbytes"] > 0 and line["comm/timeouts"] == 0, line
+            assert line["comm/all_reduce_mb_per_s"] > 0, line
+
+
 def advice(run):
     return warnings(run, "advice")
 
@@ -180,5 +192,6 @@ if __name__ == "__main__":
     main([test_a_missing_rank_is_named_and_training_goes_on, test_an_evaluation_that_a_rank_does_not_come_to_is_skipped,
           test_different_collectives_are_named_though_nothing_hangs, test_different_collectives_fail_at_once_where_they_are_checked,
           test_comm_report_counts_what_each_rank_has_done,
+          test_collectives_are_metrics_as_well,
           test_advice_names_the_deadline_that_is_too_short, test_apply_raises_the_deadline_by_an_order_of_its_own,
           test_nothing_is_proposed_while_a_rank_hangs])

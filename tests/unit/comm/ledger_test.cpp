@@ -121,6 +121,20 @@ TEST(Ledger, CountsPatternsByKindAndSize) {
   EXPECT_EQ(patterns[3].at_least, 0);
 }
 
+TEST(Ledger, TellsTheLongestOfSmallOnesSinceItWasAskedLast) {
+  Ledger ledger;
+  run(ledger, gradients(9999));
+  const auto sequence = ledger.enqueue(gradients(10));
+  ledger.start(sequence);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  ledger.finish(sequence);
+  EXPECT_GE(ledger.take_longest(10'000), std::chrono::milliseconds(2));
+  EXPECT_EQ(ledger.take_longest(10'000).count(), 0) << "it was taken";
+  run(ledger, gradients(10'000));
+  EXPECT_EQ(ledger.take_longest(10'000).count(), 0) << "none of fewer";
+  EXPECT_GT(ledger.take_longest(100'000).count(), 0);
+}
+
 /// Readers on other threads never see a mixture of two entries.
 TEST(Ledger, IsReadWhileItIsWritten) {
   Ledger ledger;
