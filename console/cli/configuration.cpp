@@ -1,5 +1,6 @@
 #include "console/cli/configuration.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 
@@ -7,6 +8,7 @@
 #include "console/lua/config/config.h"
 #include "console/lua/config/find_config.h"
 #include "protocol/nccl/variable_files.h"
+#include "protocol/run_end.h"
 
 namespace footplate {
 namespace {
@@ -28,6 +30,28 @@ std::string meant_as_setting(const std::string& word, const Schema& schema) {
   const auto value = word.find_first_not_of(' ', equals + 1);
   return "'" + excerpt(word) + "': a setting is written without blanks around '=', " + name + "=" +
          (value == std::string::npos ? "VALUE" : excerpt(word.substr(value)));
+}
+
+bool assigns(const ConfigurationWords& words, std::string_view name) {
+  return std::ranges::any_of(words.assignments, [name](const auto& one) { return one.first == name; });
+}
+
+/// A run ends after train.steps or after train.epochs. One on the command line counts for more than the other
+/// in a config.
+Result<void> choose_end(const ConfigurationWords& words, const Schema& schema, Settings& settings) {
+  constexpr const char *kSteps = "train.steps", *kEpochs = "train.epochs";
+  if (schema.setting(kEpochs) == nullptr || settings.integer(kEpochs) == 0) return {};
+  const std::string& of_steps = settings.source(kSteps);
+  if (of_steps == "default" || of_steps == kOfEpochs) return {};
+  const bool steps = assigns(words, kSteps), epochs = assigns(words, kEpochs);
+  if (steps && !epochs) settings.set(kEpochs, std::int64_t{0}, kCommandLine);
+  if (epochs && !steps) settings.set(kSteps, schema.setting(kSteps)->default_value, kOfEpochs);
+  if (steps != epochs) return {};
+  return fail(ErrorKind::usage,
+              "both train.steps (" + display(settings.value(kSteps)) + ", from " + of_steps +
+                  ") and train.epochs (" + display(settings.value(kEpochs)) + ", from " +
+                  settings.source(kEpochs) +
+                  ") say when the run ends; leave one out, or give one as KEY=VALUE, which counts for more");
 }
 
 }  // namespace
@@ -61,6 +85,7 @@ Result<Settings> configure(const ConfigurationWords& words, Schema& schema, Sett
         set_checked_value(schema, settings, name, *std::move(value), kCommandLine, load_schema_of);
     if (!set) return fail(set.error().kind, std::string(kCommandLine) + ": " + set.error().message);
   }
+  if (auto end = choose_end(words, schema, settings); !end) return tl::unexpected(end.error());
   const Environment environment = environment_of_process();
   for (const auto& line : take_environment(schema, environment, nccl_files(environment), settings))
     std::fprintf(stderr, "footplate: %s\n", line.c_str());

@@ -22,6 +22,15 @@ Result<std::optional<double>> HandlerTable::renew(const Settings& after, std::in
   return std::optional<double>();
 }
 
+std::vector<std::string> HandlerTable::settle(const Settings& before, Settings& after) {
+  std::vector<std::string> names;
+  for (Steerable* handler : handlers_) {
+    auto also = handler->settle(before, after);
+    std::move(also.begin(), also.end(), std::back_inserter(names));
+  }
+  return names;
+}
+
 std::vector<Moved> HandlerTable::settings_changed(const Settings& now, std::int64_t step) {
   std::vector<Moved> moved;
   for (Steerable* handler : handlers_) {

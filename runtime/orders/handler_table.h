@@ -21,6 +21,8 @@ class HandlerTable final : public Steerable {
   Result<void> prepare(const Order& order, const Settings& after) override;
   /// The first handler that has communicators to make does it.
   Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
+  /// What all of them set.
+  std::vector<std::string> settle(const Settings& before, Settings& after) override;
   /// What moved of all of them.
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;

@@ -80,6 +80,7 @@ bool OrderApplier::change_settings(GateState& state, const Order& order, std::in
     return true;
   }
   if (order.changes.empty()) return true;
+  const std::vector<std::string> settled = steerable_->settle(now, *after);
   const bool for_communicators =
       std::any_of(order.changes.begin(), order.changes.end(), [&](const auto& change) {
         const SettingSpec* spec = schema_.setting(change.name);
@@ -90,6 +91,8 @@ bool OrderApplier::change_settings(GateState& state, const Order& order, std::in
   if (outcome.error) return true;
   for (const auto& change : order.changes)
     outcome.moved.push_back({change.name, now.value(change.name), change.value});
+  for (const std::string& name : settled)
+    outcome.moved.push_back({name, now.value(name), after->value(name)});
   state.course.set_settings(*std::move(after));
   state.look_ahead();
   std::vector<Moved> also;

@@ -51,6 +51,11 @@ class Steerable {
     return std::optional<double>();
   }
 
+  /// Training thread, at the top of `step`, before renew(), with the gate locked: sets in `after` what
+  /// follows from an order's settings, the same on all ranks (train.steps from train.epochs), and gives the
+  /// names.
+  virtual std::vector<std::string> settle(const Settings& /*before*/, Settings& /*after*/) { return {}; }
+
   /// Training thread, at the top of `step`, before anything of the step is enqueued: the settings of
   /// one order are in force from here on. Returns what else moved (optim.lr follows train.steps).
   /// Can't fail: what may fail belongs into prepare.

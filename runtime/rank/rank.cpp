@@ -19,6 +19,7 @@
 #include "protocol/iso_time.h"
 #include "protocol/layout.h"
 #include "protocol/overloaded.h"
+#include "protocol/run_end.h"
 #include "protocol/user_name.h"
 #include "run_files/file_names.h"
 #include "run_files/journaled_orders.h"
@@ -144,11 +145,26 @@ class Rank {
       if (auto loaded = trainer_->load(checkpoint); !loaded)
         return tl::unexpected(explain_misfit(loaded.error(), start_.of_model));
     if (auto same = meeting_->meet([this] { return trainer_->check_state(); }); !same) return same;
+    if (auto end = find_end(); !end) return end;
     if (auto read = read_orders(start_, options_, *meeting_, *records_, trainer_->step()); !read) return read;
     start_control();
     if (session_->rank() == 0) records_->started(start_record(), rank_table(*session_, pids_));
     records_->best(progress_.best_evaluation());
     if (start_.origin.opens_branch) open_branch();
+    return {};
+  }
+
+  /// Where train.epochs says when that is: the same on all ranks, which have the same data.
+  Result<void> find_end() {
+    const auto steps = trainer_->take_end_of_epochs();
+    if (!steps) return tl::unexpected(steps.error());
+    if (!*steps) return {};
+    start_.settings.set("train.steps", **steps, kOfEpochs);
+    records_->set_steps(**steps);
+    if (session_->rank() == 0)
+      records_->info(fmt::format("train.epochs = {}: the run has {} steps of {} samples",
+                                 start_.settings.integer("train.epochs"), **steps,
+                                 start_.settings.integer("train.batch_size")));
     return {};
   }
 

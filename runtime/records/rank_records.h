@@ -35,6 +35,8 @@ class RankRecords final : public Sink {
   /// This rank has become rank 0, since the one of before was lost: it goes on with that one's files.
   /// Nobody else uses the records meanwhile. Error (failed): a file can't be opened.
   Result<void> take_over();
+  /// train.steps, which the start has found out.
+  void set_steps(std::int64_t steps) { steps_ = steps; }
   /// Rank 0: who is where now, for run.json.
   void world(const Json& ranks, const std::string& host);
 

@@ -3,10 +3,6 @@
 namespace footplate {
 namespace {
 
-constexpr const char* kEpochs =
-    "isn't set here: a run ends after train.steps. An epoch is samples / train.batch_size steps, and "
-    "train/epoch in "
-    "the metrics tells how many have passed";
 constexpr const char* kBatch =
     "isn't set here: train.batch_size is over all ranks, ranks times as many; train.micro_batch is what goes "
     "through "
@@ -16,10 +12,6 @@ constexpr const char* kBatch =
 
 std::vector<Hint> hints_of_others() {
   return {
-      {"num_epochs", kEpochs},
-      {"epochs", kEpochs},
-      {"num_train_epochs", kEpochs},
-      {"TRAIN_EPOCHS", kEpochs},
       {"per_device_train_batch_size", kBatch},
       {"per_gpu_batch_size", kBatch},
       {"gradient_accumulation_steps",

@@ -13,6 +13,18 @@ std::vector<SettingRow> batches() {
        .aliases = {"max_steps", "train.max_steps", "max_iters", "total_steps"},
        .help = "The run has this many steps. The learning rate's schedule ends there, too",
        .example = "train.steps = 4000"},
+      {.name = "train.epochs",
+       .value = 0,
+       .unit = "epochs",
+       .range = {.min = 0, .max = 1e6},
+       .aliases = {"num_epochs", "epochs", "num_train_epochs", "TRAIN_EPOCHS", "max_epochs",
+                   "train.num_epochs"},
+       .help =
+           "The run ends after this many epochs: train.steps follows from it, from the size of the data and "
+           "from train.batch_size, also where these change live. Of several data sets it is the mean, as "
+           "train/epoch in the metrics. 0 = after train.steps. Where one of the two is set live, the other "
+           "one gives way",
+       .example = "train.epochs = 3"},
       {.name = "train.batch_size",
        .value = 32,
        .unit = "sequences",

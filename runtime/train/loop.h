@@ -47,6 +47,7 @@ class Trainer::Loop {
   const std::vector<std::string>& task_actions() const { return task_actions_; }
   Result<CallResult> call_task(const Call& call, std::int64_t step);
 
+  Training& training() { return training_; }
   const Training& training() const { return training_; }  ///< any thread, as far as its members say so
   const std::string& last_checkpoint() const { return checkpoints_.last(); }
   Result<SaveResult> tag(const std::string& ref, const std::string& tag) {

@@ -130,22 +130,14 @@ MemoryInUse Reporter::memory() {
   return now;
 }
 
-/// Of all data sets.
-double Reporter::samples_per_epoch() const {
-  double samples = 0;
-  for (std::size_t set = 0; set < training_.position.sets.size(); ++set)
-    samples += training_.task->samples_per_epoch(static_cast<int>(set));
-  return samples;
-}
-
 /// Of several data sets: passes over all of them, on average.
 double Reporter::epoch() const {
-  return static_cast<double>(training_.position.samples_drawn()) / samples_per_epoch();
+  return static_cast<double>(training_.position.samples_drawn()) / training_.samples_per_epoch();
 }
 
 /// Whether the last step has. Where each ends one, or nearly each, their sums tell nothing.
 bool Reporter::has_ended_epoch() const {
-  const double samples = samples_per_epoch();
+  const double samples = training_.samples_per_epoch();
   const auto drawn = static_cast<double>(training_.position.samples_drawn());
   const auto batch = static_cast<double>(training_.now.batch_size);
   if (samples < kFewestStepsOfAnEpoch * batch) return false;

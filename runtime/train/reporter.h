@@ -54,7 +54,6 @@ class Reporter {
   void warn_of_warmup();
 
  private:
-  double samples_per_epoch() const;
   double epoch() const;
   bool has_ended_epoch() const;
   Json line_of(const DueMetrics& due, bool epoch);

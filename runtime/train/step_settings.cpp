@@ -53,6 +53,7 @@ void StepSettings::read_monitoring(const Settings& settings) {
   if (settings.boolean("log.datasets")) log_sets_every = settings.interval("log.dataset_every");
   detail_every = settings.interval("log.detail_every");
   perf_every = settings.interval("log.perf_every");
+  log_comm_every = settings.interval("comm.metrics_every");
 }
 
 bool does_the_same(const StepSettings& some, const StepSettings& others) {

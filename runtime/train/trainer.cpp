@@ -97,6 +97,12 @@ std::vector<std::string_view> Trainer::actions() const {
 
 Result<void> Trainer::prepare(const Order& order, const Settings& after) {
   if (auto possible = loop_->training().task->prepare(after); !possible) return possible;
+  const auto changes = [&order](const char* name) {
+    return std::ranges::any_of(order.changes, [name](const Change& change) { return change.name == name; });
+  };
+  if (after.integer("train.epochs") > 0 && changes("train.epochs") && changes("train.steps"))
+    return fail(ErrorKind::refused,
+                "train.steps and train.epochs both say when the run ends; set one of them");
   for (const Change& change : order.changes)
     if (change.name == "train.cuda_graph" && after.boolean(change.name))
       if (const std::string why = loop_->training().cant_record(); !why.empty())
@@ -138,6 +144,14 @@ Result<void> Trainer::prepare_checkpoint(const Call& call, bool now) const {
 
 Result<void> Trainer::rejoin(const Rejoin& rejoin) {
   return without_exceptions<void>(loop_->training().rank(), [&] { return loop_->rejoin(rejoin); });
+}
+
+std::vector<std::string> Trainer::settle(const Settings& before, Settings& after) {
+  return loop_->training().settle_end(before, after);
+}
+
+Result<std::optional<std::int64_t>> Trainer::take_end_of_epochs() {
+  return loop_->training().take_end_of_epochs();
 }
 
 std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t step) {

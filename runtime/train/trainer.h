@@ -72,6 +72,10 @@ class Trainer : public Steerable {
   /// the same on all: who has another, and in which tensor.
   Result<void> check_state() const;
 
+  /// Where train.epochs says when the run ends: sets train.steps, from here on. Before run(), and behind
+  /// load(). Nothing: it doesn't. Error (usage), the same on all ranks: the data have no epochs.
+  Result<std::optional<std::int64_t>> take_end_of_epochs();
+
   std::int64_t step() const;  ///< completed steps
   /// How many of them, up to the last one, were skipped, as they weren't finite: since those nothing was
   /// trained.
@@ -87,6 +91,7 @@ class Trainer : public Steerable {
 
   std::vector<std::string_view> actions() const override;
   Result<void> prepare(const Order& order, const Settings& after) override;
+  std::vector<std::string> settle(const Settings& before, Settings& after) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
   Result<void> rejoin(const Rejoin& rejoin) override;

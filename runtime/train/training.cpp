@@ -1,12 +1,22 @@
 #include "runtime/train/training.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
+#include "protocol/run_end.h"
 #include "runtime/optim/state_entry.h"
 #include "runtime/tasks/registry.h"
 #include "runtime/train/corpus_check.h"
 
 namespace footplate {
+namespace {
+
+constexpr double kRoundingOfSteps = 1e-9;  ///< of a quotient that is a whole number
+constexpr double kMostSteps = 1e9;         ///< as in the range of train.steps
+
+}  // namespace
 
 Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options) {
   const Communicator& ranks = options.communicator;
@@ -29,6 +39,48 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
   for (const Parameter& parameter : task->parameters())
     state.add(state_entry("model/" + parameter.name, parameter.tensor, device));
   for (const v1::State& one : task->state()) state.add(state_entry("state/" + one.name, one.tensor, device));
+}
+
+double Training::samples_per_epoch() const {
+  double samples = 0;
+  for (std::size_t set = 0; set < position.sets.size(); ++set)
+    samples += task->samples_per_epoch(static_cast<int>(set));
+  return samples;
+}
+
+/// What is left of the epochs, in whole steps; at least one step.
+std::int64_t Training::steps_of_epochs(const Settings& settings) const {
+  const double samples = static_cast<double>(settings.integer("train.epochs")) * samples_per_epoch() -
+                         static_cast<double>(position.samples_drawn());
+  const double left =
+      std::ceil(samples / static_cast<double>(settings.integer("train.batch_size")) - kRoundingOfSteps);
+  const double steps = static_cast<double>(position.step) + std::max(0.0, left);
+  return static_cast<std::int64_t>(std::clamp(steps, 1.0, kMostSteps));
+}
+
+Result<std::optional<std::int64_t>> Training::take_end_of_epochs() {
+  const std::int64_t epochs = options.settings.integer("train.epochs");
+  if (epochs == 0) return std::optional<std::int64_t>();
+  if (!(samples_per_epoch() > 0))
+    return fail(ErrorKind::usage,
+                fmt::format("train.epochs is {} (from {}), and the data of run.task = \"{}\" have no "
+                            "end; set train.steps",
+                            epochs, options.settings.source("train.epochs"), task_name));
+  const std::int64_t steps = steps_of_epochs(options.settings);
+  options.settings.set("train.steps", steps, kOfEpochs);
+  return std::optional(steps);
+}
+
+std::vector<std::string> Training::settle_end(const Settings& before, Settings& after) const {
+  const auto differs = [&](const char* name) { return before.value(name) != after.value(name); };
+  if (after.integer("train.epochs") == 0) return {};
+  if (differs("train.steps") && !differs("train.epochs")) {
+    after.set("train.epochs", std::int64_t{0}, after.source("train.steps"));
+    return {"train.epochs"};
+  }
+  if (!differs("train.epochs") && !differs("train.batch_size")) return {};
+  after.set("train.steps", steps_of_epochs(after), kOfEpochs);
+  return {"train.steps"};
 }
 
 double Training::learning_rate(std::int64_t step) const {

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/device/compute_device.h"
 #include "runtime/tasks/hosted_task.h"
@@ -44,6 +46,15 @@ struct Training {
   /// The step, evaluation or save that came to nothing has changed no state. `tag`: of a save.
   bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work,
                const std::string& tag = "");
+
+  /// Of all data sets; passes over them are counted on average.
+  double samples_per_epoch() const;
+  /// Where train.epochs says when the run ends: sets train.steps, as far as the data are now. Nothing: it
+  /// doesn't. Error (usage): the data have no epochs.
+  Result<std::optional<std::int64_t>> take_end_of_epochs();
+  std::int64_t steps_of_epochs(const Settings& settings) const;
+  /// Steerable::settle.
+  std::vector<std::string> settle_end(const Settings& before, Settings& after) const;
 
   /// `position` and the corpus.
   TrainingProgress progress() const;

@@ -4,8 +4,10 @@ and no sample is lost or comes twice, whatever happens to the run."""
 
 import array
 import json
+import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -186,6 +188,68 @@ def test_what_is_changed_live_is_replayed_bit_equal_also_across_a_resume():
         assert "bit-equal" in folder.footplate("replay", "t")
 
 
+def applied_at(done):
+    """The step of an order that `footplate exec` has given."""
+    assert done.returncode == 0, done
+    return int(re.search(r"applied at step (\d+)", done.stdout + done.stderr).group(1))
+
+
+def test_epochs_say_when_the_run_ends():
+    whole = sum(SIZES.values())
+    with Folder() as folder:
+        with folder.run("train.epochs=3", name="short") as run:
+            assert run.finish() == 0, run.output()
+            assert run.result()["step"] == math.ceil(3 * whole / BATCH) == 17, run.result()
+            assert "train.epochs = 3: the run has 17 steps of 13 samples" in (run.directory / "log" / "rank-0.log").read_text()
+            last = [line for line in run.lines("metrics.jsonl") if "train/epoch" in line][-1]
+            assert abs(last["train/epoch"] - last["step"] * BATCH / whole) < 1e-9, last
+        said = folder.footplate("check", str(folder.config), "train.epochs=3", "train.steps=9", code=2)
+        assert "train.steps (9, from command line) and train.epochs (3, from command line)" in said, said
+        both = folder.path / "both.lua"
+        both.write_text(folder.config.read_text() + "train.epochs = 3\n")
+        said = folder.footplate("check", str(both), code=2)
+        assert "both.lua:4) and train.epochs (3, from" in said and "both.lua:9)" in said, said
+        assert "train.steps = 9" in folder.footplate("check", str(both), "train.steps=9")
+        with folder.run("train.epochs=100000") as run:
+            run.wait_for_step(5).close()
+            first = applied_at(run.exec("train.batch_size = 7"))
+            left = 100000 * whole - first * BATCH
+            assert int(run.exec("return train.steps").stdout) == first + math.ceil(left / 7)
+            run.process.send_signal(signal.SIGTERM)
+            assert run.finish() in (0, 75), run.output()
+        with Run(folder=folder.path, name="t", command=["run", "--name", "t", "--resume", "auto", "--batch"]) as run:
+            run.wait_for_step(1).close()
+            assert int(run.exec("return train.steps").stdout) == first + math.ceil(left / 7), "as before"
+            second = applied_at(run.exec("train.batch_size = 20"))
+            drawn = first * BATCH + (second - first) * 7
+            assert int(run.exec("return train.steps").stdout) == second + math.ceil((100000 * whole - drawn) / 20)
+            refused = run.exec("train.steps = 100000; train.epochs = 7")
+            assert refused.returncode != 0 and "both say when the run ends" in refused.stderr, refused
+            assert run.exec("run.pause()").returncode == 0
+            client = run.wait_for_step(1)
+            drawn += (client.ask("status")["step"] - second) * 20
+            step, epochs = client.ask("status")["step"], drawn // whole + 2
+            client.close()
+            done = run.exec(f"train.epochs = {epochs}; run.resume()")
+            assert done.returncode == 0 and "train.steps" in done.stdout + done.stderr, done
+            assert run.finish() == 0, run.output()
+            assert run.result()["step"] == step + math.ceil((epochs * whole - drawn) / 20), (run.result(), step, drawn)
+        assert "bit-equal" in folder.footplate("replay", "t")
+
+
+def test_steps_and_epochs_give_way_to_each_other_live():
+    with Folder() as folder:
+        with folder.run("train.epochs=100000") as run:
+            run.wait_for_step(5).close()
+            done = run.exec("train.steps = 100000")
+            assert done.returncode == 0 and "train.epochs 100000 -> 0" in done.stdout + done.stderr, done
+            assert run.exec("return train.epochs").stdout.strip() == "0"
+            run.exec("train.batch_size = 7")
+            assert run.exec("return train.steps").stdout.strip() == "100000"
+            run.end_after(10)
+            assert run.finish() == 0, run.output()
+
+
 def test_no_sample_is_lost_or_comes_twice():
     with Folder() as folder:
         # A rank is killed, the run ends at a checkpoint, goes on on another number of ranks, and its shares change.
@@ -232,5 +296,6 @@ def test_sets_that_do_not_fit_are_refused():
 
 if __name__ == "__main__":
     main([test_threads_that_load_change_nothing, test_with_replacement_the_draws_are_the_same_on_any_ranks_and_threads,
+          test_epochs_say_when_the_run_ends, test_steps_and_epochs_give_way_to_each_other_live,
           test_metrics_of_each_set_add_up_to_those_of_all, test_shares_are_live_and_exact,
           test_what_is_changed_live_is_replayed_bit_equal_also_across_a_resume, test_no_sample_is_lost_or_comes_twice, test_sets_that_do_not_fit_are_refused])
