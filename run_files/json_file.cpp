@@ -62,8 +62,7 @@ Result<Json> read_json_file(const std::filesystem::path& path) {
   return json;
 }
 
-Result<void> write_json_file(const std::filesystem::path& path, const Json& json, Durable durable) {
-  const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+Result<void> write_text_file(const std::filesystem::path& path, std::string_view text, Durable durable) {
   const std::string temporary = path.string() + ".tmp-" + std::to_string(::getpid());
   std::error_code error = write_new_file(temporary, text, durable);
   if (!error && ::rename(temporary.c_str(), path.c_str()) != 0) error = {errno, std::generic_category()};
@@ -74,6 +73,10 @@ Result<void> write_json_file(const std::filesystem::path& path, const Json& json
   }
   if (durable == Durable::yes) sync_folder(path.parent_path());
   return {};
+}
+
+Result<void> write_json_file(const std::filesystem::path& path, const Json& json, Durable durable) {
+  return write_text_file(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", durable);
 }
 
 Result<void> update_json_file(const std::filesystem::path& path, const Json& fields) {

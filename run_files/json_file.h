@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "protocol/json.h"
 #include "protocol/result.h"
@@ -17,6 +18,10 @@ Result<Json> read_json_file(const std::filesystem::path& path);
 /// Writes a file beside `path` and renames it into place: a reader sees the old or the new one whole. On a
 /// full disk the new one goes into the reserved room of `path` (protocol/reserved_file.h), if it has any.
 /// Error (failed): the operating system's; the old one stays. One thread of a process at a time for one path.
+Result<void> write_text_file(const std::filesystem::path& path, std::string_view text,
+                             Durable durable = Durable::no);
+
+/// The same of a JSON value.
 Result<void> write_json_file(const std::filesystem::path& path, const Json& json,
                              Durable durable = Durable::no);
 

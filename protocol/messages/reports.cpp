@@ -37,6 +37,21 @@ struct FieldsOf<CommReport> {
 };
 
 template <>
+struct FieldsOf<DumpedLedger> {
+  static void list(auto& field, auto& dumped) {
+    field("rank", dumped.rank);
+    field.unless_empty("path", dumped.path);
+    field.unless_empty("operations", dumped.operations);
+    field.unless_empty("error", dumped.error);
+  }
+};
+
+template <>
+struct FieldsOf<DumpReport> {
+  static void list(auto& field, auto& report) { field("ranks", report.ranks); }
+};
+
+template <>
 struct FieldsOf<ThreadPlace> {
   static void list(auto& field, auto& thread) {
     field("name", thread.name);
@@ -76,6 +91,20 @@ Json to_json(const CommReport& report) {
   return write_fields(report);
 }
 Result<void> read_json(const Json& json, CommReport& report) {
+  return read_fields(json, report);
+}
+
+Json to_json(const DumpedLedger& dumped) {
+  return write_fields(dumped);
+}
+Result<void> read_json(const Json& json, DumpedLedger& dumped) {
+  return read_fields(json, dumped);
+}
+
+Json to_json(const DumpReport& report) {
+  return write_fields(report);
+}
+Result<void> read_json(const Json& json, DumpReport& report) {
   return read_fields(json, report);
 }
 

@@ -40,6 +40,23 @@ struct CommReport {
 Json to_json(const CommReport& report);
 Result<void> read_json(const Json& json, CommReport& report);
 
+/// A rank's ledger as a file (docs/files.md).
+struct DumpedLedger {
+  int rank = 0;
+  std::string path;  ///< empty: there is none
+  std::int64_t operations = 0;
+  std::string error;  ///< why
+};
+Json to_json(const DumpedLedger& dumped);
+Result<void> read_json(const Json& json, DumpedLedger& dumped);
+
+/// What comm.dump() shows.
+struct DumpReport {
+  std::vector<DumpedLedger> ranks;  ///< all that were asked
+};
+Json to_json(const DumpReport& report);
+Result<void> read_json(const Json& json, DumpReport& report);
+
 /// Where a thread is.
 struct ThreadPlace {
   std::string name;

@@ -54,8 +54,8 @@ void ControlLoop::set_steerable(Steerable& steerable) {
 
 void ControlLoop::start() {
   participant_.emplace(Participant::Parts{options_.schema, gate_, *steerable_, *options_.channel,
-                                          *options_.progress, options_.ledger, options_.run.host,
-                                          options_.times});
+                                          *options_.progress, options_.ledger, options_.run.directory,
+                                          options_.run.host, options_.times});
   recovery_.emplace(RankRecovery::Parts{
       options_, gate_, *participant_, rank_zero_, [this](Clock::time_point now) { return catch_up(now); },
       [this] { handle_gate(); }, [this](std::uint64_t first_order_id) { start_rank_zero(first_order_id); },

@@ -38,7 +38,10 @@ WorldWatch::WorldWatch(const Parts& parts, const Settings& now)
                       inquiries_.ask(*find_rank_query(kLedgerQuery), std::nullopt, when);
                     },
                     [this](Warning warning) { report_(std::move(warning)); }, &advice_,
-                    timeouts_ ? &*timeouts_ : nullptr}),
+                    timeouts_ ? &*timeouts_ : nullptr,
+                    [this](Clock::time_point when) {
+                      inquiries_.ask(*find_rank_query(kTimeoutQuery), std::nullopt, when);
+                    }}),
       inquiries_({parts.channel.world_size(),
                   [&channel = parts.channel](int to, const message::ToRanks& message) {
                     channel.send(to, to_json(message));
@@ -63,6 +66,7 @@ void WorldWatch::answered(const RankQuery& query, const RankAnswers& heard, Cloc
   if (query.merge != nullptr)
     return report_(
         RanksAnswer{std::string(query.name), heard.asked, query.merge(heard, status_, advice_, now)});
+  if (query.name != kLedgerQuery) return;
   std::map<int, LedgerAnswer> ledgers;  // what can't be read counts as not answered
   for (const auto& [rank, answer] : heard.answers)
     if (LedgerAnswer ledger; read_json(answer, ledger)) ledgers.emplace(rank, std::move(ledger));

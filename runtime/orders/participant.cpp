@@ -39,7 +39,10 @@ CollectiveStatus status_of(const LedgerEntry& entry) {
 }  // namespace
 
 Participant::Participant(Parts parts)
-    : parts_(std::move(parts)), refuse_(fault("refuse", parts_.channel.rank())) {}
+    : parts_(std::move(parts)), refuse_(fault("refuse", parts_.channel.rank())) {
+  if (parts_.ledger != nullptr && !parts_.run_directory.empty())
+    dumps_.emplace(*parts_.ledger, parts_.run_directory, parts_.host);
+}
 
 void Participant::handle(const message::ToRanks& message) {
   std::visit(Overloaded{[this](const message::Prepare& asked) { prepare(asked); },
@@ -77,7 +80,8 @@ void Participant::kill_if_here(const message::Die& stuck) const {
 void Participant::inquire(const message::Inquire& asked) {
   const RankQuery* query = find_rank_query(asked.what);
   if (query == nullptr) return;
-  if (auto found = query->answer({parts_.ledger, overdue_}))
+  if (auto found =
+          query->answer({parts_.channel.rank(), parts_.ledger, overdue_, dumps_ ? &*dumps_ : nullptr}))
     answer(message::Answer{asked.what, *std::move(found)});
 }
 
@@ -86,6 +90,7 @@ void Participant::tell(const Watchdog::Finding& finding) {
   if (!finding.over) {
     ++overdue_[{entry.kind, size_class(entry.elements)}];
     parts_.ledger->count_overdue();
+    if (dumps_) dumps_->dump_after_timeout(parts_.channel.rank(), Clock::now());
   }
   message::Overdue overdue{.sequence = entry.sequence,
                            .kind = entry.kind,

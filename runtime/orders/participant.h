@@ -30,7 +30,8 @@ class Participant {
     Steerable& steerable;
     MessageChannel& channel;
     const Progress& progress;
-    const Ledger* ledger;  ///< may be null
+    const Ledger* ledger;                 ///< may be null
+    std::filesystem::path run_directory;  ///< may be empty
     std::string host;
     ControlTimes times;
   };
@@ -104,6 +105,7 @@ class Participant {
   std::optional<Open> open_;
   bool meeting_ = false;  ///< the training thread waits for the other ranks
   OverdueCounts overdue_;
+  std::optional<LedgerDumps> dumps_;  ///< where there are a ledger and a place for its files
   Clock::time_point next_beat_{};
   bool introduced_ = false;  ///< rank 0 of this world was sent a heartbeat
   std::chrono::milliseconds interval_ = std::chrono::milliseconds::max();

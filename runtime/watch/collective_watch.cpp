@@ -47,6 +47,7 @@ void CollectiveWatch::answered(std::map<int, LedgerAnswer> ledgers, Clock::time_
   inquiry_.reset();
   if (auto next = std::exchange(next_, std::nullopt)) inquire(*std::move(next), now);
   if (!verdict) return;
+  if (verdict->limit_s > 0 && parts_.record) parts_.record(now);
   if (parts_.advice != nullptr) parts_.advice->found(verdict->kind, verdict->sequence, verdict->ranks);
   if (parts_.timeouts != nullptr) parts_.timeouts->hangs(*verdict, now);
   tell(*verdict);

@@ -36,6 +36,8 @@ class CollectiveWatch {
     std::function<void(Warning)> warn;
     Advice* advice = nullptr;                ///< hears of what is late, and why; may be null
     CollectiveTimeouts* timeouts = nullptr;  ///< likewise, of what hangs
+    /// Has all ranks write their ledgers down, since one hangs; may be empty.
+    std::function<void(Clock::time_point now)> record = {};
   };
 
   explicit CollectiveWatch(Parts parts) : parts_(std::move(parts)) {}

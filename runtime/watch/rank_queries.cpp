@@ -59,6 +59,36 @@ Json merge_comm(const RankAnswers& heard, const StatusTracker& /*status*/, const
   return to_json(report);
 }
 
+// --- dump: ledgers as files, for comm.dump() ---
+
+std::optional<Json> answer_dump(const RankView& rank) {
+  if (rank.dumps == nullptr) return std::nullopt;
+  return to_json(rank.dumps->dump(rank.rank, "comm.dump()"));
+}
+
+Json merge_dump(const RankAnswers& heard, const StatusTracker& status, const Advice& /*advice*/,
+                SteadyClock::time_point now) {
+  DumpReport report;
+  for (const auto& [rank, answer] : heard.answers)
+    if (DumpedLedger dumped; read_json(answer, dumped)) report.ranks.push_back(std::move(dumped));
+  for (const int rank : heard.silent) {
+    DumpedLedger none;
+    none.rank = rank;
+    none.error = "it doesn't answer: " + status.whom({rank}, now);
+    report.ranks.push_back(std::move(none));
+  }
+  std::sort(report.ranks.begin(), report.ranks.end(),
+            [](const DumpedLedger& a, const DumpedLedger& b) { return a.rank < b.rank; });
+  return to_json(report);
+}
+
+// --- timeout: a collective hangs, and these ranks' watchdogs may not know ---
+
+std::optional<Json> answer_timeout(const RankView& rank) {
+  if (rank.dumps != nullptr) rank.dumps->dump_after_timeout(rank.rank, SteadyClock::now());
+  return Json::object();
+}
+
 // --- stacks: where each rank's threads are, for ranks.stacks() ---
 
 std::optional<Json> answer_stacks(const RankView& /*rank*/) {
@@ -95,9 +125,10 @@ Json merge_stacks(const RankAnswers& heard, const StatusTracker& status, const A
   return to_json(report);
 }
 
-constexpr std::array kQueries{RankQuery{kLedgerQuery, answer_ledger, nullptr},
-                              RankQuery{"comm", answer_comm, merge_comm},
-                              RankQuery{"stacks", answer_stacks, merge_stacks}};
+constexpr std::array kQueries{
+    RankQuery{kLedgerQuery, answer_ledger, nullptr}, RankQuery{kTimeoutQuery, answer_timeout, nullptr},
+    RankQuery{"comm", answer_comm, merge_comm}, RankQuery{"dump", answer_dump, merge_dump},
+    RankQuery{"stacks", answer_stacks, merge_stacks}};
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "protocol/json.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/watch/advice.h"
+#include "runtime/watch/ledger_dumps.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
@@ -20,8 +21,10 @@ using OverdueCounts = std::map<std::pair<Collective, std::int64_t>, int>;
 
 /// A rank, as it sees itself.
 struct RankView {
+  int rank = 0;
   const Ledger* ledger = nullptr;  ///< may be null
   const OverdueCounts& overdue;
+  LedgerDumps* dumps = nullptr;  ///< null: it has no place for files
 };
 
 /// What has come of a question.
@@ -45,6 +48,8 @@ struct RankQuery {
 
 /// What the watchdog of collectives asks; answered by a LedgerAnswer.
 inline constexpr std::string_view kLedgerQuery = "ledger";
+/// The same, once it knows that one hangs: whoever can writes its ledger down.
+inline constexpr std::string_view kTimeoutQuery = "timeout";
 
 /// All of them. Null: there is none of this name.
 std::span<const RankQuery> rank_queries();

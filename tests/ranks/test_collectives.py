@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import time
 
@@ -111,6 +112,20 @@ def test_collectives_are_metrics_as_well():
             assert line["comm/all_reduce_mb_per_s"] > 0, line
 
 
+def test_ledgers_are_files_on_request():
+    with Run(["model.step_ms=5", "train.steps=1000000"], ranks=2) as run:
+        run.wait_for_step(20).close()
+        dumped = json.loads(run.exec("return comm.dump()", "--json").stdout)
+        assert [one["rank"] for one in dumped] == [0, 1], dumped
+        for one in dumped:
+            head, *operations = [json.loads(line) for line in pathlib.Path(one["path"]).read_text().splitlines()]
+            assert head["rank"] == one["rank"] and head["why"] == "comm.dump()", head
+            assert len(operations) == one["operations"] >= 20, one
+            assert [operation["sequence"] for operation in operations] == list(range(operations[0]["sequence"], head["newest"] + 1))
+            assert all(operation["kind"] and operation["name"] and operation["enqueued"] for operation in operations)
+        assert "operations)" in run.exec("comm.dump()").stdout
+
+
 def advice(run):
     return warnings(run, "advice")
 
@@ -192,6 +207,6 @@ if __name__ == "__main__":
     main([test_a_missing_rank_is_named_and_training_goes_on, test_an_evaluation_that_a_rank_does_not_come_to_is_skipped,
           test_different_collectives_are_named_though_nothing_hangs, test_different_collectives_fail_at_once_where_they_are_checked,
           test_comm_report_counts_what_each_rank_has_done,
-          test_collectives_are_metrics_as_well,
+          test_collectives_are_metrics_as_well, test_ledgers_are_files_on_request,
           test_advice_names_the_deadline_that_is_too_short, test_apply_raises_the_deadline_by_an_order_of_its_own,
           test_nothing_is_proposed_while_a_rank_hangs])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Collectives that hang though all ranks live: what comm.on_timeout and eval.on_timeout make of it."""
 
+import json
 import os
 import signal
 
@@ -32,6 +33,13 @@ def test_a_step_that_hangs_is_done_again_bit_for_bit():
         result = run.result()
         assert result["recoveries"] == 2, result
         assert result["state_hash"] == undisturbed(*LONG)
+        ledgers = sorted((run.directory / "ledgers").iterdir())
+        assert [path.name for path in ledgers] == ["rank-0-1.jsonl", "rank-1-1.jsonl"], "once a minute, of each"
+        for path in ledgers:
+            head, *operations = [json.loads(line) for line in path.read_text().splitlines()]
+            assert head["why"] == "a collective is past its deadline" and operations, head
+        waits = next(line for line in map(json.loads, ledgers[0].read_text().splitlines()) if line.get("state") == "running")
+        assert (waits["name"], waits["step"]) == ("gradients", 20) and waits["seconds"] >= 1, waits
 
 
 def test_an_evaluation_whose_reduction_a_rank_never_enters_is_skipped():
@@ -65,6 +73,9 @@ def test_a_stopped_rank_is_waited_for():
             client = run.try_connect()
             assert client.ask("status")["state"] == "running"
             client.close()
+            assert [path.name for path in (run.directory / "ledgers").iterdir()] == ["rank-0-1.jsonl"], "who can, does"
+            said = run.exec("comm.dump()").stdout
+            assert "rank 0: " in said and "rank 1: no file: it doesn't answer: rank 1: step" in said, said
         finally:
             os.kill(pid, signal.SIGCONT)
         assert run.finish(300) == 0, run.output()

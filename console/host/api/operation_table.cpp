@@ -54,6 +54,7 @@ constexpr Operation kOperations[] = {
     {"ping",        nullptr,        kHandled<of::ping>},
     {"status",      "status",       kHandled<of::status>},
     {"comm_report", "comm_report",  kHandled<of::comm_report>},
+    {"comm_dump",   "comm_dump",    kHandled<of::comm_dump>, Role::operate, "writing ledgers"},
     {"stacks",      "stacks",       kHandled<of::stacks>},
     {"drop",        "wait_drop",    kHandled<of::drop>,     Role::admin,   "dropping a rank"},
     {"schema",      nullptr,        kHandled<of::schema>},

@@ -10,6 +10,7 @@ namespace footplate::host::operations {
 
 // run_operations.cpp: what is known of the run
 void comm_report(Api& api, Request& request);
+void comm_dump(Api& api, Request& request);
 void drop(Api& api, Request& request, const DropRequest& fields);
 void get(Api& api, Request& request, const GetRequest& fields);
 void checkpoints(Api& api, Request& request);

@@ -91,6 +91,11 @@ void comm_report(Api& api, Request& request) {
   ask_ranks(api, request, {"comm", std::nullopt}, "rank 0 doesn't answer");
 }
 
+void comm_dump(Api& api, Request& request) {
+  ask_ranks(api, request, {"dump", std::nullopt},
+            "rank 0 doesn't answer, and the others are asked by way of it");
+}
+
 void stacks(Api& api, Request& request, const StacksRequest& fields) {
   if (fields.rank && !knows_rank(api, request, *fields.rank)) return;
   ask_ranks(api, request, {"stacks", fields.rank}, "rank 0 doesn't answer, and all stacks come by way of it");

@@ -23,6 +23,7 @@ std::span<const Registration> checkpoint_functions();  ///< ckpt.list
 std::span<const Registration> at_once_functions();     ///< eval.cancel, comm.drop
 std::span<const Registration> view_functions();        ///< metrics, ranks, comm.report
 std::span<const Registration> stack_functions();       ///< ranks.stacks
+std::span<const Registration> ledger_functions();      ///< comm.dump
 std::span<const Registration> run_functions();         ///< run.wait, run.stop_when, run.step, …
 std::span<const Registration> output_functions();      ///< print
 std::span<const Registration> nccl_functions();        ///< nccl.preset, nccl.show, nccl.ras

@@ -11,10 +11,10 @@ namespace {
 
 /// A file of functions each, in the order in which help() lists them.
 constexpr std::array kFiles = {
-    change_functions,  rule_functions,       job_functions,   store_functions,   try_functions,
-    branch_functions,  undo_functions,       order_functions, looking_functions, checkpoint_functions,
-    at_once_functions, view_functions,       stack_functions, run_functions,     output_functions,
-    nccl_functions,    nccl_trial_functions,
+    change_functions,  rule_functions, job_functions,        store_functions,   try_functions,
+    branch_functions,  undo_functions, order_functions,      looking_functions, checkpoint_functions,
+    at_once_functions, view_functions, ledger_functions,     stack_functions,   run_functions,
+    output_functions,  nccl_functions, nccl_trial_functions,
 };
 
 }  // namespace

@@ -91,6 +91,7 @@ template Result<std::vector<RuleStatus>> read_answer(const Json&);
 template Result<std::vector<JobStatus>> read_answer(const Json&);
 template Result<std::vector<CheckpointSummary>> read_answer(const Json&);
 template Result<CommReport> read_answer(const Json&);
+template Result<DumpReport> read_answer(const Json&);
 template Result<StackReport> read_answer(const Json&);
 template Result<std::map<std::string, SettingNow>> read_answer(const Json&);
 template Result<LoggedMetrics> read_answer(const Json&);

@@ -148,6 +148,7 @@ template Json fields_of(const Store&);
 template Json fields_of(const Journal&);
 template Json fields_of(const Checkpoints&);
 template Json fields_of(const CommReport&);
+template Json fields_of(const DumpLedgers&);
 template Json fields_of(const SendOrder&);
 template Json fields_of(const WaitOrder&);
 template Json fields_of(const Withdraw&);

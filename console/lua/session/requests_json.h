@@ -67,6 +67,10 @@ struct CommReport {
   static constexpr const char* kOp = "comm_report";
   using Answer = footplate::CommReport;
 };
+struct DumpLedgers {
+  static constexpr const char* kOp = "comm_dump";
+  using Answer = DumpReport;
+};
 struct Stacks {
   static constexpr const char* kOp = "stacks";
   using Answer = StackReport;

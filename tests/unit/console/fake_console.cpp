@@ -178,6 +178,10 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
                    {"longest_ms", 1.5},
                    {"overdue", 1}}}},
                 {"proposals", {{{"text", "late at 3 steps. If that is normal here: comm.timeout_s = 3"}}}}};
+  if (op == "comm_dump")
+    return Json{{"ranks",
+                 {{{"rank", 0}, {"path", "/runs/r/ledgers/rank-0-1.jsonl"}, {"operations", 812}},
+                  {{"rank", 1}, {"error", "it doesn't answer: rank 1: step 5, forward, 3.3 s"}}}}};
   if (op == "wait_drop") {
     dropped.push_back(fields);
     return fields;

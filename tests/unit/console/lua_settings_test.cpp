@@ -108,6 +108,13 @@ TEST_F(LuaSettings, CommReportIsATableThatPrints) {
   EXPECT_TRUE(console.orders.empty());
 }
 
+TEST_F(LuaSettings, CommDumpTellsWhereTheLedgersAre) {
+  EXPECT_EQ(text_of("comm.dump()"),
+            "rank 0: /runs/r/ledgers/rank-0-1.jsonl (812 operations)\n"
+            "rank 1: no file: it doesn't answer: rank 1: step 5, forward, 3.3 s");
+  EXPECT_EQ(text_of("return comm.dump()[1].path"), "/runs/r/ledgers/rank-0-1.jsonl");
+}
+
 TEST_F(LuaSettings, RanksStacksIsDataThatPrints) {
   const Json frames = {"poll (libc.so.6)", "footplate::Trainer::run(…)"};
   const auto thread = [&](const char* name, int tid) {
