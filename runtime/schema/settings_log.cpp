@@ -61,7 +61,7 @@ std::vector<SettingRow> log_rows() {
        .role = Role::operate,
        .aliases = {"reduced_logging", "log.reduced_logging", "log.light"},
        .help = "Only the line of log.every is logged, whatever else is set: nothing is read or timed for "
-               "details, performance, data sets and sums of epochs",
+               "details, performance, data sets, collectives and sums of epochs",
        .example = "log.reduced = true"},
       {.name = "log.level",
        .value = "info",
