@@ -64,16 +64,14 @@ TEST(GoneSettings, OfADataSetAndOfAModelAreLeftOut) {
 TEST(GoneSettings, OfEarlierVersionsAreLeftOut) {
   const Schema schema = schema_of_edited_task();
   std::vector<GoneSetting> gone;
-  const auto default_one = R"({"log.memory": {"value": false, "source": "default"}})"_json;
-  const auto set_one = R"({"log.memory": {"value": true, "source": "order 3 (ann)"
-}
-})"_json;
+  const Json default_one = {{"log.memory", {{"value", false}, {"source", "default"}}}};
+  const Json set_one = {{"log.memory", {{"value", true}, {"source", "order 3 (ann)"}}}};
   EXPECT_TRUE(earlier_settings_from_json(default_one, schema, &gone));
-EXPECT_EQ(gone.size(), 0U) << "nobody misses it";
-EXPECT_TRUE(earlier_settings_from_json(set_one, schema, &gone));
-ASSERT_EQ(gone.size(), 1U);
-EXPECT_EQ(left_out_text(schema, gone[0]),
-          "log.memory is left out: this version of footplate doesn't have it. It was true (order 3 (ann))");
+  EXPECT_EQ(gone.size(), 0U) << "nobody misses it";
+  EXPECT_TRUE(earlier_settings_from_json(set_one, schema, &gone));
+  ASSERT_EQ(gone.size(), 1U);
+  EXPECT_EQ(left_out_text(schema, gone[0]),
+            "log.memory is left out: this version of footplate doesn't have it. It was true (order 3 (ann))");
 }
 
 TEST(GoneSettings, OfFootplateAreErrors) {
