@@ -10,7 +10,10 @@
 #include <optional>
 #include <string>
 
+#include "protocol/result.h"
+#include "runtime/device/gauges.h"
 #include "runtime/device/mixed_precision.h"
+#include "runtime/device/time_marks.h"
 #include "runtime/state/state_table.h"
 
 namespace footplate {
@@ -70,6 +73,11 @@ class ComputeDevice : public StateMemory {
   virtual void forget_peak() {}
   /// Gives back what the allocator keeps without using it. Waits for what is enqueued.
   virtual void empty_cache() {}
+
+  /// What it tells of itself; null: nothing. An error says why it can't. May take a while; any thread.
+  virtual Result<std::unique_ptr<Gauges>> gauges() const { return std::unique_ptr<Gauges>(); }
+  /// For times of what is enqueued; null: the host does the work itself, and its clock tells.
+  virtual std::unique_ptr<TimeMarks> marks() const { return nullptr; }
 
   /// An exception of LibTorch's in words for people: where memory was short, how much there is and what
   /// helps. Any thread.

@@ -52,16 +52,26 @@ std::vector<SettingRow> log_rows() {
        .range = {.min = 0, .max = kManySteps},
        .role = Role::operate,
        .aliases = {"log.performance_every", "perf_every", "log.speed_every", "flops_log_every"},
-       .help =
-           "perf/step_ms, perf/tokens_per_s, perf/tflops and perf/mfu are logged once in this many steps, "
-           "or in this time (\"10s\"): means over the steps since the last time. 0 = never",
+       .help = "The pace (perf/step_ms, perf/tokens_per_s, perf/tflops, perf/mfu) is logged once in this "
+               "many steps, or in this time (\"10s\"): means over the steps since the last time. 0 = never",
        .example = "log.perf_every = 50"},
+      {.name = "log.gpu_every",
+       .value = 20,
+       .unit = "steps",
+       .or_time = true,
+       .range = {.min = 0, .max = kManySteps},
+       .role = Role::operate,
+       .aliases = {"gpu_every", "gpu_log_every", "log.device_every", "gpu_monitoring_interval"},
+       .help = "Utilisation, memory, power and temperature of rank 0's device are logged once in this many "
+               "steps, or in this time (\"10s\"), as gpu/util, gpu/memory_mib, gpu/power_w and "
+               "gpu/temperature_c. 0 = never",
+       .example = "log.gpu_every = \"30s\""},
       {.name = "log.reduced",
        .value = false,
        .role = Role::operate,
        .aliases = {"reduced_logging", "log.reduced_logging", "log.light"},
        .help = "Only the line of log.every is logged, whatever else is set: nothing is read or timed for "
-               "details, performance, data sets, collectives and sums of epochs",
+               "details, performance, data sets, collectives, the device and sums of epochs",
        .example = "log.reduced = true"},
       {.name = "log.level",
        .value = "info",

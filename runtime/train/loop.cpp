@@ -54,10 +54,11 @@ Result<bool> Trainer::Loop::train_step() {
   if (const auto& before_step = training_.options.before_step)
     if (auto done = before_step(training_.position.step); !done) return tl::unexpected(done.error());
   profile_.before_step();
+  const float by_time = timetable_.by_time(Timetable::Clock::now());
+  reporter_.before_step(timetable_.is_due(Recurring::details, training_.position.step + 1, by_time));
   step_.compute_gradients();
   step_.load_ahead();
-  if (auto reduced = step_.reduce(evaluation_.share_ready(), timetable_.by_time(Timetable::Clock::now()));
-      !reduced)
+  if (auto reduced = step_.reduce(evaluation_.share_ready(), by_time); !reduced)
     return tl::unexpected(reduced.error());
   step_.update();
   return step_.conclude();
@@ -77,6 +78,7 @@ void Trainer::Loop::after_step() {
   DueMetrics metrics;
   metrics.details = due(Recurring::details);
   metrics.performance = due(Recurring::performance);
+  metrics.gauges = due(Recurring::gauges);
   if (due(Recurring::log)) metrics.of_task = step_.metrics_of_task();
   if (training_.task->sums().has_several_sets() && due(Recurring::data_sets))
     metrics.sets = step_.take_set_metrics();

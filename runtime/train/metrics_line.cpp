@@ -94,7 +94,7 @@ void add_to(Json& line, const Details& details) {
   line["train/grad_norm"] = number_to_json(details.grad_norm);
   const double per_step_ms = 1e3 / static_cast<double>(details.of.steps);
   for (const auto& [phase, name, unused] : kStepParts)
-    line[name] = details.of.times.of(phase).count() * per_step_ms;
+    line[name] = number_to_json(details.of.times.of(phase).count() * per_step_ms);
   line["perf/data_ratio"] = data_share(details.of.times);
   line["perf/compute_ratio"] = compute_share(details.of.times);
   if (details.memory.resident > 0) line["mem/resident_mib"] = in_mebibytes(details.memory.resident);
@@ -102,6 +102,16 @@ void add_to(Json& line, const Details& details) {
   line["mem/allocated_mib"] = in_mebibytes(details.memory.device->allocated);
   line["mem/peak_mib"] = in_mebibytes(details.memory.device->most_allocated);
   line["mem/reserved_mib"] = in_mebibytes(details.memory.device->reserved);
+}
+
+void add_to(Json& line, const GaugeReading& reading) {
+  const auto add = [&line](const char* name, const std::optional<double>& value) {
+    if (value) line[name] = number_to_json(*value);
+  };
+  add("gpu/util", reading.utilisation);
+  add("gpu/memory_mib", reading.memory_mib);
+  add("gpu/power_w", reading.power_w);
+  add("gpu/temperature_c", reading.temperature_c);
 }
 
 void add_to(Json& line, const std::vector<SetLine>& sets) {
@@ -114,7 +124,7 @@ void add_to(Json& line, const std::vector<SetLine>& sets) {
 }
 
 void add_to(Json& line, const EpochSums& sums) {
-  for (const auto& [phase, unused, name] : kStepParts) line[name] = sums.of.times.of(phase).count();
+  for (const auto& [phase, unused, name] : kStepParts) line[name] = number_to_json(sums.of.times.of(phase).count());
   line["perf/epoch_steps"] = sums.of.steps;
   line["perf/epoch_data_loading_ratio"] = data_share(sums.of.times);
   line["perf/epoch_compute_ratio"] = compute_share(sums.of.times);

@@ -51,10 +51,13 @@ struct MemoryInUse {
 /// log.detail_every.
 struct Details {
   double grad_norm = 0;  ///< of the last step
-  StepTotals of;         ///< the steps since the last time
+  StepTotals of;         ///< the steps since the last time; on a device the last one alone
   MemoryInUse memory;
 };
 void add_to(Json& line, const Details& details);
+
+/// log.gpu_every.
+void add_to(Json& line, const GaugeReading& reading);
 
 /// log.dataset_every. Of the steps since the last time: each data set's loss and metrics, and how far it is.
 struct SetLine {

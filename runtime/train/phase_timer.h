@@ -2,9 +2,12 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/progress.h"
+#include "runtime/device/time_marks.h"
 
 namespace footplate {
 
@@ -26,6 +29,16 @@ class PhaseTimes {
   Seconds steps() const { return of(Phase::data) + computing() + of(Phase::reduce); }
   Seconds computing() const { return of(Phase::forward) + of(Phase::backward) + of(Phase::optimizer); }
 
+  PhaseTimes& operator+=(const PhaseTimes& more) {
+    for (std::size_t i = 0; i < spent_.size(); ++i) spent_[i] += more.spent_[i];
+    return *this;
+  }
+  /// In these parts, steps that took so long in all.
+  PhaseTimes of_steps(Seconds all) const {
+    PhaseTimes times;
+    for (std::size_t i = 0; i < spent_.size(); ++i) times.spent_[i] = spent_[i] * (all / steps());
+    return times;
+  }
   /// What has been added since it was `before`.
   PhaseTimes since(const PhaseTimes& before) const {
     PhaseTimes times;
@@ -50,6 +63,25 @@ class PhaseTimer {
     phase_ = phase;
     since_ = now;
     progress_.enter(phase, now);
+    if (marks_ != nullptr && marks_->mark()) marked_.push_back(phase);
+  }
+
+  /// From now on changes are marked in the device's own time, too; null: they aren't.
+  void mark_with(TimeMarks* marks) {
+    if (marks_ != nullptr) static_cast<void>(take_marked());
+    marks_ = marks;
+  }
+  /// The times of the phases that have been marked, but the last one's; waits for that to begin, and marks no
+  /// more. Nothing: none were, or the device has failed.
+  std::optional<PhaseTimes> take_marked() {
+    TimeMarks* const marks = std::exchange(marks_, nullptr);
+    const std::vector<Phase> phases = std::exchange(marked_, {});
+    if (marks == nullptr) return std::nullopt;
+    const std::vector<double> seconds = marks->take_seconds();
+    if (seconds.empty() || seconds.size() + 1 != phases.size()) return std::nullopt;
+    PhaseTimes times;
+    for (std::size_t i = 0; i < seconds.size(); ++i) times[phases[i]] += PhaseTimes::Seconds(seconds[i]);
+    return times;
   }
 
   /// Since this began, the current stay not included.
@@ -64,6 +96,8 @@ class PhaseTimer {
   Progress::Clock::time_point since_ = Progress::Clock::now();
   PhaseTimes times_;
   std::vector<PhaseStay>* stays_ = nullptr;
+  TimeMarks* marks_ = nullptr;
+  std::vector<Phase> marked_;  ///< each from its mark to the next
 };
 
 }  // namespace footplate

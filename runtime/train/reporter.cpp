@@ -54,6 +54,30 @@ void Reporter::configure(const StepSettings& before) {
   if (!before.detail_every.is_ever() && now.detail_every.is_ever()) at_details_ = done_;
   if (!before.perf_every.is_ever() && now.perf_every.is_ever()) at_performance_ = done_;
   if (!before.log_epochs && now.log_epochs) at_epoch_ = done_;
+  watch_device();
+}
+
+void Reporter::watch_device() {
+  const StepSettings& now = training_.now;
+  const bool is_mine = training_.rank() == 0 && !training_.device.is_host();
+  const bool marks = is_mine && (now.detail_every.is_ever() || now.log_epochs);
+  if (marks && marks_ == nullptr) marks_ = training_.device.marks();
+  if (!marks && marks_ != nullptr) {
+    training_.timer.mark_with(nullptr);
+    marks_.reset();
+  }
+  const bool gauges = is_mine && now.gpu_every.is_ever();
+  if (!gauges) gauges_.reset();
+  if (gauges && gauges_ == nullptr)
+    gauges_ = std::make_unique<GaugeReader>([&device = training_.device] { return device.gauges(); });
+}
+
+/// Marks cost some launches, so one step is marked for each line of details, and the second of an epoch: the
+/// first one of a run is like no other.
+void Reporter::before_step(bool details) {
+  if (marks_ == nullptr) return;
+  const bool for_epoch = training_.now.log_epochs && !of_epoch_ && done_.steps > at_epoch_.steps;
+  training_.timer.mark_with(details || for_epoch ? marks_.get() : nullptr);
 }
 
 void Reporter::count(const StepOutcome& outcome) {
@@ -61,12 +85,21 @@ void Reporter::count(const StepOutcome& outcome) {
   done_.times = training_.timer.times();
   done_.tokens += static_cast<std::int64_t>(outcome.sums.tokens);
   ++done_.steps;
+  of_step_ = training_.timer.take_marked();
+  if (!of_step_) return;
+  if (!of_epoch_) of_epoch_.emplace();
+  *of_epoch_ += *of_step_;
 }
 
 void Reporter::write_step(const DueMetrics& due) {
   const bool epoch = training_.now.log_epochs && has_ended_epoch();
-  if (!due.of_task && !due.sets && !due.details && !due.performance && !epoch) return;
-  if (training_.rank() == 0) write(line_of(due, epoch));
+  const auto reading = due.gauges ? newest_reading() : std::nullopt;
+  if (!due.of_task && !due.sets && !due.details && !due.performance && !epoch && !reading) return;
+  if (training_.rank() == 0) {
+    Json line = line_of(due, epoch);
+    if (reading) add_to(line, *reading);
+    write(std::move(line));
+  }
   if (due.details) {
     at_details_ = done_;
     training_.device.forget_peak();
@@ -75,6 +108,14 @@ void Reporter::write_step(const DueMetrics& due) {
   if (!epoch) return;
   at_epoch_ = done_;
   memory_gib_ = memory_readings_ = 0;
+  of_epoch_.reset();
+}
+
+std::optional<GaugeReading> Reporter::newest_reading() {
+  if (gauges_ == nullptr) return std::nullopt;
+  if (const std::string why = gauges_->take_refusal(); !why.empty())
+    say("there are no metrics gpu/… (log.gpu_every): " + why);
+  return gauges_->newest();
 }
 
 Json Reporter::line_of(const DueMetrics& due, bool epoch) {
@@ -101,7 +142,9 @@ Performance Reporter::performance() const {
 }
 
 Details Reporter::details() {
-  return {last_.grad_norm, done_.since(at_details_), memory()};
+  StepTotals of = done_.since(at_details_);
+  if (of_step_) of = {*of_step_, 1, 0};
+  return {last_.grad_norm, of, memory()};
 }
 
 std::vector<SetLine> Reporter::sets(const std::vector<SetMetrics>& of_sets) const {
@@ -116,7 +159,9 @@ std::vector<SetLine> Reporter::sets(const std::vector<SetMetrics>& of_sets) cons
 
 EpochSums Reporter::epoch_sums() {
   memory();
-  return {done_.since(at_epoch_), memory_readings_ > 0 ? memory_gib_ / memory_readings_ : 0};
+  StepTotals of = done_.since(at_epoch_);
+  if (of_epoch_) of.times = of_epoch_->of_steps(of.times.steps());
+  return {of, memory_readings_ > 0 ? memory_gib_ / memory_readings_ : 0};
 }
 
 /// Each reading counts for the epoch's mean: a reading at every step would cost more than it tells.

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "protocol/messages/event.h"
+#include "runtime/train/gauge_reader.h"
 #include "runtime/train/metrics_line.h"
 #include "runtime/train/train_step.h"
 #include "runtime/train/training.h"
@@ -17,7 +19,7 @@ namespace footplate {
 struct DueMetrics {
   std::optional<std::map<std::string, double>> of_task;  ///< log.every: what the task declares, of this step
   std::optional<std::vector<SetMetrics>> sets;           ///< log.dataset_every: of each, in their order
-  bool details = false, performance = false;
+  bool details = false, performance = false, gauges = false;
 };
 
 /// What training tells: lines of metrics, which go to the sink and nowhere else, events for the console, and
@@ -40,7 +42,9 @@ class Reporter {
 
   /// The settings in force; kinds of metrics that were off before begin with the next step.
   void configure(const StepSettings& before);
-  /// A step is done.
+  /// A step begins, after which details are due or not.
+  void before_step(bool details);
+  /// It is done.
   void count(const StepOutcome& outcome);
   /// One line of all that is due after it, the sums of an epoch that it ends among them.
   void write_step(const DueMetrics& due);
@@ -56,6 +60,8 @@ class Reporter {
  private:
   double epoch() const;
   bool has_ended_epoch() const;
+  void watch_device();
+  std::optional<GaugeReading> newest_reading();
   Json line_of(const DueMetrics& due, bool epoch);
   LightMetrics light(const std::map<std::string, double>& of_task) const;
   Performance performance() const;
@@ -70,6 +76,11 @@ class Reporter {
   StepTotals at_details_, at_performance_, at_epoch_;  ///< when each was written last
   double memory_gib_ = 0;                              ///< a sum of readings, of this epoch
   int memory_readings_ = 0;
+  // Of a device, where rank 0 has one: how long its phases take, and what it tells of itself.
+  std::unique_ptr<TimeMarks> marks_;
+  std::optional<PhaseTimes> of_step_;   ///< the last one, where it was marked
+  std::optional<PhaseTimes> of_epoch_;  ///< the sum of this epoch's steps that were
+  std::unique_ptr<GaugeReader> gauges_;
   std::string computing_;      ///< as it was told last
   std::string data_, warmup_;  ///< the same
 };

@@ -54,6 +54,7 @@ void StepSettings::read_monitoring(const Settings& settings) {
   detail_every = settings.interval("log.detail_every");
   perf_every = settings.interval("log.perf_every");
   log_comm_every = settings.interval("comm.metrics_every");
+  gpu_every = settings.interval("log.gpu_every");
 }
 
 bool does_the_same(const StepSettings& some, const StepSettings& others) {

@@ -57,8 +57,8 @@ struct StepSettings {
   Overlap overlap = Overlap::automatic;
   Interval eval_every, ckpt_every, log_every;
   Interval log_sets_every;  ///< never where log.datasets is off
-  Interval detail_every, perf_every, log_comm_every;
-  bool log_epochs = true;  ///< with log.reduced false, and the three above are never
+  Interval detail_every, perf_every, gpu_every, log_comm_every;
+  bool log_epochs = true;  ///< with log.reduced false, and the five above are never
   std::int64_t check_every = 0;
   std::int64_t keep_best = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out

@@ -16,9 +16,9 @@ bool has(float by_time, std::size_t kind) {
 }  // namespace
 
 void Timetable::configure(const StepSettings& settings, Clock::time_point now) {
-  const std::array<Interval, kKinds> every{settings.log_every,    settings.eval_every,
-                                           settings.ckpt_every,   settings.log_sets_every,
-                                           settings.detail_every, settings.perf_every};
+  const std::array<Interval, kKinds> every{
+      settings.log_every,    settings.eval_every, settings.ckpt_every, settings.log_sets_every,
+      settings.detail_every, settings.perf_every, settings.gpu_every};
   for (std::size_t kind = 0; kind < kKinds; ++kind)
     if (entries_[kind].every != every[kind]) entries_[kind] = {every[kind], now};
 }

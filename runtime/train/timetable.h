@@ -9,7 +9,7 @@
 namespace footplate {
 
 /// What comes round after steps.
-enum class Recurring { log, evaluation, checkpoint, data_sets, details, performance };
+enum class Recurring { log, evaluation, checkpoint, data_sets, details, performance, gauges };
 
 /// When it does: once in so many steps, or in so much time (Interval). By time the clock of rank 0 alone
 /// decides. It says so in the sums of a step (StepSums::due), by which all ranks know it for the same step.
@@ -21,7 +21,7 @@ class Timetable {
   /// The settings in force; what has another interval than before begins anew.
   void configure(const StepSettings& settings, Clock::time_point now);
 
-  /// What is due by this rank's clock, for the step that is being reduced: a sum of bits, exact as a float.
+  /// What is due by this rank's clock, for the step that begins: a sum of bits, exact as a float.
   float by_time(Clock::time_point now) const;
 
   /// Whether it is due after `step`, whose sums have `by_time` of rank 0.
@@ -31,7 +31,7 @@ class Timetable {
   void passed(float by_time, Clock::time_point now);
 
  private:
-  static constexpr std::size_t kKinds = 6;
+  static constexpr std::size_t kKinds = 7;
   struct Entry {
     Interval every;
     Clock::time_point since;  ///< the last time, or the beginning

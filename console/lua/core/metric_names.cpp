@@ -52,6 +52,7 @@ const char* interval_of_metric(std::string_view name) {
   if (std::ranges::find(kPerformance, name) != std::end(kPerformance)) return "log.perf_every";
   if (name == "train/grad_norm" || name.starts_with("perf/") || name.starts_with("mem/"))
     return "log.detail_every";
+  if (name.starts_with("gpu/")) return "log.gpu_every";
   return name.starts_with("data/") ? "log.dataset_every" : "log.every";
 }
 

@@ -12,9 +12,12 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library/stream.h"
+#include "runtime/cuda/nvml.h"
 #include "runtime/device/peak_flops.h"
 
 namespace footplate {
@@ -89,6 +92,55 @@ class Graph final : public Recording {
 
   const std::shared_ptr<const RecordedMemory> memory_;
   at::cuda::CUDAGraph graph_;  ///< goes before its memory
+};
+
+/// Events on the calling thread's stream.
+class EventMarks final : public TimeMarks {
+ public:
+  explicit EventMarks(c10::DeviceIndex device) : device_(device) {}
+  ~EventMarks() override {
+    for (const cudaEvent_t event : events_) static_cast<void>(cudaEventDestroy(event));
+  }
+  EventMarks(const EventMarks&) = delete;
+  EventMarks& operator=(const EventMarks&) = delete;
+
+  bool mark() override {
+    const auto stream = c10::cuda::getCurrentCUDAStream(device_);
+    auto capture = cudaStreamCaptureStatusNone;
+    if (!done(cudaStreamIsCapturing(stream, &capture)) || capture != cudaStreamCaptureStatusNone)
+      return false;
+    if (marked_ == events_.size()) {
+      cudaEvent_t event = nullptr;
+      if (!done(cudaEventCreate(&event))) return false;
+      events_.push_back(event);
+    }
+    if (!done(cudaEventRecord(events_[marked_], stream))) return false;
+    ++marked_;
+    return true;
+  }
+
+  std::vector<double> take_seconds() override {
+    const std::size_t marks = std::exchange(marked_, 0);
+    if (marks == 0 || !done(cudaEventSynchronize(events_[marks - 1]))) return {};
+    std::vector<double> seconds;
+    for (std::size_t i = 1; i < marks; ++i) {
+      float milliseconds = 0;
+      if (!done(cudaEventElapsedTime(&milliseconds, events_[i - 1], events_[i]))) return {};
+      seconds.push_back(milliseconds / 1e3);
+    }
+    return seconds;
+  }
+
+ private:
+  /// What has failed is the device's work, which says so itself; LibTorch isn't to take it for its own.
+  static bool done(cudaError_t status) {
+    if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
+    return status == cudaSuccess;
+  }
+
+  const c10::DeviceIndex device_;
+  std::vector<cudaEvent_t> events_;  ///< as many as a step has needed
+  std::size_t marked_ = 0;           ///< of them
 };
 
 class Device final : public CudaDevice {
@@ -168,6 +220,14 @@ class Device final : public CudaDevice {
     empty_cache();  // the recording has memory of its own, and can't be given what lies unused
     return std::make_unique<Graph>(recording_stream_, std::move(memory), body);
   }
+
+  Result<std::unique_ptr<Gauges>> gauges() const override {
+    std::array<char, 32> bus_id{};
+    if (cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), index_) != cudaSuccess)
+      return fail(ErrorKind::failed, "CUDA doesn't tell where the device is");
+    return open_nvml(bus_id.data());
+  }
+  std::unique_ptr<TimeMarks> marks() const override { return std::make_unique<EventMarks>(index_); }
 
   std::string explain(const std::exception& error) const override {
     if (dynamic_cast<const c10::OutOfMemoryError*>(&error) == nullptr) return footplate::explain(error);

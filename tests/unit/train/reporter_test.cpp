@@ -1,13 +1,20 @@
 // Which metrics are logged after which step, and of which steps they are means.
 #include "runtime/train/reporter.h"
 
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "runtime/device/compute_device.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -16,6 +23,8 @@ namespace {
 using ::testing::ElementsAre;
 using testing::metrics_of;
 using testing::Rank;
+using testing::small_settings;
+using testing::train;
 
 const std::vector<const char*> kDetails{"train/grad_norm",  "perf/data_ms",       "perf/forward_ms",
                                         "perf/backward_ms", "perf/reduce_ms",     "perf/optimizer_ms",
@@ -121,6 +130,154 @@ TEST(Reporter, AnEpochIsSummedUpWhereItEnds) {
 TEST(Reporter, EpochsThatAreShorterThanTwoStepsAreNotSummedUp) {
   const auto lines = metrics_of(1, {"run.task=synthetic", "train.batch_size=32769"});
   EXPECT_THAT(steps_with(lines, "perf/epoch_steps"), ElementsAre());
+}
+
+/// In host memory, and treated as what the host doesn't reach. Each mark is 1 ms later than the one before it
+/// was; the gauges show the number of the reading.
+class Watched final : public ComputeDevice {
+ public:
+  at::Device where() const override { return at::kCPU; }
+  bool is_host() const override { return false; }
+  std::string description() const override { return "a device that is watched"; }
+  /// Training waits for the gauges, which have a thread of their own.
+  at::Tensor bring(const at::Tensor& host) const override {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (readings < wanted_readings && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return host.clone();
+  }
+  at::Tensor host_floats(std::int64_t elements) const override { return at::zeros({elements}, at::kFloat); }
+  void copy_out(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void copy_in(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+
+  std::unique_ptr<TimeMarks> marks() const override {
+    struct Marks final : TimeMarks {
+      explicit Marks(std::atomic<int>& of_device) : all(of_device) {}
+      bool mark() override {
+        ++all;
+        ++now;
+        return true;
+      }
+      std::vector<double> take_seconds() override {
+        std::vector<double> seconds;
+        for (int i = 1; i < now; ++i) seconds.push_back(i / 1e3);
+        now = 0;
+        return seconds;
+      }
+      std::atomic<int>& all;
+      int now = 0;
+    };
+    return std::make_unique<Marks>(marked);
+  }
+
+  Result<std::unique_ptr<Gauges>> gauges() const override {
+    struct Shown final : Gauges {
+      explicit Shown(std::atomic<int>& of_device) : all(of_device) {}
+      GaugeReading read() override {
+        return {.utilisation = ++all, .memory_mib = 5, .power_w = {}, .temperature_c = 40};
+      }
+      std::chrono::milliseconds renewed_every() const override { return std::chrono::milliseconds(1); }
+      std::atomic<int>& all;
+    };
+    return std::make_unique<Shown>(readings);
+  }
+
+  mutable std::atomic<int> marked{0}, readings{0};
+  int wanted_readings = 0;
+};
+
+std::vector<Json> lines_on(Watched& device, int world_size, const std::vector<std::string>& assignments) {
+  std::vector<Json> lines;
+  train(
+      world_size, small_settings(assignments), {},
+      [&](Rank& rank) {
+        if (rank.communicator.rank() == 0) lines = rank.sink.lines;
+      },
+      &device);
+  return lines;
+}
+
+/// data, data, forward, backward, data of the next step, reduce, optimizer, and what follows: 1 to 7 ms.
+TEST(ReporterOnADevice, PhasesAreThoseOfTheDeviceInOneStepOfEachLine) {
+  Watched device;
+  const auto lines = lines_on(device, 1, {"train.steps=12", "log.perf_every=6", "log.detail_every=6"});
+  ASSERT_THAT(steps_with(lines, "perf/data_ms"), ElementsAre(6, 12));
+  for (const std::int64_t step : {6, 12}) {
+    EXPECT_NEAR(number(lines, step, "perf/data_ms"), 1 + 2 + 5, 1e-9);
+    EXPECT_NEAR(number(lines, step, "perf/forward_ms"), 3, 1e-9);
+    EXPECT_NEAR(number(lines, step, "perf/backward_ms"), 4, 1e-9);
+    EXPECT_NEAR(number(lines, step, "perf/reduce_ms"), 6, 1e-9);
+    EXPECT_NEAR(number(lines, step, "perf/optimizer_ms"), 7, 1e-9);
+    EXPECT_NEAR(number(lines, step, "perf/data_ratio"), 8 / 28.0, 1e-9);
+  }
+  EXPECT_EQ(device.marked, 3 * 8) << "one more for the epoch: its second step";
+}
+
+TEST(ReporterOnADevice, SumsOfAnEpochAreTheHostsTimeInTheDevicesParts) {
+  Watched device;
+  const auto lines = lines_on(
+      device, 1, {"run.task=synthetic", "train.steps=10", "train.batch_size=13108", "log.detail_every=0"});
+  ASSERT_THAT(steps_with(lines, "perf/epoch_steps"), ElementsAre(5, 10));
+  double step_ms = 0;
+  for (const std::int64_t step : {6, 7, 8, 9, 10}) step_ms += number(lines, step, "perf/step_ms");
+  EXPECT_NEAR(number(lines, 10, "perf/epoch_forward_time"), step_ms / 1e3 * 3 / 28, 1e-9);
+  EXPECT_NEAR(number(lines, 10, "perf/epoch_compute_ratio"), (3 + 4 + 7) / 28.0, 1e-9);
+  EXPECT_EQ(device.marked, 2 * 8) << "the second step of each epoch";
+}
+
+TEST(ReporterOnADevice, ItsGaugesAreLoggedOfRank0AndNotWhileTheyAreOff) {
+  Watched device;
+  device.wanted_readings = 2;  // so that the first one can be had
+  const auto lines =
+      lines_on(device, 2, {"log.every=0", "log.perf_every=0", "log.detail_every=0", "log.gpu_every=4"});
+  ASSERT_THAT(steps_with(lines, "gpu/util"), ElementsAre(4, 8));
+  EXPECT_GE(number(lines, 4, "gpu/util"), 1);
+  EXPECT_EQ(number(lines, 4, "gpu/memory_mib"), 5);
+  EXPECT_EQ(number(lines, 4, "gpu/temperature_c"), 40);
+  EXPECT_THAT(steps_with(lines, "gpu/power_w"), ElementsAre()) << "what it doesn't tell";
+  Watched unread;
+  EXPECT_THAT(steps_with(lines_on(unread, 1, {"log.gpu_every=4", "log.reduced=true"}), "gpu/util"),
+              ElementsAre());
+  EXPECT_EQ(unread.readings + unread.marked, 0);
+}
+
+/// What a reader says, once it says something.
+template <class Look>
+auto once_there(Look look) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  auto found = look();
+  while (std::empty(found) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+    found = look();
+  }
+  return found;
+}
+
+TEST(GaugeReader, SaysOnceWhyThereIsNothingToRead) {
+  GaugeReader reader(
+      []() -> Result<std::unique_ptr<Gauges>> { return fail(ErrorKind::failed, "no driver"); });
+  EXPECT_EQ(once_there([&] { return reader.take_refusal(); }), "no driver");
+  EXPECT_EQ(reader.take_refusal(), "");
+  EXPECT_FALSE(reader.newest());
+}
+
+TEST(GaugeReader, ADriverThatIsStuckHoldsNobodyUp) {
+  struct Stuck final : Gauges {
+    explicit Stuck(std::shared_future<void> the_end) : end(std::move(the_end)) {}
+    GaugeReading read() override {
+      end.wait();
+      return {};
+    }
+    std::chrono::milliseconds renewed_every() const override { return std::chrono::milliseconds(1); }
+    const std::shared_future<void> end;
+  };
+  std::promise<void> released;
+  {
+    GaugeReader reader([end = released.get_future().share()]() -> Result<std::unique_ptr<Gauges>> {
+      return std::make_unique<Stuck>(end);
+    });
+    EXPECT_FALSE(reader.newest());
+  }  // comes back
+  released.set_value();
 }
 
 }  // namespace
