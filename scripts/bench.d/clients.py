@@ -95,7 +95,7 @@ def main():
         console = run.record()["console_pid"]
         controls = [(pid, tid) for pid in pids for tid in freeze.threads_named(pid, "control")]
         every = max(1, int(steps_per_s(client) / 10))
-        client.ask("set", changes={"log.every": every})
+        client.ask("set", changes={"log.every": every, "log.perf_every": every})
         client.close()
         followers = Followers(run.record()["socket"], options.clients)
         shares_without = idle.measure_processor_time(console, controls, options.quiet)
