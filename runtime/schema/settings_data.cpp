@@ -61,7 +61,7 @@ std::vector<SettingRow> data_rows() {
        .range = {.min = 1, .max = 1e9},
        .aliases = {"cache_mib", "cache_size", "data.cache_size"},
        .help =
-           "data.cache keeps no more than this in each rank. Samples that have no room are loaded as always",
+           "Each rank keeps no more than this by data.cache. Samples that have no room are loaded as always",
        .example = "data.cache_mib = 20000"},
       {.name = "data.pin_memory",
        .value = true,
