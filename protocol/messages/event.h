@@ -191,6 +191,7 @@ enum class WarningKind {
   load,
   nccl,
   script,
+  checkpoint,  ///< one that wasn't written
 };
 template <>
 struct EnumWords<WarningKind> {
@@ -216,6 +217,7 @@ struct EnumWords<WarningKind> {
       std::pair{WarningKind::load, std::string_view("load")},
       std::pair{WarningKind::nccl, std::string_view("nccl")},
       std::pair{WarningKind::script, std::string_view("script")},
+      std::pair{WarningKind::checkpoint, std::string_view("checkpoint")},
   };
 };
 struct Warning {

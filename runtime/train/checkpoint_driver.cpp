@@ -116,7 +116,7 @@ void CheckpointDriver::warn(std::int64_t step, const Error& error) {
   if (training_.rank() != 0) return;
   const std::string text = fmt::format("step {}: no checkpoint: {}", step, error.message);
   reporter_.log(text);
-  reporter_.publish(warning_at(WarningKind::other, step, text));
+  reporter_.publish(warning_at(WarningKind::checkpoint, step, text));
 }
 
 void CheckpointDriver::save_or_warn(const std::string& tag) {

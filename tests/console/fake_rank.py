@@ -13,6 +13,7 @@ result.json. How it fails is told in the environment variable FAKE_RANK, a JSON 
   console               false: no socket
   straggler             a process in a session of its own, that ignores the end of this one
   pad                   so many characters more in each line
+  events                {step: [[topic, data]…]}: so it appends to events.jsonl then
   start_hang            it says where it is in its start, and comes no further
   refuse                [code, reason]: it ends with that result before it is ready
   ahead                 the step file is so many steps ahead of run.json
@@ -43,7 +44,7 @@ parser.add_argument("--resume", default="")
 parser.add_argument("--ran", type=int, default=0)
 options = parser.parse_args()
 fake = {"steps": 3, "step_ms": 10, "checkpoint_at": None, "die": None, "die_at": 1, "die_starts": 10**6, "fail": None,
-        "save_s": 0, "deaf": False, "linger_s": 0, "console": True, "pad": 0, "straggler": False, "start_hang": False, "refuse": None, "ahead": None, "refuse_stop": None, **json.loads(os.environ.get("FAKE_RANK", "{}"))}
+        "save_s": 0, "deaf": False, "linger_s": 0, "console": True, "pad": 0, "straggler": False, "start_hang": False, "events": {}, "refuse": None, "ahead": None, "refuse_stop": None, **json.loads(os.environ.get("FAKE_RANK", "{}"))}
 rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
 stop = {"reason": None, "code": 0, "note": None}
 step = 0
@@ -174,6 +175,9 @@ if fake["straggler"]:
 while step < fake["steps"] and not stop["reason"]:
     time.sleep(fake["step_ms"] / 1000)
     step += 1
+    for topic, data in fake["events"].get(str(step), []):
+        with open(options.run_dir / "events.jsonl", "a") as file:
+            print(json.dumps({"type": "event", "topic": topic, "time": "2026-11-25T18:00:00Z", "data": data}), file=file)
     if rank == 0:
         print(f"step {step}" + "." * fake["pad"], flush=True)
         replace("run.json", {**json.loads((options.run_dir / "run.json").read_text()), "step": step})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""footplate run --notify: a command that is told of the end of a run, of restarts and of pauses, and that can't hurt the run."""
+"""footplate run --notify: a command that is told of the end of a run, of restarts, pauses and warnings, and that can't hurt the run."""
 
 import signal
 import time
@@ -7,7 +7,7 @@ import unittest
 
 from harness import Case
 
-VARIABLES = "EVENT RUN STEP CODE DIRECTORY TEXT"
+VARIABLES = "EVENT KIND RUN STEP CODE DIRECTORY TEXT"
 TELL = "; ".join(f'echo "{name}=$FOOTPLATE_NOTIFY_{name}"' for name in VARIABLES.split()) + "; echo stdin=$(cat)"
 
 
@@ -42,6 +42,15 @@ class Notify(Case):
         notices = self.told()
         self.assertEqual([notice["EVENT"] for notice in notices], ["restart", "end"])
         self.assertRegex(notices[0]["TEXT"], r"^r failed at step \d \(.*\); restart 1 of 1$")
+
+    def test_warnings_that_need_a_person(self):
+        warning = {"kind": "checkpoint", "text": "step 2: no checkpoint: No space left on device", "step": 2}
+        events = {2: [["warn", warning], ["warn", {"kind": "advice", "text": "a longer deadline"}], ["warn", warning]]}
+        self.check(self.run_told(fake={"steps": 4, "events": events}), 0)
+        first, last = self.told()
+        self.assertEqual({name: first[name] for name in ("EVENT", "KIND", "STEP", "TEXT")},
+                         {"EVENT": "warning", "KIND": "checkpoint", "STEP": "2", "TEXT": "r: " + warning["text"]})
+        self.assertEqual((last["EVENT"], last["KIND"]), ("end", ""))
 
     def test_a_command_that_fails_is_told_and_changes_nothing(self):
         self.check(self.run_told(fake={"steps": 3}, command="echo no such host >&2; exit 7"), 0,

@@ -27,12 +27,25 @@ Notifier::Notifier(std::string command, std::string run, std::filesystem::path d
 
 void Notifier::tell(const Notice& notice) {
   if (command_.empty()) return;
-  threads_.emplace_back([this, notice] { run(notice); });
+  join_those_over();
+  auto over = std::make_shared<std::atomic<bool>>(false);
+  tellings_.push_back({std::thread([this, notice, over] {
+                         run(notice);
+                         *over = true;
+                       }),
+                       over});
   complain();
 }
 
+/// A run may last for weeks, with a notice now and then.
+void Notifier::join_those_over() {
+  for (Telling& telling : tellings_)
+    if (*telling.over) telling.thread.join();
+  std::erase_if(tellings_, [](const Telling& telling) { return !telling.thread.joinable(); });
+}
+
 void Notifier::wait() {
-  for (std::thread& thread : std::exchange(threads_, {})) thread.join();
+  for (Telling& telling : std::exchange(tellings_, {})) telling.thread.join();
   complain();
 }
 
@@ -52,7 +65,8 @@ void Notifier::run(const Notice& notice) {
   // timeout ends all that the command has started, too.
   const auto answer =
       ask_program("/usr/bin/env",
-                  {variable("EVENT", notice.event), variable("TEXT", notice.text), variable("RUN", run_),
+                  {variable("EVENT", notice.event), variable("KIND", notice.kind),
+                   variable("TEXT", notice.text), variable("RUN", run_),
                    variable("DIRECTORY", directory_.string()), variable("STEP", std::to_string(notice.step)),
                    variable("CODE", notice.code ? std::to_string(*notice.code) : ""), "timeout",
                    "--signal=KILL", std::to_string(kTakes.count()), "/bin/sh", "-c", command_},

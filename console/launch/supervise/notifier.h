@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -14,16 +16,17 @@ namespace footplate {
 
 /// What is worth telling somebody who isn't there.
 struct Notice {
-  std::string event;  ///< "end", "restart", "pause", "lost"
+  std::string event;  ///< "end", "restart", "pause", "lost", "warning"
   std::string text;   ///< a line
   std::int64_t step = 0;
   std::optional<std::int64_t> code;  ///< of an end
+  std::string kind = {};             ///< of a warning
 };
 
 /// footplate run --notify: a command of the shell for each notice, which has it in its environment
-/// (FOOTPLATE_NOTIFY_EVENT, _TEXT, _RUN, _DIRECTORY, _STEP, _CODE) and its text as stdin. On threads of its
-/// own, at most half a minute each, then it is killed with all that it has started; what it does changes
-/// nothing of the run.
+/// (FOOTPLATE_NOTIFY_EVENT, _KIND, _TEXT, _RUN, _DIRECTORY, _STEP, _CODE) and its text as stdin. On threads
+/// of its own, at most half a minute each, then it is killed with all that it has started; what it does
+/// changes nothing of the run.
 class Notifier {
  public:
   /// `command` empty: nobody is told. `complain`: what went wrong; on the caller's thread, in tell() and
@@ -39,13 +42,19 @@ class Notifier {
   void wait();
 
  private:
+  /// One command.
+  struct Telling {
+    std::thread thread;
+    std::shared_ptr<std::atomic<bool>> over;
+  };
   void run(const Notice& notice);
+  void join_those_over();
   void complain();
 
   const std::string command_, run_;
   const std::filesystem::path directory_;
   const std::function<void(const std::string&)> complain_;
-  std::vector<std::thread> threads_;
+  std::vector<Telling> tellings_;
   Mutex mutex_;
   std::vector<std::string> failures_ GUARDED_BY(mutex_);
 };

@@ -85,7 +85,8 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
                const auto size = std::filesystem::file_size(batch_log(directory_.path), none);
                return none ? 0 : size;  // lines of earlier starts aren't shown again
              }()),
-      notifier_(plan_.notify, plan_.name, directory_.path, say) {}
+      notifier_(plan_.notify, plan_.name, directory_.path, say),
+      alarms_(directory_.path, plan_.name) {}
 
 int Supervisor::run() {
   const std::filesystem::path before = newest_checkpoint(directory_.path);
@@ -137,6 +138,7 @@ void Supervisor::look_at_state(bool now) {
   constexpr auto kOften = 1s;
   if (plan_.notify.empty() || (!now && steady_clock::now() < look_again_)) return;
   look_again_ = steady_clock::now() + kOften;
+  for (const Notice& notice : alarms_.take(steady_clock::now())) notifier_.tell(notice);
   const auto record = read_run_file(directory_.path);
   if (!record) return;
   const auto step = last_step(folders_).value_or(record->step);

@@ -12,6 +12,7 @@
 #include "console/launch/start/plan.h"
 #include "console/launch/start/private_folders.h"
 #include "console/launch/start/signals.h"
+#include "console/launch/supervise/alarms.h"
 #include "console/launch/supervise/janitor.h"
 #include "console/launch/supervise/notifier.h"
 #include "console/launch/supervise/start_watch.h"
@@ -51,7 +52,8 @@ class Supervisor {
   void on_signal(Subprocess& child, int number);
   /// --requeue. `before`: the newest checkpoint as the command began.
   void put_back(const RunResult& result, const std::filesystem::path& before);
-  /// --notify of a pause and of lost ranks, once for each; `now`: not only every second.
+  /// --notify of a pause and of lost ranks, once for each, and of warnings that need a person; `now`: not
+  /// only every second.
   void look_at_state(bool now = false);
   /// Whether no start of this command has done a step, in a run that has: then it is as it was before.
   bool leaves_no_trace() const { return !has_trained_ && directory_.earlier; }
@@ -71,6 +73,7 @@ class Supervisor {
   Outlet& out_;
   FileTail lines_;
   Notifier notifier_;
+  Alarms alarms_;
   bool paused_ = false;
   int ranks_left_ = 0;                                  ///< of the start
   bool has_trained_ = false;                            ///< a start of this command has done a step
