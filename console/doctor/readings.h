@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "console/network/network.h"
-#include "console/network/system_text.h"
+#include "protocol/network/network.h"
+#include "protocol/network/system_text.h"
 
 namespace footplate {
 

@@ -10,6 +10,7 @@
 
 #include "protocol/fnv.h"
 #include "protocol/nccl/variable_files.h"
+#include "protocol/network/preset.h"
 #include "run_files/file_names.h"
 
 namespace footplate {
@@ -102,19 +103,21 @@ std::vector<std::string> set_library_variables(const Schema& schema,
   // A plugin's own settings, which only its schema knows, set no variable.
   for (auto one = config.begin(); one != config.end();)
     one = schema.setting(one.key()) == nullptr ? config.erase(one) : std::next(one);
-  const auto settings = Settings::from_json(config, schema);
+  auto settings = Settings::from_json(config, schema);
   if (!settings) return {};
   const Environment environment = environment_of_process();
+  const auto files =
+      nccl_files(environment);  // of this host, which may be another one's than footplate run's
   std::vector<std::string> said;
+  settings = with_preset(schema, *std::move(settings), read_network("/"), said);
   for (const Variable& variable : variables_to_set(schema, *settings, environment)) {
+    if (is_preset(variable.source) && !told_by(files, variable.name.c_str()).empty()) continue;
     ::setenv(variable.name.c_str(), variable.text.c_str(), /*overwrite=*/1);
     said.push_back(with_library(variable.name) + "=" + variable.text + " (" + variable.setting + ", " +
                    variable.source + ")");
   }
   if (const std::string list = others(environment); !list.empty())
     said.push_back("NCCL's variables in the environment: " + list);
-  const auto files =
-      nccl_files(environment);  // of this host, which may be another one's than footplate run's
   for (const VariableFile& file : files)
     if (const std::string list = others(file.variables); !list.empty())
       said.push_back("NCCL's variables in " + excerpt(file.path) + ": " + list);

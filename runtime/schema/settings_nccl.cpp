@@ -111,6 +111,19 @@ std::vector<SettingRow> channels() {
   };
 }
 
+std::vector<SettingRow> network() {
+  return {
+      {.name = "nccl.preset",
+       .value = "none",
+       .choices = {"none", "infiniband", "ethernet", "pcie"},
+       .applies = Applies::restart,
+       .help = "Each host sets at the start what is usual for this network and nobody has set, with the "
+               "interface of its own routing table. nccl.preset(NAME) sets it as settings, as this host has "
+               "it",
+       .example = "nccl.preset = \"ethernet\""},
+  };
+}
+
 std::vector<SettingRow> paths() {
   return {
       {.name = "nccl.p2p",
@@ -304,6 +317,7 @@ std::vector<SettingRow> log() {
 void add_nccl_settings(std::vector<SettingSpec>& table) {
   add(table, algorithms());
   add(table, channels());
+  add(table, network());
   add(table, paths());
   add(table, hosts());
   add(table, infiniband());

@@ -45,6 +45,21 @@ def test_nccls_own_file_stays_with_nccl():
                 assert "NCCL's NCCL_BUFFSIZE=" not in log and "NCCL's NCCL_IB_TIMEOUT=18" in log, log
 
 
+def test_a_preset_by_name_is_what_each_host_makes_of_it():
+    with Run([*LONG, "nccl.preset=ethernet"], env={"NCCL_BUFFSIZE": "2097152"}) as run:
+        run.wait_for_step()
+        for rank in range(2):
+            log = log_of(run, rank)
+            assert 'nccl.preset = "ethernet": nccl.buffer_bytes stays: it is set already' in log, log
+            assert "NCCL's NCCL_BUFFSIZE=" not in log, "explicit ones win"
+            here = 'NCCL_SOCKET_IFNAME==' in log and '(nccl.socket_interface, nccl.preset = "ethernet")' in log
+            assert here or "no interface leads to other hosts" in log, log
+    with Run([*LONG, "nccl.preset=ethernet"]) as run:
+        run.wait_for_step()
+        assert 'NCCL\'s NCCL_BUFFSIZE=8388608 (nccl.buffer_bytes, nccl.preset = "ethernet")' in log_of(run, 1), log_of(run, 1)
+        assert '8388608' in run.exec("nccl.show()").stdout
+
+
 def test_nothing_is_confirmed_that_changes_nothing():
     with Run(LONG) as run:
         run.wait_for_step()
@@ -65,4 +80,4 @@ def test_nothing_is_confirmed_that_changes_nothing():
 
 if __name__ == "__main__":
     main([test_every_rank_sets_what_the_settings_say, test_nccls_own_file_stays_with_nccl,
-          test_nothing_is_confirmed_that_changes_nothing])
+          test_a_preset_by_name_is_what_each_host_makes_of_it, test_nothing_is_confirmed_that_changes_nothing])

@@ -5,9 +5,9 @@
 #include "console/lua/core/listing.h"
 #include "console/lua/core/table_options.h"
 #include "console/lua/session/session.h"
-#include "console/network/preset.h"
 #include "console/network/ras.h"
 #include "protocol/nccl/variables.h"
+#include "protocol/network/preset.h"
 
 // nccl.preset("ethernet"), nccl.show(), nccl.ras(): what NCCL's settings have besides fields.
 
@@ -52,15 +52,23 @@ int preset(lua_State* state) {
   return 1;
 }
 
+/// What this host makes of nccl.preset, as its ranks do at their start.
+Settings as_on_this_host(Session& session) {
+  std::vector<std::string> said;
+  return with_preset(session.schema(), session.settings(), read_network("/"), said);
+}
+
 int show(lua_State* state) {
   Session& session = session_of(state);
+  const Settings here = as_on_this_host(session);
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines{
       {"setting", "value", "from", "takes effect", "NCCL's variable"}};
   for (const auto& spec : session.schema().settings) {
     if (!spec.name.starts_with("nccl.")) continue;
-    const Value& value = session.stage().value(spec.name);
-    const std::string& source = session.settings().source(spec.name);
+    const bool preset = is_preset(here.source(spec.name));
+    const Value& value = preset ? here.value(spec.name) : session.stage().value(spec.name);
+    const std::string& source = here.source(spec.name);
     const std::string when = when_text(spec);
     // What is told NCCL otherwise isn't in its environment.
     const std::string text =

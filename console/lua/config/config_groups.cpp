@@ -4,7 +4,7 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/convert.h"
 #include "console/lua/core/settings_table.h"
-#include "console/network/preset.h"
+#include "protocol/network/preset.h"
 #include "protocol/schema_names.h"
 
 namespace footplate {

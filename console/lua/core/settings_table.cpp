@@ -36,12 +36,13 @@ int read(lua_State* state, const std::string& group) {
   SettingsTarget& target = settings_target(state);
   const std::string key = field_at(state, 2, group);
   const std::string name = full_name(group, key);
-  if (target.schema().setting(name) != nullptr) {
+  // nccl.preset is both: called it is the function, assigned the setting.
+  if (target.push_member(state, name)) {
+  } else if (target.schema().setting(name) != nullptr) {
     target.push_setting(state, name);
   } else if (key == "set") {
     lua_pushlstring(state, group.data(), group.size());
     lua_pushcclosure(state, bound<call_set>, 1);
-  } else if (target.push_member(state, name)) {
   } else if (is_group(target.schema(), name)) {
     push_group(state, name);
   } else {

@@ -90,6 +90,14 @@ TEST_F(LuaSettings, PresetsOfNcclLeaveWhatIsSet) {
   EXPECT_THAT(text_of("nccl.show()"), HasSubstr("NCCL_BUFFSIZE=8388608"));
 }
 
+TEST_F(LuaSettings, APresetOfNcclIsASettingToo) {
+  text_of("nccl.preset = 'ethernet'");
+  EXPECT_THAT(console.talk, HasSubstr("nccl.preset none -> ethernet from the next start"));
+  EXPECT_THAT(text_of("return settings('nccl.preset')"), HasSubstr("nccl.preset"));
+  EXPECT_THAT(error_of("nccl.preset = 'conservative'"),
+              HasSubstr("it is one of none, infiniband, ethernet, pcie"));
+}
+
 TEST_F(LuaSettings, VariablesOfNcclAreNoVariablesOfTheSession) {
   EXPECT_THAT(error_of("NCCL_BUFFSIZE = 4096"), HasSubstr("it is called nccl.buffer_bytes"));
   EXPECT_THAT(error_of("return NCCL_BUFFSIZE"), HasSubstr("it is called nccl.buffer_bytes"));

@@ -62,6 +62,7 @@ Schema small_schema() {
       setting("ckpt.every", Type::integer, std::int64_t{500}, "steps", steps),
       setting("nccl.buffer_bytes", Type::integer, std::int64_t{0}, "bytes", {0, 1 << 30, false}),
       setting("nccl.max_ctas", Type::integer, std::int64_t{0}, "", {0, 64, false}),
+      setting("nccl.preset", Type::choice, std::string("none"), "", any),
       setting("nccl.rules", Type::string, std::string(), "", any),
       setting("nccl.socket_interface", Type::string, std::string(), "", any),
       setting("log.every", Type::integer, std::int64_t{50}, "steps", steps),
@@ -78,6 +79,10 @@ Schema small_schema() {
     if (spec.name == "nccl.buffer_bytes") spec.variable = "NCCL_BUFFSIZE";
     if (spec.name == "nccl.socket_interface") spec.variable = "NCCL_SOCKET_IFNAME";
     if (!spec.variable.empty()) spec.applies = Applies::restart;
+    if (spec.name == "nccl.preset") {
+      spec.choices = {"none", "infiniband", "ethernet", "pcie"};
+      spec.applies = Applies::restart;
+    }
     if (spec.name == "nccl.rules") spec.syntax = kTuningRules;
     if (spec.name.starts_with("log.")) spec.role = Role::operate;
   }

@@ -1,5 +1,5 @@
 // nccl.preset(): what is set, and what never is.
-#include "console/network/preset.h"
+#include "protocol/network/preset.h"
 
 #include <gmock/gmock.h>
 
@@ -101,6 +101,42 @@ TEST(Preset, UnknownNames) {
               HasSubstr("one of infiniband, ethernet, pcie, nvlink, conservative; did you mean 'ethernet'?"));
 }
 
+TEST(Preset, AsASettingIsWhatAHostMakesOfItAndNothingThatIsSet) {
+  const Schema schema = runtime_schema();
+  Settings settings = Settings::defaults(schema);
+  std::vector<std::string> said;
+  EXPECT_EQ(with_preset(schema, settings, cluster(), said).string("nccl.socket_interface"), "") << "none";
+  EXPECT_THAT(said, IsEmpty());
+  settings.set("nccl.preset", std::string("ethernet"), "command line");
+  settings.set("nccl.buffer_bytes", std::int64_t{4} << 20, "x.lua:3");
+  const Settings here = with_preset(schema, settings, cluster(), said);
+  EXPECT_EQ(here.string("nccl.socket_interface"), "=eth0");
+  EXPECT_EQ(here.source("nccl.socket_interface"), "nccl.preset = \"ethernet\"");
+  EXPECT_TRUE(is_preset(here.source("nccl.socket_interface")));
+  EXPECT_EQ(here.integer("nccl.buffer_bytes"), 4 << 20) << "explicit settings win";
+  EXPECT_EQ(here.source("nccl.buffer_bytes"), "x.lua:3");
+  EXPECT_THAT(said, ElementsAre(HasSubstr("nccl.preset = \"ethernet\": nccl.buffer_bytes stays")));
+  NetworkReading other = cluster();
+  other.interface->name = "ens3";
+  EXPECT_EQ(with_preset(schema, settings, other, said).string("nccl.socket_interface"), "=ens3");
+}
+
+/// What a rank sets at its start reaches NCCL through the environment: nothing else may be in these.
+TEST(Preset, AsASettingSetsWhatIsReadAtAStart) {
+  const Schema schema = runtime_schema();
+  for (const std::string& name : schema.setting("nccl.preset")->choices) {
+    Settings settings = Settings::defaults(schema);
+    settings.set("nccl.preset", name, "test");
+    std::vector<std::string> said;
+    const Settings here = with_preset(schema, settings, cluster(), said);
+    for (const SettingSpec& spec : schema.settings)
+      if (is_preset(here.source(spec.name))) {
+        EXPECT_EQ(spec.applies, Applies::restart) << spec.name;
+        EXPECT_FALSE(spec.variable.empty()) << spec.name;
+      }
+  }
+}
+
 TEST(Preset, InAConfig) {
   const Schema schema = runtime_schema();
   const auto settings = evaluate_config_text(
@@ -110,11 +146,17 @@ TEST(Preset, InAConfig) {
   EXPECT_EQ(settings->integer("nccl.buffer_bytes"), 1 << 20);
   EXPECT_EQ(settings->string("nccl.algo"), "ring");
   EXPECT_EQ(settings->source("nccl.algo"), "x.lua:3");
+  const auto by_name =
+      evaluate_config_text("nccl.preset = \"infiniband\"", "x.lua", schema, Settings::defaults(schema));
+  ASSERT_TRUE(by_name) << by_name.error().message;
+  EXPECT_EQ(by_name->string("nccl.preset"), "infiniband");
+  EXPECT_EQ(by_name->source("nccl.ib_timeout"), "default") << "each host does it at its start";
   const auto error = [&](const char* text) {
     const auto result = evaluate_config_text(text, "x.lua", schema, Settings::defaults(schema));
     return result ? std::string("accepted") : result.error().message;
   };
   EXPECT_THAT(error("nccl.preset('fast')"), HasSubstr("x.lua:1: nccl.preset can't be 'fast'"));
+  EXPECT_THAT(error("nccl.preset = 'etherent'"), HasSubstr("nccl.preset"));
   EXPECT_THAT(error("nccl.preset(5)"), HasSubstr("nccl.preset(\"ethernet\")"));
   EXPECT_THAT(error("NCCL_BUFFSIZE = 1"), HasSubstr("it is called nccl.buffer_bytes"));
   EXPECT_THAT(error("nccl.timeout = 1"), HasSubstr("comm.timeout_s"));

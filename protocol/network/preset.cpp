@@ -1,4 +1,4 @@
-#include "console/network/preset.h"
+#include "protocol/network/preset.h"
 
 #include <array>
 
@@ -7,6 +7,8 @@
 namespace footplate {
 namespace {
 
+constexpr auto kNoPreset = "none";
+const std::string kOfPreset = "nccl.preset = \"";  ///< and its name: a source
 constexpr std::int64_t kEthernetBuffer = 8 << 20;  ///< bytes; twice NCCL's own
 constexpr int kPatientAdapter = 22;                ///< 4.096 us * 2^22 = 17 s, NCCL's own is 4.3 s
 
@@ -108,6 +110,25 @@ Result<Preset> nccl_preset(std::string_view name, const NetworkReading& network,
   for (const auto& known : names) list += (list.empty() ? "" : ", ") + known;
   return fail(ErrorKind::usage, "nccl.preset can't be '" + excerpt(name) + "'; it is one of " + list +
                                     (near.empty() ? "" : "; did you mean '" + near + "'?"));
+}
+
+bool is_preset(const std::string& source) {
+  return source.starts_with(kOfPreset);
+}
+
+Settings with_preset(const Schema& schema, Settings settings, const NetworkReading& network,
+                     std::vector<std::string>& said) {
+  const std::string name = settings.has("nccl.preset") ? settings.string("nccl.preset") : kNoPreset;
+  if (name == kNoPreset) return settings;
+  const auto preset = nccl_preset(
+      name, network, [&](const std::string& setting) { return settings.source(setting) != "default"; });
+  if (!preset) return settings;  // the schema knows the names
+  const std::string source = kOfPreset + name + "\"";
+  for (const Preset::Change& change : preset->changes)
+    if (auto value = schema.check(change.name, change.value))
+      settings.set(change.name, *std::move(value), source);
+  for (const std::string& line : preset->said) said.push_back(source + ": " + line);
+  return settings;
 }
 
 }  // namespace footplate

@@ -1,4 +1,4 @@
-#include "console/network/system_text.h"
+#include "protocol/network/system_text.h"
 
 #include <algorithm>
 #include <charconv>

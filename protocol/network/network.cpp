@@ -1,9 +1,9 @@
-#include "console/network/network.h"
+#include "protocol/network/network.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "console/network/system_text.h"
+#include "protocol/network/system_text.h"
 
 namespace footplate {
 namespace {
