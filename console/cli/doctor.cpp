@@ -9,9 +9,11 @@
 #include <set>
 
 #include "console/cli/commands.h"
+#include "console/cli/configuration.h"
 #include "console/cli/programs.h"
 #include "console/client/render/render.h"
 #include "console/client/runs/run_index.h"
+#include "console/doctor/deadlines.h"
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
 #include "console/doctor/rank_trials.h"
@@ -34,8 +36,9 @@ constexpr const char* kNoFolder = "not checked: it needs a private folder (tempo
 struct DoctorOptions {
   bool json = false;
   bool quick = false;
-  std::int64_t elements = kLargeReduction;
+  std::optional<std::int64_t> elements;  ///< nothing: kLargeReduction, or what there is memory for
   std::optional<std::string> host, hostfile;
+  std::vector<std::string> words;  ///< whose settings are looked at
 };
 
 /// The lines so far: shown as they come, or kept for one JSON object.
@@ -172,15 +175,44 @@ void look_at_hosts(Trials& trials, Report& report, const std::vector<Host>& host
                                     " hosts, neighbours in a ring are measured; others: --host n1,n7"));
 }
 
+std::string memory_text(std::int64_t elements) {
+  return elements_text(elements) + " need " + bytes_text(static_cast<double>(memory_of_reduction(elements))) +
+         " of memory";
+}
+
+/// The usual one, else the largest that there is memory for; what was asked for isn't made smaller.
 Check large_reduction(Trials& trials, const DoctorOptions& options, std::optional<std::int64_t> memory) {
   const char* name = "large reduction";
   if (options.quick) return left_out(name, "--quick");
-  const std::int64_t needed = memory_of_reduction(options.elements);
-  if (memory.value_or(0) < needed)
-    return left_out(name, elements_text(options.elements) + " need " +
-                              bytes_text(static_cast<double>(needed)) +
-                              " of memory; fewer: --elements 50000000");
-  return trials.reduction(name, options.elements);
+  const std::int64_t wanted = options.elements.value_or(kLargeReduction);
+  const bool fits = memory.value_or(0) >= memory_of_reduction(wanted);
+  if (!fits && options.elements) return left_out(name, memory_text(wanted) + "; fewer: --elements 50000000");
+  const std::int64_t largest = fits ? wanted : largest_reduction(memory.value_or(0));
+  if (!fits && largest <= kSmallReduction) return left_out(name, memory_text(wanted));
+  Check check = trials.reduction(name, largest);
+  if (!fits) check.found += "; the most that fit, " + memory_text(wanted);
+  return check;
+}
+
+/// GB/s of the last reduction that was measured; 0: none was.
+double rate_in(const Check& check, double before) {
+  const auto rate = check.values.find("gb_per_s");
+  return rate != check.values.end() && rate->is_number() ? rate->get<double>() : before;
+}
+
+/// The settings that a run would have. Error: what was given isn't right; without any words, nothing where
+/// the table of settings is missing, which the versions tell of.
+struct Configured {
+  Schema schema;
+  Settings settings;
+};
+Result<std::optional<Configured>> configured(const std::vector<std::string>& words) {
+  auto schema = load_schema();
+  if (!schema && words.empty()) return std::optional<Configured>();
+  if (!schema) return tl::unexpected(schema.error());
+  auto settings = configure(split_words(words), *schema, Settings::defaults(*schema));
+  if (!settings) return tl::unexpected(settings.error());
+  return std::optional<Configured>({*std::move(schema), *std::move(settings)});
 }
 
 Result<int> interrupted(const Trials& trials) {
@@ -191,31 +223,43 @@ Result<int> interrupted(const Trials& trials) {
 Result<int> doctor(const DoctorOptions& options) {
   const auto hosts = hosts_of(options);
   if (!hosts) return tl::unexpected(hosts.error());
+  const auto run = configured(options.words);
+  if (!run) return tl::unexpected(run.error());
   Signals signals;  // before anything is made that a signal would leave behind
   Report report(options.json);
   const auto memory = look_at_machine(report);
+  report.add(*run ? check_settings((*run)->schema, (*run)->settings)
+                  : left_out("settings", "not checked: the table of settings is missing"));
   auto trials = Trials::prepare(program_folder(), signals);
   if (!trials) {
     Check check{
         .name = "temporary files", .verdict = Verdict::to_mend, .found = trials.error().message, .mend = {}};
     check.mend = "runs need a private folder there: ls -ld /tmp /tmp/footplate-*, and df -h /tmp";
     report.add(check);
-    for (const char* name :
-         {"versions", "environment", "fault tolerance", "all-reduce", "large reduction", "evaluation"})
+    for (const char* name : {"versions", "environment", "fault tolerance", "all-reduce", "large reduction",
+                             "deadlines", "evaluation"})
       report.add(left_out(name, kNoFolder));
     for (const Host& host : *hosts) report.add(left_out("host " + host.name, kNoFolder));
     return report.close(hosts->size());
   }
   const auto libraries = look_at_libraries(*trials, report);
+  double gb_per_s = 0;
+  const auto deadlines = [&] {
+    if (!*run) return left_out("deadlines", "not checked: see settings above");
+    if (gb_per_s <= 0) return left_out("deadlines", "not checked: no reduction was measured");
+    return check_deadlines((*run)->settings, gb_per_s, options.elements.value_or(kLargeReduction));
+  };
   const std::vector<std::pair<const char*, std::function<Check()>>> tries{
       {"fault tolerance", [&] { return trials->fault_tolerance(); }},
       {"all-reduce", [&] { return trials->reduction("all-reduce", kSmallReduction); }},
       {"large reduction", [&] { return large_reduction(*trials, options, memory); }},
+      {"deadlines", deadlines},
       {"evaluation",
        [&] { return options.quick ? left_out("evaluation", "--quick") : trials->evaluation(); }}};
   for (const auto& [name, trial] : tries) {
     const Check check = libraries ? trial() : left_out(name, kNoRank);
     if (trials->was_interrupted() != 0) return interrupted(*trials);
+    gb_per_s = rate_in(check, gb_per_s);
     report.add(check);
   }
   look_at_hosts(*trials, report, *hosts, libraries);
@@ -229,7 +273,11 @@ Handler declare_doctor(CLI::App& command) {
   auto options = std::make_shared<DoctorOptions>();
   command.add_flag("--quick", options->quick, "without the large reduction and the run");
   command.add_flag("--json", options->json, "one JSON object instead of lines (docs/start.md)");
-  command.add_option("--elements", options->elements, "size of the large reduction, in float32 (500000000)")
+  command.add_option("CONFIG|KEY=VALUE", options->words,
+                     "of a run that is meant: its settings are shown, and whether its deadlines fit");
+  command
+      .add_option("--elements", options->elements,
+                  "size of the large reduction, in float32 (500000000, or as much as fits)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{2'000'000'000}));
   auto* host = command.add_option("--host,--hosts", options->host,
                                   "also: start a process on each of these hosts, and measure what is "

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <fstream>
@@ -41,6 +42,9 @@ constexpr std::int64_t kLarge = 50'000'000;  ///< elements from which on a reduc
 constexpr std::int64_t kTelling =
     1'000'000;  ///< elements from which on a rate says something: below it is delay
 constexpr double kLeastLocalBandwidth = 0.02;  ///< GB/s; two ranks of one machine do a hundred times that
+constexpr std::int64_t kRanksOfReduction = 2;
+constexpr std::int64_t kSpareMemory = std::int64_t{1}
+                                      << 30;  ///< the programs themselves, and others on this machine
 constexpr int kSteps = 20;
 constexpr std::size_t kShownLines = 3;
 
@@ -102,10 +106,14 @@ void say_goodbye(Subprocess& child, std::chrono::seconds at_most) {
 }  // namespace
 
 std::int64_t memory_of_reduction(std::int64_t elements) {
-  constexpr std::int64_t kRanks = 2;
-  constexpr std::int64_t kSpare = std::int64_t{1}
-                                  << 30;  // the programs themselves, and others on this machine
-  return kRanks * elements * static_cast<std::int64_t>(sizeof(float)) + kSpare;
+  return kRanksOfReduction * elements * static_cast<std::int64_t>(sizeof(float)) + kSpareMemory;
+}
+
+std::int64_t largest_reduction(std::int64_t memory) {
+  constexpr std::int64_t kMillion = 1'000'000;
+  const std::int64_t elements =
+      (memory - kSpareMemory) / (kRanksOfReduction * static_cast<std::int64_t>(sizeof(float)));
+  return std::max<std::int64_t>(0, elements / kMillion * kMillion);
 }
 
 Result<Trials> Trials::prepare(fs::path program_folder, Signals& signals) {

@@ -87,4 +87,7 @@ class Trials {
 /// Bytes that a reduction of so many float32 between two ranks needs on this machine, with some to spare.
 std::int64_t memory_of_reduction(std::int64_t elements);
 
+/// The largest one, in whole millions, that so many bytes are enough for; 0: not even one million.
+std::int64_t largest_reduction(std::int64_t memory);
+
 }  // namespace footplate

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/deadline_names.h"
+
 namespace footplate {
 namespace {
 
@@ -10,10 +12,9 @@ namespace {
 using Named = std::pair<Deadlines::Duration, const char*>;
 
 Named named(const Deadlines& deadlines, const LedgerEntry& entry) {
-  constexpr std::int64_t kMillion = 1'000'000;
-  if (entry.elements < 10 * kMillion) return {deadlines.small, "comm.small_timeout_s"};
-  const Named by_size = entry.elements < 100 * kMillion ? Named(deadlines.medium, "comm.medium_timeout_s")
-                                                        : Named(deadlines.large, "comm.large_timeout_s");
+  const char* setting = deadline_by_size(entry.elements);
+  if (entry.elements < kSmallCollective) return {deadlines.small, setting};
+  const Named by_size(entry.elements < kLargeCollective ? deadlines.medium : deadlines.large, setting);
   const bool in_step = entry.phase >= Phase::data && entry.phase <= Phase::optimizer;
   if (!in_step && entry.phase != Phase::evaluation) return by_size;
   const Named by_phase = in_step ? Named(deadlines.training, "comm.timeout_s")

@@ -56,8 +56,8 @@ case "$FAKE_HOSTS" in
 esac
 exec "$@"
 """
-TRIED = ("versions", "environment", "fault tolerance", "all-reduce", "large reduction", "evaluation")
-LOOKED_AT = ("memory", "cores", "devices", "network", "shared memory", "limits", "logout", "disk")
+TRIED = ("versions", "environment", "fault tolerance", "all-reduce", "large reduction", "deadlines", "evaluation")
+LOOKED_AT = ("memory", "cores", "devices", "network", "shared memory", "limits", "logout", "disk", "settings")
 
 
 class Doctor(Case):
@@ -113,6 +113,22 @@ class Doctor(Case):
         self.assertEqual(checks["large reduction"]["values"]["elements"], 1000000)
         self.assertAlmostEqual(checks["large reduction"]["values"]["gb_per_s"], 0.4)
         self.assertEqual(list((self.folder / "home").glob("**/runs/*")), [])  # its own run isn't among the user's
+
+    def test_settings_and_whether_deadlines_fit(self):
+        checks = self.examine("good", "comm.small_timeout_s=60")
+        self.assertIn("comm.small_timeout_s = 60 s (command line)", checks["settings"]["found"])
+        self.assertEqual(checks["deadlines"]["verdict"], "good", checks["deadlines"])
+        self.assertAlmostEqual(checks["deadlines"]["values"]["gb_per_s"], 0.4)
+        slow = self.examine("comm.small_timeout_s=0.02", fake={"reduce": {"seconds": 1}})
+        self.check_to_mend(slow, "deadlines", "comm.small_timeout_s = ")
+
+    def test_the_large_reduction_is_what_fits(self):
+        result = self.doctor("--json")
+        check = {check["name"]: check for check in json.loads(result.stdout)["checks"]}["large reduction"]
+        asked = [int(words[-1]) for words in self.asked() if words[0] == "reduce"][-1]
+        if asked < 500_000_000:  # of this machine's memory
+            self.assertIn("the most that fit, 500 M elements need", check["found"])
+        self.assertEqual(check["values"]["elements"], asked)
 
     def test_lines(self):
         result = self.doctor("--elements", "1000000")
@@ -192,7 +208,8 @@ class Doctor(Case):
         self.check(self.footplate("doctor", "--quik"), 2, "did you mean --quick?")
         self.check(self.footplate("doctor", "--elements", "0"), 2, "--elements")
         self.check(self.footplate("doctor", "--elements", "many"), 2, "--elements")
-        self.check(self.footplate("doctor", "everything"), 2, "unexpected argument 'everything'")
+        self.check(self.footplate("doctor", "everything"), 2, "can't read config everything")
+        self.check(self.footplate("doctor", "comm.small_timeout_s=never"), 2, "comm.small_timeout_s")
         self.assertEqual(self.asked(), [])
 
     def test_hosts(self):
