@@ -140,7 +140,7 @@ class Watched final : public ComputeDevice {
   bool is_host() const override { return false; }
   std::string description() const override { return "a device that is watched"; }
   /// Training waits for the gauges, which have a thread of their own.
-  at::Tensor bring(const at::Tensor& host) const override {
+  at::Tensor bring(const at::Tensor& host, bool /*pinned*/) const override {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (readings < wanted_readings && std::chrono::steady_clock::now() < until) std::this_thread::yield();
     return host.clone();
