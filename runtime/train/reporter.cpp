@@ -199,7 +199,8 @@ void Reporter::tell_data() {
   std::string text;
   if (training_.device.is_host() && training_.options.settings.source("data.pin_memory") != "default")
     text = "data.pin_memory changes nothing on the processors";
-  if (training_.options.settings.string("data.cache") != "none" && !training_.task->declaration().cacheable)
+  if (choice_of<CachePlace>(training_.options.settings, "data.cache") != CachePlace::none &&
+      !training_.task->declaration().cacheable)
     text += (text.empty() ? "" : "; ") +
             fmt::format(
                 "data.cache keeps nothing: run.task = \"{}\" doesn't say that a sample is the same in "
