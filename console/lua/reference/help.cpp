@@ -173,9 +173,11 @@ std::string help_text(const Schema& schema, const Settings& settings, FunctionDo
                       const std::string& name) {
   if (name.empty()) return first_help();
   if (name == kHelpOfAll) return overview(schema, functions);
-  if (const SettingSpec* spec = schema.setting(name)) return setting_help(settings, *spec);
+  const SettingSpec* setting = schema.setting(name);
   if (const ActionSpec* spec = schema.action(name)) return action_help(*spec);
-  std::string text = group_help(schema, functions, name);
+  // nccl.preset is a setting and a function.
+  std::string text =
+      setting != nullptr ? setting_help(settings, *setting) : group_help(schema, functions, name);
   for (const auto& function : functions)
     if (name == function.name) text += (text.empty() ? "" : "\n") + function_help(function);
   if (!text.empty()) return text;
