@@ -1,35 +1,16 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "protocol/messages/collective_verdict.h"
 #include "runtime/base/clock.h"
 #include "runtime/watch/ledger_answer.h"
 #include "runtime/watch/status_tracker.h"
 
 namespace footplate {
-
-/// What is wrong with a collective.
-enum class CollectiveVerdict {
-  different,  ///< ranks have called different ones
-  missing,    ///< it waits for ranks that haven't come to it
-  slow,       ///< all are in it
-  over,       ///< it has ended after all
-};
-template <>
-struct EnumWords<CollectiveVerdict> {
-  static constexpr std::array kAll{
-      std::pair{CollectiveVerdict::different, std::string_view("different")},
-      std::pair{CollectiveVerdict::missing, std::string_view("missing")},
-      std::pair{CollectiveVerdict::slow, std::string_view("slow")},
-      std::pair{CollectiveVerdict::over, std::string_view("over")},
-  };
-};
 
 /// Rank 0: the ledgers of all ranks, as they come in, and what they say about one collective that takes too
 /// long, or about ranks that called different ones.

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "protocol/json.h"
+#include "protocol/messages/collective_verdict.h"
 #include "protocol/overloaded.h"
 #include "run_files/file_names.h"
 
@@ -33,8 +34,8 @@ static_assert(kNeedsPerson.size() == EnumWords<WarningKind>::kAll.size(), "each 
 
 /// A collective that is late, and whose ranks are all in it, may well end; one that has ended needs nobody.
 bool needs_person(const Warning& warning) {
-  if (warning.kind == WarningKind::collective && (warning.verdict == "slow" || warning.verdict == "over"))
-    return false;
+  const auto verdict = from_word<CollectiveVerdict>(warning.verdict);
+  if (verdict == CollectiveVerdict::slow || verdict == CollectiveVerdict::over) return false;
   const auto found = std::ranges::find(kNeedsPerson, warning.kind, &std::pair<WarningKind, bool>::first);
   return found != kNeedsPerson.end() && found->second;
 }
