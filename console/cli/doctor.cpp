@@ -13,7 +13,7 @@
 #include "console/cli/programs.h"
 #include "console/client/render/render.h"
 #include "console/client/runs/run_index.h"
-#include "console/doctor/deadlines.h"
+#include "console/doctor/deadline_check.h"
 #include "console/doctor/hosts.h"
 #include "console/doctor/machine.h"
 #include "console/doctor/rank_trials.h"

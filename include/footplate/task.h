@@ -59,8 +59,8 @@ struct ActionDecl {
 /// A number beside the loss: train/NAME and eval/NAME, and of several data sets data/SET/NAME and
 /// eval/SET/NAME.
 struct MetricDecl {
-  std::string name;  ///< "accuracy"; none of footplate's own: "loss", "lr", "best", "seconds", …
-  bool mean = true;  ///< its sum is divided by the weight of what was computed; false: the sum itself
+  std::string name;         ///< "accuracy"; none of footplate's own: "loss", "lr", "best", "seconds", …
+  bool mean = true;         ///< its sum is divided by the weight of what was computed; false: the sum itself
   bool in_training = true;  ///< false: evaluate() alone counts it, there is no train/NAME
 };
 

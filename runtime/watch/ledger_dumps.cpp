@@ -9,7 +9,6 @@
 #include <chrono>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "protocol/mutex.h"
 #include "run_files/json_file.h"
 #include "runtime/base/condition.h"
+#include "runtime/base/thread.h"
 #include "runtime/base/times.h"
 
 namespace footplate {
@@ -60,7 +60,7 @@ Json line_of(const LedgerEntry& entry, LedgerEntry::Clock::time_point now, Wall:
 }
 
 /// The number in "rank-2-17.jsonl" of that rank; 0: another file.
-int number_of(const fs::path& file, int rank) {
+int file_number(const fs::path& file, int rank) {
   const std::string name = file.filename().string();
   const std::string start = fmt::format("rank-{}-", rank);
   int number = 0;
@@ -73,7 +73,7 @@ std::vector<int> numbers_in(const fs::path& folder, int rank) {
   std::vector<int> numbers;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    if (const int number = number_of(entry->path(), rank); number > 0) numbers.push_back(number);
+    if (const int number = file_number(entry->path(), rank); number > 0) numbers.push_back(number);
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
@@ -135,7 +135,7 @@ std::shared_ptr<LedgerDumps::Writing> LedgerDumps::begin(int rank, const std::st
       text += to_line(line_of(*entry, now, wall));
       ++writing->operations;
     }
-  std::thread([writing, rank, folder = folder_, text = std::move(text)] {
+  Thread("ledger file", [writing, rank, folder = folder_, text = std::move(text)] {
     auto path = write_ledger(folder, rank, text);
     const MutexLock lock(writing->mutex);
     writing->path = std::move(path);

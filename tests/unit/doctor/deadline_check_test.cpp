@@ -1,4 +1,4 @@
-#include "console/doctor/deadlines.h"
+#include "console/doctor/deadline_check.h"
 
 #include <gmock/gmock.h>
 
