@@ -88,7 +88,7 @@ class Hints(Scene):
     def test_what_a_setting_is(self):
         screen = self.attach(columns=120)
         self.typed(screen, "log.every")
-        screen.wait(lambda s: s.hint().startswith("  10 steps · A line of metrics"))
+        screen.wait(lambda s: s.hint().startswith("  10 steps · Loss, learning rate"))
 
     def test_right_takes_the_rest(self):
         screen = self.attach(columns=120)
@@ -119,7 +119,7 @@ class Hints(Scene):
         screen.wait(lambda s: s.line().endswith("log.every = 20"))
         screen.enter("")
         screen.wait("log.every 10 -> 20")
-        self.assertNotIn("A line of metrics", screen.text())
+        self.assertNotIn("Loss, learning rate", screen.text())
 
     def test_off(self):
         screen = self.attach(columns=120)
