@@ -124,7 +124,8 @@ void add_to(Json& line, const std::vector<SetLine>& sets) {
 }
 
 void add_to(Json& line, const EpochSums& sums) {
-  for (const auto& [phase, unused, name] : kStepParts) line[name] = number_to_json(sums.of.times.of(phase).count());
+  for (const auto& [phase, unused, name] : kStepParts)
+    line[name] = number_to_json(sums.of.times.of(phase).count());
   line["perf/epoch_steps"] = sums.of.steps;
   line["perf/epoch_data_loading_ratio"] = data_share(sums.of.times);
   line["perf/epoch_compute_ratio"] = compute_share(sums.of.times);
