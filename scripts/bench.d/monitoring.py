@@ -20,7 +20,7 @@ import idle
 
 LIMIT = 1.01
 # Without monitoring one light line in so many steps is left, which tells blocks apart.
-NOTHING = {"log.reduced": True, "log.every": 25}
+NOTHING = {"log.reduced": True, "log.every": 20}
 DEFAULTS = {"log.reduced": False, "log.every": 10, "log.perf_every": 10, "log.detail_every": 50, "log.gpu_every": 20,
             "log.dataset_every": 10}
 EACH_STEP = {**dict.fromkeys(DEFAULTS, 1), "log.reduced": False}
@@ -61,7 +61,7 @@ def of_the_reports(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=480, help="of the defaults in blocks; a third of it for every step")
-    parser.add_argument("--block", type=float, default=2, help="seconds of a block")
+    parser.add_argument("--block", type=float, default=3, help="seconds of a block")
     parser.add_argument("--pairs", type=int, default=12, help="of the peer's blocks")
     add_run_options(parser)
     options = parser.parse_args()
