@@ -24,8 +24,6 @@ std::vector<Hint> hints_of_others() {
       {"grad_norm",
        "is a metric, train/grad_norm: it is logged once in log.detail_every steps, train.clip_norm bounds "
        "it"},
-      {"log.memory",
-       "isn't there any more: mem/resident_mib is one of the details, once in log.detail_every steps"},
       {"persistent_workers", "isn't set here: the threads of data.workers live as long as the run"},
       {"data.persistent_workers", "isn't set here: the threads of data.workers live as long as the run"},
       {"dataloader_persistent_workers",

@@ -40,7 +40,7 @@ std::vector<SettingRow> log_rows() {
        .or_time = true,
        .range = {.min = 0, .max = kManySteps},
        .role = Role::operate,
-       .aliases = {"log.details_every", "detail_every", "log.grad_norm_every", "log.memory_every"},
+       .aliases = {"log.details_every", "detail_every", "log.grad_norm_every", "log.memory"},
        .help = "The norm of the gradient, the phases of a step, their ratios and memory are logged once in "
                "this many steps, or in this time (\"10s\"): times are means over the steps since the last "
                "time. 0 = never",
