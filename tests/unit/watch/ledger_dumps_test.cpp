@@ -28,6 +28,11 @@ class LedgerDumpsTest : public test::FolderTest {
     for (std::string line; std::getline(file, line);) lines.push_back(Json::parse(line));
     return lines;
   }
+  /// One more file, once those before are there.
+  static void wait_until_written(LedgerDumps& dumps) {
+    while (!dumps.dump(0, "test").error.empty()) {
+    }
+  }
   /// Names in the folder of the files.
   std::vector<std::string> files() const {
     std::vector<std::string> names;
@@ -108,17 +113,17 @@ TEST_F(LedgerDumpsTest, AfterATimeoutOnceAMinute) {
   {
     LedgerDumps dumps(ledger_, folder_, "n1");
     dumps.dump_after_timeout(0, now);
+    wait_until_written(dumps);
     dumps.dump_after_timeout(0, now + std::chrono::seconds(59));
   }
-  EXPECT_EQ(files().size(), 2U);
+  EXPECT_EQ(files().size(), 3U);
   {
     LedgerDumps dumps(ledger_, folder_, "n1");
     dumps.dump_after_timeout(0, now);
-    while (!dumps.dump(0, "test").error.empty()) {
-    }  // the first one is still being written
+    wait_until_written(dumps);
     dumps.dump_after_timeout(0, now + std::chrono::seconds(60));
   }
-  EXPECT_EQ(files().size(), 5U);
+  EXPECT_EQ(files().size(), 6U);
 }
 
 TEST_F(LedgerDumpsTest, SayWhereTheyCannotBeWritten) {
