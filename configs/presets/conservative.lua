@@ -16,4 +16,4 @@ nccl.ib = "off"                -- between hosts: sockets
 
 log.every = 100
 log.datasets = false
-log.memory = false
+log.detail_every = 0
