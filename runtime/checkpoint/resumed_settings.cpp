@@ -15,6 +15,15 @@ bool says_what_is_saved(const SettingSpec& spec) {
          (spec.name == "run.task" || spec.name.starts_with("model.") || spec.name.starts_with("optim."));
 }
 
+/// train.steps is worked out anew from train.epochs at each start, so a difference is nobody's choice.
+void leave_out_steps_of_epochs(ResumedSettings& resumed) {
+  const Settings& settings = resumed.settings;
+  if (!settings.has("train.epochs") || settings.integer("train.epochs") == 0) return;
+  resumed.given.erase("train.steps");
+  std::erase_if(resumed.differences,
+                [](const std::string& line) { return line.starts_with("train.steps "); });
+}
+
 }  // namespace
 
 bool is_of_order(const std::string& source) {
@@ -45,6 +54,7 @@ ResumedSettings merge_resumed(const Schema& schema, const Settings& configured, 
         (keep_saved ? " (changed live by " + saved.source(spec.name) + ", kept by the checkpoint)"
                     : " (" + given_by + "; the checkpoint had " + from + ")"));
   }
+  leave_out_steps_of_epochs(result);
   return result;
 }
 
