@@ -11,7 +11,7 @@ sched.warmup_steps = 100
 optim.weight_decay = 0.2
 task.smoothing = 0.02
 
-log.set{ every = 20, perf_every = 20 }
+log.every = 20
 eval.every = 600
 eval.batches = 10              -- the last evaluation, at the end, takes everything that is held out
 eval.batch_size = 200

@@ -15,7 +15,7 @@ sched.warmup_steps = 100
 optim.weight_decay = 0.1
 optim.betas = {0.9, 0.95}
 
-log.set{ every = 20, perf_every = 20 }
+log.every = 20
 eval.every = 200
 eval.batches = 20              -- the last evaluation, at the end, takes everything that is held out
 eval.batch_size = 16

@@ -11,7 +11,7 @@ sched.warmup_steps = 50
 optim.weight_decay = 0
 optim.betas = {0.9, 0.99}
 
-log.set{ every = 20, perf_every = 20 }
+log.every = 20
 eval.every = 300
 eval.batches = 10              -- the last evaluation, at the end, takes everything that is held out
 eval.batch_size = 32

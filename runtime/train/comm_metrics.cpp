@@ -41,20 +41,19 @@ CommMetrics::Counts CommMetrics::count() const {
 
 bool CommMetrics::is_due(std::int64_t step, Clock::time_point now) const {
   if (every_.seconds > 0) return in_seconds(now - since_) >= every_.seconds;
-  return every_.steps > 0 && step % every_.steps == 0;
+  return every_.steps > 0 && step / every_.steps != since_step_ / every_.steps;
 }
 
 std::optional<Json> CommMetrics::take(std::int64_t step, Clock::time_point now) {
   if (ledger_ == nullptr || !is_due(step, now)) return std::nullopt;
   since_ = now;
+  since_step_ = step;
   const Counts counts = count();
   const Counts before = std::exchange(before_, counts);
   const std::int64_t operations = counts.operations - before.operations;
   const double longest_small_ms = static_cast<double>(ledger_->take_longest(kSmall).count()) / kNsOfMs;
   if (operations == 0) return std::nullopt;
-  Json line{{"step", step},
-            {"time", in_seconds(std::chrono::system_clock::now().time_since_epoch())},
-            {"comm/collectives", operations},
+  Json line{{"comm/collectives", operations},
             {"comm/mbytes", static_cast<double>(counts.bytes - before.bytes) / kBytesOfMega},
             {"comm/timeouts", ledger_->overdue()}};
   if (const auto ns = static_cast<double>(counts.all_reduce_ns - before.all_reduce_ns); ns > 0)

@@ -21,7 +21,8 @@ class CommMetrics {
 
   void configure(const Interval& every, Clock::time_point now);
 
-  /// The line after `step`, where one is due and there was a collective since the last one.
+  /// What the line after `step` has of them, where they are due and there was a collective since the last
+  /// time.
   std::optional<Json> take(std::int64_t step, Clock::time_point now);
 
  private:
@@ -36,8 +37,9 @@ class CommMetrics {
 
   const Ledger* const ledger_;
   Interval every_;
-  Clock::time_point since_{};  ///< the last line, or the beginning
-  Counts before_;              ///< as of then
+  Clock::time_point since_{};  ///< the last time, or the beginning
+  std::int64_t since_step_ = 0;
+  Counts before_;  ///< as of then
 };
 
 }  // namespace footplate

@@ -82,13 +82,14 @@ void Trainer::Loop::after_step() {
   if (due(Recurring::log)) metrics.of_task = step_.metrics_of_task();
   if (training_.task->sums().has_several_sets() && due(Recurring::data_sets))
     metrics.sets = step_.take_set_metrics();
+  metrics.has_line = timetable_.has_line(step, sums.due);
+  if (metrics.has_line && training_.rank() == 0)
+    metrics.collectives = comm_metrics_.take(step, Timetable::Clock::now());
   reporter_.write_step(metrics);
-  if (training_.rank() == 0)
-    if (auto line = comm_metrics_.take(step, Timetable::Clock::now())) reporter_.write(*std::move(line));
   saves_after_step_ = due(Recurring::checkpoint);
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
   if (std::exchange(saves_after_step_, false)) checkpoints_.save_or_warn();
-  timetable_.passed(sums.due, Timetable::Clock::now());
+  timetable_.passed(step, sums.due, Timetable::Clock::now());
   if (is_due(now.check_every, step) && training_.world_size() > 1)
     training_.gate->report_state_hash(step, training_.state.hash());
   if (is_due(now.empty_cache_every, step)) training_.device.empty_cache();

@@ -92,20 +92,29 @@ void Reporter::count(const StepOutcome& outcome) {
 }
 
 void Reporter::write_step(const DueMetrics& due) {
-  const bool epoch = training_.now.log_epochs && has_ended_epoch();
+  end_epoch();
   const auto reading = due.gauges ? newest_reading() : std::nullopt;
-  if (!due.of_task && !due.sets && !due.details && !due.performance && !epoch && !reading) return;
+  const bool epoch = due.has_line && ended_;
+  if (!due.of_task && !due.sets && !due.details && !due.performance && !due.collectives && !epoch && !reading)
+    return;
   if (training_.rank() == 0) {
-    Json line = line_of(due, epoch);
+    Json line = line_of(due);
     if (reading) add_to(line, *reading);
     write(std::move(line));
   }
+  if (epoch) ended_.reset();
   if (due.details) {
     at_details_ = done_;
     training_.device.forget_peak();
   }
   if (due.performance) at_performance_ = done_;
-  if (!epoch) return;
+}
+
+/// Where the last step has ended one, its sums wait for the next line.
+void Reporter::end_epoch() {
+  if (!training_.now.log_epochs) return ended_.reset();
+  if (!has_ended_epoch()) return;
+  ended_ = epoch_sums();
   at_epoch_ = done_;
   memory_gib_ = memory_readings_ = 0;
   of_epoch_.reset();
@@ -118,13 +127,14 @@ std::optional<GaugeReading> Reporter::newest_reading() {
   return gauges_->newest();
 }
 
-Json Reporter::line_of(const DueMetrics& due, bool epoch) {
+Json Reporter::line_of(const DueMetrics& due) {
   Json line = line_at(training_.position.step);
   if (due.of_task) add_to(line, light(*due.of_task));
   if (due.sets) add_to(line, sets(*due.sets));
   if (due.performance) add_to(line, performance());
   if (due.details) add_to(line, details());
-  if (epoch) add_to(line, epoch_sums());
+  if (due.has_line && ended_) add_to(line, *ended_);
+  if (due.collectives) line.update(*due.collectives);
   return line;
 }
 

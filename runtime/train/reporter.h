@@ -20,6 +20,8 @@ struct DueMetrics {
   std::optional<std::map<std::string, double>> of_task;  ///< log.every: what the task declares, of this step
   std::optional<std::vector<SetMetrics>> sets;           ///< log.dataset_every: of each, in their order
   bool details = false, performance = false, gauges = false;
+  std::optional<Json> collectives;  ///< comm.metrics_every: fields of a line
+  bool has_line = false;            ///< whether sums of an epoch may come
 };
 
 /// What training tells: lines of metrics, which go to the sink and nowhere else, events for the console, and
@@ -60,9 +62,10 @@ class Reporter {
  private:
   double epoch() const;
   bool has_ended_epoch() const;
+  void end_epoch();
   void watch_device();
   std::optional<GaugeReading> newest_reading();
-  Json line_of(const DueMetrics& due, bool epoch);
+  Json line_of(const DueMetrics& due);
   LightMetrics light(const std::map<std::string, double>& of_task) const;
   Performance performance() const;
   Details details();
@@ -80,6 +83,7 @@ class Reporter {
   std::unique_ptr<TimeMarks> marks_;
   std::optional<PhaseTimes> of_step_;   ///< the last one, where it was marked
   std::optional<PhaseTimes> of_epoch_;  ///< the sum of this epoch's steps that were
+  std::optional<EpochSums> ended_;      ///< of the last epoch, until they are written
   std::unique_ptr<GaugeReader> gauges_;
   std::string computing_;      ///< as it was told last
   std::string data_, warmup_;  ///< the same

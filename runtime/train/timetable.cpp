@@ -9,6 +9,12 @@ unsigned bit(std::size_t kind) {
   return 1U << kind;
 }
 
+constexpr auto kLine = static_cast<std::size_t>(Recurring::log);
+
+bool is_part_of_line(std::size_t kind) {
+  return kind >= static_cast<std::size_t>(Recurring::data_sets);
+}
+
 bool has(float by_time, std::size_t kind) {
   return (static_cast<unsigned>(by_time) & bit(kind)) != 0;
 }
@@ -20,7 +26,7 @@ void Timetable::configure(const StepSettings& settings, Clock::time_point now) {
       settings.log_every,    settings.eval_every, settings.ckpt_every, settings.log_sets_every,
       settings.detail_every, settings.perf_every, settings.gpu_every};
   for (std::size_t kind = 0; kind < kKinds; ++kind)
-    if (entries_[kind].every != every[kind]) entries_[kind] = {every[kind], now};
+    if (entries_[kind].every != every[kind]) entries_[kind] = {every[kind], now, false};
 }
 
 float Timetable::by_time(Clock::time_point now) const {
@@ -33,15 +39,28 @@ float Timetable::by_time(Clock::time_point now) const {
   return static_cast<float>(due);
 }
 
-bool Timetable::is_due(Recurring what, std::int64_t step, float by_time) const {
-  const auto kind = static_cast<std::size_t>(what);
+bool Timetable::has_come(std::size_t kind, std::int64_t step, float by_time) const {
   const Interval& every = entries_[kind].every;
   return every.seconds > 0 ? has(by_time, kind) : footplate::is_due(every.steps, step);
 }
 
-void Timetable::passed(float by_time, Clock::time_point now) {
-  for (std::size_t kind = 0; kind < kKinds; ++kind)
-    if (has(by_time, kind)) entries_[kind].since = now;
+bool Timetable::has_line(std::int64_t step, float by_time) const {
+  return !entries_[kLine].every.is_ever() || has_come(kLine, step, by_time);
+}
+
+bool Timetable::is_due(Recurring what, std::int64_t step, float by_time) const {
+  const auto kind = static_cast<std::size_t>(what);
+  if (!is_part_of_line(kind)) return has_come(kind, step, by_time);
+  return (entries_[kind].waits || has_come(kind, step, by_time)) && has_line(step, by_time);
+}
+
+void Timetable::passed(std::int64_t step, float by_time, Clock::time_point now) {
+  const bool line = has_line(step, by_time);
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    Entry& entry = entries_[kind];
+    if (is_part_of_line(kind)) entry.waits = !line && (entry.waits || has_come(kind, step, by_time));
+    if (has(by_time, kind)) entry.since = now;
+  }
 }
 
 }  // namespace footplate

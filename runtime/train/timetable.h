@@ -8,7 +8,8 @@
 
 namespace footplate {
 
-/// What comes round after steps.
+/// What comes round after steps. From `data_sets` on it is a part of a line of metrics, and waits for the
+/// next one of `log`; where that never comes, it comes by itself.
 enum class Recurring { log, evaluation, checkpoint, data_sets, details, performance, gauges };
 
 /// When it does: once in so many steps, or in so much time (Interval). By time the clock of rank 0 alone
@@ -27,15 +28,21 @@ class Timetable {
   /// Whether it is due after `step`, whose sums have `by_time` of rank 0.
   bool is_due(Recurring what, std::int64_t step, float by_time) const;
 
-  /// What was due after a step has been done or left out.
-  void passed(float by_time, Clock::time_point now);
+  /// Whether what is a part of a line may come after `step`.
+  bool has_line(std::int64_t step, float by_time) const;
+
+  /// What was due after `step` has been done or left out.
+  void passed(std::int64_t step, float by_time, Clock::time_point now);
 
  private:
   static constexpr std::size_t kKinds = 7;
   struct Entry {
     Interval every;
     Clock::time_point since;  ///< the last time, or the beginning
+    bool waits = false;       ///< its time has come, a line hasn't
   };
+  bool has_come(std::size_t kind, std::int64_t step, float by_time) const;
+
   std::array<Entry, kKinds> entries_;
 };
 

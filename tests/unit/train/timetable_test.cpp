@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace footplate {
 namespace {
 
@@ -33,12 +35,33 @@ TEST(Timetable, StepsAreCountedAndTimeIsRank0s) {
     EXPECT_FALSE(one->is_due(Recurring::log, 7, due));
   }
   EXPECT_EQ(rank0.by_time(kStart + 61s), due) << "until it has passed: the step may be tried again";
-  for (Timetable* one : {&rank0, &other}) one->passed(due, kStart + 62s);
+  for (Timetable* one : {&rank0, &other}) one->passed(7, due, kStart + 62s);
   EXPECT_EQ(rank0.by_time(kStart + 121s), 0);
   EXPECT_EQ(rank0.by_time(kStart + 122s), due);
   EXPECT_EQ(other.by_time(kStart + 122s), due) << "which may be rank 0 by now";
   const float both = rank0.by_time(kStart + 1800s);
   EXPECT_TRUE(other.is_due(Recurring::evaluation, 8, both) && other.is_due(Recurring::checkpoint, 8, both));
+}
+
+TEST(Timetable, PartsOfALineWaitForTheNextOne) {
+  Timetable table;
+  StepSettings settings = every({10, 0}, {0, 0}, {0, 0});
+  settings.perf_every = {4, 0};
+  settings.detail_every = {25, 0};
+  table.configure(settings, kStart);
+  std::vector<std::int64_t> performance, details;
+  for (std::int64_t step = 1; step <= 60; ++step) {
+    if (table.is_due(Recurring::performance, step, 0)) performance.push_back(step);
+    if (table.is_due(Recurring::details, step, 0)) details.push_back(step);
+    table.passed(step, 0, kStart);
+  }
+  EXPECT_EQ(performance, (std::vector<std::int64_t>{10, 20, 30, 40, 50, 60}));
+  EXPECT_EQ(details, (std::vector<std::int64_t>{30, 50}));
+
+  settings.log_every = {0, 0};
+  table.configure(settings, kStart);
+  EXPECT_TRUE(table.is_due(Recurring::performance, 64, 0)) << "by itself, where there is no line";
+  EXPECT_FALSE(table.is_due(Recurring::details, 64, 0));
 }
 
 TEST(Timetable, AnotherIntervalBeginsAnew) {
