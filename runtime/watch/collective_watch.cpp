@@ -40,7 +40,7 @@ void CollectiveWatch::inquire(Inquiry::Question question, Clock::time_point now)
   parts_.ask(now);
 }
 
-void CollectiveWatch::answered(std::map<int, LedgerAnswer> ledgers, Clock::time_point now) {
+void CollectiveWatch::answered(std::map<int, LedgerAnswer>&& ledgers, Clock::time_point now) {
   if (!inquiry_) return;
   for (auto& [rank, ledger] : ledgers) inquiry_->add(rank, std::move(ledger));
   const auto verdict = inquiry_->conclude(parts_.status, now, different_);

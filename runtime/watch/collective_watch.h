@@ -45,7 +45,7 @@ class CollectiveWatch {
   void handle(int source, const message::Beat& beat, Clock::time_point now);
   void handle(int source, const message::Overdue& overdue, Clock::time_point now);
   /// The ledgers of the ranks that have answered, by rank; who isn't among them hasn't in time.
-  void answered(std::map<int, LedgerAnswer> ledgers, Clock::time_point now);
+  void answered(std::map<int, LedgerAnswer>&& ledgers, Clock::time_point now);
 
  private:
   /// Each rank's watchdog says so by itself: the first one counts.
