@@ -225,7 +225,9 @@ def test_examples():
             ("lr_step_down", ["2", "0.5", "1e9"], ["eval.every=30", "train.steps=300"], "lr_scale 0.5"),
             ("early_stop", ["3", "1e9"], ["eval.every=30", "train.steps=100000"], "no gain for 3 evaluations"),
             ("spike_guard", ["0.01", "3"], ["train.steps=200"], "lr_scale 0.5"),
-            ("rare_eval", ["1e-9", "100"], ["eval.every=30", "train.steps=200"], "eval.every 60")):
+            ("rare_eval", ["1e-9", "100"], ["eval.every=30", "train.steps=200"], "eval.every 60"),
+            ("batch_growth", ["1", "64", "1", "1e9"], ["eval.every=60", "train.steps=300", "train.batch_size=16", "log.detail_every=5", "log.every=5"],
+             "batch_size 64, micro_batch 8")):
         with with_script(JOBS / f"{name}.lua", *assignments, arguments=arguments) as run:
             assert run.finish(90) == 0, run.output()
             said = run.output() + json.dumps(run.result())
