@@ -10,10 +10,6 @@ it. Starts its own ranks; rank 0 prints one JSON line.
 import argparse
 import json
 import math
-import os
-import subprocess
-import sys
-import tempfile
 import time
 
 import torch
@@ -21,6 +17,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+import own_ranks
 from gpt import Gpt, Shape, random_rows, read_text
 
 CONTEXT = 128
@@ -82,20 +79,8 @@ def train(options, rank):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus")
-    for name, default in (("ranks", 2), ("steps", 150), ("skip", 20), ("batch", 32), ("threads", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--evaluate", action="store_true")
-    parser.add_argument("--store", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-
-    rank = os.environ.get("DDP_RANK")
-    if rank is not None:
-        return train(options, int(rank))
-    with tempfile.TemporaryDirectory() as folder:
-        ranks = [subprocess.Popen([sys.executable, *sys.argv, "--store", f"{folder}/store"],
-                                  env={**os.environ, "DDP_RANK": str(rank), "OMP_NUM_THREADS": str(options.threads)})
-                 for rank in range(options.ranks)]
-        sys.exit(max(process.wait() for process in ranks))
+    own_ranks.run(parser, train, ranks=2, steps=150, skip=20, batch=32, threads=1)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,9 @@ import argparse
 import contextlib
 import gzip
 import json
-import os
 import pathlib
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 
 import torch
@@ -28,6 +25,8 @@ import torch.distributed as dist
 import torch.nn.functional as functional
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+
+import own_ranks
 
 WIDTH, CHANNELS, HELD_OUT_ONE_IN = 128, 16, 5
 SHARES = (128, 24, 8)  # samples of a global batch
@@ -180,18 +179,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("images", type=pathlib.Path)
     parser.add_argument("tables", type=pathlib.Path, nargs=2)
-    for name, default in (("ranks", 2), ("periods", 30), ("every", 25), ("batches", 10), ("batch", 200), ("threads", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--store", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    rank = os.environ.get("DDP_RANK")
-    if rank is not None:
-        return train(options, int(rank))
-    with tempfile.TemporaryDirectory() as folder:
-        ranks = [subprocess.Popen([sys.executable, *sys.argv, "--store", f"{folder}/store"],
-                                  env={**os.environ, "DDP_RANK": str(rank), "OMP_NUM_THREADS": str(options.threads)})
-                 for rank in range(options.ranks)]
-        sys.exit(max(process.wait() for process in ranks))
+    own_ranks.run(parser, train, ranks=2, periods=30, every=25, batches=10, batch=200, threads=1)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,7 @@ rank 0 prints one JSON line with the seconds of each block, watched or not in tu
 
 import argparse
 import json
-import os
 import resource
-import subprocess
-import sys
-import tempfile
 import time
 
 import torch
@@ -22,6 +18,7 @@ import torch.nn.functional as functional
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+import own_ranks
 from ddp import CONTEXT, SHAPE
 from gpt import Gpt, random_rows, read_text
 
@@ -102,18 +99,7 @@ def train(options, rank):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus")
-    for name, default in (("ranks", 2), ("blocks", 24), ("batch", 4), ("threads", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--store", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    rank = os.environ.get("DDP_RANK")
-    if rank is not None:
-        return train(options, int(rank))
-    with tempfile.TemporaryDirectory() as folder:
-        ranks = [subprocess.Popen([sys.executable, *sys.argv, "--store", f"{folder}/store"],
-                                  env={**os.environ, "DDP_RANK": str(rank), "OMP_NUM_THREADS": str(options.threads)})
-                 for rank in range(options.ranks)]
-        sys.exit(max(process.wait() for process in ranks))
+    own_ranks.run(parser, train, ranks=2, blocks=24, batch=4, threads=1)
 
 
 if __name__ == "__main__":
