@@ -101,12 +101,14 @@ def test_comm_report_counts_what_each_rank_has_done():
 
 
 def test_collectives_are_metrics_as_well():
-    with small_run("train.steps=40", "eval.every=0", "comm.metrics_every=10") as run:
+    with small_run("train.steps=1000000", "eval.every=0", "comm.metrics_every=10") as run:
         run.wait_for_step(5).close()
         assert run.exec("comm.metrics_every = 20").returncode == 0
+        run.end_after(50)
         assert run.finish(300) == 0, run.output()
         lines = [line for line in run.lines("metrics.jsonl") if "comm/collectives" in line]
-        assert [line["step"] for line in lines][-2:] == [20, 40], lines
+        steps = [line["step"] for line in lines]
+        assert len(steps) >= 2 and all(step % 20 == 0 for step in steps[-2:]) and steps[-1] - steps[-2] == 20, steps
         for line in lines:
             assert line["comm/collectives"] >= 10 and line["comm/mbytes"] > 0 and line["comm/timeouts"] == 0, line
             assert line["comm/all_reduce_mb_per_s"] > 0, line

@@ -194,9 +194,11 @@ every(50, function() store.beat = run.step end)
 
 
 def test_a_sync_rule_acts_before_the_next_steps():
-    with Run([*QUICK, "train.steps=400", "log.every=50"]) as run:
+    with Run([*QUICK, "train.steps=1000000", "log.every=50"]) as run:
         client = run.wait_for_step(1)
         client.ask("eval", code="on('log', { sync = true, budget_ms = 300 }, function(m) store.step = m.step end)")
+        wait_until(lambda: len(orders_of(run, "rule ")) >= 4, 60, "four orders of the rule")
+        run.end_after(10)
         assert run.finish(60) == 0, run.output()
         steps = [(json.loads(report["order"]["calls"][0]["arguments"]["value"]), report["applied"]["step"])
                  for _, report in orders_of(run, "rule ")]
@@ -205,11 +207,14 @@ def test_a_sync_rule_acts_before_the_next_steps():
 
 
 def test_a_late_sync_rule_is_let_go():
-    with Run([*QUICK, "train.steps=300", "log.every=50"]) as run:
+    let_go = "took longer than its budget_ms; training went on"
+    with Run([*QUICK, "train.steps=1000000", "log.every=50"]) as run:
         client = run.wait_for_step(1)
         client.ask("eval", code="on('log', { sync = true, budget_ms = 20, on_error = 'warn' }, function() while true do end end)")
+        wait_until(lambda: let_go in run.output(), 60, "the rule to be let go")
+        run.end_after(110)
         assert run.finish(60) == 0, run.output()
-        assert run.output().count("took longer than its budget_ms; training went on") == 1, run.output()
+        assert run.output().count(let_go) == 1, run.output()
 
 
 def test_a_runaway_rule_slows_nobody():
