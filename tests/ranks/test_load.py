@@ -226,13 +226,18 @@ def test_data_can_be_left_out():
         assert [losses["main", back + i] for i in steps] == [losses["main", back - 5 + i] for i in steps]
         assert losses["main", further + 1] != losses["main", further - 4]
         assert [losses["from-10", 10 + i] for i in steps] == [losses["main", 14 + i] for i in steps]
+
+
+def test_what_cant_be_left_out_is_refused():
+    with Run([*SMALL, "train.steps=1000000"]) as run:
+        run.wait_for_step(1).close()
         assert run.exec("data.offset = 1e12").returncode == 0 and run.exec("ckpt.save():wait()").returncode == 0
         refused = run.exec("ckpt.load{ skip = { steps = 1 } }")
         assert refused.returncode == 5 and "data.offset" in refused.stderr and "1e+12" in refused.stderr, refused
-        refused = run.exec("ckpt.load{ ref = 10, skip = { steps = 0.5 } }")
+        refused = run.exec("ckpt.load{ ref = 'latest', skip = { steps = 0.5 } }")
         assert refused.returncode == 3 and "skip_steps" in refused.stderr, refused
 
 
 if __name__ == "__main__":
     main([test_back_and_on_in_a_branch, test_settings_restored_kept_and_set, test_the_warning_says_what_the_load_does, test_a_crash_of_the_branch_goes_on_in_the_branch,
-          test_what_led_to_a_load_doesnt_lead_there_again, test_data_can_be_left_out, test_what_cant_be_loaded_changes_nothing])
+          test_what_led_to_a_load_doesnt_lead_there_again, test_data_can_be_left_out, test_what_cant_be_left_out_is_refused, test_what_cant_be_loaded_changes_nothing])
