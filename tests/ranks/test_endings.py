@@ -96,7 +96,8 @@ def terminate_everything(run, _client):
     session = os.getsid(run.pids()[0])
     pids = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]
     for pid in (run.process.pid, *(pid for pid in pids if session_of(pid) == session)):
-        os.kill(pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):  # what was told first may have taken others with it
+            os.kill(pid, signal.SIGTERM)
 
 
 def session_of(pid):

@@ -241,7 +241,9 @@ def test_a_start_that_hangs_is_bounded():
     bound_s = 10  # of MPI's start as well, which takes several on a busy machine
     with NcclRun([*LONG, f"comm.init_timeout_s={bound_s}"], fault="hang_init:rank=1") as run:
         assert run.finish() != 0
-        assert f"NCCL: making communicators hasn't returned within {bound_s} s" in run.output(), run.output()
+        # Rank 1 says so itself, or footplate run does for it: whose clock began first.
+        said = (f"NCCL: making communicators hasn't returned within {bound_s} s", f"none comes out of it within {bound_s} s")
+        assert any(words in run.output() for words in said), run.output()
 
 
 def test_nccls_log_level_counts_at_once():
