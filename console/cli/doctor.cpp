@@ -87,7 +87,8 @@ std::optional<std::int64_t> look_at_machine(Report& report) {
   const std::filesystem::path root = "/";
   const auto memory = parse_meminfo(read_text(root / "proc/meminfo"));
   const auto limits = read_group_limits(root);
-  const auto devices = read_devices(root);
+  auto devices = read_devices(root);
+  if (devices.library.empty()) devices.library = find_driver_library();
   const auto network = read_network(root);
   const std::string user = read_user();
   report.add(check_memory(memory, limits));

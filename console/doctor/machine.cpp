@@ -110,7 +110,8 @@ Check check_devices(const DeviceReading& devices) {
         "container: docker run --gpus all");
   if (devices.library.empty())
     return to_mend(check, "install the driver's library of the same version, or docker run --gpus all");
-  if (devices.library != devices.module && !devices.module.empty())
+  const bool has_version = devices.library.front() != '/';
+  if (has_version && devices.library != devices.module && !devices.module.empty())
     return to_mend(
         check, "the two halves of the driver differ, which an update does until the next start: sudo reboot");
   return check;
@@ -243,6 +244,10 @@ Check check_environment(const Libraries& libraries, const fs::path& root) {
     return check;
   }
   const fs::path folder = file.substr(0, inside);
+  if (folder.filename().string().rfind("env-", 0) != 0) {  // a bundle's LibTorch, or a wheel's
+    check.found = "LibTorch of a Python: " + folder.string();
+    return check;
+  }
   check.values = {{"folder", folder.string()}};
   check.found = folder.string() + ", as scripts/deps makes it";
   std::error_code ignored;

@@ -50,6 +50,7 @@ constexpr std::size_t kShownLines = 3;
 
 /// Every evaluation of it fails (FOOTPLATE_FAULT below), three of them.
 constexpr const char* kConfig = R"(run.task = "synthetic"
+run.device = "cpu"
 model.step_ms = 1
 train.steps = 20
 train.batch_size = 8

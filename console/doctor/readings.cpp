@@ -1,5 +1,7 @@
 #include "console/doctor/readings.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -154,6 +156,20 @@ DeviceReading read_devices(const fs::path& root) {
     for (const auto& name : names_in(root / folder))
       if (devices.library.empty()) devices.library = library_version(name);
   return devices;
+}
+
+std::string find_driver_library() {
+  void* library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) return {};
+  Dl_info found{};
+  std::error_code error;
+  fs::path file = "libcuda.so.1";
+  if (void* symbol = ::dlsym(library, "cuInit"); symbol != nullptr && ::dladdr(symbol, &found) != 0)
+    file = fs::canonical(found.dli_fname, error);
+  if (error) file = found.dli_fname;
+  ::dlclose(library);
+  const std::string version = library_version(file.filename());
+  return version.empty() ? file.string() : version;
 }
 
 int visible_devices(const DeviceReading& devices, const char* selection) {

@@ -36,9 +36,13 @@ GroupLimits read_group_limits(const std::filesystem::path& root);
 struct DeviceReading {
   std::vector<std::string> models;  ///< one for each device
   std::string module;               ///< version of the kernel's half: "570.86.10"; empty: none is loaded
-  std::string library;              ///< version of libcuda.so; empty: none is installed
+  /// Version of libcuda.so; its path where its name has no version; empty: none is installed.
+  std::string library;
 };
 DeviceReading read_devices(const std::filesystem::path& root);
+/// The same of the libcuda.so that this process' loader finds, which knows more folders than those of a
+/// distribution: a container's driver is often mounted elsewhere.
+std::string find_driver_library();
 /// How many of them a process with this CUDA_VISIBLE_DEVICES sees (null: it isn't set). As with CUDA: what
 /// comes after an entry that isn't one doesn't count.
 int visible_devices(const DeviceReading& devices, const char* selection);

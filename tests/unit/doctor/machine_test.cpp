@@ -53,6 +53,7 @@ TEST(MachineTest, Devices) {
   expect_good(none);
   EXPECT_THAT(none.found, HasSubstr("none"));
   expect_good(check_devices({{"NVIDIA H200"}, "570.86.10", "570.86.10"}));
+  expect_good(check_devices({{"NVIDIA H200"}, "570.86.10", "/usr/local/nvidia/lib64/libcuda.so.1"}));
   expect_to_mend(check_devices({{"NVIDIA H200"}, "570.86.10", "535.183.01"}), "reboot");
   expect_to_mend(check_devices({{"NVIDIA H200"}, "570.86.10", ""}), "--gpus all");
   expect_to_mend(check_devices({{}, "570.86.10", "570.86.10"}), "nvidia-smi");
@@ -128,6 +129,8 @@ TEST_F(EnvironmentTest, IsCompleteWithItsStamp) {
   write("home/ann/.cache/footplate/env-cpu/stamp", "hash\n");
   expect_good(check_environment(libraries(), root()));
   expect_good(check_environment(libraries("/opt/libtorch/lib/libtorch_cpu.so"), root()));
+  expect_good(check_environment(
+      libraries("/opt/torch/.venv/lib/python3.12/site-packages/torch/lib/libtorch_cpu.so"), root()));
 }
 
 TEST(CheckTest, Lines) {
