@@ -22,6 +22,8 @@ namespace {
 
 /// GPT-2's deviation of initial weights.
 constexpr double kDeviation = 0.02;
+/// From here on the loss is computed in pieces of the logits.
+constexpr std::int64_t kLargeVocabulary = 4096;
 
 /// The next token at each position, one after the other.
 at::Tensor targets_of(const at::Tensor& tokens) {
@@ -64,16 +66,24 @@ Gpt::Gpt(const GptShape& shape, std::uint64_t seed, at::Device where) : shape_(s
 }
 
 at::Tensor Gpt::loss_sum(const at::Tensor& tokens) const {
-  return loss_of(logits_of(tokens), targets_of(tokens));
+  const at::Tensor features = features_of(tokens), targets = targets_of(tokens);
+  if (in_pieces()) return linear_cross_entropy(features, embedding_, targets);
+  return loss_of(at::linear(features, embedding_), targets);
 }
 
-Gpt::LossAndHits Gpt::loss_and_hits(const at::Tensor& tokens) const {
-  const at::Tensor logits = logits_of(tokens), target = targets_of(tokens);
-  return {loss_of(logits, target), logits.detach().argmax(1).eq(target).sum()};
+LossAndHits Gpt::loss_and_hits(const at::Tensor& tokens) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor features = features_of(tokens), targets = targets_of(tokens);
+  if (in_pieces()) return linear_loss_and_hits(features, embedding_, targets);
+  const at::Tensor logits = at::linear(features, embedding_);
+  return {loss_of(logits, targets), logits.argmax(1).eq(targets).sum()};
 }
 
-/// Of each position, one after the other: [batch * length, vocabulary].
-at::Tensor Gpt::logits_of(const at::Tensor& tokens) const {
+bool Gpt::in_pieces() const {
+  return shape_.vocabulary >= kLargeVocabulary;
+}
+
+at::Tensor Gpt::features_of(const at::Tensor& tokens) const {
   const std::int64_t length = tokens.size(1) - 1;
   const at::Tensor input = tokens.narrow(1, 0, length);
   at::Tensor x = at::embedding(embedding_, input).add(positions_.narrow(0, 0, length));
@@ -84,8 +94,7 @@ at::Tensor Gpt::logits_of(const at::Tensor& tokens) const {
     else
       x = forward(block, x);
   }
-  x = at::layer_norm(x, {shape_.width}, final_norm_.weight, final_norm_.bias);
-  return at::linear(x.view({-1, shape_.width}), embedding_);
+  return at::layer_norm(x, {shape_.width}, final_norm_.weight, final_norm_.bias).view({-1, shape_.width});
 }
 
 double Gpt::flops_per_token() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/device/mixed_precision.h"
+#include "runtime/models/linear_cross_entropy.h"
 #include "runtime/models/parameter.h"
 
 namespace footplate {
@@ -34,10 +35,7 @@ class Gpt {
   /// of the cross-entropy of the next byte, in nats. Differentiable where gradients are on.
   at::Tensor loss_sum(const at::Tensor& tokens) const;
 
-  /// The same, and how many of the next bytes are the ones that it holds for the likeliest: one integer.
-  struct LossAndHits {
-    at::Tensor loss, hits;
-  };
+  /// The same without gradients, and how many of the next bytes are the ones that it holds for the likeliest.
   LossAndHits loss_and_hits(const at::Tensor& tokens) const;
 
   /// Whether backward computes each block once more instead of keeping what it has computed (recompute.h).
@@ -58,7 +56,10 @@ class Gpt {
     Affine norm1, qkv, out, norm2, up, down;
   };
 
-  at::Tensor logits_of(const at::Tensor& tokens) const;
+  /// Of each position, one after the other: [batch * length, width].
+  at::Tensor features_of(const at::Tensor& tokens) const;
+  /// Whether logits of all positions would be most of the memory that a step needs.
+  bool in_pieces() const;
   at::Tensor forward(const Block& block, const at::Tensor& x) const;
   at::Tensor attention(const Block& block, const at::Tensor& x) const;
 

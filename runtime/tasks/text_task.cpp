@@ -92,7 +92,7 @@ at::Tensor TextTask::loss(const v1::Batch& batch, v1::Sums& /*sums*/) {
 }
 
 at::Tensor TextTask::evaluate(const v1::Batch& batch, v1::Sums& sums) {
-  const Gpt::LossAndHits found = model_.loss_and_hits(batch.tensors[0]);
+  const LossAndHits found = model_.loss_and_hits(batch.tensors[0]);
   sums.add("accuracy", found.hits);
   return found.loss;
 }
