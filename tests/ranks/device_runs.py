@@ -20,6 +20,7 @@ import test_replay
 DEVICE = os.environ.get("FOOTPLATE_DEVICE", "cuda")
 ON_A_DEVICE = DEVICE == "cuda"
 QUIET = ("eval.at_end=false", "eval.every=0", "ckpt.every=0", "sched.warmup_steps=2", "log.every=5")
+SAME_BITS = "run.deterministic=true"
 OF_GPT = ("model.layers=2", "model.heads=4", "model.width=128", "model.context=64", "train.batch_size=8")
 ENDLESS = "train.steps=1000000"
 
@@ -41,7 +42,7 @@ def test_the_doctor_and_the_check_know_the_device():
     with tempfile.TemporaryDirectory() as folder:
         told = subprocess.run([BIN / "footplate", "doctor"], env=surroundings(folder), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         print(told.stdout, told.stderr, flush=True)
-        assert not ON_A_DEVICE or re.search(r"good +devices +\S.*(NVIDIA|GPU)", told.stdout), told.stdout
+        assert not ON_A_DEVICE or re.search(r"good +devices +NVIDIA", told.stdout), told.stdout
         checked = subprocess.run([BIN / "footplate", "check", ROOT / "configs" / "gpt2.lua", f"run.device={DEVICE}"], env=surroundings(folder),
                                  capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         print(checked.stdout, checked.stderr, flush=True)
@@ -75,7 +76,7 @@ def test_a_profile_has_the_kernels_of_the_device():
         answer = run.exec('profile.now{ steps = 3 }; return run.wait{ event = "profile" }.path')
         assert answer.returncode == 0, answer
         path = pathlib.Path(re.search(r"(/\S+trace\.json)", answer.stdout)[1])
-        events = json.loads(path.read_text())["traceEvents"]
+        events = json.loads(path.read_text())
         rows = {event["args"]["name"] for event in events if event.get("name") == "thread_name"}
         print(sorted(rows), len(events), path.stat().st_size, flush=True)
         assert {"phases", "training"} <= rows, rows
@@ -91,7 +92,7 @@ def test_changes_while_it_runs():
         codes = ["optim.lr_scale = 0.5", "log.every = 10", "eval.now()", "ckpt.save()", "train.batch_size = 12",
                  "train.micro_batch = 3", 'train.precision = "bf16"', "train.cuda_graph = true", "train.micro_batch = 6", "train.cuda_graph = false",
                  'train.precision = "fp32"', 'data.cache = "device"', "nccl.max_ctas = 4", "nccl.rebuild()", "run.pause()", "run.resume()",
-                 "train.empty_cache_every = 1", "ckpt.load()", "nccl.measure{ steps = 10 }"]
+                 "train.empty_cache_every = 1", "ckpt.load()"]
         refused = []
         for code in codes:
             done = run.exec(code)
@@ -101,16 +102,19 @@ def test_changes_while_it_runs():
                 step = int(re.search(r'"step": ?(\d+)', (run.directory / "status.json").read_text())[1]) if (run.directory / "status.json").exists() else 0
                 print(f"{code}: {done.stdout.strip()[:150]} {step}", flush=True)
         print("refused:", refused, flush=True)
+        # What it went back to has another batch size: the run starts again.
+        wait_until(lambda: " info going on from step " in rank_log(run), 60, "the new start")
         run.end_after(30)
         wanted = hash_of(run)
         print(run.output()[-3000:], flush=True)
-        assert not [entry for entry in refused if not (entry[0].startswith("nccl") or "cuda_graph" in entry[0]) or ON_A_DEVICE], refused
+        print(run.output()[-2000:], flush=True)
+        assert all(not ON_A_DEVICE and ("nccl" in code or "cuda_graph" in code) for code, *_ in refused), refused
         replayed, said = test_replay.replayed(run)
         assert replayed["state_hash"] == wanted, said
 
 
 def test_resumed_restarted_and_undisturbed_come_to_the_same_bits():
-    long = ("train.steps=1500", *OF_GPT, "ckpt.every=200", "train.precision=bf16")
+    long = ("train.steps=1500", SAME_BITS, *OF_GPT, "ckpt.every=200", "train.precision=bf16")
     with there(*long) as run:
         wanted = hash_of(run)
     with there(*long) as run:
@@ -119,7 +123,7 @@ def test_resumed_restarted_and_undisturbed_come_to_the_same_bits():
         assert hash_of(run) == wanted, "recorded steps give other bits"
     with there(*long, "debug.sync_launches=true", "debug.collectives=detail") as run:
         assert hash_of(run) == wanted, "debugging gives other bits"
-    short = ("train.steps=12", *OF_GPT)  # each operation's stack is kept: a step takes a hundred times as long
+    short = ("train.steps=12", SAME_BITS, *OF_GPT)  # each operation's stack is kept: a step takes a hundred times as long
     with there(*short) as plain, there(*short, "debug.anomaly=true") as run:
         assert hash_of(run) == hash_of(plain), "looking for anomalies gives other bits"
     with there(*long, options=("--restarts", "2")) as run:
@@ -127,6 +131,18 @@ def test_resumed_restarted_and_undisturbed_come_to_the_same_bits():
         os.kill(run.pids()[0], signal.SIGKILL)
         assert hash_of(run) == wanted, run.output()
         print(run.output()[-1500:], flush=True)
+
+
+def test_gpt2_comes_to_the_same_bits_again():
+    if not ON_A_DEVICE:
+        print("      skipped: GPT-2 takes a minute a step on processors", flush=True)
+        return
+    hashes = []
+    for more in ((), (), ("train.cuda_graph=true",)):
+        with there("train.steps=12", "train.batch_size=16", SAME_BITS, *more, config="gpt2") as run:
+            hashes.append(hash_of(run))
+            print(more, hashes[-1], [line for line in rank_log(run).splitlines() if "computes in" in line], run.output()[-200:], flush=True)
+    assert len(set(hashes)) == 1, hashes
 
 
 def test_a_rank_that_is_killed_leaves_a_device_that_the_next_start_can_use():
@@ -160,7 +176,7 @@ def test_each_task_and_preset():
         failed = []
         for config, extra in (("kjv", OF_GPT), ("rvq", (f"data.corpus={sounds}", *test_presets.OF_RVQ)), ("classify", classify), ("synthetic", ())):
             for name, more in (("fp32", ()), ("bf16", ("train.precision=bf16",)), ("graph", ("train.cuda_graph=true",)), ("cache", ("data.cache=device",))):
-                with there("train.steps=60", *extra, *more, config=config, name=name) as run:
+                with there("train.steps=60", SAME_BITS, *extra, *more, config=config, name=name) as run:
                     code = run.finish(120)
                     hashes[config, name] = run.result()["state_hash"] if code == 0 else f"code {code}: {run.output()[-1200:]}"
                     noted = [line for line in rank_log(run).splitlines() if "record" in line or "computes in" in line] if code == 0 else ""

@@ -63,9 +63,9 @@ def give_orders(client, run, count, between_s, seed):
 
 
 def replayed(run, *options, name="again"):
-    """`footplate replay` of that run, with its faults, to its end: the result, and what it said."""
-    with Run(folder=run.folder, name=name, command=["replay", str(run.directory), "--name", name, *options],
-             env={"FOOTPLATE_FAULT": run.environment.get("FOOTPLATE_FAULT")}) as again:
+    """`footplate replay` of that run, with its faults and devices, to its end: the result, and what it said."""
+    same = {variable: run.environment.get(variable) for variable in ("FOOTPLATE_FAULT", "CUDA_VISIBLE_DEVICES")}
+    with Run(folder=run.folder, name=name, command=["replay", str(run.directory), "--name", name, *options], env=same) as again:
         code = again.finish(300)
         assert code == 0, f"{code}\n{again.output()}"
         return again.result(), again.output()
