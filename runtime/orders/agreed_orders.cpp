@@ -6,20 +6,12 @@
 
 namespace footplate {
 
-std::vector<int> AgreedOrder::unconfirmed() const {
-  std::vector<int> ranks;
-  for (std::size_t rank = 0; rank < confirmations.size(); ++rank)
-    if (!confirmations[rank]) ranks.push_back(static_cast<int>(rank));
-  return ranks;
-}
-
 std::vector<int> AgreedOrder::odd_ranks() const {
-  const Confirmation& first = *confirmations[0];
+  const Confirmation& first = confirmations.of(0);
   std::vector<int> odd;
-  for (std::size_t rank = 1; rank < confirmations.size(); ++rank) {
-    const Confirmation& other = *confirmations[rank];
-    if (other.step != first.step || other.digest != first.digest || !other.error.empty())
-      odd.push_back(static_cast<int>(rank));
+  for (int rank = 1; rank < confirmations.world_size(); ++rank) {
+    const Confirmation& other = confirmations.of(rank);
+    if (other.step != first.step || other.digest != first.digest || !other.error.empty()) odd.push_back(rank);
   }
   return odd;
 }
@@ -36,10 +28,10 @@ SettingsUpdate AgreedOrder::changed_settings(const Schema& schema) const {
 
 OrderReport AgreedOrder::applied_report() const {
   OrderReport report = report_of(entry, OrderState::applied);
-  const int ranks = static_cast<int>(confirmations.size());
+  const int ranks = confirmations.world_size();
   const std::vector<int> odd = odd_ranks();
-  report.applied = Applied{entry.order.id, confirmations[0]->step,   ranks - static_cast<int>(odd.size()),
-                           ranks,          confirmations[0]->digest, moved,
+  report.applied = Applied{entry.order.id, confirmations.of(0).step,   ranks - static_cast<int>(odd.size()),
+                           ranks,          confirmations.of(0).digest, moved,
                            renewed_s};
   for (std::size_t call = 0; call < entry.order.calls.size(); ++call)
     report.calls.push_back({call, entry.order.calls[call].action});
@@ -55,7 +47,7 @@ void AgreedOrders::add(OrderEntry entry, std::int64_t step, bool targeted, Clock
   add_calls(entry.order);
   const std::uint64_t id = entry.order.id;
   AgreedOrder agreed{.entry = std::move(entry), .step = step, .targeted = targeted};
-  agreed.confirmations.resize(static_cast<std::size_t>(world_size_));
+  agreed.confirmations = Answers<AgreedOrder::Confirmation>(world_size_);
   if (!targeted) {
     agreed.patience = OrderPatience(now, times_);
     floor_ = step;
@@ -66,7 +58,7 @@ void AgreedOrders::add(OrderEntry entry, std::int64_t step, bool targeted, Clock
 void AgreedOrders::take_over(const Committed& committed) {
   AgreedOrder agreed{
       .entry = {committed.order}, .step = committed.step, .targeted = true, .taken_over = true};
-  agreed.confirmations.resize(static_cast<std::size_t>(world_size_));
+  agreed.confirmations = Answers<AgreedOrder::Confirmation>(world_size_);
   orders_.emplace(committed.order.id, std::move(agreed));
 }
 
@@ -81,7 +73,7 @@ void AgreedOrders::inherit(const Committed& committed) {
 void AgreedOrders::go_on(int world_size, Clock::time_point now) {
   world_size_ = world_size;
   for (auto& [id, agreed] : orders_) {
-    agreed.confirmations.assign(static_cast<std::size_t>(world_size), std::nullopt);
+    agreed.confirmations = Answers<AgreedOrder::Confirmation>(world_size);
     if (agreed.patience || !agreed.targeted) agreed.patience = OrderPatience(now, times_);
   }
 }
@@ -91,14 +83,13 @@ std::optional<AgreedOrder> AgreedOrders::confirm(int rank, const message::Applie
   const auto found = orders_.find(applied.order);
   if (found == orders_.end()) return std::nullopt;
   AgreedOrder& agreed = found->second;
-  agreed.confirmations[static_cast<std::size_t>(rank)] =
-      AgreedOrder::Confirmation{applied.step, applied.digest, applied.error};
+  agreed.confirmations.add(rank, {applied.step, applied.digest, applied.error});
   if (rank == 0) {
     agreed.moved = applied.moved;
     agreed.renewed_s = applied.renewed_s;
   }
   if (!agreed.patience) agreed.patience = OrderPatience(now, times_);
-  if (!agreed.unconfirmed().empty()) return std::nullopt;
+  if (!agreed.confirmations.are_complete()) return std::nullopt;
   return std::move(orders_.extract(found).mapped());
 }
 

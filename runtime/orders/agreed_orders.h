@@ -10,6 +10,7 @@
 
 #include "protocol/messages/link_messages.h"
 #include "protocol/schema.h"
+#include "runtime/orders/answers.h"
 #include "runtime/orders/forecast.h"
 #include "runtime/orders/order_entry.h"
 #include "runtime/orders/order_patience.h"
@@ -28,13 +29,13 @@ struct AgreedOrder {
   OrderEntry entry;
   std::int64_t step = 0;
   bool targeted = false;
-  bool taken_over = false;                                      ///< committed by every rank before the start
-  std::vector<std::optional<Confirmation>> confirmations = {};  ///< by rank
-  std::vector<Moved> moved = {};                                ///< rank 0's
+  bool taken_over = false;  ///< committed by every rank before the start
+  Answers<Confirmation> confirmations = Answers<Confirmation>();
+  std::vector<Moved> moved = {};               ///< rank 0's
   std::optional<double> renewed_s = {};        ///< rank 0's; nothing: no communicators were made
   std::optional<OrderPatience> patience = {};  ///< none while the step is far
 
-  std::vector<int> unconfirmed() const;
+  std::vector<int> unconfirmed() const { return confirmations.missing(); }
   /// All have confirmed: who differs from rank 0 in step or digest, or has an error.
   std::vector<int> odd_ranks() const;
   /// All have confirmed: the settings that it has moved.

@@ -263,7 +263,7 @@ void Coordinator::close_open(OrderState state, const std::string& error, Clock::
 // --- after the commit ---
 
 void Coordinator::conclude(const AgreedOrder& agreed) {
-  if (const std::string error = agreed.confirmations[0]->error; !error.empty()) {
+  if (const std::string error = agreed.confirmations.of(0).error; !error.empty()) {
     agreed_.end_calls(agreed.entry.order);
     OrderReport report = report_of(agreed.entry, OrderState::refused);
     report.error = fmt::format("at step {}: {}", agreed.step, error);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -28,6 +30,7 @@ class EndBarrier {
     std::uint64_t commits = 0;
   };
   std::vector<std::optional<Standing>> ranks_;
+  std::map<std::uint64_t, std::size_t> standing_;  ///< how many ranks, by the commits they have heard of
   std::uint64_t commits_ = 0;
 };
 

@@ -9,7 +9,7 @@ OpenRound::OpenRound(OrderEntry entry, std::uint64_t ticket, int world_size, Clo
                      const ControlTimes& times)
     : entry_(std::move(entry)),
       ticket_(ticket),
-      answers_(static_cast<std::size_t>(world_size)),
+      answers_(world_size),
       deadline_(now + times.outcome),
       patience_(now, times) {}
 
@@ -18,30 +18,23 @@ message::ToRanks OpenRound::question() const {
 }
 
 bool OpenRound::add_prepared(int rank) {
-  answers_[static_cast<std::size_t>(rank)] = 0;
-  return unanswered().empty();
+  answers_.add(rank, 0);
+  return answers_.are_complete();
 }
 
 void OpenRound::start_fencing() {
   fencing_ = true;
-  std::fill(answers_.begin(), answers_.end(), std::nullopt);
+  answers_ = Answers<std::int64_t>(answers_.world_size());
 }
 
 bool OpenRound::add_fence(int rank, std::int64_t step) {
-  answers_[static_cast<std::size_t>(rank)] = step;
-  return unanswered().empty();
+  answers_.add(rank, step);
+  return answers_.are_complete();
 }
 
 std::int64_t OpenRound::first_step(std::int64_t least) const {
-  for (const auto& fence : answers_) least = std::max(least, *fence);
+  for (int rank = 0; rank < answers_.world_size(); ++rank) least = std::max(least, answers_.of(rank));
   return least;
-}
-
-std::vector<int> OpenRound::unanswered() const {
-  std::vector<int> ranks;
-  for (std::size_t rank = 0; rank < answers_.size(); ++rank)
-    if (!answers_[rank]) ranks.push_back(static_cast<int>(rank));
-  return ranks;
 }
 
 }  // namespace footplate

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
+#include "runtime/orders/answers.h"
 #include "runtime/orders/order_entry.h"
 #include "runtime/orders/order_patience.h"
 #include "runtime/watch/messages.h"
@@ -30,7 +30,7 @@ class OpenRound {
   /// Once they have: the first step that nobody has begun, or `least` where that is later.
   std::int64_t first_step(std::int64_t least) const;
 
-  std::vector<int> unanswered() const;
+  std::vector<int> unanswered() const { return answers_.missing(); }
   /// It is aborted then.
   Clock::time_point deadline() const { return deadline_; }
   OrderPatience& patience() { return patience_; }
@@ -42,7 +42,7 @@ class OpenRound {
   OrderEntry entry_;
   std::uint64_t ticket_;
   bool fencing_ = false;
-  std::vector<std::optional<std::int64_t>> answers_;  ///< by rank: prepared (any value), or its fence
+  Answers<std::int64_t> answers_;  ///< prepared (any value), or the fence
   Clock::time_point deadline_;
   OrderPatience patience_;
 };

@@ -109,5 +109,36 @@ TEST_F(AgreedOrdersTest, ANewWorldConfirmsAgain) {
   EXPECT_THAT(orders_.find(1)->unconfirmed(), ElementsAre(0, 1, 2));
 }
 
+TEST_F(AgreedOrdersTest, ARankThatConfirmsTwiceIsOneRank) {
+  add(1, 5, false);
+  EXPECT_FALSE(confirm(1, 1, "early"));
+  EXPECT_FALSE(confirm(1, 1, "d")) << "its last word counts";
+  EXPECT_THAT(orders_.find(1)->unconfirmed(), ElementsAre(0));
+  const auto complete = confirm(0, 1, "d");
+  ASSERT_TRUE(complete);
+  EXPECT_THAT(complete->odd_ranks(), IsEmpty());
+  EXPECT_FALSE(confirm(1, 1)) << "too late: the order is gone";
+}
+
+TEST_F(AgreedOrdersTest, ASmallerWorldIsCompleteWithFewer) {
+  orders_.go_on(3, kAgreed);
+  add(1, 5, false);
+  confirm(0, 1);
+  confirm(1, 1);
+  orders_.go_on(2, kAgreed);
+  EXPECT_FALSE(confirm(1, 1)) << "what was said in the old world doesn't count";
+  EXPECT_THAT(orders_.find(1)->unconfirmed(), ElementsAre(0));
+  const auto complete = confirm(0, 1);
+  ASSERT_TRUE(complete);
+  EXPECT_EQ(complete->applied_report().applied->ranks, 2);
+}
+
+TEST_F(AgreedOrdersTest, WhatANewRankZeroInheritsIsConfirmedByTheNewWorld) {
+  orders_.inherit(agreed(7, 5, false));
+  orders_.go_on(1, kAgreed);
+  EXPECT_THAT(orders_.find(7)->unconfirmed(), ElementsAre(0));
+  EXPECT_TRUE(confirm(0, 7));
+}
+
 }  // namespace
 }  // namespace footplate

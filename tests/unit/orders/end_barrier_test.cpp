@@ -19,6 +19,21 @@ TEST(EndBarrierTest, ARanksWordCountsOnceItHasHeardOfAllCommits) {
   EXPECT_FALSE(end.all_are_there());
 }
 
+TEST(EndBarrierTest, ARankThatComesTwiceIsOneRank) {
+  EndBarrier end(3);
+  end.add(0, 20, 0);
+  end.add(1, 20, 0);
+  end.add(1, 20, 0);
+  EXPECT_FALSE(end.all_are_there());
+  end.add(2, 20, 0);
+  EXPECT_TRUE(end.all_are_there());
+  end.count_commit();
+  for (const int rank : {2, 2, 0}) end.add(rank, 21, 1);
+  EXPECT_FALSE(end.all_are_there()) << "rank 1 stood there before the commit";
+  end.add(1, 21, 1);
+  EXPECT_TRUE(end.all_are_there());
+}
+
 TEST(EndBarrierTest, ANewWorldComesAgain) {
   EndBarrier end(2);
   end.add(0, 20, 0);
@@ -27,6 +42,8 @@ TEST(EndBarrierTest, ANewWorldComesAgain) {
   EXPECT_FALSE(end.all_are_there());
   end.add(0, 21, 3);
   EXPECT_TRUE(end.all_are_there());
+  end.go_on(1, 3);
+  EXPECT_FALSE(end.all_are_there()) << "its word of the old world doesn't count";
 }
 
 }  // namespace

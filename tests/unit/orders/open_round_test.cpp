@@ -34,6 +34,20 @@ TEST(OpenRoundTest, AsksTwiceAndTakesTheLatestFence) {
   EXPECT_EQ(round.first_step(20), 20);
 }
 
+TEST(OpenRoundTest, ARankThatAnswersTwiceIsOneRank) {
+  OpenRound round = round_of({});
+  EXPECT_FALSE(round.add_prepared(1));
+  EXPECT_FALSE(round.add_prepared(1));
+  EXPECT_THAT(round.unanswered(), ElementsAre(0));
+  EXPECT_TRUE(round.add_prepared(0));
+  round.start_fencing();
+  EXPECT_FALSE(round.add_fence(0, 20));
+  EXPECT_FALSE(round.add_fence(0, 12)) << "its last word counts";
+  EXPECT_THAT(round.unanswered(), ElementsAre(1));
+  EXPECT_TRUE(round.add_fence(1, 11));
+  EXPECT_EQ(round.first_step(3), 12);
+}
+
 TEST(OpenRoundTest, AsksAboutAnOrderOrItsWithdrawal) {
   OrderEntry order;
   order.order.id = 12;
