@@ -72,22 +72,15 @@ void CollectiveWatch::tell(const Inquiry::Verdict& verdict) {
 void CollectiveWatch::handle(int source, const message::Beat& beat, Clock::time_point now) {
   if (different_ || parts_.ledger == nullptr || !beat.launched) return;
   // One that rank 0 hasn't come to yet is kept, not replaced: it is compared as soon as that has.
-  if (source != 0) unchecked_.try_emplace(source, *beat.launched);
+  if (source != 0) unchecked_.add(source, *beat.launched);
   compare_digests(now);
 }
 
 void CollectiveWatch::compare_digests(Clock::time_point now) {
-  const std::uint64_t newest = parts_.ledger->newest();
-  for (auto one = unchecked_.begin(); one != unchecked_.end();) {
-    const message::Launched launched = one->second;
-    if (launched.sequence > newest) {
-      ++one;
-      continue;
-    }
+  for (const auto& [rank, launched] : unchecked_.take_up_to(parts_.ledger->newest())) {
     const auto own = parts_.ledger->find(launched.sequence);
     if (own && own->digest != launched.digest)
       inquire({.sequence = launched.sequence, .limit_s = 0, .setting = ""}, now);
-    one = unchecked_.erase(one);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/watch/inquiry.h"
 #include "runtime/watch/messages.h"
 #include "runtime/watch/status_tracker.h"
+#include "runtime/watch/unchecked_digests.h"
 
 namespace footplate {
 
@@ -40,7 +41,7 @@ class CollectiveWatch {
     std::function<void(Clock::time_point now)> record = {};
   };
 
-  explicit CollectiveWatch(Parts parts) : parts_(std::move(parts)) {}
+  explicit CollectiveWatch(Parts parts) : parts_(std::move(parts)), unchecked_(parts_.world_size) {}
 
   void handle(int source, const message::Beat& beat, Clock::time_point now);
   void handle(int source, const message::Overdue& overdue, Clock::time_point now);
@@ -56,11 +57,11 @@ class CollectiveWatch {
 
   Parts parts_;
   std::optional<Inquiry> inquiry_;
-  std::optional<Inquiry::Question> next_;       ///< after the one that is open
-  std::uint64_t inquired_ = 0;                  ///< all up to this one are dealt with
-  std::uint64_t unfinished_ = 0;                ///< was reported, and hasn't ended
-  std::map<int, message::Launched> unchecked_;  ///< by rank
-  bool different_ = false;                      ///< said once
+  std::optional<Inquiry::Question> next_;  ///< after the one that is open
+  std::uint64_t inquired_ = 0;             ///< all up to this one are dealt with
+  std::uint64_t unfinished_ = 0;           ///< was reported, and hasn't ended
+  UncheckedDigests unchecked_;
+  bool different_ = false;  ///< said once
 };
 
 }  // namespace footplate

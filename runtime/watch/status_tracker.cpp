@@ -38,23 +38,33 @@ std::string name_of(const CollectiveStatus& collective) {
 }  // namespace
 
 StatusTracker::StatusTracker(int world_size, ControlTimes times, Clock::time_point now)
-    : times_(times), ranks_(static_cast<std::size_t>(world_size)), last_tick_(now), trust_from_(now) {
-  for (auto& rank : ranks_) rank.heard = now;
+    : times_(times),
+      ranks_(static_cast<std::size_t>(world_size)),
+      earliest_(ranks_.size()),
+      last_tick_(now),
+      trust_from_(now) {
+  for (int rank = 0; rank < world_size; ++rank) heard(rank, now);
 }
 
 void StatusTracker::world_changed(const std::vector<int>& before, Clock::time_point now) {
-  std::vector<Rank> ranks(before.size());
+  const std::vector<Rank> ranks = std::exchange(ranks_, std::vector<Rank>(before.size()));
+  earliest_ = Earliest(before.size());
+  stalled_ = waiting_ = 0;
   for (std::size_t rank = 0; rank < before.size(); ++rank) {
-    if (before[rank] >= 0) ranks[rank].beat = at(before[rank]).beat;
-    ranks[rank].heard = now;
+    if (before[rank] >= 0) ranks_[rank].beat = ranks[static_cast<std::size_t>(before[rank])].beat;
+    if (waits_long(ranks_[rank])) ++waiting_;
+    heard(static_cast<int>(rank), now);
   }
-  ranks_ = std::move(ranks);
   pace_since_ = {};
 }
 
-void StatusTracker::beat(int rank, message::Beat beat, Clock::time_point now) {
+void StatusTracker::beat(int rank, const message::Beat& beat, Clock::time_point now) {
   const std::int64_t step = beat.step;
-  heard(rank, sent(ranks_[static_cast<std::size_t>(rank)].beat.emplace(std::move(beat)), now));
+  Rank& one = ranks_[static_cast<std::size_t>(rank)];
+  if (waits_long(one)) --waiting_;
+  one.beat = beat;
+  if (waits_long(one)) ++waiting_;
+  heard(rank, sent(beat, now));
   if (rank != 0 || now - pace_since_ < kPaceWindow) return;
   if (pace_since_ != Clock::time_point{} && step > pace_step_)
     pace_ms_ = in_seconds(now - pace_since_) * 1e3 / static_cast<double>(step - pace_step_);
@@ -77,20 +87,24 @@ StatusTracker::Clock::time_point StatusTracker::sent(const message::Beat& beat, 
 }
 
 void StatusTracker::heard(int rank, Clock::time_point now) {
-  auto& heard = ranks_[static_cast<std::size_t>(rank)].heard;
-  heard = std::max(heard, now);
+  Rank& one = ranks_[static_cast<std::size_t>(rank)];
+  one.heard = std::max(one.heard, now);
+  if (one.stalled)
+    stalled_heard_ = true;
+  else if (!one.gone)
+    earliest_.set(static_cast<std::size_t>(rank), one.heard);
 }
 
 StatusTracker::Clock::time_point StatusTracker::next_tick() const {
-  auto next = Clock::time_point::max();
-  for (const auto& rank : ranks_)
-    if (!rank.gone && !rank.stalled)
-      next = std::min(next, std::max(rank.heard + times_.stalled, trust_from_));
-  return next;
+  const auto earliest = earliest_.get();
+  if (earliest == Clock::time_point::max()) return earliest;
+  return std::max(earliest + times_.stalled, trust_from_);
 }
 
 void StatusTracker::goodbye(int rank) {
   ranks_[static_cast<std::size_t>(rank)].gone = true;
+  earliest_.unset(static_cast<std::size_t>(rank));
+  stalled_heard_ = true;
 }
 
 void StatusTracker::metrics(const LoggedMetrics& logged) {
@@ -122,11 +136,13 @@ std::vector<RankChange> StatusTracker::tick(Clock::time_point now) {
         change_of(0, RankChangeKind::back,
                   fmt::format("rank 0 is back: it was silent for {} (stopped, or without a core to run on)",
                               duration(in_seconds(held_up)))));
+  if (!is_look_due(now)) return changes;
+  stalled_heard_ = false;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    auto& one = ranks_[static_cast<std::size_t>(rank)];
+    const Rank& one = at(rank);
     const bool silent = !one.gone && now - one.heard > times_.stalled;
     if (silent == one.stalled || (silent && now < trust_from_)) continue;
-    one.stalled = silent;
+    set_stalled(rank, silent);
     changes.push_back(
         change_of(rank, silent ? RankChangeKind::stalled : RankChangeKind::back,
                   silent ? "silent: " + describe(rank, now) : fmt::format("rank {} is back", rank)));
@@ -134,8 +150,25 @@ std::vector<RankChange> StatusTracker::tick(Clock::time_point now) {
   return changes;
 }
 
-bool StatusTracker::anyone_silent() const {
-  return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.stalled; });
+bool StatusTracker::is_look_due(Clock::time_point now) const {
+  const auto earliest = earliest_.get();
+  const bool fell_silent =
+      earliest != Clock::time_point::max() && now - earliest > times_.stalled && now >= trust_from_;
+  return fell_silent || stalled_heard_;
+}
+
+void StatusTracker::set_stalled(int rank, bool stalled) {
+  Rank& one = ranks_[static_cast<std::size_t>(rank)];
+  one.stalled = stalled;
+  stalled ? ++stalled_ : --stalled_;
+  if (stalled || one.gone)
+    earliest_.unset(static_cast<std::size_t>(rank));
+  else
+    earliest_.set(static_cast<std::size_t>(rank), one.heard);
+}
+
+bool StatusTracker::waits_long(const Rank& one) const {
+  return one.beat && in_collective(*one.beat) && one.beat->collective->age_s >= in_seconds(times_.missing);
 }
 
 double StatusTracker::silent_s(int rank, Clock::time_point now) const {
@@ -176,6 +209,7 @@ std::string StatusTracker::whom(const std::vector<int>& ranks, Clock::time_point
 
 /// Who keeps the others in a collective that has lasted for `age_s`: whoever hasn't begun it.
 std::optional<int> StatusTracker::missing_rank(double age_s, std::uint64_t& sequence) const {
+  if (waiting_ == 0 && age_s >= in_seconds(times_.missing)) return std::nullopt;
   std::uint64_t furthest = 0;
   double age = 0;
   for (const auto& rank : ranks_) {
@@ -202,7 +236,7 @@ std::string StatusTracker::missing(Clock::time_point now) const {
 std::optional<StatusTracker::Stuck> StatusTracker::stuck(std::chrono::duration<double> limit,
                                                          Clock::time_point now) const {
   std::optional<int> found;
-  for (int rank = 1; rank < static_cast<int>(ranks_.size()) && !found; ++rank)
+  for (int rank = 1; stalled_ > 0 && !found && rank < static_cast<int>(ranks_.size()); ++rank)
     if (at(rank).stalled && silent_s(rank, now) > limit.count()) found = rank;
   std::uint64_t sequence = 0;
   if (!found) found = missing_rank(limit.count(), sequence);

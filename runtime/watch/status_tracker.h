@@ -9,6 +9,7 @@
 #include "protocol/messages/event.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/times.h"
+#include "runtime/watch/earliest.h"
 #include "runtime/watch/messages.h"
 
 namespace footplate {
@@ -23,7 +24,7 @@ class StatusTracker {
   /// The ranks are others now: `before` tells the number that each had, -1 for none.
   void world_changed(const std::vector<int>& before, Clock::time_point now);
 
-  void beat(int rank, message::Beat beat, Clock::time_point now);
+  void beat(int rank, const message::Beat& beat, Clock::time_point now);
   void heard(int rank, Clock::time_point now);
   void goodbye(int rank);
   void metrics(const LoggedMetrics& logged);
@@ -35,7 +36,7 @@ class StatusTracker {
   std::vector<RankChange> tick(Clock::time_point now);
 
   /// Whether some rank is, as of the last tick.
-  bool anyone_silent() const;
+  bool anyone_silent() const { return stalled_ > 0; }
 
   struct Stuck {
     int rank = 0;
@@ -72,6 +73,10 @@ class StatusTracker {
     bool gone = false;  ///< said goodbye: silent on purpose
   };
 
+  /// Whether a tick at `now` has anything to say of any rank; its look at all of them is worth it then.
+  bool is_look_due(Clock::time_point now) const;
+  void set_stalled(int rank, bool stalled);
+  bool waits_long(const Rank& one) const;
   RankStatus rank_status(int rank, Clock::time_point now) const;
   std::string missing(Clock::time_point now) const;
   std::optional<int> missing_rank(double age_s, std::uint64_t& sequence) const;
@@ -85,6 +90,11 @@ class StatusTracker {
 
   ControlTimes times_;
   std::vector<Rank> ranks_;
+  // Kept with each change of a rank, so that what is asked all the time looks at no rank.
+  Earliest earliest_;           ///< when those were heard who are neither stalled nor gone
+  std::size_t stalled_ = 0;     ///< how many are
+  std::size_t waiting_ = 0;     ///< how many are in a collective, and long
+  bool stalled_heard_ = false;  ///< one that is stalled was heard since the last tick, or is gone
   std::map<std::string, std::string> notes_;
   std::map<std::string, double> metrics_;  ///< last values of those that status shows
   std::string pace_unit_ = RunStatus().pace_unit;

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <utility>
+#include <vector>
+
 #include "tests/unit/orders/as_json.h"
 
 namespace footplate {
@@ -107,6 +112,102 @@ TEST(RunStatusTest, CountsSilenceFromWhenAHeartbeatWasSentOnItsOwnHost) {
   const auto changes = status.tick(status.next_tick() + milliseconds(1));
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(changes[0].rank, 1);
+}
+
+/// What the tracker says of silence by looking at every rank each time.
+class SilenceOfEach {
+ public:
+  SilenceOfEach(std::size_t ranks, ControlTimes times, Clock::time_point now)
+      : times_(times), ranks_(ranks, {now, false, false}) {}
+  void heard(std::size_t rank, Clock::time_point now) { ranks_[rank].heard = now; }
+  void goodbye(std::size_t rank) { ranks_[rank].gone = true; }
+  Clock::time_point next_tick() const {
+    auto next = Clock::time_point::max();
+    for (const auto& rank : ranks_)
+      if (!rank.gone && !rank.stalled) next = std::min(next, rank.heard + times_.stalled);
+    return next;
+  }
+  std::vector<std::pair<int, RankChangeKind>> tick(Clock::time_point now) {
+    std::vector<std::pair<int, RankChangeKind>> changes;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      auto& one = ranks_[rank];
+      const bool silent = !one.gone && now - one.heard > times_.stalled;
+      if (silent == one.stalled) continue;
+      one.stalled = silent;
+      changes.emplace_back(rank, silent ? RankChangeKind::stalled : RankChangeKind::back);
+    }
+    return changes;
+  }
+  bool anyone_silent() const {
+    return std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank.stalled; });
+  }
+
+ private:
+  struct One {
+    Clock::time_point heard;
+    bool stalled = false, gone = false;
+  };
+  ControlTimes times_;
+  std::vector<One> ranks_;
+};
+
+TEST(RunStatusTest, FindsSilenceAsIfItLookedAtEveryRank) {
+  std::mt19937 random(25);
+  const auto below = [&](unsigned bound) { return static_cast<unsigned>(random() % bound); };
+  const ControlTimes times;
+  for (const int world_size : {1, 2, 3, 8, 13}) {
+    Clock::time_point now{seconds(1000)};
+    StatusTracker status(5, times, now);
+    // The world of before doesn't count.
+    status.tick(now += milliseconds(400));
+    status.world_changed(std::vector<int>(static_cast<std::size_t>(world_size), -1), now);
+    SilenceOfEach naive(static_cast<std::size_t>(world_size), times, now);
+    std::size_t told = 0;
+    for (int i = 0; i < 3000; ++i) {
+      now += milliseconds(below(200));
+      for (unsigned heard = below(4); heard > 0; --heard) {
+        const auto rank = below(static_cast<unsigned>(world_size));
+        status.heard(static_cast<int>(rank), now);
+        naive.heard(rank, now);
+      }
+      if (i == 2000) {
+        status.goodbye(world_size - 1);
+        naive.goodbye(static_cast<std::size_t>(world_size) - 1);
+      }
+      std::vector<std::pair<int, RankChangeKind>> changes;
+      for (const RankChange& change : status.tick(now))
+        changes.emplace_back(change.rank.value(), change.state);
+      ASSERT_EQ(changes, naive.tick(now)) << i;
+      ASSERT_EQ(status.next_tick(), naive.next_tick()) << i;
+      ASSERT_EQ(status.anyone_silent(), naive.anyone_silent()) << i;
+      told += changes.size();
+    }
+    EXPECT_TRUE(world_size < 8 || told > 100) << told;
+  }
+}
+
+TEST(RunStatusTest, WhoIsWaitedForInACollectiveIsStuckPastTheLimit) {
+  const Clock::time_point now{seconds(1000)};
+  StatusTracker status(3, {}, now);
+  const auto beat = [&](int rank, std::uint64_t sequence, double age_s) {
+    message::Beat beat;
+    beat.collective = CollectiveStatus{sequence, "all_reduce", 1, true, age_s};
+    status.beat(rank, beat, now);
+  };
+  beat(0, 7, 12);
+  beat(1, 7, 11);
+  beat(2, 6, 0.1);
+  ASSERT_TRUE(status.stuck(seconds(10), now));
+  EXPECT_EQ(status.stuck(seconds(10), now)->rank, 2);
+  EXPECT_FALSE(status.stuck(seconds(13), now));
+  status.world_changed({0, 2}, now);
+  ASSERT_TRUE(status.stuck(seconds(10), now)) << "what is known of them stays";
+  EXPECT_EQ(status.stuck(seconds(10), now)->rank, 1);
+  beat(0, 7, 0.5);  // another one of this number: the world is new
+  EXPECT_FALSE(status.stuck(seconds(10), now));
+  EXPECT_TRUE(status.stuck(milliseconds(200), now)) << "a limit below what a status looks into";
+  beat(0, 8, 11);
+  EXPECT_TRUE(status.stuck(seconds(10), now));
 }
 
 }  // namespace
