@@ -1,15 +1,19 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <optional>
-
-#include "protocol/json.h"
+#include <vector>
 
 namespace footplate {
 
+/// An encoded message (runtime/watch/messages.h), shared by all whom it is on its way to. Not null.
+using MessageBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
+
 struct Message {
   int source = 0;
-  Json body;
+  std::vector<std::uint8_t> bytes = {};
 };
 
 /// Small messages between ranks, on which control runs. One thread (the control thread) uses it.
@@ -21,11 +25,16 @@ class MessageChannel {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  /// Copies the message and returns without waiting for the receiver. One to oneself is there at once.
-  virtual void send(int to, const Json& body) = 0;
+  /// Returns without waiting for the receiver. A message to oneself is there at once.
+  virtual void send(int to, const MessageBytes& bytes) = 0;
+
+  /// To every rank, oneself included, in order.
+  virtual void send_to_all(const MessageBytes& bytes) {
+    for (int rank = 0; rank < world_size(); ++rank) send(rank, bytes);
+  }
 
   /// The same for what may lie until the receiver looks anyway (heartbeats): doesn't end its wait().
-  virtual void send_quietly(int to, const Json& body) { send(to, body); }
+  virtual void send_quietly(int to, const MessageBytes& bytes) { send(to, bytes); }
 
   /// The next message, if one is here.
   virtual std::optional<Message> poll() = 0;

@@ -151,7 +151,7 @@ void ControlLoop::handle_messages(Clock::time_point now, int most) {
   for (int i = 0; i < most; ++i) {
     const auto received = options_.channel->poll();
     if (!received) return;
-    const auto message = message::from_json(received->body);
+    const auto message = message::decoded(received->bytes);
     if (!message) {
       complain(fmt::format("rank {} sent: {}", received->source, message.error().message));
       continue;

@@ -117,7 +117,7 @@ void RankRecovery::handle(int source, const message::Standing& standing, Clock::
   const auto verdict = parts_.rank_zero->add_standing(source, standing);
   if (!verdict) return;
   MessageChannel& channel = *parts_.options.channel;
-  const Json line = to_json(message::ToRanks(*verdict));
+  const MessageBytes line = encoded(message::ToRanks(*verdict));
   for (int rank = 1; rank < channel.world_size(); ++rank) channel.send(rank, line);
   handle(*verdict);
   if (!under_way_) parts_.rank_zero->go_on(*verdict, story_, now);
@@ -140,7 +140,7 @@ void RankRecovery::handle(const message::Remedy& remedy) {
   ends_by_remedy_ = remedy.stop;
   parts_.gate.set_interruption(remedy_);
   MessageChannel& channel = *parts_.options.channel;
-  channel.send(0, to_json(message::ToRankZero(message::Ready{remedy.ticket})));
+  channel.send(0, encoded(message::ToRankZero(message::Ready{remedy.ticket})));
   if (ends_by_remedy_ && channel.rank() != 0) parts_.give_up(remedy_);
 }
 

@@ -47,9 +47,7 @@ WorldWatch::Parts RankZero::watch_parts() {
 }
 
 void RankZero::send_all(const message::ToRanks& message) {
-  MessageChannel& channel = *parts_.options.channel;
-  const Json line = to_json(message);
-  for (int rank = 0; rank < channel.world_size(); ++rank) channel.send(rank, line);
+  parts_.options.channel->send_to_all(encoded(message));
 }
 
 void RankZero::follow(const Settings& settings) {

@@ -44,7 +44,7 @@ WorldWatch::WorldWatch(const Parts& parts, const Settings& now)
                     }}),
       inquiries_({parts.channel.world_size(),
                   [&channel = parts.channel](int to, const message::ToRanks& message) {
-                    channel.send(to, to_json(message));
+                    channel.send(to, encoded(message));
                   },
                   [this](const RankQuery& query, const RankAnswers& heard, Clock::time_point when) {
                     answered(query, heard, when);

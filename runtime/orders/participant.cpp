@@ -254,7 +254,7 @@ void Participant::beat(Clock::time_point now) {
   next_beat_ = beat_after(now);
   const message::Beat beat = beat_now(now);
   told_ = beat.state;
-  const Json message = to_json(message::ToRankZero(beat));
+  const MessageBytes message = encoded(message::ToRankZero(beat));
   // The first is heard at once: who is stuck can be killed only by the pid that it tells.
   if (std::exchange(introduced_, true))
     parts_.channel.send_quietly(0, message);

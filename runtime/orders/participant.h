@@ -98,7 +98,7 @@ class Participant {
   /// hears them all in one turn, and wakes for none of them alone.
   Clock::time_point beat_after(Clock::time_point now) const;
   RunState state() const;
-  void answer(const message::ToRankZero& message) { parts_.channel.send(0, to_json(message)); }
+  void answer(const message::ToRankZero& message) { parts_.channel.send(0, encoded(message)); }
 
   Parts parts_;
   std::optional<Fault> refuse_;  ///< FOOTPLATE_FAULT=refuse:…

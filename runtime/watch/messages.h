@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "protocol/own_session.h"
 #include "runtime/base/progress.h"
 #include "runtime/comm/ledger.h"
+#include "runtime/comm/message_channel.h"
 #include "runtime/watch/committed.h"
 
 /// Messages between rank 0's coordinator and the participants: JSON objects in CBOR on the way, whose `t`
@@ -205,6 +207,12 @@ Json to_json(const ToRanks& message);
 Json to_json(const ToRankZero& message);
 /// Errors (usage): an unknown `t`, a field of the wrong type.
 Result<std::variant<ToRanks, ToRankZero>> from_json(const Json& json);
+
+/// to_json() in CBOR: what goes over a MessageChannel.
+MessageBytes encoded(const ToRanks& message);
+MessageBytes encoded(const ToRankZero& message);
+/// Errors: those of from_json(); malformed CBOR (failed).
+Result<std::variant<ToRanks, ToRankZero>> decoded(std::span<const std::uint8_t> bytes);
 
 /// What a joining rank needs to go on as the one that tells it.
 struct HandOver {

@@ -373,6 +373,19 @@ Result<std::variant<ToRanks, ToRankZero>> from_json(const Json& json) {
   return fail(ErrorKind::usage, "unknown message '" + excerpt(word) + "'");
 }
 
+MessageBytes encoded(const ToRanks& message) {
+  return std::make_shared<const std::vector<std::uint8_t>>(to_cbor(to_json(message)));
+}
+MessageBytes encoded(const ToRankZero& message) {
+  return std::make_shared<const std::vector<std::uint8_t>>(to_cbor(to_json(message)));
+}
+
+Result<std::variant<ToRanks, ToRankZero>> decoded(std::span<const std::uint8_t> bytes) {
+  const auto json = from_cbor(bytes.data(), bytes.size());
+  if (!json) return tl::unexpected(json.error());
+  return from_json(*json);
+}
+
 Json to_json(const HandOver& handed) {
   return write_fields(handed);
 }

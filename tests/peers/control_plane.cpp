@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,21 +44,21 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Encodes what is sent, as a channel between processes has to, and drops it.
-class EncodingChannel final : public MessageChannel {
+/// Keeps what is sent until the next turn, one by one.
+class KeepingChannel final : public MessageChannel {
  public:
-  explicit EncodingChannel(int world_size) : world_size_(world_size) {}
+  explicit KeepingChannel(int world_size) : world_size_(world_size) {}
   int rank() const override { return 0; }
   int world_size() const override { return world_size_; }
-  void send(int /*to*/, const Json& body) override { sent_bytes_ += to_cbor(body).size(); }
+  void send(int /*to*/, const MessageBytes& bytes) override { sending_.push_back(bytes); }
+  void forget_sent() { sending_.clear(); }
   std::optional<Message> poll() override { return std::nullopt; }
   void wait(std::chrono::milliseconds /*at_most*/, int /*extra_fd*/) override {}
   void wake() override {}
-  std::size_t sent_bytes() const { return sent_bytes_; }
 
  private:
   int world_size_;
-  std::size_t sent_bytes_ = 0;
+  std::list<MessageBytes> sending_;
 };
 
 /// RankZero without its console.
@@ -89,14 +90,14 @@ class RankZeroOfMany {
   }
 
   void deliver_one(int rank, const Bytes& bytes) {
-    const auto body = from_cbor(bytes.data(), bytes.size());
-    const auto message = message::from_json(*body);
+    const auto message = message::decoded(bytes);
     const auto& one = std::get<message::ToRankZero>(*message);
     coordinator_.handle(rank, one, now_);
     watch_.handle(rank, one, now_);
   }
 
   void turn() {
+    channel_.forget_sent();
     watch_.tick_inquiries(now_);
     coordinator_.tick(now_);
     stuck_.tick(now_);
@@ -122,10 +123,7 @@ class RankZeroOfMany {
   int surprises() const { return surprises_; }
 
  private:
-  void send_all(const message::ToRanks& message) {
-    const Json line = to_json(message);
-    for (int rank = 0; rank < world_size_; ++rank) channel_.send(rank, line);
-  }
+  void send_all(const message::ToRanks& message) { channel_.send_to_all(encoded(message)); }
   void note(const Report& report) {
     const auto* event = std::get_if<EventData>(&report);
     const auto* order = event != nullptr ? std::get_if<OrderReport>(event) : nullptr;
@@ -139,7 +137,7 @@ class RankZeroOfMany {
   Clock::time_point now_{std::chrono::seconds(1000)};
   Ledger ledger_;
   CollectiveTimeouts::Memory timeouts_;
-  EncodingChannel channel_;
+  KeepingChannel channel_;
   StatusTracker status_;
   Coordinator coordinator_;
   StuckRanks stuck_;
@@ -149,8 +147,8 @@ class RankZeroOfMany {
   int surprises_ = 0;  ///< what no run without a fault reports
 };
 
-Bytes encoded(const message::ToRankZero& message) {
-  return to_cbor(to_json(message));
+Bytes bytes_of(const message::ToRankZero& message) {
+  return *encoded(message);
 }
 
 /// A round's heartbeats; `newest` is each rank's newest collective.
@@ -168,7 +166,7 @@ std::vector<Bytes> beats(int world_size, Clock::time_point now, const message::L
     beat.best_eval_loss = 1.234;
     beat.collective = CollectiveStatus{newest.sequence, "all_reduce", 124000000, true, 0.0123};
     beat.launched = newest;
-    all.push_back(encoded(beat));
+    all.push_back(bytes_of(beat));
   }
   return all;
 }
@@ -179,8 +177,9 @@ double order_ms(RankZeroOfMany& zero, std::uint64_t number) {
   applied.order = number;
   applied.step = 101;
   applied.digest = "0123456789abcdef";
-  const std::vector<std::vector<Bytes>> answers{
-      {encoded(message::Prepared{number, ""})}, {encoded(message::Fenced{number, 100})}, {encoded(applied)}};
+  const std::vector<std::vector<Bytes>> answers{{bytes_of(message::Prepared{number, ""})},
+                                                {bytes_of(message::Fenced{number, 100})},
+                                                {bytes_of(applied)}};
   const double start = now_ms();
   zero.submit();
   for (const auto& answer : answers) zero.deliver(answer);

@@ -54,17 +54,26 @@ class MpiChannel final : public MessageChannel {
   bool rings() const override { return rings_; }
   void wake() override { wake_.wake(); }
 
-  void send(int to, const Json& body) override {
-    post(to, body);
+  void send(int to, const MessageBytes& bytes) override {
+    post(to, bytes);
+    release_sent();
     if (to != rank_) ring(to);
   }
 
+  /// Looks once for what has left, and not again for each.
+  void send_to_all(const MessageBytes& bytes) override {
+    for (int rank = 0; rank < world_size(); ++rank) post(rank, bytes);
+    release_sent();
+    wake_peers();
+  }
+
   /// One that is still unsent says enough: they would pile up before a receiver that is stopped.
-  void send_quietly(int to, const Json& body) override {
+  void send_quietly(int to, const MessageBytes& bytes) override {
     release_sent();
     const auto quiet = [to](const Transfer& transfer) { return transfer.quiet && transfer.peer == to; };
     if (std::any_of(sending_.begin(), sending_.end(), quiet)) return;
-    post(to, body, /*quiet=*/true);
+    post(to, bytes, /*quiet=*/true);
+    release_sent();
   }
 
   void wake_peers() override {
@@ -85,9 +94,10 @@ class MpiChannel final : public MessageChannel {
       return message;
     }
     if (session_.lost()) return std::nullopt;
-    release_sent();
     if (look_due_) accept_one();
-    return take_received();
+    auto message = take_received();
+    if (!message) release_sent();  // once for all that are taken in a row
+    return message;
   }
 
   void wait(milliseconds at_most, int extra_fd) override {
@@ -102,7 +112,8 @@ class MpiChannel final : public MessageChannel {
  private:
   struct Transfer {
     int peer = 0;
-    Bytes bytes{};
+    Bytes bytes{};        ///< that come
+    MessageBytes sent{};  ///< or that leave
     MPI_Request request = MPI_REQUEST_NULL;
     bool had_to_wait = false;
     bool quiet = false;
@@ -121,26 +132,24 @@ class MpiChannel final : public MessageChannel {
   /// MPI may still read what a stuck receiver hasn't taken: better lost than freed under it.
   void abandon() {
     for (auto* transfers : {&sending_, &receiving_}) {
-      for (auto& pending : *transfers) new (std::nothrow) Bytes(std::move(pending.bytes));
+      for (auto& pending : *transfers) new (std::nothrow) Transfer(std::move(pending));
       transfers->clear();
     }
   }
 
-  void post(int to, const Json& body, bool quiet = false) {
+  void post(int to, const MessageBytes& bytes, bool quiet = false) {
     if (to == rank_) {
-      own_.push_back({rank_, body});
+      own_.push_back({rank_, *bytes});
       return;
     }
     if (session_.lost()) return;
-    auto& pending = sending_.emplace_back(Transfer{to, to_cbor(body)});
-    pending.quiet = quiet;
-    const int size = static_cast<int>(pending.bytes.size());
-    const int code = MPI_Isend(pending.bytes.data(), size, MPI_BYTE, to, kTag, comm_, &pending.request);
+    auto& pending = sending_.emplace_back(Transfer{.peer = to, .sent = bytes, .quiet = quiet});
+    const int size = static_cast<int>(bytes->size());
+    const int code = MPI_Isend(bytes->data(), size, MPI_BYTE, to, kTag, comm_, &pending.request);
     if (code != MPI_SUCCESS) {
       session_.tells_loss(code);
       sending_.pop_back();
     }
-    release_sent();
   }
 
   /// Until `at_most` has passed or there is a reason to look. Without doorbells the looks are taken
@@ -207,7 +216,7 @@ class MpiChannel final : public MessageChannel {
     if (!found) return;
     int size = 0;
     MPI_Get_count(&status, MPI_BYTE, &size);
-    auto& pending = receiving_.emplace_back(Transfer{status.MPI_SOURCE, {}});
+    auto& pending = receiving_.emplace_back(Transfer{.peer = status.MPI_SOURCE});
     pending.bytes.resize(static_cast<std::size_t>(size));
     MPI_Imrecv(pending.bytes.data(), size, MPI_BYTE, &message, &pending.request);
   }
@@ -222,11 +231,10 @@ class MpiChannel final : public MessageChannel {
         ++it;
         continue;
       }
-      const Transfer complete = std::move(*it);
+      Transfer complete = std::move(*it);
       it = receiving_.erase(it);
       if (state == State::failed) continue;
-      auto body = from_cbor(complete.bytes.data(), complete.bytes.size());
-      if (body) return Message{complete.peer, *std::move(body)};
+      return Message{complete.peer, std::move(complete.bytes)};
     }
     return std::nullopt;
   }

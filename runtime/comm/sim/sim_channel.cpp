@@ -35,17 +35,13 @@ class SimChannel final : public MessageChannel {
   int world_size() const override { return static_cast<int>(generation_->origins.size()); }
   void rebuilt() override { generation_ = state_->generation(); }
 
-  void send(int to, const Json& body) override {
+  void send(int to, const MessageBytes& message) override {
     let_others_first();
     state_->die_if_due(origin_, &SimOptions::Death::message, ++sent_);
-    // Through CBOR, as between processes: what doesn't survive it shows in tests on sim already.
-    const auto bytes = to_cbor(body);
     std::uniform_int_distribution<std::int64_t> delay(0, state_->options().max_delay.count());
     const int origin = generation_->origins[static_cast<std::size_t>(to)];
-    if (Scheduler::current() != nullptr)
-      trace("rank {} to {}: {} #{:08x}", origin_, origin, word_of(body),
-            digest_of(body.contains("pid") ? to_cbor(repeatable(body)) : bytes));
-    state_->deliver(*generation_, origin_, origin, from_cbor(bytes.data(), bytes.size()).value(),
+    if (Scheduler::current() != nullptr) trace_sending(origin, *message);
+    state_->deliver(*generation_, origin_, origin, *message,
                     std::chrono::microseconds(origin == origin_ ? 0 : delay(random_)));
   }
 
@@ -88,6 +84,12 @@ class SimChannel final : public MessageChannel {
   void wake() override { inbox_.alarm.ring(); }
 
  private:
+  void trace_sending(int to, const std::vector<std::uint8_t>& bytes) const {
+    const Json body = from_cbor(bytes.data(), bytes.size()).value();
+    trace("rank {} to {}: {} #{:08x}", origin_, to, word_of(body),
+          digest_of(body.contains("pid") ? to_cbor(repeatable(body)) : bytes));
+  }
+
   std::shared_ptr<SimWorld::State> state_;
   int origin_;
   SimWorld::State::Inbox& inbox_;
@@ -116,8 +118,8 @@ void SimAlarm::sleep(std::chrono::nanoseconds at_most, int fd) {
   is_rung_ = false;
 }
 
-void SimWorld::State::deliver(const SimGeneration& generation, int from, int to, Json body,
-                              std::chrono::microseconds delay) {
+void SimWorld::State::deliver(const SimGeneration& generation, int from, int to,
+                              std::vector<std::uint8_t> bytes, std::chrono::microseconds delay) {
   if (is_dead(from) || is_dead(to)) return;
   Inbox& inbox = this->inbox(to);
   {
@@ -125,7 +127,7 @@ void SimWorld::State::deliver(const SimGeneration& generation, int from, int to,
     auto& queue = inbox.from[static_cast<std::size_t>(from)];
     auto due = options_.now() + delay;
     if (!queue.empty()) due = std::max(due, queue.back().due);
-    queue.push_back({due, generation.number, {generation.rank_of(from), std::move(body)}});
+    queue.push_back({due, generation.number, {generation.rank_of(from), std::move(bytes)}});
   }
   inbox.alarm.ring();
 }

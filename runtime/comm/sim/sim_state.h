@@ -75,7 +75,8 @@ class SimWorld::State {
     SimAlarm alarm;
   };
   Inbox& inbox(int rank) { return *inboxes_[static_cast<std::size_t>(rank)]; }
-  void deliver(const SimGeneration& generation, int from, int to, Json body, std::chrono::microseconds delay);
+  void deliver(const SimGeneration& generation, int from, int to, std::vector<std::uint8_t> bytes,
+               std::chrono::microseconds delay);
   void hold(int rank);
 
   // --- who is left ---

@@ -14,6 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
@@ -26,13 +27,14 @@ TEST(SimChannelTest, KeepsTheOrderBetweenTwoRanksAndItsDelays) {
   SimWorld world(2, options);
   auto from = world.channel(0);
   auto to = world.channel(1);
-  for (int i = 0; i < 100; ++i) from->send(1, i);
+  for (std::uint8_t i = 0; i < 100; ++i)
+    from->send(1, std::make_shared<const std::vector<std::uint8_t>>(1, i));
   now += milliseconds(2);
   int next = 0;
-  while (auto message = to->poll()) EXPECT_EQ(message->body, next++);
+  while (auto message = to->poll()) EXPECT_THAT(message->bytes, ElementsAre(next++));
   EXPECT_LT(next, 100);
   now += milliseconds(5);
-  while (auto message = to->poll()) EXPECT_EQ(message->body, next++);
+  while (auto message = to->poll()) EXPECT_THAT(message->bytes, ElementsAre(next++));
   EXPECT_EQ(next, 100);
 }
 

@@ -515,7 +515,8 @@ TEST(Status, NamesASilentRankAndWhatItWasDoing) {
 TEST(Messages, ThatCannotBeReadAreToldAndEndNothing) {
   SimRun run(ranks(2));
   run.wait_for_step(2);
-  run.world().channel(1)->send(0, {{"t", "fenced"}, {"ticket", "three"}});
+  const Json unreadable = {{"t", "fenced"}, {"ticket", "three"}};
+  run.world().channel(1)->send(0, std::make_shared<const std::vector<std::uint8_t>>(to_cbor(unreadable)));
   const Json warning = run.wait_for("warn", [](const Json& data) { return data["kind"] == "control"; });
   ASSERT_FALSE(warning.is_null());
   EXPECT_EQ(warning["text"], "control thread: rank 1 sent: field 'ticket' has to be a whole number");

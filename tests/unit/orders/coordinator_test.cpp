@@ -162,6 +162,42 @@ TEST_F(CoordinatorTest, RaisesTheAlarmWhereRanksDisagree) {
   EXPECT_FALSE(status_.run_status(10, now_).notes.empty());
 }
 
+TEST_F(CoordinatorTest, ARankThatAnswersTwiceDoesNotAnswerForAnother) {
+  order("a");
+  for (int i = 0; i < 2; ++i) answer(0, {{"t", "prepared"}, {"ticket", 1}});
+  EXPECT_EQ(last_sent()["t"], "prepare");
+  answer(1, {{"t", "prepared"}, {"ticket", 1}});
+  EXPECT_EQ(last_sent()["t"], "fence");
+  for (int i = 0; i < 2; ++i) answer(1, {{"t", "fenced"}, {"ticket", 1}, {"step", 14}});
+  EXPECT_EQ(last_sent()["t"], "fence");
+  answer(0, {{"t", "fenced"}, {"ticket", 1}, {"step", 11}});
+  EXPECT_EQ(last_sent(), (Json{{"t", "commit"}, {"ticket", 1}, {"step", 14}, {"targeted", false}}));
+  answer(1, {{"t", "prepared"}, {"ticket", 1}});  // late: nobody asks any more
+  for (int i = 0; i < 2; ++i) applied(1, 100, 14);
+  EXPECT_EQ(last_state(), "committed");
+  applied(0, 100, 14);
+  EXPECT_EQ(last_state(), "applied");
+  EXPECT_EQ(sent_.size(), 3U);
+}
+
+TEST_F(CoordinatorTest, CountsAnewWithTheRanksThatAreLeft) {
+  order("a");
+  answer(1, {{"t", "prepared"}, {"ticket", 1}});
+  coordinator_.suspend();
+  status_.world_changed({0}, now_);
+  coordinator_.go_on(1, 0, now_);
+  EXPECT_EQ(last_sent()["ticket"], 2);
+  answer(0, {{"t", "prepared"}, {"ticket", 1}});  // late: the answer to the first question
+  EXPECT_EQ(last_sent()["t"], "prepare");
+  answer(0, {{"t", "prepared"}, {"ticket", 2}});
+  EXPECT_EQ(last_sent()["t"], "fence");
+  answer(0, {{"t", "fenced"}, {"ticket", 2}, {"step", 9}});
+  EXPECT_EQ(last_sent()["t"], "commit");
+  applied(0, 100, 9);
+  EXPECT_EQ(last_state(), "applied");
+  EXPECT_EQ(reports_.back().second["applied"]["ranks"], 1);
+}
+
 TEST_F(CoordinatorTest, EndsOnceEveryRankAtTheEndHasHeardOfEveryCommit) {
   answer(0, {{"t", "end"}, {"step", 20}, {"commits", 0}});
   order("a");
