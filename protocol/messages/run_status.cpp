@@ -1,19 +1,9 @@
 #include "protocol/messages/run_status.h"
 
 #include "protocol/messages/fields.h"
+#include "protocol/messages/run_status_fields.h"
 
 namespace footplate {
-
-template <>
-struct FieldsOf<CollectiveStatus> {
-  static void list(auto& field, auto& collective) {
-    field("sequence", collective.sequence);
-    field("kind", collective.kind);
-    field("elements", collective.elements);
-    field("running", collective.running);
-    field("age_s", collective.age_s);
-  }
-};
 
 template <>
 struct FieldsOf<RankStatus> {

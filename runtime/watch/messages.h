@@ -15,6 +15,10 @@
 #include "runtime/comm/message_channel.h"
 #include "runtime/watch/committed.h"
 
+namespace footplate {
+class CborItem;
+}
+
 /// Messages between rank 0's coordinator and the participants: JSON objects in CBOR on the way, whose `t`
 /// says which one it is. `ticket` numbers the coordinator's attempts (an order, or the withdrawing of one).
 namespace footplate::message {
@@ -133,6 +137,8 @@ struct Launched {
 };
 Json to_json(const Launched& launched);
 Result<void> read_json(const Json& json, Launched& launched);
+/// Of a heartbeat's CBOR (protocol/messages/cbor_fields.h). Whether it could be read.
+bool read_cbor(const CborItem& item, Launched& launched);
 /// The heartbeat.
 struct Beat {
   std::int64_t at_ns = 0;  ///< of the sender's clock, when it was sent

@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
+#include "protocol/messages/cbor_fields.h"
 #include "protocol/messages/fields.h"
+#include "protocol/messages/run_status_fields.h"
 #include "protocol/value.h"
 #include "runtime/watch/messages.h"
 
@@ -277,6 +281,11 @@ Result<void> read_json(const Json& json, Launched& launched) {
   if (auto read = fields::read(json[0], launched.sequence); !read) return read;
   return fields::read(json[1], launched.digest);
 }
+bool read_cbor(const CborItem& item, Launched& launched) {
+  const auto pair = CborPair::of(item);
+  return pair && footplate::read_cbor(pair->first, launched.sequence) &&
+         footplate::read_cbor(pair->second, launched.digest);
+}
 
 namespace {
 
@@ -335,6 +344,17 @@ constexpr std::array kReaders{
 };
 static_assert(kReaders.size() == std::variant_size_v<ToRanks> + std::variant_size_v<ToRankZero>);
 
+template <class T, class... All>
+constexpr std::size_t index_in(const std::variant<All...>* /*variant*/) {
+  constexpr std::array kIs{std::is_same_v<T, All>...};
+  return static_cast<std::size_t>(std::find(kIs.begin(), kIs.end(), true) - kIs.begin());
+}
+
+/// The `t` of a message to rank 0.
+template <class T>
+constexpr std::string_view kWordOf =
+    kReaders[std::variant_size_v<ToRanks> + index_in<T>(static_cast<ToRankZero*>(nullptr))].word;
+
 Json body_of(const Prepare& prepare) {
   FieldWriter field;
   field("ticket", prepare.ticket);
@@ -380,7 +400,31 @@ MessageBytes encoded(const ToRankZero& message) {
   return std::make_shared<const std::vector<std::uint8_t>>(to_cbor(to_json(message)));
 }
 
+namespace {
+
+template <class T>
+std::optional<ToRankZero> read_often(const CborMap& map) {
+  if (auto message = read_cbor_fields<T>(map)) return ToRankZero(*std::move(message));
+  return std::nullopt;
+}
+
+/// What comes from every rank all the time, or for each order. Nothing: something else, or something is wrong
+/// with it.
+std::optional<ToRankZero> read_often(std::span<const std::uint8_t> bytes) {
+  const auto map = CborMap::of(bytes);
+  const CborItem* const found = map ? map->find("t") : nullptr;
+  const auto word = found != nullptr ? found->text() : std::nullopt;
+  if (word == kWordOf<Beat>) return read_often<Beat>(*map);
+  if (word == kWordOf<Prepared>) return read_often<Prepared>(*map);
+  if (word == kWordOf<Fenced>) return read_often<Fenced>(*map);
+  if (word == kWordOf<Applied>) return read_often<Applied>(*map);
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<std::variant<ToRanks, ToRankZero>> decoded(std::span<const std::uint8_t> bytes) {
+  if (auto often = read_often(bytes)) return std::variant<ToRanks, ToRankZero>(*std::move(often));
   const auto json = from_cbor(bytes.data(), bytes.size());
   if (!json) return tl::unexpected(json.error());
   return from_json(*json);

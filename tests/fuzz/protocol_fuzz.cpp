@@ -1,4 +1,5 @@
 // The line protocol: any bytes, in any pieces, as lines, JSON, orders, confirmations and CBOR.
+#include "protocol/cbor_map.h"
 #include "protocol/frame.h"
 #include "protocol/json.h"
 #include "protocol/order.h"
@@ -44,7 +45,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   require(bytes.substr(0, whole.size()) == whole, "lines are the bytes, in order");
   require(bytes.find('\n', whole.size()) == std::string_view::npos, "and all of them");
-  if (const auto json = from_cbor(data + 1, size - 1)) {
+  const auto map = CborMap::of(std::span(data + 1, size - 1));
+  const auto json = from_cbor(data + 1, size - 1);
+  require(!map || json, "what is read where it lies can be read as JSON");
+  if (json) {
     to_line(*json);
     const auto order = order_from_json(*json);
     if (order) to_cbor(to_json(*order));

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "runtime/watch/ledger_answer.h"
 #include "runtime/watch/messages.h"
 
@@ -16,8 +18,7 @@ Json written(const std::variant<message::ToRanks, message::ToRankZero>& message)
 
 /// Reads it, after a way through CBOR, and writes what was read.
 Json again(const Json& json) {
-  const auto bytes = to_cbor(json);
-  const auto read = message::from_json(from_cbor(bytes.data(), bytes.size()).value());
+  const auto read = message::decoded(to_cbor(json));
   EXPECT_TRUE(read) << json << ": " << read.error().message;
   return read ? written(*read) : Json();
 }
@@ -81,6 +82,54 @@ TEST(RankMessages, AHeartbeatKeepsItsDigest) {
                      {"phase_s", 0.5},        {"state", "running"},
                      {"best_eval_loss", 2.5}, {"launched", {4471, 0xfedcba9876543210U}}};
   EXPECT_EQ(again(beat), beat);
+}
+
+/// Written, or why it can't be read.
+Json outcome(const Result<std::variant<message::ToRanks, message::ToRankZero>>& read) {
+  return read ? written(*read) : Json("error: " + read.error().message);
+}
+
+Json outcome_by_json(const std::vector<std::uint8_t>& bytes) {
+  const auto json = from_cbor(bytes.data(), bytes.size());
+  return json ? outcome(message::from_json(*json)) : Json("error: " + json.error().message);
+}
+
+TEST(RankMessages, AreReadTheSameWithJsonInBetween) {
+  message::Beat beat;
+  beat.at_ns = -5;
+  beat.host = "here";
+  beat.pid = 70000;
+  beat.phase_s = 0.1;
+  beat.evaluating_step = 24;
+  beat.best_eval_loss = 1.5;
+  beat.collective = CollectiveStatus{300, "all_reduce", 124000000, true, 0.25};
+  beat.launched = {300, 0xfedcba9876543210U};
+  message::Beat diverged;
+  diverged.best_eval_loss = std::numeric_limits<double>::quiet_NaN();
+  message::Applied applied;
+  applied.order = 12;
+  applied.digest = "0123456789abcdef";
+  applied.renewed_s = 0.5;
+  message::Applied moving = applied;
+  moving.moved.push_back({"log.every", std::int64_t{1}, std::int64_t{2}});
+  for (const message::ToRankZero& message : std::initializer_list<message::ToRankZero>{
+           beat, diverged, message::Beat{}, applied, moving, message::Prepared{3, ""},
+           message::Prepared{3, "rank 1: no"}, message::Fenced{300, -1}, message::Hash{20, 1}}) {
+    auto bytes = *message::encoded(message);
+    EXPECT_EQ(outcome(message::decoded(bytes)), to_json(message));
+    // Also where a byte is another one: what can be read, and what is said of what can't.
+    for (std::uint8_t& byte : bytes) {
+      const std::uint8_t right = byte;
+      for (int other = 0; other < 256; other += 7) {
+        byte = static_cast<std::uint8_t>(other);
+        ASSERT_EQ(to_cbor(outcome(message::decoded(bytes))), to_cbor(outcome_by_json(bytes)))
+            << to_json(message) << " at " << &byte - bytes.data() << ": " << other;
+      }
+      byte = right;
+    }
+    for (bytes.pop_back(); !bytes.empty(); bytes.pop_back())
+      EXPECT_EQ(outcome(message::decoded(bytes)), "error: malformed CBOR message");
+  }
 }
 
 TEST(RankMessages, SayWhatCannotBeRead) {
