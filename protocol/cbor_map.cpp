@@ -119,12 +119,12 @@ std::optional<CborMap> CborMap::of(const CborItem& item) {
   CborMap map;
   for (std::uint64_t i = 0; i < one->number; ++i) {
     Field& field = map.fields_[map.size_++];
-    const std::uint8_t* begin = at;
-    if (!pass(at, item.end_, 1)) return std::nullopt;
-    const auto name = CborItem(begin, at).text();
-    if (!name) return std::nullopt;
-    field.name = *name;
-    begin = at;
+    const auto name = head(at, item.end_);
+    if (!name || name->kind != kText || name->number > static_cast<std::uint64_t>(item.end_ - at))
+      return std::nullopt;
+    field.name = std::string_view(reinterpret_cast<const char*>(at), name->number);
+    at += name->number;
+    const std::uint8_t* const begin = at;
     if (!pass(at, item.end_, kMostLevels)) return std::nullopt;
     field.value = CborItem(begin, at);
   }
