@@ -81,7 +81,7 @@ class WithoutADevice(unittest.TestCase):
         self.assertIn("scripts/bench --device", result.stderr)
         result = run(SCRIPTS / "lib" / "bundle_check_device", "--without-tests", "gtp2")
         self.assertEqual(result.returncode, 2, result)
-        self.assertIn("parts are tests, gpt2", result.stderr)
+        self.assertIn("parts are tests, runs, gpt2", result.stderr)
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ class Run:
         self.mark = uuid.uuid4().hex  # in the environment of all its processes
         # On a machine with one device two ranks would not start, so only a run that asks for devices sees them.
         devices = {} if "run.device=cuda" in assignments else {"CUDA_VISIBLE_DEVICES": ""}
-        self.environment = surroundings(self.folder, FOOTPLATE_TEST_MARK=self.mark, **devices, **(env or {}))
+        self.environment = surroundings(self.folder, FOOTPLATE_TEST_MARK=self.mark, **{**devices, **(env or {})})
         self.program = BIN / "footplate"
         # Of what fails here the failure is looked at, unless a test says otherwise.
         restarts = [] if "--restarts" in options or restarts_by_default else ["--restarts", "0"]
