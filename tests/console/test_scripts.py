@@ -10,7 +10,7 @@ import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 REPORT = """<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="Linux" tests="3" failures="0" disabled="0" skipped="2">
+<testsuite name="Linux" tests="4" failures="0" disabled="0" skipped="3">
   <testcase name="schema_test" status="run"><system-out>a.cpp:7: Skipped is not what this one says of itself</system-out></testcase>
   <testcase name="device_test" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
     <system-out>[ RUN      ] OnADevice.A
@@ -19,6 +19,9 @@ no CUDA device here (libcuda.so.1 shows none)
 [  SKIPPED ] OnADevice.A (0 ms)
 tests/device_test.cpp:67: Skipped
 another one
+</system-out></testcase>
+  <testcase name="device_runs" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+    <system-out>skipped: no device for runs
 </system-out></testcase>
   <testcase name="silent_test" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
 </testsuite>
@@ -67,7 +70,8 @@ class WithoutADevice(unittest.TestCase):
             report.write(REPORT)
             report.flush()
             result = run(sys.executable, SCRIPTS / "lib" / "skip_reasons.py", report.name)
-        self.assertEqual(result.stdout, "device_test: no CUDA device here (libcuda.so.1 shows none)\nsilent_test: SKIP_RETURN_CODE=77\n", result.stderr)
+        self.assertEqual(result.stdout.splitlines(), ["device_test: no CUDA device here (libcuda.so.1 shows none)",
+                                                      "device_runs: no device for runs", "silent_test: SKIP_RETURN_CODE=77"], result.stderr)
 
     @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a device, which would be measured")
     def test_benchmarks_of_a_device_are_skipped(self):
