@@ -87,7 +87,7 @@ def measures(bundle):
     assert re.search(r"\[  SKIPPED \] \d+ tests", (results / "tests.txt").read_text()), check.stdout
     assert "left out: processors have no NCCL" in check.stdout, check.stdout
     refused = subprocess.run([bundle / "check-device", "gtp2"], env=bare(bundle), capture_output=True, text=True, check=False)
-    assert refused.returncode == 2 and "unknown argument gtp2; parts are tests, gpt2" in refused.stderr, refused
+    assert refused.returncode == 2 and "unknown argument gtp2; parts are tests, runs, gpt2" in refused.stderr, refused
 
 
 def trains(bundle):
