@@ -27,8 +27,13 @@ struct EnumWords<AttentionKernel> {
 /// math; an order of its own, since LibTorch's default changes from version to version.
 void choose_attention(AttentionKernel kernel);
 
-/// The one that tensors like this one, [batch, heads, length, width of a head], would run on with a causal
-/// mask: "flash", "efficient", "cudnn", "math".
+/// Attention of queries, keys and values [batch, heads, length, width of a head] with a causal mask, by the
+/// chosen kernel. On processors bf16 only helps where sequences are long and the processor multiplies it
+/// (AMX): else it is in float32 under autocast, too. Differentiable.
+at::Tensor causal_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
+
+/// The one that tensors like this one, [batch, heads, length, width of a head], would run on there: "flash",
+/// "efficient", "cudnn", "math"; "flash in fp32" where they are bf16 and attention isn't.
 std::string attention_kernel(const at::Tensor& like);
 
 }  // namespace footplate

@@ -5,15 +5,14 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "runtime/device/attention.h"
+#include "runtime/device/host_kernels/gelu.h"
 #include "runtime/models/parameter_builder.h"
 #include "runtime/models/recompute.h"
 
@@ -115,7 +114,7 @@ at::Tensor Gpt::forward(const Block& block, const at::Tensor& x) const {
   const at::Tensor h =
       x.add(attention(block, at::layer_norm(x, {shape_.width}, block.norm1.weight, block.norm1.bias)));
   const at::Tensor normed = at::layer_norm(h, {shape_.width}, block.norm2.weight, block.norm2.bias);
-  const at::Tensor wide = at::gelu(at::linear(normed, block.up.weight, block.up.bias), "tanh");
+  const at::Tensor wide = gelu_tanh(at::linear(normed, block.up.weight, block.up.bias));
   return h.add(at::linear(wide, block.down.weight, block.down.bias));
 }
 
@@ -125,8 +124,7 @@ at::Tensor Gpt::attention(const Block& block, const at::Tensor& x) const {
   const auto by_head = [&](const at::Tensor& part) {
     return part.view({batch, length, heads, width / heads}).transpose(1, 2);
   };
-  const at::Tensor mixed = at::scaled_dot_product_attention(by_head(qkv[0]), by_head(qkv[1]), by_head(qkv[2]),
-                                                            {}, /*dropout_p=*/0.0, /*is_causal=*/true);
+  const at::Tensor mixed = causal_attention(by_head(qkv[0]), by_head(qkv[1]), by_head(qkv[2]));
   return at::linear(mixed.transpose(1, 2).reshape({batch, length, width}), block.out.weight, block.out.bias);
 }
 
