@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "runtime/device/host_kernels/instructions.h"
+
 namespace footplate {
 namespace {
 
@@ -15,6 +17,9 @@ class HostDevice final : public ComputeDevice {
  public:
   at::Device where() const override { return at::kCPU; }
   std::string description() const override { return "the processors (cpu)"; }
+  Precision computes_in(Precision wanted) const override {
+    return multiplies_bf16() ? wanted : Precision::fp32;
+  }
   at::Tensor bring(const at::Tensor& host, bool /*pinned*/) const override { return host; }
   at::Tensor host_floats(std::int64_t elements) const override { return at::zeros({elements}, at::kFloat); }
   void copy_out(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }

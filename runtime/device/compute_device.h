@@ -49,6 +49,10 @@ class ComputeDevice : public StateMemory {
   /// "cuda:0 (NVIDIA H200, 139.8 GiB)", "the processors (cpu)".
   virtual std::string description() const = 0;
 
+  /// In what it computes where train.precision says `wanted`: in float32 where bf16 would be slower for want
+  /// of instructions that multiply it. Any thread.
+  virtual Precision computes_in(Precision wanted) const { return wanted; }
+
   /// A thread that is about to work on the device says so first. Any thread.
   virtual void enter_thread() const {}
 

@@ -58,8 +58,9 @@ std::vector<SettingRow> computing() {
        .choices = {"fp32", "bf16"},
        .aliases = {"precision", "dtype", "mixed_precision", "amp", "bf16", "train.dtype"},
        .help = "Matrix products and attention are computed in this type. bf16 halves their memory "
-               "and is several times as fast on a device that has it. Parameters, gradients, loss "
-               "and optimizer stay fp32",
+               "and is several times as fast on a device that has it, and on processors with AVX-512 BF16 "
+               "or AMX; other processors keep fp32, and say so. Parameters, gradients, loss and optimizer "
+               "stay fp32",
        .example = "train.precision = \"bf16\""},
       {.name = "train.attention",
        .value = "auto",

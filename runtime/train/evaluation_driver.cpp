@@ -22,7 +22,7 @@ bool EvaluationDriver::evaluates() const {
 
 EvalPlan EvaluationDriver::plan(std::int64_t batches) const {
   const StepSettings& now = training_.now;
-  return {batches, now.eval_batch_size, now.eval_mode, now.precision};
+  return {batches, now.eval_batch_size, now.eval_mode, training_.precision()};
 }
 
 /// Which samples that many batches are, beside those of eval.batches.

@@ -146,7 +146,7 @@ LightMetrics Reporter::light(const std::map<std::string, double>& of_task) const
 Performance Reporter::performance() const {
   const StepSettings& now = training_.now;
   const double peak =
-      now.peak_tflops > 0 ? now.peak_tflops : training_.device.peak_tflops(now.precision).value_or(0);
+      now.peak_tflops > 0 ? now.peak_tflops : training_.device.peak_tflops(training_.precision()).value_or(0);
   return {done_.since(at_performance_), training_.task->declaration().unit, training_.task->flops_per_token(),
           peak * training_.world_size()};
 }
@@ -222,10 +222,12 @@ void Reporter::tell_data() {
 
 void Reporter::tell_computing() {
   const StepSettings& now = training_.now;
-  std::string text = fmt::format("computes in {} on {}", now.precision == Precision::bf16 ? "bf16" : "fp32",
+  const Precision used = training_.precision();
+  std::string text = fmt::format("computes in {} on {}", used == Precision::bf16 ? "bf16" : "fp32",
                                  training_.device.description());
-  if (const std::string kernels = training_.task->runs_on(now.precision); !kernels.empty())
-    text += "; " + kernels;
+  if (used != now.precision)
+    text += "; train.precision = \"bf16\" changes nothing: no instructions here multiply bf16";
+  if (const std::string kernels = training_.task->runs_on(used); !kernels.empty()) text += "; " + kernels;
   if (now.gradient_checkpointing)
     text += training_.task->can_recompute()
                 ? "; backward computes activations once more (train.gradient_checkpointing)"

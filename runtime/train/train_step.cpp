@@ -180,7 +180,7 @@ void TrainStep::forward_backward(const Draws& draws, bool last) {
     now.tensors = inputs;
     at::Tensor loss;
     {
-      const MixedPrecision precision(training_.now.precision, training_.device.where());
+      const MixedPrecision precision(training_.precision(), training_.device.where());
       loss = training_.task->loss(now, task_sums_).reshape({});
     }
     gradients_.loss().add_(loss.detach());

@@ -37,6 +37,9 @@ struct Training {
   /// Of the step that follows so many: the task's own schedule, or sched.*.
   double learning_rate(std::int64_t step) const;
 
+  /// In what steps and evaluations are computed: train.precision, where the device can.
+  Precision precision() const { return device.computes_in(now.precision); }
+
   /// Why train.cuda_graph would change nothing; empty: it wouldn't. Any thread.
   std::string cant_record() const;
   /// Whether steps are recorded.

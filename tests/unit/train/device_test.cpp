@@ -11,14 +11,18 @@
 #include <map>
 #include <tuple>
 
+#include "runtime/device/host_kernels/instructions.h"
 #include "runtime/device/peak_flops.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::Rank;
 using ::testing::SizeIs;
 using testing::small_settings;
@@ -349,6 +353,7 @@ TEST(CudaGraph, SaysWhereItWouldChangeNothing) {
 }
 
 TEST(Precision, Bf16ComputesNearlyTheSameAndKeepsFloats) {
+  if (!multiplies_bf16()) GTEST_SKIP() << "this processor has no instructions that multiply bf16";
   const Course half = run(2, {"train.precision=bf16", "train.micro_batch=2"});
   const Course full = run(2, {"train.micro_batch=2"});
   expect_near(half.losses, full.losses, 0.05);
@@ -358,6 +363,7 @@ TEST(Precision, Bf16ComputesNearlyTheSameAndKeepsFloats) {
 }
 
 TEST(Precision, ChangesAtTheStepOfAnOrder) {
+  if (!multiplies_bf16()) GTEST_SKIP() << "this processor has no instructions that multiply bf16";
   const auto before = [](Rank& rank) { rank.gate.change_at(5, "train.precision", std::string("bf16")); };
   const Course changed = run(1, {}, nullptr, before);
   const Course full = run(1, {});
@@ -368,6 +374,7 @@ TEST(Precision, ChangesAtTheStepOfAnOrder) {
 }
 
 TEST(Precision, EvaluationsAreComputedInItToo) {
+  if (!multiplies_bf16()) GTEST_SKIP() << "this processor has no instructions that multiply bf16";
   const auto eval_loss = [](const char* precision, const char* async) {
     const Course shown = run(1, {"eval.every=5", precision, async, "sched.base_lr=0", "train.steps=9"});
     for (const Json& line : shown.lines)
@@ -379,6 +386,28 @@ TEST(Precision, EvaluationsAreComputedInItToo) {
   EXPECT_NE(half, full);
   EXPECT_NEAR(half, full, 0.01);
   EXPECT_EQ(eval_loss("train.precision=bf16", "eval.async=true"), half);
+}
+
+TEST(Precision, StaysFp32WhereTheDeviceDoesntMultiplyBf16) {
+  struct WithoutBf16 final : Apart {
+    Precision computes_in(Precision /*wanted*/) const override { return Precision::fp32; }
+  } device;
+  const Course kept = run(1, {"train.precision=bf16", "eval.every=4"}, &device);
+  const Course full = run(1, {"eval.every=4"}, &device);
+  EXPECT_EQ(kept.losses, full.losses);
+  EXPECT_EQ(kept.hashes, full.hashes);
+  const auto eval_losses = [](const Course& course) {
+    std::vector<double> losses;
+    for (const Json& line : course.lines)
+      if (line.contains("eval/loss")) losses.push_back(line.at("eval/loss"));
+    return losses;
+  };
+  EXPECT_THAT(eval_losses(kept), Not(IsEmpty()));
+  EXPECT_EQ(eval_losses(kept), eval_losses(full));
+  EXPECT_THAT(kept.told, Contains(AllOf(HasSubstr("computes in fp32 on a device apart"),
+                                        HasSubstr("train.precision = \"bf16\" changes nothing"))));
+  EXPECT_EQ(host_device().computes_in(Precision::bf16),
+            multiplies_bf16() ? Precision::bf16 : Precision::fp32);
 }
 
 TEST(Attention, RunsOnTheKernelThatIsAskedForAndSaysSo) {
