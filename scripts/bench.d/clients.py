@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 
-from measure import add_run_options, ratio_with_interval, report
+from measure import Limits, add_run_options, ratio_with_interval, report
 import blocks
 import freeze
 import harness
 import idle
 
+LIMIT_PERCENT, LIMIT_HIGH = 0.5, 1.01  # of a core, with ten events a second; of a step
 FOLLOWER = """
 import json, os, select, socket, sys
 path, count = sys.argv[1], int(sys.argv[2])
@@ -115,7 +116,11 @@ def main():
     print(f"step time with / without {options.clients} clients: {ratio:.4f} (95 % interval {low:.4f} to {high:.4f}, {len(pairs)} pairs)")
     report("clients", clients=options.clients, events_per_s=per_s, console_percent=shares[0], control_percent=shares[1:],
            together_percent=sum(shares), without_percent=sum(shares_without), ratio=ratio, low=low, high=high, pairs=len(pairs),
-           limit_percent=0.5, limit_high=1.01)
+           limit_percent=LIMIT_PERCENT, limit_high=LIMIT_HIGH)
+    limits = Limits()
+    limits.at_most("their share of a core in %", sum(shares), LIMIT_PERCENT)
+    limits.at_most("the upper end of the ratio", high, LIMIT_HIGH)
+    limits.hold()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ import json
 import os
 import subprocess
 
-from measure import ROOT, report
+from measure import Limits, ROOT, report
+
+LEAST_SPEEDUP, MOST_IN_PIECES, MOST_LEDGER_NS = 2.0, 1.0, 100.0
 
 
 def main():
@@ -29,6 +31,11 @@ def main():
            fused_speedup_over_timers=took["each_with_timer_us"] / took["fused_us"],
            chunked_over_direct=took["chunked_s"] / took["direct_s"], bands_over_direct=took["bands_s"] / took["direct_s"],
            ledger_ns=took["ledger_ns"])
+    limits = Limits()
+    limits.at_least("the speed-up by fusing", took["each_us"] / took["fused_us"], LEAST_SPEEDUP)
+    limits.at_most("the time in pieces, divided by that of one call", took["chunked_s"] / took["direct_s"], MOST_IN_PIECES)
+    limits.at_most("the ledger's ns an operation", took["ledger_ns"], MOST_LEDGER_NS)
+    limits.hold()
 
 
 if __name__ == "__main__":

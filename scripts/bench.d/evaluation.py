@@ -6,10 +6,12 @@ within one run; the figure is the time a step takes with everything that comes b
 
 import argparse
 
-from measure import ratio_with_interval, report
+from measure import Limits, ratio_with_interval, report
 import blocks
 import harness
 import idle
+
+LIMIT = 1.0
 
 
 def main():
@@ -31,6 +33,9 @@ def main():
     print(f"time of a step with evaluations beside / in between: {ratio:.3f} "
           f"(95 % interval {low:.3f} to {high:.3f}, {len(pairs)} pairs, {evaluations} evaluations)")
     report("evaluation", ratio=ratio, low=low, high=high, pairs=len(pairs), evaluations=evaluations)
+    limits = Limits()
+    limits.at_most("the ratio", ratio, LIMIT, low)
+    limits.hold()
 
 
 if __name__ == "__main__":

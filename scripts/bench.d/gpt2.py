@@ -12,9 +12,10 @@ import statistics
 import subprocess
 import tempfile
 
-from measure import ROOT, ratio_with_interval, report
+from measure import Limits, ROOT, ratio_with_interval, report
 import harness
 
+LEAST = 0.97
 SHAPE = ("layers", "heads", "width", "context", "vocabulary")
 
 
@@ -83,6 +84,10 @@ def main():
     print(f"{ours['told']}\ntokens/s, footplate / PyTorch {theirs['torch']}: {ratio:.3f} (95 % interval {low:.3f} to {high:.3f}, {len(pairs)} pairs); "
           f"MFU {100 * mfu:.1f} % of {options.peak_tflops:.0f} TFLOP/s, {flops / 1e9:.3f} GFLOP a token")
     report("gpt2", settings=options.setting, ratio=ratio, low=low, high=high, pairs=len(pairs), mfu=mfu, flops_per_token=flops, footplate=ours, pytorch=theirs)
+    if options.device == "cuda":
+        limits = Limits()
+        limits.at_least("the ratio", ratio, LEAST, high)
+        limits.hold()
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ import pathlib
 import signal
 import time
 
-from measure import add_run_options, ratio_with_interval, report
+from measure import Limits, add_run_options, ratio_with_interval, report
 import freeze
 import harness
 
+LIMIT_PERCENT, LIMIT_HIGH = 0.1, 1.01  # of a core; of a step
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -127,7 +128,11 @@ def main():
     print(f"step time with / without console and control: {ratio:.4f} "
           f"(95 % interval {low:.4f} to {high:.4f}, {len(pairs)} pairs)")
     report("idle", console_percent=shares[0], control_percent=shares[1:], together_percent=sum(shares), ratio=ratio, low=low,
-           high=high, pairs=len(pairs), limit_percent=0.1, limit_high=1.01)
+           high=high, pairs=len(pairs), limit_percent=LIMIT_PERCENT, limit_high=LIMIT_HIGH)
+    limits = Limits()
+    limits.at_most("their share of a core in %", sum(shares), LIMIT_PERCENT)
+    limits.at_most("the upper end of the ratio", high, LIMIT_HIGH)
+    limits.hold()
 
 
 if __name__ == "__main__":

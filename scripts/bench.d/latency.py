@@ -9,7 +9,7 @@ import random
 import statistics
 import time
 
-from measure import quantile, report
+from measure import Limits, quantile, report
 import harness
 
 PEER_MS = {5: 2.7, 50: 22.9, 200: 90.8}
@@ -44,6 +44,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     options = parser.parse_args()
     print("step ms   order to applied, ms: median     p90     max   limit   peer's median")
+    limits = Limits()
     for step_ms in (5, 50, 200):
         latencies, step_mean_ms = measure(step_ms, options)
         median = statistics.median(latencies)
@@ -52,6 +53,8 @@ def main():
         report("latency", step_ms=step_ms, median_ms=median, p90_ms=quantile(latencies, 0.9), max_ms=max(latencies),
                mean_step_ms=step_mean_ms, orders=len(latencies), ranks=options.ranks, limit_ms=step_ms + 3,
                peer_median_ms=PEER_MS[step_ms])
+        limits.at_most(f"the median at steps of {step_ms} ms", median, step_ms + 3)
+    limits.hold()
 
 
 if __name__ == "__main__":

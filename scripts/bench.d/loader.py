@@ -2,7 +2,7 @@
 
 import argparse
 
-from measure import ROOT, report
+from measure import Limits, ROOT, report
 import harness
 
 PLUGIN = ROOT / "build" / "release" / "tasks" / "busy_load.so"
@@ -34,8 +34,9 @@ def main():
         print(f"data.workers = {workers}: {100 * share:.2f} % of a step of {step:.1f} ms is spent waiting for data", flush=True)
     report("loader", **{f"waiting_{workers}": share for workers, (share, _) in found.items()},
            **{f"step_ms_{workers}": step for workers, (_, step) in found.items()}, limit=LIMIT, steps=options.steps)
-    if found[2][0] > LIMIT:
-        raise SystemExit(f"with two workers it has to be {100 * LIMIT:g} % at most")
+    limits = Limits()
+    limits.at_most("the share of a step with two workers", found[2][0], LIMIT)
+    limits.hold()
 
 
 if __name__ == "__main__":

@@ -37,6 +37,36 @@ def add_run_options(parser):
     parser.add_argument("--setting", action="append", default=[], help="one more, KEY=VALUE")
 
 
+class Limits:
+    """What a benchmark's figures are held to. hold() ends the program with exit code 1 where one is beyond its limit.
+
+    Where FOOTPLATE_BENCH_SHORT is set, as for CI, only what is far beyond counts: a ratio by three times what lies between it
+    and the end of its interval, another figure by half of its limit."""
+
+    def __init__(self):
+        self.short = bool(os.environ.get("FOOTPLATE_BENCH_SHORT"))
+        self.beyond = []
+
+    def at_most(self, what, figure, limit, low=None):
+        """`low`: the lower end of the figure's interval."""
+        self._compare(what, figure, limit, "at most", 1, low)
+
+    def at_least(self, what, figure, limit, high=None):
+        """`high`: the upper end of the figure's interval."""
+        self._compare(what, figure, limit, "at least", -1, high)
+
+    def _compare(self, what, figure, limit, word, sign, end):
+        allowed = 0.0
+        if self.short:
+            allowed = 3 * abs(figure - end) if end is not None else limit / 2
+        if not sign * (figure - limit) <= allowed:  # NaN is beyond
+            self.beyond.append(f"{what} is {figure:.4g}, {word} {limit:g} is wanted")
+
+    def hold(self):
+        if self.beyond:
+            raise SystemExit("beyond the limits: " + "; ".join(self.beyond))
+
+
 def quantile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

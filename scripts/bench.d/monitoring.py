@@ -13,7 +13,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from measure import ROOT, add_run_options, ratio_with_interval, report
+from measure import Limits, ROOT, add_run_options, ratio_with_interval, report
 import blocks
 import harness
 import idle
@@ -73,8 +73,9 @@ def main():
         print(f"step time, {what}: {ratio:.4f} (95 % interval {low:.4f} to {high:.4f}, {pairs} pairs)", flush=True)
         figures.update({f"{name}ratio": ratio, f"{name}low": low, f"{name}high": high, f"{name}pairs": pairs})
     report("monitoring", **figures, limit_ratio=LIMIT)
-    if figures["ratio"] > LIMIT:
-        raise SystemExit(f"monitoring may cost {LIMIT - 1:.0%} of a step at most")
+    limits = Limits()
+    limits.at_most("the ratio of the defaults", figures["ratio"], LIMIT, figures["low"])
+    limits.hold()
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ import re
 import statistics
 import time
 
-from measure import ratio_with_interval, report
+from measure import Limits, ratio_with_interval, report
 import blocks
 import harness
 
 SETTINGS = ["train.steps=1000000", "sched.warmup_steps=1", "eval.every=0", "eval.at_end=false", "ckpt.every=0", "log.every=1", "log.perf_every=1",
             "model.layers=12", "model.width=256", "model.heads=4", "model.context=256", "train.batch_size=16"]
 ON = "train.gradient_checkpointing"
+MOST_MEMORY, MOST_TIME = 0.7, 1.3  # of what it is without
 BLOCK = 4  # steps
 
 
@@ -54,6 +55,10 @@ def main():
           f"took ({low:.3f} to {high:.3f}, {len(times)} pairs)")
     report("recompute", mib_without=without, mib_with=with_it, memory_ratio=with_it / without, step_ratio=ratio, step_ratio_low=low,
            step_ratio_high=high, pairs=len(times))
+    limits = Limits()
+    limits.at_most("the memory's ratio", with_it / without, MOST_MEMORY)
+    limits.at_most("the ratio of a step", ratio, MOST_TIME, low)
+    limits.hold()
 
 
 if __name__ == "__main__":

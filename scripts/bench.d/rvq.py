@@ -11,7 +11,7 @@ import os
 import statistics
 import subprocess
 
-from measure import ROOT, report
+from measure import Limits, ROOT, report
 import harness
 
 SPEECH = "/usr/share/asterisk/sounds/en_US_f_Allison"
@@ -74,11 +74,11 @@ def main():
           f"k-means at the same {bits:g} bits a sample {theirs:.4f}; {100 * in_use:.1f} % of the codes in use")
     report("rvq", start=first, error=last, seconds=seconds, kmeans=theirs, kmeans_frame=options.frame, bits_per_sample=bits, in_use=in_use,
            in_use_of_each=books["codes_in_use"], perplexity=books["perplexity"], ranks=options.ranks)
-    failures = [text for bad, text in ((last > first / BETTER, f"the error has to be {BETTER} times below the start's"),
-                                       (last >= theirs, "the error has to be below that of k-means"),
-                                       (in_use < IN_USE, f"{100 * IN_USE:.0f} % of the codes have to be in use")) if bad]
-    if failures:
-        raise SystemExit("; ".join(failures))
+    limits = Limits()
+    limits.at_most("the error, divided by that of the start,", last / first, 1 / BETTER)
+    limits.at_most("the error, divided by that of k-means,", last / theirs, 1)
+    limits.at_least("the share of the codes in use", in_use, IN_USE)
+    limits.hold()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""What the tuner costs NCCL at each group of collectives, with as many rules as there can be. No device."""
+"""What the tuner costs NCCL at each group of collectives, with as many rules as there can be. No device. Exit code 1 beyond
+the limit."""
 
 import json
 import subprocess
 
-from measure import ROOT, report
+from measure import Limits, ROOT, report
 
 BOUND_NS = 1000
 
@@ -14,6 +15,9 @@ def main():
     print(f"{took['calls']} calls with {took['rules']} rules: {took['median_ns']:.0f} ns of processor time each (99 of 100 blocks below "
           f"{took['p99_ns']:.0f} ns), without rules {took['no_rules_median_ns']:.0f} ns; wanted: at most {BOUND_NS} ns")
     report("tuner", **took)
+    limits = Limits()
+    limits.at_most("ns of a call", took["median_ns"], BOUND_NS)
+    limits.hold()
 
 
 if __name__ == "__main__":

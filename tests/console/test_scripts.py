@@ -64,6 +64,29 @@ class SecondTry(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
 
 
+class LimitsOfBenchmarks(unittest.TestCase):
+    """scripts/bench.d/measure.py: a benchmark ends with exit code 1 beyond a limit."""
+
+    def ends(self, comparison, short=False):
+        program = f"from measure import Limits\nlimits = Limits()\nlimits.{comparison}\nlimits.hold()"
+        result = subprocess.run([sys.executable, "-c", program], cwd=SCRIPTS / "bench.d", capture_output=True, text=True, timeout=60, check=False,
+                                env={**os.environ, "FOOTPLATE_BENCH_SHORT": "1" if short else "", "PYTHONDONTWRITEBYTECODE": "1"})
+        return result.returncode, result.stderr
+
+    def test_a_figure_may_reach_its_limit_and_not_pass_it(self):
+        for comparison in ("at_most('the ratio', 1.02, 1.02)", "at_least('the ratio', 1.05, 1.05)"):
+            self.assertEqual(self.ends(comparison), (0, ""))
+        self.assertEqual(self.ends("at_most('the ratio', 1.03, 1.02)"), (1, "beyond the limits: the ratio is 1.03, at most 1.02 is wanted\n"))
+        self.assertEqual(self.ends("at_least('the ratio', 1.04, 1.05)"), (1, "beyond the limits: the ratio is 1.04, at least 1.05 is wanted\n"))
+        self.assertEqual(self.ends("at_most('it', float('nan'), 1)")[0], 1)
+
+    def test_in_the_short_form_only_what_is_far_beyond_counts(self):
+        for comparison, code in (("at_most('it', 1.49, 1)", 0), ("at_most('it', 1.51, 1)", 1), ("at_least('it', 0.51, 1)", 0),
+                                 ("at_least('it', 0.49, 1)", 1), ("at_most('it', 1.05, 1, 1.03)", 0), ("at_most('it', 1.07, 1, 1.05)", 1),
+                                 ("at_least('it', 0.95, 1, 0.97)", 0), ("at_least('it', 0.93, 1, 0.95)", 1), ("at_most('it', float('nan'), 1, 0.9)", 1)):
+            self.assertEqual(self.ends(comparison, short=True)[0], code, comparison)
+
+
 class WithoutADevice(unittest.TestCase):
     def test_why_tests_were_skipped(self):
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as report:
