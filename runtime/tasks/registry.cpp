@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "protocol/task_name.h"
+#include "runtime/models/layer_operators.h"
 #include "runtime/python/load_python.h"
 #include "runtime/schema/schema_table.h"
 #include "runtime/tasks/classify_task.h"
@@ -37,6 +38,7 @@ const v1::Descriptor* own_task(const std::string& name) {
 
 Result<const v1::Descriptor*> find_task(const std::string& name) {
   if (const v1::Descriptor* task = own_task(name)) return task;
+  register_layers();
   if (is_plugin(name)) return load_plugin(name.substr(kPluginPrefix.size()));
   if (is_python(name)) return load_python(name.substr(kPythonPrefix.size()));
   return fail(ErrorKind::usage, fmt::format("run.task = \"{}\": there is no such task", name));

@@ -84,6 +84,25 @@ class Halves(digits.Digits):
         return super().load(footplate.Samples(0, samples.held_out, samples.indexes * 2 + samples.set, samples.draws))
 '''
 
+LAYERS = '''
+import torch
+import digits
+
+gelu_tanh = torch.ops.footplate.gelu_tanh  # found while the file is imported
+
+
+class Gelu(torch.nn.Module):
+    def forward(self, x):
+        return gelu_tanh(x)
+
+
+class WithGelu(digits.Digits):
+    def __init__(self, host):
+        super().__init__(host)
+        self.module[2], self.module[6] = Gelu(), Gelu()
+'''
+
+
 def digits():
     return OwnTask("python:", EXAMPLE)
 
@@ -112,6 +131,15 @@ def test_it_trains_alike_and_goes_on_bit_equal():
         with Run(folder=task.folder, name="cut", env=NO_VENV, command=["run", "--name", "cut", "--resume", "auto", "--batch"]) as run:
             assert run.finish() == 0, run.output()
             assert run.result()["state_hash"] == hashes["two"], run.output()
+
+
+def test_the_layers_are_operators_of_torch():
+    with digits() as task:
+        with_more(task, LAYERS, "with_gelu.py")
+        task.footplate("check", str(task.config), env=NO_VENV)
+        with task.run(env=NO_VENV) as run:
+            assert run.finish() == 0, run.output()
+            assert evaluations(run)[-1]["eval/accuracy"] > 0.9, evaluations(run)
 
 
 def test_several_data_sets_train_alike_on_any_number_of_ranks():
