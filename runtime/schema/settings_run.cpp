@@ -47,6 +47,15 @@ std::vector<SettingRow> run_rows() {
        .aliases = {"threads", "num_threads", "omp_num_threads"},
        .help = "Each rank computes with this many threads. 0 divides the cores among the ranks of the host",
        .example = "run.threads = 1"},
+      {.name = "run.blas",
+       .value = "mkl",
+       .choices = {"mkl", "openblas"},
+       .applies = Applies::fixed,
+       .aliases = {"blas", "run.products"},
+       .help = "This library multiplies float32 matrices on processors. LibTorch brings MKL, which takes a "
+               "slower path on processors with AVX-512 that aren't Intel's; try openblas there. The bits of "
+               "a run depend on it",
+       .example = "run.blas = \"openblas\""},
       {.name = "run.peak_tflops",
        .value = 0.0,
        .unit = "TFLOP/s",

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "run_files/checkpoint_folders.h"
+#include "runtime/device/host_kernels/products.h"
 #include "runtime/schema/actions.h"
 #include "runtime/state/state_check.h"
 #include "runtime/train/corpus_check.h"
@@ -32,6 +33,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
   const Communicator& communicator = options.communicator;
   return without_exceptions<std::unique_ptr<Trainer>>(
       communicator.rank(), [&]() -> Result<std::unique_ptr<Trainer>> {
+        const auto blas = choice_of<ProductLibrary>(options.settings, "run.blas");
+        if (auto chosen = choose_products(blas); !chosen) return tl::unexpected(chosen.error());
         auto task = make_task(options);
         if (!task) return tl::unexpected(task.error());
         auto loop = std::make_unique<Loop>(std::move(options), std::move(*task));

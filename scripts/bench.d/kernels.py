@@ -1,5 +1,6 @@
 """The kernels for processors beside LibTorch's own, forward and backward on one thread. No run, no device. Exit code 1 beyond the
-limits: GELU in at most 0.6 of the time, attention under bf16 not slower for any length."""
+limits: GELU in at most 0.6 of the time; on processors with AMX attention under bf16 not slower for any length.
+Products by OpenBLAS (run.blas) beside those by MKL have no limit: on some processors it is faster, on others slower."""
 
 import json
 import subprocess
@@ -16,10 +17,12 @@ def main():
     print(f"instructions: {machine['instructions']}{', AMX' if machine['bf16_tiles'] else ''}")
     figures, limits = {}, Limits()
     for took in kernels:
-        limit = LIMITS[took["kernel"].split()[0]]
-        print(f"{took['kernel']}: {took['ours_ms']:.2f} ms, LibTorch's {took['theirs_ms']:.2f} ms: {took['ratio']:.2f} (at most {limit:g})")
+        kind = took["kernel"].split()[0]
+        print(f"{took['kernel']}: {took['ours_ms']:.2f} ms, LibTorch's {took['theirs_ms']:.2f} ms: {took['ratio']:.2f}")
         figures[took["kernel"].replace(" ", "_")] = float(took["ratio"])
-        limits.at_most(f"the ratio of {took['kernel']}", took["ratio"], limit)
+        # Without AMX attention has not been measured; which library has the faster products is the processor's matter.
+        if kind == "gelu" or (kind == "attention" and machine["bf16_tiles"]):
+            limits.at_most(f"the ratio of {took['kernel']}", took["ratio"], LIMITS[kind])
     report("kernels", instructions=machine["instructions"], **figures)
     limits.hold()
 

@@ -2,6 +2,7 @@
 // for each: the median of ours divided by theirs, measured in turns.
 #include <ATen/Parallel.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <fmt/format.h>
@@ -10,11 +11,13 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <stdexcept>
 #include <vector>
 
 #include "runtime/device/attention.h"
 #include "runtime/device/host_kernels/gelu.h"
 #include "runtime/device/host_kernels/instructions.h"
+#include "runtime/device/host_kernels/products.h"
 #include "runtime/device/mixed_precision.h"
 
 namespace footplate {
@@ -80,6 +83,28 @@ void compare_attention(std::int64_t length) {
       [&] { backward(at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true)); });
 }
 
+void multiply(ProductLibrary library, const at::Tensor& a, const at::Tensor& b) {
+  if (auto chosen = choose_products(library); !chosen) throw std::runtime_error(chosen.error().message);
+  at::mm(a, b);
+}
+
+/// The products of a block of configs/kjv.lua with a rank's batch of it: forward, and both of backward.
+void compare_products() {
+  constexpr std::int64_t kRows = 2048;
+  for (const auto& [in, out] : {std::pair{128, 384}, {128, 512}, {512, 128}, {384, 1536}}) {
+    const at::Tensor x = at::randn({kRows, in}), weight = at::randn({out, in}),
+                     incoming = at::randn({kRows, out});
+    const auto all = [&](ProductLibrary library) {
+      multiply(library, x, weight.t());
+      multiply(library, incoming, weight);
+      multiply(library, incoming.t(), x);
+    };
+    compare(
+        fmt::format("products openblas {}x{}", in, out), [&] { all(ProductLibrary::openblas); },
+        [&] { all(ProductLibrary::mkl); });
+  }
+}
+
 void compare_all() {
   at::set_num_threads(1);
   choose_attention(AttentionKernel::automatic);
@@ -89,6 +114,7 @@ void compare_all() {
   compare_gelu(at::kFloat, "fp32");
   compare_gelu(at::kBFloat16, "bf16");
   for (const std::int64_t length : {64, 128, 256, 512, 1024}) compare_attention(length);
+  compare_products();
 }
 
 }  // namespace

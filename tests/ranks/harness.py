@@ -230,6 +230,10 @@ class Run:
 def main(tests):
     """Runs the functions, or those whose names are given; prints a line for each."""
     wanted = sys.argv[1:]
+    written = {name for name, value in vars(sys.modules["__main__"]).items() if name.startswith("test_") and callable(value)}
+    listed = {test.__name__ for test in tests}
+    if written - listed or set(wanted) - listed:
+        sys.exit(f"not in the list of main(): {', '.join(sorted((written - listed) | (set(wanted) - listed)))}")
     failed = 0
     for test in tests:
         if wanted and test.__name__ not in wanted:

@@ -284,4 +284,5 @@ if __name__ == "__main__":
     main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks,
           test_a_rank_that_is_killed_is_gone_on_without,
           test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
-          test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains])
+          test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains,
+          test_the_layers_are_operators_of_torch])

@@ -86,6 +86,18 @@ def test_gradient_checkpointing_changes_nothing():
         assert len(set(hashes.values())) == 1, hashes
 
 
+def test_products_by_openblas():
+    """Other last digits than MKL's, the same ones each time, and the log says who computes."""
+    results = {}
+    for name, blas in (("mkl", "mkl"), ("openblas", "openblas"), ("again", "openblas")):
+        with Run(["train.steps=7", "eval.every=6", "eval.batches=4", "eval.at_end=false", f"run.blas={blas}"], config="kjv", name=name) as run:
+            assert run.finish() == 0, run.output()
+            results[name], log = run.result(), (run.directory / "log" / "rank-0.log").read_text()
+        assert ("products by OpenBLAS 0.3." in log) == (blas == "openblas"), log
+    assert results["openblas"]["state_hash"] == results["again"]["state_hash"] != results["mkl"]["state_hash"], results
+    assert abs(results["openblas"]["eval_loss"] - results["mkl"]["eval_loss"]) < 2e-3, results
+
+
 def test_uneven_slices():
     """7 sequences over 1 and 3 ranks: the same data, so nearly the same loss."""
     losses = {ranks: trained(30, "eval.every=30", ranks=ranks)[0]["eval_loss"] for ranks in (1, 3)}
@@ -486,4 +498,4 @@ if __name__ == "__main__":
           test_a_step_that_is_not_finite_can_pause_the_run, test_what_needs_too_much_memory_is_tried_with_less,
           test_too_little_memory_for_one_sequence_ends_the_run, test_the_odd_rank_is_named,
           test_the_odd_rank_is_repaired_from_the_majority, test_ranks_that_differ_can_end_the_run,
-          test_check_sees_what_a_start_would_refuse])
+          test_check_sees_what_a_start_would_refuse, test_products_by_openblas])

@@ -40,25 +40,25 @@ std::vector<Instructions> all_of_this_processor() {
   return found;
 }
 
-struct Result {
+struct ValueAndGradient {
   at::Tensor value, gradient;
 };
 
 template <class Function>
-Result result_of(const Function& function, const at::Tensor& x, const at::Tensor& incoming) {
+ValueAndGradient result_of(const Function& function, const at::Tensor& x, const at::Tensor& incoming) {
   const at::Tensor at_x = x.detach().requires_grad_(true);
   const at::Tensor value = function(at_x);
   return {value.detach(), torch::autograd::grad({value}, {at_x}, {incoming}).front()};
 }
 
-Result ours(const at::Tensor& x, const at::Tensor& incoming, Instructions use = instructions()) {
+ValueAndGradient ours(const at::Tensor& x, const at::Tensor& incoming, Instructions use = instructions()) {
   return result_of([use](const at::Tensor& at_x) { return gelu_tanh(at_x, use); }, x, incoming);
 }
-Result theirs(const at::Tensor& x, const at::Tensor& incoming) {
+ValueAndGradient theirs(const at::Tensor& x, const at::Tensor& incoming) {
   return result_of([](const at::Tensor& at_x) { return at::gelu(at_x, "tanh"); }, x, incoming);
 }
 /// Through the sigmoid, in double precision: LibTorch's form cancels for negative x there, too.
-Result exact(const at::Tensor& x, const at::Tensor& incoming) {
+ValueAndGradient exact(const at::Tensor& x, const at::Tensor& incoming) {
   const auto by_sigmoid = [](const at::Tensor& at_x) {
     const double slope = 2 * std::sqrt(2 / M_PI);
     return at_x * (slope * (at_x + 0.044715 * at_x * at_x * at_x)).sigmoid();
@@ -78,9 +78,9 @@ at::Tensor many_values() {
 
 TEST_F(GeluTanh, IsExactToTheLastDigitsWithEachSetOfInstructions) {
   const at::Tensor x = many_values(), incoming = at::randn_like(x);
-  const Result wanted = exact(x, incoming);
+  const ValueAndGradient wanted = exact(x, incoming);
   for (const Instructions use : all_of_this_processor()) {
-    const Result found = ours(x, incoming, use);
+    const ValueAndGradient found = ours(x, incoming, use);
     EXPECT_LE(error_of(found.value, wanted.value, 1e-3), 1.5e-6) << name_of(use);
     EXPECT_LE(error_of(found.value, wanted.value, 1e-19), 1e-5) << name_of(use);
     // The derivative has a root at -0.75, where the terms cancel.
@@ -90,7 +90,8 @@ TEST_F(GeluTanh, IsExactToTheLastDigitsWithEachSetOfInstructions) {
 
 TEST_F(GeluTanh, IsAsExactAsLibTorchs) {
   const at::Tensor x = many_values(), incoming = at::ones_like(x);
-  const Result wanted = exact(x, incoming), found = ours(x, incoming), compared = theirs(x, incoming);
+  const ValueAndGradient wanted = exact(x, incoming), found = ours(x, incoming),
+                         compared = theirs(x, incoming);
   EXPECT_LE(error_of(found.value, wanted.value, 1e-12), error_of(compared.value, wanted.value, 1e-12));
   EXPECT_LE(error_of(found.gradient, wanted.gradient, 1e-2),
             error_of(compared.gradient, wanted.gradient, 1e-2));
@@ -98,10 +99,10 @@ TEST_F(GeluTanh, IsAsExactAsLibTorchs) {
 
 TEST_F(GeluTanh, OfBf16IsTheOneOfFloatRoundedOnce) {
   const at::Tensor x = many_values().to(at::kBFloat16), incoming = at::randn_like(x);
-  const Result wanted = ours(x.to(at::kFloat), incoming.to(at::kFloat));
+  const ValueAndGradient wanted = ours(x.to(at::kFloat), incoming.to(at::kFloat));
   for (const Instructions use : all_of_this_processor()) {
-    const Result whole = ours(x.to(at::kFloat), incoming.to(at::kFloat), use);
-    const Result found = ours(x, incoming, use);
+    const ValueAndGradient whole = ours(x.to(at::kFloat), incoming.to(at::kFloat), use);
+    const ValueAndGradient found = ours(x, incoming, use);
     EXPECT_EQ(found.value.scalar_type(), at::kBFloat16);
     EXPECT_TRUE(at::equal(found.value, whole.value.to(at::kBFloat16))) << name_of(use);
     EXPECT_TRUE(at::equal(found.gradient, whole.gradient.to(at::kBFloat16))) << name_of(use);
@@ -112,16 +113,16 @@ TEST_F(GeluTanh, HasBitsThatDependOnTheElementAlone) {
   const at::Tensor x = at::randn({100003}), incoming = at::randn({100003});
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  const Result whole = ours(x, incoming);
+  const ValueAndGradient whole = ours(x, incoming);
   for (const std::int64_t begin : {1, 17, 99990})
     for (const std::int64_t length : {1, 7, 13}) {
-      const Result part = ours(x.narrow(0, begin, length), incoming.narrow(0, begin, length));
+      const ValueAndGradient part = ours(x.narrow(0, begin, length), incoming.narrow(0, begin, length));
       EXPECT_TRUE(at::equal(part.value, whole.value.narrow(0, begin, length))) << begin << " " << length;
       EXPECT_TRUE(at::equal(part.gradient, whole.gradient.narrow(0, begin, length)))
           << begin << " " << length;
     }
   at::set_num_threads(3);
-  const Result by_three = ours(x, incoming);
+  const ValueAndGradient by_three = ours(x, incoming);
   at::set_num_threads(threads);
   EXPECT_TRUE(at::equal(by_three.value, whole.value));
   EXPECT_TRUE(at::equal(by_three.gradient, whole.gradient));
@@ -129,8 +130,8 @@ TEST_F(GeluTanh, HasBitsThatDependOnTheElementAlone) {
 
 TEST_F(GeluTanh, TakesTensorsOfAnyShapeAndOrder) {
   const at::Tensor x = at::randn({3, 5, 7}), incoming = at::randn({7, 5, 3});
-  const Result found = ours(x.transpose(0, 2), incoming);
-  const Result wanted = ours(x.transpose(0, 2).contiguous(), incoming);
+  const ValueAndGradient found = ours(x.transpose(0, 2), incoming);
+  const ValueAndGradient wanted = ours(x.transpose(0, 2).contiguous(), incoming);
   EXPECT_TRUE(at::equal(found.value, wanted.value));
   EXPECT_TRUE(at::equal(found.gradient, wanted.gradient));
   EXPECT_EQ(ours(at::empty({0, 4}), at::empty({0, 4})).value.numel(), 0);
@@ -143,7 +144,7 @@ TEST_F(GeluTanh, TakesTensorsOfAnyShapeAndOrder) {
 TEST_F(GeluTanh, FarOutIsXOrNothing) {
   const at::Tensor x = at::tensor({-1e30F, -50.0F, -1e-30F, 0.0F, 1e-30F, 50.0F, 1e30F});
   for (const Instructions use : all_of_this_processor()) {
-    const Result found = ours(x, at::ones_like(x), use);
+    const ValueAndGradient found = ours(x, at::ones_like(x), use);
     EXPECT_TRUE(at::equal(found.value, at::tensor({0.0F, 0.0F, -5e-31F, 0.0F, 5e-31F, 50.0F, 1e30F})))
         << found.value.abs().max();
     EXPECT_TRUE(at::equal(found.gradient, at::tensor({0.0F, 0.0F, 0.5F, 0.5F, 0.5F, 1.0F, 1.0F})));
@@ -166,7 +167,7 @@ TEST_F(GeluTanh, LeavesWhatIsntANumberVisible) {
 
 TEST_F(GeluTanh, OfDoublesIsLibTorchs) {
   const at::Tensor x = at::randn({100}, at::kDouble), incoming = at::randn({100}, at::kDouble);
-  const Result found = ours(x, incoming), wanted = theirs(x, incoming);
+  const ValueAndGradient found = ours(x, incoming), wanted = theirs(x, incoming);
   EXPECT_TRUE(at::equal(found.value, wanted.value));
   EXPECT_TRUE(at::equal(found.gradient, wanted.gradient));
 }
