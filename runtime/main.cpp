@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "protocol/exit_codes.h"
@@ -21,6 +22,12 @@ void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 16 << 20);
+}
+
+/// OpenBLAS (run.blas, and the one that numpy brings) starts a thread for each core while it is opened, beside
+/// those of the rank. Here, since the environment is only safe to change as long as there is one thread.
+void start_no_threads_of_openblas() {
+  ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);
 }
 
 }  // namespace
@@ -73,5 +80,6 @@ int main(int argc, char** argv) {
   options.console = !no_console;
   options.ran = std::chrono::milliseconds(ran_ms);
   keep_freed_memory();
+  start_no_threads_of_openblas();
   return footplate::run_rank(options);
 }

@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <stdexcept>
 
 #define FOOTPLATE_EXPORTED extern "C" __attribute__((visibility("default")))
@@ -99,13 +97,13 @@ Function* of_mkl(const char* name) {
 std::atomic<Sgemm*> sgemm_of_openblas{nullptr};  ///< null: MKL computes
 std::atomic<const char*> chosen_name{"MKL"};
 
-/// Opened once; its own threads stay unused, and aren't started.
+/// Opened once. Its own threads stay unused; the rank's main() sees to it that it starts none.
 class OpenBlas {
  public:
   static Result<const OpenBlas*> get(const fs::path& path) {
     static std::map<fs::path, OpenBlas> opened;
     if (const auto known = opened.find(path); known != opened.end()) return &known->second;
-    void* library = open(path);
+    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
       return fail(
           ErrorKind::usage,
@@ -134,21 +132,6 @@ class OpenBlas {
     const std::string config = text("scipy_openblas_get_config");  // "OpenBLAS 0.3.34  DYNAMIC_ARCH …"
     name = fmt::format("{} ({})", config.substr(0, config.find(' ', config.find(' ') + 1)),
                        text("scipy_openblas_get_corename"));
-  }
-
-  /// OpenBLAS starts as many threads as this variable says while it is opened, and reads it then alone.
-  static void* open(const fs::path& path) {
-    constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
-    const char* const before = ::getenv(kThreads);
-    const std::optional<std::string> kept =
-        before == nullptr ? std::nullopt : std::optional<std::string>(before);
-    ::setenv(kThreads, "1", 1);
-    void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (kept)
-      ::setenv(kThreads, kept->c_str(), 1);
-    else
-      ::unsetenv(kThreads);
-    return library;
   }
 };
 
