@@ -24,8 +24,9 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, 16 << 20);
 }
 
-/// OpenBLAS (run.blas, and the one that numpy brings) starts a thread for each core while it is opened, beside
-/// those of the rank. Here, since the environment is only safe to change as long as there is one thread.
+/// OpenBLAS (run.blas, and the one that numpy brings) starts a thread for each core while it is opened,
+/// beside those of the rank. Here, since the environment is only safe to change as long as there is one
+/// thread.
 void start_no_threads_of_openblas() {
   ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);
 }
