@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   app.add_option("--joins", options.joins, "number of a process that rank 0 starts to join the run");
   app.add_option("--corpus", options.corpus, "with --joins: hash of the text that the ranks train on");
   app.add_option("--doctor", doctor.what, "try something for `footplate doctor`, and print what came of it")
-      ->check(CLI::IsMember({"versions", "reduce", "loss", "link"}));
+      ->check(CLI::IsMember({"versions", "products", "reduce", "loss", "link"}));
   app.add_option("--elements", doctor.elements, "size of --doctor reduce")
       ->check(CLI::Range(1, 2'000'000'000));
   try {
@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   if (schema) return footplate::print_schema_of(task);
   if (data) return footplate::check_data();
   if (!inspected.path.empty()) return footplate::inspect(inspected);
+  start_no_threads_of_openblas();
   if (!doctor.what.empty()) return footplate::run_doctor(doctor);
   if (options.run_directory.empty()) {
     std::fprintf(stderr, "footplate-rank: no --run-dir; start a run with `footplate run CONFIG`\n");
@@ -81,6 +82,5 @@ int main(int argc, char** argv) {
   options.console = !no_console;
   options.ran = std::chrono::milliseconds(ran_ms);
   keep_freed_memory();
-  start_no_threads_of_openblas();
   return footplate::run_rank(options);
 }

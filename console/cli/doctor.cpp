@@ -237,8 +237,8 @@ Result<int> doctor(const DoctorOptions& options) {
         .name = "temporary files", .verdict = Verdict::to_mend, .found = trials.error().message, .mend = {}};
     check.mend = "runs need a private folder there: ls -ld /tmp /tmp/footplate-*, and df -h /tmp";
     report.add(check);
-    for (const char* name : {"versions", "environment", "fault tolerance", "all-reduce", "large reduction",
-                             "deadlines", "evaluation"})
+    for (const char* name : {"versions", "environment", "products", "fault tolerance", "all-reduce",
+                             "large reduction", "deadlines", "evaluation"})
       report.add(left_out(name, kNoFolder));
     for (const Host& host : *hosts) report.add(left_out("host " + host.name, kNoFolder));
     return report.close(hosts->size());
@@ -251,6 +251,7 @@ Result<int> doctor(const DoctorOptions& options) {
     return check_deadlines((*run)->settings, gb_per_s, options.elements.value_or(kLargeReduction));
   };
   const std::vector<std::pair<const char*, std::function<Check()>>> tries{
+      {"products", [&] { return trials->products(); }},
       {"fault tolerance", [&] { return trials->fault_tolerance(); }},
       {"all-reduce", [&] { return trials->reduction("all-reduce", kSmallReduction); }},
       {"large reduction", [&] { return large_reduction(*trials, options, memory); }},

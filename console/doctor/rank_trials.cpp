@@ -42,6 +42,7 @@ constexpr std::int64_t kLarge = 50'000'000;  ///< elements from which on a reduc
 constexpr std::int64_t kTelling =
     1'000'000;  ///< elements from which on a rate says something: below it is delay
 constexpr double kLeastLocalBandwidth = 0.02;  ///< GB/s; two ranks of one machine do a hundred times that
+constexpr double kWorthChanging = 0.9;         ///< of MKL's time
 constexpr std::int64_t kRanksOfReduction = 2;
 constexpr std::int64_t kSpareMemory = std::int64_t{1}
                                       << 30;  ///< the programs themselves, and others on this machine
@@ -197,6 +198,25 @@ Result<Json> Trials::answer_of_ranks(int ranks, const std::vector<std::string>& 
 
 Result<LibrariesAnswer> Trials::libraries() {
   return ask_ranks<LibrariesAnswer>(1, {"--doctor", "versions"}, kAnswerTakes);
+}
+
+Check Trials::products() {
+  Check check{.name = "products"};
+  const auto answer = ask_ranks<ProductsAnswer>(1, {"--doctor", "products"}, kAnswerTakes);
+  if (!answer)
+    return to_mend(
+        check, "footplate-rank multiplies no matrices: " + answer.error().message,
+        "run.blas = \"mkl\" needs nothing but LibTorch; scripts/deps installs the one that is tested");
+  check.values = answer->all;
+  if (!answer->missing.empty()) {
+    check.found = "MKL multiplies float32 matrices; OpenBLAS isn't here to compare with";
+    return check;
+  }
+  check.found =
+      answer->openblas + " takes " + rounded(answer->ratio, 3) + " of MKL's time for float32 matrices: " +
+      (answer->ratio < kWorthChanging ? "run.blas = \"openblas\" is the faster one on processors here"
+                                      : "run.blas = \"mkl\", the default, is right");
+  return check;
 }
 
 Check Trials::fault_tolerance() {

@@ -32,6 +32,9 @@ class Trials {
   /// said.
   Result<LibrariesAnswer> libraries();
 
+  /// Which library's products are the faster ones, and the setting that takes it.
+  Check products();
+
   /// One of two ranks is killed, the other goes on without it.
   Check fault_tolerance();
 

@@ -18,6 +18,15 @@ struct FieldsOf<LibrariesAnswer> {
 };
 
 template <>
+struct FieldsOf<ProductsAnswer> {
+  static void list(auto& field, auto& answer) {
+    field("ratio", answer.ratio);
+    field("openblas", answer.openblas);
+    field("missing", answer.missing);
+  }
+};
+
+template <>
 struct FieldsOf<LossAnswer> {
   static void list(auto& field, auto& answer) {
     field("survivors", answer.survivors);
@@ -44,6 +53,10 @@ struct FieldsOf<LinkAnswer> {
 };
 
 Result<void> read_json(const Json& json, LibrariesAnswer& answer) {
+  answer.all = json;
+  return read_fields(json, answer);
+}
+Result<void> read_json(const Json& json, ProductsAnswer& answer) {
   answer.all = json;
   return read_fields(json, answer);
 }

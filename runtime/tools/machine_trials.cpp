@@ -14,6 +14,7 @@
 #include "runtime/comm/mpi/mpi_communicator.h"
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/mpi_trial.h"
+#include "runtime/device/host_kernels/product_times.h"
 #include "runtime/rank/versions.h"
 
 namespace footplate {
@@ -96,6 +97,16 @@ Result<Json> reduce(MpiSession& session, std::int64_t elements) {
               {"seconds", *seconds},           {"cores", cores_of_this_process()}};
 }
 
+/// A machine without OpenBLAS is no failure.
+Json products() {
+  const auto times = time_products();
+  if (!times) return Json{{"missing", times.error().message}};
+  return Json{{"mkl_ms", times->mkl_ms},
+              {"openblas_ms", times->openblas_ms},
+              {"ratio", times->ratio},
+              {"openblas", times->openblas}};
+}
+
 int report(const Result<Json>& result, int rank) {
   if (!result)
     std::fprintf(stderr, "footplate: rank %d: %s\n", rank, result.error().message.c_str());
@@ -109,6 +120,7 @@ int report(const Result<Json>& result, int rank) {
 
 int run_doctor(const DoctorOptions& options) {
   if (options.what == "versions") return report(installation(), 0);
+  if (options.what == "products") return report(products(), 0);
   auto session = MpiSession::start();
   if (!session) return report(tl::unexpected(session.error()), MpiSession::launched_rank());
   const int rank = (*session)->rank();

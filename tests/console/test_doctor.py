@@ -31,6 +31,8 @@ if what == "versions":
                       "host": hosts.split(":")[0], "cores": 4, **fake.get("versions", {}), **fake.get("there", {}).get(hosts, {})}))
 if what == "link":
     print(json.dumps({"hosts": hosts.replace(":1", "").split(","), "gb_per_s": 1.25, "latency_us": 20, **fake.get("link", {})}))
+if what == "products":
+    print(json.dumps(fake.get("products", {"mkl_ms": 2, "openblas_ms": 2.3, "ratio": 1.15, "openblas": "OpenBLAS 0.3.34 (Zen)"})))
 if what == "loss":
     print("noise from mpirun")
     print(json.dumps({"survivors": 1, "noticed_ms": 1.5, "recovered_ms": 2, **fake.get("loss", {})}))
@@ -56,7 +58,7 @@ case "$FAKE_HOSTS" in
 esac
 exec "$@"
 """
-TRIED = ("versions", "environment", "fault tolerance", "all-reduce", "large reduction", "deadlines", "evaluation")
+TRIED = ("versions", "environment", "products", "fault tolerance", "all-reduce", "large reduction", "deadlines", "evaluation")
 LOOKED_AT = ("memory", "cores", "devices", "network", "shared memory", "limits", "logout", "disk", "settings")
 
 
@@ -109,7 +111,7 @@ class Doctor(Case):
         self.assertEqual(list(checks), [*LOOKED_AT, *TRIED])
         for name in TRIED:
             self.assertEqual(checks[name]["verdict"], "good", checks[name])
-        self.assertEqual([words[0] for words in self.asked()], ["versions", "loss", "reduce", "reduce", "run"])
+        self.assertEqual([words[0] for words in self.asked()], ["versions", "products", "loss", "reduce", "reduce", "run"])
         self.assertEqual(checks["large reduction"]["values"]["elements"], 1000000)
         self.assertAlmostEqual(checks["large reduction"]["values"]["gb_per_s"], 0.4)
         self.assertEqual(list((self.folder / "home").glob("**/runs/*")), [])  # its own run isn't among the user's
@@ -141,7 +143,7 @@ class Doctor(Case):
         checks = self.examine("--quick")
         for name in ("large reduction", "evaluation"):
             self.assertEqual((checks[name]["verdict"], checks[name]["found"]), ("left out", "--quick"))
-        self.assertEqual([words[0] for words in self.asked()], ["versions", "loss", "reduce"])
+        self.assertEqual([words[0] for words in self.asked()], ["versions", "products", "loss", "reduce"])
 
     def test_rank_that_does_not_start(self):
         checks = self.examine(fake={"fail": ["versions"]})
@@ -183,6 +185,17 @@ class Doctor(Case):
         self.check_to_mend(self.examine(fake={"reduce": {"wrong": 7}}), "all-reduce", "7 sums are wrong", "memtest")
         self.check_to_mend(self.examine(fake={"reduce": {"seconds": 100}}), "all-reduce", "very slow")
         self.check_to_mend(self.examine(fake={"fail": ["reduce"]}), "large reduction", "no reduce with this one")
+
+    def test_products(self):
+        found = self.examine()["products"]
+        self.assertIn('OpenBLAS 0.3.34 (Zen) takes 1.15 of MKL\'s time for float32 matrices: run.blas = "mkl", the default, is right', found["found"])
+        faster = {"mkl_ms": 2, "openblas_ms": 1.2, "ratio": 0.6, "openblas": "OpenBLAS 0.3.34 (SkylakeX)"}
+        found = self.examine(fake={"products": faster})["products"]
+        self.assertEqual((found["verdict"], found["values"]), ("good", faster))
+        self.assertIn('takes 0.6 of MKL\'s time for float32 matrices: run.blas = "openblas" is the faster one', found["found"])
+        found = self.examine(fake={"products": {"missing": "it cannot be opened"}})["products"]
+        self.assertEqual((found["verdict"], found["found"]), ("good", "MKL multiplies float32 matrices; OpenBLAS isn't here to compare with"))
+        self.check_to_mend(self.examine(fake={"fail": ["products"]}), "products", "no products with this one", "scripts/deps")
 
     def test_evaluation(self):
         self.check_to_mend(self.examine(fake={"step": 5}), "evaluation", "didn't get to its end")

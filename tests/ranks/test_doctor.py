@@ -77,12 +77,13 @@ def test_all_of_it():
     elements = 500_000_000 if FULL else 3_000_000
     checks, code = examine("--elements", str(elements), runs=1)
     large = "left out" if checks["large reduction"]["verdict"] == "left out" else "good"  # a machine with little memory
-    check_verdicts(checks, code, versions="good", environment="good", fault_tolerance="good", all_reduce="good", large_reduction=large,
+    check_verdicts(checks, code, versions="good", environment="good", products="good", fault_tolerance="good", all_reduce="good", large_reduction=large,
                    evaluation="good")
     assert checks["versions"]["values"]["libtorch_file"].endswith("libtorch_cpu.so"), checks["versions"]
     for name in ("all-reduce", "large reduction"):
         values = checks[name]["values"]
         assert large == "left out" or (values["wrong"] == 0 and values["ranks"] == 2 and values["seconds"] > 0), values
+    assert checks["products"]["values"]["ratio"] > 0, checks["products"]
     assert checks["fault tolerance"]["values"]["survivors"] == 1, checks["fault tolerance"]
     assert checks["evaluation"]["values"]["recorded"] >= 3, checks["evaluation"]
 
