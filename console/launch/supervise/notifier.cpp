@@ -13,6 +13,7 @@ namespace footplate {
 namespace {
 
 constexpr std::chrono::seconds kTakes{30};
+constexpr std::chrono::seconds kInOrder{2};
 constexpr std::chrono::seconds kKilled{2};  ///< and then it is gone
 constexpr int kKilledCode = 128 + 9;        ///< of timeout, which has killed its group and so itself
 
@@ -28,19 +29,21 @@ Notifier::Notifier(std::string command, std::string run, std::filesystem::path d
 void Notifier::tell(const Notice& notice) {
   if (command_.empty()) return;
   join_those_over();
-  auto over = std::make_shared<std::atomic<bool>>(false);
-  tellings_.push_back({std::thread([this, notice, over] {
+  std::promise<void> over;
+  const auto before = std::exchange(last_, over.get_future().share());
+  tellings_.push_back({std::thread([this, notice, before, over = std::move(over)]() mutable {
+                         if (before.valid()) before.wait_for(kInOrder);
                          run(notice);
-                         *over = true;
+                         over.set_value();
                        }),
-                       over});
+                       last_});
   complain();
 }
 
 /// A run may last for weeks, with a notice now and then.
 void Notifier::join_those_over() {
   for (Telling& telling : tellings_)
-    if (*telling.over) telling.thread.join();
+    if (telling.over.wait_for(std::chrono::seconds(0)) == std::future_status::ready) telling.thread.join();
   std::erase_if(tellings_, [](const Telling& telling) { return !telling.thread.joinable(); });
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
+#include <future>
 #include <optional>
 #include <string>
 #include <thread>
@@ -26,7 +25,8 @@ struct Notice {
 /// footplate run --notify: a command of the shell for each notice, which has it in its environment
 /// (FOOTPLATE_NOTIFY_EVENT, _KIND, _TEXT, _RUN, _DIRECTORY, _STEP, _CODE) and its text as stdin. On threads
 /// of its own, at most half a minute each, then it is killed with all that it has started; what it does
-/// changes nothing of the run.
+/// changes nothing of the run. One after the other, but for one that takes more than two seconds: then the
+/// next begins beside it.
 class Notifier {
  public:
   /// `command` empty: nobody is told. `complain`: what went wrong; on the caller's thread, in tell() and
@@ -45,7 +45,7 @@ class Notifier {
   /// One command.
   struct Telling {
     std::thread thread;
-    std::shared_ptr<std::atomic<bool>> over;
+    std::shared_future<void> over;
   };
   void run(const Notice& notice);
   void join_those_over();
@@ -55,6 +55,7 @@ class Notifier {
   const std::filesystem::path directory_;
   const std::function<void(const std::string&)> complain_;
   std::vector<Telling> tellings_;
+  std::shared_future<void> last_;  ///< the newest one is over; not valid: there was none
   Mutex mutex_;
   std::vector<std::string> failures_ GUARDED_BY(mutex_);
 };
