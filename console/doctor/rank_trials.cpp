@@ -212,10 +212,12 @@ Check Trials::products() {
     check.found = "MKL multiplies float32 matrices; OpenBLAS isn't here to compare with";
     return check;
   }
-  check.found =
-      answer->openblas + " takes " + rounded(answer->ratio, 3) + " of MKL's time for float32 matrices: " +
-      (answer->ratio < kWorthChanging ? "run.blas = \"openblas\" is the faster one on processors here"
-                                      : "run.blas = \"mkl\", the default, is right");
+  const std::string right = answer->ratio < kWorthChanging ? "openblas" : "mkl";
+  check.found = answer->openblas + " takes " + rounded(answer->ratio, 3) +
+                " of MKL's time for float32 matrices: " +
+                (right == answer->automatic
+                     ? "run.blas = \"auto\" takes the right one, " + right
+                     : "run.blas = \"" + right + "\" is right; \"auto\" takes " + answer->automatic);
   return check;
 }
 

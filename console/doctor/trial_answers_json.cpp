@@ -22,6 +22,7 @@ struct FieldsOf<ProductsAnswer> {
   static void list(auto& field, auto& answer) {
     field("ratio", answer.ratio);
     field("openblas", answer.openblas);
+    field("automatic", answer.automatic);
     field("missing", answer.missing);
   }
 };

@@ -26,9 +26,10 @@ Result<void> read_json(const Json& json, LibrariesAnswer& answer);
 
 /// Of products.
 struct ProductsAnswer {
-  double ratio = 0;      ///< time of OpenBLAS, divided by MKL's; 0: OpenBLAS is missing
-  std::string openblas;  ///< its name, with version and kernels
-  std::string missing;   ///< why; empty where it is there
+  double ratio = 0;       ///< time of OpenBLAS, divided by MKL's; 0: OpenBLAS is missing
+  std::string openblas;   ///< its name, with version and kernels
+  std::string automatic;  ///< what run.blas = "auto" comes to
+  std::string missing;    ///< why; empty where it is there
   Json all = Json::object();
 };
 Result<void> read_json(const Json& json, ProductsAnswer& answer);

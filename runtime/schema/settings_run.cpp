@@ -48,13 +48,14 @@ std::vector<SettingRow> run_rows() {
        .help = "Each rank computes with this many threads. 0 divides the cores among the ranks of the host",
        .example = "run.threads = 1"},
       {.name = "run.blas",
-       .value = "mkl",
-       .choices = {"mkl", "openblas"},
+       .value = "auto",
+       .choices = {"auto", "mkl", "openblas"},
        .applies = Applies::fixed,
        .aliases = {"blas", "run.products"},
-       .help = "This library multiplies float32 matrices on processors. LibTorch brings MKL, which takes a "
-               "slower path on processors with AVX-512 that aren't Intel's; try openblas there. The bits of "
-               "a run depend on it",
+       .help =
+           "This library multiplies float32 matrices on processors. LibTorch brings MKL, which takes a "
+           "slower path on processors with AVX-512 that aren't Intel's. auto takes OpenBLAS there, if it is "
+           "installed, and MKL elsewhere. The bits of a run depend on it",
        .example = "run.blas = \"openblas\""},
       {.name = "run.peak_tflops",
        .value = 0.0,

@@ -104,7 +104,8 @@ Json products() {
   return Json{{"mkl_ms", times->mkl_ms},
               {"openblas_ms", times->openblas_ms},
               {"ratio", times->ratio},
-              {"openblas", times->openblas}};
+              {"openblas", times->openblas},
+              {"automatic", times->automatic}};
 }
 
 int report(const Result<Json>& result, int rank) {

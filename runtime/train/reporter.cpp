@@ -228,9 +228,7 @@ void Reporter::tell_computing() {
                                  training_.device.description());
   if (used != now.precision)
     text += "; train.precision = \"bf16\" changes nothing: no instructions here multiply bf16";
-  if (training_.device.is_host() &&
-      choice_of<ProductLibrary>(training_.options.settings, "run.blas") != ProductLibrary::mkl)
-    text += "; products by " + products_library();
+  if (training_.device.is_host() && products_library() != kMkl) text += "; products by " + products_library();
   if (const std::string kernels = training_.task->runs_on(used); !kernels.empty()) text += "; " + kernels;
   if (now.gradient_checkpointing)
     text += training_.task->can_recompute()

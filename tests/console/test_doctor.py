@@ -32,7 +32,7 @@ if what == "versions":
 if what == "link":
     print(json.dumps({"hosts": hosts.replace(":1", "").split(","), "gb_per_s": 1.25, "latency_us": 20, **fake.get("link", {})}))
 if what == "products":
-    print(json.dumps(fake.get("products", {"mkl_ms": 2, "openblas_ms": 2.3, "ratio": 1.15, "openblas": "OpenBLAS 0.3.34 (Zen)"})))
+    print(json.dumps(fake.get("products", {"mkl_ms": 2, "openblas_ms": 2.3, "ratio": 1.15, "openblas": "OpenBLAS 0.3.34 (Zen)", "automatic": "mkl"})))
 if what == "loss":
     print("noise from mpirun")
     print(json.dumps({"survivors": 1, "noticed_ms": 1.5, "recovered_ms": 2, **fake.get("loss", {})}))
@@ -188,11 +188,11 @@ class Doctor(Case):
 
     def test_products(self):
         found = self.examine()["products"]
-        self.assertIn('OpenBLAS 0.3.34 (Zen) takes 1.15 of MKL\'s time for float32 matrices: run.blas = "mkl", the default, is right', found["found"])
-        faster = {"mkl_ms": 2, "openblas_ms": 1.2, "ratio": 0.6, "openblas": "OpenBLAS 0.3.34 (SkylakeX)"}
+        self.assertIn('OpenBLAS 0.3.34 (Zen) takes 1.15 of MKL\'s time for float32 matrices: run.blas = "auto" takes the right one, mkl', found["found"])
+        faster = {"mkl_ms": 2, "openblas_ms": 1.2, "ratio": 0.6, "openblas": "OpenBLAS 0.3.34 (SkylakeX)", "automatic": "mkl"}
         found = self.examine(fake={"products": faster})["products"]
         self.assertEqual((found["verdict"], found["values"]), ("good", faster))
-        self.assertIn('takes 0.6 of MKL\'s time for float32 matrices: run.blas = "openblas" is the faster one', found["found"])
+        self.assertIn('takes 0.6 of MKL\'s time for float32 matrices: run.blas = "openblas" is right; "auto" takes mkl', found["found"])
         found = self.examine(fake={"products": {"missing": "it cannot be opened"}})["products"]
         self.assertEqual((found["verdict"], found["found"]), ("good", "MKL multiplies float32 matrices; OpenBLAS isn't here to compare with"))
         self.check_to_mend(self.examine(fake={"fail": ["products"]}), "products", "no products with this one", "scripts/deps")

@@ -36,6 +36,14 @@ bool multiplies_bf16_tiles() {
 #endif
 }
 
+bool mkl_leaves_out_instructions() {
+#if defined(__x86_64__)
+  return instructions() == Instructions::avx512 && __builtin_cpu_is("intel") == 0;
+#else
+  return false;
+#endif
+}
+
 std::string_view name_of(Instructions instructions) {
   switch (instructions) {
     case Instructions::avx512:

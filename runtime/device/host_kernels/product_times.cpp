@@ -58,7 +58,11 @@ Result<ProductTimes> time_products() {
     by_mkl.push_back(of_mkl);
     ratios.push_back(of_openblas / of_mkl);
   }
-  return ProductTimes{median_of(by_mkl), median_of(by_openblas), median_of(ratios), openblas};
+  static_cast<void>(choose_products(ProductLibrary::automatic));
+  const std::string automatic(
+      to_string(products_library() == kMkl ? ProductLibrary::mkl : ProductLibrary::openblas));
+  static_cast<void>(choose_products(ProductLibrary::mkl));
+  return ProductTimes{median_of(by_mkl), median_of(by_openblas), median_of(ratios), openblas, automatic};
 }
 
 }  // namespace footplate

@@ -10,8 +10,9 @@ namespace footplate {
 struct ProductTimes {
   double mkl_ms = 0;
   double openblas_ms = 0;
-  double ratio = 0;      ///< OpenBLAS's time, divided by MKL's: the median of neighbouring measurements
-  std::string openblas;  ///< "OpenBLAS 0.3.34 (SkylakeX)"
+  double ratio = 0;       ///< OpenBLAS's time, divided by MKL's: the median of neighbouring measurements
+  std::string openblas;   ///< "OpenBLAS 0.3.34 (SkylakeX)"
+  std::string automatic;  ///< the value of run.blas that "auto" comes to: "mkl", "openblas"
 };
 
 /// Takes about a second; MKL computes products afterwards. Error (usage): there is no OpenBLAS. Where nothing

@@ -12,6 +12,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "runtime/device/host_kernels/instructions.h"
+
 #define FOOTPLATE_EXPORTED extern "C" __attribute__((visibility("default")))
 
 namespace footplate {
@@ -95,7 +97,7 @@ Function* of_mkl(const char* name) {
 }
 
 std::atomic<Sgemm*> sgemm_of_openblas{nullptr};  ///< null: MKL computes
-std::atomic<const char*> chosen_name{"MKL"};
+std::atomic<const char*> chosen_name{kMkl.data()};
 
 /// Opened once. Its own threads stay unused; the rank's main() sees to it that it starts none.
 class OpenBlas {
@@ -146,9 +148,14 @@ std::string openblas_beside_libtorch() {
 }
 
 Result<void> choose_products(ProductLibrary library, const std::string& path_of_openblas) {
+  if (library == ProductLibrary::automatic) {
+    if (mkl_leaves_out_instructions() && choose_products(ProductLibrary::openblas, path_of_openblas))
+      return {};
+    library = ProductLibrary::mkl;
+  }
   if (library == ProductLibrary::mkl) {
     sgemm_of_openblas = nullptr;
-    chosen_name = "MKL";
+    chosen_name = kMkl.data();
     return {};
   }
   const auto openblas = OpenBlas::get(path_of_openblas);

@@ -10,11 +10,13 @@
 
 namespace footplate {
 
-/// Which library multiplies float32 matrices on processors.
-enum class ProductLibrary { mkl, openblas };
+/// Which library multiplies float32 matrices on processors. Automatic: OpenBLAS where MKL leaves out
+/// instructions of this processor (instructions.h) and OpenBLAS is there, else MKL. The same on every start.
+enum class ProductLibrary { automatic, mkl, openblas };
 template <>
 struct EnumWords<ProductLibrary> {
-  static constexpr std::array kAll{std::pair{ProductLibrary::mkl, std::string_view("mkl")},
+  static constexpr std::array kAll{std::pair{ProductLibrary::automatic, std::string_view("auto")},
+                                   std::pair{ProductLibrary::mkl, std::string_view("mkl")},
                                    std::pair{ProductLibrary::openblas, std::string_view("openblas")}};
 };
 
@@ -33,7 +35,9 @@ std::string openblas_beside_libtorch();
 Result<void> choose_products(ProductLibrary library,
                              const std::string& path_of_openblas = openblas_beside_libtorch());
 
-/// What computes them: "MKL", "OpenBLAS 0.3.34 (SkylakeX)". Any thread.
+inline constexpr std::string_view kMkl = "MKL";
+
+/// What computes them: kMkl, or "OpenBLAS 0.3.34 (SkylakeX)". Any thread.
 std::string products_library();
 
 }  // namespace footplate

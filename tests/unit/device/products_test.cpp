@@ -153,6 +153,16 @@ TEST_F(OpenBlasProducts, HaveTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+TEST(Products, AreOpenBlasesByThemselvesWhereMklLeavesOutInstructions) {
+  ASSERT_TRUE(choose_products(ProductLibrary::automatic));
+  if (mkl_leaves_out_instructions())
+    EXPECT_THAT(products_library(), StartsWith("OpenBLAS 0.3."));
+  else
+    EXPECT_EQ(products_library(), "MKL");
+  EXPECT_TRUE(choose_products(ProductLibrary::automatic, "/nowhere/libscipy_openblas.so"));
+  EXPECT_EQ(products_library(), "MKL") << "without OpenBLAS, and without an error";
+}
+
 TEST(Products, WithoutOpenBlasAreMklsAndTheErrorSaysWhatHelps) {
   const auto chosen = choose_products(ProductLibrary::openblas, "/nowhere/libscipy_openblas.so");
   ASSERT_FALSE(chosen);
