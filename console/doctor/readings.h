@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/network/memory.h"
 #include "protocol/network/network.h"
 #include "protocol/network/system_text.h"
 
@@ -15,22 +16,6 @@ namespace footplate {
 // What the system says about itself, as text, and what it means. The functions that take a `root` read below
 // it ("/" for the real one), so that every kind of machine can be shown to them. Nothing here changes or
 // sends anything.
-
-/// Bytes. Nothing where the text lacks them.
-struct MemoryReading {
-  std::optional<std::int64_t> total;
-  std::optional<std::int64_t> available;  ///< without swapping
-};
-MemoryReading parse_meminfo(std::string_view text);  ///< /proc/meminfo
-
-/// What control groups (containers, Slurm, systemd) leave to this process; nothing: no limit.
-struct GroupLimits {
-  std::optional<std::int64_t> memory;       ///< bytes
-  std::optional<std::int64_t> memory_left;  ///< bytes, of the group that has the least left
-  std::optional<double> cores;              ///< processor seconds a second
-};
-/// Of the groups that /proc/self/cgroup names below `root`, of either version, and of all above them.
-GroupLimits read_group_limits(const std::filesystem::path& root);
 
 /// NVIDIA devices and the two halves of the driver, which have to be of one version.
 struct DeviceReading {

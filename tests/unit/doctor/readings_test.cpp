@@ -66,6 +66,16 @@ TEST_F(ReadingsTest, GroupsOfVersion1) {
   EXPECT_EQ(limits.cores, 2.0);
 }
 
+TEST_F(ReadingsTest, WhatIsLeftIsWhatEveryoneLeaves) {
+  EXPECT_FALSE(memory_left(root()));
+  write("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n");
+  EXPECT_EQ(memory_left(root()), 4 * kGiB);
+  write("proc/self/cgroup", "0::/job\n");
+  write("sys/fs/cgroup/job/memory.max", "2147483648\n");
+  write("sys/fs/cgroup/job/memory.current", "1073741824\n");
+  EXPECT_EQ(memory_left(root()), kGiB);
+}
+
 TEST_F(ReadingsTest, NoLimitInVersion1) {
   write("proc/self/cgroup", "4:memory:/\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
