@@ -9,7 +9,6 @@
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/sha256.h"
-#include "runtime/checkpoint/write_file.h"
 
 namespace footplate {
 namespace fs = std::filesystem;
@@ -29,6 +28,11 @@ bool has_same_file(const fs::path& checkpoint, std::int64_t step, ManifestFile& 
   for (const auto piece : pieces) hash.add(piece);
   entry.sha256 = hash.hex();
   return entry.sha256 == same->sha256;
+}
+
+tl::unexpected<Error> unreadable(const Error& error) {
+  return fail(ErrorKind::failed, "what was just saved can't be read back: " + error.message +
+                                     ". The older checkpoints are untouched");
 }
 
 }  // namespace
@@ -54,7 +58,7 @@ Result<void> CheckpointStore::make_folders() {
 
 Result<std::uint64_t> CheckpointStore::write(const fs::path& temporary, Manifest& manifest,
                                              const std::string& file, std::span<const TensorView> tensors,
-                                             const fs::path& alike) {
+                                             const fs::path& alike, const Wrote& wrote) {
   const auto header = safetensors_header(tensors);
   if (!header) return tl::unexpected(header.error());
   if (auto error = disk_.make_folder(temporary)) return tl::unexpected(explain("making its folder", error));
@@ -65,8 +69,10 @@ Result<std::uint64_t> CheckpointStore::write(const fs::path& temporary, Manifest
   for (const auto piece : pieces) entry.bytes += piece.size();
   if (!has_same_file(alike, manifest.step, entry, pieces) ||
       disk_.link(alike / file, temporary / file))  // another file system, or too many names
-    if (auto error = write_file(disk_, temporary / file, pieces, &entry.sha256))
+    if (auto error = write_file(disk_, temporary / file, pieces, &entry.sha256, wrote))
       return tl::unexpected(explain("writing " + file, error));
+  // What the disk kept is checked before anybody can take it for a checkpoint.
+  if (const auto intact = read_back(temporary / file, pieces); !intact) return unreadable(intact.error());
 
   manifest.files = {entry};
   manifest.created = iso_time(std::chrono::system_clock::now());
@@ -83,10 +89,7 @@ Result<std::uint64_t> CheckpointStore::write_manifest(const fs::path& temporary,
 }
 
 Result<void> CheckpointStore::commit(const fs::path& temporary, const fs::path& target) {
-  // What the disk kept is checked before anybody can take it for a checkpoint.
-  if (const auto intact = verify_checkpoint(temporary); !intact)
-    return fail(ErrorKind::failed, "what was just saved can't be read back: " + intact.error().message +
-                                       ". The older checkpoints are untouched");
+  if (const auto whole = read_listed_manifest(temporary); !whole) return unreadable(whole.error());
   std::error_code ignored;
   if (fs::exists(target, ignored)) {
     // An earlier one of the same step (a run that went on from before it, or a damaged one): it stays
@@ -102,15 +105,15 @@ Result<void> CheckpointStore::commit(const fs::path& temporary, const fs::path& 
 
 Result<Stored> CheckpointStore::save(Manifest manifest, const std::string& file,
                                      std::span<const TensorView> tensors, Retention keep,
-                                     const fs::path& alike) {
+                                     const fs::path& alike, const Wrote& wrote) {
   if (!manifest.tag.empty() && !is_tag(manifest.tag))
     return fail(ErrorKind::usage, "a checkpoint can't be tagged '" + manifest.tag +
                                       "'; a tag is 1 to 64 letters, digits, '_' and '-'");
   if (auto made = make_folders(); !made) return tl::unexpected(made.error());
   Stored stored{folder_ / folder_name(manifest.step, manifest.tag), 0, {}};
-  auto written = make(stored.path, manifest, file, tensors, alike);
+  auto written = make(stored.path, manifest, file, tensors, alike, wrote);
   // The file that it would have shared may be damaged.
-  if (!written && !alike.empty()) written = make(stored.path, manifest, file, tensors, {});
+  if (!written && !alike.empty()) written = make(stored.path, manifest, file, tensors, {}, wrote);
   if (!written) return tl::unexpected(written.error());
   stored.bytes = *written;
   retain(keep, stored.path, stored.notes);
@@ -119,9 +122,9 @@ Result<Stored> CheckpointStore::save(Manifest manifest, const std::string& file,
 
 Result<std::uint64_t> CheckpointStore::make(const fs::path& target, Manifest& manifest,
                                             const std::string& file, std::span<const TensorView> tensors,
-                                            const fs::path& alike) {
+                                            const fs::path& alike, const Wrote& wrote) {
   const fs::path temporary = folder_ / with_suffix(target.filename().string(), Suffix::temporary);
-  const auto written = write(temporary, manifest, file, tensors, alike);
+  const auto written = write(temporary, manifest, file, tensors, alike, wrote);
   const auto committed = written ? commit(temporary, target) : tl::unexpected(written.error());
   if (committed) return written;
   remove_temporary(temporary);  // best effort: gives a full disk its space back; else the next start does
@@ -144,6 +147,7 @@ Result<fs::path> CheckpointStore::retag(const fs::path& path, const std::string&
         return tl::unexpected(explain("giving " + file.name + " a second name", error));
     if (const auto written = write_manifest(temporary, *manifest); !written)
       return tl::unexpected(written.error());
+    if (const auto intact = verify_checkpoint(temporary); !intact) return unreadable(intact.error());
     return commit(temporary, target);
   }();
   if (!made) {

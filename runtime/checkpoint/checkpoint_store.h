@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/disk.h"
 #include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/tensor.h"
+#include "runtime/checkpoint/write_file.h"
 
 namespace footplate {
 
@@ -41,10 +42,11 @@ class CheckpointStore {
   /// Writes one checkpoint, reads it back, commits it and returns once it is on the device; then
   /// removes what `keep` no longer holds. `manifest.files` and `manifest.created` are filled in here; `file`
   /// is the tensors' file. Where the checkpoint `alike` (a path; empty: none) has the same tensors, its file
-  /// gets a second name instead of being written again. Errors (failed): the operating system's, with the
-  /// folder, the space left and what to do. The older checkpoints are then all there, and no half one is.
+  /// gets a second name instead of being written again. `wrote` hears of what is written. Errors (failed):
+  /// the operating system's, with the folder, the space left and what to do. The older checkpoints are then
+  /// all there, and no half one is.
   Result<Stored> save(Manifest manifest, const std::string& file, std::span<const TensorView> tensors,
-                      Retention keep, const std::filesystem::path& alike = {});
+                      Retention keep, const std::filesystem::path& alike = {}, const Wrote& wrote = {});
 
   /// Gives a checkpoint here that tag, or takes its tag away (empty), by a folder beside it whose files are
   /// second names. Returns where it is now. Errors (failed): as of save(), or it can't be read.
@@ -57,11 +59,12 @@ class CheckpointStore {
   Result<void> make_folders();
   Result<std::uint64_t> write(const std::filesystem::path& temporary, Manifest& manifest,
                               const std::string& file, std::span<const TensorView> tensors,
-                              const std::filesystem::path& alike);
+                              const std::filesystem::path& alike, const Wrote& wrote);
   Result<std::uint64_t> write_manifest(const std::filesystem::path& temporary, const Manifest& manifest);
   /// write() and commit(); of a failure nothing stays.
   Result<std::uint64_t> make(const std::filesystem::path& target, Manifest& manifest, const std::string& file,
-                             std::span<const TensorView> tensors, const std::filesystem::path& alike);
+                             std::span<const TensorView> tensors, const std::filesystem::path& alike,
+                             const Wrote& wrote);
   Result<void> commit(const std::filesystem::path& temporary, const std::filesystem::path& target);
   void retain(const Retention& keep, const std::filesystem::path& newest, std::vector<std::string>& notes);
   std::error_code remove_checkpoint(const std::filesystem::path& path);

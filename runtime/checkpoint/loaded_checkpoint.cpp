@@ -75,22 +75,27 @@ Result<Manifest> read_manifest(const std::filesystem::path& folder) {
   return manifest;
 }
 
-Result<Manifest> verify_checkpoint(const std::filesystem::path& folder) {
+Result<Manifest> read_listed_manifest(const std::filesystem::path& folder) {
   auto manifest = read_manifest(folder);
   if (!manifest) return manifest;
   if (auto listed = check_listing(folder, *manifest); !listed) return tl::unexpected(listed.error());
+  return manifest;
+}
+
+Result<Manifest> verify_checkpoint(const std::filesystem::path& folder) {
+  auto manifest = read_listed_manifest(folder);
+  if (!manifest) return manifest;
   for (const auto& file : manifest->files)
     if (auto intact = verify_file(folder / file.name, file); !intact) return tl::unexpected(intact.error());
   return manifest;
 }
 
 Result<LoadedCheckpoint> LoadedCheckpoint::read(const std::filesystem::path& folder) {
-  auto manifest = read_manifest(folder);
+  auto manifest = read_listed_manifest(folder);
   if (!manifest) return tl::unexpected(manifest.error());
   LoadedCheckpoint loaded;
   loaded.path_ = folder;
   loaded.manifest_ = *std::move(manifest);
-  if (auto listed = check_listing(folder, loaded.manifest_); !listed) return tl::unexpected(listed.error());
   std::set<std::string> names;
   for (const auto& listed : loaded.manifest_.files) {
     auto file = SafetensorsFile::read(folder / listed.name, listed.bytes);

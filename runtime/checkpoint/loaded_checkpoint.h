@@ -42,6 +42,9 @@ class LoadedCheckpoint {
 /// The manifest alone: verified by its own hash, and against the folder's name. Error: failed.
 Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
+/// The same, in a folder that holds its files, which aren't read, and no others. Error: failed.
+Result<Manifest> read_listed_manifest(const std::filesystem::path& folder);
+
 /// Reads and hashes everything, a piece at a time. Errors as of LoadedCheckpoint::read.
 Result<Manifest> verify_checkpoint(const std::filesystem::path& folder);
 

@@ -62,6 +62,10 @@ Result<void> OpenFile::read(std::span<std::byte> into, std::uint64_t offset) con
   return {};
 }
 
+void OpenFile::leave_cache() const {
+  static_cast<void>(::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED));
+}
+
 Result<std::string> read_text(const std::filesystem::path& path, std::uint64_t limit_bytes) {
   const auto file = OpenFile::open(path);
   if (!file) return tl::unexpected(file.error());

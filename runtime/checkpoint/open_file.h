@@ -25,6 +25,9 @@ class OpenFile {
   /// Fills `into` from `offset`. Error: the device's, or the file has become shorter.
   Result<void> read(std::span<std::byte> into, std::uint64_t offset) const;
 
+  /// What the system's cache holds of it, and is on the device, may go.
+  void leave_cache() const;
+
  private:
   OpenFile(int descriptor, std::uint64_t size, std::filesystem::path path);
   int descriptor_;
