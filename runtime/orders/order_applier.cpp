@@ -153,7 +153,7 @@ void OrderApplier::run_calls(GateState& state, std::int64_t step, const Order& o
     } else {
       run_foreign(state, order, moved, step);
     }
-    state.tell(std::move(moved));
+    if (moved.state != CallState::running) state.tell(std::move(moved));
   }
 }
 
@@ -186,7 +186,7 @@ void OrderApplier::run_admit(GateState& state, const Order& order, CallMoved& mo
 }
 
 void OrderApplier::run_foreign(GateState& state, const Order& order, CallMoved& moved, std::int64_t step) {
-  state.running.begin(moved.order, moved.call);
+  state.running.begin(moved.order, moved.call, moved.action);
   state.applied.begin_calls();
   state.look_for_abandon();
   CallMoved begun = moved;
@@ -199,7 +199,9 @@ void OrderApplier::run_foreign(GateState& state, const Order& order, CallMoved& 
     result = call(order.calls[moved.call], step);
   }
 
-  if (result) {
+  if (state.running.is_deferred()) {
+    moved.state = CallState::running;
+  } else if (result) {
     moved.state = CallState::done;
     moved.result = *std::move(result);
     if (auto* target = std::get_if<LoadTarget>(&moved.result)) {

@@ -8,6 +8,7 @@
 #include "protocol/messages/event.h"
 #include "protocol/order.h"
 #include "protocol/settings.h"
+#include "runtime/orders/call_result.h"
 
 namespace footplate {
 
@@ -19,6 +20,13 @@ struct Ending {
   std::string note;             ///< what whoever asked gave as the action's reason
   bool script_error = false;    ///< a job script or a rule failed: exit code 3
   std::optional<LoadTarget> load;  ///< of ckpt.load: what the next start begins with (LoadHandler)
+};
+
+/// A call of an order whose outcome comes after its step.
+struct DeferredCall {
+  std::uint64_t order = 0;
+  std::size_t call = 0;  ///< in that order
+  std::string action;
 };
 
 /// The training thread's view of control: the one place where orders enter the step loop.
@@ -57,6 +65,12 @@ class StepGate {
   /// differ between ranks for a moment: whoever sees it first tells the others through the reduction's status
   /// element.
   virtual bool abandon() const = 0;
+
+  /// Training thread, inside Steerable::call(), on every rank: the outcome of this call comes later, by
+  /// conclude(), and what call() returns isn't told. Nothing: no order has called.
+  virtual std::optional<DeferredCall> defer() { return std::nullopt; }
+  /// Any thread, once for each deferred call: its outcome, of which rank 0's counts.
+  virtual void conclude(const DeferredCall& /*call*/, Result<CallResult> /*outcome*/) {}
 
   /// Training thread, on every rank at the same point of a step: waits until all ranks are there, at most
   /// `at_most` after the first one came. All get the same answer: nothing, and all are there; or an error

@@ -134,6 +134,25 @@ Result<void> TrainingSide::meet(const std::string& what, std::chrono::millisecon
   return fail(ErrorKind::timed_out, error);
 }
 
+std::optional<DeferredCall> TrainingSide::defer() {
+  MutexLock lock(state_.mutex);
+  return state_.running.defer();
+}
+
+void TrainingSide::conclude(const DeferredCall& call, Result<CallResult> outcome) {
+  CallMoved moved;
+  moved.order = call.order;
+  moved.call = call.call;
+  moved.action = call.action;
+  moved.state = outcome ? CallState::done : CallState::failed;
+  if (outcome)
+    moved.result = *std::move(outcome);
+  else
+    moved.error = outcome.error().message;
+  MutexLock lock(state_.mutex);
+  state_.tell(std::move(moved));
+}
+
 Ending TrainingSide::ending() const {
   MutexLock lock(state_.mutex);
   return state_.course.ending();

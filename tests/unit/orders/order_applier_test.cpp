@@ -26,6 +26,8 @@ class OrderApplierTest : public ::testing::Test, public Steerable {
   }
   Result<CallResult> call(const Call& call, std::int64_t) override {
     if (call.action == "eval.now") throw std::runtime_error("no data");
+    MutexLock lock(state_.mutex);
+    if (defers_) state_.running.defer();
     return called_;
   }
 
@@ -59,11 +61,22 @@ class OrderApplierTest : public ::testing::Test, public Steerable {
   Result<std::optional<double>> renewed_;
   Result<CallResult> called_;
   int renewals_ = 0;
+  bool defers_ = false;
 };
 
 TEST_F(OrderApplierTest, ACallThatThrowsFails) {
   EXPECT_EQ(last_error(apply(agreed(1, 3, false, {{"eval.now", Json::object()}}))), "no data");
   EXPECT_FALSE(stands());
+}
+
+TEST_F(OrderApplierTest, OfADeferredCallNothingIsToldButThatItRuns) {
+  defers_ = true;
+  const auto events =
+      apply(agreed(1, 3, false, {{"ckpt.save", Json::object()}, {"run.pause", Json::object()}}));
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(std::get<CallMoved>(events.at(1)).state, CallState::running);
+  EXPECT_EQ(std::get<CallMoved>(events.at(2)).action, "run.pause") << "the next call doesn't wait for it";
+  EXPECT_EQ(std::get<CallMoved>(events.at(2)).state, CallState::done);
 }
 
 TEST_F(OrderApplierTest, CallsAfterAStopFail) {

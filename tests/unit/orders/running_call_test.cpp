@@ -22,6 +22,20 @@ TEST(RunningCallTest, KnowsWhetherTheCallThatRunsWasCancelled) {
   EXPECT_TRUE(running.is_cancelled());
 }
 
+TEST(RunningCallTest, DefersTheCallThatRuns) {
+  RunningCall running;
+  EXPECT_FALSE(running.defer()) << "nothing runs";
+  running.begin(4, 1, "ckpt.save");
+  const auto deferred = running.defer();
+  ASSERT_TRUE(deferred);
+  EXPECT_EQ(deferred->order, 4U);
+  EXPECT_EQ(deferred->call, 1U);
+  EXPECT_EQ(deferred->action, "ckpt.save");
+  EXPECT_TRUE(running.is_deferred());
+  running.begin(4, 2);
+  EXPECT_FALSE(running.is_deferred());
+}
+
 TEST(RunningCallTest, ForgetsTheCallsOfOneOrder) {
   RunningCall running;
   for (std::uint64_t order = 3; order <= 5; ++order)
