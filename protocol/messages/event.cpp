@@ -37,6 +37,7 @@ struct FieldsOf<SaveResult> {
     field("bytes", result.bytes);
     field.unless_empty("tag", result.tag);
     field.unless_empty("reason", result.reason);
+    field("waited_s", result.waited_s);
   }
 };
 

@@ -126,6 +126,8 @@ struct SaveResult {
   std::uint64_t bytes = 0;  ///< 0: it was there already
   std::string tag;
   std::string reason;  ///< it failed
+  std::optional<double> waited_s =
+      {};  ///< how long training waited for it, where most was done beside training
 };
 Json to_json(const SaveResult& result);
 Result<void> read_json(const Json& json, SaveResult& result);

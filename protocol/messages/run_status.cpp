@@ -39,6 +39,8 @@ struct FieldsOf<RunStatus> {
     field.nullable("best_eval_loss", status.best_eval_loss);
     field.nullable("eta_s", status.eta_s);
     field.nullable("evaluating_step", status.evaluating_step);
+    field.nullable("saving_step", status.saving_step);
+    field.nullable("saving_share", status.saving_share);
     field("notes", status.notes);
     field("orders", status.orders);
     field("ranks", status.ranks);

@@ -71,7 +71,9 @@ struct RunStatus {
   std::optional<double> step_ms;
   std::optional<double> best_eval_loss;
   std::optional<double> eta_s;                  ///< until train.steps
-  std::optional<std::int64_t> evaluating_step;  ///< whose parameters are evaluated
+  std::optional<std::int64_t> evaluating_step;  ///< whose parameters are evaluated beside training
+  std::optional<std::int64_t> saving_step;      ///< whose checkpoint is written beside training
+  std::optional<double> saving_share;           ///< of it that is written, 0 to 1
   std::vector<std::string> notes;
   std::vector<OrderReport> orders;  ///< without an outcome
   std::vector<RankStatus> ranks;

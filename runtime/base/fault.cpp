@@ -21,6 +21,7 @@ constexpr std::array kKinds{
     Kind{"eval_stall", "ms try"},   Kind{"eval_absent", "ms"},
     Kind{"eval_nan", ""},           Kind{"step_throw", "step"},
     Kind{"step_oom", "above step"}, Kind{"save_fail", ""},
+    Kind{"save_hold", ""},          Kind{"save_no_copy", ""},
     Kind{"save_die", ""},           Kind{"nan_grad", "step times"},
     Kind{"nan_loss", "step times"}, Kind{"reduce_late", "step ms"},
     Kind{"odd_reduce", "step"},     Kind{"flip_bit", "step"},

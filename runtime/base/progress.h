@@ -74,6 +74,14 @@ class Progress {
   /// The same on the training thread.
   void evaluates_now(std::optional<std::int64_t> step) { begin(evaluated_now_, step); }
 
+  /// Beside training, a checkpoint of `step` is written; nothing: none is. Any thread.
+  void saves(std::optional<std::int64_t> step) {
+    written_.store(0, std::memory_order_relaxed);
+    saved_.store(step.value_or(kNone), std::memory_order_relaxed);
+  }
+  /// This share of it is written, 0 to 1. Any thread.
+  void wrote(double share) { written_.store(static_cast<float>(share), std::memory_order_relaxed); }
+
   /// The evaluation of the parameters after `step` is to be given up. Any thread; until one of that step
   /// begins.
   void cancel_evaluation(std::int64_t step) { cancelled_.store(step, std::memory_order_relaxed); }
@@ -95,6 +103,11 @@ class Progress {
     const std::int64_t step = evaluated_.load(std::memory_order_relaxed);
     return step == kNone ? std::nullopt : std::optional(step);
   }
+  std::optional<std::int64_t> saved_step() const {
+    const std::int64_t step = saved_.load(std::memory_order_relaxed);
+    return step == kNone ? std::nullopt : std::optional(step);
+  }
+  double written_share() const { return static_cast<double>(written_.load(std::memory_order_relaxed)); }
   /// Of which step an evaluation is under way, on the training thread or beside it.
   std::optional<std::int64_t> evaluation_under_way() const {
     const std::int64_t now = evaluated_now_.load(std::memory_order_relaxed);
@@ -116,6 +129,8 @@ class Progress {
   std::atomic<std::int64_t> evaluated_{kNone};
   std::atomic<std::int64_t> evaluated_now_{kNone};
   std::atomic<std::int64_t> cancelled_{kNone};
+  std::atomic<std::int64_t> saved_{kNone};
+  std::atomic<float> written_{0};
   std::atomic<std::atomic<std::int64_t>*> mirror_{nullptr};
   std::atomic<Phase> phase_{Phase::starting};
   std::atomic<Clock::rep> since_{Clock::now().time_since_epoch().count()};

@@ -1,5 +1,7 @@
 #include "runtime/checkpoint/saver.h"
 
+#include <algorithm>
+
 #include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
@@ -77,7 +79,8 @@ Json within_a_manifest(Json orders, const std::function<void(const std::string&)
 CheckpointSaver::CheckpointSaver(SaverOptions options, Disk& disk)
     : options_(std::move(options)),
       disk_(disk),
-      store_(branch_folder(options_.run_directory, options_.branch), disk) {}
+      store_(branch_folder(options_.run_directory, options_.branch), disk),
+      copy_(options_.memory_left) {}
 
 std::vector<std::string> CheckpointSaver::remove_leftovers() {
   return store_.remove_leftovers();
@@ -91,32 +94,108 @@ void CheckpointSaver::moved_to(int rank, int world_size) {
 }
 
 Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
-  const std::string path =
-      (branch_folder(options_.run_directory, options_.branch) / folder_name(snapshot.step, snapshot.tag))
-          .string();
-  if (options_.rank != 0) return Saved{path, 0};
-
-  const RunMoment moment = snapshot.moment ? *snapshot.moment : this->moment();
-  Manifest manifest = manifest_of(snapshot, moment);
-  // State changes by steps, settings by orders: with neither in between it is the same checkpoint.
-  Last next{path, moment.order, moment.orders, snapshot.best, manifest.only_best};
-  if (next == last_) return Saved{path, 0};
-
+  finish();
+  auto planned = options_.rank == 0 ? plan(snapshot) : std::nullopt;
+  if (!planned) return Saved{path_of(snapshot), 0};
   const auto tensors = on_host(snapshot.state);
   if (!tensors) return tl::unexpected(tensors.error());
-  if (options_.metrics) manifest.metrics = options_.metrics();
+  return write(*std::move(planned), tensors->views);
+}
+
+Result<BegunSave> CheckpointSaver::begin(const Snapshot& snapshot,
+                                         std::function<void(const Result<Saved>&)> done) {
+  finish();
+  const std::string path = path_of(snapshot);
+  auto planned = options_.rank == 0 ? plan(snapshot) : std::nullopt;
+  if (!planned) return BegunSave{path, Saved{path, 0}};
+  auto tensors = copy(snapshot.state);
+  if (!tensors) {
+    if (options_.warn)
+      options_.warn("training waits for the checkpoint of step " + std::to_string(snapshot.step) + ": " +
+                    tensors.error().message);
+    return save(snapshot).map([&](const Saved& saved) { return BegunSave{path, saved}; });
+  }
+  writer_.start([this, planned = *std::move(planned), tensors = *std::move(tensors), done = std::move(done)] {
+    done(write(planned, tensors));
+  });
+  return BegunSave{path, {}};
+}
+
+void CheckpointSaver::make_room(const StateTable& state) {
+  std::size_t bytes = 0;
+  for (const auto& entry : state.entries()) bytes += entry.bytes;
+  if (options_.rank != 0 || writer_.is_busy() || copy_.bytes().size() >= bytes) return;
+  // What there is no memory for now, the first save tries again, and says so.
+  writer_.start([this, bytes] { static_cast<void>(copy_.reserve(bytes)); });
+}
+
+void CheckpointSaver::give_room_back() {
+  finish();
+  copy_.release();
+}
+
+std::string CheckpointSaver::newest() const {
+  return newest_checkpoint(options_.run_directory).string();
+}
+
+std::string CheckpointSaver::path_of(const Snapshot& snapshot) const {
+  return (branch_folder(options_.run_directory, options_.branch) / folder_name(snapshot.step, snapshot.tag))
+      .string();
+}
+
+std::optional<CheckpointSaver::Planned> CheckpointSaver::plan(const Snapshot& snapshot) {
+  const RunMoment moment = snapshot.moment ? *snapshot.moment : this->moment();
+  const std::string path = path_of(snapshot);
+  Planned planned;
+  planned.manifest = manifest_of(snapshot, moment);
+  // State changes by steps, settings by orders: with neither in between it is the same checkpoint.
+  planned.last = {path, moment.order, moment.orders, snapshot.best, planned.manifest.only_best};
+  if (planned.last == last_) return std::nullopt;
+  if (options_.metrics) planned.manifest.metrics = options_.metrics();
   const auto keep = [&](const char* name) {
     return static_cast<std::size_t>(snapshot.settings.integer(name));
   };
+  planned.keep = {keep("ckpt.keep"), keep("ckpt.keep_best")};
   std::error_code none;
-  const std::filesystem::path alike =
-      std::filesystem::exists(path, none) ? std::filesystem::path(path) : options_.origin;
-  const auto stored = store_.save(std::move(manifest), kFileOfRank0, tensors->views,
-                                  {keep("ckpt.keep"), keep("ckpt.keep_best")}, alike);
+  planned.alike = std::filesystem::exists(path, none) ? std::filesystem::path(path) : options_.origin;
+  return planned;
+}
+
+Result<std::vector<TensorView>> CheckpointSaver::copy(const StateTable& state) {
+  auto specs = specs_of(state);
+  if (!specs) return tl::unexpected(specs.error());
+  std::size_t bytes = 0;
+  for (const auto& entry : state.entries()) bytes += entry.bytes;
+  if (auto room = copy_.reserve(bytes); !room) return tl::unexpected(room.error());
+  std::vector<TensorView> views;
+  auto left = copy_.bytes();
+  for (std::size_t i = 0; i < specs->size(); ++i) {
+    const StateEntry& entry = state.entries()[i];
+    const auto taken = left.first(entry.bytes);
+    left = left.subspan(entry.bytes);
+    entry.copy_to(taken.data());
+    TensorSpec& spec = (*specs)[i];
+    views.push_back({std::move(spec.name), spec.type, std::move(spec.shape), taken});
+  }
+  return views;
+}
+
+Result<Saved> CheckpointSaver::write(Planned planned, std::span<const TensorView> tensors) {
+  std::size_t bytes = 0;
+  std::size_t written = 0;
+  for (const TensorView& tensor : tensors) bytes += tensor.bytes.size();
+  const auto wrote = [&](std::size_t more) {
+    written += more;
+    if (options_.wrote && bytes > 0)
+      options_.wrote(std::min(1.0, static_cast<double>(written) / static_cast<double>(bytes)));
+  };
+  const auto stored =
+      store_.save(std::move(planned.manifest), kFileOfRank0, tensors, planned.keep, planned.alike, wrote);
   if (!stored) return tl::unexpected(stored.error());
   for (const auto& note : stored->notes)
     if (options_.warn) options_.warn(note);
-  last_ = std::move(next);
+  const std::string path = planned.last.path;
+  last_ = std::move(planned.last);
   return Saved{path, static_cast<std::int64_t>(stored->bytes)};
 }
 
@@ -163,6 +242,7 @@ Result<void> CheckpointSaver::look_for(const std::string& ref, std::int64_t step
 
 Result<std::vector<MovedCheckpoint>> CheckpointSaver::tag(const std::string& ref, std::int64_t step,
                                                           const std::string& tag) {
+  finish();
   const auto found = find(ref, step);
   if (!found) return tl::unexpected(found.error());
   std::vector<MovedCheckpoint> moved;
@@ -184,6 +264,7 @@ Result<std::vector<MovedCheckpoint>> CheckpointSaver::tag(const std::string& ref
 }
 
 Result<std::string> CheckpointSaver::remove(const std::string& tag) {
+  finish();
   const auto found = find(tag, 0);
   if (!found) return tl::unexpected(found.error());
   if (found->manifest.tag != tag)

@@ -3,12 +3,16 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "protocol/network/memory.h"
+#include "runtime/checkpoint/background_thread.h"
 #include "runtime/checkpoint/branches.h"
 #include "runtime/checkpoint/checkpoint_store.h"
 #include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/snapshot_buffer.h"
 #include "runtime/state/ports.h"
 
 namespace footplate {
@@ -27,11 +31,15 @@ struct SaverOptions {
   std::function<Json()> store;                          ///< an object for manifest.store; may be empty
   std::function<Json()> orders;                         ///< a list for manifest.orders; may be empty
   std::function<Json()> metrics;                        ///< an object for manifest.metrics; may be empty
-  std::function<void(const std::string&)> warn;         ///< what couldn't be removed; may be empty
+  std::function<void(const std::string&)> warn;  ///< what couldn't be removed; any thread; may be empty
+  /// Bytes that the system has for a copy of the state; nothing where that isn't known.
+  std::function<std::optional<std::int64_t>()> memory_left = [] { return footplate::memory_left(); };
+  std::function<void(double share)> wrote;  ///< of the one under way, 0 to 1; any thread; may be empty
 };
 
-/// Checkpoints of replicated state: rank 0 writes all of it into rank-0.safetensors, at once; the
-/// others write nothing. Every rank loads all of it. Training thread.
+/// Checkpoints of replicated state: rank 0 writes all of it into rank-0.safetensors; the others write
+/// nothing. Every rank loads all of it. What begin() has begun, a thread of this object's writes from a copy;
+/// whatever else is done with checkpoints waits for it. Training thread.
 class CheckpointSaver final : public Saver {
  public:
   /// `disk` has to outlive the saver.
@@ -43,6 +51,12 @@ class CheckpointSaver final : public Saver {
   /// Errors as of CheckpointStore::save; (failed) for state that isn't replicated. ckpt.keep comes
   /// from the snapshot's settings. Saving the same step, tag and orders twice in a row writes once.
   Result<Saved> save(const Snapshot& snapshot) override;
+  Result<BegunSave> begin(const Snapshot& snapshot, std::function<void(const Result<Saved>&)> done) override;
+  void finish() override { writer_.wait(); }
+  bool is_writing() const override { return writer_.is_busy(); }
+  void make_room(const StateTable& state) override;
+  void give_room_back() override;
+  std::string newest() const override;
   Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
   RunMoment moment() const override;
   Result<void> look_for(const std::string& ref, std::int64_t step) const override;
@@ -61,13 +75,29 @@ class CheckpointSaver final : public Saver {
     bool only_best = false;
     bool operator==(const Last&) const = default;
   };
+  /// One that is to be written.
+  struct Planned {
+    Manifest manifest;
+    Retention keep;
+    std::filesystem::path alike;
+    Last last;
+  };
+  std::string path_of(const Snapshot& snapshot) const;
+  /// Nothing: it is there already.
+  std::optional<Planned> plan(const Snapshot& snapshot);
+  /// Views of a copy in copy_. Errors (failed): there is no memory for it; the state can't be saved.
+  Result<std::vector<TensorView>> copy(const StateTable& state);
+  Result<Saved> write(Planned planned, std::span<const TensorView> tensors);
   Result<FoundCheckpoint> find(const std::string& ref, std::int64_t step) const;
   Manifest manifest_of(const Snapshot& snapshot, const RunMoment& moment) const;
 
   SaverOptions options_;
   Disk& disk_;
+  // The writer's, while there is something under way.
   CheckpointStore store_;
   Last last_;
+  SnapshotBuffer copy_;
+  BackgroundThread writer_;  // last: it is waited for before the others go
 };
 
 /// As many of `orders`, from the first on, as a manifest has room for; the others are said to `warn`.

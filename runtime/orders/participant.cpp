@@ -238,7 +238,7 @@ void Participant::tell(const OrderApplied& applied) {
 
 bool Participant::tick(Clock::time_point now) {
   // A state that has changed (paused, evaluating, …) is told now, not with the next heartbeat.
-  const bool due = now >= next_beat_ || told_ != state();
+  const bool due = now >= next_beat_ || told_ != state() || told_saving_ != parts_.progress.saved_step();
   if (due) beat(now);
   return due;
 }
@@ -254,6 +254,7 @@ void Participant::beat(Clock::time_point now) {
   next_beat_ = beat_after(now);
   const message::Beat beat = beat_now(now);
   told_ = beat.state;
+  told_saving_ = beat.saving_step;
   const MessageBytes message = encoded(message::ToRankZero(beat));
   // The first is heard at once: who is stuck can be killed only by the pid that it tells.
   if (std::exchange(introduced_, true))
@@ -271,9 +272,12 @@ message::Beat Participant::beat_now(Clock::time_point now) const {
                      .phase_s = in_seconds(parts_.progress.in_phase()),
                      .state = state(),
                      .evaluating_step = parts_.progress.evaluated_step(),
+                     .saving_step = parts_.progress.saved_step(),
+                     .saving_share = {},
                      .best_eval_loss = {},
                      .collective = {},
                      .launched = {}};
+  if (beat.saving_step) beat.saving_share = parts_.progress.written_share();
   if (const auto best = parts_.progress.best_evaluation()) beat.best_eval_loss = best->loss;
   if (parts_.ledger == nullptr) return beat;
   if (const LedgerEntry entry = parts_.ledger->current(); entry.sequence != 0)

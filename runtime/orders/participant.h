@@ -109,7 +109,8 @@ class Participant {
   Clock::time_point next_beat_{};
   bool introduced_ = false;  ///< rank 0 of this world was sent a heartbeat
   std::chrono::milliseconds interval_ = std::chrono::milliseconds::max();
-  std::optional<RunState> told_;  ///< the state in the last heartbeat
+  std::optional<RunState> told_;             ///< the state in the last heartbeat
+  std::optional<std::int64_t> told_saving_;  ///< likewise, what is written beside training
   // Of late, for a rank 0 that the others' messages haven't reached.
   std::optional<message::NewestCommit> commit_;
   std::deque<Committed> committed_;       ///< oldest first

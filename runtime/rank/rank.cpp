@@ -27,7 +27,7 @@
 #include "runtime/base/fault.h"
 #include "runtime/base/library_variables.h"
 #include "runtime/base/step_file.h"
-#include "runtime/checkpoint/full_disk.h"
+#include "runtime/checkpoint/faulty_disks.h"
 #include "runtime/checkpoint/load_handler.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resumed_settings.h"
@@ -212,6 +212,8 @@ class Rank {
     saver.orders = [this] { return control_->gate().orders_ahead(); };
     saver.metrics = [this] { return records_->last_evaluation().values; };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
+    if (fault("save_no_copy", saver.rank)) saver.memory_left = [] { return 0; };
+    saver.wrote = [this](double share) { progress_.wrote(share); };
     disk_ = open_disk(session_->rank());
     saver_ = std::make_unique<CheckpointSaver>(std::move(saver), *disk_);
     if (session_->rank() == 0 && options_.joins < 0)

@@ -17,9 +17,10 @@ std::vector<ActionRow> evaluation_and_checkpoints() {
                    .help = "how many batches, over all ranks; 0: all of the held-out text; left out: "
                            "eval.batches"}}},
       {.name = "ckpt.save",
-       .help = "Save a checkpoint at the agreed step",
+       .help = "Save a checkpoint of the agreed step. It is done once that is on the disk; training goes on "
+               "meanwhile (ckpt.async)",
        .example = "ckpt.save{ tag = \"before-spike\" }:wait()",
-       .result = "path, step, seconds, bytes",
+       .result = "path, step, seconds, bytes, waited_s",
        .params = {{.name = "tag",
                    .type = Type::string,
                    .help = "a name of its own; tagged checkpoints are kept until ckpt.delete or ckpt.tag "

@@ -15,6 +15,15 @@ std::vector<SettingRow> checkpoint_rows() {
        .aliases = {"save.every", "checkpoint.every", "ckpt.interval", "save_every", "save_steps"},
        .help = "A checkpoint is saved once in this many steps, or in this time (\"30m\"). 0 = never",
        .example = "ckpt.every = 1000"},
+      {.name = "ckpt.async",
+       .value = true,
+       .role = Role::operate,
+       .aliases = {"async_save", "ckpt.background", "async_checkpoint"},
+       .help =
+           "Training waits only while rank 0 copies its state to the host's memory. The copy is written "
+           "beside training, one checkpoint at a time, and counts once it is on the disk. It takes as much "
+           "memory as a checkpoint has bytes; without room for it training waits, as with false",
+       .example = "ckpt.async = false"},
       {.name = "ckpt.keep",
        .value = 3,
        .unit = "checkpoints",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,12 @@ struct Saved {
   std::int64_t bytes = 0;  ///< written by this rank
 };
 
+/// A save that goes on beside training, or was over at once.
+struct BegunSave {
+  std::string path;           ///< of the checkpoint's folder; the same text on every rank
+  std::optional<Saved> done;  ///< nothing: it goes on
+};
+
 /// One that has another tag now.
 struct MovedCheckpoint {
   std::string before;  ///< path
@@ -52,6 +59,25 @@ class Saver {
   /// Training thread, on every rank at the same step: writes what this rank has to write (replicated
   /// tensors: rank 0 alone). The trainer makes one verdict of all ranks' results. Error: disk full, …
   virtual Result<Saved> save(const Snapshot& snapshot) = 0;
+
+  /// The same beside training: returns once what there is to be written is copied, and `done` is called with
+  /// the outcome, once, on a thread of the saver's. Waits for the one before. Where nothing is to be done, or
+  /// there is no memory for a copy, it is over when this returns, and `done` isn't called.
+  virtual Result<BegunSave> begin(const Snapshot& snapshot,
+                                  std::function<void(const Result<Saved>&)> /*done*/) {
+    return save(snapshot).map([](const Saved& saved) { return BegunSave{saved.path, saved}; });
+  }
+  /// Training thread: waits until nothing that was begun goes on, and its `done` has returned.
+  virtual void finish() {}
+  /// Whether something that was begun goes on here. Any thread.
+  virtual bool is_writing() const { return false; }
+  /// Rank 0, training thread: makes what begin() needs for this state, beside training.
+  virtual void make_room(const StateTable& /*state*/) {}
+  /// The same: gives it back.
+  virtual void give_room_back() {}
+  /// Rank 0, training thread: path of the newest checkpoint that is whole, as far as its folder shows; empty:
+  /// none.
+  virtual std::string newest() const { return ""; }
 
   /// Training thread, before the first step, on every rank: fills the tensors of `into` from
   /// `checkpoint` (a path) and returns what was given as Snapshot::progress. Errors: not there,

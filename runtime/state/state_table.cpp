@@ -29,6 +29,14 @@ std::span<const std::byte> StateEntry::on_host(std::vector<std::byte>& room) con
   return {room.data(), bytes};
 }
 
+void StateEntry::copy_to(std::byte* to) const {
+  if (bytes == 0) return;
+  if (memory == nullptr)
+    std::memcpy(to, data, bytes);
+  else
+    memory->copy_out(to, data, bytes);
+}
+
 std::uint64_t StateEntry::hash(std::vector<std::byte>& room) const {
   const auto content = on_host(room);
   return XXH3_64bits(content.data(), content.size());

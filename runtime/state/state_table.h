@@ -40,6 +40,8 @@ struct StateEntry {
 
   /// What it holds: the memory itself where that is the host's, else a copy in `room`, made larger as needed.
   std::span<const std::byte> on_host(std::vector<std::byte>& room) const;
+  /// Its `bytes`, to the host's memory.
+  void copy_to(std::byte* to) const;
   /// XXH3 over what it holds.
   std::uint64_t hash(std::vector<std::byte>& room) const;
   /// Takes all of its `bytes` from the host's memory.

@@ -11,12 +11,16 @@
 #include <vector>
 
 #include "run_files/checkpoint_folders.h"
+#include "runtime/base/times.h"
 #include "runtime/comm/agree.h"
 #include "runtime/train/corpus_check.h"
 #include "runtime/watch/event_parts.h"
 
 namespace footplate {
 namespace {
+
+/// What rank 0 tells of a save that is to be made again, before its tag.
+const std::string kAgain = "again ";
 
 /// An exception of this rank alone must not keep it from the agreement that all ranks enter next.
 template <class T, class Body>
@@ -70,40 +74,197 @@ tl::unexpected<Error> CheckpointDriver::not_saved(const Error& error, const Sour
                                    : "a rank was lost during the save");
 }
 
-Result<SaveResult> CheckpointDriver::save(const std::string& tag) {
+CheckpointDriver::Source CheckpointDriver::of_now(const std::string& tag) const {
   const std::int64_t step = training_.position.step;
-  return save({step,
-               [&] {
-                 return Snapshot{step,
-                                 tag,
-                                 training_.state,
-                                 training_.options.settings,
-                                 to_json(training_.progress()),
-                                 training_.position.best()};
-               }},
-              tag);
+  return {step, [this, step, tag] {
+            return Snapshot{step,
+                            tag,
+                            training_.state,
+                            training_.options.settings,
+                            to_json(training_.progress()),
+                            training_.position.best()};
+          }};
 }
 
-Result<SaveResult> CheckpointDriver::save(const Source& source, const std::string& tag) {
+CheckpointDriver::~CheckpointDriver() {
+  if (training_.options.saver != nullptr) training_.options.saver->finish();
+}
+
+Result<SaveResult> CheckpointDriver::save(const std::string& tag) {
+  return save(of_now(tag), tag, How::training_waits);
+}
+
+Result<SaveResult> CheckpointDriver::save_by_order(const std::string& tag) {
+  return save(of_now(tag), tag, How::by_order);
+}
+
+Result<SaveResult> CheckpointDriver::save(const Source& source, const std::string& tag, How how) {
   if (training_.options.saver == nullptr)
     return fail(ErrorKind::refused, "this run has nowhere to save checkpoints to");
-  const auto start = Progress::Clock::now();
+  UnderWay of{.step = source.step, .tag = tag, .what = source.what, .since = Progress::Clock::now()};
+  const bool beside = how != How::training_waits && training_.now.ckpt_async;
   training_.timer.enter(Phase::saving);
   if (auto sound = check_rank_0(); !sound) return not_saved(sound.error(), source, tag);
-  const auto saved = attempt<Saved>([&] { return training_.options.saver->save(source.snapshot()); });
-  if (auto agreed = agree(training_.options.communicator, outcome_of(saved)); !agreed)
-    return not_saved(agreed.error(), source, tag);
+  const auto begun = attempt<BegunSave>([&]() -> Result<BegunSave> {
+    if (beside) return begin(source, of);
+    return training_.options.saver->save(source.snapshot()).map([](const Saved& saved) {
+      return BegunSave{saved.path, saved};
+    });
+  });
+  const auto agreed = agree(training_.options.communicator, outcome_of(begun));
+  if (!agreed && (!begun || agreed.error().kind != ErrorKind::lost)) forget(tl::unexpected(agreed.error()));
+  if (!agreed) return not_saved(agreed.error(), source, tag);
   training_.timer.enter(Phase::boundary);
-  const bool same = saved->bytes == 0 && last_ == saved->path;  // of rank 0, which alone tells it
-  if (is_newest(source.step)) last_ = saved->path;
-  const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
-  const SaveResult result{saved->path, source.step, seconds.count(), static_cast<std::uint64_t>(saved->bytes),
-                          tag,         ""};
+  // The other ranks have nothing to write, and don't know whether rank 0 still does.
+  if (begun->done && (is_rank_0() || !beside)) {
+    const SaveResult result = told(of, *begun->done);
+    forget(result);
+    return result;
+  }
+  note_waited(of.since);
+  if (how == How::by_order)
+    if (auto outcome = defer()) return *outcome;
+  SaveResult result;  // nobody's: what comes of it is told later
+  result.path = begun->path;
+  return result;
+}
+
+Result<BegunSave> CheckpointDriver::begin(const Source& source, const UnderWay& under_way) {
+  const Snapshot snapshot = source.snapshot();
+  training_.options.saver->finish();
+  {
+    const MutexLock lock(mutex_);
+    auto call = under_way_ ? std::move(under_way_->call) : std::nullopt;  // of a rank 0 that was lost
+    under_way_ = under_way;
+    under_way_->here = is_rank_0();
+    under_way_->call = std::move(call);
+    outcome_.reset();
+  }
+  if (is_rank_0()) training_.options.progress.saves(source.step);
+  return training_.options.saver->begin(snapshot, [this](const Result<Saved>& saved) { conclude(saved); });
+}
+
+void CheckpointDriver::note_waited(Progress::Clock::time_point since) {
+  const MutexLock lock(mutex_);
+  if (under_way_) under_way_->waited_s = in_seconds(Progress::Clock::now() - since);
+}
+
+/// Nothing is under way here any more; a call that waited for it gets `outcome`.
+void CheckpointDriver::forget(const Result<SaveResult>& outcome) {
+  std::optional<DeferredCall> call;
+  {
+    const MutexLock lock(mutex_);
+    if (under_way_) call = std::move(under_way_->call);
+    under_way_.reset();
+    outcome_ = outcome;
+  }
+  if (is_rank_0()) training_.options.progress.saves(std::nullopt);
+  if (call)
+    training_.gate->conclude(*call, outcome.map([](const SaveResult& one) { return CallResult(one); }));
+}
+
+/// Nothing: the outcome of the call that runs comes later.
+std::optional<Result<SaveResult>> CheckpointDriver::defer() {
+  {
+    const MutexLock lock(mutex_);
+    if (!under_way_) return std::exchange(outcome_, std::nullopt);  // it was quick
+    if (training_.gate != nullptr) under_way_->call = training_.gate->defer();
+    if (under_way_->call) return std::nullopt;
+  }
+  training_.options.saver->finish();
+  const MutexLock lock(mutex_);
+  return std::exchange(outcome_, std::nullopt);
+}
+
+void CheckpointDriver::conclude(const Result<Saved>& saved) {
+  UnderWay of;
+  {
+    const MutexLock lock(mutex_);
+    of = *under_way_;
+  }
+  training_.options.progress.saves(std::nullopt);
+  if (!saved) {
+    warn(of.step, saved.error());
+    return forget(tl::unexpected(saved.error()));
+  }
+  forget(told(of, *saved));
+}
+
+SaveResult CheckpointDriver::told(const UnderWay& of, const Saved& saved) {
+  const std::chrono::duration<double> seconds = Progress::Clock::now() - of.since;
+  const SaveResult result{saved.path, of.step, seconds.count(), static_cast<std::uint64_t>(saved.bytes),
+                          of.tag,     "",      of.waited_s};
+  bool same = false;
+  {
+    const MutexLock lock(mutex_);
+    same = saved.bytes == 0 && last_ == saved.path;  // of rank 0, which alone tells it
+    if (is_newest(of.step)) last_ = saved.path;
+  }
   if (same) return result;
   reporter_.publish(result);
-  reporter_.say(
-      fmt::format("step {}: saved {}{} in {:.1f} s", source.step, saved->path, source.what, seconds.count()));
+  reporter_.say(fmt::format("step {}: saved {}{} in {:.1f} s{}", of.step, saved.path, of.what,
+                            seconds.count(),
+                            of.waited_s ? fmt::format("; training waited {:.2f} s", *of.waited_s) : ""));
   return result;
+}
+
+bool CheckpointDriver::takes_place(bool due, bool idle) {
+  if (idle && !is_rank_0()) {
+    const MutexLock lock(mutex_);
+    under_way_.reset();
+  }
+  due = due || postponed_;
+  if (due && !idle && !postponed_)
+    reporter_.say(fmt::format("step {}: the checkpoint waits until the one before is written",
+                              training_.position.step));
+  postponed_ = due && !idle;
+  return due && idle;
+}
+
+void CheckpointDriver::save_periodic() {
+  if (training_.options.saver == nullptr) return;
+  if (const auto saved = save(of_now(""), "", How::beside); !saved)
+    warn(training_.position.step, saved.error());
+}
+
+void CheckpointDriver::finish() {
+  if (training_.options.saver == nullptr) return;
+  training_.timer.enter(Phase::saving);
+  training_.options.saver->finish();
+}
+
+void CheckpointDriver::configure() {
+  if (training_.options.saver == nullptr || !is_rank_0()) return;
+  if (!training_.now.ckpt_async) training_.options.saver->give_room_back();
+  if (training_.now.ckpt_async && training_.now.ckpt_every.is_ever())
+    training_.options.saver->make_room(training_.state);
+}
+
+Result<void> CheckpointDriver::rejoin() {
+  if (training_.options.saver == nullptr) return {};
+  std::string again;
+  if (is_rank_0()) {
+    const std::string newest = was_rank_0_ ? "" : training_.options.saver->newest();
+    const MutexLock lock(mutex_);
+    if (!was_rank_0_) last_ = newest;
+    const bool lost = under_way_ && !under_way_->here;
+    if (lost || postponed_) again = kAgain + (lost ? under_way_->tag : "");
+  }
+  was_rank_0_ = is_rank_0();
+  postponed_ = false;
+  const auto told = from_rank(training_.options.communicator, 0, again);
+  if (!told) return tl::unexpected(told.error());
+  if (!told->starts_with(kAgain)) return {};
+  const std::string tag = told->substr(kAgain.size());
+  if (const auto saved = save(of_now(tag), tag, How::beside); !saved)
+    warn(training_.position.step, saved.error());
+  return {};
+}
+
+std::string CheckpointDriver::last() const {
+  if (training_.options.saver != nullptr) training_.options.saver->finish();
+  const MutexLock lock(mutex_);
+  return last_;
 }
 
 /// One of an evaluation beside training may come after a save of a later step.
@@ -112,7 +273,7 @@ bool CheckpointDriver::is_newest(std::int64_t step) const {
   return !name || name->step <= step;
 }
 
-void CheckpointDriver::warn(std::int64_t step, const Error& error) {
+void CheckpointDriver::warn(std::int64_t step, const Error& error) const {
   if (training_.rank() != 0) return;
   const std::string text = fmt::format("step {}: no checkpoint: {}", step, error.message);
   reporter_.log(text);
@@ -145,7 +306,8 @@ void CheckpointDriver::save_best(const EvaluationDriver::BestParameters& best) {
     if (best.kept != nullptr) made.moment = best.kept->moment;
     return made;
   };
-  const auto saved = save({best.step, snapshot, " (the best evaluation)", StepGate::Interrupted::work}, "");
+  const auto saved =
+      save({best.step, snapshot, " (the best evaluation)", StepGate::Interrupted::work}, "", How::beside);
   if (!saved) warn(best.step, saved.error());
 }
 
@@ -168,6 +330,7 @@ Result<std::vector<MovedCheckpoint>> CheckpointDriver::on_rank_0(
   }
   std::vector<MovedCheckpoint> moved;
   std::istringstream lines(*all);
+  const MutexLock lock(mutex_);
   for (MovedCheckpoint one; std::getline(lines, one.before) && std::getline(lines, one.now);) {
     if (one.before == last_) last_ = one.now;
     moved.push_back(one);
@@ -214,7 +377,10 @@ Result<void> CheckpointDriver::load(const std::string& checkpoint) {
   if (auto agreed = agree(training_.options.communicator, outcome_of(progress)); !agreed) return agreed;
   training_.take_progress(*progress);
   other_corpus_ = other_corpus(progress->corpus, training_.corpus);
-  last_ = checkpoint;
+  {
+    const MutexLock lock(mutex_);
+    last_ = checkpoint;
+  }
   training_.options.progress.at_step(training_.position.step);
   reporter_.say(fmt::format("going on from step {} of {}", training_.position.step, checkpoint));
   return {};

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "protocol/json.h"
+#include "protocol/mutex.h"
 #include "protocol/result.h"
 #include "runtime/train/evaluation_driver.h"
 #include "runtime/train/reporter.h"
@@ -13,19 +15,46 @@
 
 namespace footplate {
 
-/// Saves and loads a trainer's state, all ranks together, and knows the newest checkpoint. Collective;
-/// training thread.
+/// Saves and loads a trainer's state, all ranks together, and knows the newest checkpoint. With ckpt.async
+/// rank 0 copies the state and writes it beside training, one save at a time; rank 0 alone then knows what
+/// becomes of it, and the step's reduction tells all ranks whether it still writes
+/// (StepSums::saves_under_way). Collective; training thread, except where marked.
 class CheckpointDriver {
  public:
   CheckpointDriver(Training& training, const Reporter& reporter) : training_(training), reporter_(reporter) {}
+  CheckpointDriver(const CheckpointDriver&) = delete;
+  CheckpointDriver& operator=(const CheckpointDriver&) = delete;
+  ~CheckpointDriver();  ///< waits for what is written beside training
 
-  /// At the current step. The result is ckpt.save's. Errors, the same on all ranks: refused, where the run
-  /// has no saver; failed; lost, and the save is made again once the gate has brought the ranks together.
+  /// At the current step, while training waits. The result is ckpt.save's. Errors, the same on all ranks:
+  /// refused, where the run has no saver; failed; lost, and the save is made again once the gate has brought
+  /// the ranks together.
   Result<SaveResult> save(const std::string& tag);
   /// The same, where the run goes on without it: the checkpoints before are still there.
   void save_or_warn(const std::string& tag = "");
-  /// The parameters of the new best evaluation, which ckpt.keep holds only as such. As save_or_warn().
+  /// ckpt.save, within its call. With ckpt.async its outcome comes once it is written (StepGate::defer).
+  Result<SaveResult> save_by_order(const std::string& tag);
+
+  /// After a step. Whether a periodic save is to be made now: where it is `due`, or has been since one was
+  /// under way. `idle`: none is.
+  bool takes_place(bool due, bool idle);
+  /// That one. A failure is a warning.
+  void save_periodic();
+  /// The parameters of the new best evaluation, which ckpt.keep holds only as such. As save_periodic().
   void save_best(const EvaluationDriver::BestParameters& best);
+
+  /// Whether this rank writes beside training.
+  bool is_writing() const {
+    return training_.options.saver != nullptr && training_.options.saver->is_writing();
+  }
+  /// What is written beside training is waited for.
+  void finish();
+  /// Between steps, where settings may be others: room for copies, or none.
+  void configure();
+  /// In a world of other ranks. What the rank 0 of before didn't get written is saved again. Errors: as of
+  /// save().
+  Result<void> rejoin();
+
   /// ckpt.tag and ckpt.delete. Errors, the same on all ranks: what rank 0 can't do, and why.
   Result<SaveResult> tag(const std::string& ref, const std::string& tag);
   Result<SaveResult> remove(const std::string& tag);
@@ -34,12 +63,11 @@ class CheckpointDriver {
   /// Once run() runs, which load() comes before: whether the checkpoint was of another corpus.
   void tell_other_corpus();
 
-  /// Of the newest one saved or loaded; empty: none.
-  const std::string& last() const { return last_; }
-  /// What a levelled rank is told of it.
-  void set_last(std::string path) { last_ = std::move(path); }
+  /// Rank 0: of the newest one saved or loaded; empty: none. What is under way is waited for.
+  std::string last() const;
 
  private:
+  enum class How { training_waits, beside, by_order };
   /// What a save is of.
   struct Source {
     std::int64_t step = 0;
@@ -47,19 +75,43 @@ class CheckpointDriver {
     std::string what = {};               ///< for people: "", " (the best evaluation)"
     StepGate::Interrupted interrupted = StepGate::Interrupted::save;
   };
+  /// A save that began beside training. Other ranks than 0 know it until the step's reduction tells that
+  /// nothing is under way.
+  struct UnderWay {
+    std::int64_t step = 0;
+    std::string tag, what;
+    Progress::Clock::time_point since;
+    std::optional<double> waited_s = {};    ///< of training, once it has gone on
+    bool here = false;                      ///< this rank writes it
+    std::optional<DeferredCall> call = {};  ///< that waits for it
+  };
+  bool is_rank_0() const { return training_.rank() == 0; }
   Result<void> check_rank_0() const;
-  Result<SaveResult> save(const Source& source, const std::string& tag);
+  Source of_now(const std::string& tag) const;
+  Result<SaveResult> save(const Source& source, const std::string& tag, How how);
+  Result<BegunSave> begin(const Source& source, const UnderWay& under_way);
+  void note_waited(Progress::Clock::time_point since);
+  std::optional<Result<SaveResult>> defer();
+  void conclude(const Result<Saved>& saved);       ///< the saver's thread
+  void forget(const Result<SaveResult>& outcome);  ///< the same
+  SaveResult told(const UnderWay& of, const Saved& saved);
   tl::unexpected<Error> not_saved(const Error& error, const Source& source, const std::string& tag);
-  void warn(std::int64_t step, const Error& error);
-  bool is_newest(std::int64_t step) const;
+  void warn(std::int64_t step, const Error& error) const;
+  bool is_newest(std::int64_t step) const REQUIRES(mutex_);
   /// What rank 0 does, told to all: paths of before and now.
   Result<std::vector<MovedCheckpoint>> on_rank_0(
       const std::function<Result<std::vector<MovedCheckpoint>>()>& body);
 
   Training& training_;
   const Reporter& reporter_;
-  std::string last_;
-  std::string other_corpus_;  ///< than the loaded one's: what is to be told of it
+  bool postponed_ = false;         ///< a periodic save, until none is under way
+  bool was_rank_0_ = is_rank_0();  ///< before rejoin()
+  std::string other_corpus_;       ///< than the loaded one's: what is to be told of it
+
+  mutable Mutex mutex_;
+  std::string last_ GUARDED_BY(mutex_);
+  std::optional<UnderWay> under_way_ GUARDED_BY(mutex_);
+  std::optional<Result<SaveResult>> outcome_ GUARDED_BY(mutex_);  ///< of one that no call waited for yet
 };
 
 }  // namespace footplate

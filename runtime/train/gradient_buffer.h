@@ -19,6 +19,7 @@ struct StepSums {
   float failed_ranks = 0;
   float out_of_memory_ranks = 0;  ///< of the failed ones, those that would get along with less at once
   float evaluations_ready = 0;    ///< ranks whose share of the AsyncEvaluation under way is there
+  float saves_under_way = 0;      ///< ranks that write a checkpoint beside training
   float due = 0;                  ///< rank 0's alone: what its clock says (Timetable::by_time)
 };
 

@@ -32,6 +32,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   reporter_.tell_data();
   reporter_.warn_of_warmup();
   checkpoints_.tell_other_corpus();
+  checkpoints_.configure();
   training_.timer.enter(Phase::boundary);
   while (gate.enter(training_.position.step) == StepGate::Verdict::train) {
     const Result<bool> done = train_step();
@@ -45,6 +46,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
 /// Where all ranks have failed together nobody has written anything: the state is the one before, and worth
 /// a checkpoint, as where a signal ends the run.
 tl::unexpected<Error> Trainer::Loop::failed(const Error& error) {
+  checkpoints_.finish();
   if (step_.failed_together()) checkpoints_.save_or_warn();
   return tl::unexpected(error);
 }
@@ -58,8 +60,8 @@ Result<bool> Trainer::Loop::train_step() {
   reporter_.before_step(timetable_.is_due(Recurring::details, training_.position.step + 1, by_time));
   step_.compute_gradients();
   step_.load_ahead();
-  if (auto reduced = step_.reduce(evaluation_.share_ready(), by_time); !reduced)
-    return tl::unexpected(reduced.error());
+  const OfThisRank of_this_rank{evaluation_.share_ready(), checkpoints_.is_writing(), by_time};
+  if (auto reduced = step_.reduce(of_this_rank); !reduced) return tl::unexpected(reduced.error());
   step_.update();
   return step_.conclude();
 }
@@ -86,9 +88,9 @@ void Trainer::Loop::after_step() {
   if (metrics.has_line && training_.rank() == 0)
     metrics.collectives = comm_metrics_.take(step, Timetable::Clock::now());
   reporter_.write_step(metrics);
-  saves_after_step_ = due(Recurring::checkpoint);
+  saves_after_step_ = checkpoints_.takes_place(due(Recurring::checkpoint), sums.saves_under_way == 0);
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
-  if (std::exchange(saves_after_step_, false)) checkpoints_.save_or_warn();
+  if (std::exchange(saves_after_step_, false)) checkpoints_.save_periodic();
   timetable_.passed(step, sums.due, Timetable::Clock::now());
   if (is_due(now.check_every, step) && training_.world_size() > 1)
     training_.gate->report_state_hash(step, training_.state.hash());
@@ -98,6 +100,8 @@ void Trainer::Loop::after_step() {
 Ending Trainer::Loop::end() {
   training_.timer.enter(Phase::ending);
   profile_.give_up("the run ended before");
+  checkpoints_.finish();
+  training_.timer.enter(Phase::ending);
   const Ending ending = training_.gate->ending();
   for (;;) {
     training_.lost = false;
@@ -134,6 +138,7 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
   const double before = training_.learning_rate(step);
   training_.options.settings = now;
   configure();
+  checkpoints_.configure();
   training_.task->changed(now, step);
   reporter_.tell_computing();
   reporter_.tell_data();
@@ -178,6 +183,8 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
       fmt::format("step {}: going on as rank {} of {}", step, training_.rank(), training_.world_size()));
   training_.gate->report_state_hash(step, training_.state.hash());
   step_.propose_smaller_micro_batch();  // rank 0 may be another one now
+  checkpoints_.configure();
+  if (auto there = checkpoints_.rejoin(); !there) return there;
   if (now.save) checkpoints_.save_or_warn(now.tag);
   training_.timer.enter(Phase::boundary);
   return {};
@@ -199,7 +206,7 @@ Result<StateRepaired> Trainer::Loop::repair(int source) {
 
 /// All take the state of `source`: every persistent tensor, and what a checkpoint keeps besides.
 Result<void> Trainer::Loop::level(int source) {
-  const LevelledState mine{training_.progress(), step_.counts(), checkpoints_.last()};
+  const LevelledState mine{training_.progress(), step_.counts()};
   const auto told = level_state(training_.options.communicator, training_.state, source, to_json(mine));
   if (!told) return tl::unexpected(told.error());
   if (training_.rank() == source) return {};
@@ -208,7 +215,6 @@ Result<void> Trainer::Loop::level(int source) {
   training_.take_progress(theirs.progress);
   step_.take_counts(theirs.counts);
   skipped_in_row_ = theirs.counts.nonfinite_in_row;
-  checkpoints_.set_last(theirs.last_checkpoint);
   return {};
 }
 

@@ -25,6 +25,7 @@ class Trainer::Loop {
   Result<Ending> run(StepGate& gate);
   Result<void> load(const std::string& checkpoint) { return checkpoints_.load(checkpoint); }
   Result<SaveResult> save(const std::string& tag) { return checkpoints_.save(tag); }
+  Result<SaveResult> save_by_order(const std::string& tag) { return checkpoints_.save_by_order(tag); }
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step);
 
   /// In a world of other ranks (Steerable::rejoin).
@@ -49,7 +50,7 @@ class Trainer::Loop {
 
   Training& training() { return training_; }
   const Training& training() const { return training_; }  ///< any thread, as far as its members say so
-  const std::string& last_checkpoint() const { return checkpoints_.last(); }
+  std::string last_checkpoint() const { return checkpoints_.last(); }
   Result<SaveResult> tag(const std::string& ref, const std::string& tag) {
     return checkpoints_.tag(ref, tag);
   }

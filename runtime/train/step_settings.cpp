@@ -20,6 +20,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.overlap = choice_of<Overlap>(settings, "comm.overlap");
   read.eval_every = settings.interval("eval.every");
   read.ckpt_every = settings.interval("ckpt.every");
+  read.ckpt_async = settings.boolean("ckpt.async");
   read.keep_best = settings.integer("ckpt.keep_best");
   read.check_every = settings.integer("guard.check_every");
   read.log_every = settings.interval("log.every");

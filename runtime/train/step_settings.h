@@ -60,6 +60,7 @@ struct StepSettings {
   Interval detail_every, perf_every, gpu_every, log_comm_every;
   bool log_epochs = true;  ///< with log.reduced false, and the five above are never
   std::int64_t check_every = 0;
+  bool ckpt_async = true;
   std::int64_t keep_best = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out
   std::int64_t eval_batch_size = 1;

@@ -212,10 +212,11 @@ void TrainStep::load_ahead() {
   }
 }
 
-Result<void> TrainStep::reduce(bool evaluation_ready, float due) {
+Result<void> TrainStep::reduce(const OfThisRank& of_this_rank) {
   training_.timer.enter(Phase::reduce);
-  if (evaluation_ready) gradients_.mine().evaluations_ready = 1;
-  if (training_.rank() == 0) gradients_.mine().due = due;
+  if (of_this_rank.evaluation_ready) gradients_.mine().evaluations_ready = 1;
+  if (of_this_rank.saves) gradients_.mine().saves_under_way = 1;
+  if (training_.rank() == 0) gradients_.mine().due = of_this_rank.due;
   gradients_.publish();
   forward_state_.publish(failure_.empty() && gradients_.mine().tokens > 0);
   auto reduced = reducer_.finish();

@@ -31,6 +31,13 @@ struct StepOutcome {
   std::int64_t nonfinite = 0;  ///< steps since the start whose gradients or loss weren't finite
 };
 
+/// What a rank tells all others with the sums of a step.
+struct OfThisRank {
+  bool evaluation_ready = false;  ///< its share of the one beside training is there
+  bool saves = false;             ///< it writes a checkpoint beside training
+  float due = 0;                  ///< of rank 0: Timetable::by_time
+};
+
 /// The parts of one training step, in the order of their declaration, with the gradients and the optimizer
 /// that they work on. Training thread.
 class TrainStep {
@@ -46,8 +53,8 @@ class TrainStep {
   void compute_gradients();
   /// What the next step begins with, while the device is still at this one's gradients.
   void load_ahead();
-  /// Sums over all ranks. `evaluation_ready`: this rank's share of the one beside training is there.
-  Result<void> reduce(bool evaluation_ready, float due);
+  /// Sums over all ranks.
+  Result<void> reduce(const OfThisRank& of_this_rank);
   /// Enqueues the optimizer's pass, which writes nothing where a rank failed or anything isn't finite.
   void update();
   /// What it has come to. False: nothing has changed, and the step is to be tried again. Errors, the same on

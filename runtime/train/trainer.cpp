@@ -163,7 +163,7 @@ std::vector<Moved> Trainer::settings_changed(const Settings& now, std::int64_t s
 
 Result<CallResult> Trainer::call(const Call& call, std::int64_t step) {
   return without_exceptions<CallResult>(loop_->training().rank(), [&]() -> Result<CallResult> {
-    if (call.action == "ckpt.save") return loop_->save(call.text("tag"));
+    if (call.action == "ckpt.save") return loop_->save_by_order(call.text("tag"));
     if (call.action == "ckpt.tag") return loop_->tag(call.text("ref", "latest"), call.text("tag"));
     if (call.action == "ckpt.delete") return loop_->remove(call.text("tag"));
     if (call.action == kProfileSteps) return loop_->profile(call.integer("steps", 3));

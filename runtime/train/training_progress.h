@@ -56,7 +56,6 @@ struct NonfiniteCounts {
 struct LevelledState {
   TrainingProgress progress;
   NonfiniteCounts counts;
-  std::string last_checkpoint;  ///< path
 };
 Json to_json(const LevelledState& state);
 Result<void> read_json(const Json& json, LevelledState& state);

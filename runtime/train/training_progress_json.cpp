@@ -46,7 +46,6 @@ struct FieldsOf<LevelledState> {
   static void list(auto& field, auto& state) {
     field.required("progress", state.progress);
     field.required("counts", state.counts);
-    field("last_checkpoint", state.last_checkpoint);
   }
 };
 

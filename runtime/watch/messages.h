@@ -149,6 +149,8 @@ struct Beat {
   double phase_s = 0;  ///< since it came to this phase
   RunState state = RunState::starting;
   std::optional<std::int64_t> evaluating_step;
+  std::optional<std::int64_t> saving_step;  ///< of the checkpoint that is written beside training
+  std::optional<double> saving_share;       ///< of it that is written
   std::optional<double> best_eval_loss;
   std::optional<CollectiveStatus> collective;
   std::optional<Launched> launched;

@@ -175,6 +175,8 @@ struct FieldsOf<message::Beat> {
     field("phase_s", beat.phase_s);
     field("state", beat.state);
     field("evaluating_step", beat.evaluating_step);
+    field("saving_step", beat.saving_step);
+    field("saving_share", beat.saving_share);
     field("best_eval_loss", beat.best_eval_loss);
     field("collective", beat.collective);
     field("launched", beat.launched);

@@ -290,6 +290,8 @@ RunStatus StatusTracker::run_status(std::int64_t steps, Clock::time_point now) c
   status.step_ms = step_ms();
   status.best_eval_loss = own.best_eval_loss;
   status.evaluating_step = own.evaluating_step;
+  status.saving_step = own.saving_step;
+  status.saving_share = own.saving_share;
   if (status.step_ms && *status.step_ms > 0)
     status.eta_s = static_cast<double>(std::max<std::int64_t>(0, steps - own.step)) * *status.step_ms / 1e3;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {

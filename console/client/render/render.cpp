@@ -60,6 +60,9 @@ std::string pace_part(const RunStatus& status) {
   std::string text = part(status.tokens_per_s, status.pace_unit) + part(status.step_ms, "ms/step");
   if (status.evaluating_step)
     text += " · evaluating step " + std::to_string(*status.evaluating_step) + " beside";
+  if (status.saving_step)
+    text += " · saving step " + std::to_string(*status.saving_step) + " beside (" +
+            std::to_string(std::lround(100 * status.saving_share.value_or(0))) + " %)";
   if (status.eta_s && *status.eta_s >= 0) text += " · " + duration(*status.eta_s) + " left";
   return text;
 }

@@ -1,8 +1,10 @@
 #include "runtime/checkpoint/saver.h"
 
+#include <thread>
+
 #include "fixture.h"
 #include "run_files/checkpoint_folders.h"
-#include "runtime/checkpoint/full_disk.h"
+#include "runtime/checkpoint/faulty_disks.h"
 #include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/schema/schema_table.h"
@@ -37,6 +39,8 @@ class SaverTest : public testing::Test {
     options.branch = branch_;
     options.origin = origin_;
     options.last_order = [this] { return order_; };
+    options.warn = warn_;
+    if (no_memory_) options.memory_left = [] { return 0; };
     options.metrics = [] { return Json{{"eval/loss", 1.5}}; };
     return {std::move(options), *disk_};
   }
@@ -47,6 +51,8 @@ class SaverTest : public testing::Test {
   TemporaryFolder run_;
   std::unique_ptr<Disk> disk_ = open_disk(0);
   std::uint64_t order_ = 3;
+  bool no_memory_ = false;
+  std::function<void(const std::string&)> warn_;
   std::string branch_ = "main";
   std::string origin_;
   Settings settings_ = Settings::defaults(runtime_schema());
@@ -216,6 +222,125 @@ TEST_F(SaverTest, TagsMoveAndTaggedOnesCanBeRemoved) {
   const auto removed = rank0.remove("good");
   ASSERT_TRUE(removed) << removed.error().message;
   EXPECT_EQ(names(), (Names{"step-00000003"}));
+}
+
+/// What a save beside training came to.
+struct Outcome {
+  std::optional<Result<Saved>> of;
+  std::function<void(const Result<Saved>&)> take() {
+    return [this](const Result<Saved>& saved) { of = saved; };
+  }
+};
+
+class BesideTest : public SaverTest {
+ protected:
+  BesideTest() {
+    ::setenv("FOOTPLATE_FAULT", "save_hold", 1);
+    disk_ = open_disk(0);
+    ::unsetenv("FOOTPLATE_FAULT");
+    hold();
+  }
+  ~BesideTest() override { release(); }
+  void hold() const { test::write_file(run_.path() / "hold_saves", ""); }
+  void release() const { std::filesystem::remove(run_.path() / "hold_saves"); }
+};
+
+TEST_F(BesideTest, TheStateOfThatMomentIsWrittenWhileTrainingGoesOn) {
+  Model model;
+  CheckpointSaver rank0 = saver(0);
+  Outcome outcome;
+  const auto begun = rank0.begin(snapshot(model, 500), outcome.take());
+  ASSERT_TRUE(begun) << begun.error().message;
+  EXPECT_FALSE(begun->done);
+  EXPECT_TRUE(rank0.is_writing());
+  EXPECT_FALSE(std::filesystem::exists(begun->path));
+  EXPECT_EQ(rank0.newest(), "");
+  model.weights.assign(6, 0);  // training goes on
+  release();
+  rank0.finish();
+  EXPECT_FALSE(rank0.is_writing());
+  ASSERT_TRUE(outcome.of && *outcome.of);
+  EXPECT_EQ((*outcome.of)->path, begun->path);
+  EXPECT_EQ(rank0.newest(), begun->path);
+  Model loaded;
+  loaded.weights.assign(6, 9);
+  ASSERT_TRUE(rank0.load(begun->path, loaded.state));
+  EXPECT_EQ(loaded.weights, Model().weights);
+
+  model = Model();
+  const auto again = rank0.begin(snapshot(model, 500), outcome.take());
+  ASSERT_TRUE(again && again->done);
+  EXPECT_EQ(again->done->bytes, 0) << "it is there already";
+}
+
+TEST_F(BesideTest, OtherRanksHaveNothingToWrite) {
+  CheckpointSaver rank1 = saver(1);
+  Outcome outcome;
+  const Model model;
+  const auto begun = rank1.begin(snapshot(model, 500), outcome.take());
+  ASSERT_TRUE(begun && begun->done);
+  EXPECT_EQ(begun->path, (branch_folder(run_.path()) / "step-00000500").string());
+}
+
+TEST_F(BesideTest, OneThatFailsIsToldAndTheNextOneIsWritten) {
+  ::setenv("FOOTPLATE_FAULT", "save_fail", 1);
+  auto full = open_disk(0);
+  ::unsetenv("FOOTPLATE_FAULT");
+  release();
+  std::swap(disk_, full);
+  const Model model;
+  {
+    CheckpointSaver rank0 = saver(0);
+    Outcome outcome;
+    ASSERT_TRUE(rank0.begin(snapshot(model, 500), outcome.take()));
+    rank0.finish();
+    ASSERT_TRUE(outcome.of);
+    ASSERT_FALSE(*outcome.of);
+    EXPECT_NE(outcome.of->error().message.find("No space left on device"), std::string::npos);
+    EXPECT_EQ(rank0.newest(), "");
+    EXPECT_EQ(test::names_in(branch_folder(run_.path())), std::vector<std::string>()) << "nothing half";
+  }
+  std::swap(disk_, full);
+  CheckpointSaver rank0 = saver(0);
+  Outcome outcome;
+  ASSERT_TRUE(rank0.begin(snapshot(model, 500), outcome.take()));
+  rank0.finish();
+  EXPECT_TRUE(*outcome.of);
+}
+
+TEST_F(BesideTest, WithoutMemoryForACopyTrainingWaitsAndIsTold) {
+  release();
+  std::vector<std::string> warnings;
+  no_memory_ = true;
+  warn_ = [&](const std::string& text) { warnings.push_back(text); };
+  CheckpointSaver rank0 = saver(0);
+  Outcome outcome;
+  const Model model;
+  const auto begun = rank0.begin(snapshot(model, 500), outcome.take());
+  ASSERT_TRUE(begun && begun->done);
+  EXPECT_TRUE(verify_checkpoint(begun->path));
+  EXPECT_FALSE(outcome.of) << "it was over at once";
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(
+      warnings.front(),
+      "training waits for the checkpoint of step 500: a copy of the state takes 1 MiB, and only 0 MiB of "
+      "memory are left");
+}
+
+TEST_F(BesideTest, WhateverElseIsDoneWithCheckpointsWaitsForIt) {
+  const Model model;
+  CheckpointSaver rank0 = saver(0);
+  Outcome outcome;
+  ASSERT_TRUE(rank0.begin(snapshot(model, 500), outcome.take()));
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    release();
+  });
+  const auto moved = rank0.tag("500", 500, "good");
+  later.join();
+  ASSERT_TRUE(moved) << moved.error().message;
+  EXPECT_TRUE(outcome.of);
+  EXPECT_TRUE(verify_checkpoint(moved->front().now));
 }
 
 TEST_F(SaverTest, StateThatIsntReplicatedIsRefused) {

@@ -124,6 +124,80 @@ TEST(CheckpointDriver, ASaveThatFailsOnOneRankFailsOnAllAndTrainingGoesOn) {
       });
 }
 
+/// Rank 0 writes for `steps` steps, and calls are deferred.
+void write_beside(Rank& rank, int steps) {
+  rank.gate.defers = true;
+  if (rank.communicator.rank() == 0) rank.saver.asked_while_writing = steps;
+}
+
+std::vector<std::string> saved_steps(const Rank& rank) {
+  std::vector<std::string> steps;
+  if (const auto saved = rank.gate.events.find("ckpt"); saved != rank.gate.events.end())
+    for (const Json& event : saved->second) steps.push_back(event.at("step").dump());
+  return steps;
+}
+
+TEST(CheckpointDriver, WhatIsDueMeanwhileIsSavedOnceTheOneBeforeIsWritten) {
+  const Saves all = saves_of({"ckpt.every=1"});
+  train(
+      2, small_settings({"ckpt.every=1", "sched.base_lr=0.05"}), [](Rank& rank) { write_beside(rank, 3); },
+      [&](Rank& rank) {
+        if (rank.communicator.rank() != 0) return;
+        EXPECT_THAT(saved_steps(rank), ::testing::ElementsAre("1", "5", "9", "10"));
+        EXPECT_EQ(std::count(rank.told.begin(), rank.told.end(),
+                             "step 2: the checkpoint waits until the one before is written"),
+                  1);
+        for (const auto& [path, copy] : rank.saver.checkpoints)
+          EXPECT_EQ(copy.tensors, all.copies.at(path).tensors) << path;
+        EXPECT_EQ(rank.trainer.last_checkpoint(), "step-10");
+      });
+  EXPECT_EQ(final_hash(2, {"ckpt.every=1"}, [](Rank& rank) { write_beside(rank, 3); }), final_hash(2, {}));
+}
+
+TEST(CheckpointDriver, ACallIsAnsweredOnceItsCheckpointIsWritten) {
+  train(
+      2, small_settings(),
+      [](Rank& rank) {
+        write_beside(rank, 4);
+        rank.gate.call_at(3, {"ckpt.save", {{"tag", "x"}}});
+      },
+      [](Rank& rank) {
+        if (rank.communicator.rank() != 0) return;
+        ASSERT_EQ(rank.gate.concluded.size(), 1U);
+        EXPECT_EQ(std::get<SaveResult>(*rank.gate.concluded.front()).path, "step-3x");
+        EXPECT_EQ(rank.trainer.last_checkpoint(), "step-3x");
+      });
+}
+
+TEST(CheckpointDriver, WhatIsUnderWayIsWaitedForByTheNextOneAndByTheEnd) {
+  train(
+      2, small_settings(),
+      [](Rank& rank) {
+        write_beside(rank, 1000);
+        rank.gate.call_at(3, {"ckpt.save", {{"tag", "x"}}});
+        rank.gate.call_at(4, {"ckpt.save", {{"tag", "y"}}});
+      },
+      [](Rank& rank) {
+        if (rank.communicator.rank() != 0) return;
+        ASSERT_EQ(rank.gate.concluded.size(), 2U);
+        EXPECT_EQ(std::get<SaveResult>(*rank.gate.concluded.front()).path, "step-3x");
+        EXPECT_EQ(std::get<SaveResult>(*rank.gate.concluded.back()).path, "step-4y");
+      });
+}
+
+TEST(CheckpointDriver, WithoutAsyncTrainingWaits) {
+  train(
+      2, small_settings({"ckpt.async=false"}),
+      [](Rank& rank) {
+        write_beside(rank, 1000);
+        rank.gate.call_at(3, {"ckpt.save", {{"tag", "x"}}});
+      },
+      [](Rank& rank) {
+        EXPECT_EQ(std::get<SaveResult>(*rank.gate.results.at(3)).path, "step-3x");
+        EXPECT_TRUE(rank.gate.concluded.empty());
+      });
+}
+
 TEST(CheckpointDriver, AStateOfRank0ThatMostDontHaveIsNotSaved) {
   for (const int odd : {0, 1}) {
     setenv("FOOTPLATE_FAULT", ("flip_bit:rank=" + std::to_string(odd) + ":step=6").c_str(), 1);

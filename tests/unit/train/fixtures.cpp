@@ -65,6 +65,25 @@ StepGate::Verdict FreeGate::enter(std::int64_t step) {
   return step < settings_.integer("train.steps") ? Verdict::train : Verdict::end;
 }
 
+Result<BegunSave> MemorySaver::begin(const Snapshot& snapshot,
+                                     std::function<void(const Result<Saved>&)> done) {
+  finish();
+  auto saved = save(snapshot);
+  if (asked_while_writing == 0) return saved.map([](const Saved& one) { return BegunSave{one.path, one}; });
+  asked_ = 0;
+  conclude_ = [saved, done = std::move(done)] { done(saved); };
+  return BegunSave{"step-" + std::to_string(snapshot.step) + snapshot.tag, {}};
+}
+
+void MemorySaver::finish() {
+  if (auto conclude = std::exchange(conclude_, nullptr)) conclude();
+}
+
+bool MemorySaver::is_writing() const {
+  if (conclude_ && ++asked_ > asked_while_writing) std::exchange(conclude_, nullptr)();
+  return conclude_ != nullptr;
+}
+
 Result<Saved> MemorySaver::save(const Snapshot& snapshot) {
   if (disk_full) return fail(ErrorKind::failed, "no space left");
   const std::string path = "step-" + std::to_string(snapshot.step) + snapshot.tag;

@@ -33,10 +33,18 @@ class FreeGate : public StepGate {
     return meeting_outcome;
   }
   void pause() override { ++pauses; }
+  std::optional<DeferredCall> defer() override {
+    return defers ? std::optional(DeferredCall()) : std::nullopt;
+  }
+  void conclude(const DeferredCall&, Result<CallResult> outcome) override {
+    concluded.push_back(std::move(outcome));
+  }
   void publish(EventData event) override {
     events[std::string(to_string(topic_of(event)))].push_back(to_json(event));
   }
 
+  bool defers = false;
+  std::vector<Result<CallResult>> concluded;  ///< of deferred calls
   int pauses = 0;
   int meetings = 0;
   Result<void> meeting_outcome;  ///< the same on all ranks
@@ -66,10 +74,18 @@ class MemorySaver : public Saver {
     bool only_best = false;
   };
   Result<Saved> save(const Snapshot& snapshot) override;
+  Result<BegunSave> begin(const Snapshot& snapshot, std::function<void(const Result<Saved>&)> done) override;
+  void finish() override;
+  bool is_writing() const override;
   Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
 
   std::map<std::string, Copy> checkpoints;
   bool disk_full = false;
+  int asked_while_writing = 0;  ///< a save that was begun is over after so many is_writing(), or finish()
+
+ private:
+  mutable int asked_ = 0;
+  mutable std::function<void()> conclude_;  ///< what was begun
 };
 
 class MemorySink : public Sink {

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Checkpoints that are written beside training (ckpt.async). What is written waits as long as the run's folder has a file hold_saves."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+
+from harness import Run, main, wait_until
+
+ENDLESS = ["model.step_ms=5", "ckpt.every=0", "log.every=10", "train.steps=1000000"]
+HELD = {"FOOTPLATE_FAULT": "save_hold"}
+
+
+def hold(run):
+    (run.directory / "hold_saves").touch()
+
+
+def release(run):
+    (run.directory / "hold_saves").unlink()
+
+
+def saves(run):
+    return [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "ckpt"]
+
+
+def checkpoints(run):
+    return sorted(path.parent.name for path in (run.directory / "checkpoints" / "main").glob("step-*/manifest.json"))
+
+
+class Asked(threading.Thread):
+    """footplate exec, while the test goes on."""
+
+    def __init__(self, run, code):
+        super().__init__()
+        self.run_asked, self.code, self.done = run, code, None
+        self.start()
+
+    def run(self):
+        self.done = self.run_asked.exec(self.code)
+
+    def answer(self):
+        self.join(60)
+        return self.done
+
+
+def saving_step(client, after=0):
+    return wait_until(lambda: (step := client.ask("status")["saving_step"]) and step > after and step, 20, "a save beside training")
+
+
+def test_training_goes_on_while_a_checkpoint_is_written():
+    """The call is answered once it is written, also in a pause; until then nothing says that it is there."""
+    with Run(ENDLESS, env=HELD) as run:
+        client = run.wait_for_step(10)
+        hold(run)
+        asked = Asked(run, 'local saved = ckpt.save{ tag = "a" }:wait(); print(saved.step, saved.path)')
+        step = saving_step(client)
+        wait_until(lambda: client.ask("status")["step"] > step + 50, 30, "fifty steps")
+        status = client.ask("status")
+        assert status["state"] == "running" and status["saving_step"] == step and status["saving_share"] == 0, status
+        shown = subprocess.run([run.program, "status", str(run.directory)], capture_output=True, text=True, timeout=60, check=False,
+                               env=run.environment).stdout
+        assert f" · saving step {step} beside (0 %)" in shown, shown
+        assert not saves(run) and not checkpoints(run) and asked.done is None
+        client.ask("call", action="run.pause")
+        wait_until(lambda: client.ask("status")["state"] == "paused", 20, "the pause")
+        release(run)
+        done = asked.answer()
+        assert done.returncode == 0 and done.stdout.split() == [str(step), saves(run)[0]["path"]], (done, saves(run))
+        assert checkpoints(run) == [f"step-{step:08}-a"], checkpoints(run)
+        wait_until(lambda: client.ask("status")["saving_step"] is None, 20, "nothing under way")
+        client.close()
+
+
+def test_what_is_due_meanwhile_is_saved_once():
+    with Run([*ENDLESS, "ckpt.every=20", "ckpt.keep=0"], env=HELD) as run:
+        client = run.wait_for_step(1)
+        hold(run)
+        first = saving_step(client)
+        wait_until(lambda: client.ask("status")["step"] > first + 100, 30, "a hundred steps")
+        written = len(saves(run))
+        assert all(save["step"] < first for save in saves(run)), (saves(run), first)
+        before = client.ask("status")["step"]
+        release(run)
+        wait_until(lambda: len(saves(run)) >= written + 3, 30, "three saves")
+        steps = [save["step"] for save in saves(run)[written:]]
+        assert steps[0] == first and steps[1] >= before and steps[1] < before + 40 and steps[2] % 20 == 0, (steps, before)
+        log = (run.directory / "log" / "rank-0.log").read_text()
+        assert log.count("the checkpoint waits until the one before is written") == 1, log
+        client.close()
+
+
+def test_the_end_waits_for_what_is_written():
+    with Run(ENDLESS, env=HELD) as run:
+        client = run.wait_for_step(10)
+        hold(run)
+        client.send("call", action="ckpt.save", arguments={"tag": "a"})
+        step = saving_step(client)
+        client.close()
+        run.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: run.record().get("state") in ("ending", "saving"), 20, "the end")
+        release(run)
+        assert run.finish() == 75, run.output()
+        assert [save["step"] for save in saves(run)] == [step, run.result()["step"]], (saves(run), run.result())
+        assert run.result()["checkpoint"].endswith(checkpoints(run)[-1]) and len(checkpoints(run)) == 2, (run.result(), checkpoints(run))
+
+
+def test_a_killed_run_goes_on_from_what_was_written():
+    with Run(ENDLESS, env=HELD) as run:
+        client = run.wait_for_step(10)
+        assert run.exec("ckpt.save():wait()").returncode == 0
+        first = saves(run)[0]["step"]
+        hold(run)
+        client.send("call", action="ckpt.save", arguments={"tag": "b"})
+        saving_step(client, after=first)
+        client.close()
+        for pid in run.pids():
+            os.kill(pid, signal.SIGKILL)
+        assert run.finish() != 0
+        release(run)
+        half = [path.name for path in (run.directory / "checkpoints" / "main").iterdir() if path.name not in checkpoints(run)]
+        assert len(half) == 1 and len(checkpoints(run)) == 1, (half, checkpoints(run))
+        with Run(folder=run.folder, command=["run", "--name", "t", "--resume", "auto", "--batch", "--restarts", "0"]) as again:
+            client = again.wait_for_step(first + 1)
+            log = (run.directory / "log" / "rank-0.log").read_text()
+            assert f"going on from step {first} of" in log and f"removed {half[0]}, left by an interrupted save" in log, log
+            assert not [path for path in (run.directory / "checkpoints" / "main").iterdir() if path.name == half[0]]
+            client.close()
+
+
+def test_a_rank_0_that_dies_while_it_writes_leaves_the_save_to_the_next():
+    with Run(ENDLESS, ranks=3, env=HELD) as run:
+        client = run.wait_for_step(10)
+        hold(run)
+        client.send("call", action="ckpt.save", arguments={"tag": "kept"})
+        step = saving_step(client)
+        client.close()
+        os.kill(run.pids()[0], signal.SIGKILL)
+        release(run)
+        wait_until(lambda: saves(run), 30, "the save to be made again")
+        client = run.wait_for_step(1)
+        folders = checkpoints(run)
+        assert len(folders) == 1 and re.fullmatch(r"step-\d{8}-kept", folders[0]) and saves(run)[0]["step"] >= step, (folders, saves(run))
+        log = (run.directory / "log" / "rank-0.log").read_text()
+        assert run.exec('ckpt.save{ tag = "later" }:wait()').returncode == 0, log
+        assert len(checkpoints(run)) == 2, checkpoints(run)
+        client.close()
+
+
+def test_without_memory_for_a_copy_training_waits():
+    with Run(ENDLESS, env={"FOOTPLATE_FAULT": "save_no_copy"}) as run:
+        run.wait_for_step(10).close()
+        assert run.exec("ckpt.save():wait()").returncode == 0
+        log = (run.directory / "log" / "rank-0.log").read_text()
+        step = saves(run)[0]["step"]
+        assert f"training waits for the checkpoint of step {step}: a copy of the state takes 1 MiB, and only 0 MiB of memory are left" in log, log
+
+
+def test_without_async_training_waits():
+    """Live: what is under way is written, and the next one isn't beside."""
+    with Run(ENDLESS, env=HELD) as run:
+        client = run.wait_for_step(10)
+        assert run.exec("ckpt.async = false").returncode == 0
+        hold(run)
+        asked = Asked(run, "ckpt.save():wait()")
+        wait_until(lambda: client.ask("status")["state"] == "saving", 20, "the save")
+        status = client.ask("status")
+        assert status["saving_step"] is None and client.ask("status")["step"] == status["step"], status
+        release(run)
+        assert asked.answer().returncode == 0 and saves(run)[0]["step"] == status["step"], (asked.done, saves(run))
+        client.close()
+
+
+if __name__ == "__main__":
+    main([test_training_goes_on_while_a_checkpoint_is_written, test_what_is_due_meanwhile_is_saved_once,
+          test_the_end_waits_for_what_is_written, test_a_killed_run_goes_on_from_what_was_written,
+          test_a_rank_0_that_dies_while_it_writes_leaves_the_save_to_the_next, test_without_memory_for_a_copy_training_waits,
+          test_without_async_training_waits])
