@@ -197,6 +197,7 @@ SaveResult CheckpointDriver::told(const UnderWay& of, const Saved& saved) {
   bool same = false;
   {
     const MutexLock lock(mutex_);
+    failures_ = 0;
     same = saved.bytes == 0 && last_ == saved.path;  // of rank 0, which alone tells it
     if (is_newest(of.step)) last_ = saved.path;
   }
@@ -273,9 +274,16 @@ bool CheckpointDriver::is_newest(std::int64_t step) const {
   return !name || name->step <= step;
 }
 
-void CheckpointDriver::warn(std::int64_t step, const Error& error) const {
+void CheckpointDriver::warn(std::int64_t step, const Error& error) {
   if (training_.rank() != 0) return;
-  const std::string text = fmt::format("step {}: no checkpoint: {}", step, error.message);
+  int failures = 0;
+  {
+    const MutexLock lock(mutex_);
+    failures = ++failures_;
+  }
+  const std::string text =
+      fmt::format("step {}: no checkpoint: {}{}", step, error.message,
+                  failures > 1 ? fmt::format(" ({} saves in a row have failed)", failures) : "");
   reporter_.log(text);
   reporter_.publish(warning_at(WarningKind::checkpoint, step, text));
 }

@@ -96,7 +96,7 @@ class CheckpointDriver {
   void forget(const Result<SaveResult>& outcome);  ///< the same
   SaveResult told(const UnderWay& of, const Saved& saved);
   tl::unexpected<Error> not_saved(const Error& error, const Source& source, const std::string& tag);
-  void warn(std::int64_t step, const Error& error) const;
+  void warn(std::int64_t step, const Error& error);
   bool is_newest(std::int64_t step) const REQUIRES(mutex_);
   /// What rank 0 does, told to all: paths of before and now.
   Result<std::vector<MovedCheckpoint>> on_rank_0(
@@ -110,6 +110,7 @@ class CheckpointDriver {
 
   mutable Mutex mutex_;
   std::string last_ GUARDED_BY(mutex_);
+  int failures_ GUARDED_BY(mutex_) = 0;  ///< in a row
   std::optional<UnderWay> under_way_ GUARDED_BY(mutex_);
   std::optional<Result<SaveResult>> outcome_ GUARDED_BY(mutex_);  ///< of one that no call waited for yet
 };

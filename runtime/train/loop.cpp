@@ -111,6 +111,7 @@ Ending Trainer::Loop::end() {
     training_.gate->enter(training_.position.step);
     training_.timer.enter(Phase::ending);
   }
+  checkpoints_.finish();  // the last evaluation may have been the best
   training_.timer.enter(Phase::ended);
   return ending;
 }

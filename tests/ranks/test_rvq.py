@@ -75,7 +75,7 @@ def test_a_rank_that_is_killed_is_gone_on_without():
 
 def test_a_skipped_step_leaves_the_codebooks_as_they_were():
     for fault in ("nan_grad:rank=1:step=6", ""):
-        with run("train.steps=9", "ckpt.every=1", "ckpt.keep=20", env={"FOOTPLATE_FAULT": fault}) as one:
+        with run("train.steps=9", "ckpt.every=1", "ckpt.async=false", "ckpt.keep=20", env={"FOOTPLATE_FAULT": fault}) as one:
             assert one.finish() == 0, one.output()
             before, after = tensors(one.directory, 6), tensors(one.directory, 7)
             books = {name for name in before if name.startswith("state/quantiser.")}

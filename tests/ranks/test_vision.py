@@ -66,7 +66,7 @@ def test_a_rank_that_is_killed_is_gone_on_without():
 def test_a_skipped_step_leaves_all_state_as_it_was():
     with Vision() as vision:
         for fault, ends in (("nan_grad:rank=1:step=6", 0), ("", 0)):
-            with vision.run(*ALIKE, "train.steps=9", "ckpt.every=1", "ckpt.keep=20", "guard.check_every=1", "eval.every=0",
+            with vision.run(*ALIKE, "train.steps=9", "ckpt.every=1", "ckpt.async=false", "ckpt.keep=20", "guard.check_every=1", "eval.every=0",
                             "eval.at_end=false", name="f" + str(len(fault)), env={"FOOTPLATE_FAULT": fault}) as run:
                 assert run.finish() == ends, run.output()
                 before, after = tensors(run, 6), tensors(run, 7)

@@ -185,6 +185,23 @@ TEST(CheckpointDriver, WhatIsUnderWayIsWaitedForByTheNextOneAndByTheEnd) {
       });
 }
 
+TEST(CheckpointDriver, FailuresAreCountedUntilOneIsWritten) {
+  train(
+      1, small_settings({"ckpt.every=2"}),
+      [](Rank& rank) {
+        write_beside(rank, 1);
+        rank.saver.disk_full = true;
+      },
+      [](Rank& rank) {
+        const auto& warnings = rank.gate.events.at("warn");
+        ASSERT_EQ(warnings.size(), 6U) << "the last one at the end";
+        EXPECT_EQ(warnings.at(0).at("text"), "step 2: no checkpoint: no space left");
+        EXPECT_EQ(warnings.at(3).at("text"),
+                  "step 8: no checkpoint: no space left (4 saves in a row have failed)");
+        EXPECT_EQ(rank.trainer.last_checkpoint(), "");
+      });
+}
+
 TEST(CheckpointDriver, WithoutAsyncTrainingWaits) {
   train(
       2, small_settings({"ckpt.async=false"}),
