@@ -55,7 +55,7 @@ class Trained:
         start = self.at[save["step"]] + save["waited_s"]
         last = max((step for step, at in self.at.items() if at <= start + save["seconds"] - save["waited_s"]), default=save["step"])
         beside = list(range(save["step"] + 2, last + 1))
-        return beside, list(range(save["step"] - max(len(beside), 10) + 1, save["step"] + 1))
+        return beside, list(range(max(save["step"] - max(len(beside), 10), SKIP) + 1, save["step"] + 1))
 
 
 def listed(saves, what):
