@@ -13,14 +13,16 @@
 namespace footplate {
 namespace {
 
-/// On AMX, forward and backward of the flash kernel take 3.8 times as long in bf16 as in float32 for
-/// sequences of 128, 1.35 times for 256, 0.85 times for 512 and 0.44 times for 2,048 (scripts/bench
-/// kernels).
-constexpr std::int64_t kLongSequence = 512;
+// On AMX, forward and backward of the flash kernel take 3.8 times as long in bf16 as in float32 for
+// sequences of 128, 1.35 times for 256, 0.85 times for 512 and 0.44 times for 2,048. With AVX-512 on an AMD
+// of family 26 they take 1.25 times for 256, as long for 512 and 0.78 times for 1,024 (scripts/bench
+// kernels).
+constexpr std::int64_t kLongOnTiles = 512, kLong = 1024;
 
 /// Whether queries like these are worth bf16.
 bool worth_bf16(const at::Tensor& query) {
-  return !query.is_cpu() || (query.size(2) >= kLongSequence && multiplies_bf16_tiles());
+  return !query.is_cpu() ||
+         (multiplies_bf16() && query.size(2) >= (multiplies_bf16_tiles() ? kLongOnTiles : kLong));
 }
 
 const char* name_of(at::SDPBackend kernel) {

@@ -1,5 +1,5 @@
 """The kernels for processors beside LibTorch's own, forward and backward on one thread. No run, no device. Exit code 1 beyond the
-limits: GELU in at most 0.6 of the time; on processors with AMX attention under bf16 not slower for any length.
+limits: GELU in at most 0.6 of the time; attention under bf16 not slower for any length.
 Products by OpenBLAS (run.blas) beside those by MKL have no limit: on some processors it is faster, on others slower."""
 
 import json
@@ -20,8 +20,7 @@ def main():
         kind = took["kernel"].split()[0]
         print(f"{took['kernel']}: {took['ours_ms']:.2f} ms, LibTorch's {took['theirs_ms']:.2f} ms: {took['ratio']:.2f}")
         figures[took["kernel"].replace(" ", "_")] = float(took["ratio"])
-        # Without AMX attention has not been measured; which library has the faster products is the processor's matter.
-        if kind == "gelu" or (kind == "attention" and machine["bf16_tiles"]):
+        if kind in LIMITS:  # which library has the faster products is the processor's matter
             limits.at_most(f"the ratio of {took['kernel']}", took["ratio"], LIMITS[kind])
     report("kernels", instructions=machine["instructions"], **figures)
     limits.hold()

@@ -43,12 +43,15 @@ TEST(CausalAttention, OfShortSequencesIsInFloat32UnderAutocastToo) {
 }
 
 TEST(CausalAttention, OfLongSequencesIsInBf16WhereTheProcessorMultipliesIt) {
-  const Heads heads(512, at::kBFloat16);
   const MixedPrecision precision(Precision::bf16, at::kCPU);
-  const bool tiles = multiplies_bf16_tiles();
-  EXPECT_EQ(causal_attention(heads.query, heads.key, heads.value).scalar_type(),
-            tiles ? at::kBFloat16 : at::kFloat);
-  EXPECT_EQ(attention_kernel(heads.query), tiles ? "flash" : "flash in fp32");
+  for (const std::int64_t length : {512, 1024}) {
+    const Heads heads(length, at::kBFloat16);
+    const bool in_bf16 = length == 512 ? multiplies_bf16_tiles() : multiplies_bf16();
+    EXPECT_EQ(causal_attention(heads.query, heads.key, heads.value).scalar_type(),
+              in_bf16 ? at::kBFloat16 : at::kFloat)
+        << length;
+    EXPECT_EQ(attention_kernel(heads.query), in_bf16 ? "flash" : "flash in fp32") << length;
+  }
 }
 
 }  // namespace
