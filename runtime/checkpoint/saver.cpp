@@ -38,6 +38,12 @@ Result<std::vector<TensorSpec>> specs_of(const StateTable& state) {
   return specs;
 }
 
+std::size_t bytes_of(const StateTable& state) {
+  std::size_t bytes = 0;
+  for (const auto& entry : state.entries()) bytes += entry.bytes;
+  return bytes;
+}
+
 /// A state table's entries as tensors, with copies of those that are a device's.
 struct HostTensors {
   std::vector<TensorView> views;
@@ -122,8 +128,7 @@ Result<BegunSave> CheckpointSaver::begin(const Snapshot& snapshot,
 }
 
 void CheckpointSaver::make_room(const StateTable& state) {
-  std::size_t bytes = 0;
-  for (const auto& entry : state.entries()) bytes += entry.bytes;
+  const std::size_t bytes = bytes_of(state);
   if (options_.rank != 0 || writer_.is_busy() || copy_.bytes().size() >= bytes) return;
   // What there is no memory for now, the first save tries again, and says so.
   writer_.start([this, bytes] { static_cast<void>(copy_.reserve(bytes)); });
@@ -164,8 +169,7 @@ std::optional<CheckpointSaver::Planned> CheckpointSaver::plan(const Snapshot& sn
 Result<std::vector<TensorView>> CheckpointSaver::copy(const StateTable& state) {
   auto specs = specs_of(state);
   if (!specs) return tl::unexpected(specs.error());
-  std::size_t bytes = 0;
-  for (const auto& entry : state.entries()) bytes += entry.bytes;
+  const std::size_t bytes = bytes_of(state);
   if (auto room = copy_.reserve(bytes); !room) return tl::unexpected(room.error());
   std::vector<TensorView> views;
   auto left = copy_.bytes();
