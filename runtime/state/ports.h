@@ -63,8 +63,9 @@ class Saver {
   /// The same beside training: returns once what there is to be written is copied, and `done` is called with
   /// the outcome, once, on a thread of the saver's. Waits for the one before. Where nothing is to be done, or
   /// there is no memory for a copy, it is over when this returns, and `done` isn't called.
-  virtual Result<BegunSave> begin(const Snapshot& snapshot,
-                                  std::function<void(const Result<Saved>&)> /*done*/) {
+  virtual Result<BegunSave> begin(
+      const Snapshot& snapshot,
+      std::function<void(const Result<Saved>&)> /*done*/) {  // NOLINT(performance-unnecessary-value-param)
     return save(snapshot).map([](const Saved& saved) { return BegunSave{saved.path, saved}; });
   }
   /// Training thread: waits until nothing that was begun goes on, and its `done` has returned.
