@@ -10,7 +10,7 @@
 #include "protocol/words.h"
 #include "run_files/checkpoint_folders.h"
 #include "run_files/checkpoint_list.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 
 namespace footplate {
 namespace {

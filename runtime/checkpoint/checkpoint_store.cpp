@@ -5,8 +5,8 @@
 
 #include "protocol/iso_time.h"
 #include "run_files/checkpoint_folders.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/explain.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/sha256.h"
 

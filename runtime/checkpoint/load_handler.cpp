@@ -9,7 +9,7 @@
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
 #include "run_files/next_start.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/comm/agree.h"
 #include "runtime/schema/actions.h"

@@ -1,7 +1,7 @@
 #include "runtime/checkpoint/resume.h"
 
 #include "run_files/checkpoint_folders.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 
 namespace footplate {
 namespace {

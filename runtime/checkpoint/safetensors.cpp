@@ -1,11 +1,13 @@
 #include "runtime/checkpoint/safetensors.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <new>
+#include <cstring>
 
 #include "runtime/checkpoint/open_file.h"
 #include "runtime/checkpoint/refused.h"
+#include "runtime/checkpoint/sha256.h"
 
 namespace footplate {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::size_t kLengthBytes = 8;  ///< the header's length, before the header
+constexpr std::size_t kReadBlock = std::size_t{1} << 20;
 
 /// The header's length, checked against the file's.
 Result<std::uint64_t> header_length(const OpenFile& file, const std::filesystem::path& path) {
@@ -31,31 +34,11 @@ Result<std::uint64_t> header_length(const OpenFile& file, const std::filesystem:
   return length;
 }
 
-/// The header's JSON, `length` bytes of it.
-Result<std::string> header_text(const OpenFile& file, std::uint64_t length) {
-  std::string text(length, '\0');
-  if (auto read = file.read(std::as_writable_bytes(std::span(text)), kLengthBytes); !read)
-    return tl::unexpected(read.error());
-  return text;
-}
-
 }  // namespace
 
-Result<SafetensorsHeader> read_safetensors_header(const std::filesystem::path& path) {
-  const auto opened = OpenFile::open(path);
-  if (!opened) return tl::unexpected(opened.error());
-  const auto length = header_length(*opened, path);
-  if (!length) return tl::unexpected(length.error());
-  const auto text = header_text(*opened, *length);
-  if (!text) return tl::unexpected(text.error());
-  auto header = parse_safetensors_header(*text, opened->size() - kLengthBytes - *length);
-  if (!header) return refused(path, header.error().message);
-  return header;
-}
-
-Result<SafetensorsFile> SafetensorsFile::read(const std::filesystem::path& path,
+Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path,
                                               std::uint64_t expected_bytes) {
-  const auto opened = OpenFile::open(path);
+  auto opened = OpenFile::open(path);
   if (!opened) return tl::unexpected(opened.error());
   if (expected_bytes != 0 && opened->size() != expected_bytes)
     return refused(
@@ -63,27 +46,46 @@ Result<SafetensorsFile> SafetensorsFile::read(const std::filesystem::path& path,
   const auto length = header_length(*opened, path);
   if (!length) return tl::unexpected(length.error());
 
-  const auto text = header_text(*opened, *length);
-  if (!text) return tl::unexpected(text.error());
-  SafetensorsFile file;
-  file.size_ = opened->size();
-  file.data_begin_ = kLengthBytes + *length;
-  auto header = parse_safetensors_header(*text, file.size_ - file.data_begin_);
+  SafetensorsFile file(*std::move(opened), path);
+  file.start_.resize(kLengthBytes + static_cast<std::size_t>(*length));
+  if (auto read = file.file_.read(std::as_writable_bytes(std::span(file.start_)), 0); !read)
+    return tl::unexpected(read.error());
+  auto header = parse_safetensors_header(std::string_view(file.start_).substr(kLengthBytes),
+                                         file.file_.size() - file.start_.size());
   if (!header) return refused(path, header.error().message);
   file.header_ = *std::move(header);
-
-  file.content_.reset(new (std::nothrow) std::byte[file.size_]);
-  if (!file.content_) return refused(path, "no memory for its " + std::to_string(file.size_) + " bytes");
-  if (auto read = opened->read({file.content_.get(), file.size_}, 0); !read)
-    return tl::unexpected(read.error());
-  // What was checked is what is handed out, even if somebody writes to the file meanwhile.
-  const std::string_view again(reinterpret_cast<const char*>(file.content_.get()) + kLengthBytes, *length);
-  if (again != *text) return refused(path, "it changed while it was read");
   return file;
 }
 
-std::span<const std::byte> SafetensorsFile::data(const TensorEntry& entry) const {
-  return bytes().subspan(data_begin_ + entry.begin, entry.end - entry.begin);
+Result<std::string> SafetensorsFile::read(const Take& take) const {
+  Sha256 hash;
+  std::vector<std::byte> room(std::min<std::uint64_t>(kReadBlock, file_.size()));
+  std::uint64_t at = 0;
+  const auto next = [&](std::size_t bytes) -> Result<std::span<const std::byte>> {
+    const auto block = std::span(room).first(bytes);
+    if (auto read = file_.read(block, at); !read) return tl::unexpected(read.error());
+    hash.add(block);
+    at += bytes;
+    return block;
+  };
+  // What was checked is what is hashed, even if somebody writes to the file meanwhile.
+  for (std::string_view left = start_; !left.empty();) {
+    const std::string_view expected = left.substr(0, kReadBlock);
+    const auto block = next(expected.size());
+    if (!block) return tl::unexpected(block.error());
+    if (std::memcmp(block->data(), expected.data(), expected.size()) != 0)
+      return refused(path_, "it changed while it was read");
+    left.remove_prefix(expected.size());
+  }
+  for (const TensorEntry& entry : header_.tensors)
+    for (std::uint64_t begin = entry.begin; begin < entry.end;) {
+      const auto block =
+          next(static_cast<std::size_t>(std::min<std::uint64_t>(kReadBlock, entry.end - begin)));
+      if (!block) return tl::unexpected(block.error());
+      if (take) take(entry, begin - entry.begin, *block);
+      begin += block->size();
+    }
+  return hash.hex();
 }
 
 }  // namespace footplate

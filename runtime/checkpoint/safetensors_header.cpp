@@ -5,6 +5,7 @@
 
 #include "protocol/json.h"
 #include "runtime/checkpoint/safetensors.h"
+#include "runtime/checkpoint/slices.h"
 
 namespace footplate {
 namespace {
@@ -201,12 +202,14 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::u
   });
   if (const std::string reason = check_layout(header.tensors, data_bytes); !reason.empty())
     return fail(ErrorKind::failed, reason);
+  if (auto read = read_slices(header); !read) return tl::unexpected(read.error());
   return header;
 }
 
 Result<std::string> safetensors_header(std::span<const TensorView> tensors,
-                                       const std::map<std::string, std::string>& metadata) {
+                                       std::map<std::string, std::string> metadata) {
   Json header = Json::object();
+  add_slices(tensors, metadata);
   if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
   std::uint64_t offset = 0;
   for (const auto& tensor : tensors) {

@@ -1,9 +1,11 @@
 #include "runtime/checkpoint/saver.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "run_files/checkpoint_folders.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/resume.h"
 
 namespace footplate {
@@ -177,7 +179,7 @@ Result<std::vector<TensorView>> CheckpointSaver::copy(const StateTable& state) {
     const StateEntry& entry = state.entries()[i];
     const auto taken = left.first(entry.bytes);
     left = left.subspan(entry.bytes);
-    entry.copy_to(taken.data());
+    entry.copy_to(taken);
     TensorSpec& spec = (*specs)[i];
     views.push_back({std::move(spec.name), spec.type, std::move(spec.shape), taken});
   }
@@ -286,13 +288,16 @@ Result<std::string> CheckpointSaver::remove(const std::string& tag) {
 Result<Json> CheckpointSaver::load(const std::string& checkpoint, const StateTable& into) {
   const auto wanted = specs_of(into);
   if (!wanted) return tl::unexpected(wanted.error());
-  const auto loaded = LoadedCheckpoint::read(checkpoint);
-  if (!loaded) return tl::unexpected(loaded.error());
-  if (auto same = loaded->matches(*wanted); !same) return tl::unexpected(same.error());
-  // Only now, with everything verified, is the model's memory touched.
-  for (const auto& entry : into.entries())
-    if (const auto bytes = loaded->find(entry.name)) entry.take(bytes->data());
-  return loaded->manifest().progress;
+  const auto saved = CheckpointReader::open(checkpoint);
+  if (!saved) return tl::unexpected(saved.error());
+  // Only now, with the same names, types and shapes, is the model's memory touched.
+  if (auto same = saved->matches(*wanted); !same) return tl::unexpected(same.error());
+  std::map<std::string_view, const StateEntry*> entries;
+  for (const StateEntry& entry : into.entries()) entries[entry.name] = &entry;
+  const auto read = saved->read([&](const std::string& tensor, std::uint64_t at, auto block) {
+    entries.at(tensor)->take(block, static_cast<std::size_t>(at));
+  });
+  return read.map([&] { return saved->manifest().progress; });
 }
 
 }  // namespace footplate

@@ -43,12 +43,20 @@ std::optional<std::uint64_t> bytes_of(TensorType type, std::span<const std::int6
 /// "F32[4, 128]": for messages.
 std::string describe(TensorType type, std::span<const std::int64_t> shape);
 
+/// Which elements of a larger tensor something is: those from `first` on, in row-major order.
+struct SliceOf {
+  std::vector<std::int64_t> shape;  ///< of the whole tensor
+  std::int64_t first = 0;
+  bool operator==(const SliceOf&) const = default;
+};
+
 /// A named tensor in host memory, row-major, contiguous, little-endian. Owns nothing.
 struct TensorView {
   std::string name;
   TensorType type = TensorType::float32;
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape;  ///< of a slice: its number of elements
   std::span<const std::byte> bytes;
+  std::optional<SliceOf> slice_of = {};  ///< nothing: it is the whole tensor
 };
 
 /// The same without its content: what a reader expects.

@@ -70,6 +70,7 @@ class StepGate {
   /// conclude(), and what call() returns isn't told. Nothing: no order has called.
   virtual std::optional<DeferredCall> defer() { return std::nullopt; }
   /// Any thread, once for each deferred call: its outcome, of which rank 0's counts.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps the outcome
   virtual void conclude(const DeferredCall& /*call*/, Result<CallResult> /*outcome*/) {}
 
   /// Training thread, on every rank at the same point of a step: waits until all ranks are there, at most

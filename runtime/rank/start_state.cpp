@@ -5,7 +5,7 @@
 #include "protocol/store.h"
 #include "run_files/file_names.h"
 #include "run_files/result_file.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/resumed_settings.h"
 #include "runtime/rank/start_up.h"
 #include "runtime/tasks/registry.h"

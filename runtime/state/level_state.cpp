@@ -23,7 +23,7 @@ Result<Json> level_state(Communicator& communicator, const StateTable& state, in
     const Buffer buffer{data, static_cast<std::int64_t>(entry.bytes), DataType::uint8};
     if (auto sent = communicator.broadcast(buffer, source, "levelling")->wait(); !sent)
       return tl::unexpected(sent.error());
-    if (entry.memory != nullptr && !gives) entry.take(data);
+    if (entry.memory != nullptr && !gives) entry.take(room);
   }
   return Json::parse(*theirs);
 }

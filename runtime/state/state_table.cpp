@@ -29,12 +29,14 @@ std::span<const std::byte> StateEntry::on_host(std::vector<std::byte>& room) con
   return {room.data(), bytes};
 }
 
-void StateEntry::copy_to(std::byte* to) const {
-  if (bytes == 0) return;
+void StateEntry::copy_to(std::span<std::byte> to, std::size_t from) const {
+  assert(from <= bytes && to.size() <= bytes - from);
+  if (to.empty()) return;
+  const std::byte* first = static_cast<const std::byte*>(data) + from;
   if (memory == nullptr)
-    std::memcpy(to, data, bytes);
+    std::memcpy(to.data(), first, to.size());
   else
-    memory->copy_out(to, data, bytes);
+    memory->copy_out(to.data(), first, to.size());
 }
 
 std::uint64_t StateEntry::hash(std::vector<std::byte>& room) const {
@@ -42,12 +44,14 @@ std::uint64_t StateEntry::hash(std::vector<std::byte>& room) const {
   return XXH3_64bits(content.data(), content.size());
 }
 
-void StateEntry::take(const void* from) const {
-  if (bytes == 0) return;
+void StateEntry::take(std::span<const std::byte> from, std::size_t at) const {
+  assert(at <= bytes && from.size() <= bytes - at);
+  if (from.empty()) return;
+  std::byte* first = static_cast<std::byte*>(data) + at;
   if (memory == nullptr)
-    std::memcpy(data, from, bytes);
+    std::memcpy(first, from.data(), from.size());
   else
-    memory->copy_in(data, from, bytes);
+    memory->copy_in(first, from.data(), from.size());
 }
 
 void StateTable::add(StateEntry entry) {

@@ -40,12 +40,12 @@ struct StateEntry {
 
   /// What it holds: the memory itself where that is the host's, else a copy in `room`, made larger as needed.
   std::span<const std::byte> on_host(std::vector<std::byte>& room) const;
-  /// Its `bytes`, to the host's memory.
-  void copy_to(std::byte* to) const;
+  /// Fills `to`, which is the host's memory, from byte `from` of it on.
+  void copy_to(std::span<std::byte> to, std::size_t from = 0) const;
   /// XXH3 over what it holds.
   std::uint64_t hash(std::vector<std::byte>& room) const;
-  /// Takes all of its `bytes` from the host's memory.
-  void take(const void* from) const;
+  /// Takes its bytes from `at` on from the host's memory.
+  void take(std::span<const std::byte> from, std::size_t at = 0) const;
 };
 
 /// Every persistent tensor of a rank, in an order that is the same on all ranks. Checkpoints, hashes

@@ -9,7 +9,7 @@
 #include "run_files/checkpoint_folders.h"
 #include "run_files/run_file.h"
 #include "runtime/checkpoint/branches.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/tensor.h"
 
 namespace footplate {
@@ -46,14 +46,17 @@ Result<Manifest> look(const fs::path& checkpoint, bool verify) {
 Result<Json> tensors_of(const fs::path& checkpoint, const Manifest& manifest) {
   Json list = Json::array();
   for (const ManifestFile& file : manifest.files) {
-    const auto header = read_safetensors_header(checkpoint / file.name);
-    if (!header) return tl::unexpected(header.error());
-    for (const TensorEntry& entry : header->tensors)
+    const auto opened = SafetensorsFile::open(checkpoint / file.name, file.bytes);
+    if (!opened) return tl::unexpected(opened.error());
+    for (const TensorEntry& entry : opened->header().tensors) {
       list.push_back({{"name", entry.spec.name},
                       {"type", to_string(entry.spec.type)},
                       {"shape", entry.spec.shape},
                       {"bytes", entry.end - entry.begin},
                       {"file", file.name}});
+      if (entry.slice_of)
+        list.back()["slice_of"] = {{"shape", entry.slice_of->shape}, {"first", entry.slice_of->first}};
+    }
   }
   return list;
 }

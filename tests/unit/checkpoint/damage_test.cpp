@@ -1,12 +1,13 @@
 // Damage of any kind, at any place: refused, the process alive, the model untouched.
 #include "fixture.h"
 #include "run_files/checkpoint_folders.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/resume.h"
 
 namespace footplate {
 namespace {
 
+using test::load;
 using test::save_step;
 using test::TemporaryFolder;
 
@@ -18,7 +19,7 @@ class DamageTest : public testing::Test {
   }
 
   /// Neither way of reading takes it.
-  bool refused() { return !verify_checkpoint(checkpoint_) && !LoadedCheckpoint::read(checkpoint_); }
+  bool refused() { return !verify_checkpoint(checkpoint_) && !load(checkpoint_); }
 
   TemporaryFolder run_;
   PosixDisk disk_;
@@ -81,7 +82,7 @@ TEST_F(DamageTest, AFolderUnderAnothersName) {
             std::string::npos);
   // A copy under a name of the user's own is fine.
   std::filesystem::rename(other, run_.path() / "good-one");
-  EXPECT_TRUE(LoadedCheckpoint::read(run_.path() / "good-one"));
+  EXPECT_TRUE(load(run_.path() / "good-one"));
 }
 
 TEST_F(DamageTest, LinksAreNotFollowed) {
@@ -103,7 +104,7 @@ TEST_F(DamageTest, FilesThatFitTheirManifestButAreNotSafetensors) {
   manifest.files[0].sha256 = "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882";
   test::write_file(checkpoint_ / "rank-0.safetensors", garbage);
   test::write_file(checkpoint_ / "manifest.json", to_text(manifest));
-  EXPECT_FALSE(LoadedCheckpoint::read(checkpoint_));
+  EXPECT_FALSE(load(checkpoint_));
 }
 
 }  // namespace

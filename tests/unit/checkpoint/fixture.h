@@ -8,10 +8,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_store.h"
 #include "runtime/checkpoint/disk.h"
 
@@ -77,6 +80,28 @@ inline Result<Stored> save_step(CheckpointStore& store, std::int64_t step, std::
                                 const std::string& tag = "") {
   return store.save(manifest_at(step, tag), "rank-0.safetensors",
                     SmallState(static_cast<float>(step)).views(), {keep});
+}
+
+/// What a checkpoint holds: name to content.
+using Contents = std::map<std::string, std::string>;
+
+inline Result<Contents> load(const std::filesystem::path& folder) {
+  const auto checkpoint = CheckpointReader::open(folder);
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  Contents contents;
+  for (const TensorSpec& spec : checkpoint->tensors())
+    contents[spec.name].resize(bytes_of(spec.type, spec.shape).value());
+  const auto read = checkpoint->read([&](const std::string& name, std::uint64_t at, auto block) {
+    std::memcpy(contents.at(name).data() + at, block.data(), block.size());
+  });
+  return read.map([&] { return contents; });
+}
+
+inline Contents contents_of(std::span<const TensorView> views) {
+  Contents contents;
+  for (const TensorView& view : views)
+    contents[view.name].assign(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
+  return contents;
 }
 
 /// Names of the entries of a folder, sorted.

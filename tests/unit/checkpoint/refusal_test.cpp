@@ -33,6 +33,12 @@ std::string two(const std::string& offsets_a, const std::string& offsets_b) {
          "},\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":" + offsets_b + "}}";
 }
 
+/// A file of tensor "a" that says it is a slice.
+std::string sliced(std::string slices, const std::string& shape = "[1]") {
+  for (std::size_t at = 0; (at = slices.find('"', at)) != std::string::npos; at += 2) slices.insert(at, "\\");
+  return "{\"__metadata__\":{\"footplate.slices\":\"" + slices + "\"}," + tensor(shape, "[0,4]").substr(1);
+}
+
 struct Refusal {
   const char* rule;
   std::string content;
@@ -125,6 +131,21 @@ std::vector<Refusal> refusals() {
       {"MetadataNotObject", file("{\"__metadata__\":\"x\"}"), "a string where none belongs"},
       {"MetadataNumber", file("{\"__metadata__\":{\"k\":1}}"), "a number where none belongs"},
       {"MetadataNested", file("{\"__metadata__\":{\"k\":{}}}"), "nested too deep"},
+      {"SlicesNotJson", file(sliced("{"), four), "footplate.slices is not a JSON object"},
+      {"SlicesOfOtherTensor", file(sliced(R"({"b":{"shape":[4],"first":0}})"), four),
+       "names a tensor that the file doesn't hold"},
+      {"SliceWithoutShape", file(sliced(R"({"a":{"first":0}})"), four),
+       "what it is a slice of can't be read"},
+      {"SliceOfNegativeShape", file(sliced(R"({"a":{"shape":[-4],"first":0}})"), four),
+       "the shape that it is a slice of can't be read"},
+      {"SliceOfTooMuch", file(sliced(R"({"a":{"shape":[4611686018427387904,4],"first":0}})"), four),
+       "overflows 64 bits"},
+      {"SliceBeyondTheEnd", file(sliced(R"({"a":{"shape":[4],"first":4}})"), four),
+       "elements 4 to 5 of F32[4]"},
+      {"SliceThatWraps", file(sliced(R"({"a":{"shape":[4],"first":18446744073709551615}})"), four),
+       "elements 18446744073709551615 to 0 of F32[4]"},
+      {"SliceOfTwoDimensions", file(sliced(R"({"a":{"shape":[4],"first":0}})", "[1,1]"), four),
+       "a slice has one dimension"},
       {"Pickle", std::string("\x80\x02}q\x00.PICKLE!", 12), "a header of"},
       {"TorchScriptZip", std::string("PK\x03\x04\x00\x00\x00\x00", 8) + "archive/data.pkl", "a header of"},
   };
@@ -136,7 +157,7 @@ TEST_P(RefusedFile, ForItsOwnReason) {
   TemporaryFolder folder;
   const auto path = folder.path() / "x.safetensors";
   test::write_file(path, GetParam().content);
-  const auto file = SafetensorsFile::read(path);
+  const auto file = SafetensorsFile::open(path);
   ASSERT_FALSE(file);
   EXPECT_NE(file.error().message.find(GetParam().message), std::string::npos) << file.error().message;
   EXPECT_LT(file.error().message.size(), 2048u);
@@ -148,10 +169,10 @@ INSTANTIATE_TEST_SUITE_P(Rules, RefusedFile, testing::ValuesIn(refusals()),
 TEST(RefusedPlace, SymbolicLinkFifoFolderSocketAndNothing) {
   TemporaryFolder folder;
   const auto message = [&](const char* name) {
-    return SafetensorsFile::read(folder.path() / name).error().message;
+    return SafetensorsFile::open(folder.path() / name).error().message;
   };
   test::write_file(folder.path() / "real", file("{}"));
-  ASSERT_TRUE(SafetensorsFile::read(folder.path() / "real"));
+  ASSERT_TRUE(SafetensorsFile::open(folder.path() / "real"));
 
   std::filesystem::create_symlink(folder.path() / "real", folder.path() / "link");
   EXPECT_NE(message("link").find("is a symbolic link"), std::string::npos);
@@ -160,15 +181,15 @@ TEST(RefusedPlace, SymbolicLinkFifoFolderSocketAndNothing) {
   std::filesystem::create_directory(folder.path() / "folder");
   EXPECT_NE(message("folder").find("is not a regular file"), std::string::npos);
   EXPECT_NE(message("nothing").find("can't be opened: No such file"), std::string::npos);
-  EXPECT_NE(SafetensorsFile::read("/dev/zero").error().message.find("is not a regular file"),
+  EXPECT_NE(SafetensorsFile::open("/dev/zero").error().message.find("is not a regular file"),
             std::string::npos);
 }
 
 TEST(RefusedPlace, LengthOtherThanExpected) {
   TemporaryFolder folder;
   test::write_file(folder.path() / "x", file("{}"));
-  EXPECT_TRUE(SafetensorsFile::read(folder.path() / "x", 10));
-  EXPECT_NE(SafetensorsFile::read(folder.path() / "x", 11).error().message.find("it has 10 bytes, not 11"),
+  EXPECT_TRUE(SafetensorsFile::open(folder.path() / "x", 10));
+  EXPECT_NE(SafetensorsFile::open(folder.path() / "x", 11).error().message.find("it has 10 bytes, not 11"),
             std::string::npos);
 }
 
@@ -180,7 +201,7 @@ TEST(RefusedHeader, ClaimsOfHugeTensorsAllocateNothing) {
   TemporaryFolder folder;
   test::write_file(folder.path() / "x",
                    file(tensor("[1152921504606846976]", "[0,4611686018427387904]"), "tiny"));
-  EXPECT_NE(SafetensorsFile::read(folder.path() / "x").error().message.find("beyond the data's 4 bytes"),
+  EXPECT_NE(SafetensorsFile::open(folder.path() / "x").error().message.find("beyond the data's 4 bytes"),
             std::string::npos);
 }
 

@@ -2,7 +2,7 @@
 
 #include "fixture.h"
 #include "run_files/checkpoint_folders.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/resume.h"
 
 namespace footplate {

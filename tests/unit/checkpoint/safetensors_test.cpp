@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "fixture.h"
+#include "runtime/checkpoint/sha256.h"
 
 namespace footplate {
 namespace {
@@ -28,7 +29,7 @@ TEST(Safetensors, RoundTripKeepsEveryBit) {
       {"ints", TensorType::int64, {2}, std::as_bytes(std::span(integers))},
   };
   test::write_file(folder.path() / "x.safetensors", file_of(tensors));
-  const auto file = SafetensorsFile::read(folder.path() / "x.safetensors");
+  const auto file = SafetensorsFile::open(folder.path() / "x.safetensors");
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_EQ(file->header().tensors.size(), tensors.size());
   for (const auto& expected : tensors) {
@@ -38,10 +39,32 @@ TEST(Safetensors, RoundTripKeepsEveryBit) {
     ASSERT_NE(found, entries.end()) << expected.name;
     EXPECT_EQ(found->spec.type, expected.type);
     EXPECT_EQ(found->spec.shape, expected.shape);
-    const auto data = file->data(*found);
-    ASSERT_EQ(data.size(), expected.bytes.size());
-    EXPECT_TRUE(std::equal(data.begin(), data.end(), expected.bytes.begin()));
   }
+  test::Contents contents{{"empty", ""}};
+  const auto hash = file->read([&](const TensorEntry& entry, std::uint64_t at, auto block) {
+    EXPECT_EQ(contents[entry.spec.name].size(), at);
+    contents[entry.spec.name].append(reinterpret_cast<const char*>(block.data()), block.size());
+  });
+  ASSERT_TRUE(hash) << hash.error().message;
+  EXPECT_EQ(contents, test::contents_of(tensors));
+  const std::string whole = file_of(tensors);
+  EXPECT_EQ(*hash, sha256_hex(std::as_bytes(std::span(whole))));
+}
+
+TEST(Safetensors, ReadingSeesThatTheHeaderHasChanged) {
+  TemporaryFolder folder;
+  const std::vector<std::uint8_t> bytes{1, 2, 3};
+  const std::vector<TensorView> tensors{{"bytes", TensorType::uint8, {3}, std::as_bytes(std::span(bytes))}};
+  const auto path = folder.path() / "x.safetensors";
+  std::string text = file_of(tensors);
+  test::write_file(path, text);
+  const auto file = SafetensorsFile::open(path);
+  ASSERT_TRUE(file) << file.error().message;
+  text[text.find("bytes")] = 'B';
+  std::ofstream(path, std::ios::binary | std::ios::in) << text;  // the same file, not another one
+  const auto hash = file->read();
+  ASSERT_FALSE(hash);
+  EXPECT_NE(hash.error().message.find("it changed while it was read"), std::string::npos);
 }
 
 TEST(Safetensors, HeaderIsPaddedSoThatDataIsAligned) {

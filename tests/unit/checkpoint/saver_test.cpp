@@ -4,8 +4,8 @@
 
 #include "fixture.h"
 #include "run_files/checkpoint_folders.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/faulty_disks.h"
-#include "runtime/checkpoint/loaded_checkpoint.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/schema/schema_table.h"
 

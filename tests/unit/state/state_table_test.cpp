@@ -46,7 +46,9 @@ TEST(StateTable, ReachesADevicesMemoryByItsCopiesAlone) {
   std::vector<float> here{1, 2, 3}, there(3), back(3);
   Inverted memory;
   const StateEntry entry{"model/w", DataType::float32, {3}, Placement::replicated, there.data(), 12, &memory};
-  entry.take(here.data());
+  const auto bytes_here = std::as_bytes(std::span(here));
+  entry.take(bytes_here.first(4));
+  entry.take(bytes_here.subspan(4), 4);
   EXPECT_NE(there, here);
   StateTable table;
   table.add(entry);
@@ -55,6 +57,9 @@ TEST(StateTable, ReachesADevicesMemoryByItsCopiesAlone) {
   const auto bytes = table.entries().front().on_host(room);
   std::memcpy(back.data(), bytes.data(), bytes.size());
   EXPECT_EQ(back, here);
+  float last = 0;
+  entry.copy_to(std::as_writable_bytes(std::span(&last, 1)), 8);
+  EXPECT_EQ(last, 3);
 }
 
 TEST(StateTable, FindsByName) {

@@ -101,7 +101,8 @@ Result<Saved> MemorySaver::save(const Snapshot& snapshot) {
 Result<Json> MemorySaver::load(const std::string& checkpoint, const StateTable& into) {
   const auto found = checkpoints.find(checkpoint);
   if (found == checkpoints.end()) return fail(ErrorKind::usage, "no such checkpoint");
-  for (const StateEntry& entry : into.entries()) entry.take(found->second.tensors.at(entry.name).data());
+  for (const StateEntry& entry : into.entries())
+    entry.take(std::as_bytes(std::span(found->second.tensors.at(entry.name))));
   return found->second.progress;
 }
 
