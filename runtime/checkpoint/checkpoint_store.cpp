@@ -56,27 +56,37 @@ Result<void> CheckpointStore::make_folders() {
   return {};
 }
 
-Result<std::uint64_t> CheckpointStore::write(const fs::path& temporary, Manifest& manifest,
-                                             const std::string& file, std::span<const TensorView> tensors,
-                                             const fs::path& alike, const Wrote& wrote) {
+Result<fs::path> CheckpointStore::begin(std::int64_t step, const std::string& tag) {
+  if (!tag.empty() && !is_tag(tag))
+    return fail(ErrorKind::usage,
+                "a checkpoint can't be tagged '" + tag + "'; a tag is 1 to 64 letters, digits, '_' and '-'");
+  if (auto made = make_folders(); !made) return tl::unexpected(made.error());
+  fs::path temporary = folder_ / with_suffix(folder_name(step, tag), Suffix::temporary);
+  if (auto error = disk_.make_folder(temporary)) return tl::unexpected(explain("making its folder", error));
+  return temporary;
+}
+
+Result<ManifestFile> CheckpointStore::write_part(const fs::path& temporary, std::int64_t step,
+                                                 const std::string& file, std::span<const TensorView> tensors,
+                                                 const fs::path& alike, const Wrote& wrote) {
   const auto header = safetensors_header(tensors);
   if (!header) return tl::unexpected(header.error());
-  if (auto error = disk_.make_folder(temporary)) return tl::unexpected(explain("making its folder", error));
-
   std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(*header))};
   for (const auto& tensor : tensors) pieces.push_back(tensor.bytes);
   ManifestFile entry{file, 0, {}};
   for (const auto piece : pieces) entry.bytes += piece.size();
-  if (!has_same_file(alike, manifest.step, entry, pieces) ||
-      disk_.link(alike / file, temporary / file))  // another file system, or too many names
-    if (auto error = write_file(disk_, temporary / file, pieces, &entry.sha256, wrote))
-      return tl::unexpected(explain("writing " + file, error));
+  const fs::path path = temporary / file;
+  // No link: another file system, or too many names.
+  if (has_same_file(alike, step, entry, pieces) && !disk_.link(alike / file, path)) {
+    if (read_back(path, pieces)) return entry;
+    if (auto error = disk_.remove(path))  // it is damaged
+      return tl::unexpected(explain("removing a damaged " + file, error));
+  }
+  if (auto error = write_file(disk_, path, pieces, &entry.sha256, wrote))
+    return tl::unexpected(explain("writing " + file, error));
   // What the disk kept is checked before anybody can take it for a checkpoint.
-  if (const auto intact = read_back(temporary / file, pieces); !intact) return unreadable(intact.error());
-
-  manifest.files = {entry};
-  manifest.created = iso_time(std::chrono::system_clock::now());
-  return write_manifest(temporary, manifest).map([&](std::uint64_t bytes) { return entry.bytes + bytes; });
+  if (const auto intact = read_back(path, pieces); !intact) return unreadable(intact.error());
+  return entry;
 }
 
 Result<std::uint64_t> CheckpointStore::write_manifest(const fs::path& temporary, const Manifest& manifest) {
@@ -88,7 +98,7 @@ Result<std::uint64_t> CheckpointStore::write_manifest(const fs::path& temporary,
   return text.size();
 }
 
-Result<void> CheckpointStore::commit(const fs::path& temporary, const fs::path& target) {
+Result<void> CheckpointStore::put_in_place(const fs::path& temporary, const fs::path& target) {
   if (const auto whole = read_listed_manifest(temporary); !whole) return unreadable(whole.error());
   std::error_code ignored;
   if (fs::exists(target, ignored)) {
@@ -103,32 +113,33 @@ Result<void> CheckpointStore::commit(const fs::path& temporary, const fs::path& 
   return {};
 }
 
-Result<Stored> CheckpointStore::save(Manifest manifest, const std::string& file,
-                                     std::span<const TensorView> tensors, Retention keep,
-                                     const fs::path& alike, const Wrote& wrote) {
-  if (!manifest.tag.empty() && !is_tag(manifest.tag))
-    return fail(ErrorKind::usage, "a checkpoint can't be tagged '" + manifest.tag +
-                                      "'; a tag is 1 to 64 letters, digits, '_' and '-'");
-  if (auto made = make_folders(); !made) return tl::unexpected(made.error());
-  Stored stored{folder_ / folder_name(manifest.step, manifest.tag), 0, {}};
-  auto written = make(stored.path, manifest, file, tensors, alike, wrote);
-  // The file that it would have shared may be damaged.
-  if (!written && !alike.empty()) written = make(stored.path, manifest, file, tensors, {}, wrote);
-  if (!written) return tl::unexpected(written.error());
-  stored.bytes = *written;
+Result<Stored> CheckpointStore::commit(const fs::path& temporary, Manifest manifest, Retention keep) {
+  manifest.created = iso_time(std::chrono::system_clock::now());
+  const auto bytes = write_manifest(temporary, manifest);
+  if (!bytes) return tl::unexpected(bytes.error());
+  Stored stored{folder_ / folder_name(manifest.step, manifest.tag), *bytes, {}};
+  for (const ManifestFile& file : manifest.files) stored.bytes += file.bytes;
+  if (auto placed = put_in_place(temporary, stored.path); !placed) return tl::unexpected(placed.error());
   retain(keep, stored.path, stored.notes);
   return stored;
 }
 
-Result<std::uint64_t> CheckpointStore::make(const fs::path& target, Manifest& manifest,
-                                            const std::string& file, std::span<const TensorView> tensors,
-                                            const fs::path& alike, const Wrote& wrote) {
-  const fs::path temporary = folder_ / with_suffix(target.filename().string(), Suffix::temporary);
-  const auto written = write(temporary, manifest, file, tensors, alike, wrote);
-  const auto committed = written ? commit(temporary, target) : tl::unexpected(written.error());
-  if (committed) return written;
-  remove_temporary(temporary);  // best effort: gives a full disk its space back; else the next start does
-  return tl::unexpected(committed.error());
+void CheckpointStore::abandon(const fs::path& temporary) {
+  remove_temporary(temporary);  // gives a full disk its space back; else the next start does
+}
+
+Result<Stored> CheckpointStore::save(Manifest manifest, const std::string& file,
+                                     std::span<const TensorView> tensors, Retention keep,
+                                     const fs::path& alike, const Wrote& wrote) {
+  const auto temporary = begin(manifest.step, manifest.tag);
+  if (!temporary) return tl::unexpected(temporary.error());
+  auto stored = write_part(*temporary, manifest.step, file, tensors, alike, wrote)
+                    .and_then([&](const ManifestFile& part) {
+                      manifest.files = {part};
+                      return commit(*temporary, std::move(manifest), keep);
+                    });
+  if (!stored) abandon(*temporary);
+  return stored;
 }
 
 Result<fs::path> CheckpointStore::retag(const fs::path& path, const std::string& tag) {
@@ -148,7 +159,7 @@ Result<fs::path> CheckpointStore::retag(const fs::path& path, const std::string&
     if (const auto written = write_manifest(temporary, *manifest); !written)
       return tl::unexpected(written.error());
     if (const auto intact = verify_checkpoint(temporary); !intact) return unreadable(intact.error());
-    return commit(temporary, target);
+    return put_in_place(temporary, target);
   }();
   if (!made) {
     remove_temporary(temporary);

@@ -39,14 +39,29 @@ class CheckpointStore {
   /// other process writes here.
   std::vector<std::string> remove_leftovers();
 
-  /// Writes one checkpoint, reads it back, commits it and returns once it is on the device; then
-  /// removes what `keep` no longer holds. `manifest.files` and `manifest.created` are filled in here; `file`
-  /// is the tensors' file. Where the checkpoint `alike` (a path; empty: none) has the same tensors, its file
-  /// gets a second name instead of being written again. `wrote` hears of what is written. Errors (failed):
-  /// the operating system's, with the folder, the space left and what to do. The older checkpoints are then
-  /// all there, and no half one is.
+  /// Writes one checkpoint of one file: begin(), write_part(), commit(), and of a failure nothing stays.
+  /// Errors (failed): theirs. The older checkpoints are then all there, and no half one is.
   Result<Stored> save(Manifest manifest, const std::string& file, std::span<const TensorView> tensors,
                       Retention keep, const std::filesystem::path& alike = {}, const Wrote& wrote = {});
+
+  // The same where several processes write, each a file of its own.
+
+  /// Makes the folder that files are written into until the checkpoint of this step and tag is committed, and
+  /// returns its path. Errors: usage, where that is no tag; failed, as of write_part().
+  Result<std::filesystem::path> begin(std::int64_t step, const std::string& tag);
+  /// Any process, each another `file`: writes these tensors into a folder that begin() has made, and reads
+  /// them back. Where the checkpoint `alike` (a path; empty: none) has the same file of the same step, that
+  /// gets a second name instead of being written again. `wrote` hears of what is written. Errors (failed):
+  /// the operating system's, with the folder, the space left and what to do.
+  Result<ManifestFile> write_part(const std::filesystem::path& temporary, std::int64_t step,
+                                  const std::string& file, std::span<const TensorView> tensors,
+                                  const std::filesystem::path& alike = {}, const Wrote& wrote = {});
+  /// Who began: makes it the checkpoint of its step once all files are there, `manifest.files`, and returns
+  /// when it is on the device; then removes what `keep` no longer holds. `manifest.created` is filled in
+  /// here. Errors (failed): as of write_part().
+  Result<Stored> commit(const std::filesystem::path& temporary, Manifest manifest, Retention keep);
+  /// Who began: removes what was written. Best effort: remove_leftovers() does the rest.
+  void abandon(const std::filesystem::path& temporary);
 
   /// Gives a checkpoint here that tag, or takes its tag away (empty), by a folder beside it whose files are
   /// second names. Returns where it is now. Errors (failed): as of save(), or it can't be read.
@@ -57,15 +72,8 @@ class CheckpointStore {
 
  private:
   Result<void> make_folders();
-  Result<std::uint64_t> write(const std::filesystem::path& temporary, Manifest& manifest,
-                              const std::string& file, std::span<const TensorView> tensors,
-                              const std::filesystem::path& alike, const Wrote& wrote);
   Result<std::uint64_t> write_manifest(const std::filesystem::path& temporary, const Manifest& manifest);
-  /// write() and commit(); of a failure nothing stays.
-  Result<std::uint64_t> make(const std::filesystem::path& target, Manifest& manifest, const std::string& file,
-                             std::span<const TensorView> tensors, const std::filesystem::path& alike,
-                             const Wrote& wrote);
-  Result<void> commit(const std::filesystem::path& temporary, const std::filesystem::path& target);
+  Result<void> put_in_place(const std::filesystem::path& temporary, const std::filesystem::path& target);
   void retain(const Retention& keep, const std::filesystem::path& newest, std::vector<std::string>& notes);
   std::error_code remove_checkpoint(const std::filesystem::path& path);
   std::error_code remove_temporary(const std::filesystem::path& path);

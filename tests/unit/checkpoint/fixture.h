@@ -12,11 +12,13 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_store.h"
 #include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/slices.h"
 
 namespace footplate::test {
 
@@ -80,6 +82,63 @@ inline Result<Stored> save_step(CheckpointStore& store, std::int64_t step, std::
                                 const std::string& tag = "") {
   return store.save(manifest_at(step, tag), "rank-0.safetensors",
                     SmallState(static_cast<float>(step)).views(), {keep});
+}
+
+/// Three tensors, one of which is large enough to be cut.
+struct LargeState {
+  LargeState() : weights(3 * 200 * 1024), bias{1, 2, 3} {
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i);
+  }
+  std::vector<float> weights, bias;
+  std::vector<std::int64_t> counter{42};
+
+  std::vector<TensorView> views() const {
+    return {{"model/b", TensorType::float32, {3}, std::as_bytes(std::span(bias))},
+            {"model/w", TensorType::float32, {3, 200, 1024}, std::as_bytes(std::span(weights))},
+            {"optim/step", TensorType::int64, {}, std::as_bytes(std::span(counter))}};
+  }
+};
+
+/// Part `part` of `parts` of a state.
+inline std::vector<TensorView> part_of(const std::vector<TensorView>& state, int part, int parts) {
+  std::vector<TensorSpec> specs;
+  for (const TensorView& view : state) specs.push_back({view.name, view.type, view.shape});
+  std::vector<TensorView> views;
+  for (const Slice& slice : slices_of_part(specs, part, parts)) {
+    TensorView view = state[slice.tensor];
+    const std::size_t size = size_of(view.type);
+    const auto bytes = static_cast<std::size_t>(slice.count) * size;
+    if (bytes != view.bytes.size()) {
+      view.slice_of = SliceOf{std::exchange(view.shape, {slice.count}), slice.first};
+      view.bytes = view.bytes.subspan(static_cast<std::size_t>(slice.first) * size, bytes);
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+inline std::string part_name(int part) {
+  return "rank-" + std::to_string(part) + ".safetensors";
+}
+
+/// What ranks do together: each of `stores` writes its part, the first one commits.
+inline Result<Stored> save_parts(std::span<CheckpointStore* const> stores, Manifest manifest,
+                                 const std::vector<TensorView>& state, Retention keep = {}) {
+  const auto temporary = stores.front()->begin(manifest.step, manifest.tag);
+  if (!temporary) return tl::unexpected(temporary.error());
+  const int parts = static_cast<int>(stores.size());
+  for (int part = 0; part < parts; ++part) {
+    const auto file = stores[static_cast<std::size_t>(part)]->write_part(
+        *temporary, manifest.step, part_name(part), part_of(state, part, parts));
+    if (!file) {
+      stores.front()->abandon(*temporary);
+      return tl::unexpected(file.error());
+    }
+    manifest.files.push_back(*file);
+  }
+  auto stored = stores.front()->commit(*temporary, std::move(manifest), keep);
+  if (!stored) stores.front()->abandon(*temporary);
+  return stored;
 }
 
 /// What a checkpoint holds: name to content.
