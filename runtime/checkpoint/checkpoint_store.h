@@ -35,6 +35,8 @@ class CheckpointStore {
   /// `folder` needn't exist yet. `disk` has to outlive the store.
   CheckpointStore(std::filesystem::path folder, Disk& disk);
 
+  const std::filesystem::path& folder() const { return folder_; }
+
   /// Removes what an interrupted save or removal left. Returns what it did, for the log. Only while no
   /// other process writes here.
   std::vector<std::string> remove_leftovers();

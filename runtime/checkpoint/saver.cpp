@@ -3,68 +3,25 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/resume.h"
+#include "runtime/comm/agree.h"
 
 namespace footplate {
 namespace {
 
-constexpr const char* kFileOfRank0 = "rank-0.safetensors";
 constexpr std::size_t kMostOrderBytes = kMaxManifestBytes / 4;
 
-TensorType tensor_type(DataType type) {
-  switch (type) {
-    case DataType::float32:
-      return TensorType::float32;
-    case DataType::float64:
-      return TensorType::float64;
-    case DataType::int64:
-      return TensorType::int64;
-    case DataType::uint8:
-      return TensorType::uint8;
-  }
-  return TensorType::uint8;
-}
+/// Where a rank has less than this to write, it leaves it to others.
+constexpr std::size_t kWorthAPart = std::size_t{64} << 20;
 
-/// Error (failed): an entry that isn't replicated.
-Result<std::vector<TensorSpec>> specs_of(const StateTable& state) {
-  std::vector<TensorSpec> specs;
-  for (const auto& entry : state.entries()) {
-    if (entry.placement != Placement::replicated)
-      return fail(ErrorKind::failed,
-                  "'" + entry.name + "' isn't replicated: sharded and local state can't be saved yet");
-    specs.push_back({entry.name, tensor_type(entry.type), entry.shape});
-  }
-  return specs;
-}
-
-std::size_t bytes_of(const StateTable& state) {
-  std::size_t bytes = 0;
-  for (const auto& entry : state.entries()) bytes += entry.bytes;
-  return bytes;
-}
-
-/// A state table's entries as tensors, with copies of those that are a device's.
-struct HostTensors {
-  std::vector<TensorView> views;
-  std::vector<std::vector<std::byte>> copies;  ///< what some of the views are of
-};
-
-Result<HostTensors> on_host(const StateTable& state) {
-  const auto specs = specs_of(state);
-  if (!specs) return tl::unexpected(specs.error());
-  HostTensors tensors;
-  for (std::size_t i = 0; i < specs->size(); ++i) {
-    const StateEntry& entry = state.entries()[i];
-    std::vector<std::byte> copy;
-    const auto bytes = entry.on_host(copy);
-    const TensorSpec& spec = (*specs)[i];
-    tensors.views.push_back({spec.name, spec.type, spec.shape, bytes});
-    tensors.copies.push_back(std::move(copy));  // its memory stays where it is
-  }
-  return tensors;
+template <class T>
+Result<void> outcome_of(const Result<T>& result) {
+  if (!result) return tl::unexpected(result.error());
+  return {};
 }
 
 }  // namespace
@@ -94,33 +51,62 @@ std::vector<std::string> CheckpointSaver::remove_leftovers() {
   return store_.remove_leftovers();
 }
 
+CheckpointSaver::~CheckpointSaver() {
+  give_up();
+}
+
 void CheckpointSaver::moved_to(int rank, int world_size) {
-  // What the rank 0 of before was writing is nobody's now.
-  if (rank == 0 && options_.rank != 0) store_.remove_leftovers();
+  // What the rank 0 of before was writing is nobody's now. Not here: others may still be writing.
+  if (rank == 0 && options_.rank != 0) untidy_ = true;
   options_.rank = rank;
   options_.world_size = world_size;
 }
 
+bool CheckpointSaver::give_up() {
+  if (!has_parts_) return false;
+  gives_up_ = true;
+  writer_.wait();
+  gives_up_ = false;
+  has_parts_ = false;
+  if (gave_up_) untidy_ = true;
+  return std::exchange(gave_up_, false);
+}
+
+void CheckpointSaver::tidy() {
+  if (std::exchange(untidy_, false)) store_.remove_leftovers();
+}
+
+int CheckpointSaver::parts(const StateTable& state, const Settings& settings) const {
+  if (alone_ || options_.ranks == nullptr) return 1;
+  const std::int64_t given = settings.integer("ckpt.parts");
+  const auto worth = static_cast<std::int64_t>(bytes_of(state) / kWorthAPart);
+  return static_cast<int>(std::clamp<std::int64_t>(given > 0 ? given : worth, 1, options_.world_size));
+}
+
 Result<Saved> CheckpointSaver::save(const Snapshot& snapshot) {
   finish();
+  has_parts_ = false;
+  if (snapshot.parts > 1)
+    return save_parts(snapshot, {}).map([](const BegunSave& begun) { return *begun.done; });
   auto planned = options_.rank == 0 ? plan(snapshot) : std::nullopt;
   if (!planned) return Saved{path_of(snapshot), 0};
-  const auto tensors = on_host(snapshot.state);
+  const auto part = StatePart::of(snapshot.state, 0, 1);
+  const auto tensors = part.and_then([](const StatePart& whole) { return whole.on_host(); });
   if (!tensors) return tl::unexpected(tensors.error());
   return write(*std::move(planned), tensors->views);
 }
 
-Result<BegunSave> CheckpointSaver::begin(const Snapshot& snapshot,
-                                         std::function<void(const Result<Saved>&)> done) {
+Result<BegunSave> CheckpointSaver::begin(const Snapshot& snapshot, Done done) {
   finish();
+  has_parts_ = false;
+  if (snapshot.parts > 1) return save_parts(snapshot, done);
   const std::string path = path_of(snapshot);
   auto planned = options_.rank == 0 ? plan(snapshot) : std::nullopt;
   if (!planned) return BegunSave{path, Saved{path, 0}};
-  auto tensors = copy(snapshot.state);
+  const auto part = StatePart::of(snapshot.state, 0, 1);
+  auto tensors = part.and_then([&](const StatePart& whole) { return copy(whole); });
   if (!tensors) {
-    if (options_.warn)
-      options_.warn("training waits for the checkpoint of step " + std::to_string(snapshot.step) + ": " +
-                    tensors.error().message);
+    tell_waiting(snapshot.step, tensors.error().message);
     return save(snapshot).map([&](const Saved& saved) { return BegunSave{path, saved}; });
   }
   writer_.start([this, planned = *std::move(planned), tensors = *std::move(tensors), done = std::move(done)] {
@@ -129,9 +115,15 @@ Result<BegunSave> CheckpointSaver::begin(const Snapshot& snapshot,
   return BegunSave{path, {}};
 }
 
-void CheckpointSaver::make_room(const StateTable& state) {
-  const std::size_t bytes = bytes_of(state);
-  if (options_.rank != 0 || writer_.is_busy() || copy_.bytes().size() >= bytes) return;
+void CheckpointSaver::tell_waiting(std::int64_t step, const std::string& why) const {
+  if (options_.warn)
+    options_.warn("training waits for the checkpoint of step " + std::to_string(step) + ": " + why);
+}
+
+void CheckpointSaver::make_room(const StateTable& state, const Settings& settings) {
+  const auto part = StatePart::of(state, options_.rank, parts(state, settings));
+  const std::size_t bytes = part ? part->bytes() : 0;
+  if (writer_.is_busy() || copy_.bytes().size() >= bytes) return;
   // What there is no memory for now, the first save tries again, and says so.
   writer_.start([this, bytes] { static_cast<void>(copy_.reserve(bytes)); });
 }
@@ -168,41 +160,127 @@ std::optional<CheckpointSaver::Planned> CheckpointSaver::plan(const Snapshot& sn
   return planned;
 }
 
-Result<std::vector<TensorView>> CheckpointSaver::copy(const StateTable& state) {
-  auto specs = specs_of(state);
-  if (!specs) return tl::unexpected(specs.error());
-  const std::size_t bytes = bytes_of(state);
-  if (auto room = copy_.reserve(bytes); !room) return tl::unexpected(room.error());
-  std::vector<TensorView> views;
-  auto left = copy_.bytes();
-  for (std::size_t i = 0; i < specs->size(); ++i) {
-    const StateEntry& entry = state.entries()[i];
-    const auto taken = left.first(entry.bytes);
-    left = left.subspan(entry.bytes);
-    entry.copy_to(taken);
-    TensorSpec& spec = (*specs)[i];
-    views.push_back({std::move(spec.name), spec.type, std::move(spec.shape), taken});
-  }
-  return views;
+Result<std::vector<TensorView>> CheckpointSaver::copy(const StatePart& part) {
+  if (auto room = copy_.reserve(part.bytes()); !room) return tl::unexpected(room.error());
+  return part.copy_into(copy_.bytes());
 }
 
-Result<Saved> CheckpointSaver::write(Planned planned, std::span<const TensorView> tensors) {
+Wrote CheckpointSaver::wrote(std::span<const TensorView> tensors) const {
   std::size_t bytes = 0;
-  std::size_t written = 0;
   for (const TensorView& tensor : tensors) bytes += tensor.bytes.size();
-  const auto wrote = [&](std::size_t more) {
+  return [this, bytes, written = std::size_t{0}](std::size_t more) mutable {
     written += more;
     if (options_.wrote && bytes > 0)
       options_.wrote(std::min(1.0, static_cast<double>(written) / static_cast<double>(bytes)));
+    return !gives_up_.load(std::memory_order_relaxed);
   };
+}
+
+Result<Saved> CheckpointSaver::write(Planned planned, std::span<const TensorView> tensors) {
   const auto stored =
-      store_.save(std::move(planned.manifest), kFileOfRank0, tensors, planned.keep, planned.alike, wrote);
-  if (!stored) return tl::unexpected(stored.error());
-  for (const auto& note : stored->notes)
+      store_.save(planned.manifest, file_of_rank(0), tensors, planned.keep, planned.alike, wrote(tensors));
+  return stored.map([&](const Stored& one) { return saved(std::move(planned), one); });
+}
+
+Saved CheckpointSaver::saved(Planned planned, const Stored& stored) {
+  for (const auto& note : stored.notes)
     if (options_.warn) options_.warn(note);
-  const std::string path = planned.last.path;
   last_ = std::move(planned.last);
-  return Saved{path, static_cast<std::int64_t>(stored->bytes)};
+  return Saved{last_.path, static_cast<std::int64_t>(stored.bytes)};
+}
+
+Result<BegunSave> CheckpointSaver::save_parts(const Snapshot& snapshot, const Done& done) {
+  auto planned = options_.rank == 0 ? plan(snapshot) : std::nullopt;
+  Result<SharedSave::Plan> mine;
+  if (planned)
+    mine = store_.begin(snapshot.step, snapshot.tag).map([&](const std::filesystem::path& temporary) {
+      return SharedSave::Plan{temporary, planned->alike, snapshot.step};
+    });
+  const auto save = SharedSave::begin(*options_.ranks, mine);
+  const std::string path = path_of(snapshot);
+  if (save && save->plan().temporary.empty()) return BegunSave{path, Saved{path, 0}};
+  auto begun = save.and_then([&](const SharedSave& one) {
+    return save_parts(snapshot, Shared{one, std::move(planned)}, done);
+  });
+  if (begun || options_.rank != 0 || !mine) return begun;
+  if (begun.error().kind == ErrorKind::lost)
+    untidy_ = true;  // others may still be writing
+  else
+    store_.abandon(mine->temporary);
+  return begun;
+}
+
+Result<BegunSave> CheckpointSaver::save_parts(const Snapshot& snapshot, const Shared& shared,
+                                              const Done& done) {
+  const auto seen = shared.save.all_see_folder();
+  if (!seen) return tl::unexpected(seen.error());
+  if (!*seen) return save_alone(snapshot, shared, done);
+  const auto part = StatePart::of(snapshot.state, options_.rank, snapshot.parts);
+  if (!part) return tl::unexpected(part.error());  // on all ranks
+  const std::string path = path_of(snapshot);
+  if (done) {
+    const auto begun = begin_part(*part, shared, done);
+    if (begun) return BegunSave{path, {}};
+    if (begun.error().kind == ErrorKind::lost) return tl::unexpected(begun.error());
+    if (options_.rank == 0) tell_waiting(snapshot.step, begun.error().message);
+  }
+  return save_part(*part, shared).map([&](const Saved& saved) { return BegunSave{path, saved}; });
+}
+
+Result<BegunSave> CheckpointSaver::save_alone(const Snapshot& snapshot, const Shared& shared,
+                                              const Done& done) {
+  alone_ = true;
+  if (options_.rank == 0) {
+    store_.abandon(shared.save.plan().temporary);
+    if (options_.warn)
+      options_.warn("not every rank sees " + store_.folder().string() +
+                    ": rank 0 writes checkpoints alone; put the run's folder where all hosts see it");
+  }
+  Snapshot whole = snapshot;
+  whole.parts = 1;
+  if (done) return begin(whole, done);
+  return save(whole).map([](const Saved& saved) { return BegunSave{saved.path, saved}; });
+}
+
+Result<void> CheckpointSaver::begin_part(const StatePart& part, const Shared& shared, const Done& done) {
+  const auto tensors = copy(part);
+  if (auto agreed = agree(*options_.ranks, outcome_of(tensors)); !agreed) return agreed;
+  has_parts_ = true;
+  writes_part_ = true;
+  writer_.start([this, shared, tensors = *tensors, done] {
+    SharedSave save = shared.save;
+    save.write(store_, tensors, wrote(tensors));
+    writes_part_ = false;
+    writes_part_.notify_all();
+    if (!shared.planned) return save.leave_note();
+    const auto files = save.collect_notes(gives_up_);
+    gave_up_ = !files;
+    if (files) done(commit(shared, *files));
+  });
+  return {};
+}
+
+Result<Saved> CheckpointSaver::save_part(const StatePart& part, const Shared& shared) {
+  const auto tensors = part.on_host();
+  if (auto agreed = agree(*options_.ranks, outcome_of(tensors)); !agreed)
+    return tl::unexpected(agreed.error());
+  SharedSave save = shared.save;
+  save.write(store_, tensors->views, wrote(tensors->views));
+  const auto files = save.gather();
+  if (!files) return tl::unexpected(files.error());
+  if (!shared.planned) return Saved{};  // rank 0's is told
+  return commit(shared, files);
+}
+
+Result<Saved> CheckpointSaver::commit(const Shared& shared, const Result<std::vector<ManifestFile>>& files) {
+  const auto& temporary = shared.save.plan().temporary;
+  const auto stored = files.and_then([&](const std::vector<ManifestFile>& all) {
+    Manifest manifest = shared.planned->manifest;
+    manifest.files = all;
+    return store_.commit(temporary, std::move(manifest), shared.planned->keep);
+  });
+  if (!stored) store_.abandon(temporary);
+  return stored.map([&](const Stored& one) { return saved(*shared.planned, one); });
 }
 
 Manifest CheckpointSaver::manifest_of(const Snapshot& snapshot, const RunMoment& moment) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -12,7 +13,9 @@
 #include "runtime/checkpoint/branches.h"
 #include "runtime/checkpoint/checkpoint_store.h"
 #include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/shared_save.h"
 #include "runtime/checkpoint/snapshot_buffer.h"
+#include "runtime/checkpoint/state_part.h"
 #include "runtime/state/ports.h"
 
 namespace footplate {
@@ -34,16 +37,21 @@ struct SaverOptions {
   std::function<void(const std::string&)> warn;  ///< what couldn't be removed; any thread; may be empty
   /// Bytes that the system has for a copy of the state; nothing where that isn't known.
   std::function<std::optional<std::int64_t>()> memory_left = [] { return footplate::memory_left(); };
-  std::function<void(double share)> wrote;  ///< of the one under way, 0 to 1; any thread; may be empty
+  std::function<void(double share)> wrote;  ///< of the part under way, 0 to 1; any thread; may be empty
+  Communicator* ranks = nullptr;            ///< null: rank 0 writes alone
 };
 
-/// Checkpoints of replicated state: rank 0 writes all of it into rank-0.safetensors; the others write
-/// nothing. Every rank loads all of it. What begin() has begun, a thread of this object's writes from a copy;
-/// whatever else is done with checkpoints waits for it. Training thread.
+/// Checkpoints of replicated state. Rank 0 writes a small one alone; of a large one several ranks write a
+/// part each, rank-R.safetensors, and rank 0 commits it. Every rank loads all of it. What begin() has begun,
+/// a thread of this object's writes from a copy; whatever else is done with checkpoints waits for it.
+/// Training thread.
 class CheckpointSaver final : public Saver {
  public:
   /// `disk` has to outlive the saver.
   CheckpointSaver(SaverOptions options, Disk& disk);
+  CheckpointSaver(const CheckpointSaver&) = delete;
+  CheckpointSaver& operator=(const CheckpointSaver&) = delete;
+  ~CheckpointSaver() override;
 
   /// Rank 0 at the start: removes what an interrupted save left; lines for the log.
   std::vector<std::string> remove_leftovers();
@@ -52,9 +60,13 @@ class CheckpointSaver final : public Saver {
   /// from the snapshot's settings. Saving the same step, tag and orders twice in a row writes once.
   Result<Saved> save(const Snapshot& snapshot) override;
   Result<BegunSave> begin(const Snapshot& snapshot, std::function<void(const Result<Saved>&)> done) override;
+  int parts(const StateTable& state, const Settings& settings) const override;
+  bool awaits_parts() const override { return has_parts_; }
+  void finish_part() override { writes_part_.wait(true); }
+  bool give_up() override;
   void finish() override { writer_.wait(); }
   bool is_writing() const override { return writer_.is_busy(); }
-  void make_room(const StateTable& state) override;
+  void make_room(const StateTable& state, const Settings& settings) override;
   void give_room_back() override;
   std::string newest() const override;
   Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
@@ -64,8 +76,10 @@ class CheckpointSaver final : public Saver {
                                            const std::string& tag) override;
   Result<std::string> remove(const std::string& tag) override;
   void moved_to(int rank, int world_size) override;
+  void tidy() override;
 
  private:
+  using Done = std::function<void(const Result<Saved>&)>;
   /// The newest save, so that the same isn't written twice.
   struct Last {
     std::string path;
@@ -82,12 +96,33 @@ class CheckpointSaver final : public Saver {
     std::filesystem::path alike;
     Last last;
   };
+  /// One that several ranks write, until it is committed.
+  struct Shared {
+    SharedSave save;
+    std::optional<Planned> planned;  ///< rank 0's
+  };
   std::string path_of(const Snapshot& snapshot) const;
   /// Nothing: it is there already.
   std::optional<Planned> plan(const Snapshot& snapshot);
-  /// Views of a copy in copy_. Errors (failed): there is no memory for it; the state can't be saved.
-  Result<std::vector<TensorView>> copy(const StateTable& state);
+  /// Views of a copy in copy_. Errors (failed): there is no memory for it; the device's.
+  Result<std::vector<TensorView>> copy(const StatePart& part);
+  Wrote wrote(std::span<const TensorView> tensors) const;
   Result<Saved> write(Planned planned, std::span<const TensorView> tensors);
+  Saved saved(Planned planned, const Stored& stored);
+
+  void tell_waiting(std::int64_t step, const std::string& why) const;
+
+  // Collective, for Snapshot::parts of more than 1. `done`: empty where training waits. Errors: failed, the
+  // same on all ranks; lost.
+  Result<BegunSave> save_parts(const Snapshot& snapshot, const Done& done);
+  Result<BegunSave> save_parts(const Snapshot& snapshot, const Shared& shared, const Done& done);
+  Result<BegunSave> save_alone(const Snapshot& snapshot, const Shared& shared, const Done& done);
+  /// This rank's part is written beside training. Error: any rank's can't be.
+  Result<void> begin_part(const StatePart& part, const Shared& shared, const Done& done);
+  Result<Saved> save_part(const StatePart& part, const Shared& shared);
+  /// Rank 0, any thread.
+  Result<Saved> commit(const Shared& shared, const Result<std::vector<ManifestFile>>& files);
+
   Result<FoundCheckpoint> find(const std::string& ref, std::int64_t step) const;
   Manifest manifest_of(const Snapshot& snapshot, const RunMoment& moment) const;
 
@@ -97,6 +132,11 @@ class CheckpointSaver final : public Saver {
   CheckpointStore store_;
   Last last_;
   SnapshotBuffer copy_;
+  bool has_parts_ = false;  ///< what was begun last is of parts
+  std::atomic<bool> writes_part_{false}, gives_up_{false};
+  bool gave_up_ = false;     ///< the writer's: parts came to nothing
+  bool alone_ = false;       ///< other ranks don't see rank 0's folder
+  bool untidy_ = false;      ///< what was given up may have left files
   BackgroundThread writer_;  // last: it is waited for before the others go
 };
 

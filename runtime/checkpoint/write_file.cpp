@@ -40,7 +40,8 @@ std::error_code write_file(Disk& disk, const std::filesystem::path& path,
       if (error) return false;
       hash.add(block);
       error = disk.write(descriptor, block);
-      if (wrote) wrote(block.size());
+      if (!error && wrote && !wrote(block.size()))
+        error = std::make_error_code(std::errc::operation_canceled);
       return true;
     });
   if (!error) error = disk.sync(descriptor);

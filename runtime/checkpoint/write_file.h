@@ -12,8 +12,9 @@
 
 namespace footplate {
 
-/// What is told while a file is written: bytes since it was told last. May be empty.
-using Wrote = std::function<void(std::size_t bytes)>;
+/// What is told while a file is written: bytes since it was told last. False: the file is given up, which is
+/// the error operation_canceled. May be empty.
+using Wrote = std::function<bool(std::size_t bytes)>;
 
 /// A new file of these pieces, on the device once it returns. `sha256`, unless null, gets the hash of what
 /// was to be written. Hashed and written block by block, while a block is in the processor's cache.

@@ -195,7 +195,9 @@ class Rank {
 
   Result<void> make_trainer() {
     if (auto opened = open_data_plane(); !opened) return opened;
+    check_communicators();
     SaverOptions saver;
+    saver.ranks = &*checked_;
     saver.run_directory = options_.run_directory;
     saver.run_id = start_.record.id;
     saver.start = options_.start;
@@ -221,7 +223,6 @@ class Rank {
 
     metrics_.add([this](const Json& line) { records_->write(line); });
     metrics_.add([this](const Json& line) { control_->gate().publish(LoggedMetrics{line}); });
-    check_communicators();
     TrainerOptions trainer{.settings = start_.settings,
                            .communicator = *checked_,
                            .progress = progress_,

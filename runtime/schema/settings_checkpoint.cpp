@@ -24,6 +24,15 @@ std::vector<SettingRow> checkpoint_rows() {
            "beside training, one checkpoint at a time, and counts once it is on the disk. It takes as much "
            "memory as a checkpoint has bytes; without room for it training waits, as with false",
        .example = "ckpt.async = false"},
+      {.name = "ckpt.parts",
+       .value = 0,
+       .unit = "ranks",
+       .range = {.min = 0, .max = 1000000},
+       .role = Role::operate,
+       .aliases = {"ckpt.shards", "num_shards"},
+       .help = "This many ranks at most write a checkpoint, a part each, at the same time. Any number of "
+               "ranks reads it. 0 = as many as have 64 MiB each to write",
+       .example = "ckpt.parts = 1"},
       {.name = "ckpt.keep",
        .value = 3,
        .unit = "checkpoints",

@@ -31,12 +31,13 @@ struct Snapshot {
   std::optional<BestEvaluation> best = {};  ///< so far, of this step or an earlier one
   bool only_best = false;                   ///< saved for that alone
   std::optional<RunMoment> moment = {};     ///< of `step`, where that isn't now
+  int parts = 1;  ///< so many ranks write it, a part each: the state of all of them is the same
 };
 
 /// What a save made.
 struct Saved {
   std::string path;        ///< of the checkpoint's folder; the same text on every rank
-  std::int64_t bytes = 0;  ///< written by this rank
+  std::int64_t bytes = 0;  ///< rank 0: of the whole checkpoint; 0: it was there already
 };
 
 /// A save that goes on beside training, or was over at once.
@@ -56,24 +57,35 @@ class Saver {
  public:
   virtual ~Saver() = default;
 
-  /// Training thread, on every rank at the same step: writes what this rank has to write (replicated
-  /// tensors: rank 0 alone). The trainer makes one verdict of all ranks' results. Error: disk full, …
+  /// Training thread, on every rank at the same step: writes what this rank has to write. Collective where
+  /// Snapshot::parts isn't 1. The trainer makes one verdict of all ranks' results. Error: disk full, …; lost.
   virtual Result<Saved> save(const Snapshot& snapshot) = 0;
 
   /// The same beside training: returns once what there is to be written is copied, and `done` is called with
-  /// the outcome, once, on a thread of the saver's. Waits for the one before. Where nothing is to be done, or
-  /// there is no memory for a copy, it is over when this returns, and `done` isn't called.
+  /// the outcome, once, on rank 0, on a thread of the saver's. Waits for the one before. Where
+  /// nothing is to be done, or there is no memory for a copy, it is over when this returns, and `done` isn't
+  /// called.
   virtual Result<BegunSave> begin(
       const Snapshot& snapshot,
       std::function<void(const Result<Saved>&)> /*done*/) {  // NOLINT(performance-unnecessary-value-param)
     return save(snapshot).map([](const Saved& saved) { return BegunSave{saved.path, saved}; });
   }
-  /// Training thread: waits until nothing that was begun goes on, and its `done` has returned.
+  /// How many ranks are to write this state, a part each (ckpt.parts). The same on all ranks.
+  virtual int parts(const StateTable& /*state*/, const Settings& /*settings*/) const { return 1; }
+  /// Training thread: whether what was begun last is of parts. The same on all ranks.
+  virtual bool awaits_parts() const { return false; }
+  /// Training thread: waits until this rank's own part is written.
+  virtual void finish_part() {}
+  /// Training thread: gives up parts that are under way, as a rank was lost. Rank 0: whether what was begun
+  /// comes to nothing by that, and `done` isn't called.
+  virtual bool give_up() { return false; }
+  /// Training thread: waits until nothing that was begun goes on here, and its `done` has returned. Rank 0
+  /// waits for the parts of all ranks.
   virtual void finish() {}
   /// Whether something that was begun goes on here. Any thread.
   virtual bool is_writing() const { return false; }
-  /// Rank 0, training thread: makes what begin() needs for this state, beside training.
-  virtual void make_room(const StateTable& /*state*/) {}
+  /// Training thread: makes what begin() needs for this state, beside training.
+  virtual void make_room(const StateTable& /*state*/, const Settings& /*settings*/) {}
   /// The same: gives it back.
   virtual void give_room_back() {}
   /// Rank 0, training thread: path of the newest checkpoint that is whole, as far as its folder shows; empty:
@@ -107,6 +119,8 @@ class Saver {
 
   /// Training thread: this rank's number and the world are others now, since ranks were lost.
   virtual void moved_to(int /*rank*/, int /*world_size*/) {}
+  /// Rank 0, training thread, once all ranks have moved: removes what was given up.
+  virtual void tidy() {}
 };
 
 /// Where metrics go: metrics.jsonl and whatever else main() wires up.

@@ -41,27 +41,34 @@ Result<void> outcome_of(const Result<T>& result) {
 }  // namespace
 
 /// Rank 0's state is what a checkpoint has. Where most ranks agree on another one, it isn't kept: a run that
-/// went on from it would have that state on all ranks, and nothing to compare it with. Errors: failed, the
-/// same on all ranks; lost.
-Result<void> CheckpointDriver::check_rank_0() const {
+/// went on from it would have that state on all ranks, and nothing to compare it with. Where any rank has
+/// another one, rank 0 writes alone. Errors: failed, the same on all ranks; lost.
+Result<int> CheckpointDriver::check_rank_0(int parts) const {
   const int ranks = training_.world_size();
-  if (ranks < 3 || training_.now.check_every == 0) return {};  // two have no majority
+  if (training_.now.check_every == 0 || ranks == 1) return parts;
+  if (ranks == 2 && parts == 1) return parts;  // two have no majority
   auto mine = static_cast<std::int64_t>(training_.state.hash());
-  std::vector<std::int64_t> all(static_cast<std::size_t>(ranks));
-  if (auto gathered =
-          training_.options.communicator
-              .all_gather({&mine, 1, DataType::int64}, {all.data(), ranks, DataType::int64}, "state hashes")
-              ->wait();
-      !gathered)
-    return gathered;
+  const auto all = from_all_ranks(training_.options.communicator, mine, "state hashes");
+  if (!all) return tl::unexpected(all.error());
   for (int rank = 1; rank < ranks; ++rank) {
-    const std::int64_t other = all[static_cast<std::size_t>(rank)];
-    if (other == all.front() || 2 * std::count(all.begin(), all.end(), other) <= ranks) continue;
+    const std::int64_t other = (*all)[static_cast<std::size_t>(rank)];
+    if (other != all->front()) parts = 1;
+    if (other == all->front() || 2 * std::count(all->begin(), all->end(), other) <= ranks) continue;
     return fail(ErrorKind::failed,
                 fmt::format("rank 0's state differs from that of most ranks, and is not saved; "
                             "guard.repair{{ source = {} }} gives all ranks theirs",
                             rank));
   }
+  return parts;
+}
+
+/// Rank 0 waits for the others' parts then no longer than for a disk, and never for a rank that is lost.
+Result<void> CheckpointDriver::settle() {
+  if (!parts_) return {};
+  training_.timer.enter(Phase::saving);
+  training_.options.saver->finish_part();
+  if (auto all_written = agree(training_.options.communicator, {}); !all_written) return all_written;
+  parts_ = false;
   return {};
 }
 
@@ -76,18 +83,23 @@ tl::unexpected<Error> CheckpointDriver::not_saved(const Error& error, const Sour
 
 CheckpointDriver::Source CheckpointDriver::of_now(const std::string& tag) const {
   const std::int64_t step = training_.position.step;
-  return {step, [this, step, tag] {
-            return Snapshot{step,
-                            tag,
-                            training_.state,
-                            training_.options.settings,
-                            to_json(training_.progress()),
-                            training_.position.best()};
-          }};
+  Source source{step, [this, step, tag] {
+                  return Snapshot{step,
+                                  tag,
+                                  training_.state,
+                                  training_.options.settings,
+                                  to_json(training_.progress()),
+                                  training_.position.best()};
+                }};
+  if (training_.options.saver != nullptr)
+    source.parts = training_.options.saver->parts(training_.state, training_.options.settings);
+  return source;
 }
 
 CheckpointDriver::~CheckpointDriver() {
-  if (training_.options.saver != nullptr) training_.options.saver->finish();
+  if (training_.options.saver == nullptr) return;
+  if (parts_) training_.options.saver->give_up();
+  training_.options.saver->finish();
 }
 
 Result<SaveResult> CheckpointDriver::save(const std::string& tag) {
@@ -104,10 +116,14 @@ Result<SaveResult> CheckpointDriver::save(const Source& source, const std::strin
   UnderWay of{.step = source.step, .tag = tag, .what = source.what, .since = Progress::Clock::now()};
   const bool beside = how != How::training_waits && training_.now.ckpt_async;
   training_.timer.enter(Phase::saving);
-  if (auto sound = check_rank_0(); !sound) return not_saved(sound.error(), source, tag);
+  if (auto settled = settle(); !settled) return not_saved(settled.error(), source, tag);
+  const auto parts = check_rank_0(source.parts);
+  if (!parts) return not_saved(parts.error(), source, tag);
   const auto begun = attempt<BegunSave>([&]() -> Result<BegunSave> {
-    if (beside) return begin(source, of);
-    return training_.options.saver->save(source.snapshot()).map([](const Saved& saved) {
+    Snapshot snapshot = source.snapshot();
+    snapshot.parts = *parts;
+    if (beside) return begin(snapshot, of);
+    return training_.options.saver->save(snapshot).map([](const Saved& saved) {
       return BegunSave{saved.path, saved};
     });
   });
@@ -129,8 +145,7 @@ Result<SaveResult> CheckpointDriver::save(const Source& source, const std::strin
   return result;
 }
 
-Result<BegunSave> CheckpointDriver::begin(const Source& source, const UnderWay& under_way) {
-  const Snapshot snapshot = source.snapshot();
+Result<BegunSave> CheckpointDriver::begin(const Snapshot& snapshot, const UnderWay& under_way) {
   training_.options.saver->finish();
   {
     const MutexLock lock(mutex_);
@@ -140,8 +155,11 @@ Result<BegunSave> CheckpointDriver::begin(const Source& source, const UnderWay& 
     under_way_->call = std::move(call);
     outcome_.reset();
   }
-  if (is_rank_0()) training_.options.progress.saves(source.step);
-  return training_.options.saver->begin(snapshot, [this](const Result<Saved>& saved) { conclude(saved); });
+  if (is_rank_0()) training_.options.progress.saves(snapshot.step);
+  auto begun =
+      training_.options.saver->begin(snapshot, [this](const Result<Saved>& saved) { conclude(saved); });
+  parts_ = begun && training_.options.saver->awaits_parts();
+  return begun;
 }
 
 void CheckpointDriver::note_waited(Progress::Clock::time_point since) {
@@ -210,6 +228,7 @@ SaveResult CheckpointDriver::told(const UnderWay& of, const Saved& saved) {
 }
 
 bool CheckpointDriver::takes_place(bool due, bool idle) {
+  if (idle) parts_ = false;
   if (idle && !is_rank_0()) {
     const MutexLock lock(mutex_);
     under_way_.reset();
@@ -231,18 +250,43 @@ void CheckpointDriver::save_periodic() {
 void CheckpointDriver::finish() {
   if (training_.options.saver == nullptr) return;
   training_.timer.enter(Phase::saving);
+  if (const auto settled = settle(); !settled) {
+    if (!training_.is_lost(settled.error())) finish_here();
+    return;
+  }
   training_.options.saver->finish();
 }
 
+void CheckpointDriver::finish_here() {
+  if (training_.options.saver == nullptr) return;
+  training_.timer.enter(Phase::saving);
+  if (parts_) training_.options.saver->give_up();  // others may have failed
+  training_.options.saver->finish();
+}
+
+void CheckpointDriver::moved() {
+  Saver* saver = training_.options.saver;
+  if (saver == nullptr) return;
+  const bool given_up = saver->give_up();
+  parts_ = false;
+  saver->moved_to(training_.rank(), training_.world_size());
+  const MutexLock lock(mutex_);
+  if (given_up && under_way_) under_way_->here = false;
+}
+
 void CheckpointDriver::configure() {
-  if (training_.options.saver == nullptr || !is_rank_0()) return;
-  if (!training_.now.ckpt_async) training_.options.saver->give_room_back();
+  Saver* saver = training_.options.saver;
+  if (saver == nullptr) return;
+  if (!training_.now.ckpt_async) saver->give_room_back();
   if (training_.now.ckpt_async && training_.now.ckpt_every.is_ever())
-    training_.options.saver->make_room(training_.state);
+    saver->make_room(training_.state, training_.options.settings);
 }
 
 Result<void> CheckpointDriver::rejoin() {
   if (training_.options.saver == nullptr) return {};
+  // Whoever wrote a part has given it up by then.
+  if (auto all_here = agree(training_.options.communicator, {}); !all_here) return all_here;
+  if (is_rank_0()) training_.options.saver->tidy();
   std::string again;
   if (is_rank_0()) {
     const std::string newest = was_rank_0_ ? "" : training_.options.saver->newest();
@@ -314,15 +358,21 @@ void CheckpointDriver::save_best(const EvaluationDriver::BestParameters& best) {
     if (best.kept != nullptr) made.moment = best.kept->moment;
     return made;
   };
-  const auto saved =
-      save({best.step, snapshot, " (the best evaluation)", StepGate::Interrupted::work}, "", How::beside);
-  if (!saved) warn(best.step, saved.error());
+  Source source{best.step, snapshot};  // rank 0 alone has a copy of what was evaluated beside
+  source.what = " (the best evaluation)";
+  source.interrupted = StepGate::Interrupted::work;
+  if (const auto saved = save(source, "", How::beside); !saved) warn(best.step, saved.error());
 }
 
 Result<std::vector<MovedCheckpoint>> CheckpointDriver::on_rank_0(
     const std::function<Result<std::vector<MovedCheckpoint>>()>& body) {
   if (training_.options.saver == nullptr) return fail(ErrorKind::refused, "this run has no checkpoints");
   training_.timer.enter(Phase::saving);
+  if (auto settled = settle(); !settled) {
+    training_.timer.enter(Phase::boundary);
+    training_.is_lost(settled.error());
+    return tl::unexpected(settled.error());
+  }
   Result<std::vector<MovedCheckpoint>> mine;
   if (training_.rank() == 0) mine = attempt<std::vector<MovedCheckpoint>>(body);
   std::string told;

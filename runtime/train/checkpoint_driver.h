@@ -16,8 +16,8 @@
 namespace footplate {
 
 /// Saves and loads a trainer's state, all ranks together, and knows the newest checkpoint. With ckpt.async
-/// rank 0 copies the state and writes it beside training, one save at a time; rank 0 alone then knows what
-/// becomes of it, and the step's reduction tells all ranks whether it still writes
+/// rank 0, or each of several ranks its part, copies the state and writes it beside training, one save at a
+/// time. Rank 0 alone knows what becomes of it; the step's reduction tells all ranks whether any still writes
 /// (StepSums::saves_under_way). Collective; training thread, except where marked.
 class CheckpointDriver {
  public:
@@ -47,12 +47,16 @@ class CheckpointDriver {
   bool is_writing() const {
     return training_.options.saver != nullptr && training_.options.saver->is_writing();
   }
-  /// What is written beside training is waited for.
+  /// What is written beside training is waited for. Where a rank is lost, training_.lost says so.
   void finish();
+  /// The same for what this rank alone can wait for. Not collective.
+  void finish_here();
   /// Between steps, where settings may be others: room for copies, or none.
   void configure();
-  /// In a world of other ranks. What the rank 0 of before didn't get written is saved again. Errors: as of
-  /// save().
+  /// This rank's number and the world are others now. Not collective.
+  void moved();
+  /// In a world of other ranks, after moved(). What the rank 0 of before didn't get written is saved again.
+  /// Errors: as of save().
   Result<void> rejoin();
 
   /// ckpt.tag and ckpt.delete. Errors, the same on all ranks: what rank 0 can't do, and why.
@@ -72,6 +76,7 @@ class CheckpointDriver {
   struct Source {
     std::int64_t step = 0;
     std::function<Snapshot()> snapshot;  ///< may throw
+    int parts = 1;                       ///< as of Snapshot
     std::string what = {};               ///< for people: "", " (the best evaluation)"
     StepGate::Interrupted interrupted = StepGate::Interrupted::save;
   };
@@ -82,14 +87,17 @@ class CheckpointDriver {
     std::string tag, what;
     Progress::Clock::time_point since;
     std::optional<double> waited_s = {};    ///< of training, once it has gone on
-    bool here = false;                      ///< this rank writes it
+    bool here = false;                      ///< all of it is with this rank
     std::optional<DeferredCall> call = {};  ///< that waits for it
   };
   bool is_rank_0() const { return training_.rank() == 0; }
-  Result<void> check_rank_0() const;
+  /// How many ranks are to write a save for which `parts` would do.
+  Result<int> check_rank_0(int parts) const;
+  /// All ranks have written their parts, if some were under way. Errors: lost.
+  Result<void> settle();
   Source of_now(const std::string& tag) const;
   Result<SaveResult> save(const Source& source, const std::string& tag, How how);
-  Result<BegunSave> begin(const Source& source, const UnderWay& under_way);
+  Result<BegunSave> begin(const Snapshot& snapshot, const UnderWay& under_way);
   void note_waited(Progress::Clock::time_point since);
   std::optional<Result<SaveResult>> defer();
   void conclude(const Result<Saved>& saved);       ///< the saver's thread
@@ -104,6 +112,7 @@ class CheckpointDriver {
 
   Training& training_;
   const Reporter& reporter_;
+  bool parts_ = false;             ///< several ranks may be writing; the same on all
   bool postponed_ = false;         ///< a periodic save, until none is under way
   bool was_rank_0_ = is_rank_0();  ///< before rejoin()
   std::string other_corpus_;       ///< than the loaded one's: what is to be told of it

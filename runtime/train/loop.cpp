@@ -46,8 +46,10 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
 /// Where all ranks have failed together nobody has written anything: the state is the one before, and worth
 /// a checkpoint, as where a signal ends the run.
 tl::unexpected<Error> Trainer::Loop::failed(const Error& error) {
-  checkpoints_.finish();
-  if (step_.failed_together()) checkpoints_.save_or_warn();
+  if (step_.failed_together())
+    checkpoints_.save_or_warn();
+  else
+    checkpoints_.finish_here();
   return tl::unexpected(error);
 }
 
@@ -100,8 +102,6 @@ void Trainer::Loop::after_step() {
 Ending Trainer::Loop::end() {
   training_.timer.enter(Phase::ending);
   profile_.give_up("the run ended before");
-  checkpoints_.finish();
-  training_.timer.enter(Phase::ending);
   const Ending ending = training_.gate->ending();
   for (;;) {
     training_.lost = false;
@@ -111,12 +111,14 @@ Ending Trainer::Loop::end() {
     training_.gate->enter(training_.position.step);
     training_.timer.enter(Phase::ending);
   }
-  checkpoints_.finish();  // the last evaluation may have been the best
   training_.timer.enter(Phase::ended);
   return ending;
 }
 
 void Trainer::Loop::save_and_evaluate(const Ending& ending) {
+  checkpoints_.finish();
+  training_.timer.enter(Phase::ending);
+  if (training_.lost) return;
   const bool finished = ending.reason == kEndedDone;
   // Saved first: whatever ends the process during a long evaluation then costs no step.
   // One that is there already isn't written again: the saver knows.
@@ -125,6 +127,7 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
   if (!finished) return evaluation_.give_up("the run ends");
   evaluation_.finish();
   evaluation_.evaluate_at_end();
+  if (!training_.lost) checkpoints_.finish();  // the last evaluation may have been the best
 }
 
 void Trainer::Loop::configure() {
@@ -175,7 +178,7 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   if (options.gradients != nullptr)
     if (auto there = options.gradients->rejoin(now.generation, now.sequence); !there) return there;
   options.local_ranks = now.local_ranks;
-  if (options.saver != nullptr) options.saver->moved_to(training_.rank(), training_.world_size());
+  checkpoints_.moved();
   if (now.level)
     if (auto levelled = level(now.source); !levelled) return levelled;
   configure();

@@ -172,8 +172,70 @@ def test_without_async_training_waits():
         client.close()
 
 
+def parts_of(checkpoint):
+    return sorted(path.name for path in checkpoint.glob("*.safetensors"))
+
+
+def test_several_ranks_write_a_part_each():
+    """Also in a pause, without async, and without memory for a copy; any number of ranks goes on from it."""
+    with Run([*ENDLESS, "ckpt.parts=2"], ranks=3, env=HELD) as run:
+        client = run.wait_for_step(10)
+        hold(run)
+        asked = Asked(run, 'ckpt.save{ tag = "beside" }:wait()')
+        step = saving_step(client)
+        wait_until(lambda: client.ask("status")["step"] > step + 20, 30, "twenty steps")
+        assert not checkpoints(run), checkpoints(run)
+        client.ask("call", action="run.pause")
+        wait_until(lambda: client.ask("status")["state"] == "paused", 20, "the pause")
+        release(run)
+        assert asked.answer().returncode == 0, asked.done
+        assert run.exec('ckpt.async = false; run.resume(); ckpt.save{ tag = "waits" }:wait()').returncode == 0
+        assert run.exec('ckpt.parts = 1; ckpt.save{ tag = "alone" }:wait()').returncode == 0
+        client.close()
+        branch = run.directory / "checkpoints" / "main"
+        found = {path.name[14:]: parts_of(path) for path in branch.iterdir()}
+        two = ["rank-0.safetensors", "rank-1.safetensors"]
+        assert found == {"beside": two, "waits": two, "alone": ["rank-0.safetensors"]}, found
+        run.process.send_signal(signal.SIGTERM)
+        assert run.finish() == 75, run.output()
+        for ranks in ("1", "4"):
+            with Run(folder=run.folder, name=f"of-{ranks}", ranks=int(ranks), command=[
+                    "run", "synthetic", "--name", f"of-{ranks}", "--ranks", ranks, "--resume", str(branch / f"step-{step:08}-beside"), "--batch",
+                    f"train.steps={step + 3}", "ckpt.parts=3"]) as again:
+                assert again.finish() == 0, again.output()
+                assert f"going on from step {step} of" in (again.directory / "log" / "rank-0.log").read_text()
+
+
+def test_a_part_that_cant_be_written_is_told_and_training_goes_on():
+    with Run([*ENDLESS, "ckpt.parts=2"], env={"FOOTPLATE_FAULT": "save_fail:rank=1"}) as run:
+        client = run.wait_for_step(10)
+        for settings in ("", "ckpt.async = false; "):
+            failed = run.exec(settings + "ckpt.save():wait()")
+            assert failed.returncode != 0 and "rank 1: can't save a checkpoint in" in failed.stderr, failed
+            assert "No space left on device" in failed.stderr and not list((run.directory / "checkpoints" / "main").iterdir()), failed
+        assert run.exec("ckpt.parts = 1; ckpt.save():wait()").returncode == 0
+        assert len(checkpoints(run)) == 1
+        client.close()
+
+
+def test_parts_of_a_rank_that_dies_are_saved_again():
+    with Run([*ENDLESS, "ckpt.parts=3"], ranks=3, env=HELD) as run:
+        client = run.wait_for_step(10)
+        hold(run)
+        client.send("call", action="ckpt.save", arguments={"tag": "kept"})
+        step = saving_step(client)
+        client.close()
+        os.kill(run.pids()[1], signal.SIGKILL)
+        release(run)
+        wait_until(lambda: saves(run), 30, "the save to be made again")
+        folders = [path.name for path in (run.directory / "checkpoints" / "main").iterdir()]
+        assert len(folders) == 1 and re.fullmatch(r"step-\d{8}-kept", folders[0]) and saves(run)[0]["step"] >= step, (folders, saves(run))
+        assert run.exec('ckpt.save{ tag = "later" }:wait()').returncode == 0
+
+
 if __name__ == "__main__":
     main([test_training_goes_on_while_a_checkpoint_is_written, test_what_is_due_meanwhile_is_saved_once,
           test_the_end_waits_for_what_is_written, test_a_killed_run_goes_on_from_what_was_written,
           test_a_rank_0_that_dies_while_it_writes_leaves_the_save_to_the_next, test_without_memory_for_a_copy_training_waits,
-          test_without_async_training_waits])
+          test_without_async_training_waits, test_several_ranks_write_a_part_each,
+          test_a_part_that_cant_be_written_is_told_and_training_goes_on, test_parts_of_a_rank_that_dies_are_saved_again])

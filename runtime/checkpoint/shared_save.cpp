@@ -1,0 +1,124 @@
+#include "runtime/checkpoint/shared_save.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "protocol/json.h"
+#include "run_files/json_file.h"
+#include "runtime/comm/agree.h"
+
+namespace footplate {
+namespace {
+
+/// What each rank tells of its part.
+struct PartOfRank {
+  std::uint64_t bytes = 0;   ///< of its file; 0: it had nothing to write
+  std::uint64_t failed = 0;  ///< 1: yes
+  std::array<char, 64> sha256{};
+};
+
+PartOfRank told_of(const Result<ManifestFile>& written) {
+  PartOfRank mine;
+  mine.failed = written ? 0 : 1;
+  if (written) {
+    mine.bytes = written->bytes;
+    written->sha256.copy(mine.sha256.data(), mine.sha256.size());
+  }
+  return mine;
+}
+
+/// Where a rank leaves its note.
+std::filesystem::path note_of(const std::filesystem::path& folder, int rank) {
+  return folder / ("rank-" + std::to_string(rank) + ".written");
+}
+
+constexpr std::chrono::milliseconds kLookAgain{20};
+
+}  // namespace
+
+std::string file_of_rank(int rank) {
+  return "rank-" + std::to_string(rank) + ".safetensors";
+}
+
+Result<SharedSave> SharedSave::begin(Communicator& ranks, const Result<Plan>& mine) {
+  const bool tells = ranks.rank() == 0;
+  const Result<void> outcome = !tells || mine ? Result<void>() : tl::unexpected(mine.error());
+  if (auto agreed = agree(ranks, outcome); !agreed) return tl::unexpected(agreed.error());
+  Json plan;
+  if (tells) plan = {mine->temporary.string(), mine->alike.string(), mine->step};
+  const auto told = from_rank(ranks, 0, plan.dump());
+  if (!told) return tl::unexpected(told.error());
+  if (tells) return SharedSave(ranks, *mine);
+  const Json read = Json::parse(*told);
+  return SharedSave(ranks,
+                    {read[0].get<std::string>(), read[1].get<std::string>(), read[2].get<std::int64_t>()});
+}
+
+Result<bool> SharedSave::all_see_folder() const {
+  std::error_code none;
+  const auto mine = static_cast<std::uint8_t>(std::filesystem::is_directory(plan_.temporary, none));
+  const auto all = from_all_ranks(*ranks_, mine, "checkpoint folder");
+  if (!all) return tl::unexpected(all.error());
+  return std::all_of(all->begin(), all->end(), [](std::uint8_t sees) { return sees != 0; });
+}
+
+void SharedSave::write(CheckpointStore& store, std::span<const TensorView> tensors, const Wrote& wrote) {
+  if (!tensors.empty())
+    written_ =
+        store.write_part(plan_.temporary, plan_.step, file_of_rank(rank_), tensors, plan_.alike, wrote);
+}
+
+Result<std::vector<ManifestFile>> SharedSave::gather() const {
+  const auto all = from_all_ranks(*ranks_, told_of(written_), "checkpoint parts");
+  if (!all) return tl::unexpected(all.error());
+  if (std::any_of(all->begin(), all->end(), [](const PartOfRank& one) { return one.failed != 0; })) {
+    const auto reasons = gather_reasons(*ranks_, written_ ? "" : written_.error().message);
+    if (!reasons) return tl::unexpected(reasons.error());
+    return fail(ErrorKind::failed, *reasons);
+  }
+  std::vector<ManifestFile> files;
+  for (int rank = 0; rank < static_cast<int>(all->size()); ++rank)
+    if (const PartOfRank& part = (*all)[static_cast<std::size_t>(rank)]; part.bytes > 0)
+      files.push_back({file_of_rank(rank), part.bytes, std::string(part.sha256.data(), part.sha256.size())});
+  return files;
+}
+
+void SharedSave::leave_note() const {
+  const Json note = written_ ? Json{{"bytes", written_->bytes}, {"sha256", written_->sha256}}
+                             : Json{{"error", written_.error().message}};
+  // Rank 0 waits for it; where even this fails it is told as the folder is removed, or by a rank that is
+  // lost.
+  static_cast<void>(write_json_file(note_of(plan_.temporary, rank_), note));
+}
+
+std::optional<Result<std::vector<ManifestFile>>> SharedSave::collect_notes(
+    const std::atomic<bool>& gives_up) const {
+  std::vector<ManifestFile> files;
+  std::string failed = written_ ? "" : "rank 0: " + written_.error().message;
+  if (written_ && written_->bytes > 0) files.push_back(*written_);
+  for (int rank = 1; rank < world_size_; ++rank) {
+    const auto path = note_of(plan_.temporary, rank);
+    auto note = read_json_file(path);
+    for (; !note; note = read_json_file(path)) {
+      if (gives_up.load(std::memory_order_relaxed)) return std::nullopt;
+      std::this_thread::sleep_for(kLookAgain);
+    }
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    if (note->contains("error"))
+      failed += (failed.empty() ? "" : "; ") + fmt::format("rank {}: {}", rank, note->value("error", ""));
+    else if (note->value("bytes", std::uint64_t{0}) > 0)
+      files.push_back(
+          {file_of_rank(rank), note->value("bytes", std::uint64_t{0}), note->value("sha256", "")});
+  }
+  if (!failed.empty()) return fail(ErrorKind::failed, failed);
+  return files;
+}
+
+}  // namespace footplate
