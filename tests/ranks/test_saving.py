@@ -77,8 +77,12 @@ def test_what_is_due_meanwhile_is_saved_once():
     with Run([*ENDLESS, "ckpt.every=20", "ckpt.keep=0"], env=HELD) as run:
         client = run.wait_for_step(1)
         hold(run)
-        first = saving_step(client)
-        wait_until(lambda: client.ask("status")["step"] > first + 100, 30, "a hundred steps")
+
+        def held():  # not one whose last byte was written before
+            status = client.ask("status")
+            return status["saving_step"] and status["step"] > status["saving_step"] + 100 and status["saving_step"]
+
+        first = wait_until(held, 30, "a save that is held for a hundred steps")
         written = len(saves(run))
         assert all(save["step"] < first for save in saves(run)), (saves(run), first)
         before = client.ask("status")["step"]
