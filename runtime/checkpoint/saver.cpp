@@ -224,7 +224,9 @@ Result<BegunSave> CheckpointSaver::save_parts(const Snapshot& snapshot, const Sh
     if (begun.error().kind == ErrorKind::lost) return tl::unexpected(begun.error());
     if (options_.rank == 0) tell_waiting(snapshot.step, begun.error().message);
   }
-  return save_part(*part, shared).map([&](const Saved& saved) { return BegunSave{path, saved}; });
+  return save_part(*part, shared).map([&](std::int64_t bytes) {
+    return BegunSave{path, Saved{path, bytes}};
+  });
 }
 
 Result<BegunSave> CheckpointSaver::save_alone(const Snapshot& snapshot, const Shared& shared,
@@ -252,7 +254,10 @@ Result<void> CheckpointSaver::begin_part(const StatePart& part, const Shared& sh
     save.write(store_, tensors, wrote(tensors));
     writes_part_ = false;
     writes_part_.notify_all();
-    if (!shared.planned) return save.leave_note();
+    if (!shared.planned) {
+      if (!gives_up_) save.leave_note();  // else rank 0 gives up, too
+      return;
+    }
     const auto files = save.collect_notes(gives_up_);
     gave_up_ = !files;
     if (files) done(commit(shared, *files));
@@ -260,7 +265,7 @@ Result<void> CheckpointSaver::begin_part(const StatePart& part, const Shared& sh
   return {};
 }
 
-Result<Saved> CheckpointSaver::save_part(const StatePart& part, const Shared& shared) {
+Result<std::int64_t> CheckpointSaver::save_part(const StatePart& part, const Shared& shared) {
   const auto tensors = part.on_host();
   if (auto agreed = agree(*options_.ranks, outcome_of(tensors)); !agreed)
     return tl::unexpected(agreed.error());
@@ -268,8 +273,8 @@ Result<Saved> CheckpointSaver::save_part(const StatePart& part, const Shared& sh
   save.write(store_, tensors->views, wrote(tensors->views));
   const auto files = save.gather();
   if (!files) return tl::unexpected(files.error());
-  if (!shared.planned) return Saved{};  // rank 0's is told
-  return commit(shared, files);
+  if (!shared.planned) return 0;
+  return commit(shared, files).map([](const Saved& saved) { return saved.bytes; });
 }
 
 Result<Saved> CheckpointSaver::commit(const Shared& shared, const Result<std::vector<ManifestFile>>& files) {

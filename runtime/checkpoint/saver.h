@@ -119,7 +119,8 @@ class CheckpointSaver final : public Saver {
   Result<BegunSave> save_alone(const Snapshot& snapshot, const Shared& shared, const Done& done);
   /// This rank's part is written beside training. Error: any rank's can't be.
   Result<void> begin_part(const StatePart& part, const Shared& shared, const Done& done);
-  Result<Saved> save_part(const StatePart& part, const Shared& shared);
+  /// Rank 0: the bytes of the whole checkpoint.
+  Result<std::int64_t> save_part(const StatePart& part, const Shared& shared);
   /// Rank 0, any thread.
   Result<Saved> commit(const Shared& shared, const Result<std::vector<ManifestFile>>& files);
 

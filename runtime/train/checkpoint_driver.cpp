@@ -277,7 +277,13 @@ void CheckpointDriver::moved() {
 void CheckpointDriver::configure() {
   Saver* saver = training_.options.saver;
   if (saver == nullptr) return;
-  if (!training_.now.ckpt_async) saver->give_room_back();
+  if (!training_.now.ckpt_async) {
+    const bool wrote = parts_;
+    const auto settled = settle();  // giving the memory back waits for what is under way
+    if (wrote) training_.timer.enter(Phase::boundary);
+    if (!settled && training_.is_lost(settled.error())) return;
+    saver->give_room_back();
+  }
   if (training_.now.ckpt_async && training_.now.ckpt_every.is_ever())
     saver->make_room(training_.state, training_.options.settings);
 }
