@@ -25,8 +25,10 @@ class Plain(Kinds):
         screen = self.dumb()
         screen.enter("log.every = 3")
         screen.wait("log.every 10 -> 3")
+        screen.wait_prompt()  # what is typed before it stands before it
         screen.enter("log.evry = 3")
         screen.wait("did you mean log.every?")
+        screen.wait_prompt()
         self.command(event="warn", data={"text": "something odd"})
         screen.wait("warning: something odd")
         screen.type(CTRL_D)
