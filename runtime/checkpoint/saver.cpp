@@ -255,7 +255,7 @@ Result<void> CheckpointSaver::begin_part(const StatePart& part, const Shared& sh
     writes_part_ = false;
     writes_part_.notify_all();
     if (!shared.planned) {
-      if (!gives_up_) save.leave_note();  // else rank 0 gives up, too
+      if (!gives_up_) save.leave_note(gives_up_);  // else rank 0 gives up, too
       return;
     }
     const auto files = save.collect_notes(gives_up_);

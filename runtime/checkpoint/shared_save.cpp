@@ -89,12 +89,15 @@ Result<std::vector<ManifestFile>> SharedSave::gather() const {
   return files;
 }
 
-void SharedSave::leave_note() const {
-  const Json note = written_ ? Json{{"bytes", written_->bytes}, {"sha256", written_->sha256}}
-                             : Json{{"error", written_.error().message}};
-  // Rank 0 waits for it; where even this fails it is told as the folder is removed, or by a rank that is
-  // lost.
-  static_cast<void>(write_json_file(note_of(plan_.temporary, rank_), note));
+void SharedSave::leave_note(const std::atomic<bool>& gives_up) const {
+  const auto path = note_of(plan_.temporary, rank_);
+  if (written_ && write_json_file(path, {{"bytes", written_->bytes}, {"sha256", written_->sha256}})) return;
+  // Rank 0 waits for a note. Where the disk is full the part makes way for it.
+  const Json note = {{"error", written_ ? "there is no room for its note" : written_.error().message}};
+  std::error_code ignored;
+  std::filesystem::remove(plan_.temporary / file_of_rank(rank_), ignored);
+  while (!gives_up && std::filesystem::is_directory(plan_.temporary, ignored) && !write_json_file(path, note))
+    std::this_thread::sleep_for(kLookAgain);
 }
 
 std::optional<Result<std::vector<ManifestFile>>> SharedSave::collect_notes(

@@ -43,8 +43,9 @@ class SharedSave {
 
   /// Writes this rank's part, of which nothing may be left for it.
   void write(CheckpointStore& store, std::span<const TensorView> tensors, const Wrote& wrote);
-  /// Another rank than 0, after write(): leaves a note in the folder of what came of it.
-  void leave_note() const;
+  /// Another rank than 0, after write(): leaves a note in the folder of what came of it. Where there is no
+  /// room for one, its part goes, and it tries on until `gives_up`.
+  void leave_note(const std::atomic<bool>& gives_up) const;
   /// Rank 0, after write(): waits for the notes of all other ranks, and takes them away. What gather() would
   /// return; nothing: `gives_up` came true.
   std::optional<Result<std::vector<ManifestFile>>> collect_notes(const std::atomic<bool>& gives_up) const;
