@@ -18,12 +18,6 @@ constexpr std::size_t kMostOrderBytes = kMaxManifestBytes / 4;
 /// Where a rank has less than this to write, it leaves it to others.
 constexpr std::size_t kWorthAPart = std::size_t{64} << 20;
 
-template <class T>
-Result<void> outcome_of(const Result<T>& result) {
-  if (!result) return tl::unexpected(result.error());
-  return {};
-}
-
 }  // namespace
 
 Json within_a_manifest(Json orders, const std::function<void(const std::string&)>& warn) {
@@ -121,9 +115,10 @@ void CheckpointSaver::tell_waiting(std::int64_t step, const std::string& why) co
 }
 
 void CheckpointSaver::make_room(const StateTable& state, const Settings& settings) {
+  if (writer_.is_busy()) return;
   const auto part = StatePart::of(state, options_.rank, parts(state, settings));
   const std::size_t bytes = part ? part->bytes() : 0;
-  if (writer_.is_busy() || copy_.bytes().size() >= bytes) return;
+  if (copy_.bytes().size() >= bytes) return;
   // What there is no memory for now, the first save tries again, and says so.
   writer_.start([this, bytes] { static_cast<void>(copy_.reserve(bytes)); });
 }

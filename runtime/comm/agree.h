@@ -11,6 +11,13 @@
 
 namespace footplate {
 
+/// Whether there is one, as agree() is told it.
+template <class T>
+Result<void> outcome_of(const Result<T>& result) {
+  if (!result) return tl::unexpected(result.error());
+  return {};
+}
+
 /// Makes one verdict of every rank's: an error of any rank becomes the same error on all, naming the
 /// ranks. Collective; for what happens rarely (a load, a save), as it waits. Error: also where the
 /// collective itself fails.

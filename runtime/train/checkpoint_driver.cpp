@@ -32,12 +32,6 @@ Result<T> attempt(const Body& body) {
   }
 }
 
-template <class T>
-Result<void> outcome_of(const Result<T>& result) {
-  if (!result) return tl::unexpected(result.error());
-  return {};
-}
-
 }  // namespace
 
 /// Rank 0's state is what a checkpoint has. Where most ranks agree on another one, it isn't kept: a run that

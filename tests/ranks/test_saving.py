@@ -181,7 +181,7 @@ def parts_of(checkpoint):
 
 
 def test_several_ranks_write_a_part_each():
-    """Also in a pause, without async, and without memory for a copy; any number of ranks goes on from it."""
+    """Also in a pause, and without async; any number of ranks goes on from it."""
     with Run([*ENDLESS, "ckpt.parts=2"], ranks=3, env=HELD) as run:
         client = run.wait_for_step(10)
         hold(run)

@@ -18,6 +18,7 @@
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_store.h"
 #include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/shared_save.h"
 #include "runtime/checkpoint/slices.h"
 
 namespace footplate::test {
@@ -117,10 +118,6 @@ inline std::vector<TensorView> part_of(const std::vector<TensorView>& state, int
   return views;
 }
 
-inline std::string part_name(int part) {
-  return "rank-" + std::to_string(part) + ".safetensors";
-}
-
 /// What ranks do together: each of `stores` writes its part, the first one commits.
 inline Result<Stored> save_parts(std::span<CheckpointStore* const> stores, Manifest manifest,
                                  const std::vector<TensorView>& state, Retention keep = {}) {
@@ -129,7 +126,7 @@ inline Result<Stored> save_parts(std::span<CheckpointStore* const> stores, Manif
   const int parts = static_cast<int>(stores.size());
   for (int part = 0; part < parts; ++part) {
     const auto file = stores[static_cast<std::size_t>(part)]->write_part(
-        *temporary, manifest.step, part_name(part), part_of(state, part, parts));
+        *temporary, manifest.step, file_of_rank(part), part_of(state, part, parts));
     if (!file) {
       stores.front()->abandon(*temporary);
       return tl::unexpected(file.error());

@@ -14,7 +14,6 @@ namespace {
 using test::Contents;
 using test::LargeState;
 using test::manifest_at;
-using test::part_name;
 using test::save_parts;
 using test::save_step;
 
@@ -68,7 +67,7 @@ TEST_F(PartsTest, AnyNumberOfPartsIsTheSameState) {
 
 TEST_F(PartsTest, OneThatIsMissingIsNamed) {
   const auto checkpoint = save(5, 3);
-  std::filesystem::remove(checkpoint / part_name(1));
+  std::filesystem::remove(checkpoint / file_of_rank(1));
   EXPECT_NE(message_of(checkpoint).find("its file rank-1.safetensors is missing"), std::string::npos);
 }
 
@@ -78,7 +77,7 @@ TEST_F(PartsTest, ThoseOfAnotherCheckpointAreRefused) {
   state_.weights.back() = 7;
   const auto other = save(6, 3);
   const auto copy = std::filesystem::copy_options::overwrite_existing;
-  std::filesystem::copy_file(other / part_name(2), checkpoint / part_name(2), copy);
+  std::filesystem::copy_file(other / file_of_rank(2), checkpoint / file_of_rank(2), copy);
   EXPECT_NE(message_of(checkpoint).find("rank-2.safetensors is refused: its content is damaged"),
             std::string::npos);
 }
@@ -86,7 +85,7 @@ TEST_F(PartsTest, ThoseOfAnotherCheckpointAreRefused) {
 TEST_F(PartsTest, AListedPartThatIsThereTwiceIsRefused) {
   const auto checkpoint = save(5, 3);
   const auto copy = std::filesystem::copy_options::overwrite_existing;
-  std::filesystem::copy_file(checkpoint / part_name(1), checkpoint / part_name(2), copy);
+  std::filesystem::copy_file(checkpoint / file_of_rank(1), checkpoint / file_of_rank(2), copy);
   list_again(checkpoint);
   EXPECT_NE(message_of(checkpoint).find("two of its files hold the same part of tensor 'model/w'"),
             std::string::npos)
@@ -98,7 +97,7 @@ TEST_F(PartsTest, AManifestThatLeavesOneOutIsRefused) {
   auto manifest = read_manifest(checkpoint);
   ASSERT_TRUE(manifest);
   manifest->files.erase(manifest->files.begin() + 1);
-  std::filesystem::remove(checkpoint / part_name(1));
+  std::filesystem::remove(checkpoint / file_of_rank(1));
   test::write_file(checkpoint / "manifest.json", to_text(*manifest));
   EXPECT_NE(message_of(checkpoint).find("its files don't hold all of tensor 'model/w'"), std::string::npos)
       << message_of(checkpoint);
@@ -106,11 +105,11 @@ TEST_F(PartsTest, AManifestThatLeavesOneOutIsRefused) {
 
 TEST_F(PartsTest, OneOfAnotherShapeIsRefused) {
   const auto checkpoint = save(5, 3);
-  std::string part = test::read_file(checkpoint / part_name(1));
+  std::string part = test::read_file(checkpoint / file_of_rank(1));
   const auto at = part.find("[3,200,1024]");
   ASSERT_NE(at, std::string::npos);
   part.replace(at, 12, "[600,  1024]");
-  test::write_file(checkpoint / part_name(1), part);
+  test::write_file(checkpoint / file_of_rank(1), part);
   list_again(checkpoint);
   EXPECT_NE(message_of(checkpoint).find("its part of tensor 'model/w' is of another type or shape"),
             std::string::npos)
@@ -123,20 +122,20 @@ TEST_F(PartsTest, ThoseThatAreThereAlreadyGetASecondName) {
   ASSERT_TRUE(temporary);
   Manifest manifest = manifest_at(5, "again");
   for (const int part : {0, 1}) {
-    const auto file =
-        store_.write_part(*temporary, 5, part_name(part), test::part_of(state_.views(), part, 2), checkpoint);
+    const auto file = store_.write_part(*temporary, 5, file_of_rank(part),
+                                        test::part_of(state_.views(), part, 2), checkpoint);
     ASSERT_TRUE(file) << file.error().message;
     manifest.files.push_back(*file);
   }
   ASSERT_TRUE(store_.commit(*temporary, manifest, {}));
   for (const int part : {0, 1})
-    EXPECT_EQ(std::filesystem::hard_link_count(checkpoint / part_name(part)), 2U) << part;
+    EXPECT_EQ(std::filesystem::hard_link_count(checkpoint / file_of_rank(part)), 2U) << part;
 }
 
 TEST_F(PartsTest, WhatIsGivenUpLeavesNothing) {
   const auto temporary = store_.begin(5, "");
   ASSERT_TRUE(temporary);
-  ASSERT_TRUE(store_.write_part(*temporary, 5, part_name(0), test::part_of(state_.views(), 0, 2)));
+  ASSERT_TRUE(store_.write_part(*temporary, 5, file_of_rank(0), test::part_of(state_.views(), 0, 2)));
   EXPECT_EQ(newest_verified(folder_).path, std::nullopt);
   store_.abandon(*temporary);
   EXPECT_TRUE(test::names_in(folder_).empty());
