@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 
@@ -14,14 +15,18 @@ using Clock = std::chrono::steady_clock;
 
 /// Our own threads and console take less.
 constexpr std::chrono::microseconds kLongYield{500};
-/// Then a yield shows whether the other is still there.
-constexpr std::chrono::seconds kNaps{3};
+/// How long waits nap after one: first, and at most. Then a yield shows whether the other is still there.
+constexpr std::chrono::milliseconds kFirstNaps{20};
+constexpr std::chrono::milliseconds kMostNaps{3000};
+/// What comes after so long without one has nothing to do with it.
+constexpr std::chrono::milliseconds kForgotten{3000};
 constexpr timespec kNap{0, 20'000};
 /// How much later than asked the kernel may wake a thread; 50 us unless told.
 constexpr unsigned long kSlack_ns = 1'000;
 
 void wait_a_moment() {
   thread_local Clock::time_point naps_until{};
+  thread_local std::chrono::milliseconds naps{};
   const auto now = Clock::now();
   if (now < naps_until) {
     nanosleep(&kNap, nullptr);
@@ -29,7 +34,9 @@ void wait_a_moment() {
   }
   sched_yield();
   if (Clock::now() - now < kLongYield) return;
-  naps_until = now + kNaps;
+  const bool again = now < naps_until + kForgotten;
+  naps = again ? std::min(2 * naps, kMostNaps) : kFirstNaps;
+  naps_until = now + naps;
   prctl(PR_SET_TIMERSLACK, kSlack_ns);
 }
 
