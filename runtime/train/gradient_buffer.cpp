@@ -1,8 +1,10 @@
 #include "runtime/train/gradient_buffer.h"
 
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/empty.h>
 
 #include <cstddef>
+
+#include "runtime/base/huge_pages.h"
 
 namespace footplate {
 namespace {
@@ -27,7 +29,10 @@ GradientBuffer::GradientBuffer(const std::vector<Parameter>& parameters, const C
     end += aligned(parameter->tensor.numel());
   }
   starts_.push_back(end);
-  flat_ = at::zeros({end + kSums + others}, at::TensorOptions(at::kFloat).device(device.where()));
+  flat_ = at::empty({end + kSums + others}, at::TensorOptions(at::kFloat).device(device.where()));
+  if (device.is_host())
+    ask_for_huge_pages({static_cast<std::byte*>(flat_.mutable_data_ptr()), flat_.nbytes()});
+  flat_.zero_();
   gradients_ = flat_.narrow(0, 0, end);
   sums_ = flat_.narrow(0, end, kSums);
   loss_ = sums_.narrow(0, 0, 1);
