@@ -95,6 +95,17 @@ std::unique_ptr<Work> CheckedCommunicator::barrier(const char* name) {
   return checked(entry(Collective::barrier, {}, name), {}, [&] { return inner_.barrier(name); });
 }
 
+/// What it gives is each rank's own: there is nothing to compare until it is gathered.
+std::unique_ptr<Work> CheckedCommunicator::reduce_scatter(Buffer buffer, ReduceOp op, const char* name) {
+  return checked(entry(Collective::reduce_scatter, buffer, name, static_cast<std::int32_t>(op)), {},
+                 [&] { return inner_.reduce_scatter(buffer, op, name); });
+}
+
+std::unique_ptr<Work> CheckedCommunicator::all_gather_shares(Buffer buffer, const char* name) {
+  return checked(entry(Collective::all_gather, buffer, name), buffer,
+                 [&] { return inner_.all_gather_shares(buffer, name); });
+}
+
 std::unique_ptr<Work> CheckedCommunicator::checked(LedgerEntry call, const Buffer& result,
                                                    const Launch& launch) {
   if (!on_ || world_size() == 1) return launch();

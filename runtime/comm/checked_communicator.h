@@ -34,6 +34,8 @@ class CheckedCommunicator final : public Communicator {
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override;
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override;
   std::unique_ptr<Work> barrier(const char* name) override;
+  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override;
+  std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override;
   Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override {
     return inner_.rejoin(generation, sequence);
   }

@@ -69,6 +69,15 @@ class Communicator {
   virtual std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) = 0;
   virtual std::unique_ptr<Work> barrier(const char* name) = 0;
 
+  // Of a buffer that is cut among the ranks (shares.h), in place, stripe by stripe. Its elements are a
+  // multiple of world_size.
+
+  /// Each rank's share becomes the reduction of what all ranks have there. All else in its buffer is
+  /// undefined then.
+  virtual std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) = 0;
+  /// Every rank gets the shares of all.
+  virtual std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) = 0;
+
   /// After World::rebuild(), on every rank that is left: from here on rank, world size and operations are
   /// those of the world with this generation; until then operations fail (ErrorKind::lost), and they go on to
   /// fail where that world is broken already. They are numbered on from `sequence`, the same on all ranks.

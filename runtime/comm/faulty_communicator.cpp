@@ -27,10 +27,18 @@ void FaultyCommunicator::begin_step(std::int64_t step) {
 }
 
 std::unique_ptr<Work> FaultyCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
-  const std::string_view what = name;
-  if (what == "gradients" && std::exchange(first_, false)) before_gradients(buffer.elements);
-  if (what == "eval sums" && absent_) sleep(*absent_);
+  before(name, buffer.elements);
   return inner_.all_reduce(buffer, op, name);
+}
+
+std::unique_ptr<Work> FaultyCommunicator::reduce_scatter(Buffer buffer, ReduceOp op, const char* name) {
+  before(name, buffer.elements);
+  return inner_.reduce_scatter(buffer, op, name);
+}
+
+void FaultyCommunicator::before(std::string_view what, std::int64_t elements) {
+  if (what == "gradients" && std::exchange(first_, false)) before_gradients(elements);
+  if (what == "eval sums" && absent_) sleep(*absent_);
 }
 
 void FaultyCommunicator::before_gradients(std::int64_t elements) {

@@ -34,11 +34,16 @@ class FaultyCommunicator final : public Communicator {
     return inner_.all_gather(send, receive, name);
   }
   std::unique_ptr<Work> barrier(const char* name) override { return inner_.barrier(name); }
+  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override;
+  std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override {
+    return inner_.all_gather_shares(buffer, name);
+  }
   Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override {
     return inner_.rejoin(generation, sequence);
   }
 
  private:
+  void before(std::string_view what, std::int64_t elements);
   void before_gradients(std::int64_t elements);
 
   Communicator& inner_;

@@ -16,8 +16,8 @@
 
 namespace footplate {
 
-enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, barrier };
-inline constexpr std::size_t kCollectives = 4;
+enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, barrier, reduce_scatter };
+inline constexpr std::size_t kCollectives = 5;
 
 template <>
 struct EnumWords<Collective> {
@@ -26,6 +26,7 @@ struct EnumWords<Collective> {
       std::pair{Collective::broadcast, std::string_view("broadcast")},
       std::pair{Collective::all_gather, std::string_view("all_gather")},
       std::pair{Collective::barrier, std::string_view("barrier")},
+      std::pair{Collective::reduce_scatter, std::string_view("reduce_scatter")},
   };
 };
 template <>

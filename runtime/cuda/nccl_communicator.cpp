@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/comm/agree.h"
+#include "runtime/comm/shares.h"
 #include "runtime/cuda/tuning.h"
 
 namespace footplate {
@@ -68,6 +69,10 @@ class HowDone {
   nccl_abi::CollectiveConfig config_;
 };
 
+std::byte* at(const Buffer& buffer, std::int64_t element) {
+  return static_cast<std::byte*>(buffer.data) + static_cast<std::size_t>(element) * size_of(buffer.type);
+}
+
 double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
@@ -81,13 +86,14 @@ struct NcclCommunicator::Invitation {
   bool valid = false;  ///< there is an id
 };
 
-/// One all-reduce, as it was when it was launched.
-struct NcclCommunicator::Reducing {
+/// One operation, as it was when it was launched.
+struct NcclCommunicator::Launched {
+  Collective kind;
   Buffer buffer;
   ReduceOp op;
-  std::int64_t chunk;
-  std::size_t together;
   const char* name;
+  std::int64_t chunk = 0;
+  std::size_t together = 1;
 };
 
 NcclCommunicator::NcclCommunicator(Parts parts, const CommunicatorConfig& config)
@@ -99,42 +105,60 @@ NcclCommunicator::NcclCommunicator(Parts parts, const CommunicatorConfig& config
 NcclCommunicator::~NcclCommunicator() = default;
 
 std::unique_ptr<Work> NcclCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
-  const Reducing it{buffer, op, chunk_of(buffer.elements, chunk_elements_), pieces_together_, name};
-  return parts_.queue.launch(entry(Collective::all_reduce, buffer, name, static_cast<int>(op)),
+  return launch({Collective::all_reduce, buffer, op, name, chunk_of(buffer.elements, chunk_elements_),
+                 pieces_together_});
+}
+
+std::unique_ptr<Work> NcclCommunicator::reduce_scatter(Buffer buffer, ReduceOp op, const char* name) {
+  return launch({Collective::reduce_scatter, buffer, op, name});
+}
+
+std::unique_ptr<Work> NcclCommunicator::all_gather_shares(Buffer buffer, const char* name) {
+  return launch({Collective::all_gather, buffer, ReduceOp::sum, name});
+}
+
+std::unique_ptr<Work> NcclCommunicator::launch(const Launched& it) {
+  const int variant = it.kind == Collective::all_gather ? 0 : static_cast<int>(it.op);
+  return parts_.queue.launch(entry(it.kind, it.buffer, it.name, variant),
                              [this, it, after = parts_.stream.mark()] {
                                auto follows = parts_.stream.follow(after);
-                               return follows ? reduce(it) : follows;
+                               return follows ? run(it) : follows;
                              });
 }
 
-Result<void> NcclCommunicator::reduce(const Reducing& it) {
+Result<void> NcclCommunicator::run(const Launched& it) {
   if (!communicators_.connected())
     return tl::unexpected(absent_.value_or(Error{ErrorKind::failed, "NCCL: no communicators were made"}));
-  // The sum over one rank is there already, and NCCL (2.28.9) keeps memory of each group that has no work.
+  // Of one rank all is there already, and NCCL (2.28.9) keeps memory of each group that has no work.
   auto outcome = world_size() > 1 ? enqueue(it) : Result<void>();
   if (outcome) outcome = drain(std::nullopt);
-  if (!outcome) return tl::unexpected(give_up(std::move(outcome.error()), it.name));
+  if (!outcome) return tl::unexpected(give_up(std::move(outcome.error()), it));
   failures_ = 0;
   return {};
 }
 
+Result<void> NcclCommunicator::enqueue(const Launched& it) {
+  return it.kind == Collective::all_reduce ? enqueue_pieces(it) : enqueue_stripes(it);
+}
+
 /// A rule comes with the call where it is one call: NCCL doesn't launch as one what it is told so. The sum of
 /// what it does is what its tuner is asked about.
-Result<void> NcclCommunicator::enqueue(const Reducing& it) {
-  std::vector<NcclCommunicators::Reduction> group;
+Result<void> NcclCommunicator::enqueue_pieces(const Launched& it) {
+  std::vector<NcclCommunicators::Operation> group;
   const std::size_t size = size_of(it.buffer.type);
   const auto flush = [&] {
     const bool alone = group.size() == 1 && parts_.rule_for;
     const HowDone how(alone ? parts_.rule_for(group.front().elements * size) : std::nullopt);
     group.front().config = how.config();
-    auto outcome = communicators_.all_reduce(group, parts_.stream.handle());
+    auto outcome = communicators_.enqueue(group, parts_.stream.handle());
     group.clear();
     return outcome;
   };
   Result<void> outcome;
   in_chunks(it.buffer.elements, it.chunk, [&](std::int64_t first, std::int64_t count) {
-    group.push_back({.group = 0,
-                     .data = static_cast<std::byte*>(it.buffer.data) + static_cast<std::size_t>(first) * size,
+    std::byte* data = at(it.buffer, first);
+    group.push_back({.send = data,
+                     .receive = data,
                      .elements = static_cast<std::size_t>(count),
                      .type = nccl_type(it.buffer.type),
                      .op = nccl_operator(it.op)});
@@ -143,6 +167,24 @@ Result<void> NcclCommunicator::enqueue(const Reducing& it) {
   });
   if (outcome && !group.empty()) outcome = flush();
   return outcome;
+}
+
+/// All stripes as one group.
+Result<void> NcclCommunicator::enqueue_stripes(const Launched& it) {
+  std::vector<NcclCommunicators::Operation> group;
+  in_stripes(it.buffer.elements, world_size(), [&](std::int64_t first, std::int64_t block) {
+    std::byte* stripe = at(it.buffer, first);
+    std::byte* mine = at(it.buffer, first + rank() * block);
+    const bool gathers = it.kind == Collective::all_gather;
+    group.push_back({.kind = it.kind,
+                     .send = gathers ? mine : stripe,
+                     .receive = gathers ? stripe : mine,
+                     .elements = static_cast<std::size_t>(block),
+                     .type = nccl_type(it.buffer.type),
+                     .op = nccl_operator(it.op)});
+    return true;
+  });
+  return communicators_.enqueue(group, parts_.stream.handle());
 }
 
 /// What the stream does is done, or has come to nothing: an error of NCCL's, the end of this world, or
@@ -162,8 +204,9 @@ Result<void> NcclCommunicator::drain(std::optional<SteadyClock::time_point> unti
 
 /// The buffer is free again once this returns, unless the abort hangs. The others hear of it by way of MPI:
 /// an abort here is a hang there.
-Error NcclCommunicator::give_up(Error error, const char* name) {
-  error.message = fmt::format("rank {}: all_reduce of {} failed: {}", rank(), name, error.message);
+Error NcclCommunicator::give_up(Error error, const Launched& it) {
+  error.message =
+      fmt::format("rank {}: {} of {} failed: {}", rank(), to_string(it.kind), it.name, error.message);
   absent_ = error;
   const auto aborted = communicators_.abort();
   if (!aborted) {
@@ -259,8 +302,9 @@ Result<void> NcclCommunicator::enter(const Invitation& invitation) {
 Result<void> NcclCommunicator::probe() {
   const std::span<float> numbers = parts_.stream.scratch();
   std::iota(numbers.begin(), numbers.end(), static_cast<float>(rank()));
-  const NcclCommunicators::Reduction sum{.group = 0, .data = numbers.data(), .elements = numbers.size()};
-  auto outcome = communicators_.all_reduce({&sum, 1}, parts_.stream.handle());
+  const NcclCommunicators::Operation sum{
+      .send = numbers.data(), .receive = numbers.data(), .elements = numbers.size()};
+  auto outcome = communicators_.enqueue({&sum, 1}, parts_.stream.handle());
   if (outcome) outcome = drain(SteadyClock::now() + parts_.bounds.connect);
   const int ranks = world_size(), of_ranks = ranks * (ranks - 1) / 2;
   for (std::size_t i = 0; i < numbers.size() && outcome; ++i)

@@ -14,9 +14,10 @@
 
 namespace footplate {
 
-/// Reductions over NCCL, in the memory that NCCL works on; everything else goes to the communicator of the
-/// hosts, metadata too. Its operations run among that one's, on its communication thread: one order, one
-/// ledger, one watchdog. An operation is enqueued piece by piece, and waited for on that thread.
+/// Reductions over NCCL, and shares of buffers, in the memory that NCCL works on; everything else goes to the
+/// communicator of the hosts, metadata too. Its operations run among that one's, on its communication thread:
+/// one order, one ledger, one watchdog. An operation is enqueued piece by piece, and waited for on that
+/// thread.
 ///
 /// What NCCL tells of as an error ends the operation, and the ranks find together anew: NCCL's communicators
 /// can't be mended, only aborted and made again, by all ranks. Where that doesn't help a few times in a row,
@@ -55,6 +56,8 @@ class NcclCommunicator final : public Communicator {
     return parts_.host.all_gather(send, receive, name);
   }
   std::unique_ptr<Work> barrier(const char* name) override { return parts_.host.barrier(name); }
+  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override;
+  std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override;
 
   /// After the same of the host's: aborts what there was and connects the ranks that are there now, with the
   /// configuration that was renewed last on any of them. Errors, the same on all ranks: lost, timed_out,
@@ -79,11 +82,14 @@ class NcclCommunicator final : public Communicator {
   Result<void> meet(int root);
   Result<void> enter(const Invitation& invitation);
   Result<void> probe();
-  struct Reducing;
-  Result<void> reduce(const Reducing& it);
-  Result<void> enqueue(const Reducing& it);
+  struct Launched;
+  std::unique_ptr<Work> launch(const Launched& it);
+  Result<void> run(const Launched& it);
+  Result<void> enqueue(const Launched& it);
+  Result<void> enqueue_pieces(const Launched& it);
+  Result<void> enqueue_stripes(const Launched& it);
   Result<void> drain(std::optional<SteadyClock::time_point> until);
-  Error give_up(Error error, const char* name);
+  Error give_up(Error error, const Launched& it);
 
   const Parts parts_;
   NcclCommunicators communicators_;

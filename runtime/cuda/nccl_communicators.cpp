@@ -191,28 +191,43 @@ Result<void> NcclCommunicators::rebuild(const std::vector<Group>& groups, const 
   return connect(groups, config);
 }
 
-Result<void> NcclCommunicators::all_reduce(std::span<const Reduction> reductions, nccl_abi::Stream stream) {
-  for (const Reduction& one : reductions)
+NcclCommunicators::Status NcclCommunicators::enqueue(const Operation& one, nccl_abi::Stream stream) const {
+  const Comm comm = comms_.at(one.group);
+  switch (one.kind) {
+    case Collective::all_gather:
+      return library_.all_gather(one.send, one.receive, one.elements, one.type, comm, stream);
+    case Collective::reduce_scatter:
+      return library_.reduce_scatter(one.send, one.receive, one.elements, one.type, one.op, comm, stream);
+    case Collective::all_reduce:
+    case Collective::broadcast:
+    case Collective::barrier:
+      break;
+  }
+  if (one.config == nullptr || library_.all_reduce_with_config == nullptr)
+    return library_.all_reduce(one.send, one.receive, one.elements, one.type, one.op, comm, stream);
+  return library_.all_reduce_with_config(one.send, one.receive, one.elements, one.type, one.op, comm, stream,
+                                         one.config);
+}
+
+Result<void> NcclCommunicators::enqueue(std::span<const Operation> operations, nccl_abi::Stream stream) {
+  if (operations.empty()) return {};
+  const std::string what(to_string(operations.front().kind));
+  for (const Operation& one : operations)
     if (one.group >= comms_.size())
-      return fail(ErrorKind::failed, "NCCL: all_reduce in group " + std::to_string(one.group) + " of " +
+      return fail(ErrorKind::failed, "NCCL: " + what + " in group " + std::to_string(one.group) + " of " +
                                          std::to_string(comms_.size()) + " that are connected");
-  if (reductions.empty()) return {};
   if (enter_thread_) enter_thread_();
   Status status = library_.group_start();
-  for (const Reduction& one : reductions) {
+  for (const Operation& one : operations) {
     if (status != kSuccess && status != kInProgress) break;
-    const Comm comm = comms_.at(one.group);
-    status = one.config != nullptr && library_.all_reduce_with_config != nullptr
-                 ? library_.all_reduce_with_config(one.data, one.data, one.elements, one.type, one.op, comm,
-                                                   stream, one.config)
-                 : library_.all_reduce(one.data, one.data, one.elements, one.type, one.op, comm, stream);
+    status = enqueue(one, stream);
   }
   const Status closed = library_.group_end();
   if (status == kSuccess || status == kInProgress) status = closed;
   if (status != kSuccess && status != kInProgress)
-    return tl::unexpected(nccl_error("all_reduce", status, comms_.front()));
+    return tl::unexpected(nccl_error(what, status, comms_.front()));
   if (status == kSuccess) return {};
-  return await(comms_, "all_reduce", SteadyClock::now() + bounds_.launch);
+  return await(comms_, what.c_str(), SteadyClock::now() + bounds_.launch);
 }
 
 std::optional<Error> NcclCommunicators::error() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/settings.h"
+#include "runtime/comm/ledger.h"
 #include "runtime/cuda/bounded_thread.h"
 #include "runtime/cuda/nccl_library.h"
 
@@ -48,14 +49,17 @@ class NcclCommunicators {
     int rank = 0;
     int ranks = 1;
   };
-  /// A sum, a maximum or a minimum over the ranks of a group, in place, in device memory.
-  struct Reduction {
-    std::size_t group = 0;  ///< which of the groups given to connect()
-    void* data = nullptr;
-    std::size_t elements = 0;
+  /// An operation of a group's ranks, in device memory.
+  struct Operation {
+    Collective kind = Collective::all_reduce;  ///< or reduce_scatter, or all_gather
+    std::size_t group = 0;                     ///< which of the groups given to connect()
+    const void* send = nullptr;
+    void* receive = nullptr;
+    std::size_t elements = 0;  ///< of an all_reduce; else of one rank's block
     nccl_abi::DataTypeNumber type = nccl_abi::kFloat32;
     nccl_abi::OperatorNumber op = nccl_abi::kSum;
-    /// How it is done, where the library can be told so; null: NCCL's choice. Needed during the call alone.
+    /// How an all_reduce is done, where the library can be told so; null: NCCL's choice. Needed during the
+    /// call alone.
     const nccl_abi::CollectiveConfig* config = nullptr;
   };
 
@@ -89,7 +93,7 @@ class NcclCommunicators {
 
   /// Enqueues all of them on `stream` as one group: NCCL fuses what is alike. Returns once they are enqueued,
   /// not done. Errors: failed, timed_out; then abort().
-  Result<void> all_reduce(std::span<const Reduction> reductions, nccl_abi::Stream stream);
+  Result<void> enqueue(std::span<const Operation> operations, nccl_abi::Stream stream);
 
   /// The first error that NCCL has told of this generation; asks it. It doesn't see a peer that hangs: that
   /// is the watchdog's.
@@ -105,6 +109,7 @@ class NcclCommunicators {
   using Status = nccl_abi::Status;
   struct Call;
 
+  Status enqueue(const Operation& one, nccl_abi::Stream stream) const;
   Result<Status> bounded(const char* what, std::chrono::milliseconds bound, std::function<Status()> call);
   Result<void> await(const std::vector<Comm>& comms, const char* what, SteadyClock::time_point until);
   Error nccl_error(const std::string& what, Status status, Comm comm) const;

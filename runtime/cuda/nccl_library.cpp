@@ -54,6 +54,7 @@ Result<NcclLibrary> NcclLibrary::open(const std::filesystem::path& path) {
   finder.find(library.all_reduce, "ncclAllReduce");
   finder.find(library.broadcast, "ncclBroadcast");
   finder.find(library.all_gather, "ncclAllGather");
+  finder.find(library.reduce_scatter, "ncclReduceScatter");
   finder.find_if_there(library.reset_debug, "ncclResetDebugInit");
   finder.find_if_there(library.all_reduce_with_config, "ncclAllReduceConfig");
   if (!finder.missing().empty()) return refuse("has no " + finder.missing());

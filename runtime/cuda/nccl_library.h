@@ -95,6 +95,8 @@ struct NcclLibrary {
                       nccl_abi::Stream stream) = nullptr;
   Status (*all_gather)(const void* send, void* receive, std::size_t count, int type, Comm comm,
                        nccl_abi::Stream stream) = nullptr;
+  Status (*reduce_scatter)(const void* send, void* receive, std::size_t received, int type, int op, Comm comm,
+                           nccl_abi::Stream stream) = nullptr;
   /// Null before 2.31.
   Status (*all_reduce_with_config)(const void* send, void* receive, std::size_t count, int type, int op,
                                    Comm comm, nccl_abi::Stream stream,

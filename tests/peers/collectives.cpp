@@ -8,15 +8,18 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "runtime/base/huge_pages.h"
 #include "runtime/comm/batch_all_reduce.h"
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/mpi/mpi_communicator.h"
 #include "runtime/comm/mpi/mpi_session.h"
+#include "runtime/comm/shares.h"
 #include "runtime/comm/watchdog.h"
 
 namespace footplate {
@@ -97,6 +100,21 @@ class Bench {
                        took[2]);
   }
 
+  /// What sharded state is reduced by, and one all_reduce as it is by default.
+  std::string shares(std::int64_t elements) {
+    const std::int64_t all = padded(elements, comm_.world_size());
+    const std::size_t bytes = static_cast<std::size_t>(all) * sizeof(float);
+    const HugePages pages = huge_pages((bytes + kHugePage - 1) / kHugePage * kHugePage);
+    std::memset(pages.get(), 0, bytes);
+    const Buffer buffer{pages.get(), all, DataType::float32};
+    comm_.set_chunk_elements(kDefaultChunk);
+    const auto took = compare(15, {[&] { wait(comm_.all_reduce(buffer, ReduceOp::sum, "bench")); },
+                                   [&] { wait(comm_.reduce_scatter(buffer, ReduceOp::sum, "bench")); },
+                                   [&] { wait(comm_.all_gather_shares(buffer, "bench")); }});
+    return fmt::format("\"whole_s\":{:.4g},\"scatter_s\":{:.4g},\"gather_s\":{:.4g}", took[0], took[1],
+                       took[2]);
+  }
+
   /// Processor time that the ledger costs an operation, with a watchdog that looks after it.
   std::string ledger() {
     Ledger ledger;
@@ -145,8 +163,8 @@ int main(int argc, char** argv) {
   if (!session) return 1;
   {
     footplate::Bench bench(**session);
-    const std::string line =
-        bench.metrics() + "," + bench.chunks(millions * 1'000'000) + "," + bench.ledger();
+    const std::string line = bench.metrics() + "," + bench.chunks(millions * 1'000'000) + "," +
+                             bench.shares(millions * 1'000'000) + "," + bench.ledger();
     if ((*session)->rank() == 0) std::printf("{%s}\n", line.c_str());
   }
   (*session)->finish();

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "protocol/mutex.h"
 #include "runtime/comm/mpi/mpi_session.h"
+#include "runtime/comm/shares.h"
 
 namespace footplate {
 namespace {
@@ -40,12 +43,26 @@ std::byte* at(const Buffer& buffer, std::int64_t element) {
   return static_cast<std::byte*>(buffer.data) + static_cast<std::size_t>(element) * size_of(buffer.type);
 }
 
+/// Of what a rank receives before it is added. There is room for two: one arrives while the other is added.
+constexpr std::size_t kReceived = kHugePage;
+
 /// Calls `run(first, count)` for one piece after the other until one fails. MPI's code of the last.
 template <class Run>
 int in_pieces(std::int64_t elements, std::int64_t chunk, Run run) {
   int code = MPI_SUCCESS;
   in_chunks(elements, chunk, [&](std::int64_t first, std::int64_t count) {
     code = run(first, static_cast<int>(count));
+    return code == MPI_SUCCESS;
+  });
+  return code;
+}
+
+/// The same for one stripe after the other: `run(first, block)`.
+template <class Run>
+int stripe_by_stripe(std::int64_t elements, int ranks, Run run) {
+  int code = MPI_SUCCESS;
+  in_stripes(elements, ranks, [&](std::int64_t first, std::int64_t block) {
+    code = run(first, block);
     return code == MPI_SUCCESS;
   });
   return code;
@@ -134,6 +151,78 @@ std::unique_ptr<Work> MpiCommunicator::barrier(const char* name) {
   return queue_.launch(entry(Collective::barrier, {}, name), [=, this]() -> Result<void> {
     if (world_size_ == 1) return {};
     return check(MPI_Barrier(comm_), "barrier", name);
+  });
+}
+
+/// A piece of a stripe, on its way to one rank and from another.
+struct MpiCommunicator::Exchange {
+  Buffer received = {};
+  void* added_to = nullptr;  ///< this rank's own, of as many elements
+  std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+
+  /// Nothing begun: nothing to do.
+  int finish(ReduceOp op) {
+    const int code = MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+    const auto count = static_cast<int>(std::exchange(received.elements, 0));
+    if (code != MPI_SUCCESS || count == 0) return code;
+    return MPI_Reduce_local(received.data, added_to, count, mpi_type(received.type), mpi_op(op));
+  }
+};
+
+int MpiCommunicator::begin(Exchange& exchange, const Buffer& sent, int to, int from) {
+  const auto count = static_cast<int>(exchange.received.elements);
+  const MPI_Datatype type = mpi_type(sent.type);
+  const int code = MPI_Irecv(exchange.received.data, count, type, from, 0, comm_, &exchange.requests[0]);
+  if (code != MPI_SUCCESS) return code;
+  return MPI_Isend(sent.data, count, type, to, 0, comm_, &exchange.requests[1]);
+}
+
+/// Each rank sends every other one its block and adds what it is sent, piece by piece: two ranks on one host
+/// take a third of the time of Open MPI's (5.0) MPI_Reduce_scatter_block. Every rank sends and receives at
+/// once, whichever rank is next.
+int MpiCommunicator::reduce_stripe(const Buffer& stripe, std::int64_t block, ReduceOp op) {
+  if (received_ == nullptr) received_ = huge_pages(2 * kReceived);
+  const auto at_once = static_cast<std::int64_t>(kReceived / size_of(stripe.type));
+  std::array<Exchange, 2> exchanges;
+  std::size_t turn = 0;
+  int code = MPI_SUCCESS;
+  for (int distance = 1; distance < world_size_ && code == MPI_SUCCESS; ++distance) {
+    const int to = (rank_ + distance) % world_size_, from = (rank_ - distance + world_size_) % world_size_;
+    code = in_pieces(block, at_once, [&](std::int64_t first, int count) {
+      Exchange& one = exchanges[turn];
+      one.received = {received_.get() + turn * kReceived, count, stripe.type};
+      one.added_to = at(stripe, rank_ * block + first);
+      turn = 1 - turn;
+      const int begun = begin(one, {at(stripe, to * block + first), count, stripe.type}, to, from);
+      return begun == MPI_SUCCESS ? exchanges[turn].finish(op) : begun;
+    });
+  }
+  // Also after an error: what was begun still writes.
+  for (Exchange& one : exchanges)
+    if (const int finished = one.finish(op); code == MPI_SUCCESS) code = finished;
+  return code;
+}
+
+std::unique_ptr<Work> MpiCommunicator::reduce_scatter(Buffer buffer, ReduceOp op, const char* name) {
+  return queue_.launch(
+      entry(Collective::reduce_scatter, buffer, name, static_cast<int>(op)), [=, this]() -> Result<void> {
+        const int code =
+            stripe_by_stripe(buffer.elements, world_size_, [&](std::int64_t first, std::int64_t block) {
+              return reduce_stripe({at(buffer, first), block * world_size_, buffer.type}, block, op);
+            });
+        return check(code, "reduce_scatter", name);
+      });
+}
+
+std::unique_ptr<Work> MpiCommunicator::all_gather_shares(Buffer buffer, const char* name) {
+  return queue_.launch(entry(Collective::all_gather, buffer, name), [=, this]() -> Result<void> {
+    if (world_size_ == 1) return {};
+    const int code =
+        stripe_by_stripe(buffer.elements, world_size_, [&](std::int64_t first, std::int64_t block) {
+          return MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, at(buffer, first), static_cast<int>(block),
+                               mpi_type(buffer.type), comm_);
+        });
+    return check(code, "all_gather", name);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include "protocol/mutex.h"
+#include "runtime/base/huge_pages.h"
 #include "runtime/base/progress.h"
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/communicator.h"
@@ -15,8 +16,9 @@ namespace footplate {
 /// Collectives over MPI in host memory: blocking calls on a thread of their own, which is the only
 /// one that uses the session's data(). In a world of one rank nothing reaches MPI.
 ///
-/// Reductions need as much extra memory as a piece (set_chunk_elements) has, whatever the buffer's size.
-/// Errors name this rank and the operation; after one, every later operation fails with it.
+/// Reductions need as much extra memory as a piece (set_chunk_elements) has, whatever the buffer's size;
+/// those of shares 4 MiB. Errors name this rank and the operation; after one, every later operation
+/// fails with it.
 class MpiCommunicator : public Communicator {
  public:
   /// All of these outlive the communicator.
@@ -29,6 +31,8 @@ class MpiCommunicator : public Communicator {
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override;
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override;
   std::unique_ptr<Work> barrier(const char* name) override;
+  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override;
+  std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override;
   Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override;
 
   /// For operations of another backend among these: the same thread, order, ledger and end.
@@ -43,6 +47,9 @@ class MpiCommunicator : public Communicator {
 
  private:
   Result<void> check(int code, const char* kind, const char* name) const;
+  struct Exchange;
+  int begin(Exchange& exchange, const Buffer& sent, int to, int from);
+  int reduce_stripe(const Buffer& stripe, std::int64_t block, ReduceOp op);
 
   struct Offer {
     std::uint32_t generation = 0;  ///< 0: none
@@ -58,6 +65,7 @@ class MpiCommunicator : public Communicator {
   int rank_ = 0;
   int world_size_ = 1;
   std::int64_t chunk_elements_ = kDefaultChunk;  // of the launching thread
+  HugePages received_;                           // of the communication thread
   LaunchQueue queue_;                            // last: its thread uses the members above
 };
 

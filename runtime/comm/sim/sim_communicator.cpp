@@ -5,6 +5,7 @@
 
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/launch_queue.h"
+#include "runtime/comm/shares.h"
 #include "runtime/comm/sim/sim_state.h"
 
 namespace footplate {
@@ -46,6 +47,12 @@ class SimCommunicator final : public Communicator {
   std::unique_ptr<Work> barrier(const char* name) override {
     return launch({Collective::barrier, {}, {}, {}, 0}, name, 0);
   }
+  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override {
+    return launch({Collective::reduce_scatter, buffer, {}, op, 0}, name, stripe_of(world_size()));
+  }
+  std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override {
+    return launch({Collective::all_gather, buffer, buffer, ReduceOp::sum, 0}, name, stripe_of(world_size()));
+  }
 
  private:
   std::unique_ptr<Work> launch(SimAttendance attendance, const char* name, std::int64_t chunk_elements) {
@@ -72,6 +79,7 @@ class SimCommunicator final : public Communicator {
       piece.send.data = static_cast<std::byte*>(whole.send.data) +
                         static_cast<std::size_t>(first) * size_of(whole.send.type);
       piece.send.elements = count;
+      if (whole.in_place()) piece.receive = piece.send;
       outcome = generation_->meeting.attend(rank(), piece);
       return outcome.has_value();
     });

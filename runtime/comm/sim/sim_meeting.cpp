@@ -14,6 +14,7 @@ std::size_t bytes(const Buffer& buffer) {
   return static_cast<std::size_t>(buffer.elements) * size_of(buffer.type);
 }
 
+/// Into rank 0's buffer.
 template <class T>
 void reduce_as(const std::vector<SimAttendance>& ranks) {
   const auto count = static_cast<std::size_t>(ranks[0].send.elements);
@@ -34,11 +35,9 @@ void reduce_as(const std::vector<SimAttendance>& ranks) {
       }
     }
   }
-  for (std::size_t rank = 1; rank < ranks.size(); ++rank)
-    std::memcpy(ranks[rank].send.data, total, bytes(ranks[0].send));
 }
 
-void all_reduce(const std::vector<SimAttendance>& ranks) {
+void reduce(const std::vector<SimAttendance>& ranks) {
   switch (ranks[0].send.type) {
     case DataType::float32:
       return reduce_as<float>(ranks);
@@ -49,6 +48,41 @@ void all_reduce(const std::vector<SimAttendance>& ranks) {
     case DataType::uint8:
       return reduce_as<std::uint8_t>(ranks);
   }
+}
+
+void all_reduce(const std::vector<SimAttendance>& ranks) {
+  reduce(ranks);
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank)
+    std::memcpy(ranks[rank].send.data, ranks[0].send.data, bytes(ranks[0].send));
+}
+
+/// The block of each rank in a stripe, as its place from the beginning, and its size; both in bytes.
+template <class Run>
+void for_blocks(const std::vector<SimAttendance>& ranks, Run run) {
+  const std::size_t block = bytes(ranks[0].send) / ranks.size();
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) run(ranks[rank], rank * block, block);
+}
+
+std::byte* start(const SimAttendance& rank) {
+  return static_cast<std::byte*>(rank.send.data);
+}
+
+/// What is undefined then is no number, so that whoever uses it is found out.
+void reduce_scatter(const std::vector<SimAttendance>& ranks) {
+  constexpr int kUndefined = 0xff;
+  reduce(ranks);
+  const std::vector<std::byte> sum(start(ranks[0]), start(ranks[0]) + bytes(ranks[0].send));
+  for_blocks(ranks, [&](const SimAttendance& rank, std::size_t first, std::size_t size) {
+    std::memset(rank.send.data, kUndefined, bytes(rank.send));
+    std::memcpy(start(rank) + first, sum.data() + first, size);
+  });
+}
+
+void all_gather_shares(const std::vector<SimAttendance>& ranks) {
+  for_blocks(ranks, [&](const SimAttendance& from, std::size_t first, std::size_t size) {
+    for (const SimAttendance& to : ranks)
+      if (to.send.data != from.send.data) std::memcpy(start(to) + first, start(from) + first, size);
+  });
 }
 
 void broadcast(const std::vector<SimAttendance>& ranks) {
@@ -72,7 +106,8 @@ Result<void> check_same(const std::vector<SimAttendance>& ranks) {
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
     const SimAttendance &first = ranks[0], &other = ranks[rank];
     if (first.kind == other.kind && first.send.elements == other.send.elements &&
-        first.send.type == other.send.type && first.op == other.op && first.root == other.root)
+        first.send.type == other.send.type && first.op == other.op && first.root == other.root &&
+        first.in_place() == other.in_place())
       continue;
     return fail(ErrorKind::failed,
                 fmt::format("ranks out of step: rank 0 is in {} of {} elements, rank {} in {} of {}",
@@ -87,7 +122,8 @@ void execute(const std::vector<SimAttendance>& ranks) {
   const Collective kind = ranks[0].kind;
   if (kind == Collective::all_reduce) all_reduce(ranks);
   if (kind == Collective::broadcast) broadcast(ranks);
-  if (kind == Collective::all_gather) all_gather(ranks);
+  if (kind == Collective::all_gather) ranks[0].in_place() ? all_gather_shares(ranks) : all_gather(ranks);
+  if (kind == Collective::reduce_scatter) reduce_scatter(ranks);
 }
 
 }  // namespace

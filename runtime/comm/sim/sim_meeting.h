@@ -14,9 +14,11 @@ namespace footplate {
 struct SimAttendance {
   Collective kind = Collective::barrier;
   Buffer send;
-  Buffer receive;
+  Buffer receive;  ///< of an all_gather: `send` where it is of shares
   ReduceOp op = ReduceOp::sum;
   int root = 0;
+
+  bool in_place() const { return receive.data != nullptr && receive.data == send.data; }
 };
 
 /// Where the communication threads of all ranks come together; the last to arrive does the work.

@@ -38,6 +38,14 @@ class CheckedRank {
     values_.assign(static_cast<std::size_t>(elements), 1.0F + static_cast<float>(rank_));
     return checked_.all_reduce({values_.data(), elements, DataType::float32}, ReduceOp::sum, name)->wait();
   }
+  /// Reduced and gathered as shares.
+  Result<void> sum_by_shares(std::int64_t elements) {
+    values_.assign(static_cast<std::size_t>(elements), 1.0F + static_cast<float>(rank_));
+    const Buffer buffer{values_.data(), elements, DataType::float32};
+    if (auto scattered = checked_.reduce_scatter(buffer, ReduceOp::sum, "gradients")->wait(); !scattered)
+      return scattered;
+    return checked_.all_gather_shares(buffer, "parameters")->wait();
+  }
   const std::vector<float>& values() const { return values_; }
 
  private:
@@ -76,6 +84,19 @@ TEST(CheckedCommunicator, LetsThroughWhatAllCallAlike) {
     EXPECT_EQ(rank.launched(), 3U) << "what is called, the sum, its hashes";
     ASSERT_TRUE(rank.communicator().barrier("end")->wait());
     EXPECT_EQ(rank.launched(), 5U) << "a barrier has no result";
+  });
+}
+
+TEST(CheckedCommunicator, ComparesSharesOnceTheyAreGathered) {
+  on_all([](CheckedRank& rank) {
+    ASSERT_TRUE(rank.sum_by_shares(6));
+    EXPECT_EQ(rank.values(), std::vector<float>(6, 6.0F));
+    EXPECT_EQ(rank.launched(), 5U) << "two calls, what they are, the hashes of one";
+    rank.spoil();
+    const auto summed = rank.sum_by_shares(6);
+    ASSERT_FALSE(summed);
+    EXPECT_THAT(summed.error().message,
+                HasSubstr("different results of step 0, parameters: all_gather of 6"));
   });
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/patience.h"
 #include "tests/unit/comm/batch_all_reduce_cases.h"
+#include "tests/unit/comm/shares_cases.h"
 
 namespace footplate {
 namespace {
@@ -47,6 +48,20 @@ TEST_F(CommOverMpi, OfThisOpenMpiWhatAWaitDoesCanBeReplaced) {
 
 TEST_F(CommOverMpi, BatchesAreSummedByOneReductionForEachType) {
   cases::expect_batches_are_summed(comm_, ledger_);
+}
+
+TEST_F(CommOverMpi, SharesAreSummedAndGathered) {
+  cases::expect_shares_are_summed_and_gathered(comm_);
+}
+
+TEST_F(CommOverMpi, TheLargestAndTheSmallestOfSharesAreFound) {
+  for (const auto op : {ReduceOp::max, ReduceOp::min}) {
+    std::vector<std::int64_t> values(static_cast<std::size_t>(comm_.world_size()) * 3, comm_.rank());
+    const Buffer buffer{values.data(), static_cast<std::int64_t>(values.size()), DataType::int64};
+    ASSERT_TRUE(comm_.reduce_scatter(buffer, op, "test")->wait());
+    ASSERT_TRUE(comm_.all_gather_shares(buffer, "test")->wait());
+    EXPECT_THAT(values, ::testing::Each(op == ReduceOp::max ? comm_.world_size() - 1 : 0));
+  }
 }
 
 TEST_F(CommOverMpi, AGatherPastTheRangeOfAnIntIsRefused) {

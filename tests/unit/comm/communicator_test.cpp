@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/comm/sim/sim_scheduler.h"
 #include "runtime/comm/sim/sim_world.h"
+#include "tests/unit/comm/shares_cases.h"
 
 namespace footplate {
 namespace {
@@ -97,6 +99,35 @@ TEST(Communicator, PiecesOfAnySizeGiveTheSameSums) {
       EXPECT_THAT(values, testing::ElementsAre(3, 6, 9, 12, 15, 18, 21)) << chunk;
       ASSERT_TRUE(comm.all_reduce({}, ReduceOp::sum, "nothing")->wait());
     }
+  });
+}
+
+TEST(Communicator, SharesAreSummedAndGathered) {
+  for (const int ranks : {1, 2, 3})
+    on_threads(
+        ranks,
+        [](Communicator& comm, Ledger&, SimWorld&) { cases::expect_shares_are_summed_and_gathered(comm); },
+        {});
+}
+
+/// So that no test passes by what another backend happens to leave there.
+TEST(Communicator, OfASimulatedReductionOnlyTheOwnShareIsANumber) {
+  on_ranks(2, [](Communicator& comm, Ledger&, SimWorld&) {
+    std::vector<float> values{1, 2};
+    ASSERT_TRUE(comm.reduce_scatter(buffer_of(values), ReduceOp::sum, "test")->wait());
+    EXPECT_EQ(values[static_cast<std::size_t>(comm.rank())], comm.rank() == 0 ? 2.0F : 4.0F);
+    EXPECT_TRUE(std::isnan(values[static_cast<std::size_t>(1 - comm.rank())]));
+  });
+}
+
+TEST(Communicator, AGatherOfSharesIsAnotherCallThanAGather) {
+  on_ranks(2, [](Communicator& comm, Ledger&, SimWorld&) {
+    std::vector<float> values(2), all(4);
+    const auto outcome = (comm.rank() == 0 ? comm.all_gather_shares(buffer_of(values), "test")
+                                           : comm.all_gather(buffer_of(values), buffer_of(all), "test"))
+                             ->wait();
+    ASSERT_FALSE(outcome);
+    EXPECT_THAT(outcome.error().message, testing::HasSubstr("ranks out of step"));
   });
 }
 

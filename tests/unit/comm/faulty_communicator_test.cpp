@@ -34,6 +34,10 @@ class Noting final : public Communicator {
   std::unique_ptr<Work> broadcast(Buffer, int, const char* name) override { return note(name); }
   std::unique_ptr<Work> all_gather(Buffer, Buffer, const char* name) override { return note(name); }
   std::unique_ptr<Work> barrier(const char* name) override { return note(name); }
+  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp /*op*/, const char* name) override {
+    return note(name + std::string(" scattered ") + std::to_string(buffer.elements));
+  }
+  std::unique_ptr<Work> all_gather_shares(Buffer, const char* name) override { return note(name); }
 
   std::vector<std::string> calls;
 
@@ -74,7 +78,10 @@ TEST_F(FaultyCommunicatorTest, WithoutAFaultOfThisRankAllGoesThrough) {
   faulty.broadcast({}, 0, "broadcast");
   faulty.all_gather({}, {}, "gather");
   faulty.barrier("barrier");
-  EXPECT_THAT(inner_.calls, ElementsAre("gradients 5", "broadcast", "gather", "barrier"));
+  faulty.reduce_scatter({nullptr, 6, DataType::float32}, ReduceOp::sum, "gradients");
+  faulty.all_gather_shares({}, "parameters");
+  EXPECT_THAT(inner_.calls, ElementsAre("gradients 5", "broadcast", "gather", "barrier",
+                                        "gradients scattered 6", "parameters"));
 }
 
 TEST_F(FaultyCommunicatorTest, AnOddReductionComesBeforeTheFirstOfItsStep) {
@@ -86,6 +93,14 @@ TEST_F(FaultyCommunicatorTest, AnOddReductionComesBeforeTheFirstOfItsStep) {
   }
   EXPECT_THAT(inner_.calls, ElementsAre("gradients 5", "gradients 7", "gradients 5", "gradients 5",
                                         "gradients 7", "gradients 5", "gradients 7"));
+}
+
+TEST_F(FaultyCommunicatorTest, GradientsThatAreScatteredHaveTheSameFaults) {
+  FaultyCommunicator& faulty = with("odd_reduce:rank=1:step=3");
+  faulty.begin_step(3);
+  for (const std::int64_t elements : {6, 8})
+    faulty.reduce_scatter({nullptr, elements, DataType::float32}, ReduceOp::sum, "gradients");
+  EXPECT_THAT(inner_.calls, ElementsAre("gradients 6", "gradients scattered 6", "gradients scattered 8"));
 }
 
 TEST_F(FaultyCommunicatorTest, ALateRankIsLateEachTimeTheStepIsDone) {

@@ -48,6 +48,7 @@ FOOTPLATE_ALIKE(ncclGroupEnd, group_end);
 FOOTPLATE_ALIKE(ncclAllReduce, all_reduce);
 FOOTPLATE_ALIKE(ncclBroadcast, broadcast);
 FOOTPLATE_ALIKE(ncclAllGather, all_gather);
+FOOTPLATE_ALIKE(ncclReduceScatter, reduce_scatter);
 #undef FOOTPLATE_ALIKE
 
 TEST(NcclHeader, ItsConfigBeginsAsOurs) {

@@ -12,6 +12,7 @@
 
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/cuda/host_stream.h"
+#include "tests/unit/comm/shares_cases.h"
 
 namespace footplate {
 namespace {
@@ -50,6 +51,12 @@ struct Host final : Communicator {
     return inner->all_gather(send, receive, name);
   }
   std::unique_ptr<Work> barrier(const char* name) override { return inner->barrier(name); }
+  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override {
+    return inner->reduce_scatter(buffer, op, name);
+  }
+  std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override {
+    return inner->all_gather_shares(buffer, name);
+  }
 
   std::unique_ptr<Communicator> inner;
   bool deaf = false;
@@ -184,6 +191,17 @@ TEST_F(CommunicatorTest, SumsInPiecesAndKeepsTheLedger) {
   EXPECT_THAT(calls(), HasSubstr("destroy init=1 reductions=5 groups=5")) << "the probe, and four pieces";
 }
 
+TEST_F(CommunicatorTest, SharesAreSummedAndGatheredStripeByStripeInOneGroup) {
+  make();
+  connect();
+  on_all([](TestRank& rank, int) {
+    cases::expect_shares_are_summed_and_gathered(rank.communicator);
+    EXPECT_TRUE(rank.communicator.finish());
+  });
+  EXPECT_THAT(calls(), HasSubstr("reductions=11 groups=7 "))
+      << "the probe, and of both operations one stripe, one, and three";
+}
+
 TEST_F(CommunicatorTest, PiecesGoTogetherAsOneGroup) {
   make();
   connect();
@@ -285,6 +303,8 @@ TEST_F(CommunicatorTest, AnErrorOfNcclEndsTheOperationAndAsksForTheOthers) {
     EXPECT_THAT(outcome.error().message,
                 HasSubstr("rank 1: all_reduce of gradients failed: NCCL: a communicator"));
     EXPECT_EQ(rank.asked_for_others, 1);
+    const auto next = rank.communicator.all_gather_shares({numbers.data(), 10}, "parameters")->wait();
+    EXPECT_THAT(said(next), HasSubstr("all_reduce of gradients failed")) << "the queue is closed by it";
   });
 }
 

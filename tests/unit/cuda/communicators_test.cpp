@@ -52,7 +52,15 @@ class CommunicatorsTest : public testing::Test {
     for (int i = 0; i < groups; ++i) list.push_back({"data parallel", *on.new_id(), 0, 1});
     return list;
   }
-  static std::string said(const Result<void>& result) { return result ? "fine" : result.error().message; }
+  static NcclCommunicators::Operation operation(std::size_t group, float* data, std::size_t elements) {
+    NcclCommunicators::Operation one;
+    one.group = group;
+    one.send = one.receive = data;
+    one.elements = elements;
+    return one;
+  }
+
+  std::string said(const Result<void>& result) { return result ? "fine" : result.error().message; }
 
   NcclLibrary library_;
   CommunicatorConfig config_;
@@ -124,15 +132,16 @@ TEST_F(CommunicatorsTest, ReductionsAreCoalesced) {
   NcclCommunicators communicators(library_, patient());
   ASSERT_TRUE(communicators.connect(alone(communicators, 2), config_));
   float data[4] = {};
-  const NcclCommunicators::Reduction reductions[] = {{0, data, 4}, {1, data, 3}, {0, data, 2}};
-  EXPECT_EQ(said(communicators.all_reduce(reductions, nullptr)), "fine");
+  const NcclCommunicators::Operation reductions[] = {operation(0, data, 4), operation(1, data, 3),
+                                                     operation(0, data, 2)};
+  EXPECT_EQ(said(communicators.enqueue(reductions, nullptr)), "fine");
   EXPECT_THAT(
       stub_calls(),
       testing::EndsWith("ncclGroupStart ncclAllReduce:4 ncclAllReduce:3 ncclAllReduce:2 ncclGroupEnd"));
-  const NcclCommunicators::Reduction wrong[] = {{2, data, 4}};
-  EXPECT_THAT(said(communicators.all_reduce(wrong, nullptr)), HasSubstr("group 2 of 2"));
+  const NcclCommunicators::Operation wrong[] = {operation(2, data, 4)};
+  EXPECT_THAT(said(communicators.enqueue(wrong, nullptr)), HasSubstr("group 2 of 2"));
   stub_fault("ncclAllReduce", "fail");
-  EXPECT_THAT(said(communicators.all_reduce(reductions, nullptr)),
+  EXPECT_THAT(said(communicators.enqueue(reductions, nullptr)),
               HasSubstr("all_reduce failed: unhandled system error (the stub says so)"));
   EXPECT_THAT(stub_calls(), testing::EndsWith("ncclAllReduce:4 ncclGroupEnd")) << "the group is closed";
 }
@@ -148,10 +157,11 @@ TEST_F(CommunicatorsTest, ALibraryThatTakesARuleWithTheCallIsGivenIt) {
     nccl_abi::CollectiveConfig config;
     config.selection = "RING";
     config.max_ctas = 4;
-    const NcclCommunicators::Reduction with[] = {{.data = data, .elements = 4, .config = &config}};
-    const NcclCommunicators::Reduction without[] = {{.data = data, .elements = 3}};
-    EXPECT_EQ(said(communicators.all_reduce(with, nullptr)), "fine");
-    EXPECT_EQ(said(communicators.all_reduce(without, nullptr)), "fine");
+    NcclCommunicators::Operation with[] = {operation(0, data, 4)};
+    with[0].config = &config;
+    const NcclCommunicators::Operation without[] = {operation(0, data, 3)};
+    EXPECT_EQ(said(communicators.enqueue(with, nullptr)), "fine");
+    EXPECT_EQ(said(communicators.enqueue(without, nullptr)), "fine");
     EXPECT_THAT(stub_calls(),
                 testing::EndsWith(std::string("ncclGroupStart ") +
                                   (library.version > library_.version ? "ncclAllReduceConfig:4:RING:4"

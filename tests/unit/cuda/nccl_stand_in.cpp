@@ -208,7 +208,7 @@ void close_plugins(State& state) {
 }
 
 /// Rings and trees can be had by every protocol but LL128 by rings; the rest not at all.
-Choice choose(State& state, std::size_t bytes) {
+Choice choose(State& state, abi::Function function, std::size_t bytes) {
   Choice choice;
   if (state.tuner == nullptr) return choice;
   std::array<float, abi::kAlgorithms * abi::kProtocols> costs{};
@@ -217,9 +217,8 @@ Choice choose(State& state, std::size_t bytes) {
   std::copy(had.begin(), had.end(), costs.begin());
   if (state.has("odd_costs")) costs[3] = 1;
   int channels = 0;
-  state.tuner->collective(state.tuner_context, abi::kAllReduce, bytes, 1,
-                          reinterpret_cast<float**>(costs.data()), abi::kAlgorithms, abi::kProtocols, 0,
-                          &channels);
+  state.tuner->collective(state.tuner_context, function, bytes, 1, reinterpret_cast<float**>(costs.data()),
+                          abi::kAlgorithms, abi::kProtocols, 0, &channels);
   int best = -1;
   for (int cell = 0; cell < static_cast<int>(costs.size()); ++cell) {
     const float cost = costs[static_cast<std::size_t>(cell)];
@@ -255,10 +254,27 @@ void reduce(State& state, Number* data, std::size_t count, int op) {
   }
 }
 
+/// `data`: `count` numbers of this rank, one after the other of all ranks.
+template <class Number>
+void gather(State& state, const Number* mine, std::size_t count, Number* all) {
+  constexpr std::size_t kAtOnce = kPieceBytes / sizeof(Number);
+  for (std::size_t first = 0; first < count; first += kAtOnce) {
+    const std::size_t here = std::min(kAtOnce, count - first);
+    std::memcpy(state.piece(state.rank), mine + first, here * sizeof(Number));
+    if (!state.meet()) return;
+    for (int rank = 0; rank < state.ranks; ++rank)
+      std::memcpy(all + static_cast<std::size_t>(rank) * count + first, state.piece(rank),
+                  here * sizeof(Number));
+    if (!state.meet()) return;
+  }
+}
+
 struct Job {
+  abi::Function function;
   std::shared_ptr<State> state;
-  void* data;
-  std::size_t count;
+  const void* send;
+  void* data;         ///< what it gives
+  std::size_t count;  ///< of what a rank gives, or gets
   int type;
   int op;
   HostStreamHandle* stream;
@@ -279,7 +295,9 @@ void* begin_event(const Job& job) {
   description.type = abi::kCollective;
   description.rank = state.rank;
   description.collective = {};
-  description.collective.function = "AllReduce";
+  description.collective.function = job.function == abi::kAllReduce   ? "AllReduce"
+                                    : job.function == abi::kAllGather ? "AllGather"
+                                                                      : "ReduceScatter";
   description.collective.count = job.count;
   description.collective.data_type = job.type == abi::kFloat32 ? "ncclFloat32" : "ncclFloat64";
   description.collective.channels = static_cast<std::uint8_t>(job.choice.channels);
@@ -315,6 +333,20 @@ void tell_channels(const Job& job, std::uint64_t began_ns) {
   }
 }
 
+template <class Number>
+void run_on(const Job& job) {
+  State& state = *job.state;
+  auto* data = static_cast<Number*>(job.data);
+  const auto* send = static_cast<const Number*>(job.send);
+  if (job.function == abi::kAllReduce) reduce(state, data, job.count, job.op);
+  if (job.function == abi::kAllGather) gather(state, send, job.count, data);
+  if (job.function != abi::kReduceScatter) return;
+  std::vector<Number> sums(send, send + job.count * static_cast<std::size_t>(state.ranks));
+  reduce(state, sums.data(), sums.size(), job.op);
+  const auto mine = static_cast<std::size_t>(state.rank) * job.count;
+  std::copy_n(sums.begin() + static_cast<std::ptrdiff_t>(mine), job.count, data);
+}
+
 void run(void* argument) {
   const std::unique_ptr<Job> job(static_cast<Job*>(argument));
   State& state = *job->state;
@@ -325,9 +357,9 @@ void run(void* argument) {
     while (!state.aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (state.aborted) return;
   const std::uint64_t began = now_ns();
-  if (job->type == abi::kFloat32) reduce(state, static_cast<float*>(job->data), job->count, job->op);
-  if (job->type == abi::kFloat64) reduce(state, static_cast<double*>(job->data), job->count, job->op);
-  if (job->type == abi::kInt64) reduce(state, static_cast<std::int64_t*>(job->data), job->count, job->op);
+  if (job->type == abi::kFloat32) run_on<float>(*job);
+  if (job->type == abi::kFloat64) run_on<double>(*job);
+  if (job->type == abi::kInt64) run_on<std::int64_t>(*job);
   if (!state.aborted) tell_channels(*job, began);
 }
 
@@ -340,12 +372,22 @@ void enqueue_group() {
   for (Job& job : grouped) {
     if (!job.asked.empty()) ++job.state->asked[job.asked];
     HostStreamHandle* stream = job.stream;
-    job.choice = choose(*job.state, bytes_of(job));
+    job.choice = choose(*job.state, job.function, bytes_of(job));
     ++job.state->choices[job.choice.text()];
     job.event = begin_event(job);
     stream->enqueue(stream, run, new Job(std::move(job)));
   }
   grouped.clear();
+}
+
+Status take(Job job) {
+  grouped.push_back(std::move(job));
+  if (depth == 0) enqueue_group();
+  return abi::kSuccess;
+}
+
+bool is_known(int type) {
+  return type == abi::kFloat32 || type == abi::kFloat64 || type == abi::kInt64;
 }
 
 std::string number(const char* name, int value) {
@@ -467,18 +509,15 @@ Status ncclGroupEnd() {
 }
 Status ncclAllReduceConfig(const void* send, void* receive, std::size_t count, int type, int op, Comm comm,
                            void* stream, const abi::CollectiveConfig* config) {
-  if (send != receive || (type != abi::kFloat32 && type != abi::kFloat64 && type != abi::kInt64))
-    return abi::kInvalidArgument;
+  if (send != receive || !is_known(type)) return abi::kInvalidArgument;
   std::string asked;
   if (config != nullptr) {
     if (config->size != sizeof(*config) || config->magic != abi::kConfigMagic) return abi::kInvalidArgument;
     asked = std::string(config->selection) + "/" +
             (config->max_ctas == abi::kUnset ? "any" : std::to_string(config->max_ctas));
   }
-  grouped.push_back(
-      {comm->state, receive, count, type, op, static_cast<HostStreamHandle*>(stream), std::move(asked)});
-  if (depth == 0) enqueue_group();
-  return abi::kSuccess;
+  return take({abi::kAllReduce, comm->state, send, receive, count, type, op,
+               static_cast<HostStreamHandle*>(stream), std::move(asked)});
 }
 Status ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int op, Comm comm,
                      void* stream) {
@@ -487,8 +526,16 @@ Status ncclAllReduce(const void* send, void* receive, std::size_t count, int typ
 Status ncclBroadcast(const void*, void*, std::size_t, int, int, Comm, void*) {
   return abi::kInvalidUsage;
 }
-Status ncclAllGather(const void*, void*, std::size_t, int, Comm, void*) {
-  return abi::kInvalidUsage;
+Status ncclAllGather(const void* send, void* receive, std::size_t sent, int type, Comm comm, void* stream) {
+  if (!is_known(type)) return abi::kInvalidArgument;
+  return take({abi::kAllGather, comm->state, send, receive, sent, type, abi::kSum,
+               static_cast<HostStreamHandle*>(stream)});
+}
+Status ncclReduceScatter(const void* send, void* receive, std::size_t received, int type, int op, Comm comm,
+                         void* stream) {
+  if (!is_known(type)) return abi::kInvalidArgument;
+  return take({abi::kReduceScatter, comm->state, send, receive, received, type, op,
+               static_cast<HostStreamHandle*>(stream)});
 }
 const char* ncclGetErrorString(Status status) {
   return status == abi::kRemoteError ? "remote process exited or there was a network error"

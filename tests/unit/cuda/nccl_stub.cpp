@@ -199,6 +199,9 @@ Status ncclBroadcast(const void*, void*, std::size_t, int, int, Comm, void*) {
 Status ncclAllGather(const void*, void*, std::size_t, int, Comm, void*) {
   return enter("ncclAllGather");
 }
+Status ncclReduceScatter(const void*, void*, std::size_t, int, int, Comm, void*) {
+  return enter("ncclReduceScatter");
+}
 const char* ncclGetErrorString(Status status) {
   return status == footplate::nccl_abi::kSystemError ? "unhandled system error" : "remote process exited";
 }
