@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
@@ -14,6 +13,7 @@
 
 #include "runtime/comm/agree.h"
 #include "runtime/train/reporter.h"
+#include "runtime/train/sum_of_squares.h"
 #include "runtime/watch/event_parts.h"
 
 namespace footplate {
@@ -243,7 +243,7 @@ void TrainStep::update_parameters() {
     return sums.select(0, static_cast<std::int64_t>(offset / sizeof(float)));
   };
   at::Tensor divisor = sum(offsetof(StepSums, tokens));
-  norm_ = at::linalg_vector_norm(gradients_.gradients()).to(at::kDouble).div(divisor);
+  norm_ = sum_of_squares(gradients_.gradients()).sqrt().div(divisor);
   const at::Tensor is_sound = norm_.isfinite()
                                   .logical_and(sum(offsetof(StepSums, loss)).isfinite())
                                   .logical_and(sum(offsetof(StepSums, failed_ranks)).eq(0));
