@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -32,6 +33,10 @@ struct Buffer {
   std::int64_t elements = 0;
   DataType type = DataType::float32;
 };
+
+inline std::byte* at(const Buffer& buffer, std::int64_t element) {
+  return static_cast<std::byte*>(buffer.data) + static_cast<std::size_t>(element) * size_of(buffer.type);
+}
 
 /// One operation on its way. Any thread may look; one thread waits.
 class Work {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace footplate {
 
@@ -39,5 +40,17 @@ bool in_stripes(std::int64_t elements, int ranks, Run run) {
     if (!run(first, std::min(stripe, elements - first) / ranks)) return false;
   return true;
 }
+
+/// Elements [first, end) of a buffer.
+struct Stretch {
+  std::int64_t first = 0, end = 0;
+  bool operator==(const Stretch&) const = default;
+};
+
+/// The blocks of `rank` in a buffer of so many elements, in their order. Arguments as of in_stripes().
+std::vector<Stretch> blocks_of(std::int64_t elements, int ranks, int rank);
+
+/// What of `whole` lies in `blocks`, which are in their order.
+std::vector<Stretch> within(const Stretch& whole, const std::vector<Stretch>& blocks);
 
 }  // namespace footplate

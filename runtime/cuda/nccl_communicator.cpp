@@ -69,10 +69,6 @@ class HowDone {
   nccl_abi::CollectiveConfig config_;
 };
 
-std::byte* at(const Buffer& buffer, std::int64_t element) {
-  return static_cast<std::byte*>(buffer.data) + static_cast<std::size_t>(element) * size_of(buffer.type);
-}
-
 double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
@@ -110,11 +106,19 @@ std::unique_ptr<Work> NcclCommunicator::all_reduce(Buffer buffer, ReduceOp op, c
 }
 
 std::unique_ptr<Work> NcclCommunicator::reduce_scatter(Buffer buffer, ReduceOp op, const char* name) {
-  return launch({Collective::reduce_scatter, buffer, op, name});
+  return launch({.kind = Collective::reduce_scatter,
+                 .buffer = buffer,
+                 .op = op,
+                 .name = name,
+                 .together = pieces_together_});
 }
 
 std::unique_ptr<Work> NcclCommunicator::all_gather_shares(Buffer buffer, const char* name) {
-  return launch({Collective::all_gather, buffer, ReduceOp::sum, name});
+  return launch({.kind = Collective::all_gather,
+                 .buffer = buffer,
+                 .op = ReduceOp::sum,
+                 .name = name,
+                 .together = pieces_together_});
 }
 
 std::unique_ptr<Work> NcclCommunicator::launch(const Launched& it) {
@@ -169,9 +173,14 @@ Result<void> NcclCommunicator::enqueue_pieces(const Launched& it) {
   return outcome;
 }
 
-/// All stripes as one group.
+/// Stripes together as pieces are: a group of NCCL's holds 2,048 operations at most.
 Result<void> NcclCommunicator::enqueue_stripes(const Launched& it) {
   std::vector<NcclCommunicators::Operation> group;
+  Result<void> outcome;
+  const auto flush = [&] {
+    outcome = communicators_.enqueue(group, parts_.stream.handle());
+    group.clear();
+  };
   in_stripes(it.buffer.elements, world_size(), [&](std::int64_t first, std::int64_t block) {
     std::byte* stripe = at(it.buffer, first);
     std::byte* mine = at(it.buffer, first + rank() * block);
@@ -182,9 +191,11 @@ Result<void> NcclCommunicator::enqueue_stripes(const Launched& it) {
                      .elements = static_cast<std::size_t>(block),
                      .type = nccl_type(it.buffer.type),
                      .op = nccl_operator(it.op)});
-    return true;
+    if (group.size() >= it.together) flush();
+    return outcome.has_value();
   });
-  return communicators_.enqueue(group, parts_.stream.handle());
+  if (outcome) flush();
+  return outcome;
 }
 
 /// What the stream does is done, or has come to nothing: an error of NCCL's, the end of this world, or

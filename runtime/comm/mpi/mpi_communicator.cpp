@@ -39,12 +39,18 @@ MPI_Op mpi_op(ReduceOp op) {
   return MPI_SUM;
 }
 
-std::byte* at(const Buffer& buffer, std::int64_t element) {
-  return static_cast<std::byte*>(buffer.data) + static_cast<std::size_t>(element) * size_of(buffer.type);
-}
-
 /// Of what a rank receives before it is added. There is room for two: one arrives while the other is added.
 constexpr std::size_t kReceived = kHugePage;
+
+/// MPI's code of what failed first, not only that something did.
+int wait_for_both(std::array<MPI_Request, 2>& requests) {
+  std::array<MPI_Status, 2> statuses{};
+  const int code = MPI_Waitall(2, requests.data(), statuses.data());
+  if (code != MPI_ERR_IN_STATUS) return code;
+  for (const MPI_Status& status : statuses)
+    if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING) return status.MPI_ERROR;
+  return code;
+}
 
 /// Calls `run(first, count)` for one piece after the other until one fails. MPI's code of the last.
 template <class Run>
@@ -75,6 +81,7 @@ MpiCommunicator::MpiCommunicator(MpiSession& session, Ledger& ledger, const Prog
       comm_(session.data()),
       rank_(session.rank()),
       world_size_(session.world_size()),
+      received_(huge_pages(2 * kReceived)),
       queue_(ledger, progress) {}
 
 void MpiCommunicator::close() {
@@ -162,7 +169,7 @@ struct MpiCommunicator::Exchange {
 
   /// Nothing begun: nothing to do.
   int finish(ReduceOp op) {
-    const int code = MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+    const int code = wait_for_both(requests);
     const auto count = static_cast<int>(std::exchange(received.elements, 0));
     if (code != MPI_SUCCESS || count == 0) return code;
     return MPI_Reduce_local(received.data, added_to, count, mpi_type(received.type), mpi_op(op));
@@ -181,7 +188,6 @@ int MpiCommunicator::begin(Exchange& exchange, const Buffer& sent, int to, int f
 /// take a third of the time of Open MPI's (5.0) MPI_Reduce_scatter_block. Every rank sends and receives at
 /// once, whichever rank is next.
 int MpiCommunicator::reduce_stripe(const Buffer& stripe, std::int64_t block, ReduceOp op) {
-  if (received_ == nullptr) received_ = huge_pages(2 * kReceived);
   const auto at_once = static_cast<std::int64_t>(kReceived / size_of(stripe.type));
   std::array<Exchange, 2> exchanges;
   std::size_t turn = 0;
@@ -206,6 +212,7 @@ int MpiCommunicator::reduce_stripe(const Buffer& stripe, std::int64_t block, Red
 std::unique_ptr<Work> MpiCommunicator::reduce_scatter(Buffer buffer, ReduceOp op, const char* name) {
   return queue_.launch(
       entry(Collective::reduce_scatter, buffer, name, static_cast<int>(op)), [=, this]() -> Result<void> {
+        if (world_size_ == 1) return {};
         const int code =
             stripe_by_stripe(buffer.elements, world_size_, [&](std::int64_t first, std::int64_t block) {
               return reduce_stripe({at(buffer, first), block * world_size_, buffer.type}, block, op);

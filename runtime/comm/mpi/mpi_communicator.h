@@ -65,7 +65,7 @@ class MpiCommunicator : public Communicator {
   int rank_ = 0;
   int world_size_ = 1;
   std::int64_t chunk_elements_ = kDefaultChunk;  // of the launching thread
-  HugePages received_;                           // of the communication thread
+  HugePages received_;                           // of the communication thread; touched at the first use
   LaunchQueue queue_;                            // last: its thread uses the members above
 };
 

@@ -35,7 +35,7 @@ void wait_a_moment() {
   sched_yield();
   if (Clock::now() - now < kLongYield) return;
   const bool again = now < naps_until + kForgotten;
-  naps = again ? std::min(2 * naps, kMostNaps) : kFirstNaps;
+  naps = again ? std::clamp(2 * naps, kFirstNaps, kMostNaps) : kFirstNaps;
   naps_until = now + naps;
   prctl(PR_SET_TIMERSLACK, kSlack_ns);
 }

@@ -76,8 +76,7 @@ class SimCommunicator final : public Communicator {
     Result<void> outcome;
     in_chunks(whole.send.elements, chunk, [&](std::int64_t first, std::int64_t count) {
       SimAttendance piece = whole;
-      piece.send.data = static_cast<std::byte*>(whole.send.data) +
-                        static_cast<std::size_t>(first) * size_of(whole.send.type);
+      piece.send.data = at(whole.send, first);
       piece.send.elements = count;
       if (whole.in_place()) piece.receive = piece.send;
       outcome = generation_->meeting.attend(rank(), piece);

@@ -36,6 +36,33 @@ TEST(Shares, AStripeOfManyRanksStaysSmall) {
   EXPECT_EQ(stripe_of(10'000'000), 10'000'000 * kBlockAlign) << "never nothing";
 }
 
+TEST(Shares, TheBlocksOfAllRanksAreTheBuffer) {
+  const int ranks = 3;
+  const std::int64_t all = padded(2 * stripe_of(ranks) + 100, ranks);
+  std::vector<Stretch> blocks;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto mine = blocks_of(all, ranks, rank);
+    EXPECT_EQ(mine.size(), 3U);
+    blocks.insert(blocks.end(), mine.begin(), mine.end());
+  }
+  std::sort(blocks.begin(), blocks.end(),
+            [](const Stretch& a, const Stretch& b) { return a.first < b.first; });
+  std::int64_t end = 0;
+  for (const Stretch& block : blocks) {
+    EXPECT_EQ(block.first, end);
+    end = block.end;
+  }
+  EXPECT_EQ(end, all);
+}
+
+TEST(Shares, WithinIsWhatBothHave) {
+  const std::vector<Stretch> blocks{{0, 10}, {20, 30}, {40, 50}};
+  EXPECT_EQ(within({5, 25}, blocks), (std::vector<Stretch>{{5, 10}, {20, 25}}));
+  EXPECT_EQ(within({10, 20}, blocks), std::vector<Stretch>{});
+  EXPECT_EQ(within({0, 100}, blocks), blocks);
+  EXPECT_EQ(within({22, 24}, blocks), (std::vector<Stretch>{{22, 24}}));
+}
+
 TEST(Shares, WhatReturnsFalseIsTheLast) {
   int runs = 0;
   EXPECT_FALSE(in_stripes(10 * stripe_of(2), 2, [&](std::int64_t, std::int64_t) { return ++runs < 3; }));

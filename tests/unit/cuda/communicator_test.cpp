@@ -191,15 +191,16 @@ TEST_F(CommunicatorTest, SumsInPiecesAndKeepsTheLedger) {
   EXPECT_THAT(calls(), HasSubstr("destroy init=1 reductions=5 groups=5")) << "the probe, and four pieces";
 }
 
-TEST_F(CommunicatorTest, SharesAreSummedAndGatheredStripeByStripeInOneGroup) {
+TEST_F(CommunicatorTest, SharesAreSummedAndGatheredStripeByStripe) {
   make();
   connect();
+  for (auto& rank : ranks_) rank->communicator.set_pieces_together(2);
   on_all([](TestRank& rank, int) {
     cases::expect_shares_are_summed_and_gathered(rank.communicator);
     EXPECT_TRUE(rank.communicator.finish());
   });
-  EXPECT_THAT(calls(), HasSubstr("reductions=11 groups=7 "))
-      << "the probe, and of both operations one stripe, one, and three";
+  EXPECT_THAT(calls(), HasSubstr("reductions=11 groups=9 "))
+      << "the probe, and of both operations one stripe, one, and three by twos";
 }
 
 TEST_F(CommunicatorTest, PiecesGoTogetherAsOneGroup) {
