@@ -32,6 +32,11 @@ struct Part {
   std::uint64_t first = 0, end = 0;  ///< bytes of the whole tensor
 };
 
+/// Of the whole tensor.
+const std::string& name_of(const TensorEntry& entry) {
+  return entry.slice_of && !entry.slice_of->name.empty() ? entry.slice_of->name : entry.spec.name;
+}
+
 std::vector<std::int64_t> shape_of(const TensorEntry& entry) {
   return entry.slice_of ? entry.slice_of->shape : entry.spec.shape;
 }
@@ -39,7 +44,7 @@ std::vector<std::int64_t> shape_of(const TensorEntry& entry) {
 /// Whether the parts of a tensor, sorted, are all of it, once.
 Result<void> check_parts(const std::filesystem::path& folder, const std::vector<Part>& parts) {
   const TensorEntry& one = *parts.front().entry;
-  const std::string& name = one.spec.name;
+  const std::string& name = name_of(one);
   std::uint64_t end = 0;
   for (const Part& part : parts) {
     if (part.entry->spec.type != one.spec.type || shape_of(*part.entry) != shape_of(one))
@@ -111,7 +116,7 @@ Result<void> CheckpointReader::join_parts() {
     for (const TensorEntry& entry : file.header().tensors) {
       const std::uint64_t first =
           entry.slice_of ? static_cast<std::uint64_t>(entry.slice_of->first) * size_of(entry.spec.type) : 0;
-      parts[entry.spec.name].push_back({&entry, &file.path(), first, first + entry.end - entry.begin});
+      parts[name_of(entry)].push_back({&entry, &file.path(), first, first + entry.end - entry.begin});
     }
   for (auto& [name, of_one] : parts) {
     std::sort(of_one.begin(), of_one.end(), [](const Part& a, const Part& b) { return a.first < b.first; });
@@ -126,7 +131,7 @@ Result<void> CheckpointReader::read(const Take& take) const {
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const auto hash = files_[i].read([&](const TensorEntry& entry, std::uint64_t at, auto block) {
       const auto first = entry.slice_of ? static_cast<std::uint64_t>(entry.slice_of->first) : 0;
-      if (take) take(entry.spec.name, first * size_of(entry.spec.type) + at, block);
+      if (take) take(name_of(entry), first * size_of(entry.spec.type) + at, block);
     });
     if (!hash) return tl::unexpected(hash.error());
     if (*hash != manifest_.files[i].sha256)

@@ -18,6 +18,14 @@ constexpr std::size_t kMostOrderBytes = kMaxManifestBytes / 4;
 /// Where a rank has less than this to write, it leaves it to others.
 constexpr std::size_t kWorthAPart = std::size_t{64} << 20;
 
+/// What `block`, which is of the whole tensor from byte `at` on, has of this entry.
+void take_of(const StateEntry& entry, std::size_t at, std::span<const std::byte> block) {
+  const std::size_t first =
+      entry.shard ? static_cast<std::size_t>(entry.shard->first) * size_of(entry.type) : 0;
+  const std::size_t begin = std::max(first, at), end = std::min(first + entry.bytes, at + block.size());
+  if (begin < end) entry.take(block.subspan(begin - at, end - begin), begin - first);
+}
+
 }  // namespace
 
 Json within_a_manifest(Json orders, const std::function<void(const std::string&)>& warn) {
@@ -71,6 +79,7 @@ void CheckpointSaver::tidy() {
 }
 
 int CheckpointSaver::parts(const StateTable& state, const Settings& settings) const {
+  if (state.is_sharded()) return options_.world_size;
   if (alone_ || options_.ranks == nullptr) return 1;
   const std::int64_t given = settings.integer("ckpt.parts");
   const auto worth = static_cast<std::int64_t>(bytes_of(state) / kWorthAPart);
@@ -226,6 +235,10 @@ Result<BegunSave> CheckpointSaver::save_parts(const Snapshot& snapshot, const Sh
 
 Result<BegunSave> CheckpointSaver::save_alone(const Snapshot& snapshot, const Shared& shared,
                                               const Done& done) {
+  if (snapshot.state.is_sharded())
+    return fail(ErrorKind::failed, "not every rank sees " + store_.folder().string() +
+                                       ", and each has to write its part of the optimizer's state there "
+                                       "(optim.shard); put the run's folder where all hosts see it");
   alone_ = true;
   if (options_.rank == 0) {
     store_.abandon(shared.save.plan().temporary);
@@ -370,10 +383,11 @@ Result<Json> CheckpointSaver::load(const std::string& checkpoint, const StateTab
   if (!saved) return tl::unexpected(saved.error());
   // Only now, with the same names, types and shapes, is the model's memory touched.
   if (auto same = saved->matches(*wanted); !same) return tl::unexpected(same.error());
-  std::map<std::string_view, const StateEntry*> entries;
-  for (const StateEntry& entry : into.entries()) entries[entry.name] = &entry;
+  std::multimap<std::string_view, const StateEntry*> entries;
+  for (const StateEntry& entry : into.entries()) entries.emplace(entry.name, &entry);
   const auto read = saved->read([&](const std::string& tensor, std::uint64_t at, auto block) {
-    entries.at(tensor)->take(block, static_cast<std::size_t>(at));
+    for (auto [entry, end] = entries.equal_range(tensor); entry != end; ++entry)
+      take_of(*entry->second, static_cast<std::size_t>(at), block);
   });
   return read.map([&] { return saved->manifest().progress; });
 }

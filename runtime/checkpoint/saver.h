@@ -41,8 +41,9 @@ struct SaverOptions {
   Communicator* ranks = nullptr;            ///< null: rank 0 writes alone
 };
 
-/// Checkpoints of replicated state. Rank 0 writes a small one alone; of a large one several ranks write a
-/// part each, rank-R.safetensors, and rank 0 commits it. Every rank loads all of it. What begin() has begun,
+/// Checkpoints. Rank 0 writes a small one alone; of a large one several ranks write a part each,
+/// rank-R.safetensors, and of sharded state all do; rank 0 commits it. Every rank reads all of it, and takes
+/// what is its own. What begin() has begun,
 /// a thread of this object's writes from a copy; whatever else is done with checkpoints waits for it.
 /// Training thread.
 class CheckpointSaver final : public Saver {
@@ -56,7 +57,7 @@ class CheckpointSaver final : public Saver {
   /// Rank 0 at the start: removes what an interrupted save left; lines for the log.
   std::vector<std::string> remove_leftovers();
 
-  /// Errors as of CheckpointStore::save; (failed) for state that isn't replicated. ckpt.keep comes
+  /// Errors as of CheckpointStore::save; (failed) for state that is each rank's own. ckpt.keep comes
   /// from the snapshot's settings. Saving the same step, tag and orders twice in a row writes once.
   Result<Saved> save(const Snapshot& snapshot) override;
   Result<BegunSave> begin(const Snapshot& snapshot, std::function<void(const Result<Saved>&)> done) override;

@@ -34,14 +34,21 @@ Place cut_at(std::span<const TensorSpec> tensors, std::uint64_t byte) {
   return {tensors.size(), 0};
 }
 
+bool is_name(const Json& json) {
+  return json.is_string() && !json.get_ref<const std::string&>().empty() &&
+         json.get_ref<const std::string&>().size() <= kMaxNameBytes;
+}
+
 /// "tensor 'a': …" where the text can't be what add_slices() wrote of this entry.
 std::string take_slice(const Json& json, TensorEntry& entry) {
   const std::string where = "tensor '" + entry.spec.name + "': ";
-  if (!json.is_object() || json.size() != 2 || !json.contains("shape") || !json.contains("first") ||
-      !json["shape"].is_array() || !json["first"].is_number_unsigned() ||
-      json["shape"].size() > kMaxDimensions)
+  const bool is_named = json.is_object() && json.contains("of");
+  if (!json.is_object() || json.size() != (is_named ? 3U : 2U) || !json.contains("shape") ||
+      !json.contains("first") || !json["shape"].is_array() || !json["first"].is_number_unsigned() ||
+      json["shape"].size() > kMaxDimensions || (is_named && !is_name(json["of"])))
     return where + "what it is a slice of can't be read";
   SliceOf whole;
+  if (is_named) whole.name = json["of"].get<std::string>();
   for (const Json& extent : json["shape"]) {
     if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > INT64_MAX)
       return where + "the shape that it is a slice of can't be read";
@@ -63,7 +70,7 @@ std::string take_slice(const Json& json, TensorEntry& entry) {
 
 }  // namespace
 
-std::vector<Slice> slices_of_part(std::span<const TensorSpec> tensors, int part, int parts) {
+std::vector<TensorSlice> slices_of_part(std::span<const TensorSpec> tensors, int part, int parts) {
   std::uint64_t total = 0;
   for (const TensorSpec& spec : tensors) total += bytes_of(spec);
   const auto cut = [&](int before) {
@@ -75,7 +82,7 @@ std::vector<Slice> slices_of_part(std::span<const TensorSpec> tensors, int part,
   };
   const Place from = cut(part);
   const Place to = cut(part + 1);
-  std::vector<Slice> slices;
+  std::vector<TensorSlice> slices;
   for (std::size_t i = from.first; i < tensors.size() && i <= to.first; ++i) {
     const std::int64_t first = i == from.first ? from.second : 0;
     const std::int64_t end = i == to.first ? to.second : elements_of(tensors[i]);
@@ -88,8 +95,10 @@ std::vector<Slice> slices_of_part(std::span<const TensorSpec> tensors, int part,
 void add_slices(std::span<const TensorView> tensors, std::map<std::string, std::string>& metadata) {
   Json slices = Json::object();
   for (const TensorView& tensor : tensors)
-    if (tensor.slice_of)
-      slices[tensor.name] = {{"shape", tensor.slice_of->shape}, {"first", tensor.slice_of->first}};
+    if (const auto& whole = tensor.slice_of) {
+      slices[tensor.name] = {{"shape", whole->shape}, {"first", whole->first}};
+      if (!whole->name.empty()) slices[tensor.name]["of"] = whole->name;
+    }
   if (!slices.empty()) metadata[kSlices] = slices.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

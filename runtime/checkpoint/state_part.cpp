@@ -1,6 +1,9 @@
 #include "runtime/checkpoint/state_part.h"
 
 #include <exception>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "runtime/checkpoint/slices.h"
@@ -42,35 +45,57 @@ std::size_t bytes_of(const StateTable& state) {
 
 Result<std::vector<TensorSpec>> specs_of(const StateTable& state) {
   std::vector<TensorSpec> specs;
+  std::set<std::string_view> sharded;
   for (const auto& entry : state.entries()) {
-    if (entry.placement != Placement::replicated)
+    if (entry.placement == Placement::local)
       return fail(ErrorKind::failed,
-                  "'" + entry.name + "' isn't replicated: sharded and local state can't be saved yet");
-    specs.push_back({entry.name, tensor_type(entry.type), entry.shape});
+                  "'" + entry.name + "' is each rank's own: local state can't be saved yet");
+    if (!entry.shard || sharded.insert(entry.name).second)
+      specs.push_back({entry.name, tensor_type(entry.type), entry.shard ? entry.shard->shape : entry.shape});
   }
   return specs;
 }
 
 Result<StatePart> StatePart::of(const StateTable& state, int part, int parts) {
-  auto specs = specs_of(state);
-  if (!specs) return tl::unexpected(specs.error());
+  if (auto all = specs_of(state); !all) return tl::unexpected(all.error());
+  std::vector<const StateEntry*> replicated;
+  std::vector<TensorSpec> specs;
   StatePart made;
-  if (part >= parts) return made;
-  for (const Slice& slice : slices_of_part(*specs, part, parts)) {
-    const StateEntry& entry = state.entries()[slice.tensor];
-    TensorSpec& spec = (*specs)[slice.tensor];
-    const std::size_t size = size_of(spec.type);
-    Piece piece{&entry,
-                static_cast<std::size_t>(slice.first) * size,
-                static_cast<std::size_t>(slice.count) * size,
-                {spec.name, spec.type, spec.shape, {}}};
-    if (piece.bytes != entry.bytes) {
-      piece.tensor.slice_of = SliceOf{spec.shape, slice.first};
-      piece.tensor.shape = {slice.count};
+  for (const StateEntry& entry : state.entries()) {
+    TensorSpec whole{entry.name, tensor_type(entry.type), entry.shard ? entry.shard->shape : entry.shape};
+    if (entry.shard) {
+      const bool is_nobodys = part == 0 && bytes_of(whole.type, whole.shape) == 0U;
+      if (entry.bytes > 0 || is_nobodys) made.add_shard(entry, whole);
+    } else {
+      replicated.push_back(&entry);
+      specs.push_back(std::move(whole));
     }
-    made.pieces_.push_back(std::move(piece));
   }
+  if (part >= parts) return made;
+  for (const TensorSlice& slice : slices_of_part(specs, part, parts))
+    made.add_slice(*replicated[slice.tensor], specs[slice.tensor], slice);
   return made;
+}
+
+void StatePart::add_slice(const StateEntry& entry, const TensorSpec& whole, const TensorSlice& slice) {
+  const std::size_t size = size_of(whole.type);
+  Piece piece{&entry,
+              static_cast<std::size_t>(slice.first) * size,
+              static_cast<std::size_t>(slice.count) * size,
+              {whole.name, whole.type, whole.shape, {}}};
+  if (piece.bytes != entry.bytes) {
+    piece.tensor.slice_of = SliceOf{whole.shape, slice.first};
+    piece.tensor.shape = {slice.count};
+  }
+  pieces_.push_back(std::move(piece));
+}
+
+/// A file may hold several of one tensor: each has a name of its own.
+void StatePart::add_shard(const StateEntry& entry, const TensorSpec& whole) {
+  Piece piece{&entry, 0, entry.bytes, {whole.name, whole.type, entry.shape, {}}};
+  piece.tensor.name += "@" + std::to_string(entry.shard->first);
+  piece.tensor.slice_of = SliceOf{whole.shape, entry.shard->first, whole.name};
+  pieces_.push_back(std::move(piece));
 }
 
 std::size_t StatePart::bytes() const {

@@ -47,6 +47,8 @@ std::string describe(TensorType type, std::span<const std::int64_t> shape);
 struct SliceOf {
   std::vector<std::int64_t> shape;  ///< of the whole tensor
   std::int64_t first = 0;
+  std::string name =
+      {};  ///< of the whole tensor, where a file has several slices of it; empty: the slice's own
   bool operator==(const SliceOf&) const = default;
 };
 

@@ -14,6 +14,7 @@ Result<Json> level_state(Communicator& communicator, const StateTable& state, in
   const bool gives = communicator.rank() == source;
   std::vector<std::byte> room;
   for (const StateEntry& entry : state.entries()) {
+    if (entry.placement != Placement::replicated) continue;
     void* data = entry.data;
     if (entry.memory != nullptr) {
       room.resize(entry.bytes);

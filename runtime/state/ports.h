@@ -31,7 +31,7 @@ struct Snapshot {
   std::optional<BestEvaluation> best = {};  ///< so far, of this step or an earlier one
   bool only_best = false;                   ///< saved for that alone
   std::optional<RunMoment> moment = {};     ///< of `step`, where that isn't now
-  int parts = 1;  ///< so many ranks write it, a part each: the state of all of them is the same
+  int parts = 1;  ///< so many ranks write it, a part each; all of them where state is sharded
 };
 
 /// What a save made.

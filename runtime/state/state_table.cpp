@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cinttypes>
@@ -55,7 +56,8 @@ void StateEntry::take(std::span<const std::byte> from, std::size_t at) const {
 }
 
 void StateTable::add(StateEntry entry) {
-  assert(find(entry.name) == nullptr);
+  assert(find(entry.name) == nullptr || entry.shard.has_value());
+  assert(entry.shard.has_value() == (entry.placement == Placement::sharded));
   assert(bytes_of(entry) == entry.bytes);
   entries_.push_back(std::move(entry));
 }
@@ -64,6 +66,11 @@ const StateEntry* StateTable::find(std::string_view name) const {
   for (const StateEntry& entry : entries_)
     if (entry.name == name) return &entry;
   return nullptr;
+}
+
+bool StateTable::is_sharded() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const StateEntry& entry) { return entry.placement == Placement::sharded; });
 }
 
 std::uint64_t StateTable::hash() const {

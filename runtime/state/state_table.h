@@ -28,15 +28,24 @@ class StateMemory {
   virtual void copy_in(void* to, const void* from, std::size_t bytes) = 0;
 };
 
-/// One persistent tensor: contiguous memory that somebody else owns and that stays where it is.
+/// Which elements of a tensor: those from `first` on, in row-major order.
+struct ShardOf {
+  std::vector<std::int64_t> shape;  ///< of the whole tensor
+  std::int64_t first = 0;
+};
+
+/// One persistent tensor, or of a sharded one some elements: contiguous memory that somebody else owns and
+/// that stays where it is.
 struct StateEntry {
   std::string name;  ///< "model/blocks.0.qkv.weight", "optim/exp_avg/…", "optim/step"
   DataType type = DataType::float32;
-  std::vector<std::int64_t> shape;  ///< empty: one element
+  std::vector<std::int64_t> shape;  ///< empty: one element; of a shard: how many it has
   Placement placement = Placement::replicated;
   void* data = nullptr;  ///< in `memory`; reach it by the functions below
   std::size_t bytes = 0;
   StateMemory* memory = nullptr;  ///< null: the host's
+  /// Of a sharded entry. A rank may have several of one tensor; one of no elements where it has none.
+  std::optional<ShardOf> shard = {};
 
   /// What it holds: the memory itself where that is the host's, else a copy in `room`, made larger as needed.
   std::span<const std::byte> on_host(std::vector<std::byte>& room) const;
@@ -53,11 +62,15 @@ struct StateEntry {
 /// a step boundary.
 class StateTable {
  public:
-  /// Programming error if the name is there already, or the bytes don't fit shape and type.
+  /// Programming error if the name is there already and this is no other shard of that tensor, or the bytes
+  /// don't fit shape and type.
   void add(StateEntry entry);
 
   const std::vector<StateEntry>& entries() const { return entries_; }
+  /// Of several shards the first.
   const StateEntry* find(std::string_view name) const;
+  /// Whether ranks have state that others haven't. The same on all ranks.
+  bool is_sharded() const;
 
   /// XXH3 over names and contents of all replicated entries: equal on all ranks that are in step.
   std::uint64_t hash() const;

@@ -54,8 +54,10 @@ Result<Json> tensors_of(const fs::path& checkpoint, const Manifest& manifest) {
                       {"shape", entry.spec.shape},
                       {"bytes", entry.end - entry.begin},
                       {"file", file.name}});
-      if (entry.slice_of)
-        list.back()["slice_of"] = {{"shape", entry.slice_of->shape}, {"first", entry.slice_of->first}};
+      if (const auto& whole = entry.slice_of) {
+        list.back()["slice_of"] = {{"shape", whole->shape}, {"first", whole->first}};
+        if (!whole->name.empty()) list.back()["slice_of"]["name"] = whole->name;
+      }
     }
   }
   return list;

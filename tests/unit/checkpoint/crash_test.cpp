@@ -18,8 +18,8 @@ using test::TemporaryFolder;
 /// What is there before the save that crashes.
 enum class Before { nothing, older, older_two, same_step, same_step_damaged };
 
-struct World {
-  explicit World(Before before) {
+struct Scene {
+  explicit Scene(Before before) {
     std::filesystem::create_directory(trash);
     PosixDisk plain;
     CheckpointStore store(folder, plain);
@@ -63,7 +63,7 @@ TEST_P(CrashTest, AtEveryOperationLeavesTheExpectedCheckpoint) {
   int stopped = 0;
   for (int operation = 1; !finished; ++operation) {
     ASSERT_LT(operation, 100);
-    World world(before);
+    Scene world(before);
     FaultyDisk disk(world.trash);
     CheckpointStore store(world.folder, disk);
     disk.crash_at(operation);
@@ -119,7 +119,7 @@ TEST_P(DiskErrorTest, AtEveryOperationIsToldAndHurtsNothing) {
   const auto error = std::make_error_code(code);
   for (int operation = 1;; ++operation) {
     ASSERT_LT(operation, 100);
-    World world(Before::older_two);
+    Scene world(Before::older_two);
     FaultyDisk disk(world.trash);
     CheckpointStore store(world.folder, disk);
     disk.fail_at(operation, error, lasting);
@@ -182,7 +182,7 @@ class LyingDisk final : public Disk {
 };
 
 TEST(LyingDiskTest, WhatCantBeReadBackIsNeverCommitted) {
-  World world(Before::older);
+  Scene world(Before::older);
   LyingDisk disk;
   CheckpointStore store(world.folder, disk);
   const auto stored = save_step(store, 6, 1);

@@ -105,7 +105,7 @@ inline std::vector<TensorView> part_of(const std::vector<TensorView>& state, int
   std::vector<TensorSpec> specs;
   for (const TensorView& view : state) specs.push_back({view.name, view.type, view.shape});
   std::vector<TensorView> views;
-  for (const Slice& slice : slices_of_part(specs, part, parts)) {
+  for (const TensorSlice& slice : slices_of_part(specs, part, parts)) {
     TensorView view = state[slice.tensor];
     const std::size_t size = size_of(view.type);
     const auto bytes = static_cast<std::size_t>(slice.count) * size;

@@ -343,11 +343,11 @@ TEST_F(BesideTest, WhateverElseIsDoneWithCheckpointsWaitsForIt) {
   EXPECT_TRUE(verify_checkpoint(moved->front().now));
 }
 
-TEST_F(SaverTest, StateThatIsntReplicatedIsRefused) {
+TEST_F(SaverTest, StateThatIsEachRanksOwnIsRefused) {
   CheckpointSaver rank0 = saver(0);
-  const auto saved = rank0.save(snapshot(Model(Placement::sharded), 1));
+  const auto saved = rank0.save(snapshot(Model(Placement::local), 1));
   ASSERT_FALSE(saved);
-  EXPECT_NE(saved.error().message.find("'model/w' isn't replicated"), std::string::npos);
+  EXPECT_NE(saved.error().message.find("'model/w' is each rank's own"), std::string::npos);
 }
 
 TEST_F(SaverTest, InjectedFullDiskFailsEverySave) {

@@ -16,18 +16,19 @@ std::int64_t elements_of(const TensorSpec& spec) {
   return elements;
 }
 
-std::uint64_t bytes_of(const std::vector<TensorSpec>& tensors, const std::vector<Slice>& slices) {
+std::uint64_t bytes_of(const std::vector<TensorSpec>& tensors, const std::vector<TensorSlice>& slices) {
   std::uint64_t bytes = 0;
-  for (const Slice& slice : slices)
+  for (const TensorSlice& slice : slices)
     bytes += static_cast<std::uint64_t>(slice.count) * size_of(tensors[slice.tensor].type);
   return bytes;
 }
 
 /// What each tensor is cut into by all parts, in their order.
-std::vector<std::vector<Slice>> pieces_of_each(const std::vector<TensorSpec>& tensors, int parts) {
-  std::vector<std::vector<Slice>> pieces(tensors.size());
+std::vector<std::vector<TensorSlice>> pieces_of_each(const std::vector<TensorSpec>& tensors, int parts) {
+  std::vector<std::vector<TensorSlice>> pieces(tensors.size());
   for (int part = 0; part < parts; ++part)
-    for (const Slice& slice : slices_of_part(tensors, part, parts)) pieces[slice.tensor].push_back(slice);
+    for (const TensorSlice& slice : slices_of_part(tensors, part, parts))
+      pieces[slice.tensor].push_back(slice);
   return pieces;
 }
 
@@ -44,7 +45,7 @@ TEST(Slices, AllPartsTogetherAreEveryTensorOnce) {
     for (std::size_t i = 0; i < kModel.size(); ++i) {
       ASSERT_FALSE(pieces[i].empty()) << kModel[i].name << " of " << parts;
       std::int64_t end = 0;
-      for (const Slice& slice : pieces[i]) {
+      for (const TensorSlice& slice : pieces[i]) {
         EXPECT_EQ(slice.first, end) << kModel[i].name << " of " << parts;
         end += slice.count;
       }
@@ -74,7 +75,8 @@ TEST(Slices, PartsAreOfTheSameSize) {
 TEST(Slices, OnePartIsEverythingUncut) {
   const auto slices = slices_of_part(kModel, 0, 1);
   ASSERT_EQ(slices.size(), kModel.size());
-  for (std::size_t i = 0; i < slices.size(); ++i) EXPECT_EQ(slices[i], (Slice{i, 0, elements_of(kModel[i])}));
+  for (std::size_t i = 0; i < slices.size(); ++i)
+    EXPECT_EQ(slices[i], (TensorSlice{i, 0, elements_of(kModel[i])}));
 }
 
 TEST(Slices, NoTensorsAreNoSlices) {
@@ -86,14 +88,31 @@ TEST(Slices, AFileTellsWhatItsSlicesAreOf) {
   const auto content = std::as_bytes(std::span(bytes));
   const std::vector<TensorView> tensors{
       {"gr\"o\xc3\x9f\x65", TensorType::uint8, {3}, content, SliceOf{{2, 4}, 5}},
-      {"whole", TensorType::uint8, {3, 1}, content}};
+      {"whole", TensorType::uint8, {3, 1}, content},
+      {"of_m@0", TensorType::uint8, {3}, content, SliceOf{{9}, 0, "m"}},
+      {"of_m@6", TensorType::uint8, {3}, content, SliceOf{{9}, 6, "m"}}};
   const auto start = safetensors_header(tensors, {{"format", "pt"}});
   ASSERT_TRUE(start) << start.error().message;
-  const auto header = parse_safetensors_header(std::string_view(*start).substr(8), 6);
+  const auto header = parse_safetensors_header(std::string_view(*start).substr(8), 12);
   ASSERT_TRUE(header) << header.error().message;
   EXPECT_EQ(header->metadata.at("format"), "pt");
   EXPECT_EQ(header->tensors[0].slice_of, (SliceOf{{2, 4}, 5}));
   EXPECT_EQ(header->tensors[1].slice_of, std::nullopt);
+  EXPECT_EQ(header->tensors[2].slice_of, (SliceOf{{9}, 0, "m"}));
+  EXPECT_EQ(header->tensors[3].slice_of, (SliceOf{{9}, 6, "m"}));
+}
+
+TEST(Slices, WhatTheySayThatTheyAreOfHasToBeAName) {
+  const std::vector<std::uint8_t> bytes{1, 2, 3};
+  const std::vector<TensorView> tensors{{"a", TensorType::uint8, {3}, std::as_bytes(std::span(bytes))}};
+  const std::vector<std::string> no_names{
+      R"("")", "1", "null", R"(["a"])", '"' + std::string(1025, 'x') + '"', R"("m", "more": 1)"};
+  for (const std::string& of : no_names) {
+    const auto start = safetensors_header(
+        tensors, {{"footplate.slices", R"({"a": {"first": 0, "shape": [9], "of": )" + of + "}}"}});
+    ASSERT_FALSE(start) << of;  // it reads what it has written
+    EXPECT_EQ(start.error().message, "tensor 'a': what it is a slice of can't be read");
+  }
 }
 
 TEST(Slices, TheWriterRefusesASliceThatIsBeyondItsTensor) {
