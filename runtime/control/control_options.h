@@ -54,8 +54,9 @@ struct ControlOptions {
   Settings settings;                  ///< at the start, equal on all ranks
   MessageChannel* channel = nullptr;  ///< has to outlive Control; used by its thread alone
   World* world = nullptr;             ///< the channel's; null: a lost rank ends the run. As long-lived
-  Progress* progress = nullptr;       ///< has to outlive Control
-  const Ledger* ledger = nullptr;     ///< may be null
+  std::string cant_rebuild;  ///< why this start ends where the world has to be made anew; empty: it goes on
+  Progress* progress = nullptr;    ///< has to outlive Control
+  const Ledger* ledger = nullptr;  ///< may be null
   RunInfo run;
   Observer observer;  ///< may be empty
   /// Control thread, before this rank, as rank 0, has itself killed: what the observer was told is to outlive

@@ -29,6 +29,7 @@ void AdamW::step(const OptimizerSettings& settings, const at::Tensor& divisor, c
   const at::NoGradGuard no_grad;
   step_.add_(1).sub_(skip);
   for (Part& part : parts_) {
+    if (part.group.values.empty()) continue;
     rate_.with(part.group.lr_factor, [&](const auto& rate) {
       at::_fused_adamw_(part.group.values, part.group.gradients, part.first_moments, part.second_moments, {},
                         part.steps, rate, settings.beta1, settings.beta2,
@@ -41,9 +42,10 @@ void AdamW::step(const OptimizerSettings& settings, const at::Tensor& divisor, c
 void AdamW::list_state(StateTable& table) const {
   for (const Part& part : parts_) {
     for (std::size_t i = 0; i < part.group.names.size(); ++i) {
-      table.add(state_entry("optim/exp_avg/" + part.group.names[i], part.first_moments[i], device_));
-      table.add(state_entry("optim/exp_avg_sq/" + part.group.names[i], part.second_moments[i], device_));
+      table.add(state_entry("exp_avg", part.group, i, part.first_moments[i], device_));
+      table.add(state_entry("exp_avg_sq", part.group, i, part.second_moments[i], device_));
     }
+    for (const char* kind : {"exp_avg", "exp_avg_sq"}) add_elsewhere(table, kind, part.group);
   }
   table.add(state_entry("optim/step", step_, device_));
 }

@@ -20,9 +20,11 @@ MomentumOptimizer::MomentumOptimizer(std::vector<ParameterGroup> groups, Compute
 }
 
 void MomentumOptimizer::list_state(StateTable& table) const {
-  for (const Part& part : parts_)
+  for (const Part& part : parts_) {
     for (std::size_t i = 0; i < part.means.size(); ++i)
-      table.add(state_entry("optim/momentum/" + part.group.names[i], part.means[i], device_));
+      table.add(state_entry("momentum", part.group, i, part.means[i], device_));
+    add_elsewhere(table, "momentum", part.group);
+  }
 }
 
 void MomentumOptimizer::move_all(const OptimizerSettings& settings, const at::Tensor& divisor,

@@ -9,8 +9,10 @@
 namespace footplate {
 
 std::unique_ptr<Optimizer> make_optimizer(OptimizerKind kind, const std::vector<v1::Parameter>& parameters,
-                                          const std::vector<v1::Group>& groups, ComputeDevice& device) {
+                                          const std::vector<v1::Group>& groups, ComputeDevice& device,
+                                          const std::optional<ShareOfRank>& share) {
   auto parts = grouped(parameters, groups, kind == OptimizerKind::muon);
+  if (share) parts = cut(parts, *share);
   switch (kind) {
     case OptimizerKind::adamw:
       break;

@@ -3,11 +3,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "footplate/task.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/optim/optimizer_settings.h"
+#include "runtime/optim/parameter_group.h"
 #include "runtime/state/state_table.h"
 
 namespace footplate {
@@ -30,8 +32,10 @@ class Optimizer {
 };
 
 /// That of `kind`, for parameters that have their grads already. `groups`: those that parameters are in by
-/// name; one that isn't there throws std::invalid_argument. `device` outlives it.
+/// name; one that isn't there throws std::invalid_argument. `share`: what of them this rank updates; nothing:
+/// all. Not of muon, which needs whole matrices. `device` outlives it.
 std::unique_ptr<Optimizer> make_optimizer(OptimizerKind kind, const std::vector<v1::Parameter>& parameters,
-                                          const std::vector<v1::Group>& groups, ComputeDevice& device);
+                                          const std::vector<v1::Group>& groups, ComputeDevice& device,
+                                          const std::optional<ShareOfRank>& share = {});
 
 }  // namespace footplate

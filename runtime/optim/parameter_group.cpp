@@ -48,4 +48,28 @@ std::vector<ParameterGroup> grouped(const std::vector<v1::Parameter>& parameters
   return groups;
 }
 
+std::vector<ParameterGroup> cut(const std::vector<ParameterGroup>& groups, const ShareOfRank& share) {
+  std::vector<ParameterGroup> pieces;
+  for (const ParameterGroup& group : groups) {
+    ParameterGroup mine = group;
+    mine.names.clear();
+    mine.values.clear();
+    mine.gradients.clear();
+    for (std::size_t i = 0; i < group.values.size(); ++i) {
+      const at::Tensor value = group.values[i].view({-1}), gradient = group.gradients[i].view({-1});
+      const std::int64_t begin = gradient.const_data_ptr<float>() - share.gradients;
+      const auto parts = within({begin, begin + gradient.numel()}, share.blocks);
+      if (parts.empty()) mine.elsewhere.push_back({group.names[i], group.values[i].sizes().vec()});
+      for (const Stretch& part : parts) {
+        mine.names.push_back(group.names[i]);
+        mine.values.push_back(value.slice(0, part.first - begin, part.end - begin));
+        mine.gradients.push_back(gradient.slice(0, part.first - begin, part.end - begin));
+        mine.shards.push_back({group.values[i].sizes().vec(), part.first - begin});
+      }
+    }
+    pieces.push_back(std::move(mine));
+  }
+  return pieces;
+}
+
 }  // namespace footplate

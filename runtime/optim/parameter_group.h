@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "footplate/task.h"
+#include "runtime/comm/shares.h"
+#include "runtime/state/state_table.h"
 
 namespace footplate {
 
@@ -18,9 +20,28 @@ struct ParameterGroup {
   bool orthogonal = false;  ///< muon's own: matrices that aren't tables
   std::vector<std::string> names = {};
   std::vector<at::Tensor> values = {}, gradients = {};
+  /// Where they are some elements of a parameter, which; empty: they are whole ones.
+  std::vector<ShardOf> shards = {};
+  /// Parameters that are other ranks' alone.
+  struct Elsewhere {
+    std::string name;
+    std::vector<std::int64_t> shape;
+  };
+  std::vector<Elsewhere> elsewhere = {};
 
   double decay(double weight_decay) const { return own_decay.value_or(decays ? weight_decay : 0.0); }
 };
+
+/// What of the parameters a rank updates, where the ranks share that work (optim.shard): those elements whose
+/// gradients lie in its blocks of one flat buffer.
+struct ShareOfRank {
+  const float* gradients = nullptr;  ///< the buffer's first element
+  std::vector<Stretch> blocks = {};  ///< in order
+};
+
+/// Of whole groups what the share has, as one-dimensional pieces; a group of which it has nothing has no
+/// values.
+std::vector<ParameterGroup> cut(const std::vector<ParameterGroup>& groups, const ShareOfRank& share);
 
 /// The parameters, by what their groups say; those of no declared group come first: matrices, then others.
 /// One that isn't empty at least. `declared`: a group that a parameter is in by name and that isn't there

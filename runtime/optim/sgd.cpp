@@ -8,6 +8,7 @@ namespace footplate {
 void Sgd::step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) {
   const at::NoGradGuard no_grad;
   for (Part& part : parts()) {
+    if (part.group.values.empty()) continue;
     rate().with(part.group.lr_factor, [&](const auto& rate) {
       // Means begin as zeros, so the first step is one like all others.
       at::_fused_sgd_(part.group.values, part.group.gradients, part.means,

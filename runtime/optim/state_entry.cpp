@@ -9,4 +9,24 @@ StateEntry state_entry(std::string name, const at::Tensor& tensor, ComputeDevice
           tensor.mutable_data_ptr(), tensor.nbytes(),   device.state_memory()};
 }
 
+StateEntry state_entry(const std::string& kind, const ParameterGroup& group, std::size_t i,
+                       const at::Tensor& tensor, ComputeDevice& device) {
+  StateEntry entry = state_entry("optim/" + kind + "/" + group.names[i], tensor, device);
+  if (group.shards.empty()) return entry;
+  entry.placement = Placement::sharded;
+  entry.shard = group.shards[i];
+  return entry;
+}
+
+void add_elsewhere(StateTable& table, const std::string& kind, const ParameterGroup& group) {
+  for (const ParameterGroup::Elsewhere& one : group.elsewhere) {
+    StateEntry entry;
+    entry.name = "optim/" + kind + "/" + one.name;
+    entry.shape = {0};
+    entry.placement = Placement::sharded;
+    entry.shard = ShardOf{one.shape, 0};
+    table.add(std::move(entry));
+  }
+}
+
 }  // namespace footplate

@@ -84,6 +84,17 @@ std::vector<SettingRow> optimizer() {
            "orthogonal, and leaves vectors and embeddings to AdamW; the learning rate that AdamW had fits "
            "it, and lion wants a third to a tenth of that",
        .example = "optim.kind = \"muon\""},
+      {.name = "optim.shard",
+       .value = 0,
+       .range = {.min = 0, .max = 1},
+       .applies = Applies::restart,
+       .aliases = {"zero_stage", "zero", "optim.zero"},
+       .help = "With 1 each rank keeps its share of the optimizer's state and updates that share of the "
+               "parameters (ZeRO stage 1): of N ranks each needs 1/N of that memory. All ranks write "
+               "checkpoints, "
+               "and any number reads them. A lost rank ends the start, and a restart goes on from the newest "
+               "checkpoint. Not with muon",
+       .example = "optim.shard = 1"},
       {.name = "optim.lr",
        .value = 0.0,
        .range = {.min = 0},

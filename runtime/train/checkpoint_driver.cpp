@@ -46,6 +46,13 @@ Result<int> CheckpointDriver::check_rank_0(int parts) const {
   if (!all) return tl::unexpected(all.error());
   for (int rank = 1; rank < ranks; ++rank) {
     const std::int64_t other = (*all)[static_cast<std::size_t>(rank)];
+    if (other != all->front() && training_.is_sharded)
+      return fail(
+          ErrorKind::failed,
+          fmt::format("rank {}'s parameters differ from those of rank 0, and each rank has its part of "
+                      "the optimizer's state: nothing is saved; guard.repair{{ source = 0 }} gives all ranks "
+                      "those of rank 0, the last checkpoint is from before",
+                      rank));
     if (other != all->front()) parts = 1;
     if (other == all->front() || 2 * std::count(all->begin(), all->end(), other) <= ranks) continue;
     return fail(ErrorKind::failed,
@@ -341,7 +348,10 @@ void CheckpointDriver::save_best(const EvaluationDriver::BestParameters& best) {
   if (training_.options.saver == nullptr) return;
   const auto snapshot = [&] {
     if (best.beside && best.kept == nullptr)
-      throw std::runtime_error("there was no memory for a copy of the state that was evaluated");
+      throw std::runtime_error(training_.is_sharded
+                                   ? "optim.shard: rank 0 has no copy of what other ranks had of the state "
+                                     "that was evaluated; eval.async = false saves it at its own step"
+                                   : "there was no memory for a copy of the state that was evaluated");
     TrainingProgress progress = best.kept != nullptr ? best.kept->progress : training_.progress();
     const TrainingPosition& now = training_.position;  // it knows of the evaluation
     progress.position.best_eval_loss = now.best_eval_loss;
@@ -359,6 +369,7 @@ void CheckpointDriver::save_best(const EvaluationDriver::BestParameters& best) {
     return made;
   };
   Source source{best.step, snapshot};  // rank 0 alone has a copy of what was evaluated beside
+  if (training_.is_sharded) source.parts = training_.world_size();
   source.what = " (the best evaluation)";
   source.interrupted = StepGate::Interrupted::work;
   if (const auto saved = save(source, "", How::beside); !saved) warn(best.step, saved.error());

@@ -28,14 +28,16 @@ struct StepSums {
 class GradientBuffer {
  public:
   /// Gives every parameter its grad; autograd accumulates into it from then on.
-  /// `others`: more sums that travel with the last bucket.
+  /// `others`: more sums that travel with StepSums. `ranks`: among so many the gradients can be cut
+  /// (comm/shares.h).
   GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device,
-                 std::int64_t others = 0);
+                 std::int64_t others = 0, int ranks = 1);
 
   /// Before a step's first backward.
   void zero();
 
-  /// One dimension, without the sums; between parameters there are a few zeros for alignment.
+  /// One dimension, without the sums; between parameters, and at the end, there are a few zeros for
+  /// alignment.
   const at::Tensor& gradients() const { return gradients_; }
   /// Where this rank's loss is added without reading it: one element.
   const at::Tensor& loss() const { return loss_; }
@@ -46,6 +48,8 @@ class GradientBuffer {
   const at::Tensor& sums() const { return sums_; }
   /// The others, on the device: added to where they are computed, and sums over the ranks once reduced.
   const at::Tensor& others() const { return others_; }
+  /// StepSums and the others: one dimension.
+  const at::Tensor& all_sums() const { return all_sums_; }
   /// StepSums on the host: waits for the device.
   StepSums fetch();
 
@@ -58,10 +62,14 @@ class GradientBuffer {
   /// Cuts the buffer at parameters into buckets of at least `bytes` (the last may be smaller), in the
   /// order of the buffer; the last one carries the sums.
   std::vector<Bucket> buckets(std::int64_t bytes) const;
+  /// The same at stripes (comm/shares.h), without the sums: a parameter may be in two.
+  std::vector<Bucket> buckets_of_stripes(std::int64_t bytes) const;
 
  private:
+  Buffer stretch(std::int64_t first, std::int64_t end) const;
+  const int ranks_;
   std::vector<std::int64_t> starts_;  ///< of each parameter in reversed order; one more: of the sums
-  at::Tensor flat_, gradients_, loss_, sums_, others_;
+  at::Tensor flat_, gradients_, loss_, all_sums_, sums_, others_;
   at::Tensor host_;  ///< as sums_
 };
 

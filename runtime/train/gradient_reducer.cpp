@@ -16,8 +16,8 @@ class GradientReducer::ArrivalHook : public torch::autograd::PostAccumulateGradH
 };
 
 GradientReducer::GradientReducer(const std::vector<Parameter>& parameters, GradientBuffer& buffer,
-                                 Communicator& communicator)
-    : parameters_(parameters), buffer_(buffer), communicator_(communicator) {
+                                 Communicator& communicator, Reduction reduction)
+    : parameters_(parameters), buffer_(buffer), communicator_(communicator), reduction_(reduction) {
   for (std::size_t i = 0; i < parameters.size(); ++i)
     torch::autograd::impl::set_post_acc_grad_hooks(
         parameters[i].tensor, std::make_unique<ArrivalHook>(*this, parameters.size() - 1 - i));
@@ -31,11 +31,12 @@ GradientReducer::~GradientReducer() {
 void GradientReducer::configure(double bucket_mb, bool overlap) {
   constexpr double kMiB = 1024.0 * 1024.0;
   overlap_ = overlap;
-  buckets_ = buffer_.buckets(static_cast<std::int64_t>(bucket_mb * kMiB));
-  bucket_of_.assign(parameters_.size(), 0);
+  const auto bytes = static_cast<std::int64_t>(bucket_mb * kMiB);
+  buckets_ = reduction_ == Reduction::all ? buffer_.buckets(bytes) : buffer_.buckets_of_stripes(bytes);
+  first_bucket_.assign(parameters_.size(), buckets_.size());  // without elements it is in none
   missing_.assign(buckets_.size(), 0);
-  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
-    for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].last; ++i) bucket_of_[i] = bucket;
+  for (std::size_t bucket = buckets_.size(); bucket-- > 0;)
+    for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].last; ++i) first_bucket_[i] = bucket;
 }
 
 void GradientReducer::expect_last_backward() {
@@ -46,13 +47,19 @@ void GradientReducer::expect_last_backward() {
 
 void GradientReducer::arrived(std::size_t parameter) {
   if (!last_backward_) return;
-  --missing_[bucket_of_[parameter]];
+  for (std::size_t bucket = first_bucket_[parameter];
+       bucket < buckets_.size() && buckets_[bucket].first <= parameter; ++bucket)
+    --missing_[bucket];
   // In order: a later bucket that is complete waits for the earlier ones.
-  while (works_.size() + 1 < buckets_.size() && missing_[works_.size()] == 0) launch_next();
+  const std::size_t at_once = buckets_.size() - (reduction_ == Reduction::all ? 1 : 0);
+  while (works_.size() < at_once && missing_[works_.size()] == 0) launch_next();
 }
 
 void GradientReducer::launch_next() {
-  works_.push_back(communicator_.all_reduce(buckets_[works_.size()].buffer, ReduceOp::sum, "gradients"));
+  const Buffer& buffer = buckets_[works_.size()].buffer;
+  works_.push_back(reduction_ == Reduction::all
+                       ? communicator_.all_reduce(buffer, ReduceOp::sum, "gradients")
+                       : communicator_.reduce_scatter(buffer, ReduceOp::sum, "gradients"));
 }
 
 Result<void> GradientReducer::finish() {

@@ -9,15 +9,21 @@
 
 namespace footplate {
 
+/// What becomes of the gradients.
+enum class Reduction {
+  all,     ///< every rank gets all sums
+  shares,  ///< each rank gets its share of them (comm/shares.h); StepSums stay with whoever cuts them
+};
+
 /// Sums the gradient buffer over all ranks, bucket by bucket, in one order on every rank: unused
 /// parameters, empty slices and failed ranks change nothing about it. With overlap a bucket goes as
-/// soon as backward has made its last gradient; the sums are the same bit for bit either way. The last
-/// bucket always waits for finish(), because it carries the step's verdict.
+/// soon as backward has made its last gradient; the sums are the same bit for bit either way. Where the last
+/// bucket carries the step's verdict it waits for finish().
 class GradientReducer {
  public:
-  /// Installs a hook on every parameter; all three outlive the reducer.
+  /// Installs a hook on every parameter; all that is referred to outlives the reducer.
   GradientReducer(const std::vector<Parameter>& parameters, GradientBuffer& buffer,
-                  Communicator& communicator);
+                  Communicator& communicator, Reduction reduction = Reduction::all);
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
@@ -39,10 +45,11 @@ class GradientReducer {
   const std::vector<Parameter>& parameters_;
   GradientBuffer& buffer_;
   Communicator& communicator_;
+  const Reduction reduction_;
   bool overlap_ = false;
   bool last_backward_ = false;
   std::vector<GradientBuffer::Bucket> buckets_;
-  std::vector<std::size_t> bucket_of_;        ///< by reversed parameter order
+  std::vector<std::size_t> first_bucket_;     ///< that a parameter is in, by reversed order
   std::vector<std::size_t> missing_;          ///< gradients that haven't arrived, by bucket
   std::vector<std::unique_ptr<Work>> works_;  ///< launched ones, in order
 };

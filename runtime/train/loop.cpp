@@ -64,7 +64,7 @@ Result<bool> Trainer::Loop::train_step() {
   step_.load_ahead();
   const OfThisRank of_this_rank{evaluation_.share_ready(), checkpoints_.is_writing(), by_time};
   if (auto reduced = step_.reduce(of_this_rank); !reduced) return tl::unexpected(reduced.error());
-  step_.update();
+  if (auto updated = step_.update(); !updated) return tl::unexpected(updated.error());
   return step_.conclude();
 }
 
@@ -208,7 +208,7 @@ Result<StateRepaired> Trainer::Loop::repair(int source) {
   return StateRepaired{step, source};
 }
 
-/// All take the state of `source`: every persistent tensor, and what a checkpoint keeps besides.
+/// All take the state of `source`: every replicated tensor, and what a checkpoint keeps besides.
 Result<void> Trainer::Loop::level(int source) {
   const LevelledState mine{training_.progress(), step_.counts()};
   const auto told = level_state(training_.options.communicator, training_.state, source, to_json(mine));

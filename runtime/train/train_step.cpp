@@ -54,6 +54,11 @@ bool has_spare_cores(const TrainerOptions& options) {
   return cores() >= options.local_ranks * (threads_of(options) + 1);
 }
 
+std::optional<StepShare> share_of(const Training& training, GradientBuffer& gradients) {
+  if (!training.is_sharded) return std::nullopt;
+  return StepShare(training.task->parameters(), gradients, training.gradients_communicator());
+}
+
 std::vector<double> doubles_of(const at::Tensor& tensor) {
   const at::Tensor on_host = tensor.to(at::kDouble).cpu();
   const auto* first = on_host.const_data_ptr<double>();
@@ -66,15 +71,19 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
     : training_(training),
       reporter_(reporter),
       gradients_(training.task->parameters(), training.device,
-                 training.task->sums().size() + ForwardState::elements_of(training.task->state())),
+                 training.task->sums().size() + ForwardState::elements_of(training.task->state()),
+                 training.is_sharded ? training.world_size() : 1),
       loader_(*training.task),
       task_sums_(training.task->sums(), task_row(), /*statistics=*/true),
       forward_state_(training.task->state(),
                      gradients_.others().narrow(0, training.task->sums().size(),
                                                 ForwardState::elements_of(training.task->state()))),
-      reducer_(training.task->parameters(), gradients_, training.gradients_communicator()),
+      reducer_(training.task->parameters(), gradients_, training.gradients_communicator(),
+               training.is_sharded ? Reduction::shares : Reduction::all),
+      share_(share_of(training, gradients_)),
       optimizer_(make_optimizer(OptimizerSettings::from(training.options.settings).kind,
-                                training.task->parameters(), training.task->groups(), training.device)),
+                                training.task->parameters(), training.task->groups(), training.device,
+                                share_ ? std::optional(share_->share()) : std::nullopt)),
       recorder_(training.device) {
   optimizer_->list_state(training.state);
   if (training.task->sums().has_several_sets())
@@ -220,15 +229,19 @@ Result<void> TrainStep::reduce(const OfThisRank& of_this_rank) {
   gradients_.publish();
   forward_state_.publish(failure_.empty() && gradients_.mine().tokens > 0);
   auto reduced = reducer_.finish();
+  if (reduced && share_) reduced = share_->reduce_sums();
   if (!reduced) forward_state_.put_back();  // a step that isn't done has changed nothing
   return reduced;
 }
 
-void TrainStep::update() {
+Result<void> TrainStep::update() {
   training_.timer.enter(Phase::optimizer);
   outcome_.learning_rate = training_.learning_rate(training_.position.step);
   optimizer_->set_learning_rate(outcome_.learning_rate);
   recorder_.run("update", {}, [this](const auto& /*inputs*/) { update_parameters(); });
+  if (!share_) return {};
+  training_.timer.enter(Phase::reduce);
+  return share_->gather();
 }
 
 /// Enqueued before the host knows what the step has come to: where a rank failed, or anything isn't finite,
@@ -243,7 +256,8 @@ void TrainStep::update_parameters() {
     return sums.select(0, static_cast<std::int64_t>(offset / sizeof(float)));
   };
   at::Tensor divisor = sum(offsetof(StepSums, tokens));
-  norm_ = sum_of_squares(gradients_.gradients()).sqrt().div(divisor);
+  const at::Tensor norm_of_sums = share_ ? share_->norm() : sum_of_squares(gradients_.gradients()).sqrt();
+  norm_ = norm_of_sums.div(divisor);
   const at::Tensor is_sound = norm_.isfinite()
                                   .logical_and(sum(offsetof(StepSums, loss)).isfinite())
                                   .logical_and(sum(offsetof(StepSums, failed_ranks)).eq(0));

@@ -17,6 +17,7 @@
 #include "runtime/train/gradient_buffer.h"
 #include "runtime/train/gradient_reducer.h"
 #include "runtime/train/step_recorder.h"
+#include "runtime/train/step_share.h"
 #include "runtime/train/training.h"
 
 namespace footplate {
@@ -56,7 +57,8 @@ class TrainStep {
   /// Sums over all ranks.
   Result<void> reduce(const OfThisRank& of_this_rank);
   /// Enqueues the optimizer's pass, which writes nothing where a rank failed or anything isn't finite.
-  void update();
+  /// Errors: where ranks update shares of the parameters, as of StepShare::gather().
+  Result<void> update();
   /// What it has come to. False: nothing has changed, and the step is to be tried again. Errors, the same on
   /// all ranks: a rank failed, or steps weren't finite; lost.
   Result<bool> conclude();
@@ -101,6 +103,7 @@ class TrainStep {
   RowOfSums task_sums_;         ///< the gradients' others begin with them
   ForwardState forward_state_;  ///< the rest of the others
   GradientReducer reducer_;
+  std::optional<StepShare> share_;  ///< where ranks have shares of the optimizer's state
   const std::unique_ptr<Optimizer> optimizer_;
   StepRecorder recorder_;
   std::optional<std::pair<Draws, v1::Batch>> loaded_ahead_;

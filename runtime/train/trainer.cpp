@@ -6,6 +6,7 @@
 
 #include "run_files/checkpoint_folders.h"
 #include "runtime/device/host_kernels/products.h"
+#include "runtime/optim/optimizer_settings.h"
 #include "runtime/schema/actions.h"
 #include "runtime/state/state_check.h"
 #include "runtime/train/corpus_check.h"
@@ -24,6 +25,18 @@ Result<T> without_exceptions(int rank, const std::function<Result<T>()>& body) {
   }
 }
 
+/// muon makes whole matrices orthogonal, of which a rank has pieces.
+Result<void> check_sharding(const Settings& settings) {
+  if (settings.integer("optim.shard") == 0 ||
+      choice_of<OptimizerKind>(settings, "optim.kind") != OptimizerKind::muon)
+    return {};
+  return fail(ErrorKind::usage,
+              fmt::format("optim.shard = {} (from {}): muon needs whole matrices, and can't share its state "
+                          "among ranks yet; set optim.shard = 0, or optim.kind to \"adamw\", \"lion\" or "
+                          "\"sgd\"",
+                          settings.integer("optim.shard"), settings.source("optim.shard")));
+}
+
 }  // namespace
 
 Trainer::Trainer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
@@ -35,6 +48,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
       communicator.rank(), [&]() -> Result<std::unique_ptr<Trainer>> {
         const auto blas = choice_of<ProductLibrary>(options.settings, "run.blas");
         if (auto chosen = choose_products(blas); !chosen) return tl::unexpected(chosen.error());
+        if (auto possible = check_sharding(options.settings); !possible)
+          return tl::unexpected(possible.error());
         auto task = make_task(options);
         if (!task) return tl::unexpected(task.error());
         auto loop = std::make_unique<Loop>(std::move(options), std::move(*task));

@@ -34,6 +34,7 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
       task_name(options.settings.string("run.task")),
       task(std::move(the_task)),
       corpus(task->corpus()),
+      is_sharded(options.settings.integer("optim.shard") > 0 && options.communicator.world_size() > 1),
       timer(options.progress) {
   position.sets.resize(task->sets().size());
   for (const Parameter& parameter : task->parameters())

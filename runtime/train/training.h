@@ -46,7 +46,8 @@ struct Training {
   bool records() const { return now.cuda_graph && cant_record().empty(); }
 
   /// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
-  /// The step, evaluation or save that came to nothing has changed no state. `tag`: of a save.
+  /// The step, evaluation or save that came to nothing has changed no state; of sharded state it may have,
+  /// and the run can't go on. `tag`: of a save.
   bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work,
                const std::string& tag = "");
 
@@ -70,8 +71,9 @@ struct Training {
   const std::string task_name;  ///< run.task, which is fixed; any thread
   const std::unique_ptr<HostedTask> task;
   const CorpusIdentity corpus;
-  StepSettings now;  ///< options.settings, looked up
-  StateTable state;  ///< every persistent tensor
+  const bool is_sharded;  ///< optim.shard, of several ranks
+  StepSettings now;       ///< options.settings, looked up
+  StateTable state;       ///< every persistent tensor
   TrainingPosition position;
   PhaseTimer timer;
   StepGate* gate = nullptr;  ///< while run() runs

@@ -1,0 +1,62 @@
+#include "runtime/train/step_share.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/zeros.h>
+
+#include "runtime/train/sum_of_squares.h"
+
+namespace footplate {
+
+StepShare::StepShare(const std::vector<Parameter>& parameters, GradientBuffer& buffer,
+                     Communicator& communicator)
+    : buffer_(buffer),
+      communicator_(communicator),
+      share_{buffer.gradients().const_data_ptr<float>(),
+             blocks_of(buffer.gradients().numel(), communicator.world_size(), communicator.rank())},
+      sums_(at::zeros({buffer.all_sums().numel() + 1},
+                      at::TensorOptions(at::kDouble).device(buffer.gradients().device()))) {
+  for (const Stretch& block : share_.blocks)
+    own_gradients_.push_back(buffer.gradients().slice(0, block.first, block.end));
+  ParameterGroup whole;
+  for (const Parameter& parameter : parameters) {
+    whole.names.push_back(parameter.name);
+    whole.values.push_back(parameter.tensor.detach());
+    whole.gradients.push_back(parameter.tensor.grad());
+  }
+  values_ = whole.values;
+  places_ = whole.gradients;
+  for (const ParameterGroup& mine : cut({whole}, share_)) {
+    own_values_ = mine.values;
+    own_places_ = mine.gradients;
+  }
+}
+
+Result<void> StepShare::reduce_sums() {
+  const at::NoGradGuard no_grad;
+  const std::int64_t sums = buffer_.all_sums().numel();
+  at::Tensor squares = sums_.select(0, sums).zero_();
+  for (const at::Tensor& block : own_gradients_) squares.add_(sum_of_squares(block));
+  sums_.narrow(0, 0, sums).copy_(buffer_.all_sums());
+  const Buffer all{sums_.mutable_data_ptr(), sums_.numel(), DataType::float64};
+  if (auto summed = communicator_.all_reduce(all, ReduceOp::sum, "step sums")->wait(); !summed) return summed;
+  buffer_.all_sums().copy_(sums_.narrow(0, 0, sums));
+  return {};
+}
+
+at::Tensor StepShare::norm() const {
+  return sums_.select(0, buffer_.all_sums().numel()).sqrt();
+}
+
+Result<void> StepShare::gather() {
+  const at::NoGradGuard no_grad;
+  if (!own_values_.empty()) at::_foreach_copy_(own_places_, own_values_);
+  const at::Tensor& all = buffer_.gradients();
+  const Buffer buffer{all.mutable_data_ptr(), all.numel(), DataType::float32};
+  if (auto gathered = communicator_.all_gather_shares(buffer, "parameters")->wait(); !gathered)
+    return gathered;
+  at::_foreach_copy_(values_, places_);
+  return {};
+}
+
+}  // namespace footplate
