@@ -43,9 +43,8 @@ struct SaverOptions {
 
 /// Checkpoints. Rank 0 writes a small one alone; of a large one several ranks write a part each,
 /// rank-R.safetensors, and of sharded state all do; rank 0 commits it. Every rank reads all of it, and takes
-/// what is its own. What begin() has begun,
-/// a thread of this object's writes from a copy; whatever else is done with checkpoints waits for it.
-/// Training thread.
+/// what is its own. What begin() has begun, a thread of this object's writes from a copy; whatever else is
+/// done with checkpoints waits for it. Training thread.
 class CheckpointSaver final : public Saver {
  public:
   /// `disk` has to outlive the saver.

@@ -7,6 +7,8 @@
 #include <string>
 #include <system_error>
 
+#include "runtime/base/huge_pages.h"
+
 namespace footplate {
 namespace {
 
@@ -40,8 +42,8 @@ Result<void> SnapshotBuffer::reserve(std::size_t bytes) {
   if (memory == MAP_FAILED)
     return fail(ErrorKind::failed, "there is no memory for a copy of the state, " + in_mebibytes(bytes) +
                                        ": " + std::generic_category().message(errno));
-  static_cast<void>(::madvise(memory, bytes, MADV_HUGEPAGE));
   bytes_ = {static_cast<std::byte*>(memory), bytes};
+  ask_for_huge_pages(bytes_);
   fill_in_pages(bytes_);
   return {};
 }
