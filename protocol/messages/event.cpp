@@ -72,6 +72,7 @@ struct FieldsOf<Warning> {
     field("text", warning.text);
     field("step", warning.step);
     field("ranks", warning.ranks);
+    field.unless_empty("tensors", warning.tensors);
     field("sequence", warning.sequence);
     field.unless_empty("verdict", warning.verdict);
     field.unless_empty("action", warning.action);

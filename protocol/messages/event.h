@@ -227,6 +227,7 @@ struct Warning {
   std::string text;                       ///< for people
   std::optional<std::int64_t> step;       ///< most kinds
   std::optional<std::vector<int>> ranks;  ///< collective, recovery, advice, disagree, state_hash
+  std::vector<std::string> tensors;       ///< state_hash, where they are known
   std::optional<std::uint64_t> sequence;  ///< collective
   std::string verdict;                    ///< collective: missing, slow, different, over
   std::string action;                     ///< timeout: rebuild, skip

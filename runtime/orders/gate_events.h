@@ -10,6 +10,7 @@
 #include "protocol/order.h"
 #include "protocol/settings.h"
 #include "runtime/orders/call_result.h"
+#include "runtime/watch/state_hash.h"
 
 namespace footplate {
 
@@ -37,10 +38,6 @@ struct CallMoved {
 struct ReachedEnd {
   std::int64_t step = 0;
   std::uint64_t commits = 0;  ///< how many commits this rank had heard of by then
-};
-struct StateHash {
-  std::int64_t step = 0;
-  std::uint64_t hash = 0;
 };
 /// An event for the console and the records.
 struct Published {

@@ -212,9 +212,7 @@ void Participant::handle(const GateEvent& event) {
                         [this](const ReachedEnd& end) {
                           answer(message::End{end.step, end.commits});
                         },
-                        [this](const StateHash& state) {
-                          answer(message::Hash{state.step, state.hash});
-                        },
+                        [this](const StateHash& state) { answer(message::Hash{state}); },
                         [this](const Arrived& arrived) {
                           meeting_ = true;
                           answer(message::Arrived{arrived.ticket, arrived.what, in_seconds(arrived.within)});

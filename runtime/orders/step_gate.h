@@ -9,6 +9,7 @@
 #include "protocol/order.h"
 #include "protocol/settings.h"
 #include "runtime/orders/call_result.h"
+#include "runtime/watch/state_hash.h"
 
 namespace footplate {
 
@@ -79,9 +80,9 @@ class StepGate {
   /// tells it earlier. `what` is for people: "the reduction of an evaluation".
   virtual Result<void> meet(const std::string& /*what*/, std::chrono::milliseconds /*at_most*/) { return {}; }
 
-  /// Training thread. A hash of the state at the end of `step`, compared across ranks off this
-  /// thread; a difference names the odd rank, becomes an event and a note in the status.
-  virtual void report_state_hash(std::int64_t step, std::uint64_t hash) = 0;
+  /// Training thread, on every rank after the same step: compared across ranks off this thread. A difference
+  /// names the odd rank and its tensors, and becomes an event and a note in the status.
+  virtual void report(StateHash state) = 0;
 
   /// Training thread, within a step: the next enter() holds as after run.pause. No order tells the others,
   /// so every rank has to call it within the same step, for a reason that all have in common.

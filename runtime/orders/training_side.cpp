@@ -1,6 +1,7 @@
 #include "runtime/orders/training_side.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace footplate {
 
@@ -181,10 +182,10 @@ Json TrainingSide::orders_ahead() const {
   return list;
 }
 
-void TrainingSide::report_state_hash(std::int64_t step, std::uint64_t hash) {
+void TrainingSide::report(StateHash state) {
   // No wake: it travels with the next heartbeat.
   MutexLock lock(state_.mutex);
-  state_.events.push(StateHash{step, hash});
+  state_.events.push(std::move(state));
 }
 
 void TrainingSide::pause() {

@@ -28,7 +28,7 @@ class TrainingSide final : public StepGate {
   bool abandon() const override { return state_.abandon.load(std::memory_order_relaxed); }
   std::optional<DeferredCall> defer() override;
   void conclude(const DeferredCall& call, Result<CallResult> outcome) override;  ///< any thread
-  void report_state_hash(std::int64_t step, std::uint64_t hash) override;
+  void report(StateHash state) override;
   Result<void> meet(const std::string& what, std::chrono::milliseconds at_most) override;
   void pause() override;
   bool lost(Interrupted what, const std::string& tag) override;

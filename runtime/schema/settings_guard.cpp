@@ -12,7 +12,8 @@ std::vector<SettingRow> guard_rows() {
        .range = {.min = 0, .max = kManySteps},
        .role = Role::operate,
        .aliases = {"guard.every", "check_every"},
-       .help = "The ranks compare a hash of their state once in this many steps. 0 = never",
+       .help = "The ranks compare hashes of their state, a slice at each step, so that this many steps cover "
+               "all of it. 0 = never",
        .example = "guard.check_every = 50"},
       {.name = "guard.on_mismatch",
        .value = "warn",

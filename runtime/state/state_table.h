@@ -46,6 +46,7 @@ struct StateEntry {
   StateMemory* memory = nullptr;  ///< null: the host's
   /// Of a sharded entry. A rank may have several of one tensor; one of no elements where it has none.
   std::optional<ShardOf> shard = {};
+  bool forward_writes = false;  ///< others change only when the optimizer updates, or between two steps
 
   /// What it holds: the memory itself where that is the host's, else a copy in `room`, made larger as needed.
   std::span<const std::byte> on_host(std::vector<std::byte>& room) const;

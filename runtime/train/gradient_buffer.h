@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct StepSums {
   float evaluations_ready = 0;    ///< ranks whose share of the AsyncEvaluation under way is there
   float saves_under_way = 0;      ///< ranks that write a checkpoint beside training
   float due = 0;                  ///< rank 0's alone: what its clock says (Timetable::by_time)
+  /// Of a rank the bits of a hash of its state, 0 or 1 each: where all have the same, the sums are 0 or their
+  /// number.
+  std::array<float, 16> state_bits = {};
 };
 
 /// All gradients of a rank in one flat buffer on its device, of which each parameter's grad is a view, in

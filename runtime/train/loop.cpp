@@ -60,9 +60,11 @@ Result<bool> Trainer::Loop::train_step() {
   profile_.before_step();
   const float by_time = timetable_.by_time(Timetable::Clock::now());
   reporter_.before_step(timetable_.is_due(Recurring::details, training_.position.step + 1, by_time));
+  sweep_.begin(training_.position.step, training_.world_size() > 1 ? training_.now.check_every : 0);
   step_.compute_gradients();
   step_.load_ahead();
-  const OfThisRank of_this_rank{evaluation_.share_ready(), checkpoints_.is_writing(), by_time};
+  const OfThisRank of_this_rank{evaluation_.share_ready(), checkpoints_.is_writing(), by_time,
+                                sweep_.finish()};
   if (auto reduced = step_.reduce(of_this_rank); !reduced) return tl::unexpected(reduced.error());
   if (auto updated = step_.update(); !updated) return tl::unexpected(updated.error());
   return step_.conclude();
@@ -94,9 +96,16 @@ void Trainer::Loop::after_step() {
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
   if (std::exchange(saves_after_step_, false)) checkpoints_.save_periodic();
   timetable_.passed(step, sums.due, Timetable::Clock::now());
-  if (is_due(now.check_every, step) && training_.world_size() > 1)
-    training_.gate->report_state_hash(step, training_.state.hash());
+  compare_states();
   if (is_due(now.empty_cache_every, step)) training_.device.empty_cache();
+}
+
+/// All ranks know by the step's own sums that some differ; each tells its hashes, and rank 0 compares. What
+/// differs stays so: it is told once in a period.
+void Trainer::Loop::compare_states() {
+  if (!step_.states_differ()) return;
+  const std::int64_t period = (training_.position.step - 1) / training_.now.check_every;
+  if (std::exchange(told_in_period_, period) != period) training_.gate->report(sweep_.report());
 }
 
 Ending Trainer::Loop::end() {
@@ -185,7 +194,8 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   const std::int64_t step = training_.position.step;
   reporter_.log(
       fmt::format("step {}: going on as rank {} of {}", step, training_.rank(), training_.world_size()));
-  training_.gate->report_state_hash(step, training_.state.hash());
+  told_in_period_ = -1;
+  training_.gate->report({.step = step, .hash = training_.state.hash()});
   step_.propose_smaller_micro_batch();  // rank 0 may be another one now
   checkpoints_.configure();
   if (auto there = checkpoints_.rejoin(); !there) return there;
@@ -204,7 +214,8 @@ Result<StateRepaired> Trainer::Loop::repair(int source) {
   }
   const std::int64_t step = training_.position.step;
   reporter_.log(fmt::format("step {}: all ranks have the state of rank {}", step, source));
-  training_.gate->report_state_hash(step, training_.state.hash());
+  told_in_period_ = -1;
+  training_.gate->report({.step = step, .hash = training_.state.hash()});
   return StateRepaired{step, source};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/state/state_sweep.h"
 #include "runtime/train/checkpoint_driver.h"
 #include "runtime/train/comm_metrics.h"
 #include "runtime/train/evaluation_driver.h"
@@ -67,6 +68,7 @@ class Trainer::Loop {
   void configure();
   void tell_refusal();
   Result<void> level(int source);
+  void compare_states();
 
   Training training_;
   const std::vector<std::string> task_actions_ = training_.task->actions();
@@ -79,6 +81,8 @@ class Trainer::Loop {
   CommMetrics comm_metrics_;
   CheckpointDriver checkpoints_;
   ProfileDriver profile_;
+  StateSweep sweep_{training_.state};
+  std::int64_t told_in_period_ = -1;  ///< of guard.check_every: the last one with states that differ
 };
 
 }  // namespace footplate

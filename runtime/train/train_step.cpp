@@ -226,6 +226,9 @@ Result<void> TrainStep::reduce(const OfThisRank& of_this_rank) {
   if (of_this_rank.evaluation_ready) gradients_.mine().evaluations_ready = 1;
   if (of_this_rank.saves) gradients_.mine().saves_under_way = 1;
   if (training_.rank() == 0) gradients_.mine().due = of_this_rank.due;
+  auto& bits = gradients_.mine().state_bits;
+  for (std::size_t bit = 0; of_this_rank.state_hash && bit < bits.size(); ++bit)
+    bits[bit] = static_cast<float>(*of_this_rank.state_hash >> bit & 1U);
   gradients_.publish();
   forward_state_.publish(failure_.empty() && gradients_.mine().tokens > 0);
   auto reduced = reducer_.finish();
@@ -282,6 +285,11 @@ Result<bool> TrainStep::conclude() {
   training_.position.sets = samples_after(training_.position.sets).after;
   ++training_.position.step;
   return true;
+}
+
+bool TrainStep::states_differ() const {
+  const auto all = static_cast<float>(training_.world_size());
+  return std::ranges::any_of(outcome_.sums.state_bits, [all](float sum) { return sum != 0 && sum != all; });
 }
 
 std::map<std::string, double> TrainStep::metrics_of_task() const {

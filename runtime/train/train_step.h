@@ -34,9 +34,10 @@ struct StepOutcome {
 
 /// What a rank tells all others with the sums of a step.
 struct OfThisRank {
-  bool evaluation_ready = false;  ///< its share of the one beside training is there
-  bool saves = false;             ///< it writes a checkpoint beside training
-  float due = 0;                  ///< of rank 0: Timetable::by_time
+  bool evaluation_ready = false;            ///< its share of the one beside training is there
+  bool saves = false;                       ///< it writes a checkpoint beside training
+  float due = 0;                            ///< of rank 0: Timetable::by_time
+  std::optional<std::uint64_t> state_hash;  ///< of StateSweep's slice, where one was due
 };
 
 /// The parts of one training step, in the order of their declaration, with the gradients and the optimizer
@@ -64,6 +65,8 @@ class TrainStep {
   Result<bool> conclude();
 
   const StepOutcome& outcome() const { return outcome_; }
+  /// Whether the ranks gave reduce() different hashes of their state: in one of 65,536 cases it doesn't show.
+  bool states_differ() const;
   /// What the task declares, of the last step, over all ranks. Waits for the device; empty where it declares
   /// none.
   std::map<std::string, double> metrics_of_task() const;

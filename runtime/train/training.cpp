@@ -39,7 +39,11 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
   position.sets.resize(task->sets().size());
   for (const Parameter& parameter : task->parameters())
     state.add(state_entry("model/" + parameter.name, parameter.tensor, device));
-  for (const v1::State& one : task->state()) state.add(state_entry("state/" + one.name, one.tensor, device));
+  for (const v1::State& one : task->state()) {
+    StateEntry entry = state_entry("state/" + one.name, one.tensor, device);
+    entry.forward_writes = one.by == v1::State::WrittenBy::forward;
+    state.add(std::move(entry));
+  }
 }
 
 double Training::samples_per_epoch() const {

@@ -14,6 +14,7 @@
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/watch/committed.h"
+#include "runtime/watch/state_hash.h"
 
 namespace footplate {
 class CborItem;
@@ -125,10 +126,8 @@ struct End {
   std::int64_t step = 0;
   std::uint64_t commits = 0;
 };
-/// Of the state at the end of the step.
 struct Hash {
-  std::int64_t step = 0;
-  std::uint64_t hash = 0;
+  StateHash of;
 };
 /// A rank's newest collective.
 struct Launched {

@@ -157,10 +157,19 @@ struct FieldsOf<message::End> {
 };
 
 template <>
+struct FieldsOf<TensorHash> {
+  static void list(auto& field, auto& tensor) {
+    field("name", tensor.name);
+    field("hash", tensor.hash);
+  }
+};
+
+template <>
 struct FieldsOf<message::Hash> {
   static void list(auto& field, auto& hash) {
-    field("step", hash.step);
-    field("hash", hash.hash);
+    field("step", hash.of.step);
+    field("hash", hash.of.hash);
+    field("tensors", hash.of.tensors);
   }
 };
 

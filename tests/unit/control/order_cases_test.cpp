@@ -548,8 +548,8 @@ TEST(Status, CarriesTheLastMetrics) {
 TEST(StateHash, OfAnOddRankIsNamed) {
   SimRun run(ranks(3));
   for (int rank = 0; rank < 3; ++rank) {
-    run.control(rank).gate().report_state_hash(100, 7);
-    run.control(rank).gate().report_state_hash(200, rank == 1 ? 8 : 7);
+    run.control(rank).gate().report({100, 7});
+    run.control(rank).gate().report({200, rank == 1 ? 8U : 7U});
   }
   const Json warning = run.wait_for("warn", [](const Json& data) { return data["kind"] == "state_hash"; });
   EXPECT_EQ(warning["step"], 200);

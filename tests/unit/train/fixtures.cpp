@@ -62,6 +62,7 @@ StepGate::Verdict FreeGate::enter(std::int64_t step) {
   }
   if (const auto call = calls_.find(step); call != calls_.end())
     results.emplace(step, steerable_.call(call->second, step));
+  if (hash_state) hashes[step] = hash_state();
   return step < settings_.integer("train.steps") ? Verdict::train : Verdict::end;
 }
 

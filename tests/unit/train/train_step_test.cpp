@@ -41,12 +41,14 @@ struct Shown {
 };
 
 Shown train_with(const char* faults, std::vector<std::string> assignments) {
-  assignments.insert(assignments.end(),
-                     {"guard.check_every=1", "log.every=10", "log.perf_every=10", "log.detail_every=10"});
+  assignments.insert(assignments.end(), {"log.every=10", "log.perf_every=10", "log.detail_every=10"});
   Shown shown;
   std::mutex mutex;
   setenv("FOOTPLATE_FAULT", faults, 1);
-  train(2, small_settings(assignments), {}, [&](Rank& rank) {
+  const auto record = [](Rank& rank) {
+    rank.gate.hash_state = [&rank] { return rank.trainer.state().hash(); };
+  };
+  train(2, small_settings(assignments), record, [&](Rank& rank) {
     const std::lock_guard lock(mutex);
     for (const auto& [step, hash] : rank.gate.hashes) shown.hashes[step].insert(hash);
     shown.pauses.insert(rank.gate.pauses);

@@ -18,10 +18,12 @@ namespace footplate {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using testing::final_hash;
 using ::testing::HasSubstr;
 using testing::metrics_of;
 using ::testing::Not;
+using ::testing::Pair;
 using testing::Rank;
 using ::testing::SizeIs;
 using testing::small_settings;
@@ -154,18 +156,23 @@ TEST(Trainer, MetricsHaveTheirNames) {
   EXPECT_EQ(lines.back().at("eval/best"), lines.back().at("eval/loss"));
 }
 
-TEST(Trainer, AFlippedBitShowsInTheHashes) {
+TEST(Trainer, AFlippedBitIsToldByAllRanksOnceInAPeriod) {
   setenv("FOOTPLATE_FAULT", "flip_bit:rank=1:step=6", 1);
-  std::map<std::int64_t, std::set<std::uint64_t>> hashes;
+  std::map<std::int64_t, std::vector<StateHash>> told;
   std::mutex mutex;
-  train(2, small_settings({"guard.check_every=3"}), {}, [&](Rank& rank) {
+  train(2, small_settings({"guard.check_every=3", "train.steps=14"}), {}, [&](Rank& rank) {
     const std::lock_guard lock(mutex);
-    for (const auto& [step, hash] : rank.gate.hashes) hashes[step].insert(hash);
+    for (const auto& [step, state] : rank.gate.states) told[step].push_back(state);
   });
   unsetenv("FOOTPLATE_FAULT");
-  EXPECT_THAT(hashes[3], SizeIs(1));
-  EXPECT_THAT(hashes[6], SizeIs(1));
-  EXPECT_THAT(hashes[9], SizeIs(2));
+  ASSERT_THAT(told, ElementsAre(Pair(9, SizeIs(2)), Pair(12, SizeIs(2))));
+  const auto& states = told.at(9);
+  EXPECT_NE(states[0].hash, states[1].hash);
+  ASSERT_EQ(states[0].tensors.size(), states[1].tensors.size());
+  std::set<std::string> differing;
+  for (std::size_t i = 0; i < states[0].tensors.size(); ++i)
+    if (states[0].tensors[i] != states[1].tensors[i]) differing.insert(states[0].tensors[i].name);
+  EXPECT_THAT(differing, ElementsAre("model/embedding.weight"));
 }
 
 TEST(Trainer, ARepairFromARankThatIsNoMoreIsRefusedOnAll) {

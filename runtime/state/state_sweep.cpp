@@ -1,0 +1,154 @@
+#include "runtime/state/state_sweep.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace footplate {
+namespace {
+
+/// What one thread takes at a time: some microseconds.
+constexpr std::size_t kPieceBytes = std::size_t{64} << 10U;
+
+/// Less isn't worth a step of its own.
+constexpr std::size_t kLeastSlice = std::size_t{256} << 10U;
+
+constexpr std::size_t kAlign = 64;  ///< slices begin on a cache line, seen from the tensor before
+
+std::size_t replicated_bytes(const StateTable& state) {
+  std::size_t bytes = 0;
+  for (const StateEntry& entry : state.entries())
+    if (entry.placement == Placement::replicated) bytes += entry.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+StateSweep::~StateSweep() {
+  if (!thread_.joinable()) return;
+  {
+    const MutexLock lock(mutex_);
+    ends_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void StateSweep::begin(std::int64_t step, std::int64_t period) {
+  step_ = step;
+  pieces_.clear();
+  open_.clear();
+  next_ = 0;
+  if (period > 0) list_pieces(step % period, period);
+  for (std::size_t i = 0; i < pieces_.size(); ++i)
+    if (pieces_[i].entry->memory != nullptr || pieces_[i].entry->forward_writes)
+      hash(pieces_[i]);
+    else
+      open_.push_back(i);
+  if (open_.size() > 1) call_thread();
+}
+
+void StateSweep::list_pieces(std::int64_t slice, std::int64_t period) {
+  const std::size_t all = replicated_bytes(state_);
+  const std::size_t slices =
+      std::min(static_cast<std::size_t>(period), (all + kLeastSlice - 1) / kLeastSlice);
+  const auto now = static_cast<std::size_t>(slice);
+  if (now >= slices) return;
+  const std::size_t each = ((all + slices - 1) / slices + kAlign - 1) / kAlign * kAlign;
+  const std::size_t first = now * each, end = first + each;
+  std::size_t here = 0;
+  for (const StateEntry& entry : state_.entries()) {
+    if (entry.placement != Placement::replicated) continue;
+    const std::size_t from = std::clamp(first, here, here + entry.bytes);
+    const std::size_t to = std::clamp(end, here, here + entry.bytes);
+    add(entry, from - here, to - here);
+    here += entry.bytes;
+  }
+}
+
+void StateSweep::add(const StateEntry& entry, std::size_t from, std::size_t end) {
+  while (from < end) {
+    const std::size_t bytes = std::min(kPieceBytes, end - from);
+    pieces_.push_back({&entry, from, bytes});
+    from += bytes;
+  }
+}
+
+/// Another one for each step: what collides in the few bits that are compared doesn't the next time.
+void StateSweep::hash(Piece& piece) const {
+  const auto seed = static_cast<std::uint64_t>(step_);
+  if (piece.entry->memory == nullptr) {
+    piece.hash = XXH3_64bits_withSeed(static_cast<const std::byte*>(piece.entry->data) + piece.from,
+                                      piece.bytes, seed);
+    return;
+  }
+  std::vector<std::byte> room(piece.bytes);
+  piece.entry->copy_to(room, piece.from);
+  piece.hash = XXH3_64bits_withSeed(room.data(), room.size(), seed);
+}
+
+/// False: all have been taken.
+bool StateSweep::hash_next() {
+  const std::size_t mine = next_.fetch_add(1);
+  if (mine >= open_.size()) return false;
+  hash(pieces_[open_[mine]]);
+  return true;
+}
+
+void StateSweep::call_thread() {
+  if (!thread_.joinable() && !refused_) {
+    try {
+      thread_ = Thread("state check", [this] { work(); });
+    } catch (const std::system_error&) {
+      refused_ = true;
+    }
+  }
+  const MutexLock lock(mutex_);
+  called_ = true;
+  changed_.notify_all();
+}
+
+void StateSweep::work() {
+  MutexLock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return called_ || ends_; });
+    if (ends_) return;
+    called_ = false;
+    works_ = true;
+    lock.unlock();
+    while (hash_next()) {
+    }
+    lock.lock();
+    works_ = false;
+    changed_.notify_all();
+  }
+}
+
+std::optional<std::uint64_t> StateSweep::finish() {
+  while (hash_next()) {
+  }
+  {
+    MutexLock lock(mutex_);
+    called_ = false;  // a thread that hasn't come yet isn't waited for
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return !works_; });
+  }
+  if (pieces_.empty()) return std::nullopt;
+  hash_ = 0;
+  for (const Piece& piece : pieces_) hash_ = XXH3_64bits_withSeed(&piece.hash, sizeof(piece.hash), hash_);
+  return hash_;
+}
+
+StateHash StateSweep::report() const {
+  StateHash told{.step = step_, .hash = hash_};
+  const StateEntry* entry = nullptr;
+  for (const Piece& piece : pieces_) {
+    if (piece.entry != entry) told.tensors.push_back({piece.entry->name, 0});
+    entry = piece.entry;
+    std::uint64_t& hash = told.tensors.back().hash;
+    hash = XXH3_64bits_withSeed(&piece.hash, sizeof(piece.hash), hash);
+  }
+  return told;
+}
+
+}  // namespace footplate
