@@ -169,7 +169,7 @@ struct FieldsOf<message::Hash> {
   static void list(auto& field, auto& hash) {
     field("step", hash.of.step);
     field("hash", hash.of.hash);
-    field("tensors", hash.of.tensors);
+    field.unless_empty("tensors", hash.of.tensors);
   }
 };
 

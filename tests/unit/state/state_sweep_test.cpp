@@ -75,15 +75,17 @@ TEST(StateSweep, APeriodFindsAFlippedBitAnywhereOnceAndNamesItsTensor) {
   constexpr std::int64_t kPeriod = 11;
   constexpr std::size_t kFlips = 10;  // in each tensor
   const State sound = model();
+  State odd = model();
   std::mt19937 random(7);
   for (const StateEntry& entry : sound.table().entries())
     for (std::size_t flip = 0; flip < kFlips; ++flip) {
-      State odd = model();
       const std::size_t byte = flip < 2 ? flip * (entry.bytes - 1) : random() % entry.bytes;
-      odd.at(entry.name, byte) ^= static_cast<unsigned char>(1U << (random() % 8));
+      const auto bit = static_cast<unsigned char>(1U << (random() % 8));
+      odd.at(entry.name, byte) ^= bit;
       const auto found = differences(sound, odd, kPeriod);
       ASSERT_THAT(found, SizeIs(1)) << "byte " << byte << " of " << entry.name;
       EXPECT_THAT(found.begin()->second, ElementsAre(entry.name));
+      odd.at(entry.name, byte) ^= bit;
     }
 }
 

@@ -52,6 +52,7 @@ TEST(RankMessages, AreReadAsTheyWereWritten) {
            {{"t", "call"}, {"order", 12}, {"call", 0}, {"action", "eval.now"}, {"state", "running"}},
            {{"t", "end"}, {"step", 20}, {"commits", 1}},
            {{"t", "hash"}, {"step", 20}, {"hash", 0xfedcba9876543210U}},
+           {{"t", "hash"}, {"step", 20}, {"hash", 7}, {"tensors", {{{"name", "model/w"}, {"hash", 8}}}}},
            {{"t", "arrived"}, {"ticket", 1}, {"what", "the end"}, {"within_s", 5.0}},
            {{"t", "ready"}, {"ticket", 1}},
            {{"t", "answer"}, {"what", "stacks"}, {"answer", {{{"name", "training"}}}}},
