@@ -20,7 +20,7 @@ constexpr std::array kKinds{
     Kind{"refuse", "order"},        Kind{"eval_throw", "above tries"},
     Kind{"eval_stall", "ms try"},   Kind{"eval_absent", "ms"},
     Kind{"eval_nan", ""},           Kind{"step_throw", "step"},
-    Kind{"step_oom", "above step"}, Kind{"save_fail", ""},
+    Kind{"step_oom", "above step"}, Kind{"save_fail", "times"},
     Kind{"save_hold", ""},          Kind{"save_no_copy", ""},
     Kind{"save_die", ""},           Kind{"nan_grad", "step times"},
     Kind{"nan_loss", "step times"}, Kind{"reduce_late", "step ms"},

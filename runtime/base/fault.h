@@ -25,6 +25,7 @@ namespace footplate {
 ///   step_oom:rank=1:step=5:above=8  from step 5 on rank 1 has no memory for more than 8 samples at once
 ///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5
 ///   save_fail                every save fails as if the disk were full
+///   save_fail:times=3        … the first three times that a file is written
 ///   save_hold                what a save writes waits while the run's folder has a file hold_saves
 ///   save_no_copy             there is no memory for a copy of the state
 ///   save_die:rank=2          rank 2 is killed (SIGKILL) in its first save, before anything is written

@@ -1,7 +1,10 @@
 #include "runtime/checkpoint/checkpoint_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "protocol/iso_time.h"
 #include "run_files/checkpoint_folders.h"
@@ -30,16 +33,38 @@ bool has_same_file(const fs::path& checkpoint, std::int64_t step, ManifestFile& 
   return entry.sha256 == same->sha256;
 }
 
-tl::unexpected<Error> unreadable(const Error& error) {
-  return fail(ErrorKind::failed, "what was just saved can't be read back: " + error.message +
-                                     ". The older checkpoints are untouched");
-}
-
 }  // namespace
 
-CheckpointStore::CheckpointStore(fs::path folder, Disk& disk) : folder_(std::move(folder)), disk_(disk) {}
+CheckpointStore::CheckpointStore(fs::path folder, Disk& disk, Retries retries, Tell tell)
+    : folder_(std::move(folder)), disk_(disk), retries_(retries), tell_(std::move(tell)) {}
 
-Error CheckpointStore::explain(const std::string& doing, const std::error_code& error) const {
+template <class T>
+Result<T> CheckpointStore::retried(const Wrote& wrote, const std::function<Result<T>()>& attempt,
+                                   const std::function<void()>& undo) {
+  for (Tries tries(retries_);;) {
+    failed_with_.clear();
+    auto outcome = attempt();
+    if (outcome) return outcome;
+    const bool has_another = tries.has_another(failed_with_);
+    undo();
+    if (!has_another) return outcome;
+    if (tell_) {
+      const std::chrono::duration<double> pause = tries.pause();
+      tell_(fmt::format("{}. It is tried again in {} s", outcome.error().message, pause.count()));
+    }
+    if (!tries.wait([&] { return !wrote || wrote(0); })) return outcome;
+  }
+}
+
+/// The device's doing, as far as anybody knows.
+Error CheckpointStore::unreadable(const Error& error) {
+  failed_with_ = std::make_error_code(std::errc::io_error);
+  return {ErrorKind::failed, "what was just saved can't be read back: " + error.message +
+                                 ". The older checkpoints are untouched"};
+}
+
+Error CheckpointStore::explain(const std::string& doing, const std::error_code& error) {
+  failed_with_ = error;
   return {ErrorKind::failed, "can't save a checkpoint in " + folder_.string() + ": " + doing + ": " +
                                  explain_disk_error(error, folder_) +
                                  ". The older checkpoints are untouched"};
@@ -69,6 +94,15 @@ Result<fs::path> CheckpointStore::begin(std::int64_t step, const std::string& ta
 Result<ManifestFile> CheckpointStore::write_part(const fs::path& temporary, std::int64_t step,
                                                  const std::string& file, std::span<const TensorView> tensors,
                                                  const fs::path& alike, const Wrote& wrote) {
+  return retried<ManifestFile>(
+      wrote, [&] { return write_tensors(temporary, step, file, tensors, alike, wrote); },
+      [&] { disk_.remove(temporary / file); });
+}
+
+Result<ManifestFile> CheckpointStore::write_tensors(const fs::path& temporary, std::int64_t step,
+                                                    const std::string& file,
+                                                    std::span<const TensorView> tensors,
+                                                    const fs::path& alike, const Wrote& wrote) {
   const auto header = safetensors_header(tensors);
   if (!header) return tl::unexpected(header.error());
   std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(*header))};
@@ -85,7 +119,7 @@ Result<ManifestFile> CheckpointStore::write_part(const fs::path& temporary, std:
   if (auto error = write_file(disk_, path, pieces, &entry.sha256, wrote))
     return tl::unexpected(explain("writing " + file, error));
   // What the disk kept is checked before anybody can take it for a checkpoint.
-  if (const auto intact = read_back(path, pieces); !intact) return unreadable(intact.error());
+  if (const auto intact = read_back(path, pieces); !intact) return tl::unexpected(unreadable(intact.error()));
   return entry;
 }
 
@@ -99,7 +133,8 @@ Result<std::uint64_t> CheckpointStore::write_manifest(const fs::path& temporary,
 }
 
 Result<void> CheckpointStore::put_in_place(const fs::path& temporary, const fs::path& target) {
-  if (const auto whole = read_listed_manifest(temporary); !whole) return unreadable(whole.error());
+  if (const auto whole = read_listed_manifest(temporary); !whole)
+    return tl::unexpected(unreadable(whole.error()));
   std::error_code ignored;
   if (fs::exists(target, ignored)) {
     // An earlier one of the same step (a run that went on from before it, or a damaged one): it stays
@@ -114,6 +149,17 @@ Result<void> CheckpointStore::put_in_place(const fs::path& temporary, const fs::
 }
 
 Result<Stored> CheckpointStore::commit(const fs::path& temporary, Manifest manifest, Retention keep) {
+  const auto attempt = [&] {
+    auto stored = commit_once(temporary, manifest, keep);
+    std::error_code none;
+    if (!fs::exists(temporary, none))
+      failed_with_.clear();  // it has its name: there is nothing to begin with
+    return stored;
+  };
+  return retried<Stored>({}, attempt, [&] { disk_.remove(temporary / kManifestName); });
+}
+
+Result<Stored> CheckpointStore::commit_once(const fs::path& temporary, Manifest manifest, Retention keep) {
   manifest.created = iso_time(std::chrono::system_clock::now());
   const auto bytes = write_manifest(temporary, manifest);
   if (!bytes) return tl::unexpected(bytes.error());
@@ -131,15 +177,19 @@ void CheckpointStore::abandon(const fs::path& temporary) {
 Result<Stored> CheckpointStore::save(Manifest manifest, const std::string& file,
                                      std::span<const TensorView> tensors, Retention keep,
                                      const fs::path& alike, const Wrote& wrote) {
-  const auto temporary = begin(manifest.step, manifest.tag);
-  if (!temporary) return tl::unexpected(temporary.error());
-  auto stored = write_part(*temporary, manifest.step, file, tensors, alike, wrote)
-                    .and_then([&](const ManifestFile& part) {
-                      manifest.files = {part};
-                      return commit(*temporary, std::move(manifest), keep);
-                    });
-  if (!stored) abandon(*temporary);
-  return stored;
+  fs::path temporary;
+  const auto attempt = [&] {
+    return begin(manifest.step, manifest.tag)
+        .and_then([&](const fs::path& made) {
+          temporary = made;
+          return write_tensors(temporary, manifest.step, file, tensors, alike, wrote);
+        })
+        .and_then([&](const ManifestFile& part) {
+          manifest.files = {part};
+          return commit_once(temporary, manifest, keep);
+        });
+  };
+  return retried<Stored>(wrote, attempt, [&] { abandon(temporary); });
 }
 
 Result<fs::path> CheckpointStore::retag(const fs::path& path, const std::string& tag) {
@@ -151,21 +201,20 @@ Result<fs::path> CheckpointStore::retag(const fs::path& path, const std::string&
   if (tag.empty() && fs::exists(target, none)) return remove(path).map([&] { return target; });
   manifest->tag = tag;
   const fs::path temporary = folder_ / with_suffix(target.filename().string(), Suffix::temporary);
-  const auto made = [&]() -> Result<void> {
+  const auto attempt = [&]() -> Result<void> {
     if (auto error = disk_.make_folder(temporary)) return tl::unexpected(explain("making its folder", error));
     for (const ManifestFile& file : manifest->files)
       if (auto error = disk_.link(path / file.name, temporary / file.name))
         return tl::unexpected(explain("giving " + file.name + " a second name", error));
     if (const auto written = write_manifest(temporary, *manifest); !written)
       return tl::unexpected(written.error());
-    if (const auto intact = verify_checkpoint(temporary); !intact) return unreadable(intact.error());
+    if (const auto intact = verify_checkpoint(temporary); !intact)
+      return tl::unexpected(unreadable(intact.error()));
     return put_in_place(temporary, target);
-  }();
-  if (!made) {
-    remove_temporary(temporary);
-    return tl::unexpected(made.error());
-  }
-  return remove(path).map([&] { return target; });
+  };
+  return retried<void>({}, attempt, [&] { abandon(temporary); })
+      .and_then([&] { return remove(path); })
+      .map([&] { return target; });
 }
 
 Result<void> CheckpointStore::remove(const fs::path& path) {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "runtime/checkpoint/tries.h"
+
 namespace footplate {
 namespace {
 
@@ -16,12 +18,8 @@ constexpr std::size_t kLargestWrite = std::size_t{1} << 30;
 /// A write of at least this much starts the way to the device at once.
 constexpr std::size_t kWrittenBehind = std::size_t{1} << 20;
 
-std::error_code last_error() {
-  return {errno, std::generic_category()};
-}
-
 std::error_code check(int status) {
-  return status == 0 ? std::error_code() : last_error();
+  return status == 0 ? std::error_code() : error_of_system();
 }
 
 }  // namespace
@@ -40,7 +38,7 @@ std::error_code PosixDisk::write(int descriptor, std::span<const std::byte> byte
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), std::min(bytes.size(), kLargestWrite));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return last_error();
+    if (written < 0) return error_of_system();
     if (written == 0) return std::make_error_code(std::errc::no_space_on_device);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
@@ -60,7 +58,7 @@ std::error_code PosixDisk::close(int descriptor) {
 
 std::error_code PosixDisk::sync_folder(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return last_error();
+  if (descriptor < 0) return error_of_system();
   const std::error_code error = check(::fsync(descriptor));
   ::close(descriptor);
   // Some network file systems can't sync a folder and say so; there is nothing better to do there.

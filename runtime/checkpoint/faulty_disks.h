@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -9,12 +11,19 @@
 
 namespace footplate {
 
-/// FOOTPLATE_FAULT=save_fail: the operating system's, without room for a byte.
+/// FOOTPLATE_FAULT=save_fail: the operating system's, without room for a byte, for the first so many files.
 class FullDisk final : public PosixDisk {
  public:
-  std::error_code write(int /*descriptor*/, std::span<const std::byte> /*bytes*/) override {
+  explicit FullDisk(std::int64_t files = std::numeric_limits<std::int64_t>::max()) : left_(files) {}
+
+  std::error_code write(int descriptor, std::span<const std::byte> bytes) override {
+    if (left_ <= 0) return PosixDisk::write(descriptor, bytes);
+    --left_;
     return std::make_error_code(std::errc::no_space_on_device);
   }
+
+ private:
+  std::int64_t left_;  ///< of each the first write fails
 };
 
 /// FOOTPLATE_FAULT=save_hold: the operating system's, where what is written to a checkpoint waits while the
@@ -38,7 +47,9 @@ class HeldDisk final : public PosixDisk {
 
 /// The operating system's, or what a fault asks for on this rank.
 inline std::unique_ptr<Disk> open_disk(int rank) {
-  if (fault("save_fail", rank)) return std::make_unique<FullDisk>();
+  if (const auto full = fault("save_fail", rank))
+    return full->get("times") ? std::make_unique<FullDisk>(*full->get("times"))
+                              : std::make_unique<FullDisk>();
   if (fault("save_hold", rank)) return std::make_unique<HeldDisk>();
   return std::make_unique<PosixDisk>();
 }

@@ -6,17 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
+
+#include "runtime/checkpoint/tries.h"
 
 namespace footplate {
 namespace {
 
 constexpr std::size_t kLargestRead = std::size_t{1} << 30;
 
-std::string message_of(int error) {
-  return std::generic_category().message(error);
-}
+/// Two seconds of pauses.
+constexpr Retries kReading{.tries = 4, .pause = std::chrono::milliseconds(100)};
 
 }  // namespace
 
@@ -31,17 +31,27 @@ OpenFile::~OpenFile() {
 }
 
 Result<OpenFile> OpenFile::open(const std::filesystem::path& path) {
+  for (Tries tries(kReading);;) {
+    std::error_code error;
+    auto file = open_once(path, error);
+    if (file || !tries.has_another(error) || !tries.wait()) return file;
+  }
+}
+
+Result<OpenFile> OpenFile::open_once(const std::filesystem::path& path, std::error_code& error) {
   // O_NONBLOCK: opening a FIFO returns at once, and is refused below.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) {
-    const std::string reason =
-        errno == ELOOP ? "is a symbolic link" : "can't be opened: " + message_of(errno);
+    error = error_of_system();
+    const std::string reason = errno == ELOOP ? "is a symbolic link" : "can't be opened: " + error.message();
     return fail(ErrorKind::failed, path.string() + " " + reason);
   }
   OpenFile file(descriptor, 0, path);
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0)
-    return fail(ErrorKind::failed, path.string() + " can't be read: " + message_of(errno));
+  if (::fstat(descriptor, &status) != 0) {
+    error = error_of_system();
+    return fail(ErrorKind::failed, path.string() + " can't be read: " + error.message());
+  }
   if (!S_ISREG(status.st_mode)) return fail(ErrorKind::failed, path.string() + " is not a regular file");
   if (status.st_uid != ::geteuid() && status.st_uid != 0 && ::geteuid() != 0)
     return fail(ErrorKind::failed, path.string() + " belongs to another user; copy it to read it");
@@ -49,12 +59,29 @@ Result<OpenFile> OpenFile::open(const std::filesystem::path& path) {
   return file;
 }
 
+Result<void> OpenFile::reopen() const {
+  auto again = open(path_);
+  if (!again) return tl::unexpected(again.error());
+  if (again->size_ != size_)
+    return fail(ErrorKind::failed, path_.string() + " became another file while it was read");
+  std::swap(descriptor_, again->descriptor_);
+  return {};
+}
+
 Result<void> OpenFile::read(std::span<std::byte> into, std::uint64_t offset) const {
+  Tries tries(kReading);
   while (!into.empty()) {
     const ssize_t got =
         ::pread(descriptor_, into.data(), std::min(into.size(), kLargestRead), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(ErrorKind::failed, path_.string() + " can't be read: " + message_of(errno));
+    if (got < 0) {
+      const std::error_code error = error_of_system();
+      if (!tries.has_another(error) || !tries.wait())
+        return fail(ErrorKind::failed, path_.string() + " can't be read: " + error.message());
+      if (error.value() == ESTALE)
+        if (auto opened = reopen(); !opened) return opened;
+      continue;
+    }
     if (got == 0) return fail(ErrorKind::failed, path_.string() + " became shorter while it was read");
     into = into.subspan(static_cast<std::size_t>(got));
     offset += static_cast<std::uint64_t>(got);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <system_error>
 
 #include "protocol/result.h"
 
@@ -22,7 +23,8 @@ class OpenFile {
 
   std::uint64_t size() const { return size_; }  ///< when it was opened
 
-  /// Fills `into` from `offset`. Error: the device's, or the file has become shorter.
+  /// Fills `into` from `offset`. What may pass is tried again for two seconds. Error: the device's, or the
+  /// file has become shorter, or another one.
   Result<void> read(std::span<std::byte> into, std::uint64_t offset) const;
 
   /// What the system's cache holds of it, and is on the device, may go.
@@ -30,7 +32,10 @@ class OpenFile {
 
  private:
   OpenFile(int descriptor, std::uint64_t size, std::filesystem::path path);
-  int descriptor_;
+  static Result<OpenFile> open_once(const std::filesystem::path& path, std::error_code& error);
+  Result<void> reopen() const;
+
+  mutable int descriptor_;  ///< another one where a server has forgotten the file (ESTALE)
   std::uint64_t size_;
   std::filesystem::path path_;
 };

@@ -46,7 +46,7 @@ Json within_a_manifest(Json orders, const std::function<void(const std::string&)
 CheckpointSaver::CheckpointSaver(SaverOptions options, Disk& disk)
     : options_(std::move(options)),
       disk_(disk),
-      store_(branch_folder(options_.run_directory, options_.branch), disk),
+      store_(branch_folder(options_.run_directory, options_.branch), disk, options_.retries, options_.log),
       copy_(options_.memory_left) {}
 
 std::vector<std::string> CheckpointSaver::remove_leftovers() {

@@ -35,6 +35,8 @@ struct SaverOptions {
   std::function<Json()> orders;                         ///< a list for manifest.orders; may be empty
   std::function<Json()> metrics;                        ///< an object for manifest.metrics; may be empty
   std::function<void(const std::string&)> warn;  ///< what couldn't be removed; any thread; may be empty
+  std::function<void(const std::string&)> log;   ///< what is tried again; any thread; may be empty
+  Retries retries = {};                          ///< of writing
   /// Bytes that the system has for a copy of the state; nothing where that isn't known.
   std::function<std::optional<std::int64_t>()> memory_left = [] { return footplate::memory_left(); };
   std::function<void(double share)> wrote;  ///< of the part under way, 0 to 1; any thread; may be empty

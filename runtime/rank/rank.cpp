@@ -214,6 +214,8 @@ class Rank {
     saver.orders = [this] { return control_->gate().orders_ahead(); };
     saver.metrics = [this] { return records_->last_evaluation().values; };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
+    saver.log = [this](const std::string& text) { records_->info(text); };
+    saver.retries = kFourTries;
     if (fault("save_no_copy", saver.rank)) saver.memory_left = [] { return 0; };
     saver.wrote = [this](double share) { progress_.wrote(share); };
     disk_ = open_disk(session_->rank());

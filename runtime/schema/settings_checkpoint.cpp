@@ -15,6 +15,16 @@ std::vector<SettingRow> checkpoint_rows() {
        .aliases = {"save.every", "checkpoint.every", "ckpt.interval", "save_every", "save_steps"},
        .help = "A checkpoint is saved once in this many steps, or in this time (\"30m\"). 0 = never",
        .example = "ckpt.every = 1000"},
+      {.name = "ckpt.retry_s",
+       .value = 60.0,
+       .unit = "s",
+       .range = {.min = 0, .max = 86400},
+       .role = Role::operate,
+       .aliases = {"ckpt.retry", "save.retry"},
+       .help =
+           "A checkpoint of ckpt.every that couldn't be written, as on a full disk, is saved again after so "
+           "long, and each further time after twice as long, up to an hour. 0 = when ckpt.every is due next",
+       .example = "ckpt.retry_s = 300"},
       {.name = "ckpt.async",
        .value = true,
        .role = Role::operate,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 #include <stdexcept>
@@ -21,6 +22,9 @@ namespace {
 
 /// What rank 0 tells of a save that is to be made again, before its tag.
 const std::string kAgain = "again ";
+
+/// However often it has failed.
+constexpr double kLongestRetry_s = 3600;
 
 /// An exception of this rank alone must not keep it from the agreement that all ranks enter next.
 template <class T, class Body>
@@ -203,7 +207,7 @@ void CheckpointDriver::conclude(const Result<Saved>& saved) {
   }
   training_.options.progress.saves(std::nullopt);
   if (!saved) {
-    warn(of.step, saved.error());
+    warn(of.step, saved.error(), of.what.empty() && !of.call ? Retried::yes : Retried::no);
     return forget(tl::unexpected(saved.error()));
   }
   forget(told(of, *saved));
@@ -245,7 +249,14 @@ bool CheckpointDriver::takes_place(bool due, bool idle) {
 void CheckpointDriver::save_periodic() {
   if (training_.options.saver == nullptr) return;
   if (const auto saved = save(of_now(""), "", How::beside); !saved)
-    warn(training_.position.step, saved.error());
+    warn(training_.position.step, saved.error(), Retried::yes);
+}
+
+std::optional<double> CheckpointDriver::take_retry() {
+  const MutexLock lock(mutex_);
+  const double first = training_.now.ckpt_retry_s;
+  if (!std::exchange(wants_retry_, false) || first <= 0) return std::nullopt;
+  return std::min(std::ldexp(first, failures_ - 1), std::max(first, kLongestRetry_s));
 }
 
 void CheckpointDriver::finish() {
@@ -325,12 +336,13 @@ bool CheckpointDriver::is_newest(std::int64_t step) const {
   return !name || name->step <= step;
 }
 
-void CheckpointDriver::warn(std::int64_t step, const Error& error) {
+void CheckpointDriver::warn(std::int64_t step, const Error& error, Retried retried) {
   if (training_.rank() != 0) return;
   int failures = 0;
   {
     const MutexLock lock(mutex_);
     failures = ++failures_;
+    wants_retry_ = retried == Retried::yes;
   }
   const std::string text =
       fmt::format("step {}: no checkpoint: {}{}", step, error.message,

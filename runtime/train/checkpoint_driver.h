@@ -43,6 +43,10 @@ class CheckpointDriver {
   /// The parameters of the new best evaluation, which ckpt.keep holds only as such. As save_periodic().
   void save_best(const EvaluationDriver::BestParameters& best);
 
+  /// Once for each periodic save that has failed: in how many seconds it is to be made again, if ckpt.every
+  /// isn't due before. Rank 0 alone knows.
+  std::optional<double> take_retry();
+
   /// Whether this rank writes beside training.
   bool is_writing() const {
     return training_.options.saver != nullptr && training_.options.saver->is_writing();
@@ -104,7 +108,8 @@ class CheckpointDriver {
   void forget(const Result<SaveResult>& outcome);  ///< the same
   SaveResult told(const UnderWay& of, const Saved& saved);
   tl::unexpected<Error> not_saved(const Error& error, const Source& source, const std::string& tag);
-  void warn(std::int64_t step, const Error& error);
+  enum class Retried { no, yes };
+  void warn(std::int64_t step, const Error& error, Retried retried = Retried::no);
   bool is_newest(std::int64_t step) const REQUIRES(mutex_);
   /// What rank 0 does, told to all: paths of before and now.
   Result<std::vector<MovedCheckpoint>> on_rank_0(
@@ -119,7 +124,8 @@ class CheckpointDriver {
 
   mutable Mutex mutex_;
   std::string last_ GUARDED_BY(mutex_);
-  int failures_ GUARDED_BY(mutex_) = 0;  ///< in a row
+  int failures_ GUARDED_BY(mutex_) = 0;          ///< in a row
+  bool wants_retry_ GUARDED_BY(mutex_) = false;  ///< the last one was periodic
   std::optional<UnderWay> under_way_ GUARDED_BY(mutex_);
   std::optional<Result<SaveResult>> outcome_ GUARDED_BY(mutex_);  ///< of one that no call waited for yet
 };

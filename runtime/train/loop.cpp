@@ -58,7 +58,9 @@ Result<bool> Trainer::Loop::train_step() {
   if (const auto& before_step = training_.options.before_step)
     if (auto done = before_step(training_.position.step); !done) return tl::unexpected(done.error());
   profile_.before_step();
-  const float by_time = timetable_.by_time(Timetable::Clock::now());
+  const auto now = Timetable::Clock::now();
+  if (const auto wait = checkpoints_.take_retry()) timetable_.again_in(Recurring::checkpoint, *wait, now);
+  const float by_time = timetable_.by_time(now);
   reporter_.before_step(timetable_.is_due(Recurring::details, training_.position.step + 1, by_time));
   sweep_.begin(training_.position.step, training_.world_size() > 1 ? training_.now.check_every : 0);
   step_.compute_gradients();

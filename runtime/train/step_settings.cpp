@@ -23,6 +23,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.ckpt_async = settings.boolean("ckpt.async");
   read.keep_best = settings.integer("ckpt.keep_best");
   read.check_every = settings.integer("guard.check_every");
+  read.ckpt_retry_s = settings.number("ckpt.retry_s");
   read.log_every = settings.interval("log.every");
   read.read_monitoring(settings);
   read.eval_batches = settings.integer("eval.batches");

@@ -61,6 +61,7 @@ struct StepSettings {
   bool log_epochs = true;  ///< with log.reduced false, and the five above are never
   std::int64_t check_every = 0;
   bool ckpt_async = true;
+  double ckpt_retry_s = 0;  ///< 0: never
   std::int64_t keep_best = 0;
   std::int64_t eval_batches = 0;  ///< 0: everything held out
   std::int64_t eval_batch_size = 1;

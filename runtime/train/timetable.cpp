@@ -26,22 +26,28 @@ void Timetable::configure(const StepSettings& settings, Clock::time_point now) {
       settings.log_every,    settings.eval_every, settings.ckpt_every, settings.log_sets_every,
       settings.detail_every, settings.perf_every, settings.gpu_every};
   for (std::size_t kind = 0; kind < kKinds; ++kind)
-    if (entries_[kind].every != every[kind]) entries_[kind] = {every[kind], now, false};
+    if (entries_[kind].every != every[kind]) entries_[kind] = {every[kind], now};
+}
+
+void Timetable::again_in(Recurring what, double seconds, Clock::time_point now) {
+  entries_[static_cast<std::size_t>(what)].again =
+      now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 float Timetable::by_time(Clock::time_point now) const {
   unsigned due = 0;
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const Entry& entry = entries_[kind];
-    if (entry.every.seconds > 0 && now - entry.since >= std::chrono::duration<double>(entry.every.seconds))
-      due |= bit(kind);
+    const bool has_come =
+        entry.every.seconds > 0 && now - entry.since >= std::chrono::duration<double>(entry.every.seconds);
+    if (has_come || (entry.every.is_ever() && now >= entry.again)) due |= bit(kind);
   }
   return static_cast<float>(due);
 }
 
 bool Timetable::has_come(std::size_t kind, std::int64_t step, float by_time) const {
   const Interval& every = entries_[kind].every;
-  return every.seconds > 0 ? has(by_time, kind) : footplate::is_due(every.steps, step);
+  return has(by_time, kind) || (every.seconds <= 0 && footplate::is_due(every.steps, step));
 }
 
 bool Timetable::has_line(std::int64_t step, float by_time) const {
@@ -59,7 +65,9 @@ void Timetable::passed(std::int64_t step, float by_time, Clock::time_point now) 
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     Entry& entry = entries_[kind];
     if (is_part_of_line(kind)) entry.waits = !line && (entry.waits || has_come(kind, step, by_time));
-    if (has(by_time, kind)) entry.since = now;
+    if (!has(by_time, kind)) continue;
+    entry.since = now;
+    entry.again = Clock::time_point::max();
   }
 }
 

@@ -22,6 +22,9 @@ class Timetable {
   /// The settings in force; what has another interval than before begins anew.
   void configure(const StepSettings& settings, Clock::time_point now);
 
+  /// After so many seconds it is also due by this rank's clock, once.
+  void again_in(Recurring what, double seconds, Clock::time_point now);
+
   /// What is due by this rank's clock, for the step that begins: a sum of bits, exact as a float.
   float by_time(Clock::time_point now) const;
 
@@ -40,6 +43,7 @@ class Timetable {
     Interval every;
     Clock::time_point since;  ///< the last time, or the beginning
     bool waits = false;       ///< its time has come, a line hasn't
+    Clock::time_point again = Clock::time_point::max();
   };
   bool has_come(std::size_t kind, std::int64_t step, float by_time) const;
 

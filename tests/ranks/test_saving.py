@@ -222,6 +222,20 @@ def test_a_part_that_cant_be_written_is_told_and_training_goes_on():
         client.close()
 
 
+def test_errors_that_pass_cost_no_checkpoint():
+    """Of the first five files that are written none has room: a save has four tries, and is made again before the next is due."""
+    with Run(["model.step_ms=10", "ckpt.every=700", "ckpt.retry_s=0.2", "log.every=10", "train.steps=1000000"],
+             env={"FOOTPLATE_FAULT": "save_fail:times=5"}) as run:
+        run.wait_for_step(10).close()
+        saved = wait_until(lambda: saves(run), 120, "a checkpoint")[0]["step"]
+        assert 700 < saved < 1400 and checkpoints(run) == [f"step-{saved:08}"], (saved, checkpoints(run))
+        log = (run.directory / "log" / "rank-0.log").read_text()
+        pauses = re.findall(r"No space left on device.*It is tried again in (\S+) s", log)
+        assert pauses == ["0.25", "1", "4", "0.25"], log
+        warned = [event["data"]["text"] for event in run.lines("events.jsonl") if event["topic"] == "warn"]
+        assert len(warned) == 1 and warned[0].startswith("step 700: no checkpoint: can't save"), warned
+
+
 def test_parts_of_a_rank_that_dies_are_saved_again():
     with Run([*ENDLESS, "ckpt.parts=3"], ranks=3, env=HELD) as run:
         client = run.wait_for_step(10)
@@ -242,4 +256,4 @@ if __name__ == "__main__":
           test_the_end_waits_for_what_is_written, test_a_killed_run_goes_on_from_what_was_written,
           test_a_rank_0_that_dies_while_it_writes_leaves_the_save_to_the_next, test_without_memory_for_a_copy_training_waits,
           test_without_async_training_waits, test_several_ranks_write_a_part_each,
-          test_a_part_that_cant_be_written_is_told_and_training_goes_on, test_parts_of_a_rank_that_dies_are_saved_again])
+          test_a_part_that_cant_be_written_is_told_and_training_goes_on, test_errors_that_pass_cost_no_checkpoint, test_parts_of_a_rank_that_dies_are_saved_again])

@@ -185,6 +185,40 @@ TEST(CheckpointDriver, WhatIsUnderWayIsWaitedForByTheNextOneAndByTheEnd) {
       });
 }
 
+TEST(CheckpointDriver, APeriodicSaveThatFailedIsMadeAgainBeforeTheNextIsDue) {
+  const auto saved = [](const char* retry, int asked_while_writing) {
+    std::vector<std::string> steps;
+    train(
+        2, small_settings({"ckpt.every=5", "train.steps=12", retry}),
+        [&](Rank& rank) {
+          write_beside(rank, asked_while_writing);
+          rank.saver.fails = rank.communicator.rank() == 0 ? 1 : 0;
+        },
+        [&](Rank& rank) {
+          if (rank.communicator.rank() == 0) steps = saved_steps(rank);
+        });
+    return steps;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(saved("ckpt.retry_s=1e-6", 0), ElementsAre("7", "10", "12"));
+  EXPECT_THAT(saved("ckpt.retry_s=1e-6", 1), ElementsAre("9", "11", "12")) << "each is over a step later";
+  EXPECT_THAT(saved("ckpt.retry_s=0", 0), ElementsAre("10", "12"));
+  EXPECT_THAT(saved("ckpt.retry_s=1000", 0), ElementsAre("10", "12"));
+}
+
+TEST(CheckpointDriver, ASaveByOrderThatFailedIsNotMadeAgain) {
+  train(
+      1, small_settings({"ckpt.every=1000", "ckpt.retry_s=1e-6"}),
+      [](Rank& rank) {
+        rank.saver.fails = 1;
+        rank.gate.call_at(3, {"ckpt.save", {{"tag", "x"}}});
+      },
+      [](Rank& rank) {
+        EXPECT_FALSE(rank.gate.results.at(3));
+        EXPECT_THAT(saved_steps(rank), ::testing::ElementsAre("10"));
+      });
+}
+
 TEST(CheckpointDriver, FailuresAreCountedUntilOneIsWritten) {
   train(
       1, small_settings({"ckpt.every=2"}),

@@ -86,7 +86,7 @@ bool MemorySaver::is_writing() const {
 }
 
 Result<Saved> MemorySaver::save(const Snapshot& snapshot) {
-  if (disk_full) return fail(ErrorKind::failed, "no space left");
+  if (disk_full || fails-- > 0) return fail(ErrorKind::failed, "no space left");
   const std::string path = "step-" + std::to_string(snapshot.step) + snapshot.tag;
   Copy& copy = checkpoints[path];
   copy.progress = snapshot.progress;

@@ -83,6 +83,7 @@ class MemorySaver : public Saver {
 
   std::map<std::string, Copy> checkpoints;
   bool disk_full = false;
+  int fails = 0;                ///< so many saves, then no more
   int asked_while_writing = 0;  ///< a save that was begun is over after so many is_writing(), or finish()
 
  private:

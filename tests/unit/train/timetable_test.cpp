@@ -43,6 +43,22 @@ TEST(Timetable, StepsAreCountedAndTimeIsRank0s) {
   EXPECT_TRUE(other.is_due(Recurring::evaluation, 8, both) && other.is_due(Recurring::checkpoint, 8, both));
 }
 
+TEST(Timetable, WhatFailedIsDueOnceMoreByRank0sClock) {
+  Timetable table;
+  table.configure(every({10, 0}, {0, 60}, {100, 0}), kStart);
+  table.again_in(Recurring::checkpoint, 5, kStart);
+  EXPECT_EQ(table.by_time(kStart + 4s), 0);
+  const float due = table.by_time(kStart + 5s);
+  EXPECT_TRUE(table.is_due(Recurring::checkpoint, 7, due));
+  EXPECT_TRUE(table.is_due(Recurring::checkpoint, 100, 0));
+  EXPECT_FALSE(table.is_due(Recurring::log, 7, due) || table.is_due(Recurring::evaluation, 7, due));
+  table.passed(7, due, kStart + 5s);
+  EXPECT_EQ(table.by_time(kStart + 59s), 0);
+  table.again_in(Recurring::checkpoint, 5, kStart);
+  table.configure(every({10, 0}, {0, 60}, {0, 0}), kStart);
+  EXPECT_EQ(table.by_time(kStart + 59s), 0) << "ckpt.every = 0 in between";
+}
+
 TEST(Timetable, PartsOfALineWaitForTheNextOne) {
   Timetable table;
   StepSettings settings = every({10, 0}, {0, 0}, {0, 0});
