@@ -23,6 +23,12 @@ std::size_t replicated_bytes(const StateTable& state) {
   return bytes;
 }
 
+/// In words of four bytes.
+bool is_hashed_by_device(const StateEntry& entry) {
+  constexpr std::size_t kWord = 4;
+  return entry.memory != nullptr && entry.memory->most_hashed() > 0 && entry.bytes % kWord == 0;
+}
+
 }  // namespace
 
 StateSweep::~StateSweep() {
@@ -39,14 +45,37 @@ void StateSweep::begin(std::int64_t step, std::int64_t period) {
   step_ = step;
   pieces_.clear();
   open_.clear();
+  on_device_.clear();
+  pending_.reset();
   next_ = 0;
   if (period > 0) list_pieces(step % period, period);
-  for (std::size_t i = 0; i < pieces_.size(); ++i)
-    if (pieces_[i].entry->memory != nullptr || pieces_[i].entry->forward_writes)
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const StateEntry& entry = *pieces_[i].entry;
+    if (is_hashed_by_device(entry))
+      on_device_.push_back(i);
+    else if (entry.memory != nullptr || entry.forward_writes)
       hash(pieces_[i]);
     else
       open_.push_back(i);
+  }
+  if (!on_device_.empty()) begin_on_device();
   if (open_.size() > 1) call_thread();
+}
+
+void StateSweep::begin_on_device() {
+  std::vector<std::span<const std::byte>> stretches;
+  for (const std::size_t i : on_device_)
+    stretches.emplace_back(static_cast<const std::byte*>(pieces_[i].entry->data) + pieces_[i].from,
+                           pieces_[i].bytes);
+  pending_ = pieces_[on_device_.front()].entry->memory->begin_hashes(stretches);
+}
+
+void StateSweep::take_from_device() {
+  const std::vector<std::uint64_t> hashes = pending_->take();
+  pending_.reset();
+  const auto seed = static_cast<std::uint64_t>(step_);
+  for (std::size_t i = 0; i < on_device_.size(); ++i)
+    pieces_[on_device_[i]].hash = XXH3_64bits_withSeed(&hashes.at(i), sizeof(hashes.at(i)), seed);
 }
 
 void StateSweep::list_pieces(std::int64_t slice, std::int64_t period) {
@@ -68,8 +97,9 @@ void StateSweep::list_pieces(std::int64_t slice, std::int64_t period) {
 }
 
 void StateSweep::add(const StateEntry& entry, std::size_t from, std::size_t end) {
+  const std::size_t at_once = is_hashed_by_device(entry) ? entry.memory->most_hashed() : kPieceBytes;
   while (from < end) {
-    const std::size_t bytes = std::min(kPieceBytes, end - from);
+    const std::size_t bytes = std::min(at_once, end - from);
     pieces_.push_back({&entry, from, bytes});
     from += bytes;
   }
@@ -133,6 +163,7 @@ std::optional<std::uint64_t> StateSweep::finish() {
     called_ = false;  // a thread that hasn't come yet isn't waited for
     changed_.wait(lock, [this]() REQUIRES(mutex_) { return !works_; });
   }
+  if (pending_ != nullptr) take_from_device();
   if (pieces_.empty()) return std::nullopt;
   hash_ = 0;
   for (const Piece& piece : pieces_) hash_ = XXH3_64bits_withSeed(&piece.hash, sizeof(piece.hash), hash_);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -26,8 +27,8 @@ class StateSweep {
   ~StateSweep();
 
   /// Begins with the slice that is due after `step` steps, where a period of so many covers the state; a
-  /// small state has fewer slices than that. What a device has, and what forward writes
-  /// (StateEntry::forward_writes), is hashed here and now.
+  /// small state has fewer slices than that. What forward writes (StateEntry::forward_writes) is hashed here
+  /// and now; what a device has, by the device, behind what is enqueued so far, or here where it can't.
   void begin(std::int64_t step, std::int64_t period);
 
   /// Nobody reads the state any more once this returns. The hash is the same on all ranks that are in step;
@@ -48,6 +49,8 @@ class StateSweep {
   void list_pieces(std::int64_t slice, std::int64_t period);
   void add(const StateEntry& entry, std::size_t from, std::size_t end);
   void hash(Piece& piece) const;
+  void begin_on_device();
+  void take_from_device();
   bool hash_next();
   void call_thread();
   void work();  ///< its own thread
@@ -56,8 +59,10 @@ class StateSweep {
   std::int64_t step_ = -1;
   // Written by begin() while the thread is idle; then each piece by who has taken it, until finish().
   std::vector<Piece> pieces_;
-  std::vector<std::size_t> open_;      ///< pieces for whoever comes first
-  std::atomic<std::size_t> next_ = 0;  ///< of those
+  std::vector<std::size_t> open_;       ///< pieces for whoever comes first
+  std::atomic<std::size_t> next_ = 0;   ///< of those
+  std::vector<std::size_t> on_device_;  ///< pieces that the device hashes
+  std::unique_ptr<PendingHashes> pending_;
   std::uint64_t hash_ = 0;
 
   Mutex mutex_;

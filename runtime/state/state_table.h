@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,13 +20,29 @@ enum class Placement {
   local,       ///< each rank has its own
 };
 
-/// Memory that the host can't reach by itself: a device's. Training thread. Both wait for what was enqueued
-/// before them, and throw where the device fails.
+/// Hashes that a device computes beside the host.
+class PendingHashes {
+ public:
+  virtual ~PendingHashes() = default;
+  /// Waits for them. Throws where the device fails.
+  virtual std::vector<std::uint64_t> take() = 0;
+};
+
+/// Memory that the host can't reach by itself: a device's. Training thread; throws where the device fails.
 class StateMemory {
  public:
   virtual ~StateMemory() = default;
+  // Both wait for what was enqueued before them.
   virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
   virtual void copy_in(void* to, const void* from, std::size_t bytes) = 0;
+
+  /// What begin_hashes() takes at most as one stretch; 0: it can't, and who wants a hash copies.
+  virtual std::size_t most_hashed() const { return 0; }
+  /// Enqueues a hash of each stretch of this memory, as it is behind what was enqueued before.
+  virtual std::unique_ptr<PendingHashes> begin_hashes(
+      std::span<const std::span<const std::byte>> /*stretches*/) {
+    return nullptr;
+  }
 };
 
 /// Which elements of a tensor: those from `first` on, in row-major order.

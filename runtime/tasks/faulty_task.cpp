@@ -64,7 +64,6 @@ v1::Batch FaultyTask::load(const v1::Samples& samples) {
 }
 
 at::Tensor FaultyTask::loss(const v1::Batch& batch, v1::Sums& sums) {
-  flip_bit();
   fail_step(batch);
   const at::Tensor loss = inner_->loss(batch, sums);
   return strikes(nan_loss_, step_) ? loss.add(kNan) : loss;
@@ -87,8 +86,8 @@ std::int64_t FaultyTask::samples_of(const v1::Batch& batch) {
   return samples_of_[batch.weight];
 }
 
-/// Before the next step's forward pass. A high bit of a float's fraction: a low one is soon lost in rounding.
-void FaultyTask::flip_bit() {
+/// flip_bit: a high bit of a float's fraction, since a low one is soon lost in rounding.
+void FaultyTask::begin_step() {
   constexpr std::int64_t kBit = 0x400000;
   if (!flip_bit_ || step_ == 0 || flipped_after_ == step_ - 1 || !flip_bit_->matches("step", step_ - 1))
     return;

@@ -22,6 +22,9 @@ class FaultyTask final : public v1::Task {
   /// name.
   FaultyTask(std::unique_ptr<v1::Task> inner, const std::int64_t& step, int rank);
 
+  /// Before anything of a step is done.
+  void begin_step();
+
   std::vector<v1::Parameter> parameters() override { return inner_->parameters(); }
   std::vector<v1::Group> groups() override { return inner_->groups(); }
   std::vector<v1::State> state() override { return inner_->state(); }
@@ -51,7 +54,6 @@ class FaultyTask final : public v1::Task {
 
  private:
   void put_nan_among(at::Tensor& gradient) const;
-  void flip_bit();
   void fail_step(const v1::Batch& batch);
   std::int64_t samples_of(const v1::Batch& batch);
   void fail_evaluation(std::int64_t batch_size) const;

@@ -33,6 +33,7 @@ struct FaultyTraining::Parts {
   std::int64_t step = 0;
   std::optional<FaultyCommunicator> communicator, gradients;
   std::optional<DyingSaver> saver;
+  FaultyTask* task = nullptr;  ///< the one that is trained; others evaluate
 };
 
 FaultyTraining::FaultyTraining(int rank) : rank_(rank) {
@@ -61,10 +62,13 @@ TrainerOptions FaultyTraining::around(const TrainerOptions& options) {
                 parts.step = step;
                 parts.communicator->begin_step(step);
                 if (parts.gradients) parts.gradients->begin_step(step);
+                parts.task->begin_step();
                 return before_step ? before_step(step) : Result<void>();
               },
           .wrap_task = [&parts, rank = rank_](std::unique_ptr<v1::Task> task) -> std::unique_ptr<v1::Task> {
-            return std::make_unique<FaultyTask>(std::move(task), parts.step, rank);
+            auto faulty = std::make_unique<FaultyTask>(std::move(task), parts.step, rank);
+            if (parts.task == nullptr) parts.task = faulty.get();
+            return faulty;
           },
           .branch = options.branch,
           .folder = options.folder,

@@ -1,6 +1,7 @@
 // libfootplate_cuda.so: a GPU behind CudaDevice. Nothing else of footplate includes CUDA's headers.
 #include <ATen/Context.h>
 #include <ATen/core/CachingHostAllocator.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -11,6 +12,9 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +23,7 @@
 #include "runtime/cuda/library/stream.h"
 #include "runtime/cuda/nvml.h"
 #include "runtime/device/peak_flops.h"
+#include "runtime/device/stretch_sums.h"
 
 namespace footplate {
 namespace {
@@ -143,6 +148,25 @@ class EventMarks final : public TimeMarks {
   std::size_t marked_ = 0;           ///< of them
 };
 
+/// Sums that are on their way to the host.
+class SumsOnTheWay final : public PendingHashes {
+ public:
+  SumsOnTheWay(const at::Tensor& sums, const c10::cuda::CUDAStream& stream)
+      : there_(at::empty(sums.sizes(), at::TensorOptions(at::kLong).pinned_memory(true))) {
+    there_.copy_(sums, /*non_blocking=*/true);
+    come_.record(stream);
+  }
+  std::vector<std::uint64_t> take() override {
+    come_.synchronize();
+    const auto* first = there_.const_data_ptr<std::int64_t>();
+    return {first, first + there_.numel()};
+  }
+
+ private:
+  const at::Tensor there_;
+  at::cuda::CUDAEvent come_;
+};
+
 class Device final : public CudaDevice {
  public:
   Device(c10::DeviceIndex index, const cudaDeviceProp& properties)
@@ -150,7 +174,8 @@ class Device final : public CudaDevice {
         name_(properties.name),
         total_(static_cast<std::int64_t>(properties.totalGlobalMem)),
         stream_(index),
-        recording_stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index)) {
+        recording_stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index)),
+        sums_({at::kCUDA, index}) {
     for (at::Tensor& piece : pieces_)
       piece = at::empty({kPiece}, at::TensorOptions(at::kByte).pinned_memory(true));
   }
@@ -198,6 +223,12 @@ class Device final : public CudaDevice {
                                      cudaMemcpyHostToDevice, stream));
     }
     stream.synchronize();
+  }
+
+  std::size_t most_hashed() const override { return StretchSums::kMostBytes; }
+  std::unique_ptr<PendingHashes> begin_hashes(
+      std::span<const std::span<const std::byte>> stretches) override {
+    return std::make_unique<SumsOnTheWay>(sums_.of(stretches), c10::cuda::getCurrentCUDAStream(index_));
   }
 
   std::optional<DeviceMemory> memory() const override {
@@ -249,6 +280,7 @@ class Device final : public CudaDevice {
   const c10::cuda::CUDAStream recording_stream_;
   std::weak_ptr<const RecordedMemory> recorded_memory_;
   std::array<at::Tensor, 2> pieces_;  ///< pinned
+  StretchSums sums_;                  ///< from the start: later there may be no 16 MiB for it
 };
 
 /// The one with the most free memory. What was made on the others is given back.

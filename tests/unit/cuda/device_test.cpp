@@ -5,15 +5,19 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <span>
+#include <vector>
 
 #include "runtime/comm/launch_queue.h"
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/cuda/nccl_communicator.h"
+#include "runtime/device/stretch_sums.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -88,6 +92,20 @@ class OnADevice : public ::testing::Test {
     return static_cast<std::int64_t>(total - free);
   }
 };
+
+TEST_F(OnADevice, SumsUpItsMemoryAsTheHostWould) {
+  constexpr std::int64_t kElements = 3 << 18;
+  const at::Tensor host = at::rand({kElements});
+  const at::Tensor there = host.to(device()->where());
+  const auto stretches_of = [](const at::Tensor& tensor) {
+    const auto bytes = std::as_bytes(std::span(tensor.const_data_ptr<float>(), tensor.numel()));
+    return std::vector{bytes.first(1 << 20), bytes.subspan(1 << 20)};
+  };
+  const auto pending = device()->begin_hashes(stretches_of(there));
+  const at::Tensor wanted = StretchSums(at::kCPU).of(stretches_of(host));
+  const auto* first = wanted.const_data_ptr<std::int64_t>();
+  EXPECT_EQ(pending->take(), (std::vector<std::uint64_t>{first, first + wanted.numel()}));
+}
 
 TEST_F(OnADevice, MemoryIsCopiedInAndOut) {
   std::vector<float> numbers(12'345'678), back(numbers.size());  // several pieces, the last one short

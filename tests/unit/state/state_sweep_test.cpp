@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,6 +140,46 @@ TEST(StateSweep, ADevicesMemoryHashesAsTheHosts) {
   }
   StateSweep here(state.table()), there(on_device);
   EXPECT_EQ(hash_at(here, 3, 5), hash_at(there, 3, 5));
+}
+
+TEST(StateSweep, ADeviceThatHashesIsAskedAtTheBeginningAndAnswersAtTheEnd) {
+  struct Hashing final : StateMemory {
+    void copy_out(void*, const void*, std::size_t) override { ADD_FAILURE() << "it hashes by itself"; }
+    void copy_in(void*, const void*, std::size_t) override {}
+    std::size_t most_hashed() const override { return 1 << 20; }
+    std::unique_ptr<PendingHashes> begin_hashes(
+        std::span<const std::span<const std::byte>> stretches) override {
+      struct Known final : PendingHashes {
+        std::vector<std::uint64_t> take() override { return hashes; }
+        std::vector<std::uint64_t> hashes;
+      };
+      auto known = std::make_unique<Known>();
+      for (const auto stretch : stretches) {
+        EXPECT_LE(stretch.size(), most_hashed());
+        std::uint64_t sum = 0;
+        for (const std::byte byte : stretch) sum = sum * 31 + static_cast<std::uint64_t>(byte);
+        known->hashes.push_back(sum);
+      }
+      return known;
+    }
+  } memory;
+  State state = model();
+  StateTable on_device;
+  for (StateEntry entry : state.table().entries()) {
+    entry.memory = &memory;
+    on_device.add(std::move(entry));
+  }
+  StateSweep sweep(on_device);
+  const auto before = hash_at(sweep, 0, 1);
+  EXPECT_THAT(sweep.report().tensors, SizeIs(5));
+  sweep.begin(0, 1);
+  state.at("model/weight", 1000) ^= 1U;
+  EXPECT_EQ(sweep.finish(), before);
+  const auto sound = sweep.report().tensors;
+  EXPECT_NE(hash_at(sweep, 0, 1), before);
+  const auto odd = sweep.report().tensors;
+  for (std::size_t i = 0; i < odd.size(); ++i)
+    EXPECT_EQ(odd[i] == sound[i], odd[i].name != "model/weight") << odd[i].name;
 }
 
 TEST(StateSweep, WhatARankHasOfItsOwnIsLeftOut) {

@@ -43,6 +43,7 @@ class FaultyTaskTest : public ::testing::Test {
   void with(const char* faults) {
     ::setenv("FOOTPLATE_FAULT", faults, 1);
     auto faulty = std::make_unique<FaultyTask>(std::make_unique<Ones>(), step_, /*rank=*/1);
+    faulty_ = faulty.get();
     task_ = std::make_unique<HostedTask>(std::move(faulty), v1::Declaration{}, /*seed=*/1, host_device());
   }
   const at::Tensor& values() const { return task_->parameters()[0].tensor; }
@@ -50,6 +51,7 @@ class FaultyTaskTest : public ::testing::Test {
   /// Forward and backward of `step` with so many samples: its loss. The gradient is added to what there was.
   double train(std::int64_t step, std::int64_t samples = 1) {
     step_ = step;
+    faulty_->begin_step();
     const at::Tensor loss = task_->loss(task_->load({0, {0, samples}}), none_);
     loss.backward();
     return loss.item<double>();
@@ -72,6 +74,7 @@ class FaultyTaskTest : public ::testing::Test {
 
   std::int64_t step_ = 0;
   std::unique_ptr<HostedTask> task_;
+  FaultyTask* faulty_ = nullptr;  ///< in it
   const SumsLayout layout_{{}, {}};
   RowOfSums none_{layout_, at::zeros({0}), true};
   double evaluated_ = 0;

@@ -9,10 +9,13 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <span>
 #include <tuple>
 
 #include "runtime/device/host_kernels/instructions.h"
 #include "runtime/device/peak_flops.h"
+#include "runtime/device/stretch_sums.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -50,6 +53,20 @@ class Apart : public ComputeDevice {
   void copy_in(void* to, const void* from, std::size_t bytes) override {
     ++copied;
     std::memcpy(to, from, bytes);
+  }
+  std::size_t most_hashed() const override { return StretchSums::kMostBytes; }
+  std::unique_ptr<PendingHashes> begin_hashes(
+      std::span<const std::span<const std::byte>> stretches) override {
+    struct Known final : PendingHashes {
+      std::vector<std::uint64_t> take() override {
+        const auto* first = sums.const_data_ptr<std::int64_t>();
+        return {first, first + sums.numel()};
+      }
+      at::Tensor sums;
+    };
+    auto known = std::make_unique<Known>();
+    known->sums = StretchSums(where()).of(stretches);
+    return known;
   }
   bool can_record() const override { return records; }
   /// The work is kept and done at each start, the first one included.
@@ -149,6 +166,18 @@ TEST(TrainerOnADevice, GoesOnFromACheckpointBitForBit) {
                 })
                 .hashes,
             whole);
+}
+
+TEST(TrainerOnADevice, AFlippedBitIsFoundByTheDevicesOwnSums) {
+  Apart device;
+  setenv("FOOTPLATE_FAULT", "flip_bit:rank=1:step=3", 1);
+  std::vector<std::int64_t> told;
+  run(2, {"guard.check_every=2"}, &device, [&](Rank& rank) {
+    if (rank.communicator.rank() == 0)
+      rank.gate.on_report = [&](const StateHash& state) { told.push_back(state.step); };
+  });
+  unsetenv("FOOTPLATE_FAULT");
+  EXPECT_THAT(told, ::testing::ElementsAre(4, 6, 8));
 }
 
 TEST(TrainerOnADevice, ARankTakesAnothersState) {

@@ -27,7 +27,10 @@ class FreeGate : public StepGate {
   Ending ending() const override { return {}; }
   const Settings& settings() const override { return settings_; }
   bool abandon() const override { return abandon_; }
-  void report(StateHash state) override { states[state.step] = std::move(state); }
+  void report(StateHash state) override {
+    if (on_report) on_report(state);
+    states[state.step] = std::move(state);
+  }
   Result<void> meet(const std::string& /*what*/, std::chrono::milliseconds /*at_most*/) override {
     ++meetings;
     return meeting_outcome;
@@ -49,6 +52,7 @@ class FreeGate : public StepGate {
   int meetings = 0;
   Result<void> meeting_outcome;              ///< the same on all ranks
   std::map<std::int64_t, StateHash> states;  ///< as reported: of steps after which ranks differed
+  std::function<void(const StateHash&)> on_report;
   std::function<std::uint64_t()> hash_state;
   std::map<std::int64_t, std::uint64_t> hashes;     ///< by hash_state, of the state at each enter()
   std::map<std::string, std::vector<Json>> events;  ///< by topic
