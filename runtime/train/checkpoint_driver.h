@@ -9,6 +9,7 @@
 #include "protocol/json.h"
 #include "protocol/mutex.h"
 #include "protocol/result.h"
+#include "runtime/state/state_sweep.h"
 #include "runtime/train/evaluation_driver.h"
 #include "runtime/train/reporter.h"
 #include "runtime/train/training.h"
@@ -51,6 +52,10 @@ class CheckpointDriver {
   bool is_writing() const {
     return training_.options.saver != nullptr && training_.options.saver->is_writing();
   }
+  /// Whether the ranks' states are known to differ: told after each step that shows it, and when all are
+  /// level again. The same on all ranks.
+  void know_difference(bool differ) { differ_ = differ; }
+
   /// What is written beside training is waited for. Where a rank is lost, training_.lost says so.
   void finish();
   /// The same for what this rank alone can wait for. Not collective.
@@ -96,7 +101,7 @@ class CheckpointDriver {
   };
   bool is_rank_0() const { return training_.rank() == 0; }
   /// How many ranks are to write a save for which `parts` would do.
-  Result<int> check_rank_0(int parts) const;
+  Result<int> check_rank_0(int parts);
   /// All ranks have written their parts, if some were under way. Errors: lost.
   Result<void> settle();
   Source of_now(const std::string& tag) const;
@@ -117,7 +122,9 @@ class CheckpointDriver {
 
   Training& training_;
   const Reporter& reporter_;
-  bool parts_ = false;             ///< several ranks may be writing; the same on all
+  StateSweep whole_{training_.state};  ///< all of it at once, by two threads or the device
+  bool parts_ = false;                 ///< several ranks may be writing; the same on all
+  bool differ_ = false;
   bool postponed_ = false;         ///< a periodic save, until none is under way
   bool was_rank_0_ = is_rank_0();  ///< before rejoin()
   std::string other_corpus_;       ///< than the loaded one's: what is to be told of it

@@ -106,6 +106,7 @@ void Trainer::Loop::after_step() {
 /// differs stays so: it is told once in a period.
 void Trainer::Loop::compare_states() {
   if (!step_.states_differ()) return;
+  checkpoints_.know_difference(true);
   const std::int64_t period = (training_.position.step - 1) / training_.now.check_every;
   if (std::exchange(told_in_period_, period) != period) training_.gate->report(sweep_.report());
 }
@@ -226,6 +227,7 @@ Result<void> Trainer::Loop::level(int source) {
   const LevelledState mine{training_.progress(), step_.counts()};
   const auto told = level_state(training_.options.communicator, training_.state, source, to_json(mine));
   if (!told) return tl::unexpected(told.error());
+  checkpoints_.know_difference(false);
   if (training_.rank() == source) return {};
   LevelledState theirs;
   if (auto read = read_json(*told, theirs); !read) return read;

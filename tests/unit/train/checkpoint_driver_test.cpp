@@ -249,6 +249,23 @@ TEST(CheckpointDriver, WithoutAsyncTrainingWaits) {
       });
 }
 
+TEST(CheckpointDriver, TwoRanksWhoseStatesDifferDontWritePartsOfBoth) {
+  setenv("FOOTPLATE_FAULT", "flip_bit:rank=1:step=6", 1);
+  train(
+      2, small_settings({"guard.check_every=3", "train.steps=18"}),
+      [](Rank& rank) {
+        rank.saver.writers = 2;
+        for (const std::int64_t step : {5, 12, 16}) rank.gate.call_at(step, {"ckpt.save", Json::object()});
+        rank.gate.call_at(14, {"guard.repair", {{"source", 0}}});
+      },
+      [](Rank& rank) {
+        EXPECT_EQ(rank.saver.checkpoints.at("step-5").parts, 2);
+        EXPECT_EQ(rank.saver.checkpoints.at("step-12").parts, 1);
+        EXPECT_EQ(rank.saver.checkpoints.at("step-16").parts, 2);
+      });
+  unsetenv("FOOTPLATE_FAULT");
+}
+
 TEST(CheckpointDriver, AStateOfRank0ThatMostDontHaveIsNotSaved) {
   for (const int odd : {0, 1}) {
     setenv("FOOTPLATE_FAULT", ("flip_bit:rank=" + std::to_string(odd) + ":step=6").c_str(), 1);

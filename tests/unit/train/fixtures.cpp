@@ -91,6 +91,7 @@ Result<Saved> MemorySaver::save(const Snapshot& snapshot) {
   Copy& copy = checkpoints[path];
   copy.progress = snapshot.progress;
   copy.only_best = snapshot.only_best;
+  copy.parts = snapshot.parts;
   for (const StateEntry& entry : snapshot.state.entries()) {
     std::vector<std::byte> room;
     const auto bytes = entry.on_host(room);

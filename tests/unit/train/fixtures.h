@@ -78,7 +78,9 @@ class MemorySaver : public Saver {
     std::map<std::string, std::string> tensors;
     Json progress;
     bool only_best = false;
+    int parts = 1;
   };
+  int parts(const StateTable& /*state*/, const Settings& /*settings*/) const override { return writers; }
   Result<Saved> save(const Snapshot& snapshot) override;
   Result<BegunSave> begin(const Snapshot& snapshot, std::function<void(const Result<Saved>&)> done) override;
   void finish() override;
@@ -86,6 +88,7 @@ class MemorySaver : public Saver {
   Result<Json> load(const std::string& checkpoint, const StateTable& into) override;
 
   std::map<std::string, Copy> checkpoints;
+  int writers = 1;  ///< ranks that are to write a part each
   bool disk_full = false;
   int fails = 0;                ///< so many saves, then no more
   int asked_while_writing = 0;  ///< a save that was begun is over after so many is_writing(), or finish()
