@@ -4,15 +4,14 @@
 #include <cstdlib>
 #include <functional>
 #include <mutex>
-#include <thread>
 
 #include "fixture.h"
 #include "run_files/checkpoint_folders.h"
 #include "runtime/checkpoint/faulty_disks.h"
 #include "runtime/checkpoint/saver.h"
 #include "runtime/comm/shares.h"
-#include "runtime/comm/sim/sim_world.h"
 #include "runtime/schema/schema_table.h"
+#include "tests/unit/sim_ranks.h"
 
 namespace footplate {
 namespace {
@@ -97,29 +96,22 @@ class SharedSaverTest : public testing::Test {
   using Body = std::function<void(int rank, CheckpointSaver&)>;
 
   void on_ranks(int ranks, const Body& body) {
-    SimWorld world(ranks);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank)
-      threads.emplace_back([&, rank] {
-        Ledger ledger;
-        Progress progress;
-        const auto communicator = world.communicator(rank, ledger, progress);
-        const auto disk = open_disk(rank);
-        SaverOptions options;
-        options.run_directory = run_.path();
-        options.run_id = "a1b2";
-        options.rank = rank;
-        options.world_size = ranks;
-        options.ranks = communicator.get();
-        if (no_memory_) options.memory_left = [] { return 0; };
-        options.warn = [this](const std::string& text) {
-          const std::scoped_lock lock(mutex_);
-          warned_.push_back(text);
-        };
-        CheckpointSaver saver(std::move(options), *disk);
-        body(rank, saver);
-      });
-    for (auto& thread : threads) thread.join();
+    test::run_ranks(ranks, [&](int rank, Communicator& communicator, Progress&) {
+      const auto disk = open_disk(rank);
+      SaverOptions options;
+      options.run_directory = run_.path();
+      options.run_id = "a1b2";
+      options.rank = rank;
+      options.world_size = ranks;
+      options.ranks = &communicator;
+      if (no_memory_) options.memory_left = [] { return 0; };
+      options.warn = [this](const std::string& text) {
+        const std::scoped_lock lock(mutex_);
+        warned_.push_back(text);
+      };
+      CheckpointSaver saver(std::move(options), *disk);
+      body(rank, saver);
+    });
   }
   Snapshot snapshot(const StateTable& state, const CheckpointSaver& saver, std::int64_t step = 7) {
     Snapshot made{step, "", state, settings_, Json{{"samples", step}}};

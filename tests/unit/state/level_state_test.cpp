@@ -4,10 +4,9 @@
 
 #include <array>
 #include <cstring>
-#include <thread>
 #include <vector>
 
-#include "runtime/comm/sim/sim_world.h"
+#include "tests/unit/sim_ranks.h"
 
 namespace footplate {
 namespace {
@@ -26,28 +25,21 @@ constexpr int kSource = 1;
 
 TEST(LevelState, AllRanksHaveTheStateOfOneAndWhatItHasBesides) {
   constexpr int kRanks = 3;
-  SimWorld world(kRanks);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank)
-    threads.emplace_back([&world, rank] {
-      Ledger ledger;
-      Progress progress;
-      const auto communicator = world.communicator(rank, ledger, progress);
-      Apart memory;
-      std::array<float, 3> weights{};
-      weights.fill(static_cast<float>(rank));
-      std::array<double, 1> moments{10.0 * rank};
-      StateTable state;
-      state.add({"w", DataType::float32, {3}, Placement::replicated, weights.data(), 12});
-      state.add({"m", DataType::float64, {1}, Placement::replicated, moments.data(), 8, &memory});
-      const auto theirs = level_state(*communicator, state, kSource, {{"rank", rank}});
-      ASSERT_TRUE(theirs) << theirs.error().message;
-      EXPECT_EQ(*theirs, (Json{{"rank", kSource}}));
-      for (const float weight : weights) EXPECT_EQ(weight, kSource);
-      EXPECT_EQ(moments[0], 10.0 * kSource);
-      EXPECT_EQ(memory.taken, rank == kSource ? 0 : 1);
-    });
-  for (std::thread& thread : threads) thread.join();
+  test::run_ranks(kRanks, [](int rank, Communicator& communicator, Progress&) {
+    Apart memory;
+    std::array<float, 3> weights{};
+    weights.fill(static_cast<float>(rank));
+    std::array<double, 1> moments{10.0 * rank};
+    StateTable state;
+    state.add({"w", DataType::float32, {3}, Placement::replicated, weights.data(), 12});
+    state.add({"m", DataType::float64, {1}, Placement::replicated, moments.data(), 8, &memory});
+    const auto theirs = level_state(communicator, state, kSource, {{"rank", rank}});
+    ASSERT_TRUE(theirs) << theirs.error().message;
+    EXPECT_EQ(*theirs, (Json{{"rank", kSource}}));
+    for (const float weight : weights) EXPECT_EQ(weight, kSource);
+    EXPECT_EQ(moments[0], 10.0 * kSource);
+    EXPECT_EQ(memory.taken, rank == kSource ? 0 : 1);
+  });
 }
 
 }  // namespace

@@ -6,16 +6,15 @@
 
 #include <array>
 #include <functional>
-#include <thread>
 #include <vector>
 
-#include "runtime/comm/sim/sim_world.h"
+#include "tests/unit/sim_ranks.h"
 
 namespace footplate {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 struct Weights {
   std::array<float, 2> first{1, 1}, second{2, 2};
@@ -32,19 +31,12 @@ struct Weights {
 /// What each of four ranks is told, where `change` makes their weights.
 std::vector<Result<void>> compare(const std::function<void(int rank, Weights&)>& change) {
   constexpr int kRanks = 4;
-  SimWorld world(kRanks);
   std::vector<Result<void>> results(kRanks);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank)
-    threads.emplace_back([&, rank] {
-      Ledger ledger;
-      Progress progress;
-      const auto communicator = world.communicator(rank, ledger, progress);
-      Weights weights;
-      change(rank, weights);
-      results[static_cast<std::size_t>(rank)] = same_state(*communicator, weights.table());
-    });
-  for (std::thread& thread : threads) thread.join();
+  test::run_ranks(kRanks, [&](int rank, Communicator& communicator, Progress&) {
+    Weights weights;
+    change(rank, weights);
+    results[static_cast<std::size_t>(rank)] = same_state(communicator, weights.table());
+  });
   return results;
 }
 

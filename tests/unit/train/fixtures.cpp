@@ -8,9 +8,7 @@
 #include <fstream>
 #include <set>
 #include <string>
-#include <thread>
 
-#include "runtime/comm/sim/sim_world.h"
 #include "runtime/schema/schema_table.h"
 #include "runtime/train/faulty_training.h"
 
@@ -40,20 +38,6 @@ std::string corpus_path() {
 }
 
 }  // namespace
-
-void run_ranks(int world_size, const std::function<void(int rank, Communicator&, Progress&)>& body) {
-  SimWorld world(world_size);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < world_size; ++rank) {
-    threads.emplace_back([&, rank] {
-      Ledger ledger;
-      Progress progress;
-      const auto communicator = world.communicator(rank, ledger, progress);
-      body(rank, *communicator, progress);
-    });
-  }
-  for (auto& thread : threads) thread.join();
-}
 
 StepGate::Verdict FreeGate::enter(std::int64_t step) {
   if (const auto change = changes_.find(step); change != changes_.end()) {

@@ -8,8 +8,11 @@
 
 #include "protocol/settings.h"
 #include "runtime/train/trainer.h"
+#include "tests/unit/sim_ranks.h"
 
 namespace footplate::testing {
+
+using test::run_ranks;
 
 /// A gate without control: lets every step pass, and applies what a test planned.
 class FreeGate : public StepGate {
@@ -106,9 +109,6 @@ class MemorySink : public Sink {
 
 /// A tiny model on a text of its own, or the synthetic task: defaults, then "name=value" texts.
 Settings small_settings(const std::vector<std::string>& assignments = {});
-
-/// Runs `body` on a thread for each rank of a simulated world, until all have returned.
-void run_ranks(int world_size, const std::function<void(int rank, Communicator&, Progress&)>& body);
 
 /// One rank of a simulated world, with everything a trainer needs.
 struct Rank {
