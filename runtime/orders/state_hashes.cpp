@@ -63,15 +63,19 @@ StateHashes::Mismatch StateHashes::mismatch_of(const OfRanks& reports, int refer
     add_differing(right, report, mismatch.tensors);
   }
   const std::string place = place_of(mismatch.tensors);
+  const std::string sound =
+      right.agreed
+          ? fmt::format("they were the same after step {}; resume from a checkpoint of that step or before",
+                        *right.agreed)
+          : std::string("resume from the last checkpoint before it");
   mismatch.text =
-      majority ? fmt::format(
-                     "after step {} rank {} differs from the others{}: its parameters or optimizer state "
-                     "have drifted; resume from the last checkpoint before it, and suspect its memory",
-                     mismatch.step, fmt::join(mismatch.odd, ", rank "), place)
-               : fmt::format(
-                     "after step {} the ranks' parameters differ (ranks {}){}: resume from the last "
-                     "checkpoint before it",
-                     mismatch.step, fmt::join(mismatch.odd, ", "), place);
+      majority
+          ? fmt::format(
+                "after step {} rank {} differs from the others{}: its parameters or optimizer state "
+                "have drifted; {}, and suspect its memory",
+                mismatch.step, fmt::join(mismatch.odd, ", rank "), place, sound)
+          : fmt::format("after step {} the ranks' parameters or optimizer states differ (ranks {}){}; {}",
+                        mismatch.step, fmt::join(mismatch.odd, ", "), place, sound);
   return mismatch;
 }
 

@@ -41,7 +41,18 @@ StateSweep::~StateSweep() {
   thread_.join();
 }
 
+void StateSweep::know_equal(std::int64_t step) {
+  since_ = equal_ = step;
+  agreed_.reset();
+}
+
 void StateSweep::begin(std::int64_t step, std::int64_t period) {
+  if (period_ < 0) know_equal(step);
+  if (period != period_) {
+    if (period_ > 0) equal_ = last_equal(step);
+    since_ = step;
+    period_ = period;
+  }
   step_ = step;
   pieces_.clear();
   open_.clear();
@@ -170,8 +181,14 @@ std::optional<std::uint64_t> StateSweep::finish() {
   return hash_;
 }
 
-StateHash StateSweep::report() const {
-  StateHash told{.step = step_, .hash = hash_};
+/// Of any slice, before it is hashed after `step`.
+std::int64_t StateSweep::last_equal(std::int64_t step) const {
+  return std::max(equal_, step - since_ >= period_ ? step - period_ : equal_);
+}
+
+StateHash StateSweep::report() {
+  agreed_ = agreed_.value_or(last_equal(step_));
+  StateHash told{.step = step_, .hash = hash_, .agreed = agreed_};
   const StateEntry* entry = nullptr;
   for (const Piece& piece : pieces_) {
     if (piece.entry != entry) told.tensors.push_back({piece.entry->name, 0});

@@ -35,8 +35,12 @@ class StateSweep {
   /// nothing where no slice was due.
   std::optional<std::uint64_t> finish();
 
-  /// What finish() returned last, tensor by tensor.
-  StateHash report() const;
+  /// All ranks have the same state after `step` steps, as they have at the first begin().
+  void know_equal(std::int64_t step);
+
+  /// What finish() returned last, which other ranks have otherwise, tensor by tensor. Until know_equal() the
+  /// first such report tells when all agreed.
+  StateHash report();
 
  private:
   /// Bytes of one tensor.
@@ -46,6 +50,7 @@ class StateSweep {
     std::uint64_t hash = 0;
   };
 
+  std::int64_t last_equal(std::int64_t step) const;
   void list_pieces(std::int64_t slice, std::int64_t period);
   void add(const StateEntry& entry, std::size_t from, std::size_t end);
   void hash(Piece& piece) const;
@@ -57,6 +62,10 @@ class StateSweep {
 
   const StateTable& state_;
   std::int64_t step_ = -1;
+  std::int64_t period_ = -1;
+  std::int64_t since_ = 0;              ///< when that period began
+  std::int64_t equal_ = 0;              ///< at this step or later each part had been equal by then
+  std::optional<std::int64_t> agreed_;  ///< as the first report told
   // Written by begin() while the thread is idle; then each piece by who has taken it, until finish().
   std::vector<Piece> pieces_;
   std::vector<std::size_t> open_;       ///< pieces for whoever comes first

@@ -228,6 +228,7 @@ Result<void> Trainer::Loop::level(int source) {
   const auto told = level_state(training_.options.communicator, training_.state, source, to_json(mine));
   if (!told) return tl::unexpected(told.error());
   checkpoints_.know_difference(false);
+  sweep_.know_equal(training_.position.step);
   if (training_.rank() == source) return {};
   LevelledState theirs;
   if (auto read = read_json(*told, theirs); !read) return read;

@@ -169,6 +169,7 @@ struct FieldsOf<message::Hash> {
   static void list(auto& field, auto& hash) {
     field("step", hash.of.step);
     field("hash", hash.of.hash);
+    field("agreed", hash.of.agreed);
     field.unless_empty("tensors", hash.of.tensors);
   }
 };

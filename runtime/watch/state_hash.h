@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct TensorHash {
 
 /// What a rank says of its state: ranks that are in step say the same.
 struct StateHash {
-  std::int64_t step = 0;                 ///< completed
-  std::uint64_t hash = 0;                ///< of all that was hashed
+  std::int64_t step = 0;                    ///< completed
+  std::uint64_t hash = 0;                   ///< of all that was hashed
+  std::optional<std::int64_t> agreed = {};  ///< the step after which the same was equal on all ranks
   std::vector<TensorHash> tensors = {};  ///< the same, one by one, in the order of the table; empty: not told
 };
 

@@ -21,7 +21,7 @@ TEST(StateHashesTest, NamesTheMinorityAndBothWhereThereIsNone) {
 }
 
 TEST(StateHashesTest, NamesTheTensorsThatDiffer) {
-  const StateHash sound{10, 1, {{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}, {"f", 6}}};
+  const StateHash sound{10, 1, 4, {{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}, {"f", 6}}};
   StateHash odd = sound;
   odd.hash = 2;
   odd.tensors[3].hash = 0;
@@ -30,14 +30,21 @@ TEST(StateHashesTest, NamesTheTensorsThatDiffer) {
   three.add(0, sound);
   const auto one = three.add(1, sound);
   EXPECT_THAT(one->tensors, ElementsAre("d"));
-  EXPECT_THAT(one->text, HasSubstr("after step 10 rank 2 differs from the others in d: its parameters"));
+  EXPECT_THAT(
+      one->text,
+      HasSubstr(
+          "after step 10 rank 2 differs from the others in d: its parameters or optimizer state have "
+          "drifted; they were the "
+          "same after step 4; resume from a checkpoint of that step or before, and suspect its memory"));
 
   for (TensorHash& tensor : odd.tensors) tensor.hash = 0;
   StateHashes two(2);
   two.add(1, odd);
   const auto all = two.add(0, sound);
   EXPECT_THAT(all->tensors, ElementsAre("a", "b", "c", "d", "e", "f"));
-  EXPECT_THAT(all->text, HasSubstr("differ (ranks 0, 1) in a, b, c and 3 more tensors: resume"));
+  EXPECT_THAT(
+      all->text,
+      HasSubstr("differ (ranks 0, 1) in a, b, c and 3 more tensors; they were the same after step 4"));
 }
 
 }  // namespace

@@ -112,6 +112,34 @@ TEST(StateSweep, ASmallStateIsDueOnceInAPeriodALargeOneAtEachStep) {
   for (int step = 0; step < 4; ++step) EXPECT_TRUE(hash_at(often, step, 4)) << step;
 }
 
+TEST(StateSweep, TellsWhenASliceWasTheSameLast) {
+  const State state = model();
+  using Steps = std::vector<std::pair<std::int64_t, std::int64_t>>;  // and periods
+  const auto agreed = [&](const Steps& steps) {
+    StateSweep sweep(state.table());
+    for (const auto& [step, period] : steps) hash_at(sweep, step, period);
+    return sweep.report().agreed;
+  };
+  EXPECT_EQ(agreed({{40, 4}}), 40) << "as all states are at the start";
+  EXPECT_EQ(agreed({{40, 4}, {43, 4}}), 40);
+  EXPECT_EQ(agreed({{40, 4}, {44, 4}}), 40);
+  EXPECT_EQ(agreed({{40, 4}, {49, 4}}), 45);
+  EXPECT_EQ(agreed({{40, 4}, {49, 4}, {50, 2}}), 46) << "by the period before";
+  EXPECT_EQ(agreed({{40, 4}, {49, 4}, {50, 2}, {51, 2}}), 46);
+  EXPECT_EQ(agreed({{40, 4}, {49, 4}, {50, 2}, {52, 2}}), 50);
+  EXPECT_EQ(agreed({{40, 4}, {49, 4}, {50, 0}, {70, 2}}), 46) << "nobody has compared since";
+
+  StateSweep sweep(state.table());
+  hash_at(sweep, 40, 4);
+  hash_at(sweep, 49, 4);
+  EXPECT_EQ(sweep.report().agreed, 45);
+  hash_at(sweep, 53, 4);
+  EXPECT_EQ(sweep.report().agreed, 45) << "as before the first difference";
+  sweep.know_equal(53);
+  hash_at(sweep, 54, 4);
+  EXPECT_EQ(sweep.report().agreed, 53);
+}
+
 TEST(StateSweep, WhatForwardWritesIsHashedBeforeIt) {
   State state;
   state.add("state/running_mean", 64);
