@@ -67,11 +67,11 @@ std::string first_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Result<Manifest> read_manifest(const std::filesystem::path& folder) {
+Result<Manifest> read_manifest(const std::filesystem::path& folder, Retries retries) {
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error))
     return fail(ErrorKind::failed, folder.string() + " is not a checkpoint's folder");
-  const auto text = read_text(folder / kManifestName, kMaxManifestBytes);
+  const auto text = read_text(folder / kManifestName, kMaxManifestBytes, retries);
   if (!text) return tl::unexpected(text.error());
   auto manifest = manifest_from_text(*text);
   if (!manifest) return refused(folder, manifest.error().message);
@@ -83,7 +83,7 @@ Result<Manifest> read_manifest(const std::filesystem::path& folder) {
 }
 
 Result<Manifest> read_listed_manifest(const std::filesystem::path& folder) {
-  auto manifest = read_manifest(folder);
+  auto manifest = read_manifest(folder, kReading);
   if (!manifest) return manifest;
   if (auto listed = check_listing(folder, *manifest); !listed) return tl::unexpected(listed.error());
   return manifest;

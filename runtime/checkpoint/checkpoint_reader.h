@@ -48,9 +48,9 @@ class CheckpointReader {
 };
 
 /// The manifest alone: verified by its own hash, and against the folder's name. Error: failed.
-Result<Manifest> read_manifest(const std::filesystem::path& folder);
+Result<Manifest> read_manifest(const std::filesystem::path& folder, Retries retries = {});
 
-/// The same, in a folder that holds its files, which aren't read, and no others. Error: failed.
+/// The same, in a folder that holds its files, which aren't read, and no others; kReading. Error: failed.
 Result<Manifest> read_listed_manifest(const std::filesystem::path& folder);
 
 /// Reads and verifies everything. Errors as of CheckpointReader.

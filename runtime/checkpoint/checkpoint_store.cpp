@@ -53,6 +53,7 @@ Result<T> CheckpointStore::retried(const Wrote& wrote, const std::function<Resul
       tell_(fmt::format("{}. It is tried again in {} s", outcome.error().message, pause.count()));
     }
     if (!tries.wait([&] { return !wrote || wrote(0); })) return outcome;
+    undo();  // what failed with the attempt may be possible now
   }
 }
 
@@ -128,7 +129,6 @@ Result<std::uint64_t> CheckpointStore::write_manifest(const fs::path& temporary,
   const std::span<const std::byte> only[] = {std::as_bytes(std::span(text))};
   if (auto error = write_file(disk_, temporary / kManifestName, only, nullptr))
     return tl::unexpected(explain("writing the manifest", error));
-  if (auto error = disk_.sync_folder(temporary)) return tl::unexpected(explain("syncing its folder", error));
   return text.size();
 }
 
@@ -144,26 +144,28 @@ Result<void> CheckpointStore::put_in_place(const fs::path& temporary, const fs::
       return tl::unexpected(explain("moving the earlier one of this step aside", error));
   }
   if (auto error = disk_.rename(temporary, target)) return tl::unexpected(explain("committing it", error));
-  if (auto error = disk_.sync_folder(folder_)) return tl::unexpected(explain("syncing the folder", error));
+  if (auto error = disk_.sync_folder(folder_)) {
+    auto told = explain("syncing the folder", error);
+    failed_with_.clear();  // it has its name, and nobody knows more after another try
+    return tl::unexpected(std::move(told));
+  }
   return {};
 }
 
-Result<Stored> CheckpointStore::commit(const fs::path& temporary, Manifest manifest, Retention keep) {
-  const auto attempt = [&] {
-    auto stored = commit_once(temporary, manifest, keep);
-    std::error_code none;
-    if (!fs::exists(temporary, none))
-      failed_with_.clear();  // it has its name: there is nothing to begin with
-    return stored;
-  };
-  return retried<Stored>({}, attempt, [&] { disk_.remove(temporary / kManifestName); });
+Result<Stored> CheckpointStore::commit(const fs::path& temporary, Manifest manifest, Retention keep,
+                                       const Wrote& wrote) {
+  manifest.created = iso_time(std::chrono::system_clock::now());
+  return retried<std::uint64_t>(
+             wrote, [&] { return write_manifest(temporary, manifest); },
+             [&] { disk_.remove(temporary / kManifestName); })
+      .and_then([&](std::uint64_t bytes) { return place(temporary, manifest, bytes, keep); });
 }
 
-Result<Stored> CheckpointStore::commit_once(const fs::path& temporary, Manifest manifest, Retention keep) {
-  manifest.created = iso_time(std::chrono::system_clock::now());
-  const auto bytes = write_manifest(temporary, manifest);
-  if (!bytes) return tl::unexpected(bytes.error());
-  Stored stored{folder_ / folder_name(manifest.step, manifest.tag), *bytes, {}};
+/// Tried once: after a folder's sync that failed nobody knows which of its names are on the device.
+Result<Stored> CheckpointStore::place(const fs::path& temporary, const Manifest& manifest,
+                                      std::uint64_t manifest_bytes, const Retention& keep) {
+  if (auto error = disk_.sync_folder(temporary)) return tl::unexpected(explain("syncing its folder", error));
+  Stored stored{folder_ / folder_name(manifest.step, manifest.tag), manifest_bytes, {}};
   for (const ManifestFile& file : manifest.files) stored.bytes += file.bytes;
   if (auto placed = put_in_place(temporary, stored.path); !placed) return tl::unexpected(placed.error());
   retain(keep, stored.path, stored.notes);
@@ -186,8 +188,10 @@ Result<Stored> CheckpointStore::save(Manifest manifest, const std::string& file,
         })
         .and_then([&](const ManifestFile& part) {
           manifest.files = {part};
-          return commit_once(temporary, manifest, keep);
-        });
+          manifest.created = iso_time(std::chrono::system_clock::now());
+          return write_manifest(temporary, manifest);
+        })
+        .and_then([&](std::uint64_t bytes) { return place(temporary, manifest, bytes, keep); });
   };
   return retried<Stored>(wrote, attempt, [&] { abandon(temporary); });
 }
@@ -208,6 +212,8 @@ Result<fs::path> CheckpointStore::retag(const fs::path& path, const std::string&
         return tl::unexpected(explain("giving " + file.name + " a second name", error));
     if (const auto written = write_manifest(temporary, *manifest); !written)
       return tl::unexpected(written.error());
+    if (auto error = disk_.sync_folder(temporary))
+      return tl::unexpected(explain("syncing its folder", error));
     if (const auto intact = verify_checkpoint(temporary); !intact)
       return tl::unexpected(unreadable(intact.error()));
     return put_in_place(temporary, target);

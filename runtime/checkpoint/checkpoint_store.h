@@ -68,8 +68,10 @@ class CheckpointStore {
                                   const std::filesystem::path& alike = {}, const Wrote& wrote = {});
   /// Who began: makes it the checkpoint of its step once all files are there, `manifest.files`, and returns
   /// when it is on the device; then removes what `keep` no longer holds. `manifest.created` is filled in
-  /// here. Errors (failed): as of write_part().
-  Result<Stored> commit(const std::filesystem::path& temporary, Manifest manifest, Retention keep);
+  /// here; `wrote` may give up the writing of the manifest, which alone is tried again. Errors (failed): as
+  /// of write_part().
+  Result<Stored> commit(const std::filesystem::path& temporary, Manifest manifest, Retention keep,
+                        const Wrote& wrote = {});
   /// Who began: removes what was written. Best effort: remove_leftovers() does the rest.
   void abandon(const std::filesystem::path& temporary);
 
@@ -88,7 +90,8 @@ class CheckpointStore {
   Result<ManifestFile> write_tensors(const std::filesystem::path& temporary, std::int64_t step,
                                      const std::string& file, std::span<const TensorView> tensors,
                                      const std::filesystem::path& alike, const Wrote& wrote);
-  Result<Stored> commit_once(const std::filesystem::path& temporary, Manifest manifest, Retention keep);
+  Result<Stored> place(const std::filesystem::path& temporary, const Manifest& manifest,
+                       std::uint64_t manifest_bytes, const Retention& keep);
   Result<void> make_folders();
   Result<std::uint64_t> write_manifest(const std::filesystem::path& temporary, const Manifest& manifest);
   Result<void> put_in_place(const std::filesystem::path& temporary, const std::filesystem::path& target);

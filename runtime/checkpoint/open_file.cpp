@@ -8,37 +8,36 @@
 #include <cerrno>
 #include <utility>
 
-#include "runtime/checkpoint/tries.h"
-
 namespace footplate {
 namespace {
 
 constexpr std::size_t kLargestRead = std::size_t{1} << 30;
 
-/// Two seconds of pauses.
-constexpr Retries kReading{.tries = 4, .pause = std::chrono::milliseconds(100)};
-
 }  // namespace
 
-OpenFile::OpenFile(int descriptor, std::uint64_t size, std::filesystem::path path)
-    : descriptor_(descriptor), size_(size), path_(std::move(path)) {}
+OpenFile::OpenFile(int descriptor, std::filesystem::path path, Retries retries)
+    : descriptor_(descriptor), path_(std::move(path)), retries_(retries) {}
 
 OpenFile::OpenFile(OpenFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_), path_(std::move(other.path_)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_),
+      path_(std::move(other.path_)),
+      retries_(other.retries_) {}
 
 OpenFile::~OpenFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Result<OpenFile> OpenFile::open(const std::filesystem::path& path) {
-  for (Tries tries(kReading);;) {
+Result<OpenFile> OpenFile::open(const std::filesystem::path& path, Retries retries) {
+  for (Tries tries(retries);;) {
     std::error_code error;
-    auto file = open_once(path, error);
+    auto file = open_once(path, retries, error);
     if (file || !tries.has_another(error) || !tries.wait()) return file;
   }
 }
 
-Result<OpenFile> OpenFile::open_once(const std::filesystem::path& path, std::error_code& error) {
+Result<OpenFile> OpenFile::open_once(const std::filesystem::path& path, Retries retries,
+                                     std::error_code& error) {
   // O_NONBLOCK: opening a FIFO returns at once, and is refused below.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) {
@@ -46,7 +45,7 @@ Result<OpenFile> OpenFile::open_once(const std::filesystem::path& path, std::err
     const std::string reason = errno == ELOOP ? "is a symbolic link" : "can't be opened: " + error.message();
     return fail(ErrorKind::failed, path.string() + " " + reason);
   }
-  OpenFile file(descriptor, 0, path);
+  OpenFile file(descriptor, path, retries);
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) {
     error = error_of_system();
@@ -60,7 +59,7 @@ Result<OpenFile> OpenFile::open_once(const std::filesystem::path& path, std::err
 }
 
 Result<void> OpenFile::reopen() const {
-  auto again = open(path_);
+  auto again = open(path_, retries_);
   if (!again) return tl::unexpected(again.error());
   if (again->size_ != size_)
     return fail(ErrorKind::failed, path_.string() + " became another file while it was read");
@@ -69,7 +68,7 @@ Result<void> OpenFile::reopen() const {
 }
 
 Result<void> OpenFile::read(std::span<std::byte> into, std::uint64_t offset) const {
-  Tries tries(kReading);
+  Tries tries(retries_);
   while (!into.empty()) {
     const ssize_t got =
         ::pread(descriptor_, into.data(), std::min(into.size(), kLargestRead), static_cast<off_t>(offset));
@@ -93,8 +92,8 @@ void OpenFile::leave_cache() const {
   static_cast<void>(::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED));
 }
 
-Result<std::string> read_text(const std::filesystem::path& path, std::uint64_t limit_bytes) {
-  const auto file = OpenFile::open(path);
+Result<std::string> read_text(const std::filesystem::path& path, std::uint64_t limit_bytes, Retries retries) {
+  const auto file = OpenFile::open(path, retries);
   if (!file) return tl::unexpected(file.error());
   if (file->size() > limit_bytes)
     return fail(ErrorKind::failed, path.string() + " has " + std::to_string(file->size()) +

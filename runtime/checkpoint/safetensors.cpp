@@ -38,7 +38,7 @@ Result<std::uint64_t> header_length(const OpenFile& file, const std::filesystem:
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path,
                                               std::uint64_t expected_bytes) {
-  auto opened = OpenFile::open(path);
+  auto opened = OpenFile::open(path, kReading);
   if (!opened) return tl::unexpected(opened.error());
   if (expected_bytes != 0 && opened->size() != expected_bytes)
     return refused(

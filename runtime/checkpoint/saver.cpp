@@ -173,7 +173,7 @@ Wrote CheckpointSaver::wrote(std::span<const TensorView> tensors) const {
   std::size_t bytes = 0;
   for (const TensorView& tensor : tensors) bytes += tensor.bytes.size();
   return [this, bytes, written = std::size_t{0}](std::size_t more) mutable {
-    written += more;
+    written = more == 0 ? 0 : written + more;  // a try that failed begins anew
     if (options_.wrote && bytes > 0)
       options_.wrote(std::min(1.0, static_cast<double>(written) / static_cast<double>(bytes)));
     return !gives_up_.load(std::memory_order_relaxed);
@@ -290,7 +290,8 @@ Result<Saved> CheckpointSaver::commit(const Shared& shared, const Result<std::ve
   const auto stored = files.and_then([&](const std::vector<ManifestFile>& all) {
     Manifest manifest = shared.planned->manifest;
     manifest.files = all;
-    return store_.commit(temporary, std::move(manifest), shared.planned->keep);
+    return store_.commit(temporary, std::move(manifest), shared.planned->keep,
+                         [this](std::size_t) { return !gives_up_.load(std::memory_order_relaxed); });
   });
   if (!stored) store_.abandon(temporary);
   return stored.map([&](const Stored& one) { return saved(*shared.planned, one); });

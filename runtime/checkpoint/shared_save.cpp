@@ -40,6 +40,12 @@ std::filesystem::path note_of(const std::filesystem::path& folder, int rank) {
 
 constexpr std::chrono::milliseconds kLookAgain{20};
 
+/// And not only out of reach.
+bool is_gone(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::status(folder, error).type() == std::filesystem::file_type::not_found;
+}
+
 }  // namespace
 
 std::string file_of_rank(int rank) {
@@ -91,12 +97,17 @@ Result<std::vector<ManifestFile>> SharedSave::gather() const {
 
 void SharedSave::leave_note(const std::atomic<bool>& gives_up) const {
   const auto path = note_of(plan_.temporary, rank_);
-  if (written_ && write_json_file(path, {{"bytes", written_->bytes}, {"sha256", written_->sha256}})) return;
+  const auto goes_on = [&gives_up] { return !gives_up; };
+  Tries tries(kFourTries);
+  while (written_) {
+    if (write_json_file(path, {{"bytes", written_->bytes}, {"sha256", written_->sha256}})) return;
+    if (!tries.has_another(std::make_error_code(std::errc::io_error)) || !tries.wait(goes_on)) break;
+  }
   // Rank 0 waits for a note. Where the disk is full the part makes way for it.
   const Json note = {{"error", written_ ? "there is no room for its note" : written_.error().message}};
   std::error_code ignored;
   std::filesystem::remove(plan_.temporary / file_of_rank(rank_), ignored);
-  while (!gives_up && std::filesystem::is_directory(plan_.temporary, ignored) && !write_json_file(path, note))
+  while (!gives_up && !is_gone(plan_.temporary) && !write_json_file(path, note))
     std::this_thread::sleep_for(kLookAgain);
 }
 

@@ -53,7 +53,7 @@ std::error_code write_file(Disk& disk, const std::filesystem::path& path,
 
 Result<void> read_back(const std::filesystem::path& path,
                        std::span<const std::span<const std::byte>> pieces) {
-  const auto file = OpenFile::open(path);
+  const auto file = OpenFile::open(path, kReading);
   if (!file) return tl::unexpected(file.error());
   std::uint64_t bytes = 0;
   for (const auto piece : pieces) bytes += piece.size();

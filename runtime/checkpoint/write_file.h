@@ -12,7 +12,8 @@
 
 namespace footplate {
 
-/// What is told while a file is written: bytes since it was told last. False: the file is given up, which is
+/// What is told while a file is written: bytes since it was told last, and none while the next try is waited
+/// for. False: the file is given up, which is
 /// the error operation_canceled. May be empty.
 using Wrote = std::function<bool(std::size_t bytes)>;
 

@@ -33,15 +33,15 @@ std::string place_of(const std::vector<std::string>& tensors) {
 }  // namespace
 
 std::optional<StateHashes::Mismatch> StateHashes::add(int rank, StateHash state) {
-  const std::int64_t step = state.step;
-  OfRanks& reports = steps_[step];
+  const std::pair key(state.step, state.tensors.empty());
+  OfRanks& reports = reports_[key];
   reports[rank] = std::move(state);
   if (static_cast<int>(reports.size()) < world_size_) {
-    if (steps_.size() > kMostSteps) steps_.erase(steps_.begin());
+    if (reports_.size() > kMostReports) reports_.erase(reports_.begin());
     return std::nullopt;
   }
   const OfRanks complete = std::move(reports);
-  steps_.erase(step);
+  reports_.erase(key);
 
   std::map<std::uint64_t, std::vector<int>> groups;
   for (const auto& [who, report] : complete) groups[report.hash].push_back(who);

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/watch/state_hash.h"
@@ -30,11 +31,13 @@ class StateHashes {
 
   static Mismatch mismatch_of(const OfRanks& reports, int reference, bool majority);
 
-  /// Steps for which somebody's hash is still missing; the oldest is forgotten beyond this.
-  static constexpr std::size_t kMostSteps = 16;
+  /// Reports for which somebody's is still missing; the oldest is forgotten beyond this.
+  static constexpr std::size_t kMostReports = 16;
 
   int world_size_;
-  std::map<std::int64_t, OfRanks> steps_;
+  /// By step, and whether the tensors are told: of a step there may be one of all the state and one of a
+  /// slice.
+  std::map<std::pair<std::int64_t, bool>, OfRanks> reports_;
 };
 
 }  // namespace footplate

@@ -69,7 +69,7 @@ Result<void> take_over_checkpoint(StartState& state, const RankOptions& options,
     return {};
   }
   std::vector<GoneSetting> gone;
-  const auto manifest = read_manifest(state.origin.checkpoint);
+  const auto manifest = read_manifest(state.origin.checkpoint, kReading);
   const auto saved = manifest.and_then(
       [&](auto& it) { return earlier_settings_from_json(it.settings, state.schema, &gone); });
   if (auto agreed = meeting.agree(saved ? Result<void>() : tl::unexpected(saved.error())); !agreed)

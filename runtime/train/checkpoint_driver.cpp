@@ -40,16 +40,18 @@ Result<T> attempt(const Body& body) {
 
 /// Rank 0's state is what a checkpoint has. Where most ranks agree on another one, it isn't kept: a run that
 /// went on from it would have that state on all ranks, and nothing to compare it with. Where any rank has
-/// another one, rank 0 writes alone. Two ranks have no majority, so there the comparison beside training is
-/// enough: it finds what differs far apart within a few steps. Errors: failed, the same on all ranks; lost.
+/// another one, rank 0 writes alone. Two ranks have no majority and nothing to choose by: there the
+/// comparison beside training is enough, but where it can't see what a rank's neighbours renew after each
+/// step. Errors: failed, the same on all ranks; lost.
 Result<int> CheckpointDriver::check_rank_0(int parts) {
   const int ranks = training_.world_size();
   if (training_.now.check_every == 0 || ranks == 1) return parts;
-  if (ranks == 2 && (parts == 1 || !differ_)) return parts;
+  if (ranks == 2 && (parts == 1 || (!differ_ && !training_.is_sharded))) return parts;
   whole_.begin(training_.position.step, /*period=*/1);
   const auto mine = static_cast<std::int64_t>(whole_.finish().value_or(0));
   const auto all = from_all_ranks(training_.options.communicator, mine, "state hashes");
   if (!all) return tl::unexpected(all.error());
+  differ_ = std::count(all->begin(), all->end(), all->front()) != ranks;
   for (int rank = 1; rank < ranks; ++rank) {
     const std::int64_t other = (*all)[static_cast<std::size_t>(rank)];
     if (other != all->front() && training_.is_sharded)
@@ -121,6 +123,7 @@ Result<SaveResult> CheckpointDriver::save(const Source& source, const std::strin
   if (training_.options.saver == nullptr)
     return fail(ErrorKind::refused, "this run has nowhere to save checkpoints to");
   UnderWay of{.step = source.step, .tag = tag, .what = source.what, .since = Progress::Clock::now()};
+  of.periodic = how == How::beside && tag.empty() && source.what.empty();
   const bool beside = how != How::training_waits && training_.now.ckpt_async;
   training_.timer.enter(Phase::saving);
   if (auto settled = settle(); !settled) return not_saved(settled.error(), source, tag);
@@ -209,7 +212,7 @@ void CheckpointDriver::conclude(const Result<Saved>& saved) {
   }
   training_.options.progress.saves(std::nullopt);
   if (!saved) {
-    warn(of.step, saved.error(), of.what.empty() && !of.call ? Retried::yes : Retried::no);
+    warn(of.step, saved.error(), of.periodic ? Retried::yes : Retried::no);
     return forget(tl::unexpected(saved.error()));
   }
   forget(told(of, *saved));
@@ -223,6 +226,7 @@ SaveResult CheckpointDriver::told(const UnderWay& of, const Saved& saved) {
   {
     const MutexLock lock(mutex_);
     failures_ = 0;
+    wants_retry_ = false;
     same = saved.bytes == 0 && last_ == saved.path;  // of rank 0, which alone tells it
     if (is_newest(of.step)) last_ = saved.path;
   }
@@ -251,14 +255,15 @@ bool CheckpointDriver::takes_place(bool due, bool idle) {
 void CheckpointDriver::save_periodic() {
   if (training_.options.saver == nullptr) return;
   if (const auto saved = save(of_now(""), "", How::beside); !saved)
-    warn(training_.position.step, saved.error(), Retried::yes);
+    warn(training_.position.step, saved.error(),
+         saved.error().kind == ErrorKind::lost ? Retried::no : Retried::yes);  // else rejoin() makes it again
 }
 
 std::optional<double> CheckpointDriver::take_retry() {
   const MutexLock lock(mutex_);
   const double first = training_.now.ckpt_retry_s;
   if (!std::exchange(wants_retry_, false) || first <= 0) return std::nullopt;
-  return std::min(std::ldexp(first, failures_ - 1), std::max(first, kLongestRetry_s));
+  return std::min(std::ldexp(first, std::max(0, failures_ - 1)), std::max(first, kLongestRetry_s));
 }
 
 void CheckpointDriver::finish() {
@@ -344,7 +349,7 @@ void CheckpointDriver::warn(std::int64_t step, const Error& error, Retried retri
   {
     const MutexLock lock(mutex_);
     failures = ++failures_;
-    wants_retry_ = retried == Retried::yes;
+    wants_retry_ = wants_retry_ || retried == Retried::yes;
   }
   const std::string text =
       fmt::format("step {}: no checkpoint: {}{}", step, error.message,

@@ -97,6 +97,7 @@ class CheckpointDriver {
     Progress::Clock::time_point since;
     std::optional<double> waited_s = {};    ///< of training, once it has gone on
     bool here = false;                      ///< all of it is with this rank
+    bool periodic = false;                  ///< of ckpt.every
     std::optional<DeferredCall> call = {};  ///< that waits for it
   };
   bool is_rank_0() const { return training_.rank() == 0; }

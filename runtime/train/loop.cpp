@@ -81,6 +81,7 @@ void Trainer::Loop::after_step() {
   profile_.after_step();
   skipped_in_row_ = step_.counts().nonfinite_in_row;
   tell_refusal();
+  compare_states();  // before a save that relies on it
   const StepSums& sums = step_.outcome().sums;
   const auto due = [&](Recurring what) { return timetable_.is_due(what, step, sums.due); };
   DueMetrics metrics;
@@ -98,7 +99,6 @@ void Trainer::Loop::after_step() {
   evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
   if (std::exchange(saves_after_step_, false)) checkpoints_.save_periodic();
   timetable_.passed(step, sums.due, Timetable::Clock::now());
-  compare_states();
   if (is_due(now.empty_cache_every, step)) training_.device.empty_cache();
 }
 
@@ -227,14 +227,15 @@ Result<void> Trainer::Loop::level(int source) {
   const LevelledState mine{training_.progress(), step_.counts()};
   const auto told = level_state(training_.options.communicator, training_.state, source, to_json(mine));
   if (!told) return tl::unexpected(told.error());
+  if (training_.rank() != source) {
+    LevelledState theirs;
+    if (auto read = read_json(*told, theirs); !read) return read;
+    training_.take_progress(theirs.progress);
+    step_.take_counts(theirs.counts);
+    skipped_in_row_ = theirs.counts.nonfinite_in_row;
+  }
   checkpoints_.know_difference(false);
   sweep_.know_equal(training_.position.step);
-  if (training_.rank() == source) return {};
-  LevelledState theirs;
-  if (auto read = read_json(*told, theirs); !read) return read;
-  training_.take_progress(theirs.progress);
-  step_.take_counts(theirs.counts);
-  skipped_in_row_ = theirs.counts.nonfinite_in_row;
   return {};
 }
 

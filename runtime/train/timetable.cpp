@@ -65,9 +65,8 @@ void Timetable::passed(std::int64_t step, float by_time, Clock::time_point now) 
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     Entry& entry = entries_[kind];
     if (is_part_of_line(kind)) entry.waits = !line && (entry.waits || has_come(kind, step, by_time));
-    if (!has(by_time, kind)) continue;
-    entry.since = now;
-    entry.again = Clock::time_point::max();
+    if (has_come(kind, step, by_time)) entry.again = Clock::time_point::max();
+    if (has(by_time, kind)) entry.since = now;
   }
 }
 

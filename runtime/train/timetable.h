@@ -22,7 +22,7 @@ class Timetable {
   /// The settings in force; what has another interval than before begins anew.
   void configure(const StepSettings& settings, Clock::time_point now);
 
-  /// After so many seconds it is also due by this rank's clock, once.
+  /// After so many seconds it is also due by this rank's clock, once, if it isn't due before.
   void again_in(Recurring what, double seconds, Clock::time_point now);
 
   /// What is due by this rank's clock, for the step that begins: a sum of bits, exact as a float.

@@ -55,6 +55,9 @@ TEST(Timetable, WhatFailedIsDueOnceMoreByRank0sClock) {
   table.passed(7, due, kStart + 5s);
   EXPECT_EQ(table.by_time(kStart + 59s), 0);
   table.again_in(Recurring::checkpoint, 5, kStart);
+  table.passed(100, 0, kStart + 1s);
+  EXPECT_EQ(table.by_time(kStart + 59s), 0) << "ckpt.every was due before";
+  table.again_in(Recurring::checkpoint, 5, kStart);
   table.configure(every({10, 0}, {0, 60}, {0, 0}), kStart);
   EXPECT_EQ(table.by_time(kStart + 59s), 0) << "ckpt.every = 0 in between";
 }
