@@ -14,7 +14,8 @@ namespace footplate {
 inline constexpr std::int64_t kBlockAlign = 16;
 
 /// Elements of a rank's block. Over MPI, two ranks on one host, 100 M floats: 0.5 M is as good as any size
-/// from 0.25 M on (measured once, in a program with other sizes). A stripe of many ranks stays below kLargestStripe.
+/// from 0.25 M on (measured once, in a program with other sizes). A stripe of many ranks stays below
+/// kLargestStripe.
 inline constexpr std::int64_t kLargestBlock = std::int64_t{1} << 19;
 inline constexpr std::int64_t kLargestStripe = std::int64_t{1} << 24;
 
