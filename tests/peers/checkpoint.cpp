@@ -18,6 +18,7 @@
 #include "runtime/checkpoint/resume.h"
 #include "runtime/checkpoint/saver.h"
 #include "runtime/schema/schema_table.h"
+#include "tests/peers/large_state.h"
 
 namespace footplate {
 namespace {
@@ -25,29 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
-constexpr std::size_t kTensors = 300;  ///< as many as a transformer of a hundred million has with AdamW
-constexpr std::size_t kFloatsOfParameter = 3;
 constexpr std::size_t kBlock = std::size_t{1} << 20;
-
-struct State {
-  explicit State(std::size_t millions)
-      : tensors(kTensors, std::vector<float>(millions * 1'000'000 * kFloatsOfParameter / kTensors)) {
-    float next = 0;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      for (float& value : tensors[i]) value = next += 0.37F;
-      table.add({"tensor/" + std::to_string(i),
-                 DataType::float32,
-                 {static_cast<std::int64_t>(tensors[i].size())},
-                 Placement::replicated,
-                 tensors[i].data(),
-                 tensors[i].size() * sizeof(float)});
-      bytes += tensors[i].size() * sizeof(float);
-    }
-  }
-  std::vector<std::vector<float>> tensors;
-  StateTable table;
-  std::size_t bytes = 0;
-};
 
 /// The most memory that this process has had, in bytes.
 std::size_t peak_memory() {
@@ -69,7 +48,7 @@ CheckpointSaver saver_in(const fs::path& folder, Disk& disk) {
   return CheckpointSaver(std::move(options), disk);
 }
 
-void save(const State& state, const fs::path& folder) {
+void save(const LargeState& state, const fs::path& folder) {
   PosixDisk disk;
   auto saver = saver_in(folder, disk);
   const Settings settings = Settings::defaults(runtime_schema());
@@ -77,14 +56,14 @@ void save(const State& state, const fs::path& folder) {
     die(saved.error().message);
 }
 
-void load(State& state, const fs::path& folder) {
+void load(LargeState& state, const fs::path& folder) {
   PosixDisk disk;
   auto saver = saver_in(folder, disk);
   if (const auto loaded = saver.load(saver.newest(), state.table); !loaded) die(loaded.error().message);
 }
 
 /// As `dd conv=fsync` would.
-void write_plain(const State& state, const fs::path& file) {
+void write_plain(const LargeState& state, const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   for (const auto& tensor : state.tensors) {
     const auto* bytes = reinterpret_cast<const char*>(tensor.data());
@@ -97,7 +76,7 @@ void write_plain(const State& state, const fs::path& file) {
   if (::fsync(descriptor) != 0 || ::close(descriptor) != 0) die("can't sync");
 }
 
-void read_plain(State& state, const fs::path& file) {
+void read_plain(LargeState& state, const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   // From the device, as a checkpoint, which leaves the system's cache once it is written.
   static_cast<void>(::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED));
@@ -114,7 +93,7 @@ void read_plain(State& state, const fs::path& file) {
 }
 
 int run(std::string_view what, const fs::path& folder, std::size_t millions) {
-  State state(millions);
+  LargeState state(millions);
   const fs::path plain = folder / "plain";
   const std::size_t before = peak_memory();
   const auto start = Clock::now();

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/peers/large_state.h"
+
 namespace footplate {
 namespace {
 
@@ -16,7 +18,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kPeriod = 100;  ///< guard.check_every
 constexpr auto kStep = std::chrono::milliseconds(100);
-constexpr std::size_t kTensors = 300;  ///< as many as a transformer of a hundred million has with AdamW
 constexpr std::size_t kWorkFloats = 1 << 18;
 
 double seconds_since(Clock::time_point start) {
@@ -56,21 +57,10 @@ double median(std::vector<double> values) {
 }
 
 int run(std::size_t millions) {
-  constexpr std::size_t kFloatsOfParameter = 3;  // itself, and AdamW's two
-  const std::size_t floats = millions * 1'000'000 * kFloatsOfParameter / kTensors;
-  std::vector<std::vector<float>> tensors(kTensors, std::vector<float>(floats, 0.5F));
-  StateTable table;
-  for (std::size_t i = 0; i < kTensors; ++i)
-    table.add({"tensor/" + std::to_string(i),
-               DataType::float32,
-               {static_cast<std::int64_t>(floats)},
-               Placement::replicated,
-               tensors[i].data(),
-               floats * sizeof(float)});
-
+  const LargeState state(millions);
   Work work;
   const std::int64_t passes = work.passes_of_step();
-  StateSweep sweep(table);
+  StateSweep sweep(state.table);
   std::vector<double> on_thread, with, without;
   // In turns, so that what else the machine does falls on both.
   for (std::int64_t step = 0; step < 2 * kPeriod; ++step) {
@@ -86,14 +76,14 @@ int run(std::size_t millions) {
     if (sweeps) on_thread.push_back(spent);
   }
   const auto start = Clock::now();
-  const std::uint64_t whole = table.hash();
+  const std::uint64_t whole = state.table.hash();
   const double whole_s = seconds_since(start);
   double mean = 0;
   for (const double one : on_thread) mean += one / static_cast<double>(on_thread.size());
   std::printf(
       "{\"bytes\": %zu, \"period\": %lld, \"step_ms\": %.3f, \"mean_us\": %.3f, \"median_us\": %.3f, "
       "\"most_us\": %.3f, \"step_ratio\": %.5f, \"whole_ms\": %.3f, \"ignore\": %d}\n",
-      kTensors * floats * sizeof(float), static_cast<long long>(kPeriod), median(without) * 1e3, mean * 1e6,
+      state.bytes, static_cast<long long>(kPeriod), median(without) * 1e3, mean * 1e6,
       median(on_thread) * 1e6, *std::max_element(on_thread.begin(), on_thread.end()) * 1e6,
       median(with) / median(without), whole_s * 1e3, whole == 0 || work.first() == 0 ? 1 : 0);
   return EXIT_SUCCESS;
