@@ -283,10 +283,14 @@ void EditTerminal::clear_live() {
 
 void EditTerminal::page(std::string_view text) {
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  auto pager = lines + 2 > height() ? start_pager(in_locale(printable(text)) + "\n") : std::nullopt;
-  if (!pager) return show(text, Kind::value);
+  if (lines + 2 <= height()) return show(text, Kind::value);
+  take_keys(false);  // before the pager sets the terminal's mode: after it this would take its keys away
+  auto pager = start_pager(in_locale(printable(text)) + "\n");
+  if (!pager) {
+    take_keys(true);
+    return show(text, Kind::value);
+  }
   paging_ = true;
-  take_keys(false);
   while (!pager->ended() && next_event(/*with_keys=*/false) != Event::ended) {
   }
   if (!pager->ended()) pager->signal(SIGTERM);
