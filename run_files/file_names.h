@@ -16,6 +16,9 @@ inline constexpr auto kJournalFile = "journal.lua";            ///< every applie
 inline constexpr auto kMetricsFile = "metrics.jsonl";          ///< a line for each log event
 inline constexpr auto kEventsFile = "events.jsonl";            ///< a line for everything else
 
+/// A folder, during a start: the notes (protocol/arrival.h) of ranks on other hosts than the supervisor's.
+inline constexpr auto kStartNotesFolder = "starting";
+
 /// Of a start: every setting, with its source.
 inline std::string config_name(int start) {
   return "config-" + std::to_string(start) + ".json";

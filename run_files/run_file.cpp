@@ -28,6 +28,7 @@ struct FieldsOf<RunFile> {
     field("started", run.started);
     field("world_size", run.world_size);
     field("ranks_asked", run.ranks_asked);
+    field("hosts", run.hosts);
     field("ranks", run.ranks);
     field("console_pid", run.console_pid);
     field("launcher_pid", run.launcher_pid);

@@ -14,7 +14,7 @@
 #include "console/client/render/render.h"
 #include "console/client/runs/run_index.h"
 #include "console/doctor/deadline_check.h"
-#include "console/doctor/hosts.h"
+#include "console/doctor/host_checks.h"
 #include "console/doctor/machine.h"
 #include "console/doctor/rank_trials.h"
 #include "console/launch/start/find_rank.h"

@@ -25,10 +25,12 @@
 #include "console/launch/start/command.h"
 #include "console/launch/start/file_tail.h"
 #include "console/launch/start/launched_once.h"
+#include "console/launch/start/networks.h"
 #include "console/launch/start/slurm_job.h"
 #include "console/launch/supervise/detach.h"
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/gone_settings.h"
+#include "protocol/host_name.h"
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
@@ -45,6 +47,7 @@ constexpr int kRestartsOfBatch = 3;
 struct RunOptions {
   std::vector<std::string> words;
   std::optional<int> ranks;
+  std::optional<std::string> host, hostfile;
   std::string name;
   bool batch = false;
   bool detach = false;
@@ -158,6 +161,36 @@ int ranks_by_default(const Settings& settings) {
   return std::max(1, visible_devices(read_devices("/"), std::getenv("CUDA_VISIBLE_DEVICES")));
 }
 
+/// Of the command; else those of the last start, with --resume auto. None: all ranks are on this machine.
+Result<std::vector<Host>> hosts_of(const RunOptions& options) {
+  if (options.host) return parse_hosts(*options.host);
+  if (options.hostfile) return read_hostfile(*options.hostfile);
+  if (options.resume != "auto") return std::vector<Host>{};
+  const auto before = read_run_file(runs_folder() / options.name);
+  if (!before || before->hosts.empty()) return std::vector<Host>{};
+  return parse_hosts(before->hosts);
+}
+
+/// Decides where how many ranks are.
+Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Settings& settings) {
+  auto hosts = hosts_of(options);
+  if (!hosts) return tl::unexpected(hosts.error());
+  plan.network = settings.string("comm.network");
+  if (hosts->empty()) {
+    plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
+    return {};
+  }
+  if (!is_own_name(hosts->front().name))
+    return fail(ErrorKind::usage, "the first host has to be this machine, " + host_name() +
+                                      ", which has the console; not " + hosts->front().name +
+                                      ". Put it first, or start the run on " + hosts->front().name);
+  plan.ranks = options.ranks ? *options.ranks : slots_of(*hosts);
+  auto shared = spread(*std::move(hosts), plan.ranks);
+  if (!shared) return tl::unexpected(shared.error());
+  plan.hosts = *std::move(shared);
+  return {};
+}
+
 Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   RunPlan plan;
   auto id = new_run_id();
@@ -167,7 +200,7 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   auto schema = load_schema_of(settings.string("run.task"));
   if (!schema) return tl::unexpected(schema.error());
   plan.schema = *std::move(schema);
-  plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
+  if (auto placed = place_ranks(plan, options, settings); !placed) return tl::unexpected(placed.error());
   plan.restarts = options.restarts.value_or(is_batch(options) ? kRestartsOfBatch : 0);
   plan.restarts_asked = options.restarts.has_value();
   plan.began = options.began;
@@ -204,7 +237,7 @@ void complete(RunPlan& plan, const RunOptions& options, const RunDirectory& dire
   plan.start = directory.last_start + 1;
   if (options.resume == "auto" && !newest_checkpoint(directory.path).empty()) plan.resume = "auto";
   const int ranks_before = options.resume == "auto" ? ranks_of_last_start(directory.path) : 0;
-  if (ranks_before > 0 && !options.ranks) plan.ranks = ranks_before;
+  if (ranks_before > 0 && !options.ranks && plan.hosts.empty()) plan.ranks = ranks_before;
   if (ranks_before > 0 && plan.ranks != ranks_before)
     std::fprintf(stderr, "footplate: %s goes on with %s, was %d\n", plan.name.c_str(),
                  count_of_ranks(plan.ranks).c_str(), ranks_before);
@@ -316,10 +349,16 @@ Handler declare_run(CLI::App& command) {
       "configs (configs/kjv.lua, or kjv) and presets (large), merged from left to right, and single "
       "settings");
   command
-      .add_option("-n,--ranks", options->ranks,
-                  "number of ranks (one for each visible device, else 1; with --resume auto, as many "
-                  "as were last asked for)")
+      .add_option(
+          "-n,--ranks", options->ranks,
+          "number of ranks (one for each visible device, else 1; one for each slot of the hosts; with "
+          "--resume auto, as many as were last asked for)")
       ->check(why_no_rank_count);
+  auto* host = command.add_option("--host,--hosts", options->host,
+                                  "the hosts of the ranks, this machine first: n1,n2:4, as for mpirun; with "
+                                  "--resume auto, those of the last start");
+  command.add_option("--hostfile", options->hostfile, "the same with the hosts of a file, as for mpirun")
+      ->excludes(host);
   command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3")
       ->check(why_no_run_name);
   auto* batch = command.add_flag("--batch", options->batch,

@@ -2,6 +2,7 @@
 #include "console/client/runs/run_record.h"
 #include "console/doctor/rank_trials.h"
 #include "console/doctor/readings.h"
+#include "console/launch/start/launch_failure.h"
 
 namespace footplate {
 namespace {

@@ -183,9 +183,9 @@ std::string Trials::last_output() const {
 Result<Json> Trials::answer_of_ranks(int ranks, const std::vector<std::string>& arguments,
                                      std::chrono::seconds at_most, const std::vector<Host>& hosts) {
   folders_.clear();
-  std::vector<std::string> places;
-  for (const Host& host : hosts) places.push_back(host.name + ":1");
-  const auto command = launch_command(program_folder_, ranks, arguments, folders_, places);
+  Placement placement{.hosts = hosts, .has_private_folders = hosts.empty()};
+  for (Host& host : placement.hosts) host.slots = 1;
+  const auto command = launch_command(program_folder_, ranks, arguments, folders_, placement);
   if (!command) return tl::unexpected(command.error());
   const auto code = run_to_end(*command, at_most);
   if (!code) return tl::unexpected(code.error());

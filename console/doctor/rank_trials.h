@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "console/doctor/finding.h"
-#include "console/doctor/hosts.h"
+#include "console/doctor/host_checks.h"
 #include "console/doctor/machine.h"
 #include "console/doctor/trial_answers_json.h"
 #include "console/launch/start/command.h"
-#include "console/launch/start/private_folders.h"
 #include "console/launch/start/signals.h"
+#include "run_files/private_folders.h"
 
 namespace footplate {
 

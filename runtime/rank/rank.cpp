@@ -1,6 +1,7 @@
 #include "runtime/rank/rank.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,7 +9,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "protocol/exit_codes.h"
+#include "protocol/host_name.h"
 #include "protocol/iso_time.h"
 #include "protocol/layout.h"
 #include "protocol/overloaded.h"
@@ -45,6 +46,7 @@
 #include "runtime/orders/handler_table.h"
 #include "runtime/rank/arrival_note.h"
 #include "runtime/rank/endings.h"
+#include "runtime/rank/host_folders.h"
 #include "runtime/rank/rank_table.h"
 #include "runtime/rank/start_faults.h"
 #include "runtime/rank/start_state.h"
@@ -69,17 +71,11 @@ constexpr std::chrono::milliseconds kSettle{1000};
 /// For a joining rank, from its welcome until all ranks have let it in; it takes milliseconds.
 constexpr std::chrono::milliseconds kJoinTakes{20000};
 
-/// Private to the run; `footplate run` makes and removes it. Alone, a rank has nobody to ring.
-fs::path doorbell_directory() {
-  const char* given = std::getenv("FOOTPLATE_DOORBELL_DIR");
-  return given != nullptr ? fs::path(given) : fs::path();
-}
-
 /// One rank, put together in the order in which its parts need each other.
 class Rank {
  public:
-  Rank(const RankOptions& options, std::vector<std::string> variables)
-      : options_(options), variables_(std::move(variables)) {}
+  Rank(const RankOptions& options, std::vector<std::string> variables, HostFolders folders)
+      : options_(options), variables_(std::move(variables)), folders_(std::move(folders)) {}
 
   int run() {
     if (options_.joins >= 0) return run_as_guest();
@@ -108,7 +104,9 @@ class Rank {
     if (auto gathered = gather_pids(); !gathered) return gathered;
     arrival_.is_at("reading its configuration");
     meeting_.emplace(*communicator_, arrival_);
-    return meeting_->agree(check_faults().and_then([this] { return read_configuration(start_, options_); }));
+    return meeting_->agree(check_shared(options_.run_directory, folders_)
+                               .and_then([] { return check_faults(); })
+                               .and_then([this] { return read_configuration(start_, options_); }));
   }
 
   Result<void> gather_pids() {
@@ -264,14 +262,14 @@ class Rank {
   }
 
   void start_control() {
-    if (const fs::path folder = doorbell_directory(); session_->rank() == 0 && !folder.empty())
+    if (const fs::path& folder = folders_.folder(); session_->rank() == 0 && !folder.empty())
       if ((step_file_ = StepFile::make(folder, trainer_->step()))) progress_.mirror(step_file_->step());
     make_world();
     make_control({});
   }
 
   void make_world() {
-    channel_ = make_mpi_channel(*session_, doorbell_directory());
+    channel_ = make_mpi_channel(*session_, folders_.folder());
     world_ = std::make_unique<MpiWorld>(*session_, *communicator_, *channel_);
     std::vector<std::string> joining = {find_part(Part::rank, own_folder()), "--run-dir",
                                         options_.run_directory, "--start", std::to_string(options_.start)};
@@ -337,6 +335,15 @@ class Rank {
     // Printed once: on rank 0 as the event that it becomes.
     if (const auto* warning = std::get_if<Warning>(&event)) records_->log_warning(warning->text);
     if (session_->rank() == 0) control_->gate().publish(std::move(event));
+  }
+
+  /// Where `footplate run` sees what this rank says of its start.
+  fs::path notes_folder() const {
+    if (options_.joins >= 0) return {};
+    if (!folders_.are_remote()) return folders_.folder();
+    const fs::path shared = options_.run_directory / kStartNotesFolder;
+    ::mkdir(shared.c_str(), 0700);  // one of them makes it
+    return shared;
   }
 
   std::string hostname() const { return session_->hosts()[static_cast<std::size_t>(session_->rank())]; }
@@ -434,7 +441,7 @@ class Rank {
     std::uint64_t first_order = 0;
     if (leads) {
       if (auto taken = records_->take_over(); !taken) records_->warn(taken.error().message);
-      if (const fs::path folder = doorbell_directory(); !folder.empty())
+      if (const fs::path& folder = folders_.folder(); !folder.empty())
         if ((step_file_ = StepFile::make(folder, progress_.step()))) progress_.mirror(step_file_->step());
       first_order = last_journaled_order(options_.run_directory / kJournalFile) + 1;
     }
@@ -518,6 +525,7 @@ class Rank {
 
   RankOptions options_;
   const std::vector<std::string> variables_;  ///< lines for the log
+  const HostFolders folders_;
   std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now() - options_.ran;
   StartState start_;
 
@@ -527,7 +535,7 @@ class Rank {
                                0};  ///< of the ranks; a joining rank isn't before it is let in
   std::atomic<int> recoveries_{0};  ///< written by the control thread
 
-  ArrivalNote arrival_{options_.joins >= 0 ? fs::path() : doorbell_directory(), MpiSession::launched_rank()};
+  ArrivalNote arrival_{notes_folder(), MpiSession::launched_rank()};
   Ledger ledger_;
   Progress progress_;
   std::unique_ptr<StepFile> step_file_;
@@ -555,7 +563,14 @@ class Rank {
 int run_rank(const RankOptions& options) {
   try {
     // First of all: there are no other threads yet.
-    return Rank(options, set_library_variables(runtime_schema(), options.run_directory, options.start)).run();
+    auto folders = HostFolders::open();
+    if (!folders) {
+      std::fprintf(stderr, "footplate: host %s: %s\n", host_name().c_str(), folders.error().message.c_str());
+      return static_cast<int>(ExitCode::failed);
+    }
+    return Rank(options, set_library_variables(runtime_schema(), options.run_directory, options.start),
+                *std::move(folders))
+        .run();
   } catch (const std::exception& error) {
     // Nothing is known of the other ranks here, so nothing collective is left to do.
     std::fprintf(stderr, "footplate: rank ended by an unexpected error: %s\n", error.what());

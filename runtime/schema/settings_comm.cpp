@@ -45,6 +45,12 @@ std::vector<SettingRow> reductions() {
        .help = "A start waits this long for all ranks to meet. A rank that doesn't arrive is "
                "named, and the run fails",
        .example = "comm.init_timeout_s = 60"},
+      {.name = "comm.network",
+       .value = "auto",
+       .applies = Applies::fixed,
+       .help = "The hosts of a run speak over these networks, given by address or interface. auto: those "
+               "that the hosts' names lead to. NCCL has nccl.socket_interface",
+       .example = "comm.network = \"10.1.0.0/16\""},
       {.name = "comm.bucket_mb",
        .value = 4.0,
        .unit = "MiB",

@@ -127,7 +127,7 @@ class Run:
         self.program = BIN / "footplate"
         # Of what fails here the failure is looked at, unless a test says otherwise.
         restarts = [] if "--restarts" in options or restarts_by_default else ["--restarts", "0"]
-        command = command or ["run", str(ROOT / "configs" / f"{config}.lua"), "--batch", "-n", str(ranks), "--name", name,
+        command = command or ["run", str(ROOT / "configs" / f"{config}.lua"), "--batch", *(["-n", str(ranks)] if ranks else []), "--name", name,
                               *restarts, *options, *assignments]
         command = [*wrapper, str(BIN / "footplate"), *command]
         with open(self.output_path, "ab") as output:

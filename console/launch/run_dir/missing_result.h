@@ -6,7 +6,7 @@
 #include <string>
 
 #include "console/client/runs/run_record.h"
-#include "console/launch/start/private_folders.h"
+#include "run_files/private_folders.h"
 #include "protocol/messages/run_result.h"
 
 namespace footplate {

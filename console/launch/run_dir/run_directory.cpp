@@ -205,6 +205,7 @@ RunFile starting_record(const RunPlan& plan, const std::string& socket) {
   run.started = iso_time(std::chrono::system_clock::now());
   run.world_size = plan.ranks;
   run.ranks_asked = plan.ranks;
+  run.hosts = host_list_text(plan.hosts);
   run.launcher_pid = ::getpid();
   run.launcher_started = process_entry(::getpid()).started;
   if (const auto before = read_run_file(plan.directory)) run.step = before->step;

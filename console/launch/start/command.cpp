@@ -3,6 +3,8 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -10,6 +12,7 @@
 #include "console/client/runs/process_table.h"
 #include "console/launch/start/ask_program.h"
 #include "console/launch/start/find_rank.h"
+#include "console/launch/start/networks.h"
 #include "protocol/console_mark.h"
 #include "protocol/layout.h"
 
@@ -19,6 +22,8 @@ namespace footplate {
 namespace {
 
 namespace fs = std::filesystem;
+
+using Variables = std::map<std::string, std::string>;
 
 constexpr const char* kSsh = "PRTE_MCA_plm_ssh_";  ///< mpirun's settings of how it reaches hosts
 
@@ -47,21 +52,49 @@ std::string home_of_user() {
 
 /// ssh asks nothing, where nobody could answer, and doesn't wait for ever. Who has settings of his own for
 /// it keeps them.
-void bound_ssh(std::map<std::string, std::string>& variables) {
+void bound_ssh(Variables& variables) {
   const auto own = variables.lower_bound(kSsh);
   if (own == variables.end() || !own->first.starts_with(kSsh))
     variables[std::string(kSsh) + "args"] = "-o BatchMode=yes -o ConnectTimeout=10";
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ",") + word;
-  return text;
+/// What a rank reads, of its own or through a library. mpirun hands its own variables to ranks of this
+/// machine; to those of others only what it is told of.
+constexpr std::array kForwarded{"FOOTPLATE_", "NCCL_",    "OMP_",       "MKL_", "OPENBLAS_",
+                                "TORCH_",     "PYTORCH_", "PYTHON",     "UCX_", "CUDA_",
+                                "HF_",        "LC_",      "TZ",         "LANG", "LD_LIBRARY_PATH",
+                                "LD_PRELOAD", "TMPDIR",   "VIRTUAL_ENV"};
+
+bool is_forwarded(const std::string& name) {
+  return std::any_of(kForwarded.begin(), kForwarded.end(),
+                     [&name](const char* beginning) { return name.starts_with(beginning); });
 }
 
-/// `here`: all ranks are on this machine.
-std::vector<std::string> environment_for_ranks(const PrivateFolders& folders, bool here) {
-  std::map<std::string, std::string> variables;
+/// As the user's own variables say it.
+bool has_own_network(const Variables& variables) {
+  return variables.contains("OMPI_MCA_btl_tcp_if_include") ||
+         variables.contains("OMPI_MCA_btl_tcp_if_exclude");
+}
+
+/// mpirun's options for the hosts.
+Result<std::vector<std::string>> host_options(const Placement& placement, const PrivateFolders& folders,
+                                              const Variables& variables) {
+  const auto networks = network_list(placement.network, placement.hosts);
+  if (!networks) return tl::unexpected(networks.error());
+  std::vector<std::string> options{"--host", host_list_text(placement.hosts), "--prtemca",
+                                   "prte_remote_tmpdir_base", folders.base.string()};
+  if (!networks->empty() && !(placement.network == kAutoNetwork && has_own_network(variables)))
+    options.insert(options.end(),
+                   {"--mca", "btl_tcp_if_include", *networks, "--prtemca", "prte_if_include", *networks});
+  if (!placement.has_private_folders) return options;
+  for (const auto& [name, value] : variables)
+    if (is_forwarded(name)) options.insert(options.end(), {"-x", name});
+  return options;
+}
+
+/// Of this process, with what the ranks need besides.
+Variables variables_for_ranks(const PrivateFolders& folders, const Placement& placement) {
+  Variables variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const auto equals = text.find('=');
@@ -76,11 +109,9 @@ std::vector<std::string> environment_for_ranks(const PrivateFolders& folders, bo
     variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   }
   // Without a launcher the shared-memory folder can't be an option, so it is a variable for both.
-  if (here) variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
-  if (!here) bound_ssh(variables);
-  std::vector<std::string> list;
-  for (const auto& [name, value] : variables) list.push_back(name + "=" + value);
-  return list;
+  if (placement.has_private_folders) variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
+  if (!placement.hosts.empty()) bound_ssh(variables);
+  return variables;
 }
 
 }  // namespace
@@ -91,13 +122,14 @@ std::string run_mark(const PrivateFolders& folders) {
 
 Result<Command> launch_command(const fs::path& program_folder, int ranks,
                                const std::vector<std::string>& arguments, const PrivateFolders& folders,
-                               const std::vector<std::string>& places) {
+                               const Placement& placement) {
   const auto rank = find_rank(program_folder);
   if (!rank) return tl::unexpected(rank.error());
   if (!is_program(*rank))
     return fail(ErrorKind::usage, rank->string() + " is no program that can be started");
   Command command;
-  if (ranks > 1 || !places.empty()) {
+  const Variables variables = variables_for_ranks(folders, placement);
+  if (ranks > 1 || !placement.hosts.empty()) {
     auto mpirun = find_mpirun(program_folder);
     if (!mpirun) return tl::unexpected(mpirun.error());
     // Fault tolerance: a lost rank doesn't end the others. No binding: a rank's threads would share one core.
@@ -106,16 +138,21 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
     // different algorithms. All measured; docs/dependencies.md.
     command.arguments = {*mpirun, "--with-ft",           "ulfm", "--bind-to", "none", "--oversubscribe",
                          "--mca", "mpi_yield_when_idle", "1",    "--mca",     "coll", "^han"};
-    if (places.empty())
+    if (placement.has_private_folders)
       command.arguments.insert(command.arguments.end(),
                                {"--mca", "btl_sm_backing_directory", folders.shared_memory.string()});
     else  // the folder that this process is in may not be there
-      command.arguments.insert(command.arguments.end(), {"--wdir", "/", "--host", joined(places)});
+      command.arguments.insert(command.arguments.end(), {"--wdir", "/"});
+    if (!placement.hosts.empty()) {
+      const auto options = host_options(placement, folders, variables);
+      if (!options) return tl::unexpected(options.error());
+      command.arguments.insert(command.arguments.end(), options->begin(), options->end());
+    }
     command.arguments.insert(command.arguments.end(), {"-n", std::to_string(ranks)});
   }
   command.arguments.push_back(rank->string());
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
-  command.environment = environment_for_ranks(folders, places.empty());
+  for (const auto& [name, value] : variables) command.environment.push_back(name + "=" + value);
   return command;
 }
 
@@ -126,7 +163,7 @@ Result<Command> rank_command(const RunPlan& plan, const StartOptions& start, con
   if (!start.branch.empty()) arguments.insert(arguments.end(), {"--branch", start.branch});
   if (start.ran.count() > 0) arguments.insert(arguments.end(), {"--ran", std::to_string(start.ran.count())});
   if (start.left > 0) arguments.insert(arguments.end(), {"--left", std::to_string(start.left)});
-  return launch_command(plan.program_folder, plan.ranks, arguments, folders);
+  return launch_command(plan.program_folder, plan.ranks, arguments, folders, {plan.hosts, plan.network});
 }
 
 }  // namespace footplate

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "console/launch/start/host_list.h"
 #include "console/launch/start/plan.h"
-#include "console/launch/start/private_folders.h"
 #include "protocol/result.h"
+#include "run_files/private_folders.h"
 
 namespace footplate {
 
@@ -18,13 +19,19 @@ struct Command {
   std::vector<std::string> environment;
 };
 
+/// Hosts on which processes are started, as mpirun takes them.
+struct Placement {
+  std::vector<Host> hosts;             ///< none: where mpirun starts processes by itself
+  std::string network = kAutoNetwork;  ///< over which they speak: comm.network's value
+  bool has_private_folders = true;     ///< on every host: ranks make them, processes of doctor don't
+};
+
 /// How `ranks` processes footplate-rank of `program_folder` are started with these arguments: under mpirun,
-/// or one alone without it. `places`: hosts with their slots ("n2:1"), as of Open MPI's --host; none: where
-/// mpirun starts them by itself. There a process has no private folders. Errors (usage): no mpirun, no
-/// footplate-rank, with where they were looked for.
+/// or one alone without it. Errors (usage): no mpirun, no footplate-rank, with where they were looked for;
+/// network_list()'s.
 Result<Command> launch_command(const std::filesystem::path& program_folder, int ranks,
                                const std::vector<std::string>& arguments, const PrivateFolders& folders,
-                               const std::vector<std::string>& places = {});
+                               const Placement& placement = {});
 
 /// One start of a run.
 struct StartOptions {

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "console/launch/start/host_list.h"
 #include "console/launch/start/slurm_job.h"
 #include "protocol/schema.h"
 
@@ -17,12 +19,14 @@ struct RunPlan {
   std::filesystem::path directory;       ///< runs/NAME, absolute
   std::filesystem::path program_folder;  ///< where footplate-rank is
   int ranks = 1;
-  int start = 1;                      ///< number of the first start: config-START.json
-  std::optional<std::string> resume;  ///< "auto" or a checkpoint's path
-  int restarts = 0;                   ///< after failures
-  bool restarts_asked = false;        ///< whatever they are: else only what may go well this time
-  std::optional<SlurmJob> requeue;    ///< that is put back into the queue, where the run ends resumable
-  std::string notify;                 ///< a command of the shell (Notifier); empty: none
+  std::vector<Host> hosts;  ///< with a slot for each rank, this machine first; empty: all are on this machine
+  std::string network = kAutoNetwork;  ///< comm.network: over which the hosts speak
+  int start = 1;                       ///< number of the first start: config-START.json
+  std::optional<std::string> resume;   ///< "auto" or a checkpoint's path
+  int restarts = 0;                    ///< after failures
+  bool restarts_asked = false;         ///< whatever they are: else only what may go well this time
+  std::optional<SlurmJob> requeue;     ///< that is put back into the queue, where the run ends resumable
+  std::string notify;                  ///< a command of the shell (Notifier); empty: none
   /// Of the command: run.time_limit counts from here, whatever is started again.
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   Schema schema;  ///< that the programs were built with

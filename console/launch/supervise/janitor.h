@@ -4,7 +4,7 @@
 
 #include "console/launch/run_dir/earlier_state.h"
 #include "console/launch/start/plan.h"
-#include "console/launch/start/private_folders.h"
+#include "run_files/private_folders.h"
 
 namespace footplate {
 

@@ -10,6 +10,7 @@
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "protocol/host_name.h"
+#include "run_files/file_names.h"
 
 namespace footplate {
 namespace {
@@ -126,12 +127,17 @@ std::string explain_all(const std::vector<RankStart>& ranks, const std::string& 
 
 }  // namespace
 
-std::vector<RankStart> read_starts(const fs::path& folder, int ranks) {
+std::vector<fs::path> start_notes(const PrivateFolders& folders, const fs::path& run_directory) {
+  return {folders.temporary, run_directory / kStartNotesFolder};
+}
+
+std::vector<RankStart> read_starts(const std::vector<fs::path>& folders, int ranks) {
   std::vector<RankStart> found;
   for (int rank = 0; rank < ranks; ++rank) {
     RankStart start{.rank = rank, .arrival = std::nullopt};
-    if (const auto json = parse_line(last_line(folder / arrival_file(rank))))
-      if (auto arrival = Arrival::from_json(*json)) start.arrival = *std::move(arrival);
+    for (const fs::path& folder : folders)
+      if (const auto json = parse_line(last_line(folder / arrival_file(rank))); json && !start.arrival)
+        if (auto arrival = Arrival::from_json(*json)) start.arrival = *std::move(arrival);
     if (start.arrival) start.process = state_of(*start.arrival);
     found.push_back(std::move(start));
   }
@@ -170,7 +176,8 @@ bool is_starting(const RunRecord& run) {
 }
 
 StartStatus start_status(const RunRecord& run) {
-  const auto ranks = read_starts(PrivateFolders::of(run.run.id).temporary, run.run.world_size.value_or(0));
+  const auto notes = start_notes(PrivateFolders::of(run.run.id), run.directory);
+  const auto ranks = read_starts(notes, run.run.world_size.value_or(0));
   auto missing = ended(ranks);
   if (missing.empty()) missing = ranks_behind(ranks);
   if (missing.empty() && !all_wait(ranks)) missing = ranks;
@@ -192,12 +199,15 @@ StartStatus start_status(const RunRecord& run) {
   return status;
 }
 
-StartWatch::StartWatch(fs::path directory, PrivateFolders folders, int ranks, double timeout_s)
-    : directory_(std::move(directory)), folders_(std::move(folders)), ranks_(ranks), timeout_s_(timeout_s) {}
+StartWatch::StartWatch(fs::path directory, const PrivateFolders& folders, int ranks, double timeout_s)
+    : directory_(std::move(directory)),
+      notes_(start_notes(folders, directory_)),
+      ranks_(ranks),
+      timeout_s_(timeout_s) {}
 
 std::optional<std::string> StartWatch::look(Clock::time_point now) {
   if (is_ready() || has_result()) return std::nullopt;
-  const auto ranks = read_starts(folders_.temporary, ranks_);
+  const auto ranks = read_starts(notes_, ranks_);
   if (is_lost(ranks, now)) return explain_missing(ranks, "");
   const auto since = waiting_since(ranks, now);
   if (!since || now - *since < std::chrono::duration<double>(timeout_s_)) return std::nullopt;
@@ -207,7 +217,7 @@ std::optional<std::string> StartWatch::look(Clock::time_point now) {
 std::string StartWatch::patience(Clock::time_point now) {
   if (has_spoken_ || ready_ || now - launched_ < kPatience) return {};
   has_spoken_ = true;
-  const auto missing = ranks_behind(read_starts(folders_.temporary, ranks_));
+  const auto missing = ranks_behind(read_starts(notes_, ranks_));
   if (missing.empty()) return {};
   return "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front()) +
          "; the start fails if it doesn't come" + bound();
@@ -216,12 +226,13 @@ std::string StartWatch::patience(Clock::time_point now) {
 std::optional<std::string> StartWatch::lost_rank() const {
   if (ready_) return std::nullopt;
   // Every process has ended by now: the one that is behind was the first.
-  const auto ranks = read_starts(folders_.temporary, ranks_);
+  const auto ranks = read_starts(notes_, ranks_);
   const auto behind = ranks_behind(ranks);
   const auto& named = behind.empty() ? ranks : behind;
   const bool known =
       std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.arrival.has_value(); });
-  // Ranks that refuse to start do so together.
+  // Ranks that refuse to start do so together; one of another host may have left no note.
+  if (has_result() && !named.front().arrival) return std::nullopt;
   if (!known || (behind.empty() && (ranks_ > 1 || has_result()))) return std::nullopt;
   return "rank " + numbers(named) + " of " + std::to_string(ranks_) +
          " has ended before the first step: " + describe(named.front()) + "; check: " + advice(named.front());

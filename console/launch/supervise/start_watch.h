@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "console/client/runs/run_record.h"
-#include "console/launch/start/private_folders.h"
 #include "protocol/arrival.h"
+#include "run_files/private_folders.h"
 
 namespace footplate {
 
@@ -20,8 +20,13 @@ struct RankStart {
   char process = '?';  ///< state as in proc(5): R S D T …; '-' for one that has ended, '?' for one unknown
 };
 
-/// The last whole line of each rank's arrival file, for ranks 0 to `ranks` - 1.
-std::vector<RankStart> read_starts(const std::filesystem::path& folder, int ranks);
+/// Where the ranks of a start leave their arrival files: the private folder of this host, and one in the run
+/// directory for those of other hosts.
+std::vector<std::filesystem::path> start_notes(const PrivateFolders& folders,
+                                               const std::filesystem::path& run_directory);
+
+/// The last whole line of each rank's arrival file, for ranks 0 to `ranks` - 1; it is in one of `folders`.
+std::vector<RankStart> read_starts(const std::vector<std::filesystem::path>& folders, int ranks);
 
 /// The ranks that the others wait for: those at the earliest place. Empty where all are at the same one.
 std::vector<RankStart> ranks_behind(const std::vector<RankStart>& ranks);
@@ -56,7 +61,7 @@ class StartWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  StartWatch(std::filesystem::path directory, PrivateFolders folders, int ranks, double timeout_s);
+  StartWatch(std::filesystem::path directory, const PrivateFolders& folders, int ranks, double timeout_s);
 
   /// Looks at the start: why it has failed, once it has. Cheap once the ranks are ready.
   std::optional<std::string> look(Clock::time_point now);
@@ -76,7 +81,7 @@ class StartWatch {
   std::string bound() const;
 
   const std::filesystem::path directory_;
-  const PrivateFolders folders_;
+  const std::vector<std::filesystem::path> notes_;
   const int ranks_;
   const double timeout_s_;
   const Clock::time_point launched_ = Clock::now();

@@ -18,6 +18,7 @@
 #include "console/launch/run_dir/kept_settings.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/launch/run_dir/order_history.h"
+#include "console/launch/start/launch_failure.h"
 #include "console/launch/supervise/ending_times.h"
 #include "console/launch/supervise/requeue.h"
 #include "protocol/exit_codes.h"
@@ -57,6 +58,24 @@ void mark_start(const std::filesystem::path& log, int start) {
   std::error_code none;
   if (const auto size = std::filesystem::file_size(log, none); !none && size > 0)
     std::ofstream(log, std::ios::app) << kStartMark << start << "\n";
+}
+
+/// Of an earlier start, or of this one once it is over.
+void forget_start_notes(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  std::filesystem::remove_all(directory / kStartNotesFolder, ignored);
+}
+
+/// What mpirun has said of a start that is over: its boxes stand where rank 0's lines would.
+std::string said_at_start(const std::filesystem::path& directory) {
+  std::string text = last_lines(launcher_log(directory), kShownLines);
+  if (const auto mark = text.rfind(kStartMark); mark != std::string::npos) text.erase(0, mark);
+  return text + "\n" + last_lines(batch_log(directory), kShownLines);
+}
+
+/// Where Open MPI is: "/opt/mpi" of "/opt/mpi/bin/mpirun".
+std::string prefix_of(const Command& command) {
+  return std::filesystem::path(command.arguments.front()).parent_path().parent_path().string();
 }
 
 /// Whether the ranks were ready, and didn't fail in the very first step.
@@ -260,6 +279,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
        .ran = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - plan_.began)},
       folders_);
   if (!command) return not_started(command.error());
+  forget_start_notes(directory_.path);
   mark_start(launcher_log(directory_.path), start);
   auto child = start_child(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());
@@ -268,9 +288,12 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   ranks_left_ = plan_.ranks;
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
   HowEnded how = watch(*child, watched);
+  if (how.not_started.empty() && !how.asked && is_starting(directory_.path))
+    how.not_started = explain_unreached(said_at_start(directory_.path), prefix_of(*command));
   end_launched(child->pid());
   how.step = last_step(folders_);
   look_at_state(/*now=*/true);  // what it was told of last
+  forget_start_notes(directory_.path);
   RunResult result = write_missing_result(directory_.path, how, restarts_);
   has_trained_ = has_trained_ || has_done_a_step(directory_.path, start, result);
   return result;

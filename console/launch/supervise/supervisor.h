@@ -10,13 +10,13 @@
 #include "console/launch/start/file_tail.h"
 #include "console/launch/start/outlet.h"
 #include "console/launch/start/plan.h"
-#include "console/launch/start/private_folders.h"
 #include "console/launch/start/signals.h"
 #include "console/launch/supervise/alarms.h"
 #include "console/launch/supervise/janitor.h"
 #include "console/launch/supervise/notifier.h"
 #include "console/launch/supervise/start_watch.h"
 #include "protocol/settings.h"
+#include "run_files/private_folders.h"
 
 namespace footplate {
 

@@ -1,9 +1,11 @@
-#include "console/launch/start/private_folders.h"
+#include "run_files/private_folders.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <thread>
 
 namespace footplate {
@@ -44,6 +46,56 @@ TEST(PrivateFoldersTest, WhatNobodyHoldsIsSweptAway) {
   sweep_abandoned_folders();
   EXPECT_FALSE(fs::exists(folders.temporary));
   EXPECT_FALSE(fs::exists(folders.shared_memory));
+}
+
+/// Waits for what another process does.
+bool comes_true(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return condition();
+}
+
+TEST(PrivateFoldersTest, RanksOfAnotherHostShareThem) {
+  const auto folders = PrivateFolders::of("test-" + std::to_string(::getpid()) + "-shared");
+  EXPECT_EQ(PrivateFolders::id_of(folders.temporary), "test-" + std::to_string(::getpid()) + "-shared");
+  const auto first = folders.share();
+  const auto second = folders.share();
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE(folders.are_launchers());
+  ASSERT_TRUE(remove_when_abandoned(folders));
+  ::close(*first);
+  sweep_abandoned_folders();
+  EXPECT_TRUE(fs::is_directory(folders.temporary));
+  ::close(*second);
+  EXPECT_TRUE(
+      comes_true([&] { return !fs::exists(folders.temporary) && !fs::exists(folders.shared_memory); }));
+}
+
+TEST(PrivateFoldersTest, ThoseOfTheLauncherAreKnown) {
+  const auto folders = PrivateFolders::of("test-" + std::to_string(::getpid()) + "-launcher");
+  const auto lock = folders.create();
+  ASSERT_TRUE(lock.has_value());
+  EXPECT_TRUE(folders.are_launchers());
+  folders.clear();  // between two starts
+  EXPECT_TRUE(folders.are_launchers());
+  folders.remove();
+  ::close(*lock);
+}
+
+TEST(PrivateFoldersTest, WhatDeadDaemonsLeftIsSweptAway) {
+  const fs::path base = PrivateFolders::of("").base;
+  const auto lock = PrivateFolders::of("test-" + std::to_string(::getpid()) + "-base").create();
+  ASSERT_TRUE(lock.has_value());
+  fs::create_directories(base / "prted.999999999" / "1");
+  const fs::path live = base / ("prted." + std::to_string(::getpid()));
+  fs::create_directories(live);
+  sweep_abandoned_folders();
+  EXPECT_FALSE(fs::exists(base / "prted.999999999"));
+  EXPECT_TRUE(fs::exists(live));
+  fs::remove(live);
+  ::close(*lock);
+  sweep_abandoned_folders();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "console/client/runs/run_record.h"
 #include "protocol/host_name.h"
+#include "run_files/file_names.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -163,7 +164,21 @@ TEST_F(Watched, LostRankIsToldAfterTheOthersLastWords) {
 TEST_F(Watched, HalfALineAndRubbishAreNoArrival) {
   std::ofstream(folder_ / arrival_file(0)) << "{\"rank\": 0, \"pid\"";
   std::ofstream(folder_ / arrival_file(1)) << "[1, 2]\n";
-  for (const auto& rank : read_starts(folder_, 2)) EXPECT_FALSE(rank.arrival) << rank.rank;
+  for (const auto& rank : read_starts({folder_}, 2)) EXPECT_FALSE(rank.arrival) << rank.rank;
+}
+
+TEST_F(Watched, ARankOfAnotherHostIsSeenInTheRunDirectory) {
+  StartWatch watch(folder_, folders_, 2, 60);
+  const fs::path own = folder_;
+  fs::create_directories(own / kStartNotesFolder);
+  arrives(0, 4, true, true);
+  folder_ = own / kStartNotesFolder;
+  arrives(1, 3, false, true);
+  folder_ = own;
+  EXPECT_FALSE(watch.look(begin_ + 1000s));  // they have met
+  const auto why = watch.look(begin_ + 1062s);
+  ASSERT_TRUE(why);
+  EXPECT_THAT(*why, AllOf(HasSubstr("rank 1 of 2"), HasSubstr("has not arrived")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "console/doctor/hosts.h"
+#include "console/launch/start/launch_failure.h"
 
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ void expect_explained(const std::string& said, const std::string& why, const std
   EXPECT_THAT(failure.mend, HasSubstr(mend));
 }
 
-TEST(HostsTest, WhatSshSaysLeadsToWhatHelps) {
+TEST(LaunchFailureTest, WhatSshSaysLeadsToWhatHelps) {
   const auto same = [](const std::string& line, const std::string& mend) {
     expect_explained(line, line, mend);
   };
@@ -34,7 +34,7 @@ TEST(HostsTest, WhatSshSaysLeadsToWhatHelps) {
        "scripts/deps --check there");
 }
 
-TEST(HostsTest, WhatIsNotKnownIsShownAsItIs) {
+TEST(LaunchFailureTest, WhatIsNotKnownIsShownAsItIs) {
   expect_explained("kex_exchange_identification: read", "kex_exchange_identification: read",
                    "BatchMode=yes n7 true");
   EXPECT_EQ(explain_launch("Abort is in progress...hit ctrl-c again\n", "n7", "/opt/mpi").why, "");
@@ -42,20 +42,16 @@ TEST(HostsTest, WhatIsNotKnownIsShownAsItIs) {
   expect_explained("[n1:42] plm:ssh: Warning: setpgid failed: Permission denied(13)\nodd", "odd", "n7");
 }
 
-TEST(HostsTest, PairsAreAllOrARing) {
-  EXPECT_EQ(pairs_to_measure(1).size(), 0U);
-  EXPECT_EQ(pairs_to_measure(2).size(), 1U);
-  EXPECT_EQ(pairs_to_measure(kAllPairs).size(), kAllPairs * (kAllPairs - 1) / 2);
-  const auto ring = pairs_to_measure(kAllPairs + 1);
-  EXPECT_EQ(ring.size(), kAllPairs + 1);
-  EXPECT_EQ(ring.back(), std::make_pair(kAllPairs, std::size_t{0}));
-}
-
-TEST(HostsTest, ANameThatComesAgainAddsItsSlots) {
-  const auto hosts = parse_hosts("n1:2,n2,n1");
-  ASSERT_TRUE(hosts) << hosts.error().message;
-  ASSERT_EQ(hosts->size(), 2U);
-  EXPECT_EQ(hosts->front().slots, 3);
+TEST(LaunchFailureTest, TheHostThatMpirunNamesIsExplained) {
+  const std::string said = std::string("ssh: connect to host n7 port 22: Connection refused\n") + kDaemon +
+                           "  Local host:    n1\n  Remote host:   n7\n  Daemon exit status: 255\n";
+  EXPECT_EQ(unreached_host(said), "n7");
+  EXPECT_THAT(
+      explain_unreached(said, "/opt/mpi"),
+      HasSubstr("host n7 starts no process: ssh: connect to host n7 port 22: Connection refused; check: no "
+                "ssh server listens on n7"));
+  EXPECT_EQ(explain_unreached("a rank has printed this", "/opt/mpi"), "");
+  EXPECT_EQ(unreached_host("  Remote host:"), "");
 }
 
 }  // namespace

@@ -1,13 +1,15 @@
-#include "console/launch/start/private_folders.h"
+#include "run_files/private_folders.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 namespace footplate {
@@ -52,14 +54,14 @@ bool is_at(const fs::path& path, int descriptor) {
          named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
-/// The folder at `path`, made and locked. Before the lock is ours, another process may sweep the folder away
-/// as abandoned: then it is made once more.
-Result<int> make_locked(const fs::path& path) {
+/// The folder at `path`, made and locked, by LOCK_EX or LOCK_SH. Before the lock is ours, another process may
+/// sweep the folder away as abandoned: then it is made once more.
+Result<int> make_locked(const fs::path& path, int lock_kind) {
   std::string why;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (auto made = make_private(path); !made) return tl::unexpected(made.error());
     const int lock = open_folder(path);
-    if (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) == 0) {
+    if (lock >= 0 && ::flock(lock, lock_kind | LOCK_NB) == 0) {
       if (is_at(path, lock)) return lock;
       why = "it is removed again and again";
     } else {
@@ -71,22 +73,60 @@ Result<int> make_locked(const fs::path& path) {
   return fail(ErrorKind::failed, "can't lock " + path.string() + ": " + why);
 }
 
+/// In a launcher's folder: that it is one.
+constexpr const char* kLauncherMark = "launcher";
+constexpr const char* kFolderEnding = ".d";
+/// Open MPI's daemon on a host keeps its files in a folder of its own, prted.PID.
+constexpr std::string_view kDaemonFolder = "prted.";
+
+bool has_ended(std::string_view pid) {
+  std::error_code ignored;
+  return !fs::exists("/proc/" + std::string(pid), ignored);
+}
+
+/// In the child of a fork: nobody may wait for what it has inherited.
+void close_all() {
+  ::setsid();
+  ::prctl(PR_SET_NAME, "footplate-clear");
+  const int null = ::open("/dev/null", O_RDWR);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+}
+
 }  // namespace
 
 PrivateFolders PrivateFolders::of(const std::string& id) {
   PrivateFolders folders;
   folders.base = "/tmp/footplate-" + user();
   folders.socket = folders.base / (id + ".sock");
-  folders.temporary = folders.base / (id + ".d");
+  folders.temporary = folders.base / (id + kFolderEnding);
   const bool has_shared_memory = ::access("/dev/shm", W_OK | X_OK) == 0;
   folders.shared_memory =
       has_shared_memory ? fs::path("/dev/shm/footplate-" + user() + "-" + id) : folders.temporary / "shm";
   return folders;
 }
 
+std::string PrivateFolders::id_of(const fs::path& temporary) {
+  return temporary.extension() == kFolderEnding ? temporary.stem().string() : "";
+}
+
 Result<int> PrivateFolders::create() const {
+  auto lock = make(LOCK_EX);
+  if (lock) ::close(::open((temporary / kLauncherMark).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  return lock;
+}
+
+bool PrivateFolders::are_launchers() const {
+  return ::access((temporary / kLauncherMark).c_str(), F_OK) == 0;
+}
+
+Result<int> PrivateFolders::share() const {
+  return make(LOCK_SH);
+}
+
+Result<int> PrivateFolders::make(int lock_kind) const {
   if (auto made = make_private(base); !made) return tl::unexpected(made.error());
-  auto lock = make_locked(temporary);
+  auto lock = make_locked(temporary, lock_kind);
   if (!lock) return lock;
   // Only now: with the lock, nobody sweeps it away.
   if (auto made = make_private(shared_memory); !made) {
@@ -102,7 +142,8 @@ void PrivateFolders::clear() const {
   for (const auto& folder : {shared_memory, temporary}) {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-      if (entry->path() != shared_memory) fs::remove_all(entry->path(), ignored);
+      if (entry->path() != shared_memory && entry->path().filename() != kLauncherMark)
+        fs::remove_all(entry->path(), ignored);
   }
 }
 
@@ -117,7 +158,11 @@ void sweep_abandoned_folders() {
   std::error_code error;
   const fs::path base = PrivateFolders::of("").base;
   for (fs::directory_iterator entry(base, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() != ".d") continue;
+    const std::string name = entry->path().filename();
+    if (std::error_code ignored;
+        name.starts_with(kDaemonFolder) && has_ended(name.substr(kDaemonFolder.size())))
+      fs::remove_all(entry->path(), ignored);
+    if (entry->path().extension() != kFolderEnding) continue;
     const int lock = open_folder(entry->path());
     if (lock < 0) continue;
     // Another sweep may have removed it, and its run made it again, since it was opened here.
@@ -125,6 +170,17 @@ void sweep_abandoned_folders() {
       PrivateFolders::of(entry->path().stem().string()).remove();
     ::close(lock);
   }
+}
+
+bool remove_when_abandoned(const PrivateFolders& folders) {
+  const pid_t child = ::fork();
+  if (child != 0) return child > 0;
+  close_all();
+  const int lock = open_folder(folders.temporary);
+  while (lock >= 0 && ::flock(lock, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  if (lock >= 0 && is_at(folders.temporary, lock)) folders.remove();
+  ::_exit(0);
 }
 
 }  // namespace footplate

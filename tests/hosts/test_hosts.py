@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Runs on several hosts (lab.py): starts, steering, losses, ends, and what is left behind on each."""
+
+import pathlib
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "ranks"))
+
+import lab  # noqa: E402
+from harness import Client, Run, main, wait_until  # noqa: E402
+from leftovers import UID  # noqa: E402
+
+LEFT_WITHIN_S = 5  # after an end, on every host
+
+
+def left_on(hosts, host):
+    """Processes and files of runs on a host."""
+    names = hosts.on(host, "ps", "-eo", "comm=").stdout.split()
+    running = [name for name in names if name.startswith(("footplate", "prte", "mpirun"))]
+    files = hosts.on(host, "find", f"/tmp/footplate-{UID}", "/dev/shm", "-mindepth", "1", check=False).stdout.split()
+    return running + files + [file for file in hosts.on(host, "ls", "/tmp").stdout.split() if file.startswith(("prted", "ompi"))]
+
+
+class HostRun(Run):
+    """A batch run that is started on h1."""
+
+    def __init__(self, hosts, *options, assignments=(), env=None, runs=None, **more):
+        self.lab = hosts
+        variables = {"FOOTPLATE_TEST_LAB": str(hosts.folder), "PRTE_MCA_plm_ssh_agent": str(HERE / "agent.py"), **(env or {})}
+        if runs:
+            variables["FOOTPLATE_RUNS"] = runs
+        name = more.pop("name", f"t{len(list((hosts.folder).glob('*.out')))}")
+        super().__init__(assignments, config="synthetic", name=name, env=variables, folder=hosts.folder, wrapper=hosts.inside("h1"),
+                         options=options, ranks=more.pop("ranks", 2), **more)
+
+    def try_connect(self):
+        """From outside the host its /tmp is beneath /proc."""
+        try:
+            return Client(f"/proc/{self.lab.hosts['h1']}/root{self.record()['socket']}")
+        except (ConnectionError, FileNotFoundError, KeyError):
+            return None
+
+    def wait_for_step(self, step=1, timeout_s=60):
+        client = wait_until(lambda: self.try_connect() or self.ended(), timeout_s, f"the console; so far:\n{self.output()}")
+        wait_until(lambda: client.ask("status").get("step", 0) >= step, timeout_s, f"step {step}")
+        return client
+
+    def ended(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the run ended with {self.process.returncode}:\n{self.output()}")
+
+    def on(self, host, *command):
+        return subprocess.run([*self.lab.inside(host), str(self.program), *command], env=self.environment, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=60, check=False)
+
+    def check_nothing_left(self, *hosts):
+        for host in hosts or self.lab.hosts:
+            wait_until(lambda host=host: not left_on(self.lab, host), LEFT_WITHIN_S, f"{host} to be clean: {left_on(self.lab, host)}")
+
+
+def test_trains_on_three_hosts():
+    """With nothing else set, and docker0 on all of them, which leads nowhere."""
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        for host in hosts.hosts:
+            hosts.give_docker(host)
+        begun = time.monotonic()
+        with HostRun(hosts, "--host", "h1,h2,h3", assignments=["train.steps=20"], ranks=None) as run:
+            assert run.finish(60) == 0, run.output()
+        print(f"# done {time.monotonic() - begun:.1f} s after the command")
+        assert run.lines("starts.jsonl")[0]["hosts"] == ["h1", "h2", "h3"], run.lines("starts.jsonl")
+        assert run.record()["hosts"] == "h1:1,h2:1,h3:1", run.record()
+        run.check_nothing_left()
+        # The hosts are kept: what goes on is where it was.
+        again = HostRun(hosts, "--resume", "auto", name=run.directory.name, command=["run", "--batch", "--name", run.directory.name,
+                        "--resume", "auto", "train.steps=30"])
+        with again:
+            assert again.finish(60) == 0, again.output()
+        assert again.lines("starts.jsonl")[-1]["hosts"] == ["h1", "h2", "h3"], again.lines("starts.jsonl")
+        again.check_nothing_left()
+
+
+def test_steers_all_hosts():
+    with lab.Lab("h1", "h2") as hosts:
+        with HostRun(hosts, "--host", "h1:1,h2:2", assignments=["train.steps=1000000"], ranks=None) as run:
+            client = run.wait_for_step(5)
+            assert client.ask("status")["world_size"] == 3
+            done = run.on("h1", "exec", "log.every = 7")
+            assert done.returncode == 0 and "log.every" in done.stderr, done
+            wait_until(lambda: all(run.applied(rank) for rank in range(3)), 10, "the order on all ranks")
+            assert run.applied(0) == run.applied(1) == run.applied(2), [run.applied(rank) for rank in range(3)]
+            stacks = run.on("h1", "exec", "return ranks.stacks(1)")
+            assert stacks.returncode == 0 and "train" in stacks.stdout, stacks
+            stopped = run.on("h1", "stop")
+            assert stopped.returncode == 0, stopped
+            assert run.finish(60) == 0, run.output()
+        assert run.result()["checkpoint"], run.result()
+        run.check_nothing_left()
+
+
+def test_a_rank_on_another_host_is_killed():
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        with HostRun(hosts, "--host", "h1,h2,h3", assignments=["train.steps=1000000"], ranks=None) as run:
+            client = run.wait_for_step(5)
+            [pid] = [rank["pid"] for rank in run.record()["ranks"] if rank["host"] == "h2"]
+            hosts.on("h2", "kill", "-KILL", str(pid))
+            wait_until(lambda: client.ask("status")["world_size"] == 2, 30, "a world of two")
+            step = client.ask("status")["step"]
+            wait_until(lambda: client.ask("status")["step"] > step + 5, 30, "steps after the loss")
+            # What was its host's is gone while the run goes on, but for the daemon of mpirun.
+            wait_until(lambda: all("prte" in name for name in left_on(hosts, "h2")), LEFT_WITHIN_S, "h2 to be clean")
+            assert run.on("h1", "stop").returncode == 0
+            assert run.finish(60) == 0, run.output()
+        run.check_nothing_left()
+
+
+def test_all_of_the_first_host_is_killed():
+    """The supervisor, mpirun and rank 0: the ranks of other hosts save and end by themselves."""
+    with lab.Lab("h1", "h2") as hosts:
+        run = HostRun(hosts, "--host", "h1,h2", assignments=["train.steps=1000000"], ranks=None)
+        run.wait_for_step(5)
+        hosts.on("h1", "pkill", "-KILL", "-f", "footplate|mpirun|prte", check=False)
+        run.process.wait(30)
+        run.check_nothing_left("h2")
+
+
+def test_the_environment_reaches_every_host():
+    """A fault is asked for by a variable."""
+    with lab.Lab("h1", "h2") as hosts:
+        with HostRun(hosts, "--host", "h1,h2", assignments=["train.steps=10", "guard.nonfinite=stop"], ranks=None,
+                     env={"FOOTPLATE_FAULT": "nan_grad:rank=1:step=5"}) as run:
+            code = run.finish(60)
+        assert code != 0 and run.result()["step"] <= 6, (code, run.result(), run.output())
+
+
+def refused(hosts, *options, assignments=(), within_s=15, **more):
+    begun = time.monotonic()
+    with HostRun(hosts, *options, assignments=["train.steps=5", *assignments], ranks=more.pop("ranks", None), **more) as run:
+        code = run.finish(60)
+    assert time.monotonic() - begun < within_s, time.monotonic() - begun
+    return code, run.output()
+
+
+def test_starts_that_fail_name_the_host():
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        hosts.power_off("h3")
+        code, said = refused(hosts, "--host", "h1,h2,h3")
+        assert code == 1 and "host h3 starts no process: ssh: connect to host h3 port 22: No route to host; check: h3 is off" in said, said
+        code, said = refused(hosts, "--host", "h1,nosuch")
+        assert code == 1 and "host nosuch starts no process" in said and "is the name right? getent hosts nosuch" in said, said
+        code, said = refused(hosts, "--host", "h1,h2", runs="/tmp/runs-of-h1")
+        assert code == 2 and "host h2 doesn't see the run's folder /tmp/runs-of-h1/" in said and "FOOTPLATE_RUNS=" in said, said
+        code, said = refused(hosts, "--host", "h2,h1")
+        assert code == 2 and "the first host has to be this machine, h1" in said, said
+        code, said = refused(hosts, "--host", "h1:2,h2", ranks=5)
+        assert code == 2 and "5 ranks don't fit into the 3 slots of h1:2,h2:1" in said, said
+        code, said = refused(hosts, "--host", "h1,h2", assignments=["comm.network=eth7"])
+        assert code == 2 and "no interface 'eth7'; it has eth0 (10.77.0.0/24)" in said, said
+        hosts.on("h2", "rm", "-rf", f"/tmp/footplate-{UID}")
+        hosts.on("h2", "mkdir", f"/tmp/footplate-{UID}")
+        hosts.on("h2", "chown", "nobody", f"/tmp/footplate-{UID}")
+        code, said = refused(hosts, "--host", "h1,h2")
+        assert code == 1 and f"host h2: /tmp/footplate-{UID} belongs to another user" in said, said
+
+
+if __name__ == "__main__":
+    lab.check_possible()
+    main([test_trains_on_three_hosts, test_steers_all_hosts, test_a_rank_on_another_host_is_killed, test_all_of_the_first_host_is_killed,
+          test_the_environment_reaches_every_host, test_starts_that_fail_name_the_host])

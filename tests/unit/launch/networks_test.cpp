@@ -1,0 +1,50 @@
+#include "console/launch/start/networks.h"
+
+#include <gmock/gmock.h>
+
+namespace footplate {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint32_t ip(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+  return a << 24 | b << 16 | c << 8 | d;
+}
+
+const std::vector<NetworkAddress> kOwn{{"docker0", ip(172, 17, 0, 1), 16}, {"eth0", ip(10, 77, 0, 11), 24}};
+
+std::uint32_t no_route(std::uint32_t /*to*/) {
+  return 0;
+}
+std::uint32_t through_eth0(std::uint32_t /*to*/) {
+  return ip(10, 77, 0, 11);
+}
+
+TEST(NetworksTest, TheNetworkThatHasTheOtherHostsIsTaken) {
+  EXPECT_EQ(networks_to({ip(10, 77, 0, 12), ip(10, 77, 0, 13)}, kOwn, no_route), "10.77.0.0/24");
+  EXPECT_EQ(networks_to({}, kOwn, no_route), "");
+}
+
+TEST(NetworksTest, AHostBehindARouterIsListedItself) {
+  EXPECT_EQ(networks_to({ip(10, 99, 1, 2)}, kOwn, through_eth0), "10.77.0.0/24,10.99.1.2/32");
+  EXPECT_EQ(networks_to({ip(10, 99, 1, 2)}, kOwn, no_route), "10.99.1.2/32");
+}
+
+TEST(NetworksTest, AListIsTakenAsItIs) {
+  EXPECT_EQ(network_list("10.0.0.0/8,192.168.1.0/24", {}).value(), "10.0.0.0/8,192.168.1.0/24");
+}
+
+TEST(NetworksTest, WhatIsNoNetworkIsRefused) {
+  EXPECT_THAT(network_list("10.0.0/8", {}).error().message, HasSubstr("'10.0.0/8' is no network"));
+  EXPECT_THAT(network_list("10.0.0.0/33", {}).error().message, HasSubstr("is no network"));
+  EXPECT_THAT(network_list("fp-odd0", {}).error().message, HasSubstr("no interface 'fp-odd0'"));
+  EXPECT_THAT(network_list("10.0.0.0/8,", {}).error().message, HasSubstr("no interface ''"));
+}
+
+TEST(NetworksTest, NamesOfThisMachineLeadNowhereElse) {
+  EXPECT_EQ(network_list("auto", {{"localhost", 2}}).value(), "");
+  EXPECT_EQ(network_list("auto", {{"a-name.that.nobody.has.invalid", 2}}).value(), "");
+}
+
+}  // namespace
+}  // namespace footplate
