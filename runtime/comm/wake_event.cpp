@@ -27,8 +27,8 @@ void WakeEvent::wake() noexcept {
   errno = saved;
 }
 
-WakeEvent::Woken WakeEvent::wait(std::chrono::nanoseconds at_most, int fd0, int fd1) {
-  std::array<pollfd, 3> fds{{{fd_, POLLIN, 0}, {fd0, POLLIN, 0}, {fd1, POLLIN, 0}}};
+WakeEvent::Woken WakeEvent::wait(std::chrono::nanoseconds at_most, int fd0, int fd1, int fd2) {
+  std::array<pollfd, 4> fds{{{fd_, POLLIN, 0}, {fd0, POLLIN, 0}, {fd1, POLLIN, 0}, {fd2, POLLIN, 0}}};
   if (at_most.count() < 0) at_most = std::chrono::nanoseconds(0);
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
   const timespec timeout{static_cast<time_t>(seconds.count()),
@@ -38,7 +38,7 @@ WakeEvent::Woken WakeEvent::wait(std::chrono::nanoseconds at_most, int fd0, int 
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(fd_, &count, sizeof count);
   }
-  return {fds[0].revents != 0, fds[1].revents != 0, fds[2].revents != 0};
+  return {fds[0].revents != 0, fds[1].revents != 0, fds[2].revents != 0, fds[3].revents != 0};
 }
 
 }  // namespace footplate

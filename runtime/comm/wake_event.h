@@ -20,12 +20,13 @@ class WakeEvent {
     bool by_wake = false;
     bool fd0 = false;
     bool fd1 = false;
-    bool at_all() const { return by_wake || fd0 || fd1; }
+    bool fd2 = false;
+    bool at_all() const { return by_wake || fd0 || fd1 || fd2; }
   };
 
-  /// Sleeps until wake(), until `fd0` or `fd1` (-1: none) is readable, or until `at_most` has passed.
+  /// Sleeps until wake(), until one of the descriptors (-1: none) is readable, or until `at_most` has passed.
   /// Forgets the wakes so far.
-  Woken wait(std::chrono::nanoseconds at_most, int fd0, int fd1);
+  Woken wait(std::chrono::nanoseconds at_most, int fd0, int fd1, int fd2 = -1);
 
  private:
   int fd_;

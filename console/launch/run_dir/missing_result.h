@@ -6,8 +6,8 @@
 #include <string>
 
 #include "console/client/runs/run_record.h"
-#include "run_files/private_folders.h"
 #include "protocol/messages/run_result.h"
+#include "run_files/private_folders.h"
 
 namespace footplate {
 

@@ -1,15 +1,12 @@
 #include "console/launch/start/networks.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <memory>
 #include <set>
@@ -58,7 +55,7 @@ std::uint32_t source_of(std::uint32_t to) {
 
 const NetworkAddress* network_with(const std::vector<NetworkAddress>& own, std::uint32_t address) {
   const auto found = std::find_if(own.begin(), own.end(), [address](const NetworkAddress& one) {
-    return (one.address & mask_of(one.prefix)) == (address & mask_of(one.prefix));
+    return are_in_one_network(one.address, address, one.prefix);
   });
   return found != own.end() ? &*found : nullptr;
 }
@@ -99,20 +96,6 @@ Result<std::string> checked(const std::string& list) {
 }
 
 }  // namespace
-
-std::vector<NetworkAddress> own_addresses() {
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(all, ::freeifaddrs);
-  std::vector<NetworkAddress> found;
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET || one->ifa_netmask == nullptr)
-      continue;
-    if ((one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    found.push_back({one->ifa_name, ipv4_of(one->ifa_addr), std::popcount(ipv4_of(one->ifa_netmask))});
-  }
-  return found;
-}
 
 std::uint32_t address_of(const std::string& host) {
   addrinfo hints{};

@@ -5,22 +5,13 @@
 #include <vector>
 
 #include "console/launch/start/host_list.h"
+#include "protocol/network_address.h"
 #include "protocol/result.h"
 
 namespace footplate {
 
 // The networks over which the ranks of several hosts speak. Left to itself Open MPI tries every interface of
 // a host: one that leads nowhere, as Docker's bridge with the same address on each host, makes a start hang.
-
-/// An IPv4 address of this machine.
-struct NetworkAddress {
-  std::string interface;      ///< "eth0"
-  std::uint32_t address = 0;  ///< in the host's byte order
-  int prefix = 32;            ///< bits that name the network
-};
-
-/// Those of interfaces that are up, without the loopback.
-std::vector<NetworkAddress> own_addresses();
 
 /// The first IPv4 address of the name that leads to another machine; 0: it has none, or isn't known here.
 std::uint32_t address_of(const std::string& host);

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <deque>
 #include <list>
 #include <new>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "protocol/network_address.h"
 #include "runtime/comm/doorbell.h"
+#include "runtime/comm/remote_bells.h"
 #include "runtime/comm/wake_event.h"
 
 namespace footplate {
@@ -22,6 +26,11 @@ using Bytes = std::vector<std::uint8_t>;
 constexpr int kTag = 1;
 /// Between looks for messages that don't ring: 0.09 % of a core (facts: measured).
 constexpr milliseconds kLook{20};
+/// The same where ranks of other hosts ring: a ring may be lost on the way. Four a second would cost as much
+/// as all the rest.
+constexpr milliseconds kLookForLostRings{1000};
+/// As long as a rank of another host hasn't answered whether it can ring here; one that never does can't.
+constexpr int kQuestions = 250;
 /// While a message of ours is on its way, or one that has rung isn't visible yet.
 constexpr milliseconds kSoon{1};
 /// When to look after a ring. While another thread is inside MPI's progress, a probe sees nothing of what is
@@ -34,9 +43,8 @@ class MpiChannel final : public MessageChannel {
  public:
   MpiChannel(MpiSession& session, const std::filesystem::path& directory) : session_(session) {
     if (!directory.empty())
-      if (auto bell = Doorbell::install(directory,
-                                        session.members().origins[static_cast<std::size_t>(session.rank())]))
-        bell_ = *std::move(bell);
+      if (auto bell = Doorbell::install(directory, origin_of(session.rank()))) bell_ = *std::move(bell);
+    if (std::set<std::string>(session.hosts().begin(), session.hosts().end()).size() > 1) exchange_cards();
     meet_peers();
   }
 
@@ -119,14 +127,57 @@ class MpiChannel final : public MessageChannel {
     bool quiet = false;
   };
 
+  /// Collective, at the start: where each rank is rung from other hosts. Where that can't be, none is.
+  void exchange_cards() {
+    const char* networks = std::getenv("OMPI_MCA_btl_tcp_if_include");
+    std::vector<NetworkAddress> own = own_addresses();
+    if (networks != nullptr) own = addresses_in(networks, own);
+    std::vector<std::uint32_t> addresses;
+    for (const NetworkAddress& one : own) addresses.push_back(one.address);
+    if (auto bells = RemoteBells::install(origin_of(session_.rank()), addresses)) remote_ = *std::move(bells);
+    const BellCard mine = remote_ ? remote_->card() : BellCard{};
+    std::vector<BellCard> all(static_cast<std::size_t>(world_size()));
+    const int code =
+        MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE, session_.control());
+    if (code != MPI_SUCCESS) {
+      session_.tells_loss(code);
+      remote_.reset();
+    }
+    if (!remote_) return;
+    for (int rank = 0; rank < world_size(); ++rank)
+      remote_->know(origin_of(rank), all[static_cast<std::size_t>(rank)]);
+  }
+
   void meet_peers() {
     comm_ = session_.control();
     rank_ = session_.rank();
-    const auto& hosts = session_.hosts();
-    rings_ = hosts.size() == 1 ||
-             (bell_ != nullptr && std::all_of(hosts.begin(), hosts.end(), [&](const std::string& host) {
-                return host == host_of(rank_);
-              }));
+    questions_ = kQuestions;
+    ask_peers();
+  }
+
+  bool is_here(int rank) const { return host_of(rank) == host_of(rank_); }
+  bool can_ring(int rank) const {
+    if (is_here(rank)) return bell_ != nullptr;
+    return remote_ != nullptr && remote_->hears(origin_of(rank));
+  }
+
+  /// Finds out whose rings get here.
+  void ask_peers() {
+    has_remote_ = false;
+    rings_ = true;
+    for (int rank = 0; rank < world_size(); ++rank) {
+      if (rank == rank_) continue;
+      has_remote_ = has_remote_ || !is_here(rank);
+      if (can_ring(rank)) continue;
+      rings_ = false;
+      if (remote_ && !is_here(rank)) remote_->ask(origin_of(rank));
+    }
+    if (questions_ > 0) --questions_;
+  }
+
+  milliseconds longest_look() const {
+    if (!rings_) return kLook;
+    return has_remote_ ? kLookForLostRings : milliseconds::max();
   }
 
   /// MPI may still read what a stuck receiver hasn't taken: better lost than freed under it.
@@ -156,14 +207,14 @@ class MpiChannel final : public MessageChannel {
   /// here, where they cost least.
   void sleep(milliseconds at_most, int extra_fd) {
     for (;;) {
-      const auto slice = rings_ ? at_most : std::min(at_most, kLook);
-      const auto woken = wake_.wait(slice, bell_ ? bell_->fd() : -1, extra_fd);
+      if (!rings_ && questions_ > 0) ask_peers();
+      const auto slice = std::min(at_most, longest_look());
+      const auto woken = wake_.wait(slice, bell_ ? bell_->fd() : -1, extra_fd, remote_ ? remote_->fd() : -1);
       at_most -= slice;
-      if (woken.fd0) {
-        bell_->silence();
-        looks_ = kLooksAfterRing.size();
-      }
-      if (woken.fd0 || !woken.at_all() || !rings_) look_due_ = true;
+      if (woken.fd0) bell_->silence();
+      if (woken.fd2) remote_->take();
+      if (woken.fd0 || woken.fd2) looks_ = kLooksAfterRing.size();
+      if (woken.fd0 || woken.fd2 || !woken.at_all() || !rings_) look_due_ = true;
       if (woken.at_all() || at_most.count() <= 0 || session_.lost()) return;
       int found = 0;
       const int code = MPI_Iprobe(MPI_ANY_SOURCE, kTag, comm_, &found, MPI_STATUS_IGNORE);
@@ -193,9 +244,11 @@ class MpiChannel final : public MessageChannel {
   }
 
   void ring(int to) {
-    if (bell_ && host_of(to) == host_of(rank_))
-      bell_->ring(session_.members().origins[static_cast<std::size_t>(to)]);
+    if (bell_ && is_here(to)) bell_->ring(origin_of(to));
+    if (remote_ && !is_here(to)) remote_->ring(origin_of(to));
   }
+
+  int origin_of(int rank) const { return session_.members().origins[static_cast<std::size_t>(rank)]; }
 
   const std::string& host_of(int rank) const { return session_.hosts()[static_cast<std::size_t>(rank)]; }
 
@@ -243,7 +296,10 @@ class MpiChannel final : public MessageChannel {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   std::unique_ptr<Doorbell> bell_;  ///< null: it couldn't be installed. By the ranks' numbers at the start
-  bool rings_ = false;
+  std::unique_ptr<RemoteBells> remote_;  ///< null: all ranks are on this host, or it couldn't be installed
+  bool rings_ = false;                   ///< all who may send
+  bool has_remote_ = false;              ///< some of them on other hosts
+  int questions_ = 0;                    ///< left, to those that haven't rung
   WakeEvent wake_;
   std::deque<Message> own_;
   std::list<Transfer> sending_;

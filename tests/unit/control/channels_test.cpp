@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "runtime/comm/doorbell.h"
+#include "runtime/comm/remote_bells.h"
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/comm/wake_event.h"
 
@@ -36,6 +37,63 @@ TEST(SimChannelTest, KeepsTheOrderBetweenTwoRanksAndItsDelays) {
   now += milliseconds(5);
   while (auto message = to->poll()) EXPECT_THAT(message->bytes, ElementsAre(next++));
   EXPECT_EQ(next, 100);
+}
+
+constexpr std::uint32_t kLoopback = 127U << 24 | 1;
+/// A network without hosts (RFC 5737): nothing that is sent there arrives.
+constexpr std::uint32_t kNowhere = 192U << 24 | 0U << 16 | 2U << 8 | 1;
+
+/// Two bells that know each other; the first of their addresses leads nowhere.
+struct Bells {
+  std::unique_ptr<RemoteBells> zero = RemoteBells::install(0, {kNowhere, kLoopback}).value();
+  std::unique_ptr<RemoteBells> one = RemoteBells::install(1, {kNowhere, kLoopback}).value();
+  Bells() {
+    zero->know(1, one->card());
+    one->know(0, zero->card());
+  }
+};
+
+TEST(RemoteBellsTest, AQuestionIsAnsweredAndProvesBothWays) {
+  WakeEvent sleep;
+  Bells bells;
+  EXPECT_FALSE(bells.zero->hears(1));
+  bells.zero->ask(1);
+  ASSERT_TRUE(sleep.wait(seconds(5), -1, -1, bells.one->fd()).fd2);
+  bells.one->take();
+  EXPECT_TRUE(bells.one->hears(0));
+  ASSERT_TRUE(sleep.wait(seconds(5), bells.zero->fd(), -1).fd0);
+  bells.zero->take();
+  EXPECT_TRUE(bells.zero->hears(1));
+  bells.one->ring(0);
+  EXPECT_TRUE(sleep.wait(seconds(5), bells.zero->fd(), -1).fd0);
+  bells.zero->take();
+  EXPECT_FALSE(sleep.wait(milliseconds(1), bells.zero->fd(), -1).fd0);
+}
+
+TEST(RemoteBellsTest, OnlyWhoHasTheTokenRings) {
+  WakeEvent sleep;
+  Bells bells;
+  BellCard guessed = bells.one->card();
+  ++guessed.token;
+  bells.zero->know(1, guessed);
+  bells.zero->ring(1);
+  ASSERT_TRUE(sleep.wait(seconds(5), bells.one->fd(), -1).fd0);
+  bells.one->take();
+  EXPECT_FALSE(bells.one->hears(0));
+  const auto stranger = RemoteBells::install(7, {kLoopback}).value();
+  stranger->know(1, bells.one->card());
+  stranger->ring(1);
+  ASSERT_TRUE(sleep.wait(seconds(5), bells.one->fd(), -1).fd0);
+  bells.one->take();
+  EXPECT_FALSE(bells.one->hears(7));
+}
+
+TEST(RemoteBellsTest, WhoCantBeRungIsLeftInPeace) {
+  Bells bells;
+  bells.zero->know(2, BellCard{});
+  bells.zero->ring(2);
+  bells.zero->ask(3);
+  EXPECT_FALSE(bells.zero->hears(2));
 }
 
 TEST(DoorbellTest, RingsAndRefusesALongPath) {

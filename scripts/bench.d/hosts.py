@@ -1,0 +1,91 @@
+"""Two hosts of one rank each, which are namespaces of this machine (tests/hosts/lab.py): from an order sent over the socket to
+`applied` on both, at steps of 5, 50 and 200 ms; and what the idle console and control threads cost, in per cent of a core.
+
+The cables between the hosts have no delay of their own. Each rank has one thread: the hosts share the machine's cores.
+"""
+
+import argparse
+import pathlib
+import random
+import statistics
+import sys
+import time
+
+from measure import Limits, quantile, report
+import idle
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "hosts"))
+import host_run  # noqa: E402
+import lab  # noqa: E402
+from leftovers import marked  # noqa: E402
+
+MARGIN_MS, IDLE_PERCENT = 3, 0.1
+
+
+def begin(hosts, step_ms):
+    return host_run.HostRun(hosts, "--host", "h1,h2", ranks=None,
+                            assignments=[f"model.step_ms={step_ms}", "train.steps=1000000", "log.every=100", "run.threads=1"])
+
+
+def end(run, client):
+    client.ask("call", action="run.stop", arguments={"save": False, "reason": "benchmark done"})
+    client.close()
+    run.finish()
+
+
+def latencies_of(hosts, step_ms, orders):
+    """Milliseconds."""
+    moment = random.Random(step_ms)
+    with begin(hosts, step_ms) as run:
+        client = run.wait_for_step(10)
+        latencies = []
+        for order in range(orders):
+            time.sleep(moment.uniform(0, 2 * step_ms / 1000))
+            sent = time.monotonic()
+            answer = client.ask("set", changes={"log.every": 100 + (order + 1) % 2})
+            latencies.append((time.monotonic() - sent) * 1000)
+            if answer["state"] != "applied" or answer["applied"]["ranks"] != 2:
+                raise SystemExit(f"order {order} became {answer}")
+        end(run, client)
+    return latencies
+
+
+def idle_percent(hosts, seconds):
+    """Of a core: the console's process and each rank's control thread."""
+    with begin(hosts, 50) as run:
+        client = run.wait_for_step(10)
+        pids = {pid: pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in marked(f"FOOTPLATE_TEST_MARK={run.mark}")}
+        [console] = [pid for pid, name in pids.items() if name.startswith("footplate-cons")]
+        ranks = [pid for pid, name in pids.items() if name.startswith("footplate-rank")]
+        controls = [(pid, int(task.name)) for pid in ranks for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+                    if (task / "comm").read_text().strip() == "control"]
+        if len(controls) != 2:
+            raise SystemExit(f"control threads: {controls} of {pids}")
+        found = idle.measure_processor_time(console, controls, seconds)
+        end(run, client)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--orders", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=30)
+    options = parser.parse_args()
+    lab.check_possible()
+    limits = Limits()
+    with lab.Lab("h1", "h2") as hosts:
+        for step_ms in (5, 50, 200):
+            found = latencies_of(hosts, step_ms, options.orders)
+            median, p90 = statistics.median(found), quantile(found, 0.9)
+            print(f"steps of {step_ms} ms: order to applied on two hosts {median:.1f} ms, p90 {p90:.1f}, most {max(found):.1f}", flush=True)
+            report("hosts", step_ms=step_ms, median_ms=median, p90_ms=p90, max_ms=max(found), orders=len(found), limit_ms=step_ms + MARGIN_MS)
+            limits.at_most(f"the median at steps of {step_ms} ms", median, step_ms + MARGIN_MS)
+        console, *controls = idle_percent(hosts, options.seconds)
+        print(f"idle: console {console:.3f} % of a core, control threads {', '.join(f'{one:.3f}' for one in controls)} %")
+        report("hosts", console_percent=console, control_percent=controls, limit_percent=IDLE_PERCENT)
+        limits.at_most("the idle console and control threads, % of a core", console + sum(controls), IDLE_PERCENT)
+    limits.hold()
+
+
+if __name__ == "__main__":
+    main()
