@@ -25,6 +25,7 @@ struct FieldsOf<RunFile> {
     field("protocol", run.protocol);
     field("socket", run.socket);
     field("host", run.host);
+    field("launcher_host", run.launcher_host);
     field("started", run.started);
     field("world_size", run.world_size);
     field("ranks_asked", run.ranks_asked);

@@ -27,8 +27,9 @@ struct RunFile {
   std::string directory;  ///< absolute; the record in another folder is a copy's
   std::optional<RunState> state;
   int protocol = kProtocolVersion;
-  std::string socket;  ///< path of the console's socket
-  std::string host;
+  std::string socket;              ///< path of the console's socket
+  std::string host;                ///< of rank 0 and the console
+  std::string launcher_host;       ///< of the supervisor; empty: the same
   std::string started;             ///< ISO 8601
   std::optional<int> world_size;   ///< now
   std::optional<int> ranks_asked;  ///< as many as the newest start began with

@@ -181,6 +181,7 @@ Wrote CheckpointSaver::wrote(std::span<const TensorView> tensors) const {
 }
 
 Result<Saved> CheckpointSaver::write(Planned planned, std::span<const TensorView> tensors) {
+  if (options_.before_commit) options_.before_commit();
   const auto stored =
       store_.save(planned.manifest, file_of_rank(0), tensors, planned.keep, planned.alike, wrote(tensors));
   return stored.map([&](const Stored& one) { return saved(std::move(planned), one); });
@@ -287,6 +288,7 @@ Result<std::int64_t> CheckpointSaver::save_part(const StatePart& part, const Sha
 
 Result<Saved> CheckpointSaver::commit(const Shared& shared, const Result<std::vector<ManifestFile>>& files) {
   const auto& temporary = shared.save.plan().temporary;
+  if (options_.before_commit) options_.before_commit();
   const auto stored = files.and_then([&](const std::vector<ManifestFile>& all) {
     Manifest manifest = shared.planned->manifest;
     manifest.files = all;

@@ -36,6 +36,7 @@ struct SaverOptions {
   std::function<Json()> metrics;                        ///< an object for manifest.metrics; may be empty
   std::function<void(const std::string&)> warn;  ///< what couldn't be removed; any thread; may be empty
   std::function<void(const std::string&)> log;   ///< what is tried again; any thread; may be empty
+  std::function<void()> before_commit;           ///< any thread; may be empty, and may not return
   Retries retries = {};                          ///< of writing
   /// Bytes that the system has for a copy of the state; nothing where that isn't known.
   std::function<std::optional<std::int64_t>()> memory_left = [] { return footplate::memory_left(); };

@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +48,7 @@
 #include "runtime/orders/handler_table.h"
 #include "runtime/rank/arrival_note.h"
 #include "runtime/rank/endings.h"
+#include "runtime/rank/fence_watch.h"
 #include "runtime/rank/host_folders.h"
 #include "runtime/rank/rank_table.h"
 #include "runtime/rank/start_faults.h"
@@ -134,6 +137,7 @@ class Rank {
       return opened;
     records_ = *std::move(records);
     log_variables();
+    watch_fence();
     if (auto chosen = choose_origin(start_, options_, *meeting_, *records_); !chosen) return chosen;
     if (auto taken = take_over_checkpoint(start_, options_, *meeting_, *records_); !taken) return taken;
     if (auto made = make_trainer(); !made) return made;
@@ -171,6 +175,22 @@ class Rank {
     arrival_.is_at("saving the first checkpoint of a branch");
     if (const auto saved = trainer_->save(""); !saved && session_->rank() == 0)
       records_->warn("branch " + start_.origin.branch + " has no checkpoint yet: " + saved.error().message);
+  }
+
+  /// Between hosts: one that is cut off may come back after the run has gone on elsewhere.
+  void watch_fence() {
+    const auto& hosts = session_->hosts();
+    if (std::adjacent_find(hosts.begin(), hosts.end(), std::not_equal_to<>()) == hosts.end()) return;
+    fence_.emplace(RunFence(options_.run_directory, folders_.run_id(), options_.start),
+                   [this](const std::string& text) {
+                     records_->warn(text);
+                     records_->flush();
+                   });
+  }
+
+  /// Before this process writes what only the newest start may.
+  void check_fence() const {
+    if (fence_) fence_->check();
   }
 
   void log_variables() {
@@ -213,6 +233,7 @@ class Rank {
     saver.metrics = [this] { return records_->last_evaluation().values; };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
     saver.log = [this](const std::string& text) { records_->info(text); };
+    saver.before_commit = [this] { check_fence(); };
     saver.retries = kFourTries;
     if (fault("save_no_copy", saver.rank)) saver.memory_left = [] { return 0; };
     saver.wrote = [this](double share) { progress_.wrote(share); };
@@ -440,6 +461,7 @@ class Rank {
     if (members.rank != 0) return 0;
     std::uint64_t first_order = 0;
     if (leads) {
+      check_fence();
       if (auto taken = records_->take_over(); !taken) records_->warn(taken.error().message);
       if (const fs::path& folder = folders_.folder(); !folder.empty())
         if ((step_file_ = StepFile::make(folder, progress_.step()))) progress_.mirror(step_file_->step());
@@ -460,6 +482,7 @@ class Rank {
     result.step = progress_.step();
     result.restarts = options_.start - 1;
     result.recoveries = recoveries_.load();
+    check_fence();
     write_result_if_missing(options_.run_directory, result);
     std::_Exit(static_cast<int>(ExitCode::resumable));
   }
@@ -474,6 +497,7 @@ class Rank {
     RunResult result = result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
     result.full_eval_loss = records_->full_loss();
     control_->settle(kSettle);  // the last checkpoint is told of before the end
+    check_fence();
     if (session_->rank() == 0) records_->ended(result);
     if (!ending && !trainer_->failed_together()) give_up(ending.error(), result);
     control_->finish(result);
@@ -517,6 +541,7 @@ class Rank {
     communicator_.reset();
     world_.reset();
     channel_.reset();
+    fence_.reset();
     records_.reset();
     if (!session_ || session_->finish()) return;
     std::fflush(nullptr);
@@ -542,6 +567,7 @@ class Rank {
   std::unique_ptr<Disk> disk_;
   std::unique_ptr<MpiSession> session_;
   std::unique_ptr<RankRecords> records_;
+  std::optional<FenceWatch> fence_;  ///< of a run on several hosts
   MetricFanOut metrics_;
   std::unique_ptr<MpiCommunicator> communicator_;
   std::optional<StartMeeting> meeting_;

@@ -8,6 +8,7 @@ import signal
 import time
 import unittest
 
+from harness import FOOTPLATE
 from terminal import CTRL_D, TerminalCase, wait_until
 
 
@@ -117,8 +118,8 @@ class Ends(TerminalCase):
         path = self.folder / "runs" / "good-1"
         (path / "result.json").unlink()
         record = json.loads((path / "run.json").read_text())
-        (path / "run.json").write_text(json.dumps({**record, "state": "running", "host": "node17"}))
-        self.check(self.footplate("attach", "good-1"), 4, "ssh -t node17 footplate attach")
+        (path / "run.json").write_text(json.dumps({**record, "state": "running", "host": "node17", "launcher_host": "node17"}))
+        self.check(self.footplate("attach", "good-1"), 4, f"ssh -t node17 {FOOTPLATE} attach good-1")
 
 
 class Away(TerminalCase):

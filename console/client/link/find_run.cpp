@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <thread>
 
 #include "console/client/runs/run_index.h"
@@ -63,6 +65,16 @@ Result<RunRecord> best_of(const std::vector<const RunRecord*>& named) {
   return *named.front();
 }
 
+/// As a shell takes it.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char one : word) text += one == '\'' ? std::string("'\\''") : std::string(1, one);
+  return text + "'";
+}
+
 }  // namespace
 
 Result<RunRecord> find_run(const std::string& name, Wanted wanted) {
@@ -104,13 +116,24 @@ Error not_live(const RunRecord& record) {
   std::string message = "run " + name + " ";
   if (record.life == Life::live && record.elsewhere())
     message += "is on host " + record.host() + ", and its console listens only there; try: ssh " +
-               record.host() + " footplate status " + record.directory.string();
+               record.host() + " " + typed_command();
   else if (record.life == Life::live)
     message += "is " + record.state() + " and its console doesn't answer yet; see " +
                (record.directory / "log" / "launcher.log").string();
   else
     message += record.outcome() + "; " + record.what_next();
   return Error{ErrorKind::unreachable, std::move(message)};
+}
+
+/// Every word is quoted twice, for the shells of both hosts.
+std::string typed_command() {
+  std::error_code ignored;
+  std::string command = shell_word(fs::read_symlink("/proc/self/exe", ignored).string());
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string word;
+  std::getline(file, word, '\0');
+  while (std::getline(file, word, '\0')) command += " " + shell_word(word);
+  return command.find('\'') == std::string::npos ? command : shell_word(command);
 }
 
 }  // namespace footplate

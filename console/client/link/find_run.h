@@ -31,4 +31,8 @@ Result<Connection> connect_to(const std::string& name, Deadline deadline,
 /// Why one can't speak to `record`: what happened to it and the next command. Unreachable.
 Error not_live(const RunRecord& record);
 
+/// What this process was started with, for the shell of another host behind ssh: with the whole path of the
+/// program, which may not be in PATH there.
+std::string typed_command();
+
 }  // namespace footplate

@@ -1,25 +1,31 @@
 #include "console/client/runs/run_record.h"
 
+#include <chrono>
 #include <ctime>
 
 #include "console/client/runs/process_table.h"
 #include "protocol/host_name.h"
 #include "run_files/file_names.h"
+#include "run_files/lease.h"
 #include "run_files/result_file.h"
 
 namespace footplate {
 namespace {
 
+using namespace std::chrono_literals;
+
 Life life_of(const RunRecord& record) {
   const bool has_ended = record.run.state == RunState::ended;
   // The processes are those of the folder that it was copied from.
   if (record.is_copy()) return record.result ? Life::ended : Life::lost;
-  if (is_footplate_process(record.launcher(), record.run.launcher_started) && !record.elsewhere()) {
+  const bool is_far = record.launcher_elsewhere();
+  if (!is_far && is_footplate_process(record.launcher(), record.run.launcher_started)) {
     // The supervisor lives on for a moment after it wrote the end, and the result before that.
     return has_ended ? Life::ended : Life::live;
   }
   if (record.result) return Life::ended;
-  if (record.elsewhere()) return has_ended ? Life::ended : Life::live;
+  if (is_far && has_ended) return Life::ended;
+  if (is_far) return age_of_lease(record.directory).value_or(0s) > kLeaseEnds ? Life::lost : Life::live;
   // Ranks that nobody launched have no private folder.
   const auto folder = std::filesystem::path(record.socket()).replace_extension(".d").string();
   for (const RankPlace& rank : record.run.ranks)
@@ -67,6 +73,10 @@ std::int64_t RunRecord::step() const {
 
 bool RunRecord::elsewhere() const {
   return !host().empty() && host() != host_name();
+}
+
+bool RunRecord::launcher_elsewhere() const {
+  return run.launcher_host.empty() ? elsewhere() : run.launcher_host != host_name();
 }
 
 bool RunRecord::is_done() const {

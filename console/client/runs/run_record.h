@@ -31,9 +31,10 @@ struct RunRecord {
   std::string socket() const;
   std::string host() const;
   std::int64_t step() const;
-  pid_t launcher() const;  ///< the supervisor; 0 where the record lacks it
-  bool elsewhere() const;  ///< on another host
-  bool is_copy() const;    ///< the record is that of another folder, which is there, too
+  pid_t launcher() const;           ///< the supervisor; 0 where the record lacks it
+  bool elsewhere() const;           ///< rank 0 and the console are on another host
+  bool launcher_elsewhere() const;  ///< the supervisor is
+  bool is_copy() const;             ///< the record is that of another folder, which is there, too
 
   bool is_done() const;  ///< it has trained to train.steps
 

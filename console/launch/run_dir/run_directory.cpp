@@ -202,6 +202,7 @@ RunFile starting_record(const RunPlan& plan, const std::string& socket) {
   run.state = RunState::starting;
   run.socket = socket;
   run.host = host_name();
+  run.launcher_host = run.host;
   run.started = iso_time(std::chrono::system_clock::now());
   run.world_size = plan.ranks;
   run.ranks_asked = plan.ranks;

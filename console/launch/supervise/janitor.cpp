@@ -20,6 +20,8 @@
 #include "console/launch/run_dir/run_directory.h"
 #include "console/launch/start/child.h"
 #include "console/launch/supervise/ending_times.h"
+#include "run_files/lease.h"
+#include "run_files/run_file.h"
 
 namespace footplate {
 namespace {
@@ -81,6 +83,8 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   how.wait_status = SIGKILL;  // as of a child that was killed: the supervisor was
   how.step = last_step(folders);
   folders.remove();
+  if (const auto record = read_run_file(plan.directory); record && record->id != plan.id) ::_exit(0);
+  end_lease(plan.directory);
   const RunResult result = write_missing_result(plan.directory, how, std::max(0, starts - 1));
   if (earlier && starts <= 1 && is_starting(plan.directory))
     earlier.put_back();

@@ -25,6 +25,7 @@
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/lease.h"
 #include "run_files/next_start.h"
 #include "run_files/run_file.h"
 #include "run_files/starts.h"
@@ -58,6 +59,15 @@ void mark_start(const std::filesystem::path& log, int start) {
   std::error_code none;
   if (const auto size = std::filesystem::file_size(log, none); !none && size > 0)
     std::ofstream(log, std::ios::app) << kStartMark << start << "\n";
+}
+
+/// What this command ends with, once another one goes on with the run; it isn't written.
+RunResult taken_over() {
+  RunResult result;
+  result.code = static_cast<int>(ExitCode::failed);
+  result.reason = "another footplate run has taken the run over";
+  result.note = "this host hadn't been heard of for a minute; footplate status tells where the run is";
+  return result;
 }
 
 /// Of an earlier start, or of this one once it is over.
@@ -109,6 +119,7 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
 
 int Supervisor::run() {
   const std::filesystem::path before = newest_checkpoint(directory_.path);
+  renew_lease(directory_.path);
   RunResult result;
   if (const auto lock = folders_.create()) {
     const auto janitor = Janitor::start(plan_, directory_.earlier, folders_, {*lock, directory_.lock});
@@ -116,8 +127,10 @@ int Supervisor::run() {
     result = run_starts();
     end_stragglers(folders_, kConsoleEnds);
     folders_.remove();
-    record(result);
-    give_room_of_the_end_back(directory_.path);
+    if (!is_taken_over()) {
+      record(result);
+      give_room_of_the_end_back(directory_.path);
+    }
     janitor_ = nullptr;
     ::close(*lock);
   } else {
@@ -137,6 +150,7 @@ int Supervisor::run() {
 }
 
 void Supervisor::record(const RunResult& result) {
+  end_lease(directory_.path);
   if (leaves_no_trace()) {
     write_refused_start(directory_.path, result);
     directory_.earlier.put_back();
@@ -187,11 +201,23 @@ void Supervisor::put_back(const RunResult& result, const std::filesystem::path& 
     say(job + " is put back into the queue, and goes on from there");
 }
 
+void Supervisor::renew_lease_in_time() {
+  if (steady_clock::now() < renew_at_) return;
+  renew_at_ = steady_clock::now() + kLeaseIsRenewed;
+  if (!is_taken_over()) renew_lease(directory_.path);
+}
+
+bool Supervisor::is_taken_over() const {
+  if (!is_recorded_) return false;
+  const auto record = read_run_file(directory_.path);
+  return record && !record->id.empty() && record->id != plan_.id;
+}
+
 RunResult Supervisor::run_starts() {
   Beginning beginning{plan_.resume.value_or("")};
   for (int start = plan_.start;; ++start) {
     RunResult result = run_once(start, beginning);
-    if (stops_asked_ > 0) return result;
+    if (stops_asked_ > 0 || is_taken_over()) return result;
     const std::string step = std::to_string(result.step);
     if (is_restart_ordered(result) && !is_saved(result)) {
       say(plan_.name + " is not started again: step " + step +
@@ -270,6 +296,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   }
   if (auto kept = update_run_file(directory_.path, starting_record(plan_, folders_.socket)); !kept)
     return not_started(kept.error());
+  is_recorded_ = true;
   const auto command = rank_command(
       plan_,
       {.number = start,
@@ -288,6 +315,10 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   ranks_left_ = plan_.ranks;
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
   HowEnded how = watch(*child, watched);
+  if (is_taken_over()) {
+    end_launched(child->pid());
+    return taken_over();
+  }
   if (how.not_started.empty() && !how.asked && is_starting(directory_.path))
     how.not_started = explain_unreached(said_at_start(directory_.path), prefix_of(*command));
   end_launched(child->pid());
@@ -303,6 +334,7 @@ HowEnded Supervisor::watch(Subprocess& child, StartWatch& start) {
   std::string failed;
   while (!child.ended()) {
     wait_for_something();
+    renew_lease_in_time();
     for (const int number : signals_.take()) on_signal(child, number);
     pass_lines_on();
     look_at_start(start, failed);

@@ -62,6 +62,11 @@ class Supervisor {
   /// --notify of the end; `explained`: explanation() of it.
   void tell_end(const RunResult& result, const std::string& explained);
   void pass_lines_on();
+  /// Other hosts see by it that this process lives.
+  void renew_lease_in_time();
+  /// Whether another `footplate run` goes on with the run, since this host was thought to be lost. What is
+  /// in the run's folder is that one's.
+  bool is_taken_over() const;
   void wait_for_something();
   void end_what_lingers(Subprocess& child);
 
@@ -76,8 +81,10 @@ class Supervisor {
   Alarms alarms_;
   bool paused_ = false;
   int ranks_left_ = 0;                                  ///< of the start
+  bool is_recorded_ = false;                            ///< run.json has this command's id
   bool has_trained_ = false;                            ///< a start of this command has done a step
   std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
+  std::chrono::steady_clock::time_point renew_at_{};    ///< the lease
   int restarts_ = 0;
   std::optional<std::int64_t> failed_at_;  ///< the step of the last failure
   int stops_asked_ = 0;

@@ -1,0 +1,16 @@
+#include "run_files/run_fence.h"
+
+#include "run_files/file_names.h"
+#include "run_files/run_file.h"
+
+namespace footplate {
+
+bool RunFence::holds() const {
+  if (id_.empty()) return true;
+  const auto record = read_run_file(directory_);
+  if (record && !record->id.empty() && record->id != id_) return false;
+  std::error_code ignored;
+  return !std::filesystem::exists(config_path(directory_, start_ + 1), ignored);
+}
+
+}  // namespace footplate
