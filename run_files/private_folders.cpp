@@ -8,7 +8,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
+#include <fstream>
 #include <string_view>
 #include <thread>
 
@@ -76,12 +78,29 @@ Result<int> make_locked(const fs::path& path, int lock_kind) {
 /// In a launcher's folder: that it is one.
 constexpr const char* kLauncherMark = "launcher";
 constexpr const char* kFolderEnding = ".d";
+constexpr const char* kOrphanMark = "orphaned";
+constexpr const char* kDaemonName = "prted";
+constexpr std::chrono::seconds kDaemonEnds{2};
 /// Open MPI's daemon on a host keeps its files in a folder of its own, prted.PID.
 constexpr std::string_view kDaemonFolder = "prted.";
 
 bool has_ended(std::string_view pid) {
   std::error_code ignored;
   return !fs::exists("/proc/" + std::string(pid), ignored);
+}
+
+bool is_daemon(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  return pid > 1 && std::getline(file, name) && name == kDaemonName;
+}
+
+void end_daemon(pid_t pid) {
+  const auto end = std::chrono::steady_clock::now() + kDaemonEnds;
+  for (int signal = SIGTERM; is_daemon(pid); std::this_thread::sleep_for(kBetweenAttempts)) {
+    if (std::chrono::steady_clock::now() > end) signal = SIGKILL;
+    ::kill(pid, signal);
+  }
 }
 
 /// In the child of a fork: nobody may wait for what it has inherited.
@@ -173,14 +192,24 @@ void sweep_abandoned_folders() {
 }
 
 bool remove_when_abandoned(const PrivateFolders& folders) {
+  const pid_t daemon = ::getppid();
   const pid_t child = ::fork();
   if (child != 0) return child > 0;
   close_all();
   const int lock = open_folder(folders.temporary);
   while (lock >= 0 && ::flock(lock, LOCK_EX) != 0 && errno == EINTR) {
   }
+  const bool is_orphaned = ::access((folders.temporary / kOrphanMark).c_str(), F_OK) == 0;
   if (lock >= 0 && is_at(folders.temporary, lock)) folders.remove();
+  if (is_orphaned) {
+    end_daemon(daemon);
+    sweep_abandoned_folders();  // the daemon's, too
+  }
   ::_exit(0);
+}
+
+void mark_orphaned(const PrivateFolders& folders) {
+  ::close(::open((folders.temporary / kOrphanMark).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 }
 
 }  // namespace footplate

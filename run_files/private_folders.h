@@ -47,7 +47,11 @@ struct PrivateFolders {
 void sweep_abandoned_folders();
 
 /// Starts a process that removes the folders once no process of this host has the lock any more, however
-/// those end. Call before there are threads. False: it couldn't be started.
+/// those end; and ends Open MPI's daemon, this process's parent, where mark_orphaned() was called. Call
+/// before there are threads. False: it couldn't be started.
 bool remove_when_abandoned(const PrivateFolders& folders);
+
+/// The host of mpirun is lost: nobody will end its daemon on this one.
+void mark_orphaned(const PrivateFolders& folders);
 
 }  // namespace footplate

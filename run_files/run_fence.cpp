@@ -10,7 +10,8 @@ bool RunFence::holds() const {
   const auto record = read_run_file(directory_);
   if (record && !record->id.empty() && record->id != id_) return false;
   std::error_code ignored;
-  return !std::filesystem::exists(config_path(directory_, start_ + 1), ignored);
+  if (std::filesystem::exists(config_path(directory_, start_ + 1), ignored)) return false;
+  return terms_.includes(origin_);
 }
 
 }  // namespace footplate

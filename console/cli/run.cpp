@@ -184,6 +184,7 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
     return fail(ErrorKind::usage, "the first host has to be this machine, " + host_name() +
                                       ", which has the console; not " + hosts->front().name +
                                       ". Put it first, or start the run on " + hosts->front().name);
+  plan.outlives_hosts = settings.number("comm.host_timeout_s") > 0;
   plan.ranks = options.ranks ? *options.ranks : slots_of(*hosts);
   auto shared = spread(*std::move(hosts), plan.ranks);
   if (!shared) return tl::unexpected(shared.error());

@@ -42,17 +42,19 @@ void RemoteBells::know(int origin, const BellCard& card) {
   if (card.port != 0 && card.count <= card.addresses.size()) known_[origin] = card;
 }
 
-void RemoteBells::take() {
+std::set<int> RemoteBells::take() {
+  std::set<int> heard;
   for (;;) {
     Ring ring;
     sockaddr_in from{};
     socklen_t size = sizeof(from);
     const ssize_t got =
         ::recvfrom(fd_, &ring, sizeof(ring), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
-    if (got < 0) return;
+    if (got < 0) return heard;
     if (got != static_cast<ssize_t>(sizeof(ring)) || ring.token != card_.token) continue;
     if (!known_.contains(ring.origin)) continue;
     proven_[ring.origin] = ntohl(from.sin_addr.s_addr);
+    heard.insert(ring.origin);
     if (static_cast<Kind>(ring.kind) == Kind::question) send(ring.origin, Kind::ring);
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "protocol/result.h"
@@ -36,8 +37,8 @@ class RemoteBells {
 
   /// Readable once somebody has rung.
   int fd() const { return fd_; }
-  /// Takes the rings that have come; answers who has asked.
-  void take();
+  /// Takes the rings that have come; answers who has asked. Returns who has rung.
+  std::set<int> take();
   /// Rings at another rank; returns at once.
   void ring(int origin) { send(origin, Kind::ring); }
   /// Rings at a rank at all of its addresses, for it to ring back.

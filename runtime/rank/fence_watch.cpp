@@ -6,6 +6,8 @@
 #include <csignal>
 #include <utility>
 
+#include "run_files/lease.h"
+
 namespace footplate {
 namespace {
 
@@ -13,8 +15,7 @@ constexpr std::chrono::seconds kLooks{3};
 
 }  // namespace
 
-FenceWatch::FenceWatch(RunFence fence, std::function<void(const std::string&)> says)
-    : fence_(std::move(fence)), says_(std::move(says)) {
+FenceWatch::FenceWatch(Parts parts) : parts_(std::move(parts)) {
   thread_ = Thread("fence", [this] { watch(); });
 }
 
@@ -28,8 +29,15 @@ FenceWatch::~FenceWatch() {
 }
 
 void FenceWatch::check() const {
-  if (fence_.holds()) return;
-  says_("the run has gone on without this rank: it ends, and writes nothing more");
+  if (!parts_.fence.holds()) end();
+}
+
+void FenceWatch::claim(const std::vector<int>& members) const {
+  if (!parts_.fence.claim(members)) end();
+}
+
+void FenceWatch::end() const {
+  parts_.says("the run has gone on without this rank: it ends, and writes nothing more");
   ::kill(::getpid(), SIGKILL);
 }
 
@@ -38,6 +46,7 @@ void FenceWatch::watch() {
   while (!ended_.wait_for(lock, kLooks, [this]() REQUIRES(mutex_) { return ends_; })) {
     lock.unlock();  // the disk may be slow, or away
     check();
+    if (leads_) renew_lease(parts_.run_directory);
     lock.lock();
   }
 }

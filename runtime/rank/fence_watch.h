@@ -1,7 +1,10 @@
 #pragma once
 
+#include <atomic>
+#include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "protocol/mutex.h"
 #include "run_files/run_fence.h"
@@ -15,20 +18,31 @@ namespace footplate {
 /// mpirun that had started it end the ranks that go on.
 class FenceWatch {
  public:
-  /// `says` gets a line for the log, once.
-  FenceWatch(RunFence fence, std::function<void(const std::string&)> says);
+  struct Parts {
+    RunFence fence;
+    std::filesystem::path run_directory;
+    std::function<void(const std::string&)> says;  ///< gets a line for the log, once
+  };
+  explicit FenceWatch(Parts parts);
   ~FenceWatch();
   FenceWatch(const FenceWatch&) = delete;
   FenceWatch& operator=(const FenceWatch&) = delete;
 
-  /// Returns where this start is the newest. Any thread.
+  /// Returns where this start is the newest, with this rank. Any thread.
   void check() const;
+  /// By rank 0 of a new world, before anything else: returns where it may go on (RunFence::claim).
+  void claim(const std::vector<int>& members) const;
+  /// This rank is rank 0: it renews the run's lease, as the supervisor does, whose host may be lost. Any
+  /// thread.
+  void lead() { leads_ = true; }
 
  private:
+  void end() const;
+
   void watch();
 
-  const RunFence fence_;
-  const std::function<void(const std::string&)> says_;
+  const Parts parts_;
+  std::atomic<bool> leads_{false};
   Mutex mutex_;
   Condition ended_;
   bool ends_ GUARDED_BY(mutex_) = false;

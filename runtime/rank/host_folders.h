@@ -19,6 +19,10 @@ class HostFolders {
   const std::filesystem::path& folder() const { return folders_.temporary; }
   /// Whether `footplate run` is on another host, which doesn't see this one's folders.
   bool are_remote() const { return lock_ >= 0; }
+  /// The host of `footplate run` is lost. Any thread.
+  void orphan() const {
+    if (are_remote()) mark_orphaned(folders_);
+  }
   /// Of the run; empty without folders.
   std::string run_id() const { return PrivateFolders::id_of(folders_.temporary); }
 

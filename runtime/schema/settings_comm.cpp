@@ -27,6 +27,14 @@ std::vector<SettingRow> recovery() {
        .help = "A rank is killed that was silent for longer, or that kept the others waiting in a collective "
                "for longer. comm.on_loss says what follows. A rank that saves isn't killed. 0 = never",
        .example = "comm.hard_limit_s = 600"},
+      {.name = "comm.host_timeout_s",
+       .value = 30.0,
+       .unit = "s",
+       .range = {.min = 0, .max = kDay},
+       .applies = Applies::fixed,
+       .help = "A host from which nothing came for longer is declared lost, with its ranks. comm.on_loss "
+               "says what follows. 0 = never",
+       .example = "comm.host_timeout_s = 10"},
       {.name = "comm.replace",
        .value = false,
        .help = "After the loss of a rank another process is started in its place, beside training. It "

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The host of a run's supervisor is lost: the run goes on from another one."""
+"""The host of a run's supervisor is lost, and its ranks with it: another host takes the run over."""
 
 import json
 import time
@@ -18,7 +18,7 @@ def processes(hosts, host, name):
 
 def test_the_run_goes_on_from_another_host():
     with lab.Lab("h1", "h2") as hosts:
-        run = HostRun(hosts, "--host", "h1,h2", assignments=["train.steps=1000000", "ckpt.every=5"], ranks=None)
+        run = HostRun(hosts, "--host", "h1,h2", assignments=["train.steps=1000000", "ckpt.every=5", "comm.host_timeout_s=0"], ranks=None)
         run.wait_for_step(12)
         wait_until(lambda: list(run.directory.glob("checkpoints/main/step-*")), 20, "a checkpoint")
         off = time.monotonic()

@@ -111,6 +111,8 @@ Variables variables_for_ranks(const PrivateFolders& folders, const Placement& pl
   // Without a launcher the shared-memory folder can't be an option, so it is a variable for both.
   if (placement.has_private_folders) variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
   if (!placement.hosts.empty()) bound_ssh(variables);
+  // mpirun would end the run after 8 minutes in which a host was silent.
+  if (placement.outlives_hosts) variables.try_emplace("PRTE_MCA_oob_tcp_keepalive_time", "0");
   return variables;
 }
 
@@ -163,7 +165,9 @@ Result<Command> rank_command(const RunPlan& plan, const StartOptions& start, con
   if (!start.branch.empty()) arguments.insert(arguments.end(), {"--branch", start.branch});
   if (start.ran.count() > 0) arguments.insert(arguments.end(), {"--ran", std::to_string(start.ran.count())});
   if (start.left > 0) arguments.insert(arguments.end(), {"--left", std::to_string(start.left)});
-  return launch_command(plan.program_folder, plan.ranks, arguments, folders, {plan.hosts, plan.network});
+  return launch_command(
+      plan.program_folder, plan.ranks, arguments, folders,
+      {.hosts = plan.hosts, .network = plan.network, .outlives_hosts = plan.outlives_hosts});
 }
 
 }  // namespace footplate

@@ -21,6 +21,7 @@ struct RunPlan {
   int ranks = 1;
   std::vector<Host> hosts;  ///< with a slot for each rank, this machine first; empty: all are on this machine
   std::string network = kAutoNetwork;  ///< comm.network: over which the hosts speak
+  bool outlives_hosts = false;         ///< comm.host_timeout_s
   int start = 1;                       ///< number of the first start: config-START.json
   std::optional<std::string> resume;   ///< "auto" or a checkpoint's path
   int restarts = 0;                    ///< after failures

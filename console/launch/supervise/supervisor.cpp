@@ -29,6 +29,7 @@
 #include "run_files/next_start.h"
 #include "run_files/run_file.h"
 #include "run_files/starts.h"
+#include "run_files/world_terms.h"
 
 namespace footplate {
 namespace {
@@ -307,6 +308,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
       folders_);
   if (!command) return not_started(command.error());
   forget_start_notes(directory_.path);
+  forget_terms(directory_.path);
   mark_start(launcher_log(directory_.path), start);
   auto child = start_child(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());

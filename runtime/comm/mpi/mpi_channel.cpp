@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <deque>
 #include <list>
 #include <new>
@@ -11,9 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "protocol/network_address.h"
 #include "runtime/comm/doorbell.h"
-#include "runtime/comm/remote_bells.h"
+#include "runtime/comm/mpi/exchange_bells.h"
 #include "runtime/comm/wake_event.h"
 
 namespace footplate {
@@ -44,7 +42,8 @@ class MpiChannel final : public MessageChannel {
   MpiChannel(MpiSession& session, const std::filesystem::path& directory) : session_(session) {
     if (!directory.empty())
       if (auto bell = Doorbell::install(directory, origin_of(session.rank()))) bell_ = *std::move(bell);
-    if (std::set<std::string>(session.hosts().begin(), session.hosts().end()).size() > 1) exchange_cards();
+    if (std::set<std::string>(session.hosts().begin(), session.hosts().end()).size() > 1)
+      remote_ = exchange_bells(session);
     meet_peers();
   }
 
@@ -126,27 +125,6 @@ class MpiChannel final : public MessageChannel {
     bool had_to_wait = false;
     bool quiet = false;
   };
-
-  /// Collective, at the start: where each rank is rung from other hosts. Where that can't be, none is.
-  void exchange_cards() {
-    const char* networks = std::getenv("OMPI_MCA_btl_tcp_if_include");
-    std::vector<NetworkAddress> own = own_addresses();
-    if (networks != nullptr) own = addresses_in(networks, own);
-    std::vector<std::uint32_t> addresses;
-    for (const NetworkAddress& one : own) addresses.push_back(one.address);
-    if (auto bells = RemoteBells::install(origin_of(session_.rank()), addresses)) remote_ = *std::move(bells);
-    const BellCard mine = remote_ ? remote_->card() : BellCard{};
-    std::vector<BellCard> all(static_cast<std::size_t>(world_size()));
-    const int code =
-        MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE, session_.control());
-    if (code != MPI_SUCCESS) {
-      session_.tells_loss(code);
-      remote_.reset();
-    }
-    if (!remote_) return;
-    for (int rank = 0; rank < world_size(); ++rank)
-      remote_->know(origin_of(rank), all[static_cast<std::size_t>(rank)]);
-  }
 
   void meet_peers() {
     comm_ = session_.control();

@@ -1,5 +1,8 @@
 #include "run_files/run_fence.h"
 
+#include <atomic>
+#include <thread>
+
 #include "run_files/file_names.h"
 #include "tests/unit/run_files/folder_fixture.h"
 
@@ -13,25 +16,51 @@ class RunFenceTest : public test::FolderTest {
 };
 
 TEST_F(RunFenceTest, HoldsForTheNewestStart) {
-  EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 2).holds());
-  EXPECT_TRUE(RunFence(folder_, "", 2).holds());
+  EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 2, 0).holds());
+  EXPECT_TRUE(RunFence(folder_, "", 2, 0).holds());
 }
 
 TEST_F(RunFenceTest, AnotherCommandHasTakenTheRun) {
-  const RunFence fence(folder_, "aaaaaaaa", 2);
+  const RunFence fence(folder_, "aaaaaaaa", 2, 0);
   record("bbbbbbbb");
   EXPECT_FALSE(fence.holds());
 }
 
 TEST_F(RunFenceTest, TheNextStartHasBegun) {
   write(config_name(3), "{}");
-  EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 3).holds());
-  EXPECT_FALSE(RunFence(folder_, "aaaaaaaa", 2).holds());
+  EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 3, 0).holds());
+  EXPECT_FALSE(RunFence(folder_, "aaaaaaaa", 2, 0).holds());
 }
 
 TEST_F(RunFenceTest, ADiskThatIsAwaySaysNothing) {
   std::filesystem::remove(folder_ / kRunFile);
-  EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 2).holds());
+  EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 2, 0).holds());
+}
+
+TEST_F(RunFenceTest, OneOfTwoSidesGoesOn) {
+  const RunFence zero(folder_, "aaaaaaaa", 2, 0), one(folder_, "aaaaaaaa", 2, 1),
+      two(folder_, "aaaaaaaa", 2, 2);
+  EXPECT_TRUE(one.claim({1, 2}));  // 0 is cut off
+  EXPECT_FALSE(zero.claim({0}));
+  EXPECT_FALSE(zero.holds());
+  EXPECT_TRUE(one.holds() && two.holds());
+  EXPECT_TRUE(two.claim({2}));  // and then 1 is lost
+  EXPECT_FALSE(one.holds());
+  EXPECT_FALSE(zero.holds());
+  EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 12, 0).claim({0}));  // a later start's are its own
+  forget_terms(folder_);
+  EXPECT_TRUE(zero.holds());
+}
+
+TEST_F(RunFenceTest, ATermIsClaimedByOne) {
+  std::atomic<int> claimed = 0;
+  std::vector<std::thread> sides;
+  for (int origin = 0; origin < 8; ++origin)
+    sides.emplace_back([&, origin] {
+      if (RunFence(folder_, "aaaaaaaa", 2, origin).claim({origin})) ++claimed;
+    });
+  for (auto& side : sides) side.join();
+  EXPECT_EQ(claimed, 1);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace footplate {
+
+/// Who goes on, where the hosts of a run lose each other: either side could. Before a new world of ranks does
+/// anything, its rank 0 claims a term, a file terms/START-N.json of the run directory that can be made once.
+/// Both sides would claim the same number; the side that comes second finds itself left out, and ends.
+/// Ranks are named by origin. Any thread; reads and writes the disk.
+class WorldTerms {
+ public:
+  WorldTerms(std::filesystem::path run_directory, int start)
+      : directory_(std::move(run_directory)), start_(start) {}
+
+  /// Whether the newest term has this rank; true where there is none: all ranks of the start.
+  bool includes(int origin) const;
+
+  /// For a world of `members`, `mine` among them. False: another world has claimed it, without this rank, or
+  /// the disk is away.
+  bool claim(int mine, const std::vector<int>& members) const;
+
+ private:
+  struct Term {
+    int number = 0;  ///< 0: none yet
+    std::vector<int> members;
+  };
+  /// Nothing: its folder can't be read.
+  std::optional<Term> newest() const;
+
+  std::filesystem::path directory_;
+  int start_;
+};
+
+/// As a start begins: those of the starts before it.
+void forget_terms(const std::filesystem::path& run_directory);
+
+}  // namespace footplate

@@ -1,0 +1,41 @@
+#include "runtime/comm/mpi/exchange_bells.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "protocol/network_address.h"
+
+namespace footplate {
+namespace {
+
+/// In the networks that Open MPI was told of; where it wasn't, all.
+std::vector<std::uint32_t> addresses() {
+  const char* networks = std::getenv("OMPI_MCA_btl_tcp_if_include");
+  std::vector<NetworkAddress> own = own_addresses();
+  if (networks != nullptr) own = addresses_in(networks, own);
+  std::vector<std::uint32_t> found;
+  for (const NetworkAddress& one : own) found.push_back(one.address);
+  return found;
+}
+
+}  // namespace
+
+std::unique_ptr<RemoteBells> exchange_bells(MpiSession& session) {
+  const auto& origins = session.members().origins;
+  std::unique_ptr<RemoteBells> bells;
+  if (auto made = RemoteBells::install(origins[static_cast<std::size_t>(session.rank())], addresses()))
+    bells = *std::move(made);
+  const BellCard mine = bells ? bells->card() : BellCard{};
+  std::vector<BellCard> all(origins.size());
+  constexpr int kSize = sizeof(BellCard);
+  const int code = MPI_Allgather(&mine, kSize, MPI_BYTE, all.data(), kSize, MPI_BYTE, session.control());
+  if (code != MPI_SUCCESS) {
+    session.tells_loss(code);
+    return nullptr;
+  }
+  for (std::size_t rank = 0; bells && rank < all.size(); ++rank) bells->know(origins[rank], all[rank]);
+  return bells;
+}
+
+}  // namespace footplate

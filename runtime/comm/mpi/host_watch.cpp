@@ -1,0 +1,97 @@
+#include "runtime/comm/mpi/host_watch.h"
+
+#include <utility>
+
+#include "runtime/comm/mpi/declare_lost.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kBetweenQuestions = 1s;
+/// This process has been stopped, or the machine was suspended: what it didn't hear says nothing.
+constexpr auto kWasAway = 5s;
+
+}  // namespace
+
+HostWatch::HostWatch(MpiSession& session, std::unique_ptr<RemoteBells> bells,
+                     std::chrono::duration<double> timeout, std::function<void(const std::string&)> lost)
+    : session_(session),
+      bells_(std::move(bells)),
+      timeout_(std::chrono::duration_cast<Clock::duration>(timeout)),
+      lost_(std::move(lost)),
+      own_host_(session.hosts()[static_cast<std::size_t>(session.rank())]) {
+  follow(session.members(), session.hosts());
+  thread_ = Thread("hosts", [this] { watch(); });
+}
+
+HostWatch::~HostWatch() {
+  ends_ = true;
+  wake_.wake();
+  thread_.join();
+}
+
+void HostWatch::follow(const Membership& members, const std::vector<std::string>& hosts) {
+  const MutexLock lock(mutex_);
+  std::map<std::string, Host> before = std::exchange(hosts_, {});
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    if (hosts[rank] == own_host_) continue;
+    const auto [entry, is_new] = hosts_.try_emplace(hosts[rank], before[hosts[rank]]);
+    if (is_new) entry->second.origins.clear();
+    entry->second.origins.push_back(members.origins[rank]);
+  }
+}
+
+void HostWatch::watch() {
+  auto next = Clock::now();
+  while (!ends_) {
+    const auto now = Clock::now();
+    if (now >= next) {
+      if (now - next > kWasAway) {
+        const MutexLock lock(mutex_);
+        for (auto& [name, host] : hosts_) host.heard = now;
+      }
+      ask(now);
+      next = now + kBetweenQuestions;
+    }
+    wake_.wait(std::max<Clock::duration>(next - Clock::now(), 0s), bells_->fd(), -1);
+    take(Clock::now());
+  }
+}
+
+void HostWatch::ask(Clock::time_point now) {
+  std::map<std::string, std::vector<int>> silent;
+  {
+    const MutexLock lock(mutex_);
+    for (auto& [name, host] : hosts_) {
+      if (host.origins.empty()) continue;
+      if (host.is_known && now - host.heard > timeout_)
+        silent[name] = std::exchange(host.origins, {});
+      else
+        bells_->ask(host.origins[host.asked++ % host.origins.size()]);
+    }
+  }
+  for (const auto& [name, origins] : silent) declare(name, origins);
+}
+
+void HostWatch::take(Clock::time_point now) {
+  const std::set<int> heard = bells_->take();
+  if (heard.empty()) return;
+  const MutexLock lock(mutex_);
+  for (auto& [name, host] : hosts_)
+    for (const int origin : host.origins)
+      if (heard.contains(origin)) {
+        host.heard = now;
+        host.is_known = true;
+      }
+}
+
+void HostWatch::declare(const std::string& name, const std::vector<int>& origins) {
+  lost_(name);
+  bool is_told = false;
+  for (const int origin : origins) is_told = declare_lost(origin) || is_told;
+  if (is_told) session_.give_up();
+}
+
+}  // namespace footplate

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "protocol/mutex.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/thread.h"
+#include "runtime/comm/mpi/mpi_session.h"
+#include "runtime/comm/remote_bells.h"
+#include "runtime/comm/wake_event.h"
+
+namespace footplate {
+
+/// Whether the other hosts of a run are there. A host that is off, or cut off, closes no connection: MPI
+/// waits for it, and mpirun finds out after minutes. Each rank asks one rank of each other host every second,
+/// over UDP, in a thread of its own that waits for nothing else: it answers while training hangs, and while
+/// the control thread is in a recovery. A host of which nothing has come for the time-out is declared lost to
+/// MPI, as each rank that is left does, and the ranks recover as after a kill. A host that has never been
+/// heard, behind a firewall, isn't watched.
+class HostWatch {
+ public:
+  using Clock = SteadyClock;
+  /// `lost`: told which host, before MPI is; the watch's thread. `bells`: its own (exchange_bells).
+  HostWatch(MpiSession& session, std::unique_ptr<RemoteBells> bells, std::chrono::duration<double> timeout,
+            std::function<void(const std::string& host)> lost);
+  ~HostWatch();
+  HostWatch(const HostWatch&) = delete;
+  HostWatch& operator=(const HostWatch&) = delete;
+
+  /// The ranks that are in the run now. Any thread.
+  void follow(const Membership& members, const std::vector<std::string>& hosts);
+
+ private:
+  struct Host {
+    std::vector<int> origins;
+    std::size_t asked = 0;  ///< how often: one origin after the other
+    Clock::time_point heard{};
+    bool is_known = false;  ///< it has answered once
+  };
+
+  void watch();
+  void ask(Clock::time_point now) EXCLUDES(mutex_);
+  void take(Clock::time_point now) EXCLUDES(mutex_);
+  void declare(const std::string& name, const std::vector<int>& origins);
+
+  MpiSession& session_;
+  const std::unique_ptr<RemoteBells> bells_;
+  const Clock::duration timeout_;
+  const std::function<void(const std::string&)> lost_;
+  const std::string own_host_;
+  Mutex mutex_;
+  std::map<std::string, Host> hosts_ GUARDED_BY(mutex_);  ///< the others
+  WakeEvent wake_;
+  std::atomic<bool> ends_{false};
+  Thread thread_;
+};
+
+}  // namespace footplate

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""A host is off, or cut off: those that can reach each other go on, and only they."""
+
+import time
+
+import lab
+from host_run import HostRun, left_on, main, wait_until
+
+TIMEOUT_S = 3
+NOTICES_S = TIMEOUT_S + 2  # a question a second
+OTHERS_CLAIM_S = 3         # for which the smaller side waits
+
+
+def start(hosts, *names):
+    return HostRun(hosts, "--host", ",".join(names), ranks=None,
+                   assignments=["train.steps=1000000", "ckpt.every=10", f"comm.host_timeout_s={TIMEOUT_S}", "run.threads=1", "log.every=5"])
+
+
+def world(run, host):
+    """What the run's status says on a host; nothing where its console isn't there."""
+    told = run.on(host, "exec", "-r", str(run.directory), "local s = status(); return s.world_size .. ' ' .. s.step")
+    return tuple(int(word) for word in told.stdout.split()) if told.returncode == 0 else (0, 0)
+
+
+def check_goes_on(run, host, ranks):
+    before = world(run, host)[1]
+    wait_until(lambda: world(run, host) > (ranks, before + 5), 20, f"steps of {ranks} ranks")
+    steps = [line["step"] for line in run.lines("metrics.jsonl") if "train/loss" in line]
+    assert steps == sorted(set(steps)), f"more than one writer: {steps}"
+
+
+def stop(run, host):
+    stopped = run.on(host, "stop", str(run.directory))
+    assert stopped.returncode == 0, stopped
+    wait_until(run.result, 20, "the result")
+    assert run.result()["code"] == 0 and run.result()["checkpoint"], run.result()
+
+
+def test_a_host_is_off():
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        with start(hosts, "h1", "h2", "h3") as run:
+            run.wait_for_step(12)
+            hosts.power_off("h2")
+            off = time.monotonic()
+            wait_until(lambda: world(run, "h1")[0] == 2, NOTICES_S, "a world of two")
+            print(f"# goes on {time.monotonic() - off:.1f} s after the host was off, with a time-out of {TIMEOUT_S} s")
+            assert run.on("h1", "exec", "log.every = 3").returncode == 0
+            check_goes_on(run, "h1", 2)
+            assert "host h2 is declared lost" in (run.directory / "log" / "rank-0.log").read_text()
+            stop(run, "h1")
+            assert run.finish(30) == 0, run.output()
+        run.check_nothing_left("h1", "h3")
+
+
+def test_the_first_host_is_off():
+    """With the supervisor, mpirun, rank 0 and the console: another host has them, but for a supervisor."""
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        run = start(hosts, "h1", "h2", "h3")
+        run.wait_for_step(12)
+        hosts.power_off("h1")
+        run.process.wait(20)
+        wait_until(lambda: world(run, "h2")[0] == 2, NOTICES_S + 2, "a world of two")
+        check_goes_on(run, "h2", 2)
+        elsewhere = run.on("h3", "status", str(run.directory))
+        assert elsewhere.returncode == 4 and "is on host h2" in elsewhere.stderr, elsewhere
+        stop(run, "h2")
+        run.check_nothing_left("h2", "h3")
+
+
+def test_the_smaller_side_of_a_cut_ends():
+    for alone, leads in (("h3", "h1"), ("h1", "h2")):
+        with lab.Lab("h1", "h2", "h3") as hosts:
+            with start(hosts, "h1", "h2", "h3") as run:
+                run.wait_for_step(12)
+                hosts.cut(alone)
+                wait_until(lambda leads=leads: world(run, leads)[0] == 2, NOTICES_S + 2, "a world of two")
+                time.sleep(OTHERS_CLAIM_S + 2)
+                ranks = hosts.on(alone, "ps", "-eo", "comm=").stdout.split().count("footplate-rank")
+                assert ranks == 0, f"{ranks} ranks of the smaller side are left on {alone}"
+                hosts.join(alone)
+                check_goes_on(run, leads, 2)
+                stop(run, leads)
+                assert run.finish(30) == 0, run.output()
+            run.check_nothing_left()
+
+
+def test_a_short_cut_loses_nothing():
+    with lab.Lab("h1", "h2") as hosts:
+        with start(hosts, "h1", "h2") as run:
+            run.wait_for_step(12)
+            hosts.cut("h2")
+            time.sleep(1)
+            hosts.join("h2")
+            check_goes_on(run, "h1", 2)
+            stop(run, "h1")
+            assert run.finish(30) == 0 and run.result()["recoveries"] == 0, run.output()
+        run.check_nothing_left()
+        assert not left_on(hosts, "h2")
+
+
+if __name__ == "__main__":
+    lab.check_possible()
+    main([test_a_host_is_off, test_the_first_host_is_off, test_the_smaller_side_of_a_cut_ends, test_a_short_cut_loses_nothing])
