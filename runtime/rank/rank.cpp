@@ -10,11 +10,9 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,8 +36,6 @@
 #include "runtime/checkpoint/saver.h"
 #include "runtime/comm/agree.h"
 #include "runtime/comm/checked_communicator.h"
-#include "runtime/comm/mpi/exchange_bells.h"
-#include "runtime/comm/mpi/host_watch.h"
 #include "runtime/comm/mpi/invitation.h"
 #include "runtime/comm/mpi/mpi_channel.h"
 #include "runtime/comm/mpi/mpi_communicator.h"
@@ -51,9 +47,9 @@
 #include "runtime/orders/handler_table.h"
 #include "runtime/rank/arrival_note.h"
 #include "runtime/rank/endings.h"
-#include "runtime/rank/fence_watch.h"
 #include "runtime/rank/host_folders.h"
 #include "runtime/rank/rank_table.h"
+#include "runtime/rank/several_hosts.h"
 #include "runtime/rank/start_faults.h"
 #include "runtime/rank/start_state.h"
 #include "runtime/rank/start_up.h"
@@ -140,7 +136,8 @@ class Rank {
       return opened;
     records_ = *std::move(records);
     log_variables();
-    watch_fence();
+    hosts_ = SeveralHosts::of({*session_, folders_, *records_, options_.run_directory, options_.start,
+                               start_.record.launcher_host});
     if (auto chosen = choose_origin(start_, options_, *meeting_, *records_); !chosen) return chosen;
     if (auto taken = take_over_checkpoint(start_, options_, *meeting_, *records_); !taken) return taken;
     if (auto made = make_trainer(); !made) return made;
@@ -178,24 +175,6 @@ class Rank {
     arrival_.is_at("saving the first checkpoint of a branch");
     if (const auto saved = trainer_->save(""); !saved && session_->rank() == 0)
       records_->warn("branch " + start_.origin.branch + " has no checkpoint yet: " + saved.error().message);
-  }
-
-  /// Between hosts: one that is cut off may come back after the run has gone on elsewhere.
-  void watch_fence() {
-    const auto& hosts = session_->hosts();
-    if (std::adjacent_find(hosts.begin(), hosts.end(), std::not_equal_to<>()) == hosts.end()) return;
-    fence_.emplace(FenceWatch::Parts{
-        RunFence(options_.run_directory, folders_.run_id(), options_.start, session_->rank()),
-        options_.run_directory, [this](const std::string& text) {
-          records_->warn(text);
-          records_->flush();
-        }});
-    if (session_->rank() == 0) fence_->lead();
-  }
-
-  /// Before this process writes what only the newest start may.
-  void check_fence() const {
-    if (fence_) fence_->check();
   }
 
   void log_variables() {
@@ -238,7 +217,9 @@ class Rank {
     saver.metrics = [this] { return records_->last_evaluation().values; };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
     saver.log = [this](const std::string& text) { records_->info(text); };
-    saver.before_commit = [this] { check_fence(); };
+    saver.before_commit = [this] {
+      if (hosts_) hosts_->check();
+    };
     saver.retries = kFourTries;
     if (fault("save_no_copy", saver.rank)) saver.memory_left = [] { return 0; };
     saver.wrote = [this](double share) { progress_.wrote(share); };
@@ -303,23 +284,7 @@ class Rank {
     joining.insert(joining.end(), {"--branch", start_.origin.branch});
     joining.insert(joining.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
     world_->set_invitation(std::move(joining), start_limit());
-    if (fence_) watch_hosts();
-  }
-
-  /// Collective, at the start.
-  void watch_hosts() {
-    auto bells = exchange_bells(*session_);
-    const std::chrono::duration<double> timeout(start_.settings.number("comm.host_timeout_s"));
-    if (!bells || timeout.count() <= 0) return;
-    host_watch_ = std::make_unique<HostWatch>(
-        *session_, std::move(bells), timeout, [this, timeout](const std::string& host) {
-          declared_lost_ = true;
-          if (start_.record.launcher_host == host) launcher_is_lost_ = true;
-          records_->warn(
-              fmt::format("host {} is declared lost: nothing came from it for {:.3g} s "
-                          "(comm.host_timeout_s)",
-                          host, timeout.count()));
-        });
+    if (hosts_) hosts_->watch(start_.settings.number("comm.host_timeout_s"));
   }
 
   std::chrono::milliseconds start_limit() const {
@@ -328,7 +293,6 @@ class Rank {
 
   void make_control(std::optional<Welcome> welcome) {
     world_size_ = session_->world_size();
-    members_before_ = session_->members().origins;
     ControlOptions control;
     control.welcome = std::move(welcome);
     control.schema = start_.schema;
@@ -481,11 +445,8 @@ class Rank {
                                                                 : "a rank was lost",
                                members.rank, members.world_size(),
                                members.origins[static_cast<std::size_t>(members.rank)]));
-    if (host_watch_) host_watch_->follow(members, session_->hosts());
-    const std::vector<int> members_before = std::exchange(members_before_, members.origins);
-    const bool may_be_cut_off = declared_lost_.exchange(false);
+    if (hosts_) hosts_->enter_world();
     if (members.rank != 0) return 0;
-    if (fence_) take_term(members_before, members.origins, may_be_cut_off);
     std::uint64_t first_order = 0;
     if (leads) {
       if (auto taken = records_->take_over(); !taken) records_->warn(taken.error().message);
@@ -495,18 +456,6 @@ class Rank {
     }
     records_->world(rank_table(*session_, pids_), hostname());
     return first_order;
-  }
-
-  /// Rank 0 of a new world of several hosts. Where hosts have lost each other, the larger side goes on, or of
-  /// two halves the one with the rank 0 of before: the other gives it time, and is left out.
-  void take_term(const std::vector<int>& before, const std::vector<int>& members, bool may_be_cut_off) {
-    constexpr std::chrono::seconds kLargerSideClaims{3};
-    const bool has_leader = std::find(members.begin(), members.end(), before.front()) != members.end();
-    const bool is_smaller =
-        2 * members.size() < before.size() || (2 * members.size() == before.size() && !has_leader);
-    if (may_be_cut_off && is_smaller) std::this_thread::sleep_for(kLargerSideClaims);
-    fence_->claim(members);
-    fence_->lead();
   }
 
   /// Any thread; the others may hang. What is on the disk is whole: the newest checkpoint is what is left.
@@ -520,7 +469,7 @@ class Rank {
     result.step = progress_.step();
     result.restarts = options_.start - 1;
     result.recoveries = recoveries_.load();
-    check_fence();
+    if (hosts_) hosts_->check();
     write_result_if_missing(options_.run_directory, result);
     std::_Exit(static_cast<int>(ExitCode::resumable));
   }
@@ -535,7 +484,7 @@ class Rank {
     RunResult result = result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
     result.full_eval_loss = records_->full_loss();
     control_->settle(kSettle);  // the last checkpoint is told of before the end
-    check_fence();
+    if (hosts_) hosts_->check();
     if (session_->rank() == 0) records_->ended(result);
     if (!ending && !trainer_->failed_together()) give_up(ending.error(), result);
     control_->finish(result);
@@ -571,10 +520,7 @@ class Rank {
   /// Everything that uses MPI ends before MPI does.
   void leave(int code) {
     let_no_signal_reach_control();
-    host_watch_.reset();
-    // Not where it is this rank that was left out: once its host is back, mpirun would end all for the
-    // daemon.
-    if (launcher_is_lost_) folders_.orphan();
+    if (hosts_) hosts_->leave();
     control_.reset();
     load_handler_.reset();
     guard_.reset();
@@ -583,7 +529,7 @@ class Rank {
     communicator_.reset();
     world_.reset();
     channel_.reset();
-    fence_.reset();
+    hosts_.reset();
     records_.reset();
     if (!session_ || session_->finish()) return;
     std::fflush(nullptr);
@@ -596,11 +542,8 @@ class Rank {
   std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now() - options_.ran;
   StartState start_;
 
-  std::map<int, std::int64_t> pids_;           ///< by origin
-  int world_size_ = 1;                         ///< control thread: before the newest change
-  std::vector<int> members_before_;            ///< the same, by origin
-  std::atomic<bool> launcher_is_lost_{false};  ///< the host of footplate run
-  std::atomic<bool> declared_lost_{false};     ///< a host, since the newest change
+  std::map<int, std::int64_t> pids_;  ///< by origin
+  int world_size_ = 1;                ///< control thread: before the newest change
   std::atomic<bool> is_member_{options_.joins <
                                0};  ///< of the ranks; a joining rank isn't before it is let in
   std::atomic<int> recoveries_{0};  ///< written by the control thread
@@ -612,8 +555,7 @@ class Rank {
   std::unique_ptr<Disk> disk_;
   std::unique_ptr<MpiSession> session_;
   std::unique_ptr<RankRecords> records_;
-  std::optional<FenceWatch> fence_;  ///< of a run on several hosts
-  std::unique_ptr<HostWatch> host_watch_;
+  std::unique_ptr<SeveralHosts> hosts_;  ///< null: all ranks are on one
   MetricFanOut metrics_;
   std::unique_ptr<MpiCommunicator> communicator_;
   std::optional<StartMeeting> meeting_;

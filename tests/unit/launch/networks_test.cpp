@@ -41,6 +41,18 @@ TEST(NetworksTest, WhatIsNoNetworkIsRefused) {
   EXPECT_THAT(network_list("10.0.0.0/8,", {}).error().message, HasSubstr("no interface ''"));
 }
 
+TEST(NetworksTest, AddressesAreChosenByNetworkAndInterface) {
+  const auto names = [](const std::string& list) {
+    std::string text;
+    for (const NetworkAddress& one : addresses_in(list, kOwn)) text += one.interface + " ";
+    return text;
+  };
+  EXPECT_EQ(names("10.77.0.0/24"), "eth0 ");
+  EXPECT_EQ(names("docker0,10.0.0.0/8"), "docker0 eth0 ");
+  EXPECT_EQ(names("0.0.0.0/0,eth0"), "docker0 eth0 ");
+  EXPECT_EQ(names("10.77.0.12/32,eth1,/8,10.77.0.0/,x/y"), "");
+}
+
 TEST(NetworksTest, NamesOfThisMachineLeadNowhereElse) {
   EXPECT_EQ(network_list("auto", {{"localhost", 2}}).value(), "");
   EXPECT_EQ(network_list("auto", {{"a-name.that.nobody.has.invalid", 2}}).value(), "");

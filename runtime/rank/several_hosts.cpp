@@ -1,0 +1,81 @@
+#include "runtime/rank/several_hosts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "runtime/comm/mpi/exchange_bells.h"
+
+namespace footplate {
+namespace {
+
+/// The smaller side of a cut gives the larger one that long to claim the term; both find out within a second.
+constexpr std::chrono::seconds kLargerSideClaims{3};
+
+FenceWatch::Parts fence_of(const SeveralHosts::Parts& parts) {
+  return {RunFence(parts.run_directory, parts.folders.run_id(), parts.start, parts.session.rank()),
+          parts.run_directory, [&records = parts.records](const std::string& text) {
+            records.warn(text);
+            records.flush();
+          }};
+}
+
+}  // namespace
+
+std::unique_ptr<SeveralHosts> SeveralHosts::of(const Parts& parts) {
+  const auto& hosts = parts.session.hosts();
+  const bool several = std::adjacent_find(hosts.begin(), hosts.end(), std::not_equal_to<>()) != hosts.end();
+  return several ? std::make_unique<SeveralHosts>(parts) : nullptr;
+}
+
+SeveralHosts::SeveralHosts(const Parts& parts)
+    : parts_(parts), fence_(fence_of(parts)), members_(parts.session.members().origins) {
+  if (parts_.session.rank() == 0) fence_.lead();
+}
+
+void SeveralHosts::watch(double timeout_s) {
+  auto bells = exchange_bells(parts_.session);
+  if (!bells || timeout_s <= 0) return;
+  watch_ = std::make_unique<HostWatch>(
+      parts_.session, std::move(bells), std::chrono::duration<double>(timeout_s),
+      [this, timeout_s](const std::string& host) {
+        declared_lost_ = true;
+        if (parts_.launcher_host == host) launcher_is_lost_ = true;
+        parts_.records.warn(
+            fmt::format("host {} is declared lost: nothing came from it for {:.3g} s (comm.host_timeout_s)",
+                        host, timeout_s));
+      });
+}
+
+void SeveralHosts::enter_world() {
+  const Membership& now = parts_.session.members();
+  if (watch_) watch_->follow(now, parts_.session.hosts());
+  const std::vector<int> before = std::exchange(members_, now.origins);
+  const bool may_be_cut_off = declared_lost_.exchange(false);
+  if (now.rank != 0) return;
+  take_term(before, may_be_cut_off);
+  fence_.lead();
+}
+
+/// Where hosts have lost each other, the larger side goes on, or of two halves the one with the rank 0 of
+/// before: the other gives it time, and is left out.
+void SeveralHosts::take_term(const std::vector<int>& before, bool may_be_cut_off) {
+  const bool has_leader = std::find(members_.begin(), members_.end(), before.front()) != members_.end();
+  const std::size_t twice = 2 * members_.size();
+  if (may_be_cut_off && (twice < before.size() || (twice == before.size() && !has_leader)))
+    std::this_thread::sleep_for(kLargerSideClaims);
+  fence_.claim(members_);
+}
+
+/// A daemon of mpirun is left alone where it is this rank that was left out: once its host can be reached
+/// again, mpirun would end all for a daemon that is gone.
+void SeveralHosts::leave() {
+  watch_.reset();
+  if (launcher_is_lost_) parts_.folders.orphan();
+}
+
+}  // namespace footplate

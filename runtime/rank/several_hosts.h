@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/mpi/host_watch.h"
+#include "runtime/comm/mpi/mpi_session.h"
+#include "runtime/rank/fence_watch.h"
+#include "runtime/rank/host_folders.h"
+#include "runtime/records/rank_records.h"
+
+namespace footplate {
+
+/// What a rank does besides in a run on several hosts: it watches the other hosts, and makes sure that of
+/// hosts that have lost each other one side goes on.
+class SeveralHosts {
+ public:
+  struct Parts {
+    MpiSession& session;
+    const HostFolders& folders;
+    RankRecords& records;
+    std::filesystem::path run_directory;
+    int start = 1;
+    std::string launcher_host;  ///< of `footplate run`
+  };
+
+  /// Null where all ranks are on one host. Before control's thread is there.
+  static std::unique_ptr<SeveralHosts> of(const Parts& parts);
+  explicit SeveralHosts(const Parts& parts);
+
+  /// Before this process writes what only the newest start may: FenceWatch::check(). Any thread.
+  void check() const { fence_.check(); }
+
+  /// Collective, at the start. `timeout_s`: comm.host_timeout_s; 0: no host is watched.
+  void watch(double timeout_s);
+
+  /// The ranks of the session are others now. Returns where this one may go on. Control thread.
+  void enter_world();
+
+  /// The end of a run that this rank was in.
+  void leave();
+
+ private:
+  void take_term(const std::vector<int>& before, bool may_be_cut_off);
+
+  const Parts parts_;
+  FenceWatch fence_;
+  std::vector<int> members_;  ///< by origin. Control thread
+  std::atomic<bool> launcher_is_lost_{false};
+  std::atomic<bool> declared_lost_{false};  ///< a host, since the newest change
+  std::unique_ptr<HostWatch> watch_;
+};
+
+}  // namespace footplate
