@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <string_view>
 #include <thread>
 
 namespace footplate {
@@ -81,13 +80,6 @@ constexpr const char* kFolderEnding = ".d";
 constexpr const char* kOrphanMark = "orphaned";
 constexpr const char* kDaemonName = "prted";
 constexpr std::chrono::seconds kDaemonEnds{2};
-/// Open MPI's daemon on a host keeps its files in a folder of its own, prted.PID.
-constexpr std::string_view kDaemonFolder = "prted.";
-
-bool has_ended(std::string_view pid) {
-  std::error_code ignored;
-  return !fs::exists("/proc/" + std::string(pid), ignored);
-}
 
 bool is_daemon(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
@@ -95,12 +87,18 @@ bool is_daemon(pid_t pid) {
   return pid > 1 && std::getline(file, name) && name == kDaemonName;
 }
 
+/// It cleans up behind itself, if it can in time: without its mpirun it may wait for it.
 void end_daemon(pid_t pid) {
   const auto end = std::chrono::steady_clock::now() + kDaemonEnds;
   for (int signal = SIGTERM; is_daemon(pid); std::this_thread::sleep_for(kBetweenAttempts)) {
     if (std::chrono::steady_clock::now() > end) signal = SIGKILL;
     ::kill(pid, signal);
   }
+  const std::string left = "/tmp/" + std::string(kDaemonName) + "." + std::to_string(pid);
+  struct stat info {};
+  std::error_code ignored;
+  if (::lstat(left.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::getuid())
+    fs::remove_all(left, ignored);
 }
 
 /// In the child of a fork: nobody may wait for what it has inherited.
@@ -177,10 +175,6 @@ void sweep_abandoned_folders() {
   std::error_code error;
   const fs::path base = PrivateFolders::of("").base;
   for (fs::directory_iterator entry(base, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename();
-    if (std::error_code ignored;
-        name.starts_with(kDaemonFolder) && has_ended(name.substr(kDaemonFolder.size())))
-      fs::remove_all(entry->path(), ignored);
     if (entry->path().extension() != kFolderEnding) continue;
     const int lock = open_folder(entry->path());
     if (lock < 0) continue;
@@ -201,10 +195,7 @@ bool remove_when_abandoned(const PrivateFolders& folders) {
   }
   const bool is_orphaned = ::access((folders.temporary / kOrphanMark).c_str(), F_OK) == 0;
   if (lock >= 0 && is_at(folders.temporary, lock)) folders.remove();
-  if (is_orphaned) {
-    end_daemon(daemon);
-    sweep_abandoned_folders();  // the daemon's, too
-  }
+  if (is_orphaned) end_daemon(daemon);
   ::_exit(0);
 }
 

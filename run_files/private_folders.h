@@ -43,7 +43,7 @@ struct PrivateFolders {
 };
 
 /// Removes what runs left behind whose supervisor was killed together with all that could clear up after it:
-/// folders of this user on which nobody holds the lock, and those of Open MPI's daemons that have ended.
+/// folders of this user on which nobody holds the lock.
 void sweep_abandoned_folders();
 
 /// Starts a process that removes the folders once no process of this host has the lock any more, however

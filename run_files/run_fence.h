@@ -27,8 +27,10 @@ class RunFence {
   /// against it. Any thread.
   bool holds() const;
 
-  /// For a new world of ranks, by its rank 0, before it does anything. False: others go on (WorldTerms).
-  bool claim(const std::vector<int>& members) const { return holds() && terms_.claim(origin_, members); }
+  /// For a new world of ranks, by its rank 0, before it does anything (WorldTerms).
+  Claim claim(const std::vector<int>& members, const std::vector<std::string>& hosts) const {
+    return holds() ? terms_.claim(origin_, members, hosts) : Claim::left_out;
+  }
 
  private:
   std::filesystem::path directory_;

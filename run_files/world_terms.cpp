@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <string>
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "terms";
 constexpr const char* kMembers = "members";
+constexpr const char* kHosts = "hosts";
 
 std::string name_of(int start, int number) {
   return std::to_string(start) + "-" + std::to_string(number) + ".json";
@@ -33,18 +35,19 @@ int number_in(const std::string& name, int start) {
   return number;
 }
 
-/// Made whole before it has its name, which it gets only where there is none yet.
-bool make_once(const fs::path& path, const Json& json) {
+/// Made whole before it has its name, which it gets only where there is none yet: else EEXIST. 0: made.
+int make_once(const fs::path& path, const Json& json) {
   std::string temporary = path.string() + ".XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return errno;
   const std::string text = json.dump() + "\n";
   const bool written =
       ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
   ::close(fd);
-  const bool made = written && ::link(temporary.c_str(), path.c_str()) == 0;
+  int error = written ? 0 : ENOSPC;
+  if (written && ::link(temporary.c_str(), path.c_str()) != 0) error = errno;
   ::unlink(temporary.c_str());
-  return made;
+  return error;
 }
 
 }  // namespace
@@ -61,6 +64,8 @@ std::optional<WorldTerms::Term> WorldTerms::newest() const {
   if (!json || !json->is_object()) return std::nullopt;
   for (const Json& member : json->value(kMembers, Json::array()))
     if (member.is_number_integer()) term.members.push_back(member.get<int>());
+  for (const Json& host : json->value(kHosts, Json::array()))
+    if (host.is_string()) term.hosts.push_back(host.get<std::string>());
   return term;
 }
 
@@ -70,18 +75,26 @@ bool WorldTerms::includes(int origin) const {
   return std::find(term->members.begin(), term->members.end(), origin) != term->members.end();
 }
 
-bool WorldTerms::claim(int mine, const std::vector<int>& members) const {
+bool WorldTerms::has_host(const std::string& host) const {
+  const auto term = newest();
+  if (!term || term->number == 0) return true;
+  return std::find(term->hosts.begin(), term->hosts.end(), host) != term->hosts.end();
+}
+
+Claim WorldTerms::claim(int mine, const std::vector<int>& members,
+                        const std::vector<std::string>& hosts) const {
   ::mkdir((directory_ / kFolder).c_str(), 0700);
-  constexpr int kTries = 100;  // each comes to nothing only where somebody else has claimed
-  for (int i = 0; i < kTries; ++i) {
+  for (;;) {
     const auto term = newest();
-    if (!term) return false;
+    if (!term) return Claim::no_disk;
     const auto& before = term->members;
-    if (term->number > 0 && std::find(before.begin(), before.end(), mine) == before.end()) return false;
-    if (make_once(directory_ / kFolder / name_of(start_, term->number + 1), {{kMembers, members}}))
-      return true;
+    if (term->number > 0 && std::find(before.begin(), before.end(), mine) == before.end())
+      return Claim::left_out;
+    const int error = make_once(directory_ / kFolder / name_of(start_, term->number + 1),
+                                {{kMembers, members}, {kHosts, hosts}});
+    if (error == 0) return Claim::claimed;
+    if (error != EEXIST) return Claim::no_disk;  // else somebody was first: a newer term
   }
-  return false;
 }
 
 void forget_terms(const fs::path& run_directory) {

@@ -48,7 +48,7 @@ Result<int> outcome(const RunRecord& run, bool with_events) {
 Error elsewhere(const RunRecord& run) {
   return {ErrorKind::unreachable, "run " + run.name() + " is on host " + run.host() +
                                       ", and its console listens only there; try: ssh -t " + run.host() +
-                                      " " + typed_command()};
+                                      " " + typed_command(run)};
 }
 
 Result<int> attach(const std::string& name, const std::string& role) {

@@ -117,7 +117,7 @@ Result<RunPlan> plan_of(const Recording& recording, Schema schema) {
   if (!id) return tl::unexpected(id.error());
   plan.id = *std::move(id);
   plan.program_folder = program_folder();
-  plan.ranks = recording.ranks;
+  plan.ranks = recording.ranks;  // on this machine, wherever they were
   plan.resume = recording.resume;
   plan.schema = std::move(schema);
   if (auto command = rank_command(plan, {}, PrivateFolders::of(plan.id)); !command)

@@ -183,7 +183,11 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
   if (!is_own_name(hosts->front().name))
     return fail(ErrorKind::usage, "the first host has to be this machine, " + host_name() +
                                       ", which has the console; not " + hosts->front().name +
-                                      ". Put it first, or start the run on " + hosts->front().name);
+                                      (options.host || options.hostfile
+                                           ? ". Put it first, or start the run on " + hosts->front().name
+                                           : ", which was the first one of the last start. Name the hosts "
+                                             "that are there: --host " +
+                                                 host_name()));
   plan.outlives_hosts = settings.number("comm.host_timeout_s") > 0;
   plan.ranks = options.ranks ? *options.ranks : slots_of(*hosts);
   auto shared = spread(*std::move(hosts), plan.ranks);

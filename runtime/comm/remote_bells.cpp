@@ -11,6 +11,16 @@
 #include <cstring>
 
 namespace footplate {
+namespace {
+
+constexpr int kMostAtOnce = 256;  ///< a flood of strangers' datagrams doesn't hold the thread
+
+bool has(const BellCard& card, std::uint32_t address) {
+  const auto* end = card.addresses.begin() + card.count;
+  return std::find(card.addresses.begin(), end, address) != end;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RemoteBells>> RemoteBells::install(int origin,
                                                           const std::vector<std::uint32_t>& addresses) {
@@ -44,19 +54,22 @@ void RemoteBells::know(int origin, const BellCard& card) {
 
 std::set<int> RemoteBells::take() {
   std::set<int> heard;
-  for (;;) {
+  for (int i = 0; i < kMostAtOnce; ++i) {
     Ring ring;
     sockaddr_in from{};
     socklen_t size = sizeof(from);
     const ssize_t got =
         ::recvfrom(fd_, &ring, sizeof(ring), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
-    if (got < 0) return heard;
+    if (got < 0) break;
     if (got != static_cast<ssize_t>(sizeof(ring)) || ring.token != card_.token) continue;
-    if (!known_.contains(ring.origin)) continue;
-    proven_[ring.origin] = ntohl(from.sin_addr.s_addr);
+    const auto card = known_.find(ring.origin);
+    if (card == known_.end()) continue;
+    if (has(card->second, ntohl(from.sin_addr.s_addr))) proven_[ring.origin] = ntohl(from.sin_addr.s_addr);
     heard.insert(ring.origin);
+    heard_.insert(ring.origin);
     if (static_cast<Kind>(ring.kind) == Kind::question) send(ring.origin, Kind::ring);
   }
+  return heard;
 }
 
 /// To the address that has answered; before one has, to all.

@@ -44,7 +44,7 @@ class RemoteBells {
   /// Rings at a rank at all of its addresses, for it to ring back.
   void ask(int origin) { send(origin, Kind::question); }
   /// Whether a ring of that rank has come: its rings get here.
-  bool hears(int origin) const { return proven_.contains(origin); }
+  bool hears(int origin) const { return heard_.contains(origin); }
 
  private:
   enum class Kind : std::uint32_t { ring = 0, question = 1 };
@@ -62,7 +62,8 @@ class RemoteBells {
   int fd_;
   BellCard card_;
   std::map<int, BellCard> known_;
-  std::map<int, std::uint32_t> proven_;  ///< the address that a rank has rung from
+  std::set<int> heard_;
+  std::map<int, std::uint32_t> proven_;  ///< of a card's addresses the one that its rank has rung from
 };
 
 }  // namespace footplate

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <thread>
 #include <utility>
 
 #include "run_files/lease.h"
@@ -12,6 +13,7 @@ namespace footplate {
 namespace {
 
 constexpr std::chrono::seconds kLooks{3};
+constexpr std::chrono::seconds kDiskComesBack{1};
 
 }  // namespace
 
@@ -32,8 +34,14 @@ void FenceWatch::check() const {
   if (!parts_.fence.holds()) end();
 }
 
-void FenceWatch::claim(const std::vector<int>& members) const {
-  if (!parts_.fence.claim(members)) end();
+void FenceWatch::claim(const std::vector<int>& members, const std::vector<std::string>& hosts,
+                       bool may_be_cut_off) const {
+  for (;;) {
+    const Claim claim = parts_.fence.claim(members, hosts);
+    if (claim == Claim::left_out) return end();
+    if (claim == Claim::claimed || !may_be_cut_off) return;
+    std::this_thread::sleep_for(kDiskComesBack);
+  }
 }
 
 void FenceWatch::end() const {

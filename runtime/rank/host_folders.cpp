@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kFolderVariable = "FOOTPLATE_DOORBELL_DIR";
-constexpr auto kFileSystemIsLate = 5s;  ///< NFS looks at a folder's names that often, at the least
+constexpr auto kFileSystemIsLate = 5s;  ///< for a file that this host hasn't looked for yet
 constexpr auto kBetweenLooks = 200ms;
 
 }  // namespace
@@ -29,12 +29,13 @@ Result<HostFolders> HostFolders::open() {
   const auto usual = PrivateFolders::of(found.run_id());
   if (usual.temporary != found.folders_.temporary || usual.are_launchers()) return found;
   found.folders_ = usual;
-  sweep_abandoned_folders();
   auto lock = usual.share();
   if (!lock) return tl::unexpected(lock.error());
   found.lock_ = *lock;
+  sweep_abandoned_folders();  // in a base whose owner is known now
   // One for all ranks of the host: whose folder this is.
-  if (::mkdir((usual.temporary / "cleared").c_str(), 0700) == 0) remove_when_abandoned(usual);
+  const auto cleared = usual.temporary / "cleared";
+  if (::mkdir(cleared.c_str(), 0700) == 0 && !remove_when_abandoned(usual)) ::rmdir(cleared.c_str());
   return found;
 }
 

@@ -136,8 +136,7 @@ class Rank {
       return opened;
     records_ = *std::move(records);
     log_variables();
-    hosts_ = SeveralHosts::of({*session_, folders_, *records_, options_.run_directory, options_.start,
-                               start_.record.launcher_host});
+    watch_for_other_hosts();
     if (auto chosen = choose_origin(start_, options_, *meeting_, *records_); !chosen) return chosen;
     if (auto taken = take_over_checkpoint(start_, options_, *meeting_, *records_); !taken) return taken;
     if (auto made = make_trainer(); !made) return made;
@@ -175,6 +174,11 @@ class Rank {
     arrival_.is_at("saving the first checkpoint of a branch");
     if (const auto saved = trainer_->save(""); !saved && session_->rank() == 0)
       records_->warn("branch " + start_.origin.branch + " has no checkpoint yet: " + saved.error().message);
+  }
+
+  void watch_for_other_hosts() {
+    hosts_ = SeveralHosts::of({*session_, folders_, *records_, options_.run_directory, options_.start,
+                               start_.record.launcher_host});
   }
 
   void log_variables() {
@@ -217,9 +221,7 @@ class Rank {
     saver.metrics = [this] { return records_->last_evaluation().values; };
     saver.warn = [this](const std::string& text) { records_->warn(text); };
     saver.log = [this](const std::string& text) { records_->info(text); };
-    saver.before_commit = [this] {
-      if (hosts_) hosts_->check();
-    };
+    saver.before_commit = [this] { return hosts_ ? hosts_->check() : void(); };
     saver.retries = kFourTries;
     if (fault("save_no_copy", saver.rank)) saver.memory_left = [] { return 0; };
     saver.wrote = [this](double share) { progress_.wrote(share); };
@@ -430,15 +432,15 @@ class Rank {
   /// Control thread; training stands, or is about to: this rank's number is another, and perhaps rank 0's
   /// work its own.
   std::uint64_t enter_world(const Membership& members, bool leads) {
+    for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
     if (!is_member_.exchange(true)) {
       records_->info(fmt::format("joins the run as rank {} of {}", members.rank, members.world_size()));
-      for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
+      watch_for_other_hosts();  // rank 0 has claimed the term of this world
       return 0;
     }
     const int before = std::exchange(world_size_, members.world_size());
     const bool grown = members.world_size() > before;
     if (!grown) ++recoveries_;
-    for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
     records_->info(fmt::format("{}: this one is rank {} of {} now (log/rank-{}.log goes on)",
                                grown                            ? "a rank has joined"
                                : members.world_size() == before ? "communicators were rebuilt"
@@ -471,6 +473,7 @@ class Rank {
     result.recoveries = recoveries_.load();
     if (hosts_) hosts_->check();
     write_result_if_missing(options_.run_directory, result);
+    if (hosts_) hosts_->end_daemon_if_orphaned();
     std::_Exit(static_cast<int>(ExitCode::resumable));
   }
 
@@ -508,6 +511,7 @@ class Rank {
   /// An error before the first step, the same on all ranks: rank 0 says it once.
   int refuse(const Error& error) {
     const RunResult refusal = refusal_of(error, options_.start);
+    if (hosts_) hosts_->check();
     if (!session_ || session_->rank() == 0) {
       std::fprintf(stderr, "footplate: %s\n", error.message.c_str());
       if (const auto written = write_result(options_.run_directory, refusal); !written)
@@ -520,7 +524,7 @@ class Rank {
   /// Everything that uses MPI ends before MPI does.
   void leave(int code) {
     let_no_signal_reach_control();
-    if (hosts_) hosts_->leave();
+    if (hosts_) hosts_->end_daemon_if_orphaned();
     control_.reset();
     load_handler_.reset();
     guard_.reset();

@@ -17,10 +17,12 @@ namespace {
 constexpr std::chrono::seconds kLargerSideClaims{3};
 
 FenceWatch::Parts fence_of(const SeveralHosts::Parts& parts) {
-  return {RunFence(parts.run_directory, parts.folders.run_id(), parts.start, parts.session.rank()),
-          parts.run_directory, [&records = parts.records](const std::string& text) {
+  const Membership& members = parts.session.members();
+  const int origin = members.origins[static_cast<std::size_t>(members.rank)];
+  return {RunFence(parts.run_directory, parts.folders.run_id(), parts.start, origin), parts.run_directory,
+          [&records = parts.records](const std::string& text) {
             records.warn(text);
-            records.flush();
+            records.flush_log();  // the other files are the newer start's
           }};
 }
 
@@ -68,13 +70,10 @@ void SeveralHosts::take_term(const std::vector<int>& before, bool may_be_cut_off
   const std::size_t twice = 2 * members_.size();
   if (may_be_cut_off && (twice < before.size() || (twice == before.size() && !has_leader)))
     std::this_thread::sleep_for(kLargerSideClaims);
-  fence_.claim(members_);
+  fence_.claim(members_, parts_.session.hosts(), may_be_cut_off);
 }
 
-/// A daemon of mpirun is left alone where it is this rank that was left out: once its host can be reached
-/// again, mpirun would end all for a daemon that is gone.
-void SeveralHosts::leave() {
-  watch_.reset();
+void SeveralHosts::end_daemon_if_orphaned() const {
   if (launcher_is_lost_) parts_.folders.orphan();
 }
 

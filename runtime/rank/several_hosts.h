@@ -40,8 +40,9 @@ class SeveralHosts {
   /// The ranks of the session are others now. Returns where this one may go on. Control thread.
   void enter_world();
 
-  /// The end of a run that this rank was in.
-  void leave();
+  /// At the end: nobody else ends mpirun's daemon on this host where that of mpirun is lost. A rank that was
+  /// left out doesn't call it: mpirun ends all for a daemon that is gone, once it hears of it. Any thread.
+  void end_daemon_if_orphaned() const;
 
  private:
   void take_term(const std::vector<int>& before, bool may_be_cut_off);

@@ -158,6 +158,10 @@ void RankRecords::resumed(LoggedMetrics last_evaluation) {
 
 void RankRecords::flush() {
   if (writer_) writer_->flush(kSettle);
+  flush_log();
+}
+
+void RankRecords::flush_log() {
   log_->flush(kSettle);
 }
 

@@ -51,6 +51,8 @@ class RankRecords final : public Sink {
   void console_started(pid_t pid);
   /// Waits until they and the log are written, a second each at most: the disk may hang.
   void flush();
+  /// The log alone.
+  void flush_log();
 
   /// Rank 0: a line of metrics.jsonl.
   void write(const Json& metrics) override;

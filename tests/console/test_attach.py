@@ -119,7 +119,7 @@ class Ends(TerminalCase):
         (path / "result.json").unlink()
         record = json.loads((path / "run.json").read_text())
         (path / "run.json").write_text(json.dumps({**record, "state": "running", "host": "node17", "launcher_host": "node17"}))
-        self.check(self.footplate("attach", "good-1"), 4, f"ssh -t node17 {FOOTPLATE} attach good-1")
+        self.check(self.footplate("attach", "good-1"), 4, f"ssh -t node17 FOOTPLATE_RUNS={self.folder}/runs {FOOTPLATE} attach good-1")
 
 
 class Away(TerminalCase):

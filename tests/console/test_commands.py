@@ -222,7 +222,7 @@ class Ended(Case):
         (path / "result.json").unlink()
         record = json.loads((path / "run.json").read_text())
         (path / "run.json").write_text(json.dumps({**record, "state": "running", "host": "node17", "launcher_host": "node17"}))
-        self.check(self.footplate("exec", "-r", "good-1", "return 1"), 4, "is on host node17", f"ssh node17 '{FOOTPLATE} exec -r good-1 '\\''return 1'\\'''")
+        self.check(self.footplate("exec", "-r", "good-1", "return 1"), 4, "is on host node17", f"ssh node17 'FOOTPLATE_RUNS={self.folder}/runs {FOOTPLATE} exec -r good-1 '\\''return 1'\\'''")
 
     def test_deleted_run(self):
         subprocess.run(["rm", "-r", self.folder / "runs" / "good-1"], check=True)

@@ -55,4 +55,7 @@ class HostRun(Run):
 
     def check_nothing_left(self, *hosts):
         for host in hosts or self.lab.hosts:
-            wait_until(lambda host=host: not left_on(self.lab, host), LEFT_WITHIN_S, f"{host} to be clean: {left_on(self.lab, host)}")
+            try:
+                wait_until(lambda host=host: not left_on(self.lab, host), LEFT_WITHIN_S, f"{host} to be clean")
+            except AssertionError as error:
+                raise AssertionError(f"{error}: {left_on(self.lab, host)}") from None

@@ -6,8 +6,8 @@ import time
 import lab
 from host_run import HostRun, left_on, main, wait_until
 
-TIMEOUT_S = 3
-NOTICES_S = TIMEOUT_S + 2  # a question a second
+TIMEOUT_S = 6
+NOTICES_S = TIMEOUT_S + 20  # a question a second; the machine may be busy
 OTHERS_CLAIM_S = 3         # for which the smaller side waits
 
 
@@ -59,7 +59,7 @@ def test_the_first_host_is_off():
         run.wait_for_step(12)
         hosts.power_off("h1")
         run.process.wait(20)
-        wait_until(lambda: world(run, "h2")[0] == 2, NOTICES_S + 2, "a world of two")
+        wait_until(lambda: world(run, "h2")[0] == 2, NOTICES_S, "a world of two")
         check_goes_on(run, "h2", 2)
         elsewhere = run.on("h3", "status", str(run.directory))
         assert elsewhere.returncode == 4 and "is on host h2" in elsewhere.stderr, elsewhere
@@ -73,7 +73,7 @@ def test_the_smaller_side_of_a_cut_ends():
             with start(hosts, "h1", "h2", "h3") as run:
                 run.wait_for_step(12)
                 hosts.cut(alone)
-                wait_until(lambda leads=leads: world(run, leads)[0] == 2, NOTICES_S + 2, "a world of two")
+                wait_until(lambda leads=leads: world(run, leads)[0] == 2, NOTICES_S, "a world of two")
                 time.sleep(OTHERS_CLAIM_S + 2)
                 ranks = hosts.on(alone, "ps", "-eo", "comm=").stdout.split().count("footplate-rank")
                 assert ranks == 0, f"{ranks} ranks of the smaller side are left on {alone}"

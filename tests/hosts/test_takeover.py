@@ -27,7 +27,7 @@ def test_the_run_goes_on_from_another_host():
         [stale] = processes(hosts, "h2", "footplate-rank")[:1]
         # Until then it may be alive, and is left in peace; the hint is the command as it was typed.
         said = run.on("h2", "exec", "return 1")
-        assert said.returncode == 4 and f"ssh h1 '{run.program} exec '\\''return 1'\\'''" in said.stderr, said
+        assert said.returncode == 4 and f"ssh h1 'FOOTPLATE_RUNS={run.directory.parent} {run.program} exec '\\''return 1'\\'''" in said.stderr, said
         again = ["run", "--batch", "--name", run.directory.name, "--resume", "auto", "--host", "h2", "train.steps=200"]
         refused = run.on("h2", *again)
         assert refused.returncode == 2 and "a live run has the name" in refused.stderr, refused

@@ -116,7 +116,7 @@ Error not_live(const RunRecord& record) {
   std::string message = "run " + name + " ";
   if (record.life == Life::live && record.elsewhere())
     message += "is on host " + record.host() + ", and its console listens only there; try: ssh " +
-               record.host() + " " + typed_command();
+               record.host() + " " + typed_command(record);
   else if (record.life == Life::live)
     message += "is " + record.state() + " and its console doesn't answer yet; see " +
                (record.directory / "log" / "launcher.log").string();
@@ -126,9 +126,10 @@ Error not_live(const RunRecord& record) {
 }
 
 /// Every word is quoted twice, for the shells of both hosts.
-std::string typed_command() {
+std::string typed_command(const RunRecord& run) {
   std::error_code ignored;
-  std::string command = shell_word(fs::read_symlink("/proc/self/exe", ignored).string());
+  std::string command = "FOOTPLATE_RUNS=" + shell_word(run.directory.parent_path().string()) + " " +
+                        shell_word(fs::read_symlink("/proc/self/exe", ignored).string());
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string word;
   std::getline(file, word, '\0');

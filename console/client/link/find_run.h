@@ -32,7 +32,7 @@ Result<Connection> connect_to(const std::string& name, Deadline deadline,
 Error not_live(const RunRecord& record);
 
 /// What this process was started with, for the shell of another host behind ssh: with the whole path of the
-/// program, which may not be in PATH there.
-std::string typed_command();
+/// program, which may not be in PATH there, and the folder of the run, which need not be known there.
+std::string typed_command(const RunRecord& run);
 
 }  // namespace footplate

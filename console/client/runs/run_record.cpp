@@ -25,13 +25,18 @@ Life life_of(const RunRecord& record) {
   }
   if (record.result) return Life::ended;
   if (is_far && has_ended) return Life::ended;
+  // The supervisor renews the lease, and rank 0 of several hosts; runs of earlier versions have none.
   if (is_far) return age_of_lease(record.directory).value_or(0s) > kLeaseEnds ? Life::lost : Life::live;
   // Ranks that nobody launched have no private folder.
   const auto folder = std::filesystem::path(record.socket()).replace_extension(".d").string();
-  for (const RankPlace& rank : record.run.ranks)
+  const bool is_spread = !record.run.hosts.empty();
+  for (const RankPlace& rank : record.run.ranks) {
+    if (is_spread && rank.host != host_name()) continue;
     if (record.launcher() != 0 ? is_process_of_run(rank.pid, folder) : is_footplate_process(rank.pid))
       return Life::live;
-  return Life::lost;
+  }
+  // Another host may have the run since this one was off.
+  return is_spread && age_of_lease(record.directory).value_or(1h) <= kLeaseEnds ? Life::live : Life::lost;
 }
 
 }  // namespace

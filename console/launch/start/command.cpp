@@ -77,12 +77,10 @@ bool has_own_network(const Variables& variables) {
 }
 
 /// mpirun's options for the hosts.
-Result<std::vector<std::string>> host_options(const Placement& placement, const PrivateFolders& folders,
-                                              const Variables& variables) {
+Result<std::vector<std::string>> host_options(const Placement& placement, const Variables& variables) {
   const auto networks = network_list(placement.network, placement.hosts);
   if (!networks) return tl::unexpected(networks.error());
-  std::vector<std::string> options{"--host", host_list_text(placement.hosts), "--prtemca",
-                                   "prte_remote_tmpdir_base", folders.base.string()};
+  std::vector<std::string> options{"--host", host_list_text(placement.hosts)};
   if (!networks->empty() && !(placement.network == kAutoNetwork && has_own_network(variables)))
     options.insert(options.end(),
                    {"--mca", "btl_tcp_if_include", *networks, "--prtemca", "prte_if_include", *networks});
@@ -146,7 +144,7 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
     else  // the folder that this process is in may not be there
       command.arguments.insert(command.arguments.end(), {"--wdir", "/"});
     if (!placement.hosts.empty()) {
-      const auto options = host_options(placement, folders, variables);
+      const auto options = host_options(placement, variables);
       if (!options) return tl::unexpected(options.error());
       command.arguments.insert(command.arguments.end(), options->begin(), options->end());
     }

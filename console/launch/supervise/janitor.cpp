@@ -48,6 +48,7 @@ void keep_only(std::vector<int> wanted) {
 
 void wait_for(pid_t session, const std::filesystem::path& directory) {
   auto deadline = std::chrono::steady_clock::now();
+  auto renew_at = deadline;
   deadline += is_starting(directory) ? std::chrono::duration_cast<std::chrono::seconds>(kStartTakes)
                                      : std::chrono::duration_cast<std::chrono::seconds>(kSavingTakes);
   for (bool has_result = false; session > 0 && !launched_processes(session).empty();) {
@@ -58,6 +59,10 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
       deadline = std::min(deadline, now + kResultToExit);
     }
     if (now >= deadline) break;
+    if (now >= renew_at) {
+      renew_lease(directory);  // ranks that save aren't lost
+      renew_at = now + kLeaseIsRenewed;
+    }
     std::this_thread::sleep_for(kEndLook);
   }
   if (session > 0) end_launched(session);
@@ -83,7 +88,8 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   how.wait_status = SIGKILL;  // as of a child that was killed: the supervisor was
   how.step = last_step(folders);
   folders.remove();
-  if (const auto record = read_run_file(plan.directory); record && record->id != plan.id) ::_exit(0);
+  const auto record = read_run_file(plan.directory);
+  if (starts > 0 && record && !record->id.empty() && record->id != plan.id) ::_exit(0);  // taken over
   end_lease(plan.directory);
   const RunResult result = write_missing_result(plan.directory, how, std::max(0, starts - 1));
   if (earlier && starts <= 1 && is_starting(plan.directory))

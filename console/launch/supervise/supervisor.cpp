@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "console/client/render/text.h"
@@ -22,6 +23,7 @@
 #include "console/launch/supervise/ending_times.h"
 #include "console/launch/supervise/requeue.h"
 #include "protocol/exit_codes.h"
+#include "protocol/host_name.h"
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
@@ -66,8 +68,8 @@ void mark_start(const std::filesystem::path& log, int start) {
 RunResult taken_over() {
   RunResult result;
   result.code = static_cast<int>(ExitCode::failed);
-  result.reason = "another footplate run has taken the run over";
-  result.note = "this host hadn't been heard of for a minute; footplate status tells where the run is";
+  result.reason = "the run goes on without this host";
+  result.note = "this host couldn't be reached; footplate status tells where the run is";
   return result;
 }
 
@@ -78,10 +80,16 @@ void forget_start_notes(const std::filesystem::path& directory) {
 }
 
 /// What mpirun has said of a start that is over: its boxes stand where rank 0's lines would.
-std::string said_at_start(const std::filesystem::path& directory) {
+std::string said_at_start(const std::filesystem::path& directory, std::uintmax_t lines_before) {
   std::string text = last_lines(launcher_log(directory), kShownLines);
   if (const auto mark = text.rfind(kStartMark); mark != std::string::npos) text.erase(0, mark);
-  return text + "\n" + last_lines(batch_log(directory), kShownLines);
+  return text + "\n" + FileTail(batch_log(directory), lines_before).rest();
+}
+
+std::uintmax_t size_of(const std::filesystem::path& path) {
+  std::error_code none;
+  const auto size = std::filesystem::file_size(path, none);
+  return none ? 0 : size;
 }
 
 /// Where Open MPI is: "/opt/mpi" of "/opt/mpi/bin/mpirun".
@@ -109,12 +117,7 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
       folders_(PrivateFolders::of(plan_.id)),
       signals_(signals),
       out_(out),
-      lines_(batch_log(directory_.path),
-             [&] {
-               std::error_code none;
-               const auto size = std::filesystem::file_size(batch_log(directory_.path), none);
-               return none ? 0 : size;  // lines of earlier starts aren't shown again
-             }()),
+      lines_(batch_log(directory_.path), size_of(batch_log(directory_.path))),  // not those of earlier starts
       notifier_(plan_.notify, plan_.name, directory_.path, say),
       alarms_(directory_.path, plan_.name) {}
 
@@ -128,7 +131,7 @@ int Supervisor::run() {
     result = run_starts();
     end_stragglers(folders_, kConsoleEnds);
     folders_.remove();
-    if (!is_taken_over()) {
+    if (!goes_on_elsewhere_) {
       record(result);
       give_room_of_the_end_back(directory_.path);
     }
@@ -205,7 +208,10 @@ void Supervisor::put_back(const RunResult& result, const std::filesystem::path& 
 void Supervisor::renew_lease_in_time() {
   if (steady_clock::now() < renew_at_) return;
   renew_at_ = steady_clock::now() + kLeaseIsRenewed;
-  if (!is_taken_over()) renew_lease(directory_.path);
+  if (is_taken_over())
+    end_by_ = steady_clock::now();  // what the ranks write from now on is in the other's way
+  else if (!is_left_out())          // else rank 0 renews it
+    renew_lease(directory_.path);
 }
 
 bool Supervisor::is_taken_over() const {
@@ -214,11 +220,27 @@ bool Supervisor::is_taken_over() const {
   return record && !record->id.empty() && record->id != plan_.id;
 }
 
+bool Supervisor::is_left_out() const {
+  return !plan_.hosts.empty() && !WorldTerms(directory_.path, started_).has_host(host_name());
+}
+
+/// Where mpirun has taken the ranks of the other hosts with it, they save and write the result now.
+bool Supervisor::goes_on_elsewhere() const {
+  if (is_taken_over()) return true;
+  if (!is_left_out()) return false;
+  std::error_code ignored;
+  for (const auto end = steady_clock::now() + kLeaseIsRenewed; steady_clock::now() < end;) {
+    if (std::filesystem::exists(directory_.path / kResultFile, ignored)) return false;
+    std::this_thread::sleep_for(kLongestSleep);
+  }
+  return age_of_lease(directory_.path).value_or(kLeaseEnds) < kLeaseIsRenewed;
+}
+
 RunResult Supervisor::run_starts() {
   Beginning beginning{plan_.resume.value_or("")};
   for (int start = plan_.start;; ++start) {
     RunResult result = run_once(start, beginning);
-    if (stops_asked_ > 0 || is_taken_over()) return result;
+    if (stops_asked_ > 0 || goes_on_elsewhere_) return result;
     const std::string step = std::to_string(result.step);
     if (is_restart_ordered(result) && !is_saved(result)) {
       say(plan_.name + " is not started again: step " + step +
@@ -298,6 +320,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   if (auto kept = update_run_file(directory_.path, starting_record(plan_, folders_.socket)); !kept)
     return not_started(kept.error());
   is_recorded_ = true;
+  started_ = start;
   const auto command = rank_command(
       plan_,
       {.number = start,
@@ -310,6 +333,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   forget_start_notes(directory_.path);
   forget_terms(directory_.path);
   mark_start(launcher_log(directory_.path), start);
+  const std::uintmax_t lines_before = size_of(batch_log(directory_.path));
   auto child = start_child(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());
   if (janitor_ != nullptr) janitor_->watch(child->pid());
@@ -317,12 +341,13 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   ranks_left_ = plan_.ranks;
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
   HowEnded how = watch(*child, watched);
-  if (is_taken_over()) {
+  goes_on_elsewhere_ = goes_on_elsewhere();
+  if (goes_on_elsewhere_) {
     end_launched(child->pid());
     return taken_over();
   }
   if (how.not_started.empty() && !how.asked && is_starting(directory_.path))
-    how.not_started = explain_unreached(said_at_start(directory_.path), prefix_of(*command));
+    how.not_started = explain_unreached(said_at_start(directory_.path, lines_before), prefix_of(*command));
   end_launched(child->pid());
   how.step = last_step(folders_);
   look_at_state(/*now=*/true);  // what it was told of last

@@ -64,9 +64,12 @@ class Supervisor {
   void pass_lines_on();
   /// Other hosts see by it that this process lives.
   void renew_lease_in_time();
-  /// Whether another `footplate run` goes on with the run, since this host was thought to be lost. What is
-  /// in the run's folder is that one's.
+  /// Whether another `footplate run` goes on with the run, since this host was thought to be lost.
   bool is_taken_over() const;
+  /// Whether the ranks of other hosts go on without this one's; mpirun here may still be theirs.
+  bool is_left_out() const;
+  /// Once mpirun has ended: whether it is one of the two. What is in the run's folder is theirs then.
+  bool goes_on_elsewhere() const;
   void wait_for_something();
   void end_what_lingers(Subprocess& child);
 
@@ -80,8 +83,10 @@ class Supervisor {
   Notifier notifier_;
   Alarms alarms_;
   bool paused_ = false;
-  int ranks_left_ = 0;                                  ///< of the start
-  bool is_recorded_ = false;                            ///< run.json has this command's id
+  int ranks_left_ = 0;        ///< of the start
+  bool is_recorded_ = false;  ///< run.json has this command's id
+  int started_ = 0;           ///< the newest start
+  bool goes_on_elsewhere_ = false;
   bool has_trained_ = false;                            ///< a start of this command has done a step
   std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
   std::chrono::steady_clock::time_point renew_at_{};    ///< the lease

@@ -20,6 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 using Bytes = std::vector<std::uint8_t>;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kTag = 1;
 /// Between looks for messages that don't ring: 0.09 % of a core (facts: measured).
@@ -27,8 +28,10 @@ constexpr milliseconds kLook{20};
 /// The same where ranks of other hosts ring: a ring may be lost on the way. Four a second would cost as much
 /// as all the rest.
 constexpr milliseconds kLookForLostRings{1000};
-/// As long as a rank of another host hasn't answered whether it can ring here; one that never does can't.
-constexpr int kQuestions = 250;
+/// Between questions to ranks of other hosts that haven't rung yet; later on, to those that don't answer.
+constexpr milliseconds kOftenAsked{20};
+constexpr milliseconds kSeldomAsked{5000};
+constexpr int kQuestions = 250;  ///< of the first kind
 /// While a message of ours is on its way, or one that has rung isn't visible yet.
 constexpr milliseconds kSoon{1};
 /// When to look after a ring. While another thread is inside MPI's progress, a probe sees nothing of what is
@@ -151,6 +154,7 @@ class MpiChannel final : public MessageChannel {
       if (remote_ && !is_here(rank)) remote_->ask(origin_of(rank));
     }
     if (questions_ > 0) --questions_;
+    ask_at_ = Clock::now() + (questions_ > 0 ? kOftenAsked : kSeldomAsked);
   }
 
   milliseconds longest_look() const {
@@ -185,14 +189,14 @@ class MpiChannel final : public MessageChannel {
   /// here, where they cost least.
   void sleep(milliseconds at_most, int extra_fd) {
     for (;;) {
-      if (!rings_ && questions_ > 0) ask_peers();
+      if (!rings_ && Clock::now() >= ask_at_) ask_peers();
       const auto slice = std::min(at_most, longest_look());
       const auto woken = wake_.wait(slice, bell_ ? bell_->fd() : -1, extra_fd, remote_ ? remote_->fd() : -1);
       at_most -= slice;
       if (woken.fd0) bell_->silence();
-      if (woken.fd2) remote_->take();
-      if (woken.fd0 || woken.fd2) looks_ = kLooksAfterRing.size();
-      if (woken.fd0 || woken.fd2 || !woken.at_all() || !rings_) look_due_ = true;
+      const bool is_rung = woken.fd0 || (woken.fd2 && !remote_->take().empty());
+      if (is_rung) looks_ = kLooksAfterRing.size();
+      if (is_rung || !woken.at_all() || !rings_) look_due_ = true;
       if (woken.at_all() || at_most.count() <= 0 || session_.lost()) return;
       int found = 0;
       const int code = MPI_Iprobe(MPI_ANY_SOURCE, kTag, comm_, &found, MPI_STATUS_IGNORE);
@@ -277,7 +281,8 @@ class MpiChannel final : public MessageChannel {
   std::unique_ptr<RemoteBells> remote_;  ///< null: all ranks are on this host, or it couldn't be installed
   bool rings_ = false;                   ///< all who may send
   bool has_remote_ = false;              ///< some of them on other hosts
-  int questions_ = 0;                    ///< left, to those that haven't rung
+  Clock::time_point ask_at_{};
+  int questions_ = 0;  ///< left, to those that haven't rung
   WakeEvent wake_;
   std::deque<Message> own_;
   std::list<Transfer> sending_;

@@ -83,20 +83,5 @@ TEST(PrivateFoldersTest, ThoseOfTheLauncherAreKnown) {
   ::close(*lock);
 }
 
-TEST(PrivateFoldersTest, WhatDeadDaemonsLeftIsSweptAway) {
-  const fs::path base = PrivateFolders::of("").base;
-  const auto lock = PrivateFolders::of("test-" + std::to_string(::getpid()) + "-base").create();
-  ASSERT_TRUE(lock.has_value());
-  fs::create_directories(base / "prted.999999999" / "1");
-  const fs::path live = base / ("prted." + std::to_string(::getpid()));
-  fs::create_directories(live);
-  sweep_abandoned_folders();
-  EXPECT_FALSE(fs::exists(base / "prted.999999999"));
-  EXPECT_TRUE(fs::exists(live));
-  fs::remove(live);
-  ::close(*lock);
-  sweep_abandoned_folders();
-}
-
 }  // namespace
 }  // namespace footplate
