@@ -10,6 +10,8 @@
 #include <cstdlib>
 
 namespace footplate {
+
+#ifdef OMPI_HAVE_MPI_EXT_FTMPI
 namespace {
 
 /// Open MPI's name of a process: its job, and its number in it.
@@ -18,31 +20,64 @@ struct ProcessName {
   std::uint32_t rank;
 };
 
+using Failed = int(void* process, int status, bool forward);
+using EventCall = void(int fd, short what, void* argument);  // NOLINT(google-runtime-int): libevent's
+
+/// What is done within MPI's progress.
+struct Report {
+  Failed* failed;
+  void* process;
+};
+
 template <class Type>
 Type* find(const char* name) {
   return reinterpret_cast<Type*>(dlsym(RTLD_DEFAULT, name));
 }
 
+void tell(int /*fd*/, short /*what*/, void* argument) {  // NOLINT(google-runtime-int): libevent's
+  const auto* report = static_cast<const Report*>(argument);
+  report->failed(report->process, MPIX_ERR_PROC_FAILED, /*forward=*/false);
+  delete report;
+}
+
 }  // namespace
 
+/// As Open MPI does it with a report of mpirun's: an event of its own loop, which whoever is in MPI handles
+/// in its turn. Called from here it would run beside what other threads do in MPI.
 bool declare_lost(int rank) {
-#ifdef OMPI_HAVE_MPI_EXT_FTMPI
+  constexpr short kWrite = 4;                                       // NOLINT(google-runtime-int): EV_WRITE
   const auto* self = find<const ProcessName>("opal_process_info");  // begins with this process's name
+  auto* const* loop = find<void*>("opal_sync_event_base");
   const auto process_of = find<void*(ProcessName)>("ompi_proc_for_name");
-  const auto failed = find<int(void*, int, bool)>("ompi_errhandler_proc_failed_internal");
+  const auto failed = find<Failed>("ompi_errhandler_proc_failed_internal");
+  const auto make_event = find<void*(void*, int, short, EventCall*, void*)>("event_new");
+  const auto activate = find<void(void*, int, short)>("event_active");
   const char* own_rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  if (self == nullptr || process_of == nullptr || failed == nullptr || own_rank == nullptr) return false;
+  if (self == nullptr || loop == nullptr || process_of == nullptr || failed == nullptr ||
+      make_event == nullptr || activate == nullptr || own_rank == nullptr)
+    return false;
   if (self->rank != static_cast<std::uint32_t>(std::atoi(own_rank))) return false;  // another layout
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (rank < 0 || rank >= size) return false;
   void* process = process_of({self->job, static_cast<std::uint32_t>(rank)});
   if (process == nullptr) return false;
-  failed(process, MPIX_ERR_PROC_FAILED, /*forward=*/false);
+  auto* report = new Report{failed, process};
+  void* event = make_event(*loop, -1, kWrite, tell, report);  // kept: a lost rank is rare
+  if (event == nullptr) {
+    delete report;
+    return false;
+  }
+  activate(event, kWrite, 1);
   return true;
-#else
-  return rank < 0;
-#endif
 }
+
+#else
+
+bool declare_lost(int /*rank*/) {
+  return false;
+}
+
+#endif
 
 }  // namespace footplate
