@@ -110,6 +110,10 @@ def test_the_end_waits_for_what_is_written():
         assert run.result()["checkpoint"].endswith(checkpoints(run)[-1]) and len(checkpoints(run)) == 2, (run.result(), checkpoints(run))
 
 
+def unfinished(run):
+    return [path.name for path in (run.directory / "checkpoints" / "main").iterdir() if path.name not in checkpoints(run)]
+
+
 def test_a_killed_run_goes_on_from_what_was_written():
     with Run(ENDLESS, env=HELD) as run:
         client = run.wait_for_step(10)
@@ -119,11 +123,12 @@ def test_a_killed_run_goes_on_from_what_was_written():
         client.send("call", action="ckpt.save", arguments={"tag": "b"})
         saving_step(client, after=first)
         client.close()
+        wait_until(lambda: unfinished(run), 20, "what is written to have its folder")  # the save has begun a moment before
         for pid in run.pids():
             os.kill(pid, signal.SIGKILL)
         assert run.finish() != 0
         release(run)
-        half = [path.name for path in (run.directory / "checkpoints" / "main").iterdir() if path.name not in checkpoints(run)]
+        half = unfinished(run)
         assert len(half) == 1 and len(checkpoints(run)) == 1, (half, checkpoints(run))
         with Run(folder=run.folder, command=["run", "--name", "t", "--resume", "auto", "--batch", "--restarts", "0"]) as again:
             client = again.wait_for_step(first + 1)
