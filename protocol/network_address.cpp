@@ -21,13 +21,9 @@ std::uint32_t ipv4_of(const sockaddr* address) {
 }
 
 bool is_of(const NetworkAddress& one, const std::string& item) {
-  const auto slash = item.find('/');
-  if (slash == std::string::npos) return one.interface == item;
-  in_addr network{};
-  int prefix = -1;
-  std::from_chars(item.data() + slash + 1, item.data() + item.size(), prefix);
-  return ::inet_pton(AF_INET, item.substr(0, slash).c_str(), &network) == 1 && prefix >= 0 &&
-         prefix <= kBits && are_in_one_network(one.address, ntohl(network.s_addr), prefix);
+  if (item.find('/') == std::string::npos) return one.interface == item;
+  const auto network = parse_network(item);
+  return network && are_in_one_network(one.address, network->address, network->prefix);
 }
 
 }  // namespace
@@ -44,6 +40,18 @@ std::vector<NetworkAddress> own_addresses() {
     found.push_back({one->ifa_name, ipv4_of(one->ifa_addr), std::popcount(ipv4_of(one->ifa_netmask))});
   }
   return found;
+}
+
+std::optional<Network> parse_network(const std::string& text) {
+  const auto slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  in_addr address{};
+  int prefix = -1;
+  const char* end = text.data() + text.size();
+  const bool is_network = ::inet_pton(AF_INET, text.substr(0, slash).c_str(), &address) == 1 &&
+                          std::from_chars(text.data() + slash + 1, end, prefix).ptr == end && prefix >= 0 &&
+                          prefix <= kBits;
+  return is_network ? std::optional(Network{ntohl(address.s_addr), prefix}) : std::nullopt;
 }
 
 bool are_in_one_network(std::uint32_t a, std::uint32_t b, int prefix) {

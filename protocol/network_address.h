@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,14 @@ struct NetworkAddress {
 
 /// Those of interfaces that are up, without the loopback.
 std::vector<NetworkAddress> own_addresses();
+
+/// Of "10.77.0.0/24".
+struct Network {
+  std::uint32_t address = 0;  ///< in the host's byte order
+  int prefix = 0;
+};
+/// Nothing: it is no IPv4 network.
+std::optional<Network> parse_network(const std::string& text);
 
 /// Whether both are in a network whose name has `prefix` bits.
 bool are_in_one_network(std::uint32_t a, std::uint32_t b, int prefix);

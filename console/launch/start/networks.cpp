@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <set>
 
@@ -60,18 +59,14 @@ const NetworkAddress* network_with(const std::vector<NetworkAddress>& own, std::
   return found != own.end() ? &*found : nullptr;
 }
 
-bool is_network(const std::string& text) {
-  const auto slash = text.find('/');
-  in_addr address{};
-  int prefix = -1;
-  const char* end = text.data() + text.size();
-  return ::inet_pton(AF_INET, text.substr(0, slash).c_str(), &address) == 1 &&
-         std::from_chars(text.data() + slash + 1, end, prefix).ptr == end && prefix >= 0 && prefix <= kBits;
+bool has_address(const std::vector<NetworkAddress>& own, std::uint32_t address) {
+  return std::any_of(own.begin(), own.end(),
+                     [address](const NetworkAddress& one) { return one.address == address; });
 }
 
 Result<void> check_item(const std::string& item, const std::vector<NetworkAddress>& own) {
   if (item.find('/') != std::string::npos) {
-    if (is_network(item)) return {};
+    if (parse_network(item)) return {};
     return fail(ErrorKind::usage, "comm.network: '" + item + "' is no network; one is written 10.0.0.0/16");
   }
   std::string known;
@@ -114,10 +109,7 @@ bool is_own_name(const std::string& host) {
   if (host == own || host == "localhost" || host == own.substr(0, own.find('.')) ||
       host.substr(0, host.find('.')) == own)
     return true;
-  const std::uint32_t address = address_of(host);
-  const auto addresses = own_addresses();
-  return std::any_of(addresses.begin(), addresses.end(),
-                     [address](const NetworkAddress& one) { return one.address == address; });
+  return has_address(own_addresses(), address_of(host));
 }
 
 std::string networks_to(const std::vector<std::uint32_t>& others, const std::vector<NetworkAddress>& own,
@@ -142,9 +134,7 @@ Result<std::string> network_list(const std::string& setting, const std::vector<H
   std::vector<std::uint32_t> others;
   for (const Host& host : hosts) {
     const std::uint32_t address = address_of(host.name);
-    const bool is_own = std::any_of(own.begin(), own.end(),
-                                    [address](const NetworkAddress& one) { return one.address == address; });
-    if (address != 0 && !is_own) others.push_back(address);
+    if (address != 0 && !has_address(own, address)) others.push_back(address);
   }
   return networks_to(others, own, source_of);
 }
