@@ -28,8 +28,8 @@ class RunFence {
   bool holds() const;
 
   /// For a new world of ranks, by its rank 0, before it does anything (WorldTerms).
-  Claim claim(const std::vector<int>& members, const std::vector<std::string>& hosts) const {
-    return holds() ? terms_.claim(origin_, members, hosts) : Claim::left_out;
+  Claim claim(const WorldMembers& world) const {
+    return holds() ? terms_.claim(origin_, world) : Claim::left_out;
   }
 
  private:

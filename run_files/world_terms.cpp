@@ -21,6 +21,14 @@ namespace fs = std::filesystem;
 constexpr const char* kFolder = "terms";
 constexpr const char* kMembers = "members";
 constexpr const char* kHosts = "hosts";
+constexpr const char* kLostHosts = "lost_hosts";
+
+std::vector<std::string> texts_of(const Json& term, const char* name) {
+  std::vector<std::string> texts;
+  for (const Json& text : term.value(name, Json::array()))
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  return texts;
+}
 
 std::string name_of(int start, int number) {
   return std::to_string(start) + "-" + std::to_string(number) + ".json";
@@ -59,39 +67,44 @@ std::optional<WorldTerms::Term> WorldTerms::newest() const {
        entry.increment(error))
     term.number = std::max(term.number, number_in(entry->path().filename().string(), start_));
   if (error && error != std::errc::no_such_file_or_directory) return std::nullopt;
-  if (term.number == 0) return term;
-  const auto json = read_json_file(directory_ / kFolder / name_of(start_, term.number));
+  return term.number == 0 ? term : read(term.number);
+}
+
+std::optional<WorldTerms::Term> WorldTerms::read(int number) const {
+  Term term{.number = number, .world = {}};
+  const auto json = read_json_file(directory_ / kFolder / name_of(start_, number));
   if (!json || !json->is_object()) return std::nullopt;
   for (const Json& member : json->value(kMembers, Json::array()))
-    if (member.is_number_integer()) term.members.push_back(member.get<int>());
-  for (const Json& host : json->value(kHosts, Json::array()))
-    if (host.is_string()) term.hosts.push_back(host.get<std::string>());
+    if (member.is_number_integer()) term.world.origins.push_back(member.get<int>());
+  term.world.hosts = texts_of(*json, kHosts);
+  term.world.lost_hosts = texts_of(*json, kLostHosts);
   return term;
 }
 
 bool WorldTerms::includes(int origin) const {
   const auto term = newest();
   if (!term || term->number == 0) return true;  // a disk that is away says nothing against it
-  return std::find(term->members.begin(), term->members.end(), origin) != term->members.end();
+  const auto& members = term->world.origins;
+  return std::find(members.begin(), members.end(), origin) != members.end();
 }
 
 bool WorldTerms::has_host(const std::string& host) const {
   const auto term = newest();
   if (!term || term->number == 0) return true;
-  return std::find(term->hosts.begin(), term->hosts.end(), host) != term->hosts.end();
+  return std::find(term->world.hosts.begin(), term->world.hosts.end(), host) != term->world.hosts.end();
 }
 
-Claim WorldTerms::claim(int mine, const std::vector<int>& members,
-                        const std::vector<std::string>& hosts) const {
+Claim WorldTerms::claim(int mine, const WorldMembers& world) const {
   ::mkdir((directory_ / kFolder).c_str(), 0700);
   for (;;) {
     const auto term = newest();
     if (!term) return Claim::no_disk;
-    const auto& before = term->members;
+    const auto& before = term->world.origins;
     if (term->number > 0 && std::find(before.begin(), before.end(), mine) == before.end())
       return Claim::left_out;
-    const int error = make_once(directory_ / kFolder / name_of(start_, term->number + 1),
-                                {{kMembers, members}, {kHosts, hosts}});
+    const int error =
+        make_once(directory_ / kFolder / name_of(start_, term->number + 1),
+                  {{kMembers, world.origins}, {kHosts, world.hosts}, {kLostHosts, world.lost_hosts}});
     if (error == 0) return Claim::claimed;
     if (error != EEXIST) return Claim::no_disk;  // else somebody was first: a newer term
   }

@@ -14,6 +14,13 @@ enum class Claim {
   no_disk    ///< nothing is known
 };
 
+/// The ranks that are in a run, and where.
+struct WorldMembers {
+  std::vector<int> origins;               ///< of the ranks
+  std::vector<std::string> hosts;         ///< that they are on
+  std::vector<std::string> lost_hosts{};  ///< that were declared lost since the start began
+};
+
 /// Who goes on, where the hosts of a run lose each other: either side could. Before a new world of ranks does
 /// anything, its rank 0 claims a term, a file terms/START-N.json of the run directory that can be made once.
 /// Both sides would claim the same number; the side that comes second finds itself left out, and ends.
@@ -28,18 +35,19 @@ class WorldTerms {
   /// The same of a host.
   bool has_host(const std::string& host) const;
 
-  /// For a world of `members` on these hosts, `mine` among them.
-  Claim claim(int mine, const std::vector<int>& members, const std::vector<std::string>& hosts) const;
+  /// For a world with the rank `mine`.
+  Claim claim(int mine, const WorldMembers& world) const;
 
- private:
   struct Term {
     int number = 0;  ///< 0: none yet
-    std::vector<int> members;
-    std::vector<std::string> hosts;
+    WorldMembers world;
   };
   /// Nothing: its folder can't be read.
   std::optional<Term> newest() const;
+  /// The one with that number. Nothing: there is none, or it can't be read.
+  std::optional<Term> read(int number) const;
 
+ private:
   std::filesystem::path directory_;
   int start_;
 };

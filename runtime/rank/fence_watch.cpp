@@ -34,10 +34,9 @@ void FenceWatch::check() const {
   if (!parts_.fence.holds()) end();
 }
 
-void FenceWatch::claim(const std::vector<int>& members, const std::vector<std::string>& hosts,
-                       bool may_be_cut_off) const {
+void FenceWatch::claim(const WorldMembers& world, bool may_be_cut_off) const {
   for (;;) {
-    const Claim claim = parts_.fence.claim(members, hosts);
+    const Claim claim = parts_.fence.claim(world);
     if (claim == Claim::left_out) return end();
     if (claim == Claim::claimed || !may_be_cut_off) return;
     std::this_thread::sleep_for(kDiskComesBack);

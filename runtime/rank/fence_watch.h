@@ -32,8 +32,7 @@ class FenceWatch {
   void check() const;
   /// By rank 0 of a new world, before anything else: returns where it may go on (RunFence::claim). Without
   /// the disk that is where it isn't cut off, else it tries again.
-  void claim(const std::vector<int>& members, const std::vector<std::string>& hosts,
-             bool may_be_cut_off) const;
+  void claim(const WorldMembers& world, bool may_be_cut_off) const;
   /// This rank is rank 0: it renews the run's lease, as the supervisor does, whose host may be lost. Any
   /// thread.
   void lead() { leads_ = true; }

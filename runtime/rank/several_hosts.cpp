@@ -46,6 +46,10 @@ void SeveralHosts::watch(double timeout_s) {
       parts_.session, std::move(bells), std::chrono::duration<double>(timeout_s),
       [this, timeout_s](const std::string& host) {
         declared_lost_ = true;
+        {
+          const MutexLock lock(mutex_);
+          lost_hosts_.insert(host);
+        }
         if (parts_.launcher_host == host) launcher_is_lost_ = true;
         parts_.records.warn(
             fmt::format("host {} is declared lost: nothing came from it for {:.3g} s (comm.host_timeout_s)",
@@ -70,7 +74,12 @@ void SeveralHosts::take_term(const std::vector<int>& before, bool may_be_cut_off
   const std::size_t twice = 2 * members_.size();
   if (may_be_cut_off && (twice < before.size() || (twice == before.size() && !has_leader)))
     std::this_thread::sleep_for(kLargerSideClaims);
-  fence_.claim(members_, parts_.session.hosts(), may_be_cut_off);
+  WorldMembers world{.origins = members_, .hosts = parts_.session.hosts(), .lost_hosts = {}};
+  {
+    const MutexLock lock(mutex_);
+    world.lost_hosts.assign(lost_hosts_.begin(), lost_hosts_.end());
+  }
+  fence_.claim(world, may_be_cut_off);
 }
 
 void SeveralHosts::end_daemon_if_orphaned() const {

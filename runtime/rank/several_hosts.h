@@ -3,9 +3,11 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "protocol/mutex.h"
 #include "runtime/comm/mpi/host_watch.h"
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/rank/fence_watch.h"
@@ -52,6 +54,8 @@ class SeveralHosts {
   std::vector<int> members_;  ///< by origin. Control thread
   std::atomic<bool> launcher_is_lost_{false};
   std::atomic<bool> declared_lost_{false};  ///< a host, since the newest change
+  Mutex mutex_;
+  std::set<std::string> lost_hosts_ GUARDED_BY(mutex_);  ///< of this start
   std::unique_ptr<HostWatch> watch_;
 };
 

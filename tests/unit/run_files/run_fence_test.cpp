@@ -40,16 +40,20 @@ TEST_F(RunFenceTest, ADiskThatIsAwaySaysNothing) {
 TEST_F(RunFenceTest, OneOfTwoSidesGoesOn) {
   const RunFence zero(folder_, "aaaaaaaa", 2, 0), one(folder_, "aaaaaaaa", 2, 1),
       two(folder_, "aaaaaaaa", 2, 2);
-  EXPECT_EQ(one.claim({1, 2}, {"n1", "n2"}), Claim::claimed);  // 0 is cut off
-  EXPECT_EQ(zero.claim({0}, {"n0"}), Claim::left_out);
+  EXPECT_EQ(one.claim({{1, 2}, {"n1", "n2"}}), Claim::claimed);  // 0 is cut off
+  EXPECT_EQ(zero.claim({{0}, {"n0"}}), Claim::left_out);
   EXPECT_TRUE(WorldTerms(folder_, 2).has_host("n1"));
   EXPECT_FALSE(WorldTerms(folder_, 2).has_host("n0"));
   EXPECT_FALSE(zero.holds());
   EXPECT_TRUE(one.holds() && two.holds());
-  EXPECT_EQ(two.claim({2}, {"n2"}), Claim::claimed);  // and then 1 is lost
+  EXPECT_EQ(two.claim({{2}, {"n2"}, {"n1"}}), Claim::claimed);  // and then n1 is lost
+  const auto term = WorldTerms(folder_, 2).newest();
+  ASSERT_TRUE(term);
+  EXPECT_EQ(term->number, 2);
+  EXPECT_EQ(term->world.lost_hosts, std::vector<std::string>{"n1"});
   EXPECT_FALSE(one.holds());
   EXPECT_FALSE(zero.holds());
-  EXPECT_EQ(RunFence(folder_, "aaaaaaaa", 12, 0).claim({0}, {"n0"}), Claim::claimed);  // of a later start
+  EXPECT_EQ(RunFence(folder_, "aaaaaaaa", 12, 0).claim({{0}, {"n0"}}), Claim::claimed);  // of a later start
   forget_terms(folder_);
   EXPECT_TRUE(zero.holds());
 }
@@ -57,7 +61,7 @@ TEST_F(RunFenceTest, OneOfTwoSidesGoesOn) {
 TEST_F(RunFenceTest, ADiskThatTakesNothingLeavesNobodyOut) {
   const RunFence fence(folder_, "aaaaaaaa", 2, 0);
   write("terms", "no folder");
-  EXPECT_EQ(fence.claim({0}, {"n0"}), Claim::no_disk);
+  EXPECT_EQ(fence.claim({{0}, {"n0"}}), Claim::no_disk);
   EXPECT_TRUE(fence.holds());
 }
 
@@ -66,7 +70,7 @@ TEST_F(RunFenceTest, ATermIsClaimedByOne) {
   std::vector<std::thread> sides;
   for (int origin = 0; origin < 8; ++origin)
     sides.emplace_back([&, origin] {
-      if (RunFence(folder_, "aaaaaaaa", 2, origin).claim({origin}, {}) == Claim::claimed) ++claimed;
+      if (RunFence(folder_, "aaaaaaaa", 2, origin).claim({{origin}, {}}) == Claim::claimed) ++claimed;
     });
   for (auto& side : sides) side.join();
   EXPECT_EQ(claimed, 1);
