@@ -30,6 +30,8 @@ struct FieldsOf<RunFile> {
     field("world_size", run.world_size);
     field("ranks_asked", run.ranks_asked);
     field("hosts", run.hosts);
+    field("named_hosts", run.named_hosts);
+    field("spare_hosts", run.spare_hosts);
     field("ranks", run.ranks);
     field("console_pid", run.console_pid);
     field("launcher_pid", run.launcher_pid);

@@ -33,7 +33,9 @@ struct RunFile {
   std::string started;             ///< ISO 8601
   std::optional<int> world_size;   ///< now
   std::optional<int> ranks_asked;  ///< as many as the newest start began with
-  std::string hosts;               ///< "n1:2,n2:2", as --host or --hostfile asked for; empty: one machine
+  std::string hosts;               ///< "n1:2,n2:2", of the newest start; empty: one machine
+  std::string named_hosts;         ///< those that starts take theirs from, with the ranks that each may get
+  int spare_hosts = 0;             ///< of named_hosts: a start is on as many fewer
   std::vector<RankPlace> ranks;
   int console_pid = 0;
   int launcher_pid = 0;  ///< of the supervisor; 0: nobody launched it

@@ -12,9 +12,9 @@
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
 #include "console/launch/run_dir/earlier_state.h"
+#include "console/launch/run_dir/run_logs.h"
 #include "console/launch/start/file_tail.h"
 #include "console/launch/supervise/detach.h"
-#include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
 
 namespace footplate {

@@ -14,9 +14,9 @@
 #include "console/client/link/find_run.h"
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
+#include "console/launch/run_dir/run_logs.h"
 #include "console/launch/start/file_tail.h"
 #include "console/launch/supervise/start_watch.h"
-#include "console/launch/supervise/supervisor.h"
 
 namespace footplate {
 namespace {

@@ -12,6 +12,7 @@
 #include "console/client/runs/run_index.h"
 #include "console/launch/run_dir/order_history.h"
 #include "console/launch/run_dir/run_directory.h"
+#include "console/launch/run_dir/run_logs.h"
 #include "console/launch/start/command.h"
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"

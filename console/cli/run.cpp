@@ -22,6 +22,7 @@
 #include "console/launch/run_dir/kept_settings.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/launch/run_dir/run_directory.h"
+#include "console/launch/run_dir/run_logs.h"
 #include "console/launch/start/command.h"
 #include "console/launch/start/file_tail.h"
 #include "console/launch/start/launched_once.h"
@@ -48,6 +49,7 @@ struct RunOptions {
   std::vector<std::string> words;
   std::optional<int> ranks;
   std::optional<std::string> host, hostfile;
+  std::optional<int> spare;
   std::string name;
   bool batch = false;
   bool detach = false;
@@ -161,38 +163,62 @@ int ranks_by_default(const Settings& settings) {
   return std::max(1, visible_devices(read_devices("/"), std::getenv("CUDA_VISIBLE_DEVICES")));
 }
 
-/// Of the command; else those of the last start, with --resume auto. None: all ranks are on this machine.
-Result<std::vector<Host>> hosts_of(const RunOptions& options) {
-  if (options.host) return parse_hosts(*options.host);
-  if (options.hostfile) return read_hostfile(*options.hostfile);
-  if (options.resume != "auto") return std::vector<Host>{};
-  const auto before = read_run_file(runs_folder() / options.name);
-  if (!before || before->hosts.empty()) return std::vector<Host>{};
-  return parse_hosts(before->hosts);
+/// What --host, --hostfile, --spare and -n say.
+struct HostsAsked {
+  std::vector<Host> hosts;  ///< none: all ranks are on this machine
+  int spare = 0;
+  int ranks = 0;  ///< 0: one for each slot
+};
+
+/// Of the command; else those of the last start, with --resume auto.
+Result<HostsAsked> hosts_of(const RunOptions& options) {
+  HostsAsked asked;
+  asked.spare = options.spare.value_or(0);
+  asked.ranks = options.ranks.value_or(0);
+  Result<std::vector<Host>> hosts;
+  if (options.host) {
+    hosts = parse_hosts(*options.host);
+  } else if (options.hostfile) {
+    hosts = read_hostfile(*options.hostfile);
+  } else if (options.resume == "auto") {
+    const auto before = read_run_file(runs_folder() / options.name);
+    if (!before || before->hosts.empty()) return asked;
+    hosts = parse_hosts(before->named_hosts.empty() ? before->hosts : before->named_hosts);
+    if (!options.spare) asked.spare = before->spare_hosts;
+    if (!options.ranks) asked.ranks = before->ranks_asked.value_or(0);
+  }
+  if (!hosts) return tl::unexpected(hosts.error());
+  asked.hosts = *std::move(hosts);
+  return asked;
 }
 
 /// Decides where how many ranks are.
 Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Settings& settings) {
-  auto hosts = hosts_of(options);
-  if (!hosts) return tl::unexpected(hosts.error());
+  auto asked = hosts_of(options);
+  if (!asked) return tl::unexpected(asked.error());
   plan.network = settings.string("comm.network");
-  if (hosts->empty()) {
+  const std::vector<Host>& hosts = asked->hosts;
+  if (hosts.empty()) {
+    if (options.spare)
+      return fail(ErrorKind::usage,
+                  "--spare counts from the end of --host or --hostfile, and neither is given");
     plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
     return {};
   }
-  if (!is_own_name(hosts->front().name))
+  if (!is_own_name(hosts.front().name))
     return fail(ErrorKind::usage, "the first host has to be this machine, " + host_name() +
-                                      ", which has the console; not " + hosts->front().name +
+                                      ", which has the console; not " + hosts.front().name +
                                       (options.host || options.hostfile
-                                           ? ". Put it first, or start the run on " + hosts->front().name
+                                           ? ". Put it first, or start the run on " + hosts.front().name
                                            : ", which was the first one of the last start. Name the hosts "
                                              "that are there: --host " +
                                                  host_name()));
   plan.outlives_hosts = settings.number("comm.host_timeout_s") > 0;
-  plan.ranks = options.ranks ? *options.ranks : slots_of(*hosts);
-  auto shared = spread(*std::move(hosts), plan.ranks);
-  if (!shared) return tl::unexpected(shared.error());
-  plan.hosts = *std::move(shared);
+  auto pool = make_host_pool(std::move(asked->hosts), asked->spare, asked->ranks);
+  if (!pool) return tl::unexpected(pool.error());
+  plan.pool = *std::move(pool);
+  plan.hosts = take_hosts(plan.pool, {});
+  plan.ranks = slots_of(plan.hosts);
   return {};
 }
 
@@ -364,6 +390,11 @@ Handler declare_run(CLI::App& command) {
                                   "--resume auto, those of the last start");
   command.add_option("--hostfile", options->hostfile, "the same with the hosts of a file, as for mpirun")
       ->excludes(host);
+  command
+      .add_option("--spare", options->spare,
+                  "so many of the hosts, the last ones, are spare: a start uses them in place of those that "
+                  "don't answer, and a lost host is replaced so")
+      ->check(CLI::Range(0, 4096));
   command.add_option("--name", options->name, "name of the run; left out: the config's with a number, kjv-3")
       ->check(why_no_run_name);
   auto* batch = command.add_flag("--batch", options->batch,

@@ -11,8 +11,8 @@
 #include "console/client/link/run_connection.h"
 #include "console/client/render/render.h"
 #include "console/launch/run_dir/missing_result.h"
+#include "console/launch/run_dir/run_logs.h"
 #include "console/launch/supervise/start_watch.h"
-#include "console/launch/supervise/supervisor.h"
 #include "protocol/exit_codes.h"
 
 namespace footplate {

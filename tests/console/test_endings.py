@@ -143,6 +143,16 @@ class Endings(Case):
         self.assertEqual(self.json("result.json")["restarts"], 1)
         self.assertEqual(self.json("result-1.json")["reason"], "it broke")
 
+    def test_a_signal_ends_the_pause_before_a_restart(self):
+        process = self.start("--restarts", "9", fake={"steps": 6, "fail": [1, "it broke"], "die_at": 2})
+        wait_until(lambda: (self.json("run.json") or {}).get("state") == "starting" and self.json("result-2.json"), "the second pause")  # of 2 s
+        process.send_signal(signal.SIGTERM)
+        _, err = self.finish(process, 1)
+        self.assertIn("restart 2 of 9, in 2 s", err)
+        self.assertIn("SIGTERM between two starts: good-1 is not started again", err)
+        self.assertEqual(self.json("result.json")["reason"], "it broke")
+        self.assertIsNone(self.json("config-3.json"))
+
     def test_no_restart_after_what_was_asked_for(self):
         for number, (code, reason) in enumerate(((2, "no corpus"), (75, "signal"), (75, "time limit"), (0, "asked"))):
             process = self.start("--name", f"a{number}", "--restarts", "5", fake={"steps": 6, "fail": [code, reason], "die_at": 2})

@@ -41,7 +41,7 @@ class Notify(Case):
         self.check(self.run_told("--restarts", "1", fake={"steps": 6, "die": "kill", "die_at": 3, "die_starts": 1}), 0)
         notices = self.told()
         self.assertEqual([notice["EVENT"] for notice in notices], ["restart", "end"])
-        self.assertRegex(notices[0]["TEXT"], r"^r failed at step \d \(.*\); restart 1 of 1$")
+        self.assertRegex(notices[0]["TEXT"], r"^r failed at step \d \(.*\); restart 1 of 1, in 1 s$")
 
     def test_warnings_that_need_a_person(self):
         warning = {"kind": "checkpoint", "text": "step 2: no checkpoint: No space left on device", "step": 2}

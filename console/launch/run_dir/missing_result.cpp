@@ -54,8 +54,8 @@ RunResult written_for_the_ranks(const fs::path& directory, const HowEnded& how) 
   // mpirun with fault tolerance: 0 although ranks were lost.
   if (number == 0 && exit_code == 0) reason = "ranks were lost; log/launcher.log may tell how";
   ExitCode code = ExitCode::failed;
-  if (!how.not_started.empty()) {
-    reason = how.not_started;
+  if (!how.cause.empty()) {
+    reason = how.cause;
   } else if (how.asked) {
     reason = kEndedSignal;
     code = ExitCode::resumable;
@@ -91,10 +91,10 @@ std::int64_t step_now(const RunRecord& run) {
 RunResult write_missing_result(const fs::path& directory, const HowEnded& how, int restarts) {
   const auto by_the_ranks = read_result_file(directory / kResultFile);
   RunResult result = by_the_ranks ? *by_the_ranks : written_for_the_ranks(directory, how);
-  if (by_the_ranks && !how.not_started.empty()) {
+  if (by_the_ranks && !how.cause.empty()) {
     // The ranks that remained have written that one was lost, but can't know which one, and where it was.
     result.note = result.reason;
-    result.reason = how.not_started;
+    result.reason = how.cause;
   }
   // A rank that gives up in the middle of a recovery leaves the search for the newest one to us.
   if (!result.checkpoint && result.code == static_cast<int>(ExitCode::resumable))

@@ -205,8 +205,10 @@ RunFile starting_record(const RunPlan& plan, const std::string& socket) {
   run.launcher_host = run.host;
   run.started = iso_time(std::chrono::system_clock::now());
   run.world_size = plan.ranks;
-  run.ranks_asked = plan.ranks;
+  run.ranks_asked = plan.pool.hosts.empty() ? plan.ranks : plan.pool.ranks;
   run.hosts = host_list_text(plan.hosts);
+  run.named_hosts = host_list_text(plan.pool.hosts);
+  run.spare_hosts = plan.pool.spare();
   run.launcher_pid = ::getpid();
   run.launcher_started = process_entry(::getpid()).started;
   if (const auto before = read_run_file(plan.directory)) run.step = before->step;

@@ -116,6 +116,10 @@ Variables variables_for_ranks(const PrivateFolders& folders, const Placement& pl
 
 }  // namespace
 
+std::string mpi_prefix(const Command& command) {
+  return fs::path(command.arguments.front()).parent_path().parent_path().string();
+}
+
 std::string run_mark(const PrivateFolders& folders) {
   return std::string(kRunVariable) + "=" + folders.temporary.string();
 }

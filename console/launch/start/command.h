@@ -46,6 +46,9 @@ struct StartOptions {
 /// How the ranks of `plan` are started. Errors: launch_command's.
 Result<Command> rank_command(const RunPlan& plan, const StartOptions& start, const PrivateFolders& folders);
 
+/// Where Open MPI is, of a command that mpirun starts: "/opt/mpi" of "/opt/mpi/bin/mpirun".
+std::string mpi_prefix(const Command& command);
+
 /// NAME=VALUE in the environment of every process of a run, and of no other's.
 std::string run_mark(const PrivateFolders& folders);
 

@@ -14,7 +14,8 @@
 
 #include "console/client/link/run_connection.h"
 #include "console/launch/run_dir/earlier_state.h"
-#include "console/launch/supervise/supervisor.h"
+#include "console/launch/run_dir/run_logs.h"
+#include "console/launch/supervise/explanation.h"
 #include "protocol/exit_codes.h"
 #include "run_files/file_names.h"
 #include "run_files/result_file.h"

@@ -1,6 +1,5 @@
 #include "console/launch/supervise/supervisor.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,17 +9,19 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <thread>
 #include <utility>
 
-#include "console/client/render/text.h"
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/earlier_state.h"
 #include "console/launch/run_dir/kept_settings.h"
 #include "console/launch/run_dir/missing_result.h"
 #include "console/launch/run_dir/order_history.h"
+#include "console/launch/run_dir/run_logs.h"
 #include "console/launch/start/launch_failure.h"
 #include "console/launch/supervise/ending_times.h"
+#include "console/launch/supervise/explanation.h"
 #include "console/launch/supervise/requeue.h"
 #include "protocol/exit_codes.h"
 #include "protocol/host_name.h"
@@ -29,6 +30,7 @@
 #include "run_files/json_file.h"
 #include "run_files/lease.h"
 #include "run_files/next_start.h"
+#include "run_files/result_file.h"
 #include "run_files/run_file.h"
 #include "run_files/starts.h"
 #include "run_files/world_terms.h"
@@ -42,7 +44,6 @@ using std::chrono::steady_clock;
 constexpr auto kLongestSleep =
     200ms;                         ///< longest sleep of the loop: what no descriptor tells is seen by then
 constexpr auto kReaderTakes = 2s;  ///< for the last lines, by a slow reader of stdout
-constexpr std::size_t kShownLines = 20;
 
 /// As stdout: never waited for. A run whose terminal stands still has to hear a signal all the same.
 Outlet& words() {
@@ -54,8 +55,6 @@ void say(const std::string& text) {
   words().push("footplate: " + text + "\n");
   words().flush();
 }
-
-constexpr auto kStartMark = "--- start ";
 
 /// Sets the lines of a start apart from those of the starts before it.
 void mark_start(const std::filesystem::path& log, int start) {
@@ -81,9 +80,7 @@ void forget_start_notes(const std::filesystem::path& directory) {
 
 /// What mpirun has said of a start that is over: its boxes stand where rank 0's lines would.
 std::string said_at_start(const std::filesystem::path& directory, std::uintmax_t lines_before) {
-  std::string text = last_lines(launcher_log(directory), kShownLines);
-  if (const auto mark = text.rfind(kStartMark); mark != std::string::npos) text.erase(0, mark);
-  return text + "\n" + FileTail(batch_log(directory), lines_before).rest();
+  return launcher_words(directory) + "\n" + FileTail(batch_log(directory), lines_before).rest();
 }
 
 std::uintmax_t size_of(const std::filesystem::path& path) {
@@ -92,20 +89,21 @@ std::uintmax_t size_of(const std::filesystem::path& path) {
   return none ? 0 : size;
 }
 
-/// Where Open MPI is: "/opt/mpi" of "/opt/mpi/bin/mpirun".
-std::string prefix_of(const Command& command) {
-  return std::filesystem::path(command.arguments.front()).parent_path().parent_path().string();
-}
-
 /// Whether the ranks were ready, and didn't fail in the very first step.
 bool has_done_a_step(const std::filesystem::path& directory, int start, const RunResult& result) {
   if (is_starting(directory)) return false;
   return result.code != static_cast<int>(ExitCode::failed) || result.step > first_step_of(directory, start);
 }
 
-/// A step that was skipped counts, and is no progress: the parameters are those that the start began with.
-bool has_only_skipped(const RunResult& result, std::int64_t first_step) {
-  return result.skipped && result.step - *result.skipped <= first_step;
+/// mpirun's words before it ends all ranks.
+constexpr const char* kLostDaemon = "PRTE has lost communication with a remote daemon";
+
+/// "2 on n1, 1 on n3".
+std::string places_text(const std::vector<Host>& hosts) {
+  std::string text;
+  for (const Host& host : hosts)
+    text += (text.empty() ? "" : ", ") + std::to_string(host.slots) + " on " + host.name;
+  return text;
 }
 
 }  // namespace
@@ -119,7 +117,8 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
       out_(out),
       lines_(batch_log(directory_.path), size_of(batch_log(directory_.path))),  // not those of earlier starts
       notifier_(plan_.notify, plan_.name, directory_.path, say),
-      alarms_(directory_.path, plan_.name) {}
+      alarms_(directory_.path, plan_.name),
+      policy_(plan_.name, directory_.path, plan_.restarts, plan_.restarts_asked) {}
 
 int Supervisor::run() {
   const std::filesystem::path before = newest_checkpoint(directory_.path);
@@ -138,7 +137,7 @@ int Supervisor::run() {
     janitor_ = nullptr;
     ::close(*lock);
   } else {
-    result = write_missing_result(directory_.path, {.not_started = lock.error().message}, 0);
+    result = write_missing_result(directory_.path, {.cause = lock.error().message}, 0);
     if (leaves_no_trace()) record(result);
   }
   pass_lines_on();
@@ -238,9 +237,14 @@ bool Supervisor::goes_on_elsewhere() const {
 
 RunResult Supervisor::run_starts() {
   Beginning beginning{plan_.resume.value_or("")};
+  place_ranks(/*looks=*/plan_.pool.spare() > 0);
+  if (stops_asked_ > 0)
+    return write_missing_result(directory_.path, {.asked = true, .cause = {}}, policy_.restarts());
   for (int start = plan_.start;; ++start) {
     RunResult result = run_once(start, beginning);
-    if (stops_asked_ > 0 || goes_on_elsewhere_) return result;
+    if (goes_on_elsewhere_) return result;
+    policy_.ended(start, result, has_done_a_step(directory_.path, start, result));
+    if (stops_asked_ > 0) return result;
     const std::string step = std::to_string(result.step);
     if (is_restart_ordered(result) && !is_saved(result)) {
       say(plan_.name + " is not started again: step " + step +
@@ -253,35 +257,80 @@ RunResult Supervisor::run_starts() {
     } else if (const auto load = load_ordered(result)) {
       say(plan_.name + " ended at step " + step + " to go back to step " + std::to_string(load->step) +
           ", in branch " + load->branch);
-    } else if (restarts_after(start, result)) {
-      ++restarts_;
-      const std::string text = plan_.name + " failed at step " + step + " (" + result.reason + "); restart " +
-                               std::to_string(restarts_) + " of " + std::to_string(plan_.restarts);
-      say(text);
-      notifier_.tell({"restart", text, result.step, {}});
-    } else {
+    } else if (!restarts_after(result)) {
       return result;
     }
     set_aside_result(directory_.path, start);
     end_stragglers(folders_, kConsoleEnds);
     folders_.clear();
+    if (is_worth_restarting(result)) pause(policy_.pause());
+    if (stops_asked_ == 0) place_ranks(/*looks=*/true);
+    if (stops_asked_ > 0) {
+      [[maybe_unused]] const auto kept = write_result_file(directory_.path / kResultFile, result);
+      return result;
+    }
     beginning = next_beginning(beginning, result);
   }
 }
 
-bool Supervisor::restarts_after(int start, const RunResult& result) {
-  if (restarts_ >= plan_.restarts || !is_worth_restarting(result)) return false;
-  if (plan_.restarts_asked) return true;
-  if (!has_trained_) return false;  // nothing says that it ever could
-  if (const std::int64_t first = first_step_of(directory_.path, start); has_only_skipped(result, first)) {
-    say(plan_.name + " failed at step " + std::to_string(result.step) + ", and no step since step " +
-        std::to_string(first) + " was finite: it is not started again; --restarts K starts it all the same");
-    return false;
+bool Supervisor::restarts_after(const RunResult& result) {
+  const bool may_be_a_host = is_starting(directory_.path) && policy_.has_trained();
+  const bool is_a_host = may_be_a_host && !silent_hosts().empty();
+  const RestartPolicy::Decision decision = policy_.decide(is_a_host);
+  if (!decision.why_not.empty()) say(decision.why_not);
+  if (!decision.again || stops_asked_ > 0) return false;
+  const std::string text =
+      plan_.name + " failed at step " + std::to_string(result.step) + " (" + result.reason + "); " +
+      (is_a_host
+           ? "a start that a host kept from its first step doesn't count as a restart"
+           : "restart " + std::to_string(policy_.restarts()) + " of " + std::to_string(policy_.most())) +
+      ", in " + std::to_string(policy_.pause().count()) + " s";
+  say(text);
+  notifier_.tell({"restart", text, result.step, {}});
+  return true;
+}
+
+void Supervisor::place_ranks(bool looks) {
+  if (plan_.pool.hosts.empty()) return;
+  const auto silent = looks ? silent_hosts() : std::map<std::string, std::string>();
+  if (stops_asked_ > 0) return;
+  std::set<std::string> names;
+  for (const auto& [host, why] : silent) {
+    say("host " + host + " starts no process, and is left out: " + why);
+    names.insert(host);
   }
-  if (std::exchange(failed_at_, result.step) != result.step) return true;
-  say(plan_.name + " failed at step " + std::to_string(result.step) +
-      " twice, and is not started again; --restarts K starts it all the same");
-  return false;
+  const std::string before = host_list_text(plan_.hosts);
+  plan_.hosts = take_hosts(plan_.pool, names);
+  plan_.ranks = slots_of(plan_.hosts);
+  if (host_list_text(plan_.hosts) != before)
+    say(plan_.name + ": " + std::to_string(plan_.ranks) + " of " + std::to_string(plan_.pool.ranks) +
+        " ranks, " + places_text(plan_.hosts));
+}
+
+std::map<std::string, std::string> Supervisor::silent_hosts() {
+  if (plan_.pool.hosts.size() < 2) return {};
+  HostProbe probe(plan_, {plan_.pool.hosts.begin() + 1, plan_.pool.hosts.end()}, folders_);
+  while (!probe.is_done() && stops_asked_ == 0) wait_between_starts();
+  return stops_asked_ == 0 ? probe.silent() : std::map<std::string, std::string>();
+}
+
+void Supervisor::pause(std::chrono::seconds length) {
+  // What the record has is of ranks that are gone; that it can't be written is said at the start.
+  [[maybe_unused]] const auto kept =
+      update_run_file(directory_.path, starting_record(plan_, folders_.socket));
+  for (const auto end = steady_clock::now() + length; steady_clock::now() < end && stops_asked_ == 0;)
+    wait_between_starts();
+}
+
+void Supervisor::wait_between_starts() {
+  wait_for_something();
+  renew_lease_in_time();
+  pass_lines_on();
+  for (const int number : signals_.take()) {
+    if (stops_asked_++ > 0) continue;
+    first_signal_ = number;
+    say(std::string(signal_name(number)) + " between two starts: " + plan_.name + " is not started again");
+  }
 }
 
 Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const RunResult& result) const {
@@ -303,7 +352,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   reserve_room_for_the_end(directory_.path, plan_.ranks);  // an earlier start may have used it
   const Settings settings = settings_of(start, beginning);
   const auto not_started = [&](const Error& error) {
-    return write_missing_result(directory_.path, {.not_started = error.message}, restarts_);
+    return write_missing_result(directory_.path, {.cause = error.message}, policy_.restarts());
   };
   if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
     return not_started(kept.error());
@@ -340,21 +389,23 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   end_by_ = steady_clock::time_point::max();
   ranks_left_ = plan_.ranks;
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
+  planned_.emplace(plan_, folders_, start, say);
   HowEnded how = watch(*child, watched);
+  planned_.reset();
   goes_on_elsewhere_ = goes_on_elsewhere();
   if (goes_on_elsewhere_) {
     end_launched(child->pid());
     return taken_over();
   }
-  if (how.not_started.empty() && !how.asked && is_starting(directory_.path))
-    how.not_started = explain_unreached(said_at_start(directory_.path, lines_before), prefix_of(*command));
+  if (how.cause.empty() && !how.asked && is_starting(directory_.path))
+    how.cause = explain_unreached(said_at_start(directory_.path, lines_before), mpi_prefix(*command));
   end_launched(child->pid());
   how.step = last_step(folders_);
   look_at_state(/*now=*/true);  // what it was told of last
   forget_start_notes(directory_.path);
-  RunResult result = write_missing_result(directory_.path, how, restarts_);
-  has_trained_ = has_trained_ || has_done_a_step(directory_.path, start, result);
-  return result;
+  if (!how.asked && said_at_start(directory_.path, lines_before).find(kLostDaemon) != std::string::npos)
+    how.cause = "mpirun has ended the ranks, since it can't reach a host; log/launcher.log has its words";
+  return write_missing_result(directory_.path, how, policy_.restarts());
 }
 
 HowEnded Supervisor::watch(Subprocess& child, StartWatch& start) {
@@ -366,11 +417,12 @@ HowEnded Supervisor::watch(Subprocess& child, StartWatch& start) {
     pass_lines_on();
     look_at_start(start, failed);
     look_at_state();
+    planned_->look(steady_clock::now());
     end_what_lingers(child);
   }
   pass_lines_on();
   if (failed.empty() && stops_asked_ == 0) failed = start.lost_rank().value_or("");
-  return {.wait_status = child.wait_status(), .asked = stops_asked_ > 0, .not_started = failed};
+  return {.wait_status = child.wait_status(), .asked = stops_asked_ > 0, .cause = failed};
 }
 
 void Supervisor::look_at_start(StartWatch& start, std::string& failed) {
@@ -422,73 +474,10 @@ void Supervisor::end_what_lingers(Subprocess& child) {
   std::error_code ignored;
   if (end_by_ == steady_clock::time_point::max() &&
       std::filesystem::exists(directory_.path / kResultFile, ignored))
-    end_by_ = steady_clock::now() + kResultToExit;
+    end_by_ = steady_clock::now() + (planned_->has_lost_a_host() ? kLostHostToExit : kResultToExit);
   if (steady_clock::now() < end_by_) return;
   end_launched(child.pid());
   end_by_ = steady_clock::now() + kResultToExit;
-}
-
-Result<void> make_logs(const std::filesystem::path& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory / "log", error);
-  const int fd = ::open(batch_log(directory).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0)
-    return fail(ErrorKind::usage,
-                "can't write " + batch_log(directory).string() + ": " + std::strerror(errno));
-  ::close(fd);
-  return {};
-}
-
-std::filesystem::path batch_log(const std::filesystem::path& directory) {
-  return directory / "log" / "batch.log";
-}
-std::filesystem::path launcher_log(const std::filesystem::path& directory) {
-  return directory / "log" / "launcher.log";
-}
-
-namespace {
-
-/// `text` with the launcher's last lines, where they say more than `reason`.
-std::string with_log(const std::string& text, const std::string& name, const std::filesystem::path& directory,
-                     const std::string& reason) {
-  std::string lines = last_lines(launcher_log(directory), kShownLines);
-  if (const auto mark = lines.rfind(kStartMark); mark != std::string::npos)
-    lines.erase(0, std::min(lines.find('\n', mark), lines.size() - 1) + 1);
-  // A detached supervisor has said all this into the same log.
-  for (const char* how : {" ended at step", " came to no step"})
-    if (const auto own = lines.find("footplate: " + name + how); own != std::string::npos) lines.erase(own);
-  const bool says_more =
-      !lines.empty() && (reason.empty() || lines.find("footplate: " + reason) == std::string::npos);
-  return says_more ? text + "\n" + printable(lines) : text;
-}
-
-}  // namespace
-
-std::string explanation_of_refused(const std::string& name, const std::filesystem::path& directory,
-                                   const RunResult& refused) {
-  const auto now = read_run(directory);
-  std::string text =
-      name + " came to no step: " + (refused.reason.empty() ? "no reason given" : refused.reason);
-  if (!refused.note.empty()) text += " (" + refused.note + ")";
-  text += "\n" + name + " is as it was, with its settings of before" +
-          (now ? ", at step " + std::to_string(now->step()) + "; " + now->what_next() : "");
-  const bool is_refusal = refused.code == static_cast<int>(ExitCode::usage) || refused.reason == kEndedSignal;
-  return is_refusal ? text
-                    : with_log(text + "; logs are in " + (directory / "log").string(), name, directory,
-                               refused.reason);
-}
-
-std::string explanation(const std::string& name, const std::filesystem::path& directory,
-                        const RunResult& result) {
-  if (result.code == 0) return {};
-  const bool is_resumable = result.code == static_cast<int>(ExitCode::resumable);
-  std::string text = name + " ended at step " + std::to_string(result.step) + ": " +
-                     (result.reason.empty() ? "no reason given" : result.reason);
-  if (!result.note.empty()) text += " (" + result.note + ")";
-  if (result.checkpoint) text += "; checkpoint " + *result.checkpoint;
-  if (is_resumable) text += "; go on with: footplate run --name " + name + " --resume auto";
-  if (result.step > 0 || is_resumable) return text;
-  return with_log(text + "; logs are in " + (directory / "log").string(), name, directory, result.reason);
 }
 
 }  // namespace footplate

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,8 @@
 #include "console/launch/supervise/alarms.h"
 #include "console/launch/supervise/janitor.h"
 #include "console/launch/supervise/notifier.h"
+#include "console/launch/supervise/planned_restart.h"
+#include "console/launch/supervise/restart_policy.h"
 #include "console/launch/supervise/start_watch.h"
 #include "protocol/settings.h"
 #include "run_files/private_folders.h"
@@ -41,8 +44,14 @@ class Supervisor {
   };
   RunResult run_starts();
   RunResult run_once(int start, const Beginning& beginning);
-  /// Whether `start`, which ended so, is started again.
-  bool restarts_after(int start, const RunResult& result);
+  /// Whether the start that ended so is started again; says so.
+  bool restarts_after(const RunResult& result);
+  /// Before a start: takes the hosts that answer. `looks`: asks them first.
+  void place_ranks(bool looks);
+  /// Which hosts start no process, and why. Empty, too, where a signal comes meanwhile.
+  std::map<std::string, std::string> silent_hosts();
+  /// Returns after that time, or once a signal asks for the end.
+  void pause(std::chrono::seconds length);
   Beginning next_beginning(const Beginning& before, const RunResult& result) const;
   /// As the ranks of `start` read them.
   Settings settings_of(int start, const Beginning& beginning) const;
@@ -56,7 +65,7 @@ class Supervisor {
   /// only every second.
   void look_at_state(bool now = false);
   /// Whether no start of this command has done a step, in a run that has: then it is as it was before.
-  bool leaves_no_trace() const { return !has_trained_ && directory_.earlier; }
+  bool leaves_no_trace() const { return !policy_.has_trained() && directory_.earlier; }
   /// What the start leaves in the run's folder, once all of its processes are gone.
   void record(const RunResult& result);
   /// --notify of the end; `explained`: explanation() of it.
@@ -71,9 +80,11 @@ class Supervisor {
   /// Once mpirun has ended: whether it is one of the two. What is in the run's folder is theirs then.
   bool goes_on_elsewhere() const;
   void wait_for_something();
+  /// The same between two starts: what comes of a signal then.
+  void wait_between_starts();
   void end_what_lingers(Subprocess& child);
 
-  const RunPlan plan_;
+  RunPlan plan_;  ///< its hosts and ranks are those of the newest start
   const Settings settings_;
   const RunDirectory directory_;
   const PrivateFolders folders_;
@@ -87,31 +98,14 @@ class Supervisor {
   bool is_recorded_ = false;  ///< run.json has this command's id
   int started_ = 0;           ///< the newest start
   bool goes_on_elsewhere_ = false;
-  bool has_trained_ = false;                            ///< a start of this command has done a step
+  RestartPolicy policy_;
+  std::optional<PlannedRestart> planned_;               ///< of the newest start
   std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
   std::chrono::steady_clock::time_point renew_at_{};    ///< the lease
-  int restarts_ = 0;
-  std::optional<std::int64_t> failed_at_;  ///< the step of the last failure
   int stops_asked_ = 0;
   int first_signal_ = 0;  ///< that asked
   std::chrono::steady_clock::time_point end_by_ = std::chrono::steady_clock::time_point::max();
   const Janitor* janitor_ = nullptr;
 };
-
-/// A new directory's log folder, and the empty file of the batch lines.
-Result<void> make_logs(const std::filesystem::path& directory);
-
-/// Where rank 0's lines are kept: log/batch.log.
-std::filesystem::path batch_log(const std::filesystem::path& directory);
-std::filesystem::path launcher_log(const std::filesystem::path& directory);
-
-/// How a run ended, for stderr: nothing where it was done or asked for, else the reason, and the launcher's
-/// last lines where it never reached a step.
-std::string explanation(const std::string& name, const std::filesystem::path& directory,
-                        const RunResult& result);
-
-/// The same of a start that did no step, and after which the run is as it was before.
-std::string explanation_of_refused(const std::string& name, const std::filesystem::path& directory,
-                                   const RunResult& refused);
 
 }  // namespace footplate

@@ -1,0 +1,43 @@
+#include "console/launch/start/host_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace footplate {
+
+Result<HostPool> make_host_pool(std::vector<Host> hosts, int spare, int ranks) {
+  const int count = static_cast<int>(hosts.size());
+  if (spare < 0 || spare >= count)
+    return fail(ErrorKind::usage, "--spare " + std::to_string(spare) + " leaves no host of " +
+                                      std::to_string(count) + " for the ranks; it takes 0 to " +
+                                      std::to_string(count - 1) + " here");
+  HostPool pool{.hosts = std::move(hosts), .in_use = count - spare};
+  const std::vector<Host> first(pool.hosts.begin(), pool.hosts.begin() + pool.in_use);
+  pool.ranks = ranks > 0 ? ranks : slots_of(first);
+  const auto spread_over = spread(first, pool.ranks);
+  if (!spread_over) return tl::unexpected(spread_over.error());
+  pool.in_use = static_cast<int>(spread_over->size());
+  pool.shares_evenly =
+      std::all_of(pool.hosts.begin(), pool.hosts.end(), [](const Host& host) { return host.slots == 1; });
+  if (pool.shares_evenly)
+    for (Host& host : pool.hosts) host.slots = spread_over->front().slots;  // no other one has more
+  return pool;
+}
+
+std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent) {
+  std::vector<Host> taken;
+  for (const Host& host : pool.hosts)
+    if (static_cast<int>(taken.size()) < pool.in_use && !silent.contains(host.name)) taken.push_back(host);
+  int ranks = std::min(pool.ranks, slots_of(taken));
+  int left = static_cast<int>(taken.size());
+  for (Host& host : taken) {
+    const int share = (ranks + left - 1) / left;  // the first ones have one more
+    --left;
+    host.slots = pool.shares_evenly ? share : std::min(host.slots, ranks);
+    ranks -= host.slots;
+  }
+  std::erase_if(taken, [](const Host& host) { return host.slots == 0; });
+  return taken;
+}
+
+}  // namespace footplate

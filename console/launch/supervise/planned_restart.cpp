@@ -1,0 +1,113 @@
+#include "console/launch/supervise/planned_restart.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "protocol/order.h"
+
+namespace footplate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLooks = 2s;
+constexpr auto kTriesAgain = 60s;
+constexpr auto kConsoleTakes = 1s;  ///< to accept a connection
+
+/// Those that the start doesn't use, also since they didn't answer.
+std::vector<Host> unused_hosts(const RunPlan& plan) {
+  std::vector<Host> unused;
+  for (const Host& host : plan.pool.hosts)
+    if (std::none_of(plan.hosts.begin(), plan.hosts.end(),
+                     [&host](const Host& used) { return used.name == host.name; }))
+      unused.push_back(host);
+  return unused;
+}
+
+}  // namespace
+
+PlannedRestart::PlannedRestart(const RunPlan& plan, const PrivateFolders& folders, int start,
+                               std::function<void(const std::string&)> say)
+    : plan_(plan), folders_(folders), terms_(plan.directory, start), say_(std::move(say)) {}
+
+void PlannedRestart::look(Clock::time_point now) {
+  if (plan_.hosts.empty() || is_ordered_) return;
+  if (console_) return look_at_answer(now);
+  if (now < look_again_) return;
+  look_again_ = now + kLooks;
+  look_at_terms();
+  if (lost_.empty() || now < order_again_) return;
+  if (ranks_changed_)
+    order("after the loss of host " + lost_text() +
+              " and then of another rank, or with a new one, mpirun would "
+              "end the run in some minutes",
+          now);
+  else
+    look_for_spare_hosts(now);
+}
+
+bool PlannedRestart::has_lost_a_host() {
+  if (plan_.hosts.empty()) return false;
+  look_at_terms();
+  return !lost_.empty();
+}
+
+void PlannedRestart::look_at_terms() {
+  const auto term = terms_.newest();
+  if (!term || term->number == 0 || term->world.lost_hosts.empty()) return;
+  lost_ = term->world.lost_hosts;
+  const auto before = terms_.read(term->number - 1);
+  ranks_changed_ = ranks_changed_ || (before && before->world.lost_hosts.size() == lost_.size());
+}
+
+void PlannedRestart::look_for_spare_hosts(Clock::time_point now) {
+  const std::vector<Host> unused = unused_hosts(plan_);
+  if (unused.empty()) return;
+  if (!probe_ && now >= probe_again_) probe_.emplace(plan_, unused, folders_);
+  if (!probe_ || !probe_->is_done()) return;
+  const auto silent = probe_->silent();
+  probe_.reset();
+  probe_again_ = now + kTriesAgain;
+  const auto answers = std::find_if(unused.begin(), unused.end(),
+                                    [&silent](const Host& host) { return !silent.contains(host.name); });
+  if (answers != unused.end())
+    order("host " + lost_text() + " is lost, and " + answers->name + " can take its place", now);
+}
+
+void PlannedRestart::order(const std::string& reason, Clock::time_point now) {
+  order_again_ = now + kTriesAgain;
+  auto console = Connection::open(folders_.socket.string(), now + kConsoleTakes);
+  if (!console) return;  // rank 0 may be on another host
+  const ClientRequest restart{
+      "call", {{"action", "run.restart"}, {"arguments", {{"reason", reason}, {"force", true}}}}};
+  if (!console->send(restart, 1)) return;
+  say_(plan_.name + ": " + reason + "; the ranks save, and the run is started again");
+  console_.emplace(*std::move(console));
+}
+
+void PlannedRestart::look_at_answer(Clock::time_point now) {
+  for (;;) {
+    const auto line = console_->receive(now);
+    if (!line || (*line && std::holds_alternative<RequestAnswer>(**line))) {
+      if (line) take(answer_as<OrderReport>(std::get<RequestAnswer>(**line).value));
+      console_.reset();  // else the run may have ended already
+      return;
+    }
+    if (!*line) return;  // no more yet
+  }
+}
+
+void PlannedRestart::take(const Result<OrderReport>& report) {
+  is_ordered_ = report && report->state != OrderState::refused;
+  if (!is_ordered_)
+    say_(plan_.name + ": the restart is put off: " + (report ? report->error : report.error().message));
+}
+
+std::string PlannedRestart::lost_text() const {
+  std::string text;
+  for (const std::string& host : lost_) text += (text.empty() ? "" : " and ") + host;
+  return text;
+}
+
+}  // namespace footplate
