@@ -32,6 +32,8 @@ struct FieldsOf<RunFile> {
     field("hosts", run.hosts);
     field("named_hosts", run.named_hosts);
     field("spare_hosts", run.spare_hosts);
+    field("slurm_job", run.slurm_job);
+    field("slurm_restarts", run.slurm_restarts);
     field("ranks", run.ranks);
     field("console_pid", run.console_pid);
     field("launcher_pid", run.launcher_pid);

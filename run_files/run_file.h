@@ -36,6 +36,8 @@ struct RunFile {
   std::string hosts;               ///< "n1:2,n2:2", of the newest start; empty: one machine
   std::string named_hosts;         ///< those that starts take theirs from, with the ranks that each may get
   int spare_hosts = 0;             ///< of named_hosts: a start is on as many fewer
+  std::string slurm_job;           ///< that `footplate run` is in; empty: none
+  int slurm_restarts = 0;          ///< SLURM_RESTART_COUNT of it
   std::vector<RankPlace> ranks;
   int console_pid = 0;
   int launcher_pid = 0;  ///< of the supervisor; 0: nobody launched it

@@ -23,6 +23,7 @@
 #include "console/launch/run_dir/missing_result.h"
 #include "console/launch/run_dir/run_directory.h"
 #include "console/launch/run_dir/run_logs.h"
+#include "console/launch/start/allocation.h"
 #include "console/launch/start/command.h"
 #include "console/launch/start/file_tail.h"
 #include "console/launch/start/launched_once.h"
@@ -58,6 +59,7 @@ struct RunOptions {
   bool requeue = false;
   std::string notify;
   std::chrono::steady_clock::time_point began;
+  std::optional<SlurmJob> job;  ///< that this process is in
   ScriptOptions scripts;
 };
 
@@ -112,8 +114,7 @@ Result<Settings> settings_of(const RunOptions& options) {
     start = *std::move(earlier);
   }
   auto settings = configure(words, *schema, std::move(start));
-  const auto job = slurm_job(environment_of_process());
-  if (settings && job) limit_to_job(*settings, *job, static_cast<double>(std::time(nullptr)));
+  if (settings && options.job) limit_to_job(*settings, *options.job, static_cast<double>(std::time(nullptr)));
   return settings;
 }
 
@@ -138,7 +139,7 @@ Result<void> check_options(const RunOptions& options) {
   if (auto once = check_launched_once(environment_of_process()); !once) return once;
   if (options.resume == "auto" && options.name.empty())
     return fail(ErrorKind::usage, "--resume auto needs --name: which run to go on with (footplate ls -a)");
-  if (options.requeue && !slurm_job(environment_of_process()))
+  if (options.requeue && !options.job)
     return fail(ErrorKind::usage,
                 "--requeue is for a Slurm job, and SLURM_JOB_ID isn't set here; leave it out, or submit the "
                 "command with sbatch");
@@ -152,8 +153,8 @@ Result<void> check_options(const RunOptions& options) {
 
 Result<RunDirectory> take_directory(const RunOptions& options) {
   if (!options.name.empty())
-    return take_run_directory(options.name,
-                              options.resume == "auto" || came_to_nothing(runs_folder() / options.name));
+    return take_run_directory(
+        options.name, options.resume == "auto" || came_to_nothing(runs_folder() / options.name), options.job);
   return take_free_run_directory(fs::path(split_words(options.words).configs.front()).stem().string());
 }
 
@@ -170,7 +171,8 @@ struct HostsAsked {
   int ranks = 0;  ///< 0: one for each slot
 };
 
-/// Of the command; else those of the last start, with --resume auto.
+/// Of the command; else those of the job that this process is in; else those of the last start, with --resume
+/// auto.
 Result<HostsAsked> hosts_of(const RunOptions& options) {
   HostsAsked asked;
   asked.spare = options.spare.value_or(0);
@@ -180,6 +182,8 @@ Result<HostsAsked> hosts_of(const RunOptions& options) {
     hosts = parse_hosts(*options.host);
   } else if (options.hostfile) {
     hosts = read_hostfile(*options.hostfile);
+  } else if (auto allocated = allocated_hosts(environment_of_process()); !allocated || !allocated->empty()) {
+    hosts = std::move(allocated);
   } else if (options.resume == "auto") {
     const auto before = read_run_file(runs_folder() / options.name);
     if (!before || before->hosts.empty()) return asked;
@@ -201,7 +205,8 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
   if (hosts.empty()) {
     if (options.spare)
       return fail(ErrorKind::usage,
-                  "--spare counts from the end of --host or --hostfile, and neither is given");
+                  "--spare counts from the end of the hosts (--host, --hostfile, or those of a job), and "
+                  "there are none");
     plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
     return {};
   }
@@ -236,7 +241,8 @@ Result<RunPlan> plan_of(const RunOptions& options, const Settings& settings) {
   plan.restarts_asked = options.restarts.has_value();
   plan.began = options.began;
   plan.notify = options.notify;
-  if (options.requeue) plan.requeue = slurm_job(environment_of_process());
+  plan.job = options.job;
+  if (options.requeue) plan.requeue = options.job;
   if (!options.resume.empty() && options.resume != "auto") {
     auto checkpoint = checkpoint_of(options.resume);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
@@ -371,6 +377,15 @@ std::string why_no_rank_count(const std::string& text) {
          "'" + (text.starts_with('=') ? " (-n takes no '=')" : "");
 }
 
+/// The Slurm job that this process is in, with its end where that can be known.
+std::optional<SlurmJob> job_of_process() {
+  auto job = slurm_job(environment_of_process());
+  if (!job) return job;
+  if (const std::string why = ask_for_end(*job, std::time(nullptr)); !why.empty())
+    std::fprintf(stderr, "footplate: %s\n", why.c_str());
+  return job;
+}
+
 }  // namespace
 
 Handler declare_run(CLI::App& command) {
@@ -419,6 +434,7 @@ Handler declare_run(CLI::App& command) {
       "ranks are lost, with FOOTPLATE_NOTIFY_TEXT, _EVENT, _RUN, …; the text is its stdin, too");
   return [options] {
     options->began = std::chrono::steady_clock::now();
+    options->job = job_of_process();
     return run(*options);
   };
 }

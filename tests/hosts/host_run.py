@@ -7,7 +7,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "ranks"))
 
-from harness import Client, Run, main, wait_until  # noqa: E402,F401
+from harness import BIN, FULL, Client, Run, main, wait_until  # noqa: E402,F401
 from leftovers import UID  # noqa: E402
 
 LEFT_WITHIN_S = 5  # after an end, on every host

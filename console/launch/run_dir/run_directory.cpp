@@ -81,22 +81,28 @@ Error live_run(const fs::path& directory) {
                                 "; choose another --name, or stop it with: footplate stop " + name};
 }
 
+/// Slurm has ended the job that the run is in, or lost its host, before it began this one again: nobody has
+/// to be waited for.
+bool was_before(const RunRecord& record, const std::optional<SlurmJob>& job) {
+  return job && record.run.slurm_job == job->id && record.run.slurm_restarts < job->restarts;
+}
+
 /// Whether the lock is about to be let go: the run has ended and its supervisor has a few last words to say,
 /// or its processes were killed and the kernel is still clearing them away.
-bool is_ending(const fs::path& directory) {
+bool is_ending(const fs::path& directory, const std::optional<SlurmJob>& job) {
   const auto record = read_run(directory);
-  return record && record->life != Life::live;
+  return record && (record->life != Life::live || was_before(*record, job));
 }
 
 /// The lock ends with the process and its copies, however they end; nothing has to be cleared up.
-Result<int> lock_directory(const fs::path& directory) {
+Result<int> lock_directory(const fs::path& directory, const std::optional<SlurmJob>& job) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return fail(ErrorKind::failed, "can't open " + directory.string() + ": " + std::strerror(errno));
   const auto end = std::chrono::steady_clock::now() + kLastWords;
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return fd;  // a file system without locks: the record's processes have to do
-    if (!is_ending(directory) || std::chrono::steady_clock::now() >= end) {
+    if (!is_ending(directory, job) || std::chrono::steady_clock::now() >= end) {
       ::close(fd);
       return tl::unexpected(live_run(directory));
     }
@@ -115,7 +121,8 @@ bool came_to_nothing(const fs::path& directory) {
          (fs::file_size(directory / kStartsFile, none) == 0 || none);  // has a line where one has trained
 }
 
-Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {
+Result<RunDirectory> take_run_directory(const std::string& name, bool go_on,
+                                        const std::optional<SlurmJob>& job) {
   if (auto good = check_run_name(name); !good) return tl::unexpected(good.error());
   const auto folder = make_runs_folder();
   if (!folder) return tl::unexpected(folder.error());
@@ -124,14 +131,14 @@ Result<RunDirectory> take_run_directory(const std::string& name, bool go_on) {
   if (!made && errno != EEXIST)
     return fail(ErrorKind::usage,
                 "can't make the run's folder " + path.string() + ": " + std::strerror(errno));
-  auto lock = lock_directory(path);
+  auto lock = lock_directory(path, job);
   if (!lock) return tl::unexpected(lock.error());
   std::error_code unreadable;
   if (fs::is_empty(path, unreadable) && !unreadable) made = true;  // somebody else made it, and let go of it
   if (!made) {
     const auto record = read_run(path);
     std::optional<Error> taken;
-    if (record && record->life == Life::live)
+    if (record && record->life == Life::live && !was_before(*record, job))
       taken = live_run(path);
     else if (!go_on)
       taken = Error{ErrorKind::usage, "there is a run " + name + " already (" + path.string() + ")" +
@@ -209,6 +216,10 @@ RunFile starting_record(const RunPlan& plan, const std::string& socket) {
   run.hosts = host_list_text(plan.hosts);
   run.named_hosts = host_list_text(plan.pool.hosts);
   run.spare_hosts = plan.pool.spare();
+  if (plan.job) {
+    run.slurm_job = plan.job->id;
+    run.slurm_restarts = plan.job->restarts;
+  }
   run.launcher_pid = ::getpid();
   run.launcher_started = process_entry(::getpid()).started;
   if (const auto before = read_run_file(plan.directory)) run.step = before->step;

@@ -7,6 +7,7 @@
 #include "console/client/runs/run_record.h"
 #include "console/launch/run_dir/earlier_state.h"
 #include "console/launch/start/plan.h"
+#include "console/launch/start/slurm_job.h"
 #include "protocol/settings.h"
 #include "run_files/file_names.h"
 
@@ -29,8 +30,10 @@ Result<void> check_run_name(const std::string& name);
 bool came_to_nothing(const std::filesystem::path& directory);
 
 /// Takes runs/NAME. A new name makes the folder (0700). Errors (usage): the name isn't one; a live run has
-/// it; an ended one has it and `go_on` is false.
-Result<RunDirectory> take_run_directory(const std::string& name, bool go_on);
+/// it; an ended one has it and `go_on` is false. A run of the same `job` that Slurm has restarted since isn't
+/// live, whatever its host's silence says.
+Result<RunDirectory> take_run_directory(const std::string& name, bool go_on,
+                                        const std::optional<SlurmJob>& job = std::nullopt);
 
 /// Takes the first free runs/STEM-K.
 Result<RunDirectory> take_free_run_directory(const std::string& stem);

@@ -13,6 +13,7 @@
 #include "console/launch/start/ask_program.h"
 #include "console/launch/start/find_rank.h"
 #include "console/launch/start/networks.h"
+#include "console/launch/start/slurm_job.h"
 #include "protocol/console_mark.h"
 #include "protocol/layout.h"
 
@@ -56,6 +57,16 @@ void bound_ssh(Variables& variables) {
   const auto own = variables.lower_bound(kSsh);
   if (own == variables.end() || !own->first.starts_with(kSsh))
     variables[std::string(kSsh) + "args"] = "-o BatchMode=yes -o ConnectTimeout=10";
+}
+
+/// In a step that srun has started, Slurm's variables of the job's hosts are those of the step, and don't fit
+/// each other: mpirun fails upon them. These are as the job's script has them.
+void undo_step(Variables& variables) {
+  if (!is_in_step({variables.begin(), variables.end()})) return;
+  const std::string nodes = variables["SLURM_JOB_NUM_NODES"];
+  variables["SLURM_NODELIST"] = variables["SLURM_JOB_NODELIST"];
+  variables["SLURM_NNODES"] = variables["SLURM_NTASKS"] = variables["SLURM_NPROCS"] = nodes;
+  variables["SLURM_TASKS_PER_NODE"] = "1(x" + nodes + ")";
 }
 
 /// What a rank reads, of its own or through a library. mpirun hands its own variables to ranks of this
@@ -108,7 +119,12 @@ Variables variables_for_ranks(const PrivateFolders& folders, const Placement& pl
   }
   // Without a launcher the shared-memory folder can't be an option, so it is a variable for both.
   if (placement.has_private_folders) variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
-  if (!placement.hosts.empty()) bound_ssh(variables);
+  if (!placement.hosts.empty()) {
+    bound_ssh(variables);
+    undo_step(variables);
+    // srun would wait for the step of an earlier start, which hangs at a host that is lost.
+    if (slurm_job({variables.begin(), variables.end()})) variables.try_emplace("SLURM_OVERLAP", "1");
+  }
   // mpirun would end the run after 8 minutes in which a host was silent.
   if (placement.outlives_hosts) variables.try_emplace("PRTE_MCA_oob_tcp_keepalive_time", "0");
   return variables;

@@ -1,12 +1,12 @@
 #include "console/launch/start/launched_once.h"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "console/client/runs/process_table.h"
+#include "console/launch/start/slurm_job.h"
 
 namespace footplate {
 namespace {
@@ -24,20 +24,6 @@ constexpr Launcher kSlurm{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"};
 constexpr std::array kLaunchers{kSlurm, Launcher{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                 Launcher{"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
                                 Launcher{"mpirun", "PMI_RANK", "PMI_SIZE"}};
-
-/// From here on Slurm numbers steps that aren't srun's: the batch script's, and the shell of `salloc`, which
-/// may have the whole job's SLURM_STEP_NUM_TASKS.
-constexpr std::int64_t kStepsOfSlurmsOwn = 0xfffffff0;
-
-std::optional<std::int64_t> number(const Environment& environment, const char* name) {
-  const auto found = environment.find(name);
-  if (found == environment.end()) return std::nullopt;
-  const std::string& text = found->second;
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string refusal(const Launcher& launcher, std::int64_t rank, std::int64_t size) {
   const std::string count = std::to_string(size);
@@ -58,12 +44,10 @@ Result<void> check_launched_once(const Environment& environment) {
   if (const auto run = environment.find(kRunVariable); run != environment.end() && !run->second.empty())
     return {};
   for (const Launcher& launcher : kLaunchers) {
-    const auto rank = number(environment, launcher.rank);
-    const auto size = number(environment, launcher.size);
+    const auto rank = number_in(environment, launcher.rank);
+    const auto size = number_in(environment, launcher.size);
     if (!rank || !size || *size <= 1) continue;
-    if (launcher.size == kSlurm.size &&
-        number(environment, "SLURM_STEP_ID").value_or(kStepsOfSlurmsOwn) >= kStepsOfSlurmsOwn)
-      continue;
+    if (launcher.size == kSlurm.size && !is_in_step(environment)) continue;
     return fail(ErrorKind::usage, refusal(launcher, *rank, *size));
   }
   return {};

@@ -27,6 +27,7 @@ struct RunPlan {
   std::optional<std::string> resume;   ///< "auto" or a checkpoint's path
   int restarts = 0;                    ///< after failures
   bool restarts_asked = false;         ///< whatever they are: else only what may go well this time
+  std::optional<SlurmJob> job;         ///< that this process is in
   std::optional<SlurmJob> requeue;     ///< that is put back into the queue, where the run ends resumable
   std::string notify;                  ///< a command of the shell (Notifier); empty: none
   /// Of the command: run.time_limit counts from here, whatever is started again.

@@ -1,6 +1,8 @@
 #include "console/launch/supervise/planned_restart.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -25,6 +27,12 @@ std::vector<Host> unused_hosts(const RunPlan& plan) {
   return unused;
 }
 
+/// Whether mpirun starts its daemons as a step of the Slurm job, which ends with any of its hosts.
+bool is_started_by_srun(const RunPlan& plan) {
+  const char* plm = std::getenv("PRTE_MCA_plm");
+  return plan.job && (plm == nullptr || std::string_view(plm) != "ssh");
+}
+
 }  // namespace
 
 PlannedRestart::PlannedRestart(const RunPlan& plan, const PrivateFolders& folders, int start,
@@ -38,7 +46,9 @@ void PlannedRestart::look(Clock::time_point now) {
   look_again_ = now + kLooks;
   look_at_terms();
   if (lost_.empty() || now < order_again_) return;
-  if (ranks_changed_)
+  if (is_started_by_srun(plan_))
+    order("host " + lost_text() + " is lost, and Slurm will end mpirun's step", now);
+  else if (ranks_changed_)
     order("after the loss of host " + lost_text() +
               " and then of another rank, or with a new one, mpirun would "
               "end the run in some minutes",

@@ -19,7 +19,8 @@ namespace footplate {
 /// After the loss of a host the ranks of the others go on, and this orders run.restart where that is better
 /// than to go on for good: where a spare host answers, or where mpirun will end the run. mpirun can't tell
 /// the lost host's daemon what it tells all daemons, of a rank that dies or joins, and ends all ranks once
-/// TCP gives up, minutes later. The ranks save and end at one step, and the next start takes the hosts that
+/// TCP gives up, minutes later. In a Slurm job its daemons are a step, which Slurm ends once it has found out
+/// that the host is lost. The ranks save and end at one step, and the next start takes the hosts that
 /// answer. One thread, the main one; nothing here waits longer than kConsoleTakes.
 class PlannedRestart {
  public:

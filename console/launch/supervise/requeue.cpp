@@ -8,24 +8,41 @@
 #include "console/client/render/text.h"
 #include "console/launch/start/ask_program.h"
 #include "protocol/exit_codes.h"
+#include "run_files/json_file.h"
 
 namespace footplate {
 namespace {
 
 constexpr std::chrono::seconds kScontrolTakes{30};
+constexpr const char* kRequeueFile = "requeued.json";
+constexpr const char* kSaved = "saved";
 
 }  // namespace
 
-std::string why_not_requeued(const RunResult& result, int signal, bool saved) {
+std::string why_not_requeued(const RunResult& result, const RequeueFacts& facts) {
   if (result.code != static_cast<int>(ExitCode::resumable))
     return "it ended with code " + std::to_string(result.code) + ", not " +
            std::to_string(static_cast<int>(ExitCode::resumable));
-  if (signal != 0 && signal != SIGUSR1 && signal != SIGUSR2)
+  const bool is_limit = facts.signal == 0 || (facts.signal == SIGTERM && facts.near_end);
+  if (!is_limit && facts.signal != SIGUSR1 && facts.signal != SIGUSR2)
     return "a signal ended it, as scancel's does (SIGUSR1 is for the end of the job's time)";
-  if (signal == 0 && !saved)
+  if (is_limit && !facts.saved)
     return "nothing was saved since it began (" + result.reason +
            "), and so it would go in the queue for ever";
+  if (!facts.saved && facts.in_vain)
+    return "it was put back before, and nothing was saved since; let the signal come later, or save more "
+           "often (ckpt.every)";
   return "";
+}
+
+bool was_requeued_in_vain(const std::filesystem::path& directory) {
+  const auto kept = read_json_file(directory / kRequeueFile);
+  return kept && kept->is_object() && kept->contains(kSaved) && kept->at(kSaved) == false;
+}
+
+void keep_requeue(const std::filesystem::path& directory, const SlurmJob& job, bool saved) {
+  [[maybe_unused]] const auto kept =
+      write_json_file(directory / kRequeueFile, {{"job", job.id}, {kSaved, saved}});  // the code counts
 }
 
 Result<void> requeue(const SlurmJob& job) {

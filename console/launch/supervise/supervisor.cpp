@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -196,9 +197,16 @@ void Supervisor::put_back(const RunResult& result, const std::filesystem::path& 
   if (!plan_.requeue || result.code == 0) return;
   const bool saved = newest_checkpoint(directory_.path) != before;
   const std::string job = "Slurm's job " + plan_.requeue->id;
-  if (const std::string why = why_not_requeued(result, first_signal_, saved); !why.empty())
+  const RequeueFacts facts{.signal = first_signal_,
+                           .near_end = came_near_end_,
+                           .saved = saved,
+                           .in_vain = was_requeued_in_vain(directory_.path)};
+  if (const std::string why = why_not_requeued(result, facts); !why.empty()) {
     say(job + " is not put back into the queue: " + why);
-  else if (const auto done = requeue(*plan_.requeue); !done)
+    return;
+  }
+  keep_requeue(directory_.path, *plan_.requeue, saved);  // Slurm may end this process at once
+  if (const auto done = requeue(*plan_.requeue); !done)
     say(job + " could not be put back into the queue: " + done.error().message);
   else
     say(job + " is put back into the queue, and goes on from there");
@@ -328,7 +336,7 @@ void Supervisor::wait_between_starts() {
   pass_lines_on();
   for (const int number : signals_.take()) {
     if (stops_asked_++ > 0) continue;
-    first_signal_ = number;
+    remember_signal(number);
     say(std::string(signal_name(number)) + " between two starts: " + plan_.name + " is not started again");
   }
 }
@@ -445,7 +453,7 @@ void Supervisor::wait_for_something() {
 }
 
 void Supervisor::on_signal(Subprocess& child, int number) {
-  if (stops_asked_ == 0) first_signal_ = number;
+  if (stops_asked_ == 0) remember_signal(number);
   stops_asked_ += number == SIGQUIT ? 2 : 1;
   if (stops_asked_ == 1 && is_starting(directory_.path)) {
     // Nothing to save; and a rank that can't handle the signal yet would die of it while the others wait for
@@ -459,6 +467,13 @@ void Supervisor::on_signal(Subprocess& child, int number) {
     end_by_ = steady_clock::now();
     say(std::string(signal_name(number)) + ": stopping at once");
   }
+}
+
+void Supervisor::remember_signal(int number) {
+  constexpr std::int64_t kMinute = 60;
+  first_signal_ = number;
+  came_near_end_ = plan_.requeue && plan_.requeue->end_s &&
+                   static_cast<std::int64_t>(std::time(nullptr)) >= *plan_.requeue->end_s - kMinute;
 }
 
 void Supervisor::pass_lines_on() {

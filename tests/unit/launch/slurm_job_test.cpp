@@ -14,6 +14,13 @@ using testing::HasSubstr;
 
 constexpr const char* kLimit = "run.time_limit";
 
+SlurmJob job_of(const std::string& id, std::optional<std::int64_t> end_s) {
+  SlurmJob job;
+  job.id = id;
+  job.end_s = end_s;
+  return job;
+}
+
 TEST(Slurm, AJobIsToldByItsVariables) {
   EXPECT_FALSE(slurm_job({{"SLURM_NTASKS", "4"}}));
   EXPECT_FALSE(slurm_job({{"SLURM_JOB_ID", ""}}));
@@ -24,21 +31,35 @@ TEST(Slurm, AJobIsToldByItsVariables) {
     EXPECT_FALSE(slurm_job({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_END_TIME", odd}})->end_s) << odd;
 }
 
+TEST(Slurm, SqueueTellsWhatIsLeft) {
+  EXPECT_EQ(seconds_left("0:09"), 9);
+  EXPECT_EQ(seconds_left("59:58"), 59 * 60 + 58);
+  EXPECT_EQ(seconds_left("23:59:58"), 86398);
+  EXPECT_EQ(seconds_left("2-00:00:01"), 2 * 86400 + 1);
+  for (const char* odd : {"", "UNLIMITED", "INVALID", "NOT_SET", "7", "1-", "x:10", "1:-5", "1:2:3:4"})
+    EXPECT_FALSE(seconds_left(odd)) << odd;
+}
+
+TEST(Slurm, ARestartIsCounted) {
+  EXPECT_EQ(slurm_job({{"SLURM_JOB_ID", "1"}})->restarts, 0);
+  EXPECT_EQ(slurm_job({{"SLURM_JOB_ID", "1"}, {"SLURM_RESTART_COUNT", "2"}})->restarts, 2);
+}
+
 TEST(Slurm, TheLimitLeavesTimeToSaveAndGivesWayToTheUsers) {
   const Schema schema = runtime_schema();
   Settings settings = Settings::defaults(schema);
-  EXPECT_FALSE(limit_to_job(settings, {"7", std::nullopt}, 1000));
+  EXPECT_FALSE(limit_to_job(settings, job_of("7", std::nullopt), 1000));
   EXPECT_EQ(settings.number(kLimit), 0);
-  EXPECT_TRUE(limit_to_job(settings, {"7", 4600}, 1000));
+  EXPECT_TRUE(limit_to_job(settings, job_of("7", 4600), 1000));
   EXPECT_EQ(settings.number(kLimit), 3600 - 120);
   EXPECT_THAT(settings.source(kLimit), HasSubstr("job 7"));
   // The next job of the same run, and ones that are short, or over.
-  EXPECT_TRUE(limit_to_job(settings, {"8", 1100}, 1000));
+  EXPECT_TRUE(limit_to_job(settings, job_of("8", 1100), 1000));
   EXPECT_EQ(settings.number(kLimit), 75);
-  EXPECT_TRUE(limit_to_job(settings, {"9", 900}, 1000));
+  EXPECT_TRUE(limit_to_job(settings, job_of("9", 900), 1000));
   EXPECT_EQ(settings.number(kLimit), 1) << "0 would be none";
   settings.set(kLimit, 60.0, "mine.lua");
-  EXPECT_FALSE(limit_to_job(settings, {"9", 4600}, 1000));
+  EXPECT_FALSE(limit_to_job(settings, job_of("9", 4600), 1000));
   EXPECT_EQ(settings.number(kLimit), 60);
 }
 
@@ -50,11 +71,19 @@ TEST(Slurm, OnlyWhatCanGoOnIsPutBack) {
     return made;
   };
   const RunResult limit = result(75, "time limit");
-  EXPECT_EQ(why_not_requeued(limit, 0, true), "");
-  EXPECT_THAT(why_not_requeued(limit, 0, false), HasSubstr("nothing was saved since it began (time limit)"));
-  EXPECT_EQ(why_not_requeued(result(75, "signal"), SIGUSR1, false), "");
-  EXPECT_THAT(why_not_requeued(result(75, "signal"), SIGTERM, true), HasSubstr("scancel"));
-  EXPECT_THAT(why_not_requeued(result(1, "lost"), 0, true), HasSubstr("code 1, not 75"));
+  EXPECT_EQ(why_not_requeued(limit, {.saved = true}), "");
+  EXPECT_THAT(why_not_requeued(limit, {}), HasSubstr("nothing was saved since it began (time limit)"));
+  EXPECT_EQ(why_not_requeued(result(75, "signal"), {.signal = SIGUSR1}), "");
+  EXPECT_THAT(why_not_requeued(result(75, "signal"), {.signal = SIGTERM, .saved = true}),
+              HasSubstr("scancel"));
+  // Slurm sends it itself once the time is over.
+  EXPECT_EQ(why_not_requeued(result(75, "signal"), {.signal = SIGTERM, .near_end = true, .saved = true}), "");
+  EXPECT_THAT(why_not_requeued(result(75, "signal"), {.signal = SIGTERM, .near_end = true}),
+              HasSubstr("nothing was saved"));
+  EXPECT_THAT(why_not_requeued(result(75, "signal"), {.signal = SIGUSR1, .in_vain = true}),
+              HasSubstr("put back before"));
+  EXPECT_EQ(why_not_requeued(result(75, "signal"), {.signal = SIGUSR1, .saved = true, .in_vain = true}), "");
+  EXPECT_THAT(why_not_requeued(result(1, "lost"), {.saved = true}), HasSubstr("code 1, not 75"));
 }
 
 }  // namespace
