@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "console/cli/commands.h"
+#include "console/cli/via.h"
 #include "console/client/link/find_run.h"
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
@@ -99,7 +100,8 @@ Handler declare_attach(CLI::App& command) {
   command.add_option("RUN", *run, "name or path; left out: the only live run, else the newest");
   command.add_option("--role", *role, "what this session may do: view, operate or admin")
       ->check(CLI::IsMember({"view", "operate", "admin"}));
-  return [=] { return attach(*run, *role); };
+  return with_via(
+      command, [run]() -> const std::string& { return *run; }, [=] { return attach(*run, *role); });
 }
 
 }  // namespace footplate

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "console/cli/commands.h"
+#include "console/cli/via.h"
 #include "console/client/link/find_run.h"
 #include "console/client/link/run_connection.h"
 #include "console/client/render/render.h"
@@ -159,7 +160,9 @@ Handler declare_exec(CLI::App& command) {
   command
       .add_option("--timeout", options->timeout_s, "seconds to wait for the outcome (30); then exit code 6")
       ->check(CLI::Range(0.0, 1e6));
-  return [options] { return exec(*options); };
+  return with_via(
+      command, [options]() -> const std::string& { return options->run; },
+      [options] { return exec(*options); });
 }
 
 }  // namespace footplate

@@ -7,6 +7,7 @@
 
 #include "console/cli/commands.h"
 #include "console/cli/record_status_json.h"
+#include "console/cli/via.h"
 #include "console/client/link/find_run.h"
 #include "console/client/link/run_connection.h"
 #include "console/client/render/render.h"
@@ -88,7 +89,8 @@ Handler declare_status(CLI::App& command) {
   auto json = std::make_shared<bool>(false);
   command.add_option("RUN", *run, "name or path; left out: the only live run, else the newest");
   command.add_flag("--json", *json, "as the console sends it (docs/protocol.md)");
-  return [=] { return status(*run, *json); };
+  return with_via(
+      command, [run]() -> const std::string& { return *run; }, [=] { return status(*run, *json); });
 }
 
 }  // namespace footplate

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "console/cli/commands.h"
+#include "console/cli/via.h"
 #include "console/client/link/find_run.h"
 #include "console/client/link/run_connection.h"
 #include "console/client/render/text.h"
@@ -138,7 +139,9 @@ Handler declare_stop(CLI::App& command) {
   command.add_flag("--now", options->now, "kill it, without an order and without a checkpoint");
   command.add_option("--timeout", options->timeout_s, "seconds to wait for the end (600); then exit code 6")
       ->check(CLI::Range(0.0, 1e6));
-  return [options] { return stop(*options); };
+  return with_via(
+      command, [options]() -> const std::string& { return options->run; },
+      [options] { return stop(*options); });
 }
 
 }  // namespace footplate

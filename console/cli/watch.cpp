@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "console/cli/commands.h"
+#include "console/cli/via.h"
 #include "console/client/link/find_run.h"
 #include "console/client/link/live_link.h"
 #include "console/client/prompt/plain_terminal.h"
@@ -235,7 +236,9 @@ Handler declare_watch(CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->type_name("STEPS");
   command.add_flag("--log", options->log, "draws values by powers of ten");
-  return [options] { return watch_run(*options); };
+  return with_via(
+      command, [options]() -> const std::string& { return options->run; },
+      [options] { return watch_run(*options); });
 }
 
 }  // namespace footplate

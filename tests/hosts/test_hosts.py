@@ -4,7 +4,7 @@
 import time
 
 import lab
-from host_run import LEFT_WITHIN_S, UID, HostRun, left_on, main, wait_until
+from host_run import HERE, LEFT_WITHIN_S, UID, HostRun, left_on, main, wait_until
 
 def test_trains_on_three_hosts():
     """With nothing else set, and docker0 on all of them, which leads nowhere."""
@@ -38,7 +38,13 @@ def test_steers_all_hosts():
             assert run.applied(0) == run.applied(1) == run.applied(2), [run.applied(rank) for rank in range(3)]
             stacks = run.on("h1", "exec", "return ranks.stacks(1)")
             assert stacks.returncode == 0 and "train" in stacks.stdout, stacks
-            stopped = run.on("h1", "stop")
+            # From another host by what stands for ssh, said there or once for all.
+            via = str(HERE / "agent.py")
+            there = run.on("h2", "exec", "--via", via, "return [[it's \"h1\", ]] .. log.every")
+            assert there.stdout == 'it\'s "h1", 7\n', there
+            run.environment["FOOTPLATE_VIA"] = via
+            assert '"step":' in run.on("h2", "status", "--json").stdout and run.on("h1", "exec", "return log.every").stdout == "7\n"
+            stopped = run.on("h2", "stop")
             assert stopped.returncode == 0, stopped
             assert run.finish(60) == 0, run.output()
         assert run.result()["checkpoint"], run.result()

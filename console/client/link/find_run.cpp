@@ -125,15 +125,26 @@ Error not_live(const RunRecord& record) {
   return Error{ErrorKind::unreachable, std::move(message)};
 }
 
-/// Every word is quoted twice, for the shells of both hosts.
-std::string typed_command(const RunRecord& run) {
+std::vector<std::string> typed_words() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  std::string word;
+  std::getline(file, word, '\0');
+  while (std::getline(file, word, '\0')) words.push_back(word);
+  return words;
+}
+
+std::string remote_command(const RunRecord& run, const std::vector<std::string>& words) {
   std::error_code ignored;
   std::string command = "FOOTPLATE_RUNS=" + shell_word(run.directory.parent_path().string()) + " " +
                         shell_word(fs::read_symlink("/proc/self/exe", ignored).string());
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string word;
-  std::getline(file, word, '\0');
-  while (std::getline(file, word, '\0')) command += " " + shell_word(word);
+  for (const std::string& word : words) command += " " + shell_word(word);
+  return command;
+}
+
+/// Words are quoted twice, for the shells of both hosts.
+std::string typed_command(const RunRecord& run) {
+  const std::string command = remote_command(run, typed_words());
   return command.find('\'') == std::string::npos ? command : shell_word(command);
 }
 

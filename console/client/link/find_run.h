@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "console/client/link/run_connection.h"
 #include "console/client/runs/run_record.h"
@@ -31,8 +32,14 @@ Result<Connection> connect_to(const std::string& name, Deadline deadline,
 /// Why one can't speak to `record`: what happened to it and the next command. Unreachable.
 Error not_live(const RunRecord& record);
 
-/// What this process was started with, for the shell of another host behind ssh: with the whole path of the
-/// program, which may not be in PATH there, and the folder of the run, which need not be known there.
+/// What this process was started with, without the program.
+std::vector<std::string> typed_words();
+
+/// That command for the shell of another host: with the whole path of the program, which may not be in PATH
+/// there, and the folder of the run, which need not be known there.
+std::string remote_command(const RunRecord& run, const std::vector<std::string>& words);
+
+/// The same with the words that were typed, to be typed behind `ssh HOST`.
 std::string typed_command(const RunRecord& run);
 
 }  // namespace footplate
