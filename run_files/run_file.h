@@ -34,7 +34,7 @@ struct RunFile {
   std::optional<int> world_size;   ///< now
   std::optional<int> ranks_asked;  ///< as many as the newest start began with
   std::string hosts;               ///< "n1:2,n2:2", of the newest start; empty: one machine
-  std::string named_hosts;         ///< those that starts take theirs from, with the ranks that each may get
+  std::string named_hosts;         ///< those that starts take theirs from, as --host has them
   int spare_hosts = 0;             ///< of named_hosts: a start is on as many fewer
   std::string slurm_job;           ///< that `footplate run` is in; empty: none
   int slurm_restarts = 0;          ///< SLURM_RESTART_COUNT of it

@@ -42,6 +42,12 @@ StartRecord start_from_json(const Json& json) {
   return start;
 }
 
+bool has_begun(const std::filesystem::path& run_directory, int start) {
+  const auto records = read_start_records(run_directory);
+  return records && std::any_of(records->begin(), records->end(),
+                                [start](const StartRecord& one) { return one.start == start; });
+}
+
 std::int64_t first_step_of(const std::filesystem::path& run_directory, int start) {
   std::int64_t step = 0;
   if (const auto starts = read_start_records(run_directory))

@@ -30,6 +30,9 @@ Json to_json(const StartRecord& start);
 /// Fields that are missing or of another type are as in a StartRecord that nobody filled.
 StartRecord start_from_json(const Json& json);
 
+/// Whether a start has come to its first step.
+bool has_begun(const std::filesystem::path& run_directory, int start);
+
 /// The step that a start began at; 0: it hasn't got to its first step, or its line can't be read.
 std::int64_t first_step_of(const std::filesystem::path& run_directory, int start);
 

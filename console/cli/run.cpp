@@ -167,6 +167,7 @@ int ranks_by_default(const Settings& settings) {
 /// What --host, --hostfile, --spare and -n say.
 struct HostsAsked {
   std::vector<Host> hosts;  ///< none: all ranks are on this machine
+  bool of_job = false;      ///< they are those of the job that this process is in
   int spare = 0;
   int ranks = 0;  ///< 0: one for each slot
 };
@@ -182,8 +183,11 @@ Result<HostsAsked> hosts_of(const RunOptions& options) {
     hosts = parse_hosts(*options.host);
   } else if (options.hostfile) {
     hosts = read_hostfile(*options.hostfile);
-  } else if (auto allocated = allocated_hosts(environment_of_process()); !allocated || !allocated->empty()) {
-    hosts = std::move(allocated);
+  } else if (auto allocated = allocated_hosts(environment_of_process()); !allocated) {
+    return tl::unexpected(allocated.error());
+  } else if (*allocated) {
+    hosts = **std::move(allocated);
+    asked.of_job = true;
   } else if (options.resume == "auto") {
     const auto before = read_run_file(runs_folder() / options.name);
     if (!before || before->hosts.empty()) return asked;
@@ -210,7 +214,10 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
     plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
     return {};
   }
-  if (!is_own_name(hosts.front().name))
+  if (asked->of_job)
+    std::fprintf(stderr, "footplate: the ranks are on the hosts of this job, as there is no --host: %s\n",
+                 host_list_text(hosts).c_str());
+  else if (!is_own_name(hosts.front().name))
     return fail(ErrorKind::usage, "the first host has to be this machine, " + host_name() +
                                       ", which has the console; not " + hosts.front().name +
                                       (options.host || options.hostfile

@@ -145,13 +145,14 @@ class Endings(Case):
 
     def test_a_signal_ends_the_pause_before_a_restart(self):
         process = self.start("--restarts", "9", fake={"steps": 6, "fail": [1, "it broke"], "die_at": 2})
-        wait_until(lambda: (self.json("run.json") or {}).get("state") == "starting" and self.json("result-2.json"), "the second pause")  # of 2 s
+        wait_until(lambda: (self.json("run.json") or {}).get("state") == "starting" and self.json("result-3.json"), "the third pause")  # of 4 s
         process.send_signal(signal.SIGTERM)
         _, err = self.finish(process, 1)
-        self.assertIn("restart 2 of 9, in 2 s", err)
+        self.assertIn("restart 3 of 9, in 4 s", err)
         self.assertIn("SIGTERM between two starts: good-1 is not started again", err)
         self.assertEqual(self.json("result.json")["reason"], "it broke")
-        self.assertIsNone(self.json("config-3.json"))
+        self.assertIsNone(self.json("config-4.json"))
+        self.assertIsNone(self.json("result-3.json"))  # it is result.json again
 
     def test_no_restart_after_what_was_asked_for(self):
         for number, (code, reason) in enumerate(((2, "no corpus"), (75, "signal"), (75, "time limit"), (0, "asked"))):

@@ -267,5 +267,21 @@ def test_a_chunk_hears_of_the_end_it_ordered():
             assert run.finish() == 0, run.output()
 
 
+def test_a_supervisor_killed_between_two_starts():
+    """What the first of them has trained stays, though the run was ready for the next one."""
+    with Run(["train.steps=10", "ckpt.every=5"], ranks=1) as first:
+        assert first.finish(60) == 0, first.output()
+        again = ["run", "--name", "t", "--resume", "auto", "--batch", "--restarts", "5", "train.steps=100000", "model.step_ms=20"]
+        with Run(folder=first.folder, command=again) as run:
+            run.wait_for_step(15)
+            os.kill(run.record()["ranks"][0]["pid"], signal.SIGKILL)
+            wait_until(lambda: (run.directory / "result-2.json").exists() and run.record()["state"] == "starting", 30, "the pause")
+            run.process.kill()
+            wait_until(lambda: run.record()["state"] == "ended", 30, "the end")
+            assert [start["start"] for start in run.lines("starts.jsonl")] == [1, 2], run.lines("starts.jsonl")
+            assert (run.directory / "config-2.json").exists() and run.result()["code"] == 75, run.result()
+
+
 if __name__ == "__main__":
-    main([test_endings, test_full_disk, test_surroundings_change_nothing, test_a_chunk_hears_of_the_end_it_ordered])
+    main([test_endings, test_full_disk, test_surroundings_change_nothing, test_a_chunk_hears_of_the_end_it_ordered,
+          test_a_supervisor_killed_between_two_starts])

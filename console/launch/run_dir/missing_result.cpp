@@ -56,6 +56,9 @@ RunResult written_for_the_ranks(const fs::path& directory, const HowEnded& how) 
   ExitCode code = ExitCode::failed;
   if (!how.cause.empty()) {
     reason = how.cause;
+  } else if (!how.gave_up.empty()) {
+    reason = how.gave_up;
+    code = checkpoint.empty() ? ExitCode::failed : ExitCode::resumable;
   } else if (how.asked) {
     reason = kEndedSignal;
     code = ExitCode::resumable;
@@ -96,6 +99,7 @@ RunResult write_missing_result(const fs::path& directory, const HowEnded& how, i
     result.note = result.reason;
     result.reason = how.cause;
   }
+  if (by_the_ranks && !how.gave_up.empty() && result.reason == kEndedSignal) result.reason = how.gave_up;
   // A rank that gives up in the middle of a recovery leaves the search for the newest one to us.
   if (!result.checkpoint && result.code == static_cast<int>(ExitCode::resumable))
     if (const fs::path newest = newest_checkpoint(directory); !newest.empty())

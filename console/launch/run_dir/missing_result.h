@@ -16,8 +16,8 @@ struct HowEnded {
   int wait_status = 0;                              ///< of mpirun, or of the only rank
   bool asked = false;                               ///< a signal to `footplate run` had asked for the end
   std::optional<std::int64_t> step = std::nullopt;  ///< rank 0's last one, where it could say (last_step)
-  /// Not empty: why nothing was started, which rank a start was lost with, or why mpirun ended all ranks.
-  std::string cause;
+  std::string cause = {};    ///< not empty: why nothing was started, or which rank a start was lost with
+  std::string gave_up = {};  ///< not empty: why mpirun ended all ranks, which nobody had asked for
 };
 
 /// The step that rank 0 was at when it ended, from the private folders: to be asked before they are removed.

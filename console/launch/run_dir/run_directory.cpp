@@ -214,7 +214,7 @@ RunFile starting_record(const RunPlan& plan, const std::string& socket) {
   run.world_size = plan.ranks;
   run.ranks_asked = plan.pool.hosts.empty() ? plan.ranks : plan.pool.ranks;
   run.hosts = host_list_text(plan.hosts);
-  run.named_hosts = host_list_text(plan.pool.hosts);
+  run.named_hosts = named_hosts(plan.pool);
   run.spare_hosts = plan.pool.spare();
   if (plan.job) {
     run.slurm_job = plan.job->id;

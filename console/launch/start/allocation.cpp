@@ -13,6 +13,7 @@
 #include "console/launch/start/ask_program.h"
 #include "console/launch/start/networks.h"
 #include "console/launch/start/slurm_job.h"
+#include "protocol/host_name.h"
 
 namespace footplate {
 namespace {
@@ -52,7 +53,8 @@ Result<std::vector<Host>> hosts_in(const std::string& node_list) {
 }
 
 Result<std::vector<Host>> hosts_of_slurm(const Environment& environment) {
-  if (leading_number(value_of(environment, "SLURM_JOB_NUM_NODES")) < 2) return std::vector<Host>{};
+  if (leading_number(value_of(environment, "SLURM_JOB_NUM_NODES")) < 2)
+    return std::vector<Host>{{.name = host_name()}};
   auto hosts = hosts_in(value_of(environment, "SLURM_JOB_NODELIST"));
   if (!hosts) return hosts;
   // Those of a step are of the step's hosts.
@@ -73,14 +75,19 @@ Result<std::vector<Host>> hosts_of_job(const Environment& environment) {
 
 }  // namespace
 
-Result<std::vector<Host>> allocated_hosts(const Environment& environment) {
+Result<std::optional<std::vector<Host>>> allocated_hosts(const Environment& environment) {
+  using Hosts = std::optional<std::vector<Host>>;
   auto hosts = hosts_of_job(environment);
-  if (!hosts || hosts->size() < 2) return hosts ? std::vector<Host>{} : hosts;
-  const auto own =
-      std::find_if(hosts->begin(), hosts->end(), [](const Host& host) { return is_own_name(host.name); });
-  if (own == hosts->end()) return std::vector<Host>{};
+  if (!hosts) return tl::unexpected(hosts.error());
+  // Slurm's names of nodes needn't be names of hosts.
+  const std::string node = value_of(environment, "SLURMD_NODENAME");
+  const auto own = std::find_if(hosts->begin(), hosts->end(), [&node](const Host& host) {
+    return host.name == node || is_own_name(host.name);
+  });
+  if (own == hosts->end()) return Hosts();
+  if (hosts->size() == 1) return Hosts(std::in_place);
   std::rotate(hosts->begin(), own, own + 1);
-  return hosts;
+  return Hosts(*std::move(hosts));
 }
 
 std::vector<int> tasks_per_node(std::string_view text) {

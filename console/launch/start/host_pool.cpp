@@ -24,6 +24,13 @@ Result<HostPool> make_host_pool(std::vector<Host> hosts, int spare, int ranks) {
   return pool;
 }
 
+std::string named_hosts(const HostPool& pool) {
+  if (!pool.shares_evenly) return host_list_text(pool.hosts);
+  std::string text;
+  for (const Host& host : pool.hosts) text += (text.empty() ? "" : ",") + host.name;
+  return text;
+}
+
 std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent) {
   std::vector<Host> taken;
   for (const Host& host : pool.hosts)

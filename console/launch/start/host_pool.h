@@ -25,6 +25,9 @@ struct HostPool {
 /// more.
 Result<HostPool> make_host_pool(std::vector<Host> hosts, int spare, int ranks);
 
+/// As --host had it: make_host_pool() makes the same of it.
+std::string named_hosts(const HostPool& pool);
+
 /// The hosts of the next start, with the ranks that each gets. `silent`: the names of those that start no
 /// process; this machine isn't among them.
 std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent);

@@ -22,6 +22,7 @@
 #include "console/launch/supervise/ending_times.h"
 #include "run_files/lease.h"
 #include "run_files/run_file.h"
+#include "run_files/starts.h"
 
 namespace footplate {
 namespace {
@@ -92,7 +93,8 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   if (starts > 0 && record && !record->id.empty() && record->id != plan.id) ::_exit(0);  // taken over
   end_lease(plan.directory);
   const RunResult result = write_missing_result(plan.directory, how, std::max(0, starts - 1));
-  if (earlier && starts <= 1 && is_starting(plan.directory))
+  // A start that has trained stands as starting, too: in the pause before the next one.
+  if (earlier && starts <= 1 && is_starting(plan.directory) && !has_begun(plan.directory, plan.start))
     earlier.put_back();
   else
     static_cast<void>(record_end(plan.directory, result.step));

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "protocol/order.h"
+#include "run_files/run_file.h"
 
 namespace footplate {
 namespace {
@@ -35,9 +36,13 @@ bool is_started_by_srun(const RunPlan& plan) {
 
 }  // namespace
 
-PlannedRestart::PlannedRestart(const RunPlan& plan, const PrivateFolders& folders, int start,
+PlannedRestart::PlannedRestart(const RunPlan& plan, const PrivateFolders& folders, int start, int before,
                                std::function<void(const std::string&)> say)
-    : plan_(plan), folders_(folders), terms_(plan.directory, start), say_(std::move(say)) {}
+    : plan_(plan),
+      folders_(folders),
+      terms_(plan.directory, start),
+      say_(std::move(say)),
+      order_again_(Clock::now() + std::min<Clock::duration>(before * 10min, 1h)) {}
 
 void PlannedRestart::look(Clock::time_point now) {
   if (plan_.hosts.empty() || is_ordered_) return;
@@ -87,6 +92,12 @@ void PlannedRestart::look_for_spare_hosts(Clock::time_point now) {
 
 void PlannedRestart::order(const std::string& reason, Clock::time_point now) {
   order_again_ = now + kTriesAgain;
+  if (is_paused()) {  // the next start would train on
+    if (!std::exchange(waits_for_resume_, true))
+      say_(plan_.name + ": " + reason + "; the run is started again once it isn't paused any more");
+    order_again_ = now + kLooks;
+    return;
+  }
   auto console = Connection::open(folders_.socket.string(), now + kConsoleTakes);
   if (!console) return;  // rank 0 may be on another host
   const ClientRequest restart{
@@ -94,6 +105,11 @@ void PlannedRestart::order(const std::string& reason, Clock::time_point now) {
   if (!console->send(restart, 1)) return;
   say_(plan_.name + ": " + reason + "; the ranks save, and the run is started again");
   console_.emplace(*std::move(console));
+}
+
+bool PlannedRestart::is_paused() const {
+  const auto record = read_run_file(plan_.directory);
+  return record && record->state == RunState::paused;
 }
 
 void PlannedRestart::look_at_answer(Clock::time_point now) {

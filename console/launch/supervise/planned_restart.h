@@ -26,12 +26,16 @@ class PlannedRestart {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// For one start, on plan.hosts. `say`: for people.
-  PlannedRestart(const RunPlan& plan, const PrivateFolders& folders, int start,
+  /// For one start, on plan.hosts. `before`: so many have been planned already; a host that is there and yet
+  /// lost again and again would have the run started again for ever, so each waits ten minutes longer than
+  /// the one before, an hour at most. `say`: for people.
+  PlannedRestart(const RunPlan& plan, const PrivateFolders& folders, int start, int before,
                  std::function<void(const std::string&)> say);
 
   /// Looks at the run's folder now and then, and at what is under way.
   void look(Clock::time_point now);
+
+  bool is_ordered() const { return is_ordered_; }
 
   /// Of this start. mpirun doesn't end by itself then. Reads the run's folder.
   bool has_lost_a_host();
@@ -41,6 +45,7 @@ class PlannedRestart {
   void look_for_spare_hosts(Clock::time_point now);
   void order(const std::string& reason, Clock::time_point now);
   void look_at_answer(Clock::time_point now);
+  bool is_paused() const;
   void take(const Result<OrderReport>& report);
   /// As "h2 and h3".
   std::string lost_text() const;
@@ -57,6 +62,7 @@ class PlannedRestart {
   std::optional<Connection> console_;  ///< has the order, and hasn't answered
   Clock::time_point order_again_{};
   bool is_ordered_ = false;
+  bool waits_for_resume_ = false;  ///< that has been said
 };
 
 }  // namespace footplate

@@ -8,6 +8,7 @@
 #include "console/client/render/text.h"
 #include "console/launch/start/ask_program.h"
 #include "protocol/exit_codes.h"
+#include "run_files/checkpoint_folders.h"
 #include "run_files/json_file.h"
 
 namespace footplate {
@@ -15,7 +16,10 @@ namespace {
 
 constexpr std::chrono::seconds kScontrolTakes{30};
 constexpr const char* kRequeueFile = "requeued.json";
-constexpr const char* kSaved = "saved";
+
+Json record_of(const std::filesystem::path& directory, const SlurmJob& job, bool saved) {
+  return {{"job", job.id}, {"checkpoint", newest_checkpoint(directory).string()}, {"saved", saved}};
+}
 
 }  // namespace
 
@@ -35,14 +39,14 @@ std::string why_not_requeued(const RunResult& result, const RequeueFacts& facts)
   return "";
 }
 
-bool was_requeued_in_vain(const std::filesystem::path& directory) {
+bool was_requeued_in_vain(const std::filesystem::path& directory, const SlurmJob& job) {
   const auto kept = read_json_file(directory / kRequeueFile);
-  return kept && kept->is_object() && kept->contains(kSaved) && kept->at(kSaved) == false;
+  return kept && *kept == record_of(directory, job, false);
 }
 
 void keep_requeue(const std::filesystem::path& directory, const SlurmJob& job, bool saved) {
   [[maybe_unused]] const auto kept =
-      write_json_file(directory / kRequeueFile, {{"job", job.id}, {kSaved, saved}});  // the code counts
+      write_json_file(directory / kRequeueFile, record_of(directory, job, saved));  // the code counts
 }
 
 Result<void> requeue(const SlurmJob& job) {

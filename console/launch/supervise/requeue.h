@@ -21,8 +21,8 @@ struct RequeueFacts {
 /// before it has saved anything would come back for ever; and who cancels a job doesn't want it back.
 std::string why_not_requeued(const RunResult& result, const RequeueFacts& facts);
 
-/// Whether the run of `directory` was last put back without a new checkpoint.
-bool was_requeued_in_vain(const std::filesystem::path& directory);
+/// Whether `job` was put back before without a new checkpoint, and none has come to `directory` since.
+bool was_requeued_in_vain(const std::filesystem::path& directory, const SlurmJob& job);
 /// Keeps that for the next time.
 void keep_requeue(const std::filesystem::path& directory, const SlurmJob& job, bool saved);
 

@@ -34,7 +34,7 @@ RestartPolicy::Decision RestartPolicy::decide(bool host_was_lost) {
   if (!is_worth_restarting(result_)) return {};
   if (host_was_lost && !did_a_step_ && most_ > 0 && without_a_host_ < kDoNotCount) {
     ++without_a_host_;
-    return {.again = true, .why_not = {}};
+    return {.again = true, .counts = false, .why_not = {}};
   }
   if (restarts_ >= most_) return {};
   if (!asked_) {
@@ -50,7 +50,7 @@ RestartPolicy::Decision RestartPolicy::decide(bool host_was_lost) {
   }
   failed_at_ = result_.step;
   ++restarts_;
-  return {.again = true, .why_not = {}};
+  return {.again = true, .counts = true, .why_not = {}};
 }
 
 std::chrono::seconds RestartPolicy::pause() const {

@@ -26,6 +26,7 @@ class RestartPolicy {
 
   struct Decision {
     bool again = false;
+    bool counts = true;   ///< as one of the restarts
     std::string why_not;  ///< for people; empty where nobody would wonder
   };
   /// Whether the start that was told last is started again. A start that did no step since a host was lost

@@ -200,7 +200,7 @@ void Supervisor::put_back(const RunResult& result, const std::filesystem::path& 
   const RequeueFacts facts{.signal = first_signal_,
                            .near_end = came_near_end_,
                            .saved = saved,
-                           .in_vain = was_requeued_in_vain(directory_.path)};
+                           .in_vain = was_requeued_in_vain(directory_.path, *plan_.requeue)};
   if (const std::string why = why_not_requeued(result, facts); !why.empty()) {
     say(job + " is not put back into the queue: " + why);
     return;
@@ -245,13 +245,16 @@ bool Supervisor::goes_on_elsewhere() const {
 
 RunResult Supervisor::run_starts() {
   Beginning beginning{plan_.resume.value_or("")};
-  place_ranks(/*looks=*/plan_.pool.spare() > 0);
+  if (plan_.pool.spare() > 0) {
+    record_starting();
+    place_ranks(/*looks=*/true);
+  }
   if (stops_asked_ > 0)
     return write_missing_result(directory_.path, {.asked = true, .cause = {}}, policy_.restarts());
   for (int start = plan_.start;; ++start) {
     RunResult result = run_once(start, beginning);
     if (goes_on_elsewhere_) return result;
-    policy_.ended(start, result, has_done_a_step(directory_.path, start, result));
+    policy_.ended(start, result, started_ == start && has_done_a_step(directory_.path, start, result));
     if (stops_asked_ > 0) return result;
     const std::string step = std::to_string(result.step);
     if (is_restart_ordered(result) && !is_saved(result)) {
@@ -273,29 +276,49 @@ RunResult Supervisor::run_starts() {
     folders_.clear();
     if (is_worth_restarting(result)) pause(policy_.pause());
     if (stops_asked_ == 0) place_ranks(/*looks=*/true);
-    if (stops_asked_ > 0) {
-      [[maybe_unused]] const auto kept = write_result_file(directory_.path / kResultFile, result);
-      return result;
+    if (is_taken_over()) {
+      goes_on_elsewhere_ = true;
+      return taken_over();
     }
+    if (stops_asked_ > 0) return as_stopped_between(start, result);
     beginning = next_beginning(beginning, result);
   }
 }
 
+/// That it can't be written is said at the start.
+void Supervisor::record_starting() {
+  const auto kept = update_run_file(directory_.path, starting_record(plan_, folders_.socket));
+  is_recorded_ = is_recorded_ || kept;
+}
+
+RunResult Supervisor::as_stopped_between(int start, RunResult result) const {
+  std::error_code ignored;
+  std::filesystem::remove(earlier_result_path(directory_.path, start), ignored);
+  if (!newest_checkpoint(directory_.path).empty()) result.code = static_cast<int>(ExitCode::resumable);
+  [[maybe_unused]] const auto kept = write_result_file(directory_.path / kResultFile, result);
+  return result;
+}
+
 bool Supervisor::restarts_after(const RunResult& result) {
   const bool may_be_a_host = is_starting(directory_.path) && policy_.has_trained();
-  const bool is_a_host = may_be_a_host && !silent_hosts().empty();
-  const RestartPolicy::Decision decision = policy_.decide(is_a_host);
+  const RestartPolicy::Decision decision = policy_.decide(may_be_a_host && lacks_a_host());
   if (!decision.why_not.empty()) say(decision.why_not);
   if (!decision.again || stops_asked_ > 0) return false;
   const std::string text =
       plan_.name + " failed at step " + std::to_string(result.step) + " (" + result.reason + "); " +
-      (is_a_host
-           ? "a start that a host kept from its first step doesn't count as a restart"
-           : "restart " + std::to_string(policy_.restarts()) + " of " + std::to_string(policy_.most())) +
-      ", in " + std::to_string(policy_.pause().count()) + " s";
+      (decision.counts
+           ? "restart " + std::to_string(policy_.restarts()) + " of " + std::to_string(policy_.most())
+           : "a start that a host kept from its first step doesn't count; the next one is") +
+      (decision.counts ? ", in " : " in ") + std::to_string(policy_.pause().count()) + " s";
   say(text);
   notifier_.tell({"restart", text, result.step, {}});
   return true;
+}
+
+bool Supervisor::lacks_a_host() {
+  const auto silent = silent_hosts();
+  return std::any_of(plan_.hosts.begin(), plan_.hosts.end(),
+                     [&silent](const Host& host) { return silent.contains(host.name); });
 }
 
 void Supervisor::place_ranks(bool looks) {
@@ -323,9 +346,7 @@ std::map<std::string, std::string> Supervisor::silent_hosts() {
 }
 
 void Supervisor::pause(std::chrono::seconds length) {
-  // What the record has is of ranks that are gone; that it can't be written is said at the start.
-  [[maybe_unused]] const auto kept =
-      update_run_file(directory_.path, starting_record(plan_, folders_.socket));
+  record_starting();  // what the record has is of ranks that are gone
   for (const auto end = steady_clock::now() + length; steady_clock::now() < end && stops_asked_ == 0;)
     wait_between_starts();
 }
@@ -397,8 +418,9 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   end_by_ = steady_clock::time_point::max();
   ranks_left_ = plan_.ranks;
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
-  planned_.emplace(plan_, folders_, start, say);
+  planned_.emplace(plan_, folders_, start, planned_restarts_, say);
   HowEnded how = watch(*child, watched);
+  if (planned_->is_ordered()) ++planned_restarts_;
   planned_.reset();
   goes_on_elsewhere_ = goes_on_elsewhere();
   if (goes_on_elsewhere_) {
@@ -412,7 +434,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   look_at_state(/*now=*/true);  // what it was told of last
   forget_start_notes(directory_.path);
   if (!how.asked && said_at_start(directory_.path, lines_before).find(kLostDaemon) != std::string::npos)
-    how.cause = "mpirun has ended the ranks, since it can't reach a host; log/launcher.log has its words";
+    how.gave_up = "mpirun has ended the ranks, since it can't reach a host; log/launcher.log has its words";
   return write_missing_result(directory_.path, how, policy_.restarts());
 }
 
@@ -472,8 +494,10 @@ void Supervisor::on_signal(Subprocess& child, int number) {
 void Supervisor::remember_signal(int number) {
   constexpr std::int64_t kMinute = 60;
   first_signal_ = number;
-  came_near_end_ = plan_.requeue && plan_.requeue->end_s &&
-                   static_cast<std::int64_t>(std::time(nullptr)) >= *plan_.requeue->end_s - kMinute;
+  if (!plan_.requeue || !plan_.requeue->end_s) return;
+  // Later than that the job was given more time since, and the end isn't known.
+  const std::int64_t past_end = static_cast<std::int64_t>(std::time(nullptr)) - *plan_.requeue->end_s;
+  came_near_end_ = past_end >= -kMinute && past_end <= 2 * kMinute;
 }
 
 void Supervisor::pass_lines_on() {

@@ -46,8 +46,14 @@ class Supervisor {
   RunResult run_once(int start, const Beginning& beginning);
   /// Whether the start that ended so is started again; says so.
   bool restarts_after(const RunResult& result);
+  void record_starting();
+  /// What `start`, which has ended with `result`, leaves where a signal came before the next one: as of a
+  /// signal to the ranks, for the run would have gone on.
+  RunResult as_stopped_between(int start, RunResult result) const;
   /// Before a start: takes the hosts that answer. `looks`: asks them first.
   void place_ranks(bool looks);
+  /// Whether one of those that the newest start was on starts no process.
+  bool lacks_a_host();
   /// Which hosts start no process, and why. Empty, too, where a signal comes meanwhile.
   std::map<std::string, std::string> silent_hosts();
   /// Returns after that time, or once a signal asks for the end.
@@ -100,7 +106,8 @@ class Supervisor {
   int started_ = 0;           ///< the newest start
   bool goes_on_elsewhere_ = false;
   RestartPolicy policy_;
-  std::optional<PlannedRestart> planned_;               ///< of the newest start
+  std::optional<PlannedRestart> planned_;  ///< of the newest start
+  int planned_restarts_ = 0;
   std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
   std::chrono::steady_clock::time_point renew_at_{};    ///< the lease
   int stops_asked_ = 0;

@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 constexpr auto kBetweenQuestions = 1s;
 /// This process has been stopped, or the machine was suspended: what it didn't hear says nothing.
 constexpr auto kWasAway = 5s;
+/// Another rank may declare a host lost so much before this one would.
+constexpr auto kOthersAreSooner = 2s;
 
 }  // namespace
 
@@ -34,14 +36,23 @@ HostWatch::~HostWatch() {
 }
 
 void HostWatch::follow(const Membership& members, const std::vector<std::string>& hosts) {
-  const MutexLock lock(mutex_);
-  std::map<std::string, Host> before = std::exchange(hosts_, {});
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    if (hosts[rank] == own_host_) continue;
-    const auto [entry, is_new] = hosts_.try_emplace(hosts[rank], before[hosts[rank]]);
-    if (is_new) entry->second.origins.clear();
-    entry->second.origins.push_back(members.origins[rank]);
+  const auto now = Clock::now();
+  std::vector<std::string> lost;
+  {
+    const MutexLock lock(mutex_);
+    std::map<std::string, Host> before = std::exchange(hosts_, {});
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+      if (hosts[rank] == own_host_) continue;
+      const auto [entry, is_new] = hosts_.try_emplace(hosts[rank], before[hosts[rank]]);
+      if (is_new) entry->second.origins.clear();
+      entry->second.origins.push_back(members.origins[rank]);
+    }
+    for (const auto& [name, host] : before)
+      if (!hosts_.contains(name) && !host.origins.empty() && host.is_known &&
+          now - host.heard > timeout_ - std::min<Clock::duration>(kOthersAreSooner, timeout_ / 2))
+        lost.push_back(name);
   }
+  for (const std::string& name : lost) lost_(name);
 }
 
 void HostWatch::watch() {

@@ -34,7 +34,8 @@ class HostWatch {
   HostWatch(const HostWatch&) = delete;
   HostWatch& operator=(const HostWatch&) = delete;
 
-  /// The ranks that are in the run now. Any thread.
+  /// The ranks that are in the run now. A host that has gone with all of its ranks after nearly the time-out
+  /// was declared lost by another rank, and is lost for this one, too. Control thread.
   void follow(const Membership& members, const std::vector<std::string>& hosts);
 
  private:

@@ -31,12 +31,13 @@ TEST(AllocationTest, ThisMachineComesFirst) {
   const auto hosts = allocated_hosts({{"PBS_NODEFILE", file.string()}});
   std::filesystem::remove(file);
   ASSERT_TRUE(hosts) << hosts.error().message;
-  EXPECT_EQ(host_list_text(*hosts), host_name() + ":2,n2:2");
-  // A shell on another machine, a job of one host, and none.
-  EXPECT_THAT(*allocated_hosts({{"LSB_MCPU_HOSTS", "n1 4 n2 2"}}), IsEmpty());
-  EXPECT_THAT(*allocated_hosts({{"LSB_MCPU_HOSTS", host_name() + " 4"}}), IsEmpty());
-  EXPECT_THAT(*allocated_hosts({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_NUM_NODES", "1"}}), IsEmpty());
-  EXPECT_THAT(*allocated_hosts({}), IsEmpty());
+  EXPECT_EQ(host_list_text(hosts->value()), host_name() + ":2,n2:2");
+  // A shell on another machine; a job of one host; a node whose name leads nowhere; no job.
+  EXPECT_FALSE(allocated_hosts({{"LSB_MCPU_HOSTS", "n1 4 n2 2"}})->has_value());
+  EXPECT_THAT(allocated_hosts({{"LSB_MCPU_HOSTS", host_name() + " 4"}})->value(), IsEmpty());
+  EXPECT_THAT(allocated_hosts({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_NUM_NODES", "1"}})->value(), IsEmpty());
+  EXPECT_TRUE(allocated_hosts({{"LSB_MCPU_HOSTS", "n1 4 n2 2"}, {"SLURMD_NODENAME", "n2"}})->has_value());
+  EXPECT_FALSE(allocated_hosts({})->has_value());
 }
 
 }  // namespace

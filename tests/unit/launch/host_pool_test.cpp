@@ -41,6 +41,13 @@ TEST(HostPoolTest, SlotsThatWereWrittenAreWhatAHostMayGet) {
   EXPECT_EQ(taken(pool, {"n2"}), "n1:4,n3:2");
 }
 
+TEST(HostPoolTest, TheRecordMakesTheSamePool) {
+  const HostPool even = pool_of("n1,n2,n3", 0, 4), slots = pool_of("n1:4,n2:2,n3:4", 1, 5);
+  EXPECT_EQ(named_hosts(even), "n1,n2,n3");
+  EXPECT_EQ(taken(pool_of(named_hosts(even), even.spare(), even.ranks), {}), "n1:2,n2:1,n3:1");
+  EXPECT_EQ(taken(pool_of(named_hosts(slots), slots.spare(), slots.ranks), {}), taken(slots, {}));
+}
+
 TEST(HostPoolTest, NotAllHostsAreSpare) {
   const auto pool = make_host_pool(*parse_hosts("n1,n2"), 2, 0);
   ASSERT_FALSE(pool);
