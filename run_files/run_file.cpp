@@ -27,6 +27,7 @@ struct FieldsOf<RunFile> {
     field("host", run.host);
     field("launcher_host", run.launcher_host);
     field("started", run.started);
+    field("starts_at", run.starts_at);
     field("world_size", run.world_size);
     field("ranks_asked", run.ranks_asked);
     field("hosts", run.hosts);

@@ -31,6 +31,7 @@ struct RunFile {
   std::string host;                ///< of rank 0 and the console
   std::string launcher_host;       ///< of the supervisor; empty: the same
   std::string started;             ///< ISO 8601
+  std::string starts_at;           ///< between two starts: when the next one is due; else empty
   std::optional<int> world_size;   ///< now
   std::optional<int> ranks_asked;  ///< as many as the newest start began with
   std::string hosts;               ///< "n1:2,n2:2", of the newest start; empty: one machine

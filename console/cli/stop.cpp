@@ -94,6 +94,12 @@ Result<void> stop_at_once(const RunRecord& run) {
   return {};
 }
 
+/// Between two starts nobody takes an order, and the supervisor hears of a signal.
+bool is_between_starts(const RunRecord& run) {
+  return is_starting(run) && !run.run.starts_at.empty() && !run.launcher_elsewhere() &&
+         is_footplate_process(run.launcher(), run.run.launcher_started);
+}
+
 /// Its last words take it a moment; after that the run's name is free.
 void wait_for_supervisor(const RunRecord& run) {
   const auto end = steady_clock::now() + kLastWords;
@@ -108,7 +114,13 @@ Result<int> stop(const StopOptions& options) {
   if (run->life != Life::live) return tl::unexpected(not_live(*run));
   const auto deadline = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
                                                   std::chrono::duration<double>(options.timeout_s));
-  const auto ordered = options.now ? stop_at_once(*run) : order_stop(*run, options, deadline);
+  Result<void> ordered;
+  if (options.now)
+    ordered = stop_at_once(*run);
+  else if (is_between_starts(*run))
+    ::kill(run->launcher(), SIGTERM);
+  else
+    ordered = order_stop(*run, options, deadline);
   if (!ordered) return tl::unexpected(ordered.error());
   const auto directory = run->directory;
   const auto since = steady_clock::now();

@@ -154,6 +154,15 @@ class Endings(Case):
         self.assertIsNone(self.json("config-4.json"))
         self.assertIsNone(self.json("result-3.json"))  # it is result.json again
 
+    def test_a_stop_and_a_look_in_the_pause_before_a_restart(self):
+        process = self.start("--restarts", "9", fake={"steps": 6, "fail": [1, "it broke"], "die_at": 2})
+        wait_until(lambda: (self.json("run.json") or {}).get("starts_at") and self.json("result-3.json"), "the third pause")  # of 4 s
+        self.assertRegex(self.footplate("status", "good-1").stdout, r"starting again in \d")
+        stopped = self.footplate("stop", "good-1")
+        self.assertEqual(stopped.returncode, 0, stopped)
+        self.finish(process, 1)
+        self.assertIsNone(self.json("config-4.json"))
+
     def test_no_restart_after_what_was_asked_for(self):
         for number, (code, reason) in enumerate(((2, "no corpus"), (75, "signal"), (75, "time limit"), (0, "asked"))):
             process = self.start("--name", f"a{number}", "--restarts", "5", fake={"steps": 6, "fail": [code, reason], "die_at": 2})

@@ -31,13 +31,13 @@ def run(*command, check=True):
 def check_possible():
     """Ends the program where there can be no hosts: ctest takes the line for a skipped test. What can be installed isn't missing."""
     if os.geteuid() != 0:
-        sys.exit("no hosts here: namespaces need root")
+        sys.exit("skipped: no hosts here: namespaces need root")
     tried = run("unshare", "--net", "--uts", "--ipc", "--pid", "--mount", "--time", "--fork", "sh", "-c",
                 "ip link add br0 type bridge && ip link add name x0 type veth peer name x1", check=False)
     if tried.returncode != 0 and "not found" in tried.stderr:
         raise AssertionError(f"hosts need the program ip (scripts/deps --test): {tried.stderr}")
     if tried.returncode != 0:
-        sys.exit(f"no hosts here: the kernel lends no namespaces: {tried.stderr.strip()}")
+        sys.exit(f"skipped: no hosts here: the kernel lends no namespaces: {tried.stderr.strip()}")
 
 
 class Lab:

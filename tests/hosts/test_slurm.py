@@ -116,7 +116,7 @@ def test_the_host_of_the_script_is_off():
 
 if __name__ == "__main__":
     if not FULL:
-        print("skip  Slurm's tests take minutes (FOOTPLATE_FULL=1)")
+        print("skipped: Slurm's tests take 12 minutes (scripts/test --full)")
         sys.exit(0)
     lab.check_possible()
     if missing():

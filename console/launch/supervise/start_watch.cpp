@@ -176,6 +176,10 @@ bool is_starting(const RunRecord& run) {
 }
 
 StartStatus start_status(const RunRecord& run) {
+  if (const std::string& due = run.run.starts_at; !due.empty()) {
+    const double since_s = seconds_since(due);
+    return {"starting again" + (since_s < 0 ? " in " + duration(-since_s) : ""), {}};
+  }
   const auto notes = start_notes(PrivateFolders::of(run.run.id), run.directory);
   const auto ranks = read_starts(notes, run.run.world_size.value_or(0));
   auto missing = ended(ranks);

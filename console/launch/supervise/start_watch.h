@@ -46,7 +46,7 @@ struct StartingRank {
 
 /// A live run that has no console yet.
 struct StartStatus {
-  std::string note;  ///< how long it has been starting, and whom it waits for
+  std::string note;  ///< how long it has been starting, and whom it waits for; or when the next start is due
   std::vector<StartingRank> ranks;
 };
 /// Whether `run` is one: live, and its ranks aren't ready.

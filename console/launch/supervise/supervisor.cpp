@@ -26,6 +26,7 @@
 #include "console/launch/supervise/requeue.h"
 #include "protocol/exit_codes.h"
 #include "protocol/host_name.h"
+#include "protocol/iso_time.h"
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
@@ -246,7 +247,7 @@ bool Supervisor::goes_on_elsewhere() const {
 RunResult Supervisor::run_starts() {
   Beginning beginning{plan_.resume.value_or("")};
   if (plan_.pool.spare() > 0) {
-    record_starting();
+    record_starting(0s);
     place_ranks(/*looks=*/true);
   }
   if (stops_asked_ > 0)
@@ -274,7 +275,9 @@ RunResult Supervisor::run_starts() {
     set_aside_result(directory_.path, start);
     end_stragglers(folders_, kConsoleEnds);
     folders_.clear();
-    if (is_worth_restarting(result)) pause(policy_.pause());
+    const auto length = is_worth_restarting(result) ? policy_.pause() : 0s;
+    record_starting(length);  // what the record has is of ranks that are gone
+    pause(length);
     if (stops_asked_ == 0) place_ranks(/*looks=*/true);
     if (is_taken_over()) {
       goes_on_elsewhere_ = true;
@@ -286,8 +289,10 @@ RunResult Supervisor::run_starts() {
 }
 
 /// That it can't be written is said at the start.
-void Supervisor::record_starting() {
-  const auto kept = update_run_file(directory_.path, starting_record(plan_, folders_.socket));
+void Supervisor::record_starting(std::chrono::seconds pause) {
+  RunFile record = starting_record(plan_, folders_.socket);
+  record.starts_at = iso_time(std::chrono::system_clock::now() + pause);
+  const auto kept = update_run_file(directory_.path, record);
   is_recorded_ = is_recorded_ || kept;
 }
 
@@ -346,7 +351,6 @@ std::map<std::string, std::string> Supervisor::silent_hosts() {
 }
 
 void Supervisor::pause(std::chrono::seconds length) {
-  record_starting();  // what the record has is of ranks that are gone
   for (const auto end = steady_clock::now() + length; steady_clock::now() < end && stops_asked_ == 0;)
     wait_between_starts();
 }

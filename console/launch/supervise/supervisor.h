@@ -46,7 +46,8 @@ class Supervisor {
   RunResult run_once(int start, const Beginning& beginning);
   /// Whether the start that ended so is started again; says so.
   bool restarts_after(const RunResult& result);
-  void record_starting();
+  /// Between two starts: the next one is due after `pause`.
+  void record_starting(std::chrono::seconds pause);
   /// What `start`, which has ended with `result`, leaves where a signal came before the next one: as of a
   /// signal to the ranks, for the run would have gone on.
   RunResult as_stopped_between(int start, RunResult result) const;
