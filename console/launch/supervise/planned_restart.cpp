@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "protocol/order.h"
+#include "protocol/words.h"
 #include "run_files/run_file.h"
 
 namespace footplate {
@@ -52,11 +53,11 @@ void PlannedRestart::look(Clock::time_point now) {
   look_at_terms();
   if (lost_.empty() || now < order_again_) return;
   if (is_started_by_srun(plan_))
-    order("host " + lost_text() + " is lost, and Slurm will end mpirun's step", now);
+    order("host " + join(lost_, " and ") + " is lost, and Slurm will end mpirun's step", now);
   else if (ranks_changed_)
-    order("after the loss of host " + lost_text() +
-              " and then of another rank, or with a new one, mpirun would "
-              "end the run in some minutes",
+    order("host " + join(lost_, " and ") +
+              " is lost, and ranks have changed since: mpirun would end the run "
+              "in some minutes",
           now);
   else
     look_for_spare_hosts(now);
@@ -87,7 +88,7 @@ void PlannedRestart::look_for_spare_hosts(Clock::time_point now) {
   const auto answers = std::find_if(unused.begin(), unused.end(),
                                     [&silent](const Host& host) { return !silent.contains(host.name); });
   if (answers != unused.end())
-    order("host " + lost_text() + " is lost, and " + answers->name + " can take its place", now);
+    order("host " + join(lost_, " and ") + " is lost, and " + answers->name + " can take its place", now);
 }
 
 void PlannedRestart::order(const std::string& reason, Clock::time_point now) {
@@ -128,12 +129,6 @@ void PlannedRestart::take(const Result<OrderReport>& report) {
   is_ordered_ = report && report->state != OrderState::refused;
   if (!is_ordered_)
     say_(plan_.name + ": the restart is put off: " + (report ? report->error : report.error().message));
-}
-
-std::string PlannedRestart::lost_text() const {
-  std::string text;
-  for (const std::string& host : lost_) text += (text.empty() ? "" : " and ") + host;
-  return text;
 }
 
 }  // namespace footplate

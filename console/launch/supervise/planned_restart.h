@@ -47,8 +47,6 @@ class PlannedRestart {
   void look_at_answer(Clock::time_point now);
   bool is_paused() const;
   void take(const Result<OrderReport>& report);
-  /// As "h2 and h3".
-  std::string lost_text() const;
 
   const RunPlan& plan_;
   const PrivateFolders& folders_;

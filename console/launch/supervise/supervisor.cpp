@@ -312,9 +312,9 @@ bool Supervisor::restarts_after(const RunResult& result) {
   const std::string text =
       plan_.name + " failed at step " + std::to_string(result.step) + " (" + result.reason + "); " +
       (decision.counts
-           ? "restart " + std::to_string(policy_.restarts()) + " of " + std::to_string(policy_.most())
+           ? "restart " + std::to_string(policy_.restarts()) + " of " + std::to_string(policy_.most()) + ","
            : "a start that a host kept from its first step doesn't count; the next one is") +
-      (decision.counts ? ", in " : " in ") + std::to_string(policy_.pause().count()) + " s";
+      " in " + std::to_string(policy_.pause().count()) + " s";
   say(text);
   notifier_.tell({"restart", text, result.step, {}});
   return true;
