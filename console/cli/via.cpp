@@ -14,6 +14,18 @@
 namespace footplate {
 namespace {
 
+/// `words` without --via and its value, in front of "--".
+std::vector<std::string> without_via(std::vector<std::string> words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  const auto via = std::find_if(words.begin(), end, [](const std::string& word) {
+    return word == "--via" || word.starts_with("--via=");
+  });
+  if (via == end) return words;
+  const auto last = *via == "--via" && via + 1 != end ? via + 2 : via + 1;
+  words.erase(via, last);
+  return words;
+}
+
 /// Becomes that program; returns only where it can't.
 Error go_to(const RunRecord& run, const std::string& program) {
   std::vector<std::string> words{program};
@@ -46,17 +58,6 @@ Handler with_via(CLI::App& command, std::function<const std::string&()> run, Han
       return tl::unexpected(go_to(*found, *program));
     return handler();
   };
-}
-
-std::vector<std::string> without_via(std::vector<std::string> words) {
-  const auto end = std::find(words.begin(), words.end(), "--");
-  const auto via = std::find_if(words.begin(), end, [](const std::string& word) {
-    return word == "--via" || word.starts_with("--via=");
-  });
-  if (via == end) return words;
-  const auto last = *via == "--via" && via + 1 != end ? via + 2 : via + 1;
-  words.erase(via, last);
-  return words;
 }
 
 }  // namespace footplate

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 
 #include "console/cli/commands.h"
@@ -11,8 +12,5 @@ namespace footplate {
 /// run there by that program, as `ssh HOST COMMAND`. FOOTPLATE_VIA is its default. The result is `handler`
 /// behind that; `run` gives the name of the run that is meant, and is read once the handler is called.
 Handler with_via(CLI::App& command, std::function<const std::string&()> run, Handler handler);
-
-/// `words` without --via and its value, in front of "--".
-std::vector<std::string> without_via(std::vector<std::string> words);
 
 }  // namespace footplate

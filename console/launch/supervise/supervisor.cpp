@@ -248,7 +248,7 @@ RunResult Supervisor::run_starts() {
   Beginning beginning{plan_.resume.value_or("")};
   if (plan_.pool.spare() > 0) {
     record_starting(0s);
-    place_ranks(/*looks=*/true);
+    place_ranks();
   }
   if (stops_asked_ > 0)
     return write_missing_result(directory_.path, {.asked = true, .cause = {}}, policy_.restarts());
@@ -278,7 +278,7 @@ RunResult Supervisor::run_starts() {
     const auto length = is_worth_restarting(result) ? policy_.pause() : 0s;
     record_starting(length);  // what the record has is of ranks that are gone
     pause(length);
-    if (stops_asked_ == 0) place_ranks(/*looks=*/true);
+    if (stops_asked_ == 0) place_ranks();
     if (is_taken_over()) {
       goes_on_elsewhere_ = true;
       return taken_over();
@@ -326,9 +326,9 @@ bool Supervisor::lacks_a_host() {
                      [&silent](const Host& host) { return silent.contains(host.name); });
 }
 
-void Supervisor::place_ranks(bool looks) {
+void Supervisor::place_ranks() {
   if (plan_.pool.hosts.empty()) return;
-  const auto silent = looks ? silent_hosts() : std::map<std::string, std::string>();
+  const auto silent = silent_hosts();
   if (stops_asked_ > 0) return;
   std::set<std::string> names;
   for (const auto& [host, why] : silent) {

@@ -51,8 +51,8 @@ class Supervisor {
   /// What `start`, which has ended with `result`, leaves where a signal came before the next one: as of a
   /// signal to the ranks, for the run would have gone on.
   RunResult as_stopped_between(int start, RunResult result) const;
-  /// Before a start: takes the hosts that answer. `looks`: asks them first.
-  void place_ranks(bool looks);
+  /// Before a start: takes the hosts that answer.
+  void place_ranks();
   /// Whether one of those that the newest start was on starts no process.
   bool lacks_a_host();
   /// Which hosts start no process, and why. Empty, too, where a signal comes meanwhile.
