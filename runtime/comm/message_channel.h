@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
+
+#include "runtime/comm/rank_set.h"
 
 namespace footplate {
 
@@ -14,6 +17,13 @@ using MessageBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
 struct Message {
   int source = 0;
   std::vector<std::uint8_t> bytes = {};
+  RankSet others = {};  ///< who say the same besides `source`
+};
+
+/// Of which ranks there was a sign of life of late.
+struct HeardOf {
+  RankSet well;
+  std::vector<std::pair<int, std::chrono::milliseconds>> silent;  ///< for how long
 };
 
 /// Small messages between ranks, on which control runs. One thread (the control thread) uses it.
@@ -28,13 +38,38 @@ class MessageChannel {
   /// Returns without waiting for the receiver. A message to oneself is there at once.
   virtual void send(int to, const MessageBytes& bytes) = 0;
 
-  /// To every rank, oneself included, in order.
-  virtual void send_to_all(const MessageBytes& bytes) {
-    for (int rank = 0; rank < world_size(); ++rank) send(rank, bytes);
+  /// The same to each of these.
+  virtual void send_to(const std::vector<int>& ranks, const MessageBytes& bytes) {
+    for (const int rank : ranks) send(rank, bytes);
+  }
+
+  /// From rank 0 to every other one. What is sent to one rank alone may overtake it.
+  virtual void send_to_others(const MessageBytes& bytes) {
+    std::vector<int> others;
+    for (int rank = 0; rank < world_size(); ++rank)
+      if (rank != this->rank()) others.push_back(rank);
+    send_to(others, bytes);
+  }
+
+  /// From rank 0 to every rank, oneself included.
+  void send_to_all(const MessageBytes& bytes) {
+    send(rank(), bytes);
+    send_to_others(bytes);
   }
 
   /// The same for what may lie until the receiver looks anyway (heartbeats): doesn't end its wait().
   virtual void send_quietly(int to, const MessageBytes& bytes) { send(to, bytes); }
+
+  /// The last message to rank 0: after it this rank hands nothing on any more.
+  virtual void leave(const MessageBytes& bytes) { send(0, bytes); }
+
+  /// How many other ranks a message from the furthest one comes through on its way here, and one more: 0 on a
+  /// rank that no other one sends to.
+  virtual int height() const { return rank() == 0 ? 1 : 0; }
+
+  /// On rank 0, now and then: what is known of ranks that are heard through others. Nothing: every rank sends
+  /// here itself, or there is nothing new.
+  virtual std::optional<HeardOf> heard_of() { return std::nullopt; }
 
   /// The next message, if one is here.
   virtual std::optional<Message> poll() = 0;

@@ -157,7 +157,10 @@ void ControlLoop::handle_messages(Clock::time_point now, int most) {
       continue;
     }
     std::visit(Overloaded{[&](const message::ToRanks& one) { handle(received->source, one); },
-                          [&](const message::ToRankZero& one) { handle(received->source, one, now); }},
+                          [&](const message::ToRankZero& one) {
+                            handle(received->source, one, now);
+                            received->others.for_each([&](int other) { handle(other, one, now); });
+                          }},
                *message);
   }
 }
@@ -227,6 +230,7 @@ void ControlLoop::handle(GateEvent& event) {
 }
 
 void ControlLoop::tick_rank_zero(Clock::time_point now) {
+  if (const auto heard = options_.channel->heard_of()) rank_zero_->handle(*heard, now);
   if (recovery_->under_way()) return rank_zero_->tick_recovery(now);
   switch (rank_zero_->tick(now)) {
     case CollectiveTimeouts::Due::nothing:

@@ -118,9 +118,7 @@ void RankRecovery::handle(int source, const message::Standing& standing, Clock::
   if (!parts_.rank_zero) return;
   const auto verdict = parts_.rank_zero->add_standing(source, standing);
   if (!verdict) return;
-  MessageChannel& channel = *parts_.options.channel;
-  const MessageBytes line = encoded(message::ToRanks(*verdict));
-  for (int rank = 1; rank < channel.world_size(); ++rank) channel.send(rank, line);
+  parts_.options.channel->send_to_others(encoded(message::ToRanks(*verdict)));
   handle(*verdict);
   if (!under_way_) parts_.rank_zero->go_on(*verdict, story_, now);
 }

@@ -53,6 +53,7 @@ class RankZero {
   void propose(Order order) { proposed_.push_back(std::move(order)); }
 
   void handle(int source, const message::ToRankZero& message, Clock::time_point now);
+  void handle(const HeardOf& heard, Clock::time_point now) { status_.heard_of(heard, now); }
   /// A line of the console (docs/protocol.md, "Rank 0 and the console").
   void handle(ConsoleMessage message);
 

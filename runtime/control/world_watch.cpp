@@ -46,6 +46,7 @@ WorldWatch::WorldWatch(const Parts& parts, const Settings& now)
                   [&channel = parts.channel](int to, const message::ToRanks& message) {
                     channel.send(to, encoded(message));
                   },
+                  parts.send_all,
                   [this](const RankQuery& query, const RankAnswers& heard, Clock::time_point when) {
                     answered(query, heard, when);
                   },

@@ -14,11 +14,17 @@
 namespace footplate {
 namespace {
 
-/// Of the interval between heartbeats, what rank 0's come after the others': 50 ms.
+/// Of the interval between heartbeats, what a rank's come after those of the ranks that send to it: 50 ms.
 constexpr int kLag = 12;
 
 /// Commits and confirmations kept for a new rank 0. Only what was on its way when a rank was lost is needed.
 constexpr std::size_t kKept = 64;
+
+/// What has moved, and how long that took, rank 0 alone tells: so all others say the same.
+void leave_to_rank_zero(message::Applied& applied) {
+  applied.moved.clear();
+  applied.renewed_s.reset();
+}
 
 template <class T>
 void keep(std::deque<T>& kept, T one) {
@@ -221,7 +227,6 @@ void Participant::handle(const GateEvent& event) {
              event);
 }
 
-/// What has moved, rank 0 alone tells.
 void Participant::tell(const OrderApplied& applied) {
   message::Applied told{applied.order,
                         applied.step,
@@ -230,7 +235,7 @@ void Participant::tell(const OrderApplied& applied) {
                         applied.error ? applied.error->message : "",
                         applied.renewed_s};
   keep(applied_, told);
-  if (parts_.channel.rank() != 0) told.moved.clear();
+  if (parts_.channel.rank() != 0) leave_to_rank_zero(told);
   answer(std::move(told));
 }
 
@@ -243,7 +248,7 @@ bool Participant::tick(Clock::time_point now) {
 
 Participant::Clock::time_point Participant::beat_after(Clock::time_point now) const {
   const Clock::duration every = std::min(interval_, parts_.times.heartbeat);
-  const Clock::duration lag = parts_.channel.rank() == 0 ? every / kLag : Clock::duration(0);
+  const Clock::duration lag = every / kLag * parts_.channel.height();
   const auto beats = (now.time_since_epoch() - lag) / every;
   return Clock::time_point(beats * every + every + lag);
 }
@@ -309,7 +314,7 @@ void Participant::ask_to_stop(const std::string& reason, bool resumable) {
 }
 
 void Participant::say_goodbye() {
-  answer(message::Bye{});
+  parts_.channel.leave(encoded(message::ToRankZero(message::Bye{})));
 }
 
 void Participant::report_recovery_state(const RecoveryState& standing, std::uint32_t generation) {
@@ -366,7 +371,7 @@ void Participant::rejoin(const message::Rejoin& verdict, int local_ranks) {
   rejoin.refusal = verdict.refusal;
   parts_.gate.resume(rejoin, verdict.commits, verdict.begun, verdict.paused, verdict.finished);
   for (message::Applied applied : applied_) {
-    if (rank != 0) applied.moved.clear();
+    if (rank != 0) leave_to_rank_zero(applied);
     answer(std::move(applied));
   }
 }

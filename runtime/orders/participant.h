@@ -94,8 +94,8 @@ class Participant {
   void take_commit(message::NewestCommit commit);
   void tell(const OrderApplied& applied);
   message::Beat beat_now(Clock::time_point now) const;
-  /// Ranks of one host beat at the same moments of its clock, rank 0 a part of the interval later: so it
-  /// hears them all in one turn, and wakes for none of them alone.
+  /// Ranks of one host beat at the same moments of its clock, those that others send to a part of the
+  /// interval later: so rank 0 hears them all in one turn, and wakes for none of them alone.
   Clock::time_point beat_after(Clock::time_point now) const;
   RunState state() const;
   void answer(const message::ToRankZero& message) { parts_.channel.send(0, encoded(message)); }

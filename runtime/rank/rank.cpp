@@ -42,6 +42,7 @@
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/control/control.h"
+#include "runtime/control/control_channel.h"
 #include "runtime/cuda/data_plane.h"
 #include "runtime/cuda/nccl_guard.h"
 #include "runtime/orders/handler_table.h"
@@ -278,7 +279,7 @@ class Rank {
   }
 
   void make_world() {
-    channel_ = make_mpi_channel(*session_, folders_.folder());
+    channel_ = make_control_channel(make_mpi_channel(*session_, folders_.folder()), start_.settings);
     world_ = std::make_unique<MpiWorld>(*session_, *communicator_, *channel_);
     std::vector<std::string> joining = {find_part(Part::rank, own_folder()), "--run-dir",
                                         options_.run_directory, "--start", std::to_string(options_.start)};

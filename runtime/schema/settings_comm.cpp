@@ -59,6 +59,14 @@ std::vector<SettingRow> reductions() {
        .help = "The hosts of a run speak over these networks, given by address or interface. auto: those "
                "that the hosts' names lead to. NCCL has nccl.socket_interface",
        .example = "comm.network = \"10.1.0.0/16\""},
+      {.name = "comm.fan_out",
+       .value = 32,
+       .unit = "ranks",
+       .range = {.min = 2, .max = 1024},
+       .applies = Applies::fixed,
+       .help = "Orders and signs of life go through a tree of the ranks, in which a rank passes on to so "
+               "many others at most. Up to one rank more there is no tree: all speak with rank 0",
+       .example = "comm.fan_out = 16"},
       {.name = "comm.bucket_mb",
        .value = 4.0,
        .unit = "MiB",

@@ -13,8 +13,14 @@ void RankInquiries::ask(const RankQuery& query, std::optional<int> rank, Clock::
   open.until = now + parts_.times.inquiry;
   for (int one = 0; one < parts_.world_size; ++one)
     if (!rank || *rank == one) open.heard.silent.insert(one);
+  std::vector<int> to;
   for (const int one : open.heard.silent)
-    if (owing_.insert({&query, one}).second) parts_.send(one, message::Inquire{std::string(query.name)});
+    if (owing_.insert({&query, one}).second) to.push_back(one);
+  const message::Inquire question{std::string(query.name)};
+  if (static_cast<int>(to.size()) == parts_.world_size)
+    parts_.send_all(question);
+  else
+    for (const int one : to) parts_.send(one, question);
   open_.emplace(std::pair(&query, rank), std::move(open));
   tell_finished(now);
 }

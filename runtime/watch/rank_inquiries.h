@@ -20,6 +20,7 @@ class RankInquiries {
   struct Parts {
     int world_size = 1;
     std::function<void(int to, const message::ToRanks& message)> send;
+    std::function<void(const message::ToRanks& message)> send_all;
     /// Those asked have answered, or had their time. May ask again.
     std::function<void(const RankQuery& query, RankAnswers heard, Clock::time_point now)> answered;
     ControlTimes times;

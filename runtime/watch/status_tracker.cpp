@@ -20,6 +20,9 @@ constexpr auto kStepMs = "perf/step_ms";
 /// Own measure of the pace is renewed this often.
 constexpr std::chrono::seconds kPaceWindow{2};
 
+/// Ranks that a status lists: it has to fit a line of the protocol, twice a second.
+constexpr std::size_t kMostListed = 512;
+
 /// A heartbeat that seems older was sent by another clock after all (containers of one name).
 constexpr std::chrono::seconds kMostInTransit{10};
 
@@ -51,7 +54,11 @@ void StatusTracker::world_changed(const std::vector<int>& before, Clock::time_po
   earliest_ = Earliest(before.size());
   stalled_ = waiting_ = 0;
   for (std::size_t rank = 0; rank < before.size(); ++rank) {
-    if (before[rank] >= 0) ranks_[rank].beat = ranks[static_cast<std::size_t>(before[rank])].beat;
+    if (before[rank] >= 0) {
+      const Rank& was = ranks[static_cast<std::size_t>(before[rank])];
+      ranks_[rank].beat = was.beat;
+      ranks_[rank].beaten = was.beaten;
+    }
     if (waits_long(ranks_[rank])) ++waiting_;
     heard(static_cast<int>(rank), now);
   }
@@ -63,6 +70,7 @@ void StatusTracker::beat(int rank, const message::Beat& beat, Clock::time_point 
   Rank& one = ranks_[static_cast<std::size_t>(rank)];
   if (waits_long(one)) --waiting_;
   one.beat = beat;
+  one.beaten = now;
   if (waits_long(one)) ++waiting_;
   heard(rank, sent(beat, now));
   if (rank != 0 || now - pace_since_ < kPaceWindow) return;
@@ -99,6 +107,15 @@ StatusTracker::Clock::time_point StatusTracker::next_tick() const {
   const auto earliest = earliest_.get();
   if (earliest == Clock::time_point::max()) return earliest;
   return std::max(earliest + times_.stalled, trust_from_);
+}
+
+void StatusTracker::heard_of(const HeardOf& heard, Clock::time_point now) {
+  heard.well.for_each([&](int rank) { this->heard(rank, now); });
+  for (const auto& [rank, lasts] : heard.silent) {
+    Rank& one = ranks_[static_cast<std::size_t>(rank)];
+    one.heard = std::min(one.heard, now - lasts);
+    if (!one.stalled && !one.gone) earliest_.set(static_cast<std::size_t>(rank), one.heard);
+  }
 }
 
 void StatusTracker::goodbye(int rank) {
@@ -208,7 +225,8 @@ std::string StatusTracker::whom(const std::vector<int>& ranks, Clock::time_point
 }
 
 /// Who keeps the others in a collective that has lasted for `age_s`: whoever hasn't begun it.
-std::optional<int> StatusTracker::missing_rank(double age_s, std::uint64_t& sequence) const {
+std::optional<int> StatusTracker::missing_rank(double age_s, Clock::time_point now,
+                                               std::uint64_t& sequence) const {
   if (waiting_ == 0 && age_s >= in_seconds(times_.missing)) return std::nullopt;
   std::uint64_t furthest = 0;
   double age = 0;
@@ -220,16 +238,19 @@ std::optional<int> StatusTracker::missing_rank(double age_s, std::uint64_t& sequ
   }
   sequence = furthest;
   if (furthest == 0 || age < age_s) return std::nullopt;
+  // A heartbeat from before it began says nothing.
+  const auto began = now - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(age));
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     const auto& collective = beat_of(rank).collective;
-    if (!at(rank).stalled && (!collective || collective->sequence < furthest)) return rank;
+    const bool is_fresh = !at(rank).beat || at(rank).beaten >= began;
+    if (!at(rank).stalled && is_fresh && (!collective || collective->sequence < furthest)) return rank;
   }
   return std::nullopt;
 }
 
 std::string StatusTracker::missing(Clock::time_point now) const {
   std::uint64_t sequence = 0;
-  const auto rank = missing_rank(in_seconds(times_.missing), sequence);
+  const auto rank = missing_rank(in_seconds(times_.missing), now, sequence);
   return rank ? fmt::format("collective #{} waits for {}", sequence, describe(*rank, now)) : "";
 }
 
@@ -239,7 +260,7 @@ std::optional<StatusTracker::Stuck> StatusTracker::stuck(std::chrono::duration<d
   for (int rank = 1; stalled_ > 0 && !found && rank < static_cast<int>(ranks_.size()); ++rank)
     if (at(rank).stalled && silent_s(rank, now) > limit.count()) found = rank;
   std::uint64_t sequence = 0;
-  if (!found) found = missing_rank(limit.count(), sequence);
+  if (!found) found = missing_rank(limit.count(), now, sequence);
   if (!found || *found == 0 || is_saving(*found)) return std::nullopt;
   return who(*found, now);
 }
@@ -275,6 +296,18 @@ RankStatus StatusTracker::rank_status(int rank, Clock::time_point now) const {
   return status;
 }
 
+std::vector<int> StatusTracker::listed_ranks() const {
+  std::size_t silent = 0;
+  std::size_t others = kMostListed - std::min(kMostListed, stalled_);
+  std::vector<int> listed;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()) && (silent < stalled_ || others > 0); ++rank) {
+    const bool is_stalled = at(rank).stalled;
+    if (is_stalled ? silent++ < kMostListed : others > 0) listed.push_back(rank);
+    if (!is_stalled && others > 0) --others;
+  }
+  return listed;
+}
+
 RunStatus StatusTracker::run_status(std::int64_t steps, Clock::time_point now) const {
   const message::Beat& own = beat_of(0);
   RunStatus status;
@@ -294,7 +327,7 @@ RunStatus StatusTracker::run_status(std::int64_t steps, Clock::time_point now) c
   status.saving_share = own.saving_share;
   if (status.step_ms && *status.step_ms > 0)
     status.eta_s = static_cast<double>(std::max<std::int64_t>(0, steps - own.step)) * *status.step_ms / 1e3;
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+  for (const int rank : listed_ranks()) {
     status.ranks.push_back(rank_status(rank, now));
     if (at(rank).stalled) status.notes.push_back("silent: " + describe(rank, now));
   }

@@ -26,6 +26,8 @@ class StatusTracker {
 
   void beat(int rank, const message::Beat& beat, Clock::time_point now);
   void heard(int rank, Clock::time_point now);
+  /// Through other ranks.
+  void heard_of(const HeardOf& heard, Clock::time_point now);
   void goodbye(int rank);
   void metrics(const LoggedMetrics& logged);
   /// Shown under `notes` until replaced; empty text: no longer.
@@ -62,12 +64,14 @@ class StatusTracker {
   /// How long ago this rank was last heard of.
   double silent_s(int rank, Clock::time_point now) const;
 
-  /// Without the run, what it is called and its orders, which the caller knows.
+  /// Without the run, what it is called and its orders, which the caller knows. Of more than 512 ranks it has
+  /// those that are silent, and the lowest.
   RunStatus run_status(std::int64_t steps, Clock::time_point now) const;
 
  private:
   struct Rank {
     std::optional<message::Beat> beat;  ///< the last one; nothing: there was none
+    Clock::time_point beaten;           ///< when that came
     Clock::time_point heard;
     bool stalled = false;
     bool gone = false;  ///< said goodbye: silent on purpose
@@ -78,8 +82,9 @@ class StatusTracker {
   void set_stalled(int rank, bool stalled);
   bool waits_long(const Rank& one) const;
   RankStatus rank_status(int rank, Clock::time_point now) const;
+  std::vector<int> listed_ranks() const;
   std::string missing(Clock::time_point now) const;
-  std::optional<int> missing_rank(double age_s, std::uint64_t& sequence) const;
+  std::optional<int> missing_rank(double age_s, Clock::time_point now, std::uint64_t& sequence) const;
   std::string describe(int rank, Clock::time_point now) const;
   Clock::time_point sent(const message::Beat& beat, Clock::time_point now) const;
   std::optional<double> step_ms() const;

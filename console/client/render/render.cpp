@@ -112,6 +112,9 @@ std::string render_status(const RunStatus& status, const std::string& name) {
           loss_part(status.best_eval_loss, "best") + learning_rate(status.lr) +
           (stalled.empty() ? pace_part(status) : "");
   text += "\n" + render_ranks(status.ranks);
+  if (const auto all = static_cast<std::size_t>(status.world_size);
+      !status.ranks.empty() && all > status.ranks.size())
+    text += "of " + std::to_string(all) + " ranks, the lowest and those that are silent\n";
   for (const OrderReport& order : status.orders)
     text += "order " + (order.id == 0 ? "-" : std::to_string(order.id)) + " " +
             std::string(to_string(order.state)) + (order.text.empty() ? "" : ": " + order.text) + "\n";

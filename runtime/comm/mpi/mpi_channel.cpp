@@ -71,10 +71,11 @@ class MpiChannel final : public MessageChannel {
   }
 
   /// Looks once for what has left, and not again for each.
-  void send_to_all(const MessageBytes& bytes) override {
-    for (int rank = 0; rank < world_size(); ++rank) post(rank, bytes);
+  void send_to(const std::vector<int>& ranks, const MessageBytes& bytes) override {
+    for (const int rank : ranks) post(rank, bytes);
     release_sent();
-    wake_peers();
+    for (const int rank : ranks)
+      if (rank != rank_) ring(rank);
   }
 
   /// One that is still unsent says enough: they would pile up before a receiver that is stopped.

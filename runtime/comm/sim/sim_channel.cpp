@@ -85,9 +85,10 @@ class SimChannel final : public MessageChannel {
 
  private:
   void trace_sending(int to, const std::vector<std::uint8_t>& bytes) const {
-    const Json body = from_cbor(bytes.data(), bytes.size()).value();
-    trace("rank {} to {}: {} #{:08x}", origin_, to, word_of(body),
-          digest_of(body.contains("pid") ? to_cbor(repeatable(body)) : bytes));
+    const auto body = from_cbor(bytes.data(), bytes.size());
+    if (!body) return trace("rank {} to {}: passed on", origin_, to);  // comm/tree's
+    trace("rank {} to {}: {} #{:08x}", origin_, to, word_of(*body),
+          digest_of(body->contains("pid") ? to_cbor(repeatable(*body)) : bytes));
   }
 
   std::shared_ptr<SimWorld::State> state_;

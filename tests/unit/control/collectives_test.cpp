@@ -111,6 +111,7 @@ class CollectiveWatchTest : public ::testing::Test {
                             [this](int to, const message::ToRanks& message) {
                               if (to == 0) sent_.push_back(to_json(message));
                             },
+                            [this](const message::ToRanks& message) { sent_.push_back(to_json(message)); },
                             [this](const RankQuery& query, const RankAnswers& answers, Clock::time_point) {
                               heard(query, answers);
                             },

@@ -19,6 +19,7 @@
 #include "runtime/comm/sim/sim_scheduler.h"
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/control/control.h"
+#include "runtime/control/control_channel.h"
 #include "runtime/schema/schema_table.h"
 #include "tests/unit/control/sim_run.h"
 
@@ -50,7 +51,10 @@ class AddingRank final : public Steerable {
   using Late = std::function<void(int rank, std::int64_t step)>;
 
   AddingRank(SimWorld& world, int rank, ControlOptions options, Late late = {})
-      : world_(world), origin_(rank), late_(std::move(late)), channel_(world.channel(rank)) {
+      : world_(world),
+        origin_(rank),
+        late_(std::move(late)),
+        channel_(make_control_channel(world.channel(rank), options.settings)) {
     communicator_ = world.communicator(rank, ledger_, progress_);
     member_ = world.world(rank, *channel_);
     options.channel = channel_.get();

@@ -172,14 +172,15 @@ TEST(RecoveryTest, OneRankIsLeftOfFour) {
 }
 
 /// Orders, pauses and deaths at random moments. `seed` chooses everything, but where threads run freely.
-void storm(std::uint64_t seed) {
+/// `tree`: more ranks, which pass on to two others each, and stand long enough to be called silent.
+void storm(std::uint64_t seed, bool tree = false) {
   std::mt19937_64 random(seed);
-  const int ranks = 2 + static_cast<int>(random() % 3);
+  const int ranks = (tree ? 4 : 2) + static_cast<int>(random() % (tree ? 6 : 3));
   SimOptions options;
   options.seed = seed;
   options.max_delay = microseconds(random() % 100);
   options.max_lateness = microseconds(random() % 60);
-  RecoveryRun run(ranks, options, 1000000000);
+  RecoveryRun run(ranks, options, 1000000000, {{"comm.fan_out", std::int64_t{tree ? 2 : 32}}});
   std::set<int> dead;
   std::int64_t number = 100;
   std::vector<int> left;
@@ -199,7 +200,8 @@ void storm(std::uint64_t seed) {
       run.order(number++, more);
     }
     if (random() % 4 == 0)
-      run.world.pause(left[random() % left.size()], SteadyClock::now() + microseconds(random() % 3000));
+      run.world.pause(left[random() % left.size()],
+                      SteadyClock::now() + microseconds(random() % (tree ? 3000000 : 3000)));
     sleep_for(microseconds(random() % 600));
     int victim = survivor;
     while (victim == survivor || dead.contains(victim)) victim = left[random() % left.size()];
@@ -222,9 +224,9 @@ void storm(std::uint64_t seed) {
 }
 
 /// One run for each seed. The digest of its trace.
-std::uint64_t storm_by_turns(std::uint64_t seed) {
+std::uint64_t storm_by_turns(std::uint64_t seed, bool tree = false) {
   const SimScheduler scheduler(seed);
-  storm(seed);
+  storm(seed, tree);
   if (::testing::Test::HasFailure()) show_trace();
   return scheduler.digest();
 }
@@ -247,6 +249,15 @@ TEST(RecoveryTest, OrdersAndDeathsAtRandomMoments) {
   }
   for (std::uint64_t seed = 1; seed <= seeds(2000) && !::testing::Test::HasFailure(); ++seed)
     storm_by_turns(seed);
+}
+
+TEST(RecoveryTest, OrdersAndDeathsAtRandomMomentsInATree) {
+  if (const char* only = std::getenv("FOOTPLATE_SEED")) {
+    storm_by_turns(std::strtoull(only, nullptr, 10), /*tree=*/true);
+    return;
+  }
+  for (std::uint64_t seed = 1; seed <= seeds(400) && !::testing::Test::HasFailure(); ++seed)
+    storm_by_turns(seed, /*tree=*/true);
 }
 
 TEST(RecoveryTest, TheSameSeedIsTheSameRun) {

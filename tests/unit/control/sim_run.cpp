@@ -52,7 +52,7 @@ SimRun::SimRun(Options options)
   control.run.name = "sim";
   control.run.directory = options_.run_directory;
   for (int rank = 0; rank < options_.ranks; ++rank) {
-    channels_.push_back(world_->channel(rank));
+    channels_.push_back(make_control_channel(world_->channel(rank), control.settings));
     progress_.push_back(std::make_unique<Progress>());
     ledgers_.push_back(std::make_unique<Ledger>());
     trainers_.push_back(std::make_unique<Trainer>(*this, rank));

@@ -13,6 +13,7 @@
 #include "runtime/comm/sim/sim_scheduler.h"
 #include "runtime/comm/sim/sim_world.h"
 #include "runtime/control/control.h"
+#include "runtime/control/control_channel.h"
 #include "runtime/schema/schema_table.h"
 #include "tests/unit/orders/as_json.h"
 

@@ -423,6 +423,9 @@ class RankInquiriesTest : public ::testing::Test {
   Advice advice_{{schema_, status_, nullptr, kRanks, 1, {}, {}}};
   RankInquiries inquiries_{
       {kRanks, [this](int to, const message::ToRanks& message) { sent_.emplace_back(to, to_json(message)); },
+       [this](const message::ToRanks& message) {
+         for (int to = 0; to < kRanks; ++to) sent_.emplace_back(to, to_json(message));
+       },
        [this](const RankQuery& query, const RankAnswers& heard, Clock::time_point now) {
          EXPECT_EQ(query.name, "stacks");
          reports_.push_back(query.merge(heard, status_, advice_, now));

@@ -210,5 +210,67 @@ TEST(RunStatusTest, WhoIsWaitedForInACollectiveIsStuckPastTheLimit) {
   EXPECT_TRUE(status.stuck(seconds(10), now));
 }
 
+/// In a large world heartbeats come seldom.
+TEST(RunStatusTest, AHeartbeatFromBeforeTheCollectiveSaysNothing) {
+  const Clock::time_point start{seconds(1000)};
+  StatusTracker status(3, {}, start);
+  const auto beat = [&](int rank, std::uint64_t sequence, double age_s, Clock::time_point when) {
+    message::Beat beat;
+    beat.collective = CollectiveStatus{sequence, "all_reduce", 1, true, age_s};
+    status.beat(rank, beat, when);
+  };
+  beat(0, 6, 0.1, start);
+  beat(1, 6, 0.1, start);
+  beat(2, 6, 0.1, start);
+  beat(0, 9, 11, start + seconds(14));
+  EXPECT_FALSE(status.stuck(seconds(10), start + seconds(14))) << "both may have come to it since";
+  beat(1, 9, 11, start + seconds(14));
+  beat(2, 8, 11, start + seconds(14));
+  ASSERT_TRUE(status.stuck(seconds(10), start + seconds(14)));
+  EXPECT_EQ(status.stuck(seconds(10), start + seconds(14))->rank, 2);
+}
+
+TEST(RunStatusTest, AStatusListsTheLowestRanksAndTheSilentOnes) {
+  const Clock::time_point start{seconds(1000)};
+  constexpr int kRanks = 2000;
+  StatusTracker status(kRanks, {}, start);
+  RankSet others(1, kRanks - 1);
+  others.remove(1500);
+  const auto later = start + seconds(1);
+  status.beat(0, {}, later);
+  status.heard_of({others, {{1500, seconds(1)}}}, later);
+  EXPECT_EQ(status.tick(later).size(), 1U);
+  const RunStatus now = status.run_status(10, later);
+  ASSERT_EQ(now.ranks.size(), 512U);
+  EXPECT_EQ(now.ranks[510].rank, 510);
+  EXPECT_EQ(now.ranks[511].rank, 1500);
+  EXPECT_TRUE(now.ranks[511].stalled);
+  EXPECT_EQ(now.world_size, kRanks);
+}
+
+TEST(RunStatusTest, RanksAreHeardThroughOthers) {
+  const Clock::time_point start{seconds(1000)};
+  StatusTracker status(6, {}, start);
+  auto now = start;
+  const auto own_beat_and_tick = [&] {
+    status.beat(0, {}, now);
+    return status.tick(now);
+  };
+  for (; now < start + seconds(5); now += milliseconds(600)) {
+    status.heard_of({RankSet(1, 5), {}}, now);
+    EXPECT_TRUE(own_beat_and_tick().empty());
+  }
+  status.heard_of({RankSet(1, 5), {}}, now);
+  RankSet others(1, 5);
+  others.remove(3);
+  status.heard_of({others, {{3, milliseconds(950)}}}, now);
+  const auto silent = own_beat_and_tick();
+  ASSERT_EQ(silent.size(), 1U);
+  EXPECT_EQ(silent[0].rank, 3);
+  EXPECT_EQ(silent[0].state, RankChangeKind::stalled);
+  status.heard_of({RankSet(1, 5), {}}, now);
+  EXPECT_EQ(own_beat_and_tick().size(), 1U) << "it is back";
+}
+
 }  // namespace
 }  // namespace footplate

@@ -1,0 +1,97 @@
+#include "runtime/comm/tree/tree_children.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace footplate {
+namespace {
+
+/// A rank that is new here may take so many times as long until its first sign.
+constexpr int kFirstSign = 2;
+
+}  // namespace
+
+TreeChildren::TreeChildren(std::vector<TreeLayout::Child> children, milliseconds heartbeat,
+                           milliseconds stalled, Clock::time_point now)
+    : heartbeat_(heartbeat), stalled_(stalled), looked_(now), trust_from_(now) {
+  adopt(std::move(children), now);
+}
+
+void TreeChildren::adopt(std::vector<TreeLayout::Child> children, Clock::time_point now) {
+  for (TreeLayout::Child& child : children) children_.push_back({std::move(child), now});
+  list_numbers();
+}
+
+void TreeChildren::remove(int rank) {
+  std::erase_if(children_, [rank](const Child& one) { return one.place.rank == rank; });
+  list_numbers();
+}
+
+void TreeChildren::list_numbers() {
+  numbers_.clear();
+  for (const Child& child : children_) numbers_.push_back(child.place.rank);
+}
+
+void TreeChildren::add_sign(int rank, const tree::Sign& sign, Clock::time_point now) {
+  for (Child& child : children_)
+    if (child.place.rank == rank) {
+      child.heard = now;
+      child.was_heard = true;
+      child.told = false;
+      child.sign.taken = sign.taken;
+      child.sign.silent = sign.silent;
+    }
+}
+
+void TreeChildren::look(Clock::time_point now) {
+  if (now - looked_ > stalled_ / 2 + heartbeat_) trust_from_ = now + heartbeat_;
+  looked_ = now;
+}
+
+bool TreeChildren::is_silent(const Child& child, Clock::time_point now) const {
+  return now >= trust_from_ && now - child.heard > (child.was_heard ? stalled_ : stalled_ * kFirstSign);
+}
+
+bool TreeChildren::take_news(Clock::time_point now) {
+  bool news = false;
+  for (Child& child : children_)
+    if (!child.told && is_silent(child, now)) news = child.told = true;
+  return news;
+}
+
+std::vector<TreeChildren::Silent> TreeChildren::silent(Clock::time_point now) const {
+  std::vector<Silent> all;
+  for (const Child& child : children_) {
+    const auto since = std::chrono::duration_cast<milliseconds>(now - child.heard);
+    if (is_silent(child, now)) all.push_back({child.place.rank, since});
+    for (const auto& [rank, lasts] : child.sign.silent) all.push_back({rank, lasts + since});
+  }
+  return all;
+}
+
+HeardOf TreeChildren::heard_of(Clock::time_point now) const {
+  HeardOf heard;
+  for (const Child& child : children_)
+    if (child.was_heard) heard.well.add(child.place.ranks);
+  for (const Silent& silent : silent(now)) {
+    heard.well.remove(silent.rank);
+    heard.silent.emplace_back(silent.rank, silent.lasts);
+  }
+  return heard;
+}
+
+std::uint64_t TreeChildren::taken() const {
+  auto least = std::numeric_limits<std::uint64_t>::max();
+  for (const Child& child : children_) least = std::min(least, child.sign.taken);
+  return least;
+}
+
+TreeChildren::Clock::time_point TreeChildren::next_silence() const {
+  auto next = Clock::time_point::max();
+  for (const Child& child : children_)
+    if (!child.told)
+      next = std::min(next, child.heard + (child.was_heard ? stalled_ : stalled_ * kFirstSign));
+  return next == Clock::time_point::max() ? next : std::max(next, trust_from_) + milliseconds(1);
+}
+
+}  // namespace footplate
