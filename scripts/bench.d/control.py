@@ -1,5 +1,7 @@
 """What rank 0 does for the others, in processor time: an order, a round of heartbeats, a turn of its control thread. Without MPI
-and without ranks: the parts of rank 0 alone, and as many answers as there would be ranks. Exit code 1 beyond the limits."""
+and without ranks: the parts of rank 0 alone, and as many answers as there would be ranks. Then the same ranks through the tree that
+they have from 34 on, simulated with 0.1 ms for each hop of a message: an order, and rank 0 left alone. Exit code 1 beyond the
+limits."""
 
 import argparse
 import json
@@ -11,16 +13,23 @@ RANKS = (64, 1024, 16384)
 # At 1,024 ranks, in ms.
 BOUNDED = 1024
 BOUNDS = {"order_ms": 10.0, "beats_ms": 2.0, "beats_behind_ms": 2.0}
+# Through the tree: an order until it is committed, in ms.
+COMMITTED = {64: 5.0, 1024: 15.0, 16384: 40.0}
+# Rank 0 at the largest of these sizes, left alone.
+CORE_PERCENT = 2.0
+
+
+def answers(program, ranks):
+    command = [str(ROOT / "build/release/tests" / program), *map(str, ranks)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout.splitlines()[-1])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=RANKS)
     options = parser.parse_args()
-    command = [str(ROOT / "build/release/tests/control_bench"), *map(str, options.ranks)]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     figures, limits = {}, Limits()
-    for took in json.loads(answer.stdout.splitlines()[-1]):
+    for took in answers("control_bench", options.ranks):
         ranks = took["ranks"]
         print(f"{ranks:,} ranks: an order {took['order_ms']:.2f} ms, a round of heartbeats {took['beats_ms']:.2f} ms, one that rank 0 is "
               f"behind {took['beats_behind_ms']:.2f} ms, a turn {took['turn_us']:.1f} us; a status {took['status_ms']:.1f} ms, "
@@ -29,6 +38,16 @@ def main():
         if ranks == BOUNDED:
             for name, bound in BOUNDS.items():
                 limits.at_most(f"{name} at {ranks:,} ranks", took[name], bound)
+    for took in answers("control_tree_bench", options.ranks):
+        ranks = took["ranks"]
+        print(f"{ranks:,} ranks in a tree: an order is committed after {took['committed_ms']:.1f} ms (at most "
+              f"{took['committed_most_ms']:.1f}) and applied after {took['applied_ms']:.1f} ms; rank 0 left alone {took['core_percent']:.2f} % "
+              f"of a core; a rank that stands costs it {took['stood_ms']:.0f} ms")
+        figures |= {f"tree_{name}_{ranks}": float(took[name]) for name in ("committed_ms", "applied_ms", "core_percent", "stood_ms")}
+        if ranks in COMMITTED:
+            limits.at_most(f"an order through the tree at {ranks:,} ranks, ms", took["committed_ms"], COMMITTED[ranks])
+        if ranks == max(RANKS):
+            limits.at_most(f"rank 0 left alone at {ranks:,} ranks, % of a core", took["core_percent"], CORE_PERCENT)
     report("control", **figures)
     limits.hold()
 

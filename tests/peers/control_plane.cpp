@@ -1,8 +1,6 @@
 // What rank 0 does for the others, in processor time: an order, a round of heartbeats, a turn of its control
 // thread. The parts that do it are the real ones, and what comes and goes is encoded as on the way; what MPI
 // costs is not in it. Arguments: the numbers of ranks. Prints a line of JSON.
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -14,16 +12,10 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/control/stuck_ranks.h"
-#include "runtime/control/world_watch.h"
-#include "runtime/orders/coordinator.h"
-#include "runtime/schema/schema_table.h"
+#include "tests/peers/rank_zero_of_many.h"
 
 namespace footplate {
 namespace {
-
-using Clock = SteadyClock;
-using Bytes = std::vector<std::uint8_t>;
 
 /// Messages handled before the clock is looked at, as ControlLoop does.
 constexpr int kMessagesATurn = 1000;
@@ -31,18 +23,6 @@ constexpr int kMessagesATurn = 1000;
 constexpr int kMessages = 60000;
 constexpr int kLeastRounds = 7;
 constexpr int kTurns = 200;
-
-/// Processor time of this thread: whoever else uses the machine doesn't count.
-double now_ms() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// Keeps what is sent until the next turn, one by one.
 class KeepingChannel final : public MessageChannel {
@@ -61,118 +41,21 @@ class KeepingChannel final : public MessageChannel {
   std::list<MessageBytes> sending_;
 };
 
-/// RankZero without its console.
-class RankZeroOfMany {
- public:
-  explicit RankZeroOfMany(int world_size)
-      : world_size_(world_size),
-        channel_(world_size),
-        status_(world_size, times_, now_),
-        coordinator_({schema_, status_, world_size,
-                      [this](const message::ToRanks& message) { send_all(message); },
-                      [this](const Report& report) { note(report); }, times_, 1}),
-        stuck_({status_, channel_, [this](const message::ToRanks& message) { send_all(message); },
-                [this](const RankChange&) { ++surprises_; }, nullptr}),
-        watch_({schema_, status_, channel_, &ledger_, times_, 1, &timeouts_, [](const Order&) { return 0U; },
-                [this](const Report&) { ++surprises_; },
-                [this](const message::ToRanks& message) { send_all(message); }},
-               Settings::defaults(schema_)) {
-    stuck_.follow(Settings::defaults(schema_));
+/// The same from every rank, with a turn of the control thread after as many as it handles in one.
+void deliver(RankZeroOfMany& zero, KeepingChannel& channel, const std::vector<Bytes>& from_ranks) {
+  const auto turn = [&] {
+    channel.forget_sent();
+    zero.turn();
+  };
+  for (int rank = 0; rank < channel.world_size(); ++rank) {
+    zero.deliver(rank, from_ranks[static_cast<std::size_t>(rank) % from_ranks.size()]);
+    if (rank % kMessagesATurn == kMessagesATurn - 1) turn();
   }
-
-  /// The same from every rank, with a turn of the control thread after as many as it handles in one.
-  void deliver(const std::vector<Bytes>& from_ranks) {
-    for (int rank = 0; rank < world_size_; ++rank) {
-      deliver_one(rank, from_ranks[static_cast<std::size_t>(rank) % from_ranks.size()]);
-      if (rank % kMessagesATurn == kMessagesATurn - 1) turn();
-    }
-    turn();
-  }
-
-  void deliver_one(int rank, const Bytes& bytes) {
-    const auto message = message::decoded(bytes);
-    const auto& one = std::get<message::ToRankZero>(*message);
-    coordinator_.handle(rank, one, now_);
-    watch_.handle(rank, one, now_);
-  }
-
-  void turn() {
-    channel_.forget_sent();
-    watch_.tick_inquiries(now_);
-    coordinator_.tick(now_);
-    stuck_.tick(now_);
-    watch_.tick(now_);
-    if (watch_.tick_timeouts(now_) != CollectiveTimeouts::Due::nothing) ++surprises_;
-    next_ = std::min(coordinator_.next_tick(), watch_.next_tick());
-  }
-
-  void submit() {
-    SubmitOrder submitted;
-    submitted.ref = "bench";
-    submitted.order =
-        order_from_json({{"changes", Json::array({{{"name", "log.every"}, {"value", 10}}})}, {"user", "u"}});
-    coordinator_.submit(std::move(submitted), now_);
-  }
-
-  void go_on_in_time() { now_ += times_.heartbeat; }
-  Ledger& ledger() { return ledger_; }
-
-  Clock::time_point now() const { return now_; }
-  std::string status_line() const { return to_json(status_.run_status(1000, now_)).dump(); }
-  std::uint64_t applied() const { return applied_; }
-  int surprises() const { return surprises_; }
-
- private:
-  void send_all(const message::ToRanks& message) { channel_.send_to_all(encoded(message)); }
-  void note(const Report& report) {
-    const auto* event = std::get_if<EventData>(&report);
-    const auto* order = event != nullptr ? std::get_if<OrderReport>(event) : nullptr;
-    if (order != nullptr && order->state == OrderState::applied) ++applied_;
-    if (event != nullptr && order == nullptr) ++surprises_;
-  }
-
-  int world_size_;
-  Schema schema_ = runtime_schema();
-  ControlTimes times_;
-  Clock::time_point now_{std::chrono::seconds(1000)};
-  Ledger ledger_;
-  CollectiveTimeouts::Memory timeouts_;
-  KeepingChannel channel_;
-  StatusTracker status_;
-  Coordinator coordinator_;
-  StuckRanks stuck_;
-  WorldWatch watch_;
-  Clock::time_point next_;
-  std::uint64_t applied_ = 0;
-  int surprises_ = 0;  ///< what no run without a fault reports
-};
-
-Bytes bytes_of(const message::ToRankZero& message) {
-  return *encoded(message);
-}
-
-/// A round's heartbeats; `newest` is each rank's newest collective.
-std::vector<Bytes> beats(int world_size, Clock::time_point now, const message::Launched& newest) {
-  std::vector<Bytes> all;
-  for (int rank = 0; rank < world_size; ++rank) {
-    message::Beat beat;
-    beat.at_ns = std::chrono::nanoseconds(now.time_since_epoch()).count();
-    beat.host = "accelerator-node-" + std::to_string(rank / 8);
-    beat.pid = 100000 + rank;
-    beat.step = static_cast<std::int64_t>(newest.sequence);
-    beat.phase = Phase::reduce;
-    beat.phase_s = 0.0123;
-    beat.state = RunState::running;
-    beat.best_eval_loss = 1.234;
-    beat.collective = CollectiveStatus{newest.sequence, "all_reduce", 124000000, true, 0.0123};
-    beat.launched = newest;
-    all.push_back(bytes_of(beat));
-  }
-  return all;
+  turn();
 }
 
 /// The order from the console to its report that all have applied it.
-double order_ms(RankZeroOfMany& zero, std::uint64_t number) {
+double order_ms(RankZeroOfMany& zero, KeepingChannel& channel, std::uint64_t number) {
   message::Applied applied;
   applied.order = number;
   applied.step = 101;
@@ -182,7 +65,7 @@ double order_ms(RankZeroOfMany& zero, std::uint64_t number) {
                                                 {bytes_of(applied)}};
   const double start = now_ms();
   zero.submit();
-  for (const auto& answer : answers) zero.deliver(answer);
+  for (const auto& answer : answers) deliver(zero, channel, answer);
   return now_ms() - start;
 }
 
@@ -199,30 +82,32 @@ message::Launched launch(Ledger& ledger) {
 
 /// A round in which the others have launched one more. `behind`: rank 0 launches it after they have said so,
 /// and its next heartbeat has all of them compared.
-double beats_ms(RankZeroOfMany& zero, Ledger& of_others, int world_size, bool behind) {
-  zero.go_on_in_time();
+double beats_ms(RankZeroOfMany& zero, KeepingChannel& channel, Ledger& of_others, bool behind) {
+  zero.set_now(zero.now() + ControlTimes().heartbeat);
   const message::Launched newest = launch(of_others);
-  const auto round = beats(world_size, zero.now(), newest);
+  std::vector<Bytes> round;
+  for (int rank = 0; rank < channel.world_size(); ++rank) round.push_back(beat_of(rank, zero.now(), newest));
   if (!behind) launch(zero.ledger());
   double start = now_ms();
-  zero.deliver(round);
+  deliver(zero, channel, round);
   const double took = now_ms() - start;
   if (!behind) return took;
   launch(zero.ledger());
   start = now_ms();
-  zero.deliver_one(0, round[0]);
+  zero.deliver(0, round[0]);
   return took + now_ms() - start;
 }
 
 Json measure(int world_size) {
-  RankZeroOfMany zero(world_size);
+  KeepingChannel channel(world_size);
+  RankZeroOfMany zero(world_size, channel);
   Ledger of_others;
   const int rounds = std::max(kLeastRounds, kMessages / world_size);
   std::vector<double> orders, level, behind, turns;
   for (int round = 0; round < rounds; ++round) {
-    level.push_back(beats_ms(zero, of_others, world_size, false));
-    behind.push_back(beats_ms(zero, of_others, world_size, true));
-    orders.push_back(order_ms(zero, static_cast<std::uint64_t>(round) + 1));
+    level.push_back(beats_ms(zero, channel, of_others, false));
+    behind.push_back(beats_ms(zero, channel, of_others, true));
+    orders.push_back(order_ms(zero, channel, static_cast<std::uint64_t>(round) + 1));
   }
   for (int round = 0; round < kTurns; ++round) {
     const double start = now_ms();
