@@ -179,7 +179,7 @@ class Rank {
 
   void watch_for_other_hosts() {
     hosts_ = SeveralHosts::of({*session_, folders_, *records_, options_.run_directory, options_.start,
-                               start_.record.launcher_host});
+                               start_.record.launcher_host, start_.settings.number("comm.host_timeout_s")});
   }
 
   void log_variables() {
@@ -287,7 +287,7 @@ class Rank {
     joining.insert(joining.end(), {"--branch", start_.origin.branch});
     joining.insert(joining.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
     world_->set_invitation(std::move(joining), start_limit());
-    if (hosts_) hosts_->watch(start_.settings.number("comm.host_timeout_s"));
+    if (hosts_) hosts_->watch();
   }
 
   std::chrono::milliseconds start_limit() const {
@@ -437,6 +437,7 @@ class Rank {
     if (!is_member_.exchange(true)) {
       records_->info(fmt::format("joins the run as rank {} of {}", members.rank, members.world_size()));
       watch_for_other_hosts();  // rank 0 has claimed the term of this world
+      if (hosts_) hosts_->watch(world_->take_bells());
       return 0;
     }
     const int before = std::exchange(world_size_, members.world_size());
@@ -448,7 +449,7 @@ class Rank {
                                                                 : "a rank was lost",
                                members.rank, members.world_size(),
                                members.origins[static_cast<std::size_t>(members.rank)]));
-    if (hosts_) hosts_->enter_world();
+    if (hosts_) hosts_->enter_world(world_->take_bells());
     if (members.rank != 0) return 0;
     std::uint64_t first_order = 0;
     if (leads) {
@@ -547,11 +548,10 @@ class Rank {
   std::chrono::steady_clock::time_point process_start_ = std::chrono::steady_clock::now() - options_.ran;
   StartState start_;
 
-  std::map<int, std::int64_t> pids_;  ///< by origin
-  int world_size_ = 1;                ///< control thread: before the newest change
-  std::atomic<bool> is_member_{options_.joins <
-                               0};  ///< of the ranks; a joining rank isn't before it is let in
-  std::atomic<int> recoveries_{0};  ///< written by the control thread
+  std::map<int, std::int64_t> pids_;                 ///< by origin
+  int world_size_ = 1;                               ///< control thread: before the newest change
+  std::atomic<bool> is_member_{options_.joins < 0};  ///< a joining rank isn't before it is let in
+  std::atomic<int> recoveries_{0};                   ///< written by the control thread
 
   ArrivalNote arrival_{notes_folder(), MpiSession::launched_rank()};
   Ledger ledger_;

@@ -29,9 +29,7 @@ FenceWatch::Parts fence_of(const SeveralHosts::Parts& parts) {
 }  // namespace
 
 std::unique_ptr<SeveralHosts> SeveralHosts::of(const Parts& parts) {
-  const auto& hosts = parts.session.hosts();
-  const bool several = std::adjacent_find(hosts.begin(), hosts.end(), std::not_equal_to<>()) != hosts.end();
-  return several ? std::make_unique<SeveralHosts>(parts) : nullptr;
+  return has_several_hosts(parts.session) ? std::make_unique<SeveralHosts>(parts) : nullptr;
 }
 
 SeveralHosts::SeveralHosts(const Parts& parts)
@@ -39,8 +37,12 @@ SeveralHosts::SeveralHosts(const Parts& parts)
   if (parts_.session.rank() == 0) fence_.lead();
 }
 
-void SeveralHosts::watch(double timeout_s) {
-  auto bells = exchange_bells(parts_.session);
+void SeveralHosts::watch() {
+  watch(exchange_bells(parts_.session));
+}
+
+void SeveralHosts::watch(std::unique_ptr<RemoteBells> bells) {
+  const double timeout_s = parts_.timeout_s;
   if (!bells || timeout_s <= 0) return;
   watch_ = std::make_unique<HostWatch>(
       parts_.session, std::move(bells), std::chrono::duration<double>(timeout_s),
@@ -57,8 +59,9 @@ void SeveralHosts::watch(double timeout_s) {
       });
 }
 
-void SeveralHosts::enter_world() {
+void SeveralHosts::enter_world(std::unique_ptr<RemoteBells> bells) {
   const Membership& now = parts_.session.members();
+  if (watch_ && bells) watch_->take_bells(std::move(bells));
   if (watch_) watch_->follow(now, parts_.session.hosts());
   const std::vector<int> before = std::exchange(members_, now.origins);
   const bool may_be_cut_off = declared_lost_.exchange(false);

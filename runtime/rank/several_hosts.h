@@ -27,6 +27,7 @@ class SeveralHosts {
     std::filesystem::path run_directory;
     int start = 1;
     std::string launcher_host;  ///< of `footplate run`
+    double timeout_s = 0;       ///< comm.host_timeout_s; 0: no host is watched
   };
 
   /// Null where all ranks are on one host. Before control's thread is there.
@@ -36,11 +37,14 @@ class SeveralHosts {
   /// Before this process writes what only the newest start may: FenceWatch::check(). Any thread.
   void check() const { fence_.check(); }
 
-  /// Collective, at the start. `timeout_s`: comm.host_timeout_s; 0: no host is watched.
-  void watch(double timeout_s);
+  /// Collective, at the start.
+  void watch();
+  /// A rank that has joined: by bells that know all others' (MpiWorld::take_bells()).
+  void watch(std::unique_ptr<RemoteBells> bells);
 
-  /// The ranks of the session are others now. Returns where this one may go on. Control thread.
-  void enter_world();
+  /// The ranks of the session are others now. `bells`: where one has joined. Returns where this one may go
+  /// on. Control thread.
+  void enter_world(std::unique_ptr<RemoteBells> bells);
 
   /// At the end: nobody else ends mpirun's daemon on this host where that of mpirun is lost. A rank that was
   /// left out doesn't call it: mpirun ends all for a daemon that is gone, once it hears of it. Any thread.

@@ -11,9 +11,10 @@ NOTICES_S = TIMEOUT_S + 20  # a question a second; the machine may be busy
 OTHERS_CLAIM_S = 3         # for which the smaller side waits
 
 
-def start(hosts, *names):
+def start(hosts, *names, more=()):
     return HostRun(hosts, "--host", ",".join(names), ranks=None,
-                   assignments=["train.steps=1000000", "ckpt.every=10", f"comm.host_timeout_s={TIMEOUT_S}", "run.threads=1", "log.every=5"])
+                   assignments=["train.steps=1000000", "ckpt.every=10", f"comm.host_timeout_s={TIMEOUT_S}", "run.threads=1", "log.every=5",
+                                *more])
 
 
 def world(run, host):
@@ -50,6 +51,24 @@ def test_a_host_is_off():
             stop(run, "h1")
             assert run.finish(30) == 0, run.output()
         run.check_nothing_left("h1", "h3")
+
+
+def test_a_host_is_off_after_a_rank_has_joined():
+    """The joined one has to hear of it, too: nobody finds to a new world with one that waits for the dead."""
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        with start(hosts, "h1", "h2", "h3", more=["comm.replace=true"]) as run:
+            run.wait_for_step(12)
+            hosts.on("h2", "pkill", "-KILL", "-x", "footplate-rank")
+            wait_until(lambda: (run.directory / "log" / "rank-3.log").exists() and world(run, "h1")[0] == 3, 60, "another rank to join")
+            check_goes_on(run, "h1", 3)
+            hosts.power_off("h3")
+            wait_until(lambda: world(run, "h1")[0] == 2, NOTICES_S, "a world of two")
+            check_goes_on(run, "h1", 2)
+            joined = (run.directory / "log" / "rank-3.log").read_text()
+            assert "host h3 is declared lost" in joined, joined
+            stop(run, "h1")
+            assert run.finish(30) == 0, run.output()
+        run.check_nothing_left("h1", "h2")
 
 
 def test_the_first_host_is_off():
@@ -100,4 +119,4 @@ def test_a_short_cut_loses_nothing():
 
 if __name__ == "__main__":
     lab.check_possible()
-    main([test_a_host_is_off, test_the_first_host_is_off, test_the_smaller_side_of_a_cut_ends, test_a_short_cut_loses_nothing])
+    main([test_a_host_is_off, test_a_host_is_off_after_a_rank_has_joined, test_the_first_host_is_off, test_the_smaller_side_of_a_cut_ends, test_a_short_cut_loses_nothing])

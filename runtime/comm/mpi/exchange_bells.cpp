@@ -1,7 +1,9 @@
 #include "runtime/comm/mpi/exchange_bells.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <vector>
 
 #include "protocol/network_address.h"
@@ -20,6 +22,11 @@ std::vector<std::uint32_t> addresses() {
 }
 
 }  // namespace
+
+bool has_several_hosts(const MpiSession& session) {
+  const auto& hosts = session.hosts();
+  return std::adjacent_find(hosts.begin(), hosts.end(), std::not_equal_to<>()) != hosts.end();
+}
 
 std::unique_ptr<RemoteBells> exchange_bells(MpiSession& session) {
   const auto& origins = session.members().origins;

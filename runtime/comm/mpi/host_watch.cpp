@@ -55,10 +55,24 @@ void HostWatch::follow(const Membership& members, const std::vector<std::string>
   for (const std::string& name : lost) lost_(name);
 }
 
+void HostWatch::take_bells(std::unique_ptr<RemoteBells> bells) {
+  {
+    const MutexLock lock(mutex_);
+    next_bells_ = std::move(bells);
+  }
+  wake_.wake();
+}
+
+void HostWatch::change_bells() {
+  const MutexLock lock(mutex_);
+  if (next_bells_) bells_ = std::move(next_bells_);
+}
+
 void HostWatch::watch() {
   auto next = Clock::now();
   while (!ends_) {
     const auto now = Clock::now();
+    change_bells();
     if (now >= next) {
       if (now - next > kWasAway) {
         const MutexLock lock(mutex_);

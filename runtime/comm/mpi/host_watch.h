@@ -34,6 +34,9 @@ class HostWatch {
   HostWatch(const HostWatch&) = delete;
   HostWatch& operator=(const HostWatch&) = delete;
 
+  /// Others in the place of its bells, that know a rank which has joined as well. Any thread.
+  void take_bells(std::unique_ptr<RemoteBells> bells) EXCLUDES(mutex_);
+
   /// The ranks that are in the run now. A host that has gone with all of its ranks after nearly the time-out
   /// was declared lost by another rank, and is lost for this one, too. Control thread.
   void follow(const Membership& members, const std::vector<std::string>& hosts);
@@ -47,17 +50,20 @@ class HostWatch {
   };
 
   void watch();
+  /// The watch's thread uses the bells alone.
+  void change_bells() EXCLUDES(mutex_);
   void ask(Clock::time_point now) EXCLUDES(mutex_);
   void take(Clock::time_point now) EXCLUDES(mutex_);
   void declare(const std::string& name, const std::vector<int>& origins);
 
   MpiSession& session_;
-  const std::unique_ptr<RemoteBells> bells_;
+  std::unique_ptr<RemoteBells> bells_;
   const Clock::duration timeout_;
   const std::function<void(const std::string&)> lost_;
   const std::string own_host_;
   Mutex mutex_;
   std::map<std::string, Host> hosts_ GUARDED_BY(mutex_);  ///< the others
+  std::unique_ptr<RemoteBells> next_bells_ GUARDED_BY(mutex_);
   WakeEvent wake_;
   std::atomic<bool> ends_{false};
   Thread thread_;

@@ -45,8 +45,7 @@ class MpiChannel final : public MessageChannel {
   MpiChannel(MpiSession& session, const std::filesystem::path& directory) : session_(session) {
     if (!directory.empty())
       if (auto bell = Doorbell::install(directory, origin_of(session.rank()))) bell_ = *std::move(bell);
-    if (std::set<std::string>(session.hosts().begin(), session.hosts().end()).size() > 1)
-      remote_ = exchange_bells(session);
+    if (has_several_hosts(session)) remote_ = exchange_bells(session);
     meet_peers();
   }
 
@@ -95,6 +94,8 @@ class MpiChannel final : public MessageChannel {
   void rebuilt() override {
     look_due_ = true;
     abandon();
+    // One that has joined knows nobody's bell, and nobody its own.
+    if (session_.world_size() > ranks_ && has_several_hosts(session_)) remote_ = exchange_bells(session_);
     meet_peers();
   }
 
@@ -133,6 +134,7 @@ class MpiChannel final : public MessageChannel {
   void meet_peers() {
     comm_ = session_.control();
     rank_ = session_.rank();
+    ranks_ = session_.world_size();
     questions_ = kQuestions;
     ask_peers();
   }
@@ -278,6 +280,7 @@ class MpiChannel final : public MessageChannel {
   MpiSession& session_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
+  int ranks_ = 0;                   ///< in the world so far
   std::unique_ptr<Doorbell> bell_;  ///< null: it couldn't be installed. By the ranks' numbers at the start
   std::unique_ptr<RemoteBells> remote_;  ///< null: all ranks are on this host, or it couldn't be installed
   bool rings_ = false;                   ///< all who may send

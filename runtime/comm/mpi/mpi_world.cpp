@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "runtime/comm/mpi/exchange_bells.h"
+
 namespace footplate {
 namespace {
 
@@ -29,6 +31,11 @@ Result<void> MpiWorld::rebuild() {
 void MpiWorld::renew() {
   communicator_.offer();
   channel_.rebuilt();
+}
+
+void MpiWorld::renew_grown() {
+  renew();
+  bells_ = has_several_hosts(session_) ? exchange_bells(session_) : nullptr;
 }
 
 void MpiWorld::set_invitation(std::vector<std::string> command, std::chrono::milliseconds at_most) {
@@ -62,14 +69,14 @@ Result<void> MpiWorld::grow(const std::string& welcome) {
     return fail(ErrorKind::failed, "a collective was under way as a replacement was to join");
   const bool knows = session_.rank() == 0 && invitation_ != nullptr;
   if (auto grown = session_.grow(knows ? invitation_->welcome(welcome) : MPI_COMM_NULL); !grown) return grown;
-  renew();
+  renew_grown();
   return {};
 }
 
 Result<void> MpiWorld::join() {
   communicator_.close();
   if (auto joined = session_.join(); !joined) return joined;
-  renew();
+  renew_grown();
   return {};
 }
 

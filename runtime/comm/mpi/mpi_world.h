@@ -3,12 +3,14 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/mpi/invitation.h"
 #include "runtime/comm/mpi/mpi_communicator.h"
 #include "runtime/comm/mpi/mpi_session.h"
+#include "runtime/comm/remote_bells.h"
 #include "runtime/comm/world.h"
 
 namespace footplate {
@@ -37,9 +39,15 @@ class MpiWorld final : public World {
   /// A joining rank, once it has been welcomed.
   Result<void> join();
 
+  /// After grow() or join(): bells for whoever watches the other hosts, that know those of all ranks. Null:
+  /// all ranks are on one host, or this rank can't be rung.
+  std::unique_ptr<RemoteBells> take_bells() { return std::move(bells_); }
+
  private:
   /// The communicator and the channel are the session's of now.
   void renew();
+  /// The same with more ranks than before.
+  void renew_grown();
 
   MpiSession& session_;
   MpiCommunicator& communicator_;
@@ -47,6 +55,7 @@ class MpiWorld final : public World {
   std::vector<std::string> joining_command_;
   std::chrono::milliseconds guest_takes_{0};
   std::unique_ptr<Invitation> invitation_;  ///< rank 0
+  std::unique_ptr<RemoteBells> bells_;
 };
 
 }  // namespace footplate
