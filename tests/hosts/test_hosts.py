@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Runs on several hosts (lab.py): starts, steering, losses, ends, and what is left behind on each."""
 
+import re
+import shlex
+import subprocess
 import time
 
 import lab
@@ -67,6 +70,48 @@ def test_a_rank_on_another_host_is_killed():
         run.check_nothing_left()
 
 
+def pasted(hosts, hint):
+    """Runs what an error says to try, as a shell here would: `ssh HOST WORDS` gives the words, joined, to a shell there."""
+    words = shlex.split(re.search(r"; try: (ssh [^;]*)", hint).group(1))[1:]
+    host, *command = words[1:] if words[0] == "-t" else words
+    return subprocess.run([*hosts.inside(host), "sh", "-c", " ".join(command)], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          timeout=60, check=False)
+
+
+def test_every_command_from_every_host_after_rank_0_has_moved():
+    """Each answers, or what it says to try does."""
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        with HostRun(hosts, "--host", "h1,h2,h3", assignments=["train.steps=1000000", "ckpt.every=20"], ranks=None) as run:
+            run.wait_for_step(40)
+            hosts.on("h1", "pkill", "-KILL", "-x", "footplate-rank")
+            folder = str(run.directory)
+            wait_until(lambda: run.on("h2", "exec", "-r", folder, "return status().world_size").stdout.strip() == "2", 30, "rank 0 on h2")
+            of_the_console = [("status",), ("status", "--json", folder), ("exec", "-r", folder, 'return "on " .. status().ranks[1].host'),
+                              ("exec", "log.every = 7")]
+            of_the_folder = [("ls",), ("log", folder), ("inspect", folder), ("report", folder, "-o", "/tmp/report.html"),
+                             ("export", folder, "--to", "csv", "-o", "/tmp/metrics.csv")]
+            for host in ("h1", "h2", "h3"):
+                for command in of_the_folder:
+                    told = run.on(host, *command)
+                    assert told.returncode == 0 and told.stdout, (host, command, told)
+                for command in of_the_console:
+                    told = run.on(host, *command)
+                    if host != "h2":
+                        assert told.returncode == 4 and "run t0 is on host h2" in told.stderr, (host, command, told)
+                        told = pasted(hosts, told.stderr)
+                    assert told.returncode == 0, (host, command, told)
+                    assert "return" not in " ".join(command) or told.stdout == "on h2\n", (host, told)
+            refused = run.on("h3", "stop", "--now", folder)
+            assert refused.returncode != 0 and run.process.poll() is None, refused
+            stopped = pasted(hosts, run.on("h3", "stop", folder).stderr)
+            assert stopped.returncode == 0, stopped
+            assert run.finish(60) == 0, run.output()
+            for host in ("h1", "h2", "h3"):
+                assert "ended" in run.on(host, "status", folder).stdout
+                assert "go on with" in run.on(host, "exec", "-r", folder, "return 1").stderr
+        run.check_nothing_left()
+
+
 def test_all_of_the_first_host_is_killed():
     """The supervisor, mpirun and rank 0: the ranks of other hosts save and end by themselves."""
     with lab.Lab("h1", "h2") as hosts:
@@ -118,5 +163,6 @@ def test_starts_that_fail_name_the_host():
 
 if __name__ == "__main__":
     lab.check_possible()
-    main([test_trains_on_three_hosts, test_steers_all_hosts, test_a_rank_on_another_host_is_killed, test_all_of_the_first_host_is_killed,
+    main([test_trains_on_three_hosts, test_steers_all_hosts, test_a_rank_on_another_host_is_killed,
+          test_every_command_from_every_host_after_rank_0_has_moved, test_all_of_the_first_host_is_killed,
           test_the_environment_reaches_every_host, test_starts_that_fail_name_the_host])
