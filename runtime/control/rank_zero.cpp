@@ -23,7 +23,8 @@ RankZero::RankZero(Parts parts, std::uint64_t first_order_id)
               [this](RankChange change) { report(std::move(change)); }, parts.options.before_exit}),
       repair_({status_, coordinator_, *parts.options.channel}),
       replacement_({parts.options.world, *parts.options.channel, parts.gate, coordinator_, parts.numbers,
-                    parts.options.run.started, [this](EventData event) { report(std::move(event)); }}) {
+                    parts.options.run.started, parts.options.run.host,
+                    [this](EventData event) { report(std::move(event)); }}) {
   const Settings settings = parts_.gate.settings();
   follow_changed(all_settings(settings));
   watch_.emplace(watch_parts(), settings);

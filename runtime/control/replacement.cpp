@@ -35,10 +35,10 @@ void Replacement::tick(Clock::time_point now) {
 
 void Replacement::invite(int missing, Clock::time_point now) {
   if (!wanted_ || missing <= 0 || now < next_try_ || parts_.gate.held() == Held::end) return;
-  parts_.report(
-      change_of(RankChangeKind::invited,
-                fmt::format("{} of {} ranks missing: another process is being started (comm.replace)",
-                            missing, parts_.numbers.wanted)));
+  parts_.report(change_of(
+      RankChangeKind::invited,
+      fmt::format("{} of {} ranks missing: another process is being started on host {} (comm.replace)",
+                  missing, parts_.numbers.wanted, parts_.host)));
   parts_.world->invite(parts_.numbers.next++, parts_.gate.settings().to_json().dump());
 }
 

@@ -32,6 +32,7 @@ class Replacement {
     Coordinator& coordinator;
     RankNumbers& numbers;
     std::string start;  ///< of the run: whom the order is for
+    std::string host;   ///< of this rank, and of the processes that it starts
     std::function<void(EventData event)> report;
   };
 

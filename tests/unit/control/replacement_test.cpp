@@ -45,7 +45,7 @@ class ReplacementTest : public testing::CoordinatorFixture {
   Gate gate_{schema_, Settings::defaults(schema_), progress_, [] {}};
   FakeWorld fake_;
   RankNumbers numbers_{.wanted = 4, .next = 7};
-  Replacement replacement_{{&fake_, *channel_, gate_, coordinator_, numbers_, "today", report()}};
+  Replacement replacement_{{&fake_, *channel_, gate_, coordinator_, numbers_, "today", "node1", report()}};
 };
 
 TEST_F(ReplacementTest, StartsOneProcessAndOrdersThatItIsLetIn) {
@@ -53,7 +53,8 @@ TEST_F(ReplacementTest, StartsOneProcessAndOrdersThatItIsLetIn) {
   pass(seconds(1));
   EXPECT_THAT(fake_.invited, ElementsAre(7));
   EXPECT_EQ(numbers_.next, 8);
-  EXPECT_THAT(reports_.at(0).second["text"].get<std::string>(), HasSubstr("1 of 4 ranks missing"));
+  EXPECT_THAT(reports_.at(0).second["text"].get<std::string>(),
+              HasSubstr("1 of 4 ranks missing: another process is being started on host node1"));
   fake_.state = JoiningRank::ready;
   pass(seconds(1));
   pass(seconds(1));
