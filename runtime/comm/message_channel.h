@@ -57,11 +57,14 @@ class MessageChannel {
     send_to_others(bytes);
   }
 
-  /// The same for what may lie until the receiver looks anyway (heartbeats): doesn't end its wait().
+  /// For what may lie until the receiver looks anyway (heartbeats): doesn't end its wait().
   virtual void send_quietly(int to, const MessageBytes& bytes) { send(to, bytes); }
 
   /// The last message to rank 0: after it this rank hands nothing on any more.
   virtual void leave(const MessageBytes& bytes) { send(0, bytes); }
+
+  /// Whether no message comes through other ranks.
+  virtual bool is_direct() const { return true; }
 
   /// How many other ranks a message from the furthest one comes through on its way here, and one more: 0 on a
   /// rank that no other one sends to.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "protocol/overloaded.h"
@@ -264,9 +265,10 @@ void ControlLoop::end() {
 }
 
 bool ControlLoop::catch_up(Clock::time_point now) {
-  handle_messages(now);
+  constexpr int kAll = std::numeric_limits<int>::max();
+  handle_messages(now, kAll);
   handle_gate();
-  handle_messages(now);
+  handle_messages(now, kAll);
   return !quit_;
 }
 

@@ -141,7 +141,9 @@ void RankRecovery::handle(const message::Remedy& remedy) {
   parts_.gate.set_interruption(remedy_);
   MessageChannel& channel = *parts_.options.channel;
   channel.send(0, encoded(message::ToRankZero(message::Ready{remedy.ticket})));
-  if (ends_by_remedy_ && channel.rank() != 0) parts_.give_up(remedy_);
+  // Where ranks pass messages on, one that ended at once would take those of others with it: all wait for the
+  // loss of rank 0.
+  if (ends_by_remedy_ && channel.rank() != 0 && channel.is_direct()) parts_.give_up(remedy_);
 }
 
 Welcome RankRecovery::welcome() const {

@@ -70,7 +70,7 @@ void StatusTracker::beat(int rank, const message::Beat& beat, Clock::time_point 
   Rank& one = ranks_[static_cast<std::size_t>(rank)];
   if (waits_long(one)) --waiting_;
   one.beat = beat;
-  one.beaten = now;
+  one.beaten = sent(beat, now);
   if (waits_long(one)) ++waiting_;
   heard(rank, sent(beat, now));
   if (rank != 0 || now - pace_since_ < kPaceWindow) return;
@@ -200,10 +200,11 @@ std::string StatusTracker::describe(int rank, Clock::time_point now) const {
   if (!one.beat) return fmt::format("rank {}: not heard of for {}", rank, duration(since));
   const message::Beat& beat = *one.beat;
   std::string text = fmt::format("rank {}: step {}, ", rank, beat.step);
-  double age = beat.phase_s + since;
+  const double since_beat = in_seconds(now - one.beaten);
+  double age = beat.phase_s + since_beat;
   if (in_collective(beat)) {
     text += name_of(*beat.collective);
-    age = beat.collective->age_s + since;
+    age = beat.collective->age_s + since_beat;
   } else {
     text += to_string(beat.phase);
     if (beat.collective) text += " after " + name_of(*beat.collective);
@@ -282,17 +283,17 @@ std::optional<double> StatusTracker::step_ms() const {
 
 RankStatus StatusTracker::rank_status(int rank, Clock::time_point now) const {
   const message::Beat& beat = beat_of(rank);
-  const double since = silent_s(rank, now);
+  const double since_beat = at(rank).beat ? std::max(0.0, in_seconds(now - at(rank).beaten)) : 0;
   RankStatus status{.rank = rank,
                     .host = beat.host,
                     .pid = beat.pid,
                     .step = beat.step,
                     .phase = std::string(to_string(beat.phase)),
-                    .phase_s = beat.phase_s + since,
-                    .silent_s = since,
+                    .phase_s = beat.phase_s + since_beat,
+                    .silent_s = silent_s(rank, now),
                     .stalled = at(rank).stalled,
                     .collective = beat.collective};
-  if (status.collective) status.collective->age_s += since;
+  if (status.collective) status.collective->age_s += since_beat;
   return status;
 }
 

@@ -71,7 +71,7 @@ class StatusTracker {
  private:
   struct Rank {
     std::optional<message::Beat> beat;  ///< the last one; nothing: there was none
-    Clock::time_point beaten;           ///< when that came
+    Clock::time_point beaten;           ///< when that was sent, or came
     Clock::time_point heard;
     bool stalled = false;
     bool gone = false;  ///< said goodbye: silent on purpose

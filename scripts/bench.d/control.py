@@ -42,7 +42,7 @@ def main():
         ranks = took["ranks"]
         print(f"{ranks:,} ranks in a tree: an order is committed after {took['committed_ms']:.1f} ms (at most "
               f"{took['committed_most_ms']:.1f}) and applied after {took['applied_ms']:.1f} ms; rank 0 left alone {took['core_percent']:.2f} % "
-              f"of a core; a rank that stands costs it {took['stood_ms']:.0f} ms")
+              f"of a core; a host that stands costs it {took['stood_ms']:.0f} ms")
         figures |= {f"tree_{name}_{ranks}": float(took[name]) for name in ("committed_ms", "applied_ms", "core_percent", "stood_ms")}
         if ranks in COMMITTED:
             limits.at_most(f"an order through the tree at {ranks:,} ranks, ms", took["committed_ms"], COMMITTED[ranks])

@@ -62,19 +62,30 @@ class SaidLog {
  public:
   void add(tree::Bytes bytes) {
     ++said_;
+    size_ += bytes.size();
     kept_.push_back(std::move(bytes));
-    if (kept_.size() > kMost) kept_.pop_front();
+    while (size_ > kMostBytes && kept_.size() > 1) forget_oldest();
   }
-  /// What rank 0 has received is forgotten. The rest, in order.
-  const std::deque<tree::Bytes>& after(std::uint64_t received) {
-    while (!kept_.empty() && said_ - kept_.size() < received) kept_.pop_front();
-    return kept_;
+  /// What rank 0 has received is forgotten. How many it hasn't, and are forgotten as well.
+  std::uint64_t forget_up_to(std::uint64_t received) {
+    while (!kept_.empty() && first_kept() <= received) forget_oldest();
+    return first_kept() - 1 - std::min(received, first_kept() - 1);
   }
+  /// In order.
+  const std::deque<tree::Bytes>& kept() const { return kept_; }
 
  private:
   /// What a rank says while one above it is silent is less by far.
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMostBytes = 1 << 20;
+
+  std::uint64_t first_kept() const { return said_ + 1 - kept_.size(); }
+  void forget_oldest() {
+    size_ -= kept_.front().size();
+    kept_.pop_front();
+  }
+
   std::uint64_t said_ = 0;
+  std::size_t size_ = 0;  ///< of kept_, in bytes
   std::deque<tree::Bytes> kept_;
 };
 

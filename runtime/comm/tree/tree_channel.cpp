@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -24,6 +23,9 @@ using Clock = SteadyClock;
 /// a core (scripts/bench control).
 constexpr microseconds kBeatOfARank{150};
 
+/// A rank whose control thread runs takes another layout sooner; one that doesn't is treated as silent.
+constexpr milliseconds kSettling{200};
+
 /// More than 30 methods: the channel's own, and one for each word of the tree.
 class TreeChannel final : public MessageChannel {
  public:
@@ -37,6 +39,7 @@ class TreeChannel final : public MessageChannel {
   bool rings() const override { return direct_->rings(); }
   void wake() override { direct_->wake(); }
   void wake_peers() override { direct_->wake_peers(); }
+  bool is_direct() const override { return is_star_; }
   int height() const override { return rank() == 0 ? std::max(1, place_.height) : place_.height; }
 
   void rebuilt() override {
@@ -79,13 +82,16 @@ class TreeChannel final : public MessageChannel {
   }
 
   void leave(const MessageBytes& bytes) override {
-    if (is_star_ || rank() == 0) return direct_->send(0, bytes);
+    if (is_star_) return direct_->send(0, bytes);
+    if (rank() == 0) {
+      send_last();
+      return direct_->send(0, bytes);
+    }
+    while (auto received = direct_->poll())
+      if (received->source != rank()) take(std::move(*received));
     pass_up(joint_->take_all());
     direct_->send(0, encoded(tree::Direct{*bytes}));
-    std::vector<int> near = children_->ranks();
-    near.push_back(0);
-    if (place_.parent != 0) near.push_back(place_.parent);
-    direct_->send_to(near, encoded(tree::Left{number_}));
+    direct_->send(0, encoded(tree::Left()));
   }
 
   std::optional<Message> poll() override {
@@ -108,7 +114,7 @@ class TreeChannel final : public MessageChannel {
   void wait(milliseconds at_most, int extra_fd) override {
     if (is_star_) return direct_->wait(at_most, extra_fd);
     if (!ready_.empty()) return;
-    const auto next = std::min(joint_->next_due(), children_->next_silence());
+    const auto next = std::min({joint_->next_due(), children_->next_silence(), settled_until_});
     const auto now = Clock::now();
     if (next <= now) return;
     if (next - now < at_most) at_most = std::chrono::ceil<milliseconds>(next - now);
@@ -141,9 +147,11 @@ class TreeChannel final : public MessageChannel {
     received_.assign(rank() == 0 ? static_cast<std::size_t>(world_size()) : 0, 0);
     ready_.clear();
     early_.clear();
-    left_.clear();
+    left_ = RankSet();
+    unsettled_ = RankSet();
     suspects_.clear();
     settled_ = RankSet();
+    settled_until_ = Clock::time_point::max();
     next_beat_ = next_heard_ = {};
     take_place();
   }
@@ -157,20 +165,25 @@ class TreeChannel final : public MessageChannel {
     beats_.clear();
   }
 
-  /// Rank 0: the same without these passing anything on.
-  void lay_out_without(const std::vector<TreeChildren::Silent>& silent) {
-    std::set<int> leaves(layout_.leaves().begin(), layout_.leaves().end());
-    leaves.insert(left_.begin(), left_.end());
-    for (const auto& one : silent) {
-      suspects_.emplace(one.rank, Clock::now() - one.lasts);
-      if (!is_leaf(one.rank)) leaves.insert(one.rank);
-    }
-    layout_ = TreeLayout(world_size(), options_.fan_out, {leaves.begin(), leaves.end()});
+  /// Rank 0: another layout, in which these pass nothing on, nor do suspects and who hasn't answered the last
+  /// one.
+  void lay_out(RankSet leaves) {
+    leaves.add(left_);
+    leaves.add(unsettled_);
+    for (const auto& [suspect, since] : suspects_) leaves.add(suspect, suspect);
+    std::vector<int> sorted;
+    leaves.for_each([&](int leaf) { sorted.push_back(leaf); });
+    layout_ = TreeLayout(world_size(), options_.fan_out, std::move(sorted));
     ++number_;
     take_place();
+    std::map<std::uint64_t, std::vector<int>> by_received;
     for (int to = 1; to < world_size(); ++to)
-      direct_->send(
-          to, encoded(tree::Relaid{number_, received_[static_cast<std::size_t>(to)], layout_.leaves()}));
+      if (!left_.contains(to)) by_received[received_[static_cast<std::size_t>(to)]].push_back(to);
+    for (const auto& [received, ranks] : by_received) {
+      direct_->send_to(ranks, encoded(tree::Relaid{number_, received, layout_.leaves()}));
+      for (const int one : ranks) unsettled_.add(one, one);
+    }
+    settled_until_ = Clock::now() + kSettling;
   }
 
   bool is_leaf(int rank) const { return layout_.place_of(rank).children.empty(); }
@@ -178,7 +191,7 @@ class TreeChannel final : public MessageChannel {
   // --- words ---
 
   void take(Message received) {
-    auto word = tree::decoded(received.bytes);
+    auto word = tree::decoded(received.bytes, world_size());
     if (!word) {
       ready_.push_back(std::move(received));  // whoever reads it says what is wrong with it
       return;
@@ -187,6 +200,9 @@ class TreeChannel final : public MessageChannel {
                             ready_.push_back({received.source, std::move(direct.bytes)});
                           },
                           [&](tree::Relaid& relaid) { take_layout(std::move(relaid)); },
+                          [&](tree::Left&) {
+                            if (rank() == 0) take_left(received.source);
+                          },
                           [&](auto& of_layout) {
                             if (of_layout.layout > number_)
                               early_.push_back(std::move(received));
@@ -203,7 +219,8 @@ class TreeChannel final : public MessageChannel {
     while (auto bytes = down_.take()) ready_.push_back({0, *std::move(bytes)});
   }
 
-  void take(const Message& /*received*/, tree::Up& up) {
+  void take(const Message& received, tree::Up& up) {
+    children_->heard(received.source, Clock::now());
     if (rank() != 0) {
       const auto now = Clock::now();
       for (tree::Said& said : up.said) joint_->add(std::move(said), now);
@@ -229,26 +246,37 @@ class TreeChannel final : public MessageChannel {
   }
 
   void take(const Message& received, const tree::Settled& settled) {
-    settled_.add(RankSet(received.source));
-    suspects_.erase(received.source);
+    const int source = received.source;
+    received_[static_cast<std::size_t>(source)] += settled.lost;
+    settled_.add(source, source);
+    unsettled_.remove(source);
+    suspects_.erase(source);
     next_heard_ = {};
     log_.for_each_after(settled.taken, [&](tree::Down down) {
       down.layout = number_;
-      direct_->send(received.source, encoded(std::move(down)));
+      direct_->send(source, encoded(std::move(down)));
     });
   }
 
-  void take(const Message& received, const tree::Left& /*left*/) {
-    if (received.source == place_.parent && rank() != 0) place_.parent = 0;
-    children_->remove(received.source);
-    if (rank() != 0 || !left_.insert(received.source).second) return;
-    std::vector<TreeLayout::Child> orphans = layout_.place_of(received.source).children;
-    for (const TreeLayout::Child& orphan : orphans)
-      log_.for_each_after(0, [&](tree::Down down) {
-        down.layout = number_;
-        direct_->send(orphan.rank, encoded(std::move(down)));
-      });
-    children_->adopt(std::move(orphans), Clock::now());
+  /// Rank 0. Once one that others are below has left, all are about to: they speak with rank 0 itself from
+  /// now on.
+  void take_left(int rank) {
+    const bool was_relay = !is_leaf(rank);
+    left_.add(rank, rank);
+    unsettled_.remove(rank);
+    suspects_.erase(rank);
+    if (was_relay) lay_out(RankSet(1, world_size() - 1));
+  }
+
+  /// Rank 0, before it ends: nobody's last message waits for a rank that stands.
+  void send_last() {
+    std::vector<int> others;
+    for (int to = 1; to < world_size(); ++to)
+      if (!left_.contains(to)) others.push_back(to);
+    log_.for_each_after(children_->taken(), [&](tree::Down down) {
+      down.layout = number_;
+      direct_->send_to(others, encoded(std::move(down)));
+    });
   }
 
   void take_layout(tree::Relaid relaid) {
@@ -256,9 +284,8 @@ class TreeChannel final : public MessageChannel {
     number_ = relaid.layout;
     layout_ = TreeLayout(world_size(), options_.fan_out, std::move(relaid.leaves));
     take_place();
-    direct_->send(0, encoded(tree::Settled{number_, down_.taken()}));
-    for (const tree::Bytes& bytes : said_.after(relaid.received))
-      joint_->add({RankSet(rank()), bytes}, Clock::now());
+    direct_->send(0, encoded(tree::Settled{number_, down_.taken(), said_.forget_up_to(relaid.received)}));
+    for (const tree::Bytes& bytes : said_.kept()) joint_->add({RankSet(rank()), bytes}, Clock::now());
     pass_up(joint_->take_due(Clock::now()));
     for (Message& message : std::exchange(early_, {})) take(std::move(message));
   }
@@ -288,12 +315,22 @@ class TreeChannel final : public MessageChannel {
     if (rank() == 0) mend(now);
   }
 
-  /// Rank 0: where others are below a silent rank.
+  /// Rank 0: where others are below a rank that is silent, or doesn't answer the last layout.
   void mend(Clock::time_point now) {
     auto silent = children_->silent(now);
     std::erase_if(silent, [this](const auto& one) { return left_.contains(one.rank); });
-    if (std::any_of(silent.begin(), silent.end(), [this](const auto& one) { return !is_leaf(one.rank); }))
-      lay_out_without(silent);
+    bool mends =
+        std::any_of(silent.begin(), silent.end(), [this](const auto& one) { return !is_leaf(one.rank); });
+    if (now >= settled_until_) {
+      const auto asked = std::exchange(settled_until_, Clock::time_point::max()) - kSettling;
+      unsettled_.for_each([&](int one) {
+        suspects_.emplace(one, asked);
+        mends = mends || !is_leaf(one);
+      });
+    }
+    if (!mends) return;
+    for (const auto& one : silent) suspects_.emplace(one.rank, now - one.lasts);
+    lay_out({});
   }
 
   std::unique_ptr<MessageChannel> direct_;
@@ -310,12 +347,15 @@ class TreeChannel final : public MessageChannel {
   Clock::time_point next_beat_{};
   std::deque<Message> ready_;
   std::vector<Message> early_;  ///< of a layout that this rank hasn't heard of
-  // Rank 0.
+  // Rank 0 alone.
   DownLog log_;
   std::vector<std::uint64_t> received_;  ///< messages of each rank
-  std::set<int> left_;
-  std::map<int, Clock::time_point> suspects_;  ///< silent since before the layout: they haven't answered it
-  RankSet settled_;                            ///< have answered it of late
+  RankSet left_;
+  RankSet unsettled_;                                           ///< haven't answered the layout
+  Clock::time_point settled_until_ = Clock::time_point::max();  ///< when they are looked at
+  std::map<int, Clock::time_point>
+      suspects_;     ///< silent, or asked for an answer that hasn't come, since then
+  RankSet settled_;  ///< have answered it of late
   Clock::time_point next_heard_{};
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace footplate {
 namespace {
@@ -14,33 +15,37 @@ constexpr int kFirstSign = 2;
 TreeChildren::TreeChildren(std::vector<TreeLayout::Child> children, milliseconds heartbeat,
                            milliseconds stalled, Clock::time_point now)
     : heartbeat_(heartbeat), stalled_(stalled), looked_(now), trust_from_(now) {
-  adopt(std::move(children), now);
+  for (TreeLayout::Child& child : children) {
+    numbers_.push_back(child.rank);
+    children_.push_back({std::move(child), now});
+  }
 }
 
-void TreeChildren::adopt(std::vector<TreeLayout::Child> children, Clock::time_point now) {
-  for (TreeLayout::Child& child : children) children_.push_back({std::move(child), now});
-  list_numbers();
+TreeChildren::Child* TreeChildren::find(int rank) {
+  const auto found = std::find_if(children_.begin(), children_.end(),
+                                  [rank](const Child& one) { return one.place.rank == rank; });
+  return found == children_.end() ? nullptr : &*found;
 }
 
-void TreeChildren::remove(int rank) {
-  std::erase_if(children_, [rank](const Child& one) { return one.place.rank == rank; });
-  list_numbers();
-}
-
-void TreeChildren::list_numbers() {
-  numbers_.clear();
-  for (const Child& child : children_) numbers_.push_back(child.place.rank);
+void TreeChildren::heard(int rank, Clock::time_point now) {
+  Child* const child = find(rank);
+  if (child == nullptr) return;
+  child->heard = now;
+  child->was_heard = true;
+  child->told = false;
 }
 
 void TreeChildren::add_sign(int rank, const tree::Sign& sign, Clock::time_point now) {
-  for (Child& child : children_)
-    if (child.place.rank == rank) {
-      child.heard = now;
-      child.was_heard = true;
-      child.told = false;
-      child.sign.taken = sign.taken;
-      child.sign.silent = sign.silent;
-    }
+  Child* const child = find(rank);
+  if (child == nullptr) return;
+  heard(rank, now);
+  const auto was_silent = [&](int one) {
+    return std::any_of(child->sign.silent.begin(), child->sign.silent.end(),
+                       [one](const auto& silent) { return silent.first == one; });
+  };
+  for (const auto& [one, lasts] : sign.silent) news_ = news_ || !was_silent(one);
+  child->sign.taken = sign.taken;
+  child->sign.silent = sign.silent;
 }
 
 void TreeChildren::look(Clock::time_point now) {
@@ -49,11 +54,12 @@ void TreeChildren::look(Clock::time_point now) {
 }
 
 bool TreeChildren::is_silent(const Child& child, Clock::time_point now) const {
+  if (child.told) return true;  // until it is heard
   return now >= trust_from_ && now - child.heard > (child.was_heard ? stalled_ : stalled_ * kFirstSign);
 }
 
 bool TreeChildren::take_news(Clock::time_point now) {
-  bool news = false;
+  bool news = std::exchange(news_, false);
   for (Child& child : children_)
     if (!child.told && is_silent(child, now)) news = child.told = true;
   return news;
@@ -71,8 +77,9 @@ std::vector<TreeChildren::Silent> TreeChildren::silent(Clock::time_point now) co
 
 HeardOf TreeChildren::heard_of(Clock::time_point now) const {
   HeardOf heard;
+  for (const Child& child : children_) heard.well.add(child.place.ranks);
   for (const Child& child : children_)
-    if (child.was_heard) heard.well.add(child.place.ranks);
+    if (!child.was_heard) heard.well.remove(child.place.rank);
   for (const Silent& silent : silent(now)) {
     heard.well.remove(silent.rank);
     heard.silent.emplace_back(silent.rank, silent.lasts);

@@ -13,8 +13,8 @@
 namespace footplate {
 
 /// The ranks right below this one, and what their signs of life say of those further down. A rank is silent
-/// once its parent hasn't heard it for `stalled`. Nothing is said of those below a silent one: their signs
-/// don't get through.
+/// once its parent hasn't heard it for `stalled`. Those below a silent one count as well as they were: their
+/// signs don't get through.
 class TreeChildren {
  public:
   using Clock = SteadyClock;
@@ -29,15 +29,15 @@ class TreeChildren {
                Clock::time_point now);
 
   void add_sign(int rank, const tree::Sign& sign, Clock::time_point now);
-  void adopt(std::vector<TreeLayout::Child> children, Clock::time_point now);
-  void remove(int rank);
+  /// Something else has come from it.
+  void heard(int rank, Clock::time_point now);
 
   /// Before the others, at each turn: after this process was held up the ranks get time to be heard again.
   void look(Clock::time_point now);
-  /// Whether somebody has become silent since the last call of this.
+  /// Whether somebody has become silent, here or further down, since the last call of this.
   bool take_news(Clock::time_point now);
   std::vector<Silent> silent(Clock::time_point now) const;
-  /// Of a rank that hasn't given a sign here so far, and of those below it, nothing.
+  /// Of a rank that hasn't given a sign here so far, nothing.
   HeardOf heard_of(Clock::time_point now) const;
   /// Of Down, what all of them have taken.
   std::uint64_t taken() const;
@@ -55,7 +55,7 @@ class TreeChildren {
     tree::Sign sign = {};    ///< the last one
   };
   bool is_silent(const Child& child, Clock::time_point now) const;
-  void list_numbers();
+  Child* find(int rank);
 
   milliseconds heartbeat_;
   milliseconds stalled_;
@@ -63,6 +63,7 @@ class TreeChildren {
   std::vector<int> numbers_;
   Clock::time_point looked_;
   Clock::time_point trust_from_;
+  bool news_ = false;  ///< a sign has told of another silent rank
 };
 
 }  // namespace footplate

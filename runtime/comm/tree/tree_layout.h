@@ -18,7 +18,6 @@ class TreeLayout {
   struct Child {
     int rank = 0;
     RankSet ranks;  ///< it, and those below it
-    bool is_leaf() const { return ranks.size() == 1; }
   };
   struct Place {
     int parent = 0;  ///< of rank 0: itself

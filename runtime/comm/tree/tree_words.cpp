@@ -44,7 +44,7 @@ class Writer {
 /// After the first thing that isn't there everything is nothing, and ok() false.
 class Reader {
  public:
-  explicit Reader(std::span<const std::uint8_t> bytes) : left_(bytes) {}
+  Reader(std::span<const std::uint8_t> bytes, int world_size) : left_(bytes), world_size_(world_size) {}
 
   bool ok() const { return ok_; }
   bool is_at_end() const { return ok_ && left_.empty(); }
@@ -61,7 +61,11 @@ class Reader {
     ok_ = false;
     return 0;
   }
-  int rank() { return static_cast<int>(number()); }
+  int rank() {
+    const std::uint64_t rank = number();
+    ok_ = ok_ && rank < static_cast<std::uint64_t>(world_size_);
+    return ok_ ? static_cast<int>(rank) : 0;
+  }
   Bytes bytes() {
     const std::uint64_t size = number();
     if (!ok_ || size > left_.size()) return ok_ = false, Bytes();
@@ -75,6 +79,7 @@ class Reader {
       const int first = rank();
       ranks.add(first, rank());
     });
+    ok_ = ok_ && !ranks.empty();
     return ranks;
   }
   /// As many times as a count in front says.
@@ -85,6 +90,7 @@ class Reader {
 
  private:
   std::span<const std::uint8_t> left_;
+  int world_size_;
   bool ok_ = true;
 };
 
@@ -162,18 +168,16 @@ void read(Reader& in, Relaid& relaid) {
 void write(Writer& out, const Settled& settled) {
   out.number(settled.layout);
   out.number(settled.taken);
+  out.number(settled.lost);
 }
 void read(Reader& in, Settled& settled) {
   settled.layout = in.number();
   settled.taken = in.number();
+  settled.lost = in.number();
 }
 
-void write(Writer& out, const Left& left) {
-  out.number(left.layout);
-}
-void read(Reader& in, Left& left) {
-  left.layout = in.number();
-}
+void write(Writer& /*out*/, const Left& /*left*/) {}
+void read(Reader& /*in*/, Left& /*left*/) {}
 
 template <std::size_t kKind = 0>
 std::optional<Word> read_word(std::uint64_t kind, Reader& in) {
@@ -195,8 +199,8 @@ MessageBytes encoded(const Word& word) {
   return std::make_shared<const Bytes>(out.take());
 }
 
-std::optional<Word> decoded(std::span<const std::uint8_t> bytes) {
-  Reader in(bytes);
+std::optional<Word> decoded(std::span<const std::uint8_t> bytes, int world_size) {
+  Reader in(bytes, world_size);
   const std::uint64_t kind = in.number();
   return in.ok() ? read_word(kind, in) : std::nullopt;
 }

@@ -54,16 +54,15 @@ struct Relaid {
 struct Settled {
   std::uint64_t layout = 0;
   std::uint64_t taken = 0;  ///< of Down
+  std::uint64_t lost = 0;   ///< of what it has said: rank 0 hasn't received it, and it can't be said again
 };
-/// To one's children, and past the tree to rank 0, which is their parent now: this rank ends.
-struct Left {
-  std::uint64_t layout = 0;
-};
+/// To rank 0, past the tree: this rank ends.
+struct Left {};
 
 using Word = std::variant<Down, Up, Sign, Direct, Relaid, Settled, Left>;
 
 MessageBytes encoded(const Word& word);
-/// Nothing: it is none.
-std::optional<Word> decoded(std::span<const std::uint8_t> bytes);
+/// Nothing: it is none of a world of that size.
+std::optional<Word> decoded(std::span<const std::uint8_t> bytes, int world_size);
 
 }  // namespace footplate::tree

@@ -119,7 +119,7 @@ TEST(TreeLayoutTest, IsAsHighAsItHasToBe) {
 
 TEST(TreeWordsTest, AreReadAsTheyWereWritten) {
   const tree::Up up{7, {{RankSet(3, 900), {1, 2, 3}}, {RankSet(1), {}}}};
-  const auto read = tree::decoded(*encoded(up));
+  const auto read = tree::decoded(*encoded(up), 1000);
   ASSERT_TRUE(read);
   const auto& same = std::get<tree::Up>(*read);
   EXPECT_EQ(same.layout, 7U);
@@ -127,22 +127,25 @@ TEST(TreeWordsTest, AreReadAsTheyWereWritten) {
   EXPECT_EQ(same.said[0].by, RankSet(3, 900));
   EXPECT_EQ(same.said[0].bytes, (Bytes{1, 2, 3}));
   const tree::Sign sign{1, 300, {{5, milliseconds(901)}}, {{16000, {9}}}};
-  const auto again = std::get<tree::Sign>(*tree::decoded(*encoded(sign)));
+  const auto again = std::get<tree::Sign>(*tree::decoded(*encoded(sign), 20000));
   EXPECT_EQ(again.taken, 300U);
   EXPECT_EQ(again.silent, sign.silent);
   EXPECT_EQ(again.beats, sign.beats);
-  EXPECT_EQ(std::get<tree::Relaid>(*tree::decoded(*encoded(tree::Relaid{2, 4, {5, 6}}))).leaves,
+  EXPECT_EQ(std::get<tree::Relaid>(*tree::decoded(*encoded(tree::Relaid{2, 4, {5, 6}}), 7)).leaves,
             (std::vector<int>{5, 6}));
 }
 
-TEST(TreeWordsTest, WhatIsCutShortIsNone) {
+TEST(TreeWordsTest, WhatIsCutShortOrOfAnotherWorldIsNone) {
   const auto whole = *encoded(tree::Up{7, {{RankSet(3, 900), {1, 2, 3}}}});
   for (std::size_t size = 0; size < whole.size(); ++size)
-    EXPECT_FALSE(tree::decoded(std::span(whole).first(size))) << size;
-  EXPECT_FALSE(tree::decoded(Bytes{99}));
+    EXPECT_FALSE(tree::decoded(std::span(whole).first(size), 1000)) << size;
+  EXPECT_FALSE(tree::decoded(Bytes{99}, 1000));
   Bytes longer = whole;
   longer.push_back(0);
-  EXPECT_FALSE(tree::decoded(longer));
+  EXPECT_FALSE(tree::decoded(longer, 1000));
+  EXPECT_TRUE(tree::decoded(whole, 901));
+  EXPECT_FALSE(tree::decoded(whole, 900)) << "there is no rank 900";
+  EXPECT_FALSE(tree::decoded(*encoded(tree::Up{7, {{RankSet(), {1}}}}), 1000)) << "nobody says it";
 }
 
 // --- what is put together ---
@@ -229,6 +232,7 @@ class TalkingRanks {
         net_(std::move(options), [this](int rank) { return turn(rank); }),
         next_beat_(static_cast<std::size_t>(ranks_)),
         heard_(static_cast<std::size_t>(ranks_)),
+        heard_at_(static_cast<std::size_t>(ranks_), net_.now()),
         said_(static_cast<std::size_t>(ranks_)),
         said_by_(static_cast<std::size_t>(ranks_)) {}
 
@@ -243,9 +247,21 @@ class TalkingRanks {
     net_.wake(0, net_.now());
   }
 
+  /// Rank 0 says something to all and ends; the others end once they hear it.
+  void end_all() {
+    ends_ = true;
+    say_to_all();
+  }
+
+  void end(int rank) {
+    ended_.insert(rank);
+    net_.wake(rank, net_.now());
+  }
+
   /// Nothing lost, doubled or in another order.
-  void expect_all_heard() const {
+  void expect_all_heard(const std::set<int>& except = {}) const {
     for (int rank = 0; rank < ranks_; ++rank) {
+      if (except.contains(rank)) continue;
       SCOPED_TRACE("rank " + std::to_string(rank));
       EXPECT_EQ(heard_[static_cast<std::size_t>(rank)], counted(told_));
       EXPECT_EQ(said_by_[static_cast<std::size_t>(rank)], counted(said_[static_cast<std::size_t>(rank)]));
@@ -255,6 +271,8 @@ class TalkingRanks {
   const RankSet& well() const { return well_; }
   const std::set<int>& silent() const { return silent_; }
   const std::set<int>& beaten() const { return beaten_; }
+  /// Whom rank 0 would have named, that names a rank unheard of for longer than 900 ms.
+  const std::set<int>& named() const { return named_; }
 
  private:
   static std::vector<int> counted(int count) {
@@ -280,17 +298,34 @@ class TalkingRanks {
       channel.send_quietly(0, bytes_of('b', rank));
       next_beat = net_.now() + milliseconds(600);
     }
+    if (ended_.contains(rank) ||
+        (ends_ && heard_[static_cast<std::size_t>(rank)].size() == static_cast<std::size_t>(told_))) {
+      channel.leave(bytes_of('l', 0));
+      net_.end(rank);
+    }
     if (rank == 0)
       if (const auto heard = channel.heard_of()) {
+        heard->well.for_each([&](int one) { heard_at_[static_cast<std::size_t>(one)] = net_.now(); });
+        for (const auto& [one, lasts] : heard->silent) {
+          auto& at = heard_at_[static_cast<std::size_t>(one)];
+          at = std::min(at, net_.now() - lasts);
+        }
         well_ = heard->well;
         silent_.clear();
         for (const auto& [one, lasts] : heard->silent) silent_.insert(one);
         ever_silent_.insert(silent_.begin(), silent_.end());
       }
+    for (int one = 1; rank == 0 && one < ranks_; ++one)
+      if (!ended_.contains(one) && net_.now() - heard_at_[static_cast<std::size_t>(one)] > milliseconds(900))
+        named_.insert(one);
     return {next_beat};
   }
 
   void take(int rank, const Message& message) {
+    if (rank == 0) {
+      heard_at_[static_cast<std::size_t>(message.source)] = net_.now();
+      message.others.for_each([&](int one) { heard_at_[static_cast<std::size_t>(one)] = net_.now(); });
+    }
     const int number = number_of(message.bytes);
     switch (message.bytes[0]) {
       case 't':
@@ -302,6 +337,8 @@ class TalkingRanks {
         said_by_[static_cast<std::size_t>(message.source)].push_back(number);
         message.others.for_each(
             [&](int other) { said_by_[static_cast<std::size_t>(other)].push_back(number); });
+        break;
+      case 'l':
         break;
       default:
         EXPECT_EQ(number, message.source);
@@ -315,9 +352,12 @@ class TalkingRanks {
   int to_tell_ = 0, told_ = 0;
   std::vector<SteadyClock::time_point> next_beat_;
   std::vector<std::vector<int>> heard_;
+  std::vector<SteadyClock::time_point> heard_at_;
   std::vector<int> said_;
   std::vector<std::vector<int>> said_by_;
-  std::set<int> ever_silent_, silent_, beaten_;
+  std::set<int> ever_silent_, silent_, beaten_, named_;
+  std::set<int> ended_;
+  bool ends_ = false;
   RankSet well_;
 };
 
@@ -376,6 +416,64 @@ TEST(TreeChannelTest, OnlyTheOneThatStandsIsSilentAndTheOthersGoOn) {
   }
 }
 
+/// A whole host, whose ranks are neighbours in the tree: each layout would make another one of them a relay.
+TEST(TreeChannelTest, RanksThatStandTogetherAreNamedAndNobodyElse) {
+  TalkingRanks ranks(net_of(80, 3));
+  const auto start = ranks.net().now();
+  ranks.net().run_until(start + seconds(2));
+  std::set<int> standing;
+  for (int rank = 27; rank < 35; ++rank) {
+    standing.insert(rank);
+    ranks.net().stop(rank, start + seconds(8));
+  }
+  ranks.net().run_until(start + milliseconds(4300));
+  EXPECT_EQ(ranks.named(), standing);
+  ranks.say_to_all();
+  for (int rank = 0; rank < 80; ++rank)
+    if (!standing.contains(rank)) ranks.say(rank);
+  ranks.net().run_until(start + milliseconds(4400));
+  ranks.expect_all_heard(standing);
+  ranks.net().run_until(start + seconds(12));
+  EXPECT_EQ(ranks.named(), standing);
+  EXPECT_EQ(ranks.well(), RankSet(1, 79)) << "all are back";
+  ranks.expect_all_heard();
+}
+
+/// Those below a relay that has ended, or that stands, hear the end as well.
+TEST(TreeChannelTest, AllHearTheEnd) {
+  for (const int standing : {-1, 1, 9, 39}) {
+    SCOPED_TRACE("rank " + std::to_string(standing) + " stands");
+    TalkingRanks ranks(net_of(40, 3));
+    const auto start = ranks.net().now();
+    for (int rank = 0; rank < 40; ++rank) ranks.say(rank);
+    ranks.net().run_until(start + seconds(2));
+    if (standing > 0) ranks.net().stop(standing, start + seconds(60));
+    ranks.end_all();
+    ranks.net().run_until(start + seconds(3));
+    ranks.expect_all_heard({standing});
+    ranks.net().run_until(start + seconds(70));
+    ranks.expect_all_heard();
+  }
+}
+
+TEST(TreeChannelTest, WhereARelayEndsTheOthersAreReachedAllTheSame) {
+  TalkingRanks ranks(net_of(40, 3));
+  const auto start = ranks.net().now();
+  for (int rank = 0; rank < 40; ++rank) ranks.say(rank);
+  ranks.say_to_all();
+  ranks.net().run_until(start + seconds(2));
+  const std::set<int> ended{1, 2, 14, 39};
+  for (const int rank : ended) ranks.end(rank);
+  ranks.net().run_until(start + milliseconds(2010));
+  ranks.say_to_all();
+  for (int rank = 0; rank < 40; ++rank)
+    if (!ended.contains(rank)) ranks.say(rank);
+  ranks.net().run_until(start + milliseconds(2100));
+  ranks.expect_all_heard(ended);
+  ranks.net().run_until(start + seconds(6));
+  EXPECT_THAT(ranks.named(), IsEmpty());
+}
+
 /// Whatever stops when, what was said arrives once and in order.
 TEST(TreeChannelTest, NothingIsLostOrDoubledWhereRanksStand) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
@@ -384,15 +482,16 @@ TEST(TreeChannelTest, NothingIsLostOrDoubledWhereRanksStand) {
     TalkingRanks ranks(net_of(count, 2 + static_cast<int>(seed % 3), seed, microseconds(3000)));
     auto& random = ranks.net().random();
     const auto roll = [&](int below) { return std::uniform_int_distribution<int>(0, below - 1)(random); };
-    const auto start = ranks.net().now();
-    auto at = start;
+    auto at = ranks.net().now();
+    std::set<int> stood;
     for (int event = 0; event < 60; ++event) {
       at += milliseconds(roll(150));
       ranks.net().run_until(at);
       const int rank = roll(count);
-      if (event % 12 == 5 && rank > 0)
+      if (event % 12 == 5 && rank > 0) {
+        stood.insert(rank);
         ranks.net().stop(rank, at + milliseconds(roll(4000)));
-      else if (event % 3 == 0)
+      } else if (event % 3 == 0)
         ranks.say_to_all();
       else if (event % 3 == 1)
         for (int one = 0; one < count; ++one) ranks.say(one);
@@ -402,6 +501,7 @@ TEST(TreeChannelTest, NothingIsLostOrDoubledWhereRanksStand) {
     ranks.net().run_until(at + seconds(15));
     ranks.expect_all_heard();
     EXPECT_EQ(ranks.well(), RankSet(1, count - 1));
+    EXPECT_TRUE(std::ranges::includes(stood, ranks.named()));
     if (::testing::Test::HasFailure()) return;
   }
 }

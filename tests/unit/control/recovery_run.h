@@ -299,7 +299,8 @@ inline void expect_whole(RecoveryRun& run, const std::set<int>& dead, std::int64
     }
     EXPECT_EQ(one.value, first->value) << "rank " << rank << ": bit for bit";
     EXPECT_EQ(one.applied, first->applied) << "rank " << rank;
-    EXPECT_EQ(one.saved_again, first->saved_again) << "rank " << rank;
+    // Another loss on the way to all ranks, and only some have been told to save again before it.
+    EXPECT_EQ(one.saved_again > 0, first->saved_again > 0) << "rank " << rank;
   }
   ASSERT_NE(first, nullptr);
   std::set<std::int64_t> seen;
