@@ -1,9 +1,12 @@
 #include "runtime/rank/fence_watch.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -35,12 +38,24 @@ void FenceWatch::check() const {
 }
 
 void FenceWatch::claim(const WorldMembers& world, bool may_be_cut_off) const {
-  for (;;) {
+  for (bool is_told = false;; is_told = true) {
     const Claim claim = parts_.fence.claim(world);
     if (claim == Claim::left_out) return end();
     if (claim == Claim::claimed || !may_be_cut_off) return;
+    if (!is_told) tell_of_disk();
     std::this_thread::sleep_for(kDiskComesBack);
   }
+}
+
+/// By itself: the control thread, which events come from, waits here, and the log is on that disk.
+void FenceWatch::tell_of_disk() const {
+  const std::string text = fmt::format(
+      "a host was lost, and the term that says who goes on can't be written into {}; training goes on once "
+      "it "
+      "can: look whether that disk is there, and has space",
+      parts_.run_directory.string());
+  parts_.says(text);
+  std::fprintf(stderr, "footplate: %s\n", text.c_str());
 }
 
 void FenceWatch::end() const {

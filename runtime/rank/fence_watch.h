@@ -21,7 +21,7 @@ class FenceWatch {
   struct Parts {
     RunFence fence;
     std::filesystem::path run_directory;
-    std::function<void(const std::string&)> says;  ///< gets a line for the log, once
+    std::function<void(const std::string&)> says;  ///< gets a line for the log
   };
   explicit FenceWatch(Parts parts);
   ~FenceWatch();
@@ -39,6 +39,7 @@ class FenceWatch {
 
  private:
   void end() const;
+  void tell_of_disk() const;
 
   void watch();
 

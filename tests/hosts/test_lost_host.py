@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """A host is off, or cut off: those that can reach each other go on, and only they."""
 
+import pathlib
+import subprocess
+import tempfile
 import time
 
 import lab
@@ -11,8 +14,8 @@ NOTICES_S = TIMEOUT_S + 20  # a question a second; the machine may be busy
 OTHERS_CLAIM_S = 3         # for which the smaller side waits
 
 
-def start(hosts, *names, more=()):
-    return HostRun(hosts, "--host", ",".join(names), ranks=None,
+def start(hosts, *names, more=(), runs=None):
+    return HostRun(hosts, "--host", ",".join(names), ranks=None, runs=runs,
                    assignments=["train.steps=1000000", "ckpt.every=10", f"comm.host_timeout_s={TIMEOUT_S}", "run.threads=1", "log.every=5",
                                 *more])
 
@@ -86,6 +89,33 @@ def test_the_first_host_is_off():
         run.check_nothing_left("h2", "h3")
 
 
+def test_a_host_is_off_while_the_disk_is_full():
+    """Nobody goes on before the term is written: what is off may only be cut off."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as small:  # each host of the laboratory has a /tmp of its own
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", small], check=True)
+        try:
+            with lab.Lab("h1", "h2", "h3") as hosts, start(hosts, "h1", "h2", "h3", runs=small) as run:
+                run.directory = pathlib.Path(small) / run.directory.name
+                run.wait_for_step(12)
+                filler = pathlib.Path(small) / "filler"
+                with filler.open("wb", buffering=0) as file:
+                    try:
+                        while file.write(b"0" * 4096):
+                            pass
+                    except OSError:
+                        pass
+                wait_until(lambda: "can't write" in run.output(), 20, "the full disk to be told of")
+                hosts.power_off("h3")
+                wait_until(lambda: "the term that says who goes on can't be written" in run.output(), NOTICES_S, "what it waits for")
+                filler.unlink()
+                wait_until(lambda: world(run, "h1")[0] == 2, 20, "a world of two")
+                check_goes_on(run, "h1", 2)
+                stop(run, "h1")
+                assert run.finish(30) == 0, run.output()
+        finally:
+            subprocess.run(["umount", "-l", small], check=True)
+
+
 def test_the_smaller_side_of_a_cut_ends():
     for alone, leads in (("h3", "h1"), ("h1", "h2")):
         with lab.Lab("h1", "h2", "h3") as hosts:
@@ -119,4 +149,5 @@ def test_a_short_cut_loses_nothing():
 
 if __name__ == "__main__":
     lab.check_possible()
-    main([test_a_host_is_off, test_a_host_is_off_after_a_rank_has_joined, test_the_first_host_is_off, test_the_smaller_side_of_a_cut_ends, test_a_short_cut_loses_nothing])
+    main([test_a_host_is_off, test_a_host_is_off_after_a_rank_has_joined, test_the_first_host_is_off, test_a_host_is_off_while_the_disk_is_full,
+          test_the_smaller_side_of_a_cut_ends, test_a_short_cut_loses_nothing])
