@@ -64,8 +64,8 @@ std::vector<SettingRow> reductions() {
        .unit = "ranks",
        .range = {.min = 2, .max = 1024},
        .applies = Applies::fixed,
-       .help = "Orders and signs of life go through a tree of the ranks, in which a rank passes on to so "
-               "many others at most. Up to one rank more there is no tree: all speak with rank 0",
+       .help = "A rank passes orders on to this many others at most, and hears from as many. A larger run "
+               "has a tree of its ranks for that; in a smaller one all speak with rank 0",
        .example = "comm.fan_out = 16"},
       {.name = "comm.bucket_mb",
        .value = 4.0,

@@ -110,6 +110,17 @@ def test_a_rank_that_joins_has_a_place():
         nothing_left(run)
 
 
+def test_a_time_out_that_ends_the_run_ends_all():
+    """Whoever passes that on must not end before those below have it."""
+    with Run([*TREE, "comm.small_timeout_s=1", "comm.on_timeout=stop"], ranks=RANKS,
+             env={"FOOTPLATE_FAULT": "reduce_late:rank=5:step=20:ms=600000"}) as run:
+        assert run.finish(90) == 75, run.output()
+        assert "waits for rank 5" in run.result()["reason"], run.result()
+        assert not tell(run, "rank", "lost"), tell(run, "rank", "lost")
+        nothing_left(run)
+
+
 if __name__ == "__main__":
     main([test_all_ranks_apply_an_order_and_are_heard, test_a_rank_that_stands_is_named_and_nobody_below_it,
-          test_the_others_go_on_where_one_dies_that_passed_messages_on, test_a_rank_that_joins_has_a_place])
+          test_the_others_go_on_where_one_dies_that_passed_messages_on, test_a_rank_that_joins_has_a_place,
+          test_a_time_out_that_ends_the_run_ends_all])
