@@ -132,6 +132,7 @@ void ControlLoop::turn(Clock::time_point now) {
   if (quit_) return;
   handle_messages(now);
   if (recovery_->under_way()) recovery_->tick();
+  recovery_->end_if_due(now);
   if (rank_zero_) rank_zero_->console().pump(now);
   handle_requests();
   handle_gate();

@@ -10,6 +10,9 @@ namespace {
 
 constexpr auto kOnLossStop = "a rank was lost, and comm.on_loss is \"stop\"";
 
+/// What a rank that is about to end passes on meanwhile; rank 0 waits as long for the answers of all.
+constexpr std::chrono::seconds kPassesOn{1};
+
 int largest_origin(const Membership& members) {
   return *std::max_element(members.origins.begin(), members.origins.end());
 }
@@ -141,9 +144,16 @@ void RankRecovery::handle(const message::Remedy& remedy) {
   parts_.gate.set_interruption(remedy_);
   MessageChannel& channel = *parts_.options.channel;
   channel.send(0, encoded(message::ToRankZero(message::Ready{remedy.ticket})));
-  // Where ranks pass messages on, one that ended at once would take those of others with it: all wait for the
-  // loss of rank 0.
-  if (ends_by_remedy_ && channel.rank() != 0 && channel.is_direct()) parts_.give_up(remedy_);
+  // Where ranks pass messages on, one that ended at once would take those of others with it.
+  if (ends_by_remedy_ && channel.rank() != 0)
+    ends_at_ = Clock::now() + (channel.is_direct() ? Clock::duration(0) : Clock::duration(kPassesOn));
+  end_if_due(Clock::now());
+}
+
+void RankRecovery::end_if_due(Clock::time_point now) {
+  if (now < ends_at_) return;
+  ends_at_ = Clock::time_point::max();
+  parts_.give_up(remedy_);
 }
 
 Welcome RankRecovery::welcome() const {

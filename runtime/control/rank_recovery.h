@@ -66,6 +66,8 @@ class RankRecovery {
   void handle(int source, const message::Standing& standing, Clock::time_point now);
   void handle(const message::Rejoin& verdict);
   void handle(const message::Remedy& remedy);
+  /// Where the remedy is to end: once what this rank passes on has gone.
+  void end_if_due(Clock::time_point now);
 
  private:
   /// A rank that is stopped, or the MPI library, may hold it up for ever: this thread with it.
@@ -86,6 +88,7 @@ class RankRecovery {
   bool admission_due_ = false;
   std::string remedy_;
   bool ends_by_remedy_ = false;
+  Clock::time_point ends_at_ = Clock::time_point::max();
   RecoveryStory story_;
 };
 
