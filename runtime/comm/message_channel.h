@@ -20,10 +20,13 @@ struct Message {
   RankSet others = {};  ///< who say the same besides `source`
 };
 
+/// Ranks that are silent, and for how long.
+using Silences = std::vector<std::pair<int, std::chrono::milliseconds>>;
+
 /// Of which ranks there was a sign of life of late.
 struct HeardOf {
   RankSet well;
-  std::vector<std::pair<int, std::chrono::milliseconds>> silent;  ///< for how long
+  Silences silent;
 };
 
 /// Small messages between ranks, on which control runs. One thread (the control thread) uses it.

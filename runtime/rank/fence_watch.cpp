@@ -50,9 +50,8 @@ void FenceWatch::claim(const WorldMembers& world, bool may_be_cut_off) const {
 /// By itself: the control thread, which events come from, waits here, and the log is on that disk.
 void FenceWatch::tell_of_disk() const {
   const std::string text = fmt::format(
-      "a host was lost, and the term that says who goes on can't be written into {}; training goes on once "
-      "it "
-      "can: look whether that disk is there, and has space",
+      "a host was lost, and the term that says who goes on can't be written into {}; training goes on "
+      "once it can: look whether that disk is there, and has space",
       parts_.run_directory.string());
   parts_.says(text);
   std::fprintf(stderr, "footplate: %s\n", text.c_str());

@@ -179,8 +179,5 @@ Json measure(int ranks) {
 }  // namespace footplate
 
 int main(int argc, char** argv) {
-  footplate::Json all = footplate::Json::array();
-  for (int argument = 1; argument < argc; ++argument)
-    all.push_back(footplate::measure(std::atoi(argv[argument])));
-  std::printf("%s\n", all.dump().c_str());
+  footplate::print_measured({argv + 1, argv + argc}, footplate::measure);
 }

@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <variant>
@@ -132,6 +134,13 @@ inline Bytes beat_of(int rank, Clock::time_point now, const message::Launched& n
   beat.collective = CollectiveStatus{newest.sequence, "all_reduce", 124000000, true, 0.0123};
   beat.launched = newest;
   return bytes_of(beat);
+}
+
+/// A line of JSON: what `measure` has for each of these numbers of ranks.
+inline void print_measured(const std::vector<const char*>& ranks, Json (*measure)(int ranks)) {
+  Json all = Json::array();
+  for (const char* number : ranks) all.push_back(measure(std::atoi(number)));
+  std::printf("%s\n", all.dump().c_str());
 }
 
 }  // namespace footplate

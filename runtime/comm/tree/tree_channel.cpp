@@ -297,9 +297,9 @@ class TreeChannel final : public MessageChannel {
   }
 
   tree::Sign sign_of(Clock::time_point now) const {
-    tree::Sign sign{.layout = number_, .taken = std::min(down_.taken(), children_->taken())};
-    for (const auto& [rank, lasts] : children_->silent(now)) sign.silent.emplace_back(rank, lasts);
-    return sign;
+    return {.layout = number_,
+            .taken = std::min(down_.taken(), children_->taken()),
+            .silent = children_->silent(now)};
   }
 
   /// Once everything that is here has been taken: a sign may have lain here. Who has become silent is told at
@@ -318,9 +318,9 @@ class TreeChannel final : public MessageChannel {
   /// Rank 0: where others are below a rank that is silent, or doesn't answer the last layout.
   void mend(Clock::time_point now) {
     auto silent = children_->silent(now);
-    std::erase_if(silent, [this](const auto& one) { return left_.contains(one.rank); });
+    std::erase_if(silent, [this](const auto& one) { return left_.contains(one.first); });
     bool mends =
-        std::any_of(silent.begin(), silent.end(), [this](const auto& one) { return !is_leaf(one.rank); });
+        std::any_of(silent.begin(), silent.end(), [this](const auto& one) { return !is_leaf(one.first); });
     if (now >= settled_until_) {
       const auto asked = std::exchange(settled_until_, Clock::time_point::max()) - kSettling;
       unsettled_.for_each([&](int one) {
@@ -329,7 +329,7 @@ class TreeChannel final : public MessageChannel {
       });
     }
     if (!mends) return;
-    for (const auto& one : silent) suspects_.emplace(one.rank, now - one.lasts);
+    for (const auto& [one, lasts] : silent) suspects_.emplace(one, now - lasts);
     lay_out({});
   }
 

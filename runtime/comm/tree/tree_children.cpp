@@ -40,12 +40,12 @@ void TreeChildren::add_sign(int rank, const tree::Sign& sign, Clock::time_point 
   if (child == nullptr) return;
   heard(rank, now);
   const auto was_silent = [&](int one) {
-    return std::any_of(child->sign.silent.begin(), child->sign.silent.end(),
+    return std::any_of(child->silent.begin(), child->silent.end(),
                        [one](const auto& silent) { return silent.first == one; });
   };
   for (const auto& [one, lasts] : sign.silent) news_ = news_ || !was_silent(one);
-  child->sign.taken = sign.taken;
-  child->sign.silent = sign.silent;
+  child->taken = sign.taken;
+  child->silent = sign.silent;
 }
 
 void TreeChildren::look(Clock::time_point now) {
@@ -53,9 +53,13 @@ void TreeChildren::look(Clock::time_point now) {
   looked_ = now;
 }
 
+TreeChildren::milliseconds TreeChildren::patience_with(const Child& child) const {
+  return child.was_heard ? stalled_ : stalled_ * kFirstSign;
+}
+
 bool TreeChildren::is_silent(const Child& child, Clock::time_point now) const {
   if (child.told) return true;  // until it is heard
-  return now >= trust_from_ && now - child.heard > (child.was_heard ? stalled_ : stalled_ * kFirstSign);
+  return now >= trust_from_ && now - child.heard > patience_with(child);
 }
 
 bool TreeChildren::take_news(Clock::time_point now) {
@@ -65,12 +69,12 @@ bool TreeChildren::take_news(Clock::time_point now) {
   return news;
 }
 
-std::vector<TreeChildren::Silent> TreeChildren::silent(Clock::time_point now) const {
-  std::vector<Silent> all;
+Silences TreeChildren::silent(Clock::time_point now) const {
+  Silences all;
   for (const Child& child : children_) {
     const auto since = std::chrono::duration_cast<milliseconds>(now - child.heard);
-    if (is_silent(child, now)) all.push_back({child.place.rank, since});
-    for (const auto& [rank, lasts] : child.sign.silent) all.push_back({rank, lasts + since});
+    if (is_silent(child, now)) all.emplace_back(child.place.rank, since);
+    for (const auto& [rank, lasts] : child.silent) all.emplace_back(rank, lasts + since);
   }
   return all;
 }
@@ -80,24 +84,21 @@ HeardOf TreeChildren::heard_of(Clock::time_point now) const {
   for (const Child& child : children_) heard.well.add(child.place.ranks);
   for (const Child& child : children_)
     if (!child.was_heard) heard.well.remove(child.place.rank);
-  for (const Silent& silent : silent(now)) {
-    heard.well.remove(silent.rank);
-    heard.silent.emplace_back(silent.rank, silent.lasts);
-  }
+  heard.silent = silent(now);
+  for (const auto& [rank, lasts] : heard.silent) heard.well.remove(rank);
   return heard;
 }
 
 std::uint64_t TreeChildren::taken() const {
   auto least = std::numeric_limits<std::uint64_t>::max();
-  for (const Child& child : children_) least = std::min(least, child.sign.taken);
+  for (const Child& child : children_) least = std::min(least, child.taken);
   return least;
 }
 
 TreeChildren::Clock::time_point TreeChildren::next_silence() const {
   auto next = Clock::time_point::max();
   for (const Child& child : children_)
-    if (!child.told)
-      next = std::min(next, child.heard + (child.was_heard ? stalled_ : stalled_ * kFirstSign));
+    if (!child.told) next = std::min(next, child.heard + patience_with(child));
   return next == Clock::time_point::max() ? next : std::max(next, trust_from_) + milliseconds(1);
 }
 

@@ -19,10 +19,6 @@ class TreeChildren {
  public:
   using Clock = SteadyClock;
   using milliseconds = std::chrono::milliseconds;
-  struct Silent {
-    int rank = 0;
-    milliseconds lasts{0};
-  };
 
   /// `heartbeat`: between two signs of a rank, and between two looks of this one at most.
   TreeChildren(std::vector<TreeLayout::Child> children, milliseconds heartbeat, milliseconds stalled,
@@ -36,7 +32,7 @@ class TreeChildren {
   void look(Clock::time_point now);
   /// Whether somebody has become silent, here or further down, since the last call of this.
   bool take_news(Clock::time_point now);
-  std::vector<Silent> silent(Clock::time_point now) const;
+  Silences silent(Clock::time_point now) const;
   /// Of a rank that hasn't given a sign here so far, nothing.
   HeardOf heard_of(Clock::time_point now) const;
   /// Of Down, what all of them have taken.
@@ -50,10 +46,13 @@ class TreeChildren {
   struct Child {
     TreeLayout::Child place;
     Clock::time_point heard;
-    bool was_heard = false;  ///< not only placed here
-    bool told = false;       ///< that it is silent
-    tree::Sign sign = {};    ///< the last one
+    bool was_heard = false;   ///< not only placed here
+    bool told = false;        ///< that it is silent
+    std::uint64_t taken = 0;  ///< as its last sign has it
+    Silences silent = {};     ///< likewise
   };
+  /// It is silent once nothing has come for longer.
+  milliseconds patience_with(const Child& child) const;
   bool is_silent(const Child& child, Clock::time_point now) const;
   Child* find(int rank);
 

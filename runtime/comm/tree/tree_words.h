@@ -37,8 +37,8 @@ struct Up {
 struct Sign {
   std::uint64_t layout = 0;
   std::uint64_t taken = 0;  ///< of Down, by this rank and by those below at least
-  std::vector<std::pair<int, std::chrono::milliseconds>> silent = {};  ///< for how long
-  std::vector<std::pair<int, Bytes>> beats = {};                       ///< what ranks send quietly
+  Silences silent = {};
+  std::vector<std::pair<int, Bytes>> beats = {};  ///< what ranks send quietly
 };
 /// From rank 0 to one rank, or from a rank to rank 0, past the tree.
 struct Direct {
