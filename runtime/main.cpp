@@ -58,6 +58,9 @@ int main(int argc, char** argv) {
   app.add_option("--branch", options.branch, "with --resume PATH: the branch that this start opens");
   app.add_option("--left", options.left, "with --branch: the step that ckpt.load went back from");
   app.add_option("--ran", ran_ms, "milliseconds since footplate run began");
+  app.add_option("--host-groups", options.host_groups,
+                 "the hosts that reductions take the ranks to be on, a number each")
+      ->delimiter(',');
   app.add_flag("--no-console", no_console, "start no console");
   app.add_option("--joins", options.joins, "number of a process that rank 0 starts to join the run");
   app.add_option("--corpus", options.corpus, "with --joins: hash of the text that the ranks train on");

@@ -40,8 +40,32 @@ struct Recording {
   Settings settings;
   std::vector<Order> orders;
   int ranks = 1;
+  std::vector<int> host_groups;       ///< by rank, where that run was on several hosts
   std::optional<std::string> resume;  ///< another run's checkpoint that it began with
 };
+
+/// Empty: all ranks were on one host.
+std::vector<int> host_groups_of(const std::vector<std::string>& hosts) {
+  std::vector<int> groups;
+  for (const std::string& host : hosts)
+    groups.push_back(static_cast<int>(std::find(hosts.begin(), hosts.end(), host) - hosts.begin()));
+  const bool is_one = std::all_of(groups.begin(), groups.end(), [](int group) { return group == 0; });
+  return is_one ? std::vector<int>() : groups;
+}
+
+/// A replay adds in one order throughout: that of the first start.
+void warn_of_other_groups(const std::vector<StartRecord>& starts) {
+  const auto groups = host_groups_of(starts.front().hosts);
+  const auto other = std::find_if(starts.begin(), starts.end(), [&](const StartRecord& start) {
+    return host_groups_of(start.hosts) != groups;
+  });
+  if (other == starts.end()) return;
+  std::fprintf(
+      stderr,
+      "footplate: warning: start %d had its ranks on hosts in another way than the first one. The last "
+      "bits of its sums may differ (comm.hierarchy)\n",
+      other->start);
+}
 
 /// The first start says from what, all of them on how many ranks.
 Result<StartRecord> read_first_start(const fs::path& directory) {
@@ -57,6 +81,7 @@ Result<StartRecord> read_first_start(const fs::path& directory) {
                                         std::to_string(start.world_size) + " ranks, its first one " +
                                         std::to_string(first.world_size) +
                                         "; a replay is exact only on one number of ranks");
+  warn_of_other_groups(*starts);
   return first;
 }
 
@@ -108,6 +133,7 @@ Result<Recording> read_recording(const fs::path& directory, const Schema& schema
     recording.settings.set(kNonfinite, without_pause(recording.settings.value(kNonfinite)), "replay");
   recording.orders = orders_to_replay(*history);
   recording.ranks = std::max(1, start->world_size);
+  recording.host_groups = host_groups_of(start->hosts);
   if (!start->resumed.empty()) recording.resume = start->resumed;
   return recording;
 }
@@ -119,6 +145,7 @@ Result<RunPlan> plan_of(const Recording& recording, Schema schema) {
   plan.id = *std::move(id);
   plan.program_folder = program_folder();
   plan.ranks = recording.ranks;  // on this machine, wherever they were
+  plan.host_groups = recording.host_groups;
   plan.resume = recording.resume;
   plan.schema = std::move(schema);
   if (auto command = rank_command(plan, {}, PrivateFolders::of(plan.id)); !command)

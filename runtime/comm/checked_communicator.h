@@ -30,6 +30,7 @@ class CheckedCommunicator final : public Communicator {
   int rank() const override { return inner_.rank(); }
   int world_size() const override { return inner_.world_size(); }
   void set_chunk_elements(std::int64_t elements) override { inner_.set_chunk_elements(elements); }
+  void set_two_levels(bool on) override { inner_.set_two_levels(on); }
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override;
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override;

@@ -62,6 +62,11 @@ class Communicator {
   /// 0: by size, chunks.h), however many they are. All ranks change it between the same two operations.
   virtual void set_chunk_elements(std::int64_t elements) = 0;
 
+  /// Large reductions launched from here on go in two levels, within each host and between the hosts
+  /// (comm.hierarchy), where there are several hosts and the backend can. All ranks change it between the
+  /// same two operations.
+  virtual void set_two_levels(bool /*on*/) {}
+
   /// Operations launched from here on are compared with those of the other ranks (CheckedCommunicator), where
   /// the backend can. All ranks change it between the same two operations.
   virtual void set_checks(bool /*on*/) {}

@@ -26,6 +26,7 @@ class FaultyCommunicator final : public Communicator {
   int world_size() const override { return inner_.world_size(); }
   void set_chunk_elements(std::int64_t elements) override { inner_.set_chunk_elements(elements); }
   void set_checks(bool on) override { inner_.set_checks(on); }
+  void set_two_levels(bool on) override { inner_.set_two_levels(on); }
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
     return inner_.broadcast(buffer, root, name);

@@ -95,7 +95,7 @@ class Rank {
     arrival_.is_at("before MPI starts");
     inject_start_fault(MpiSession::launched_rank(), /*has_mpi=*/false);
     arrival_.waits_in("MPI's start");
-    auto session = MpiSession::start();
+    auto session = MpiSession::start(-1, options_.host_groups);
     if (!session) return tl::unexpected(session.error());
     session_ = *std::move(session);
     arrival_.has_met();
@@ -387,7 +387,7 @@ class Rank {
     install_signal_handlers();
     start_.origin.branch = options_.branch;
     inject_start_fault(options_.joins, /*has_mpi=*/false);
-    auto session = MpiSession::start(options_.joins);
+    auto session = MpiSession::start(options_.joins, options_.host_groups);
     if (!session) return tl::unexpected(session.error());
     session_ = *std::move(session);
     inject_start_fault(options_.joins, /*has_mpi=*/true);

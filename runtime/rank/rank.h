@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace footplate {
 
@@ -17,6 +18,9 @@ struct RankOptions {
   /// How long `footplate run` had run when it started this process: run.time_limit counts from there.
   std::chrono::milliseconds ran{0};
   bool console = true;
+  /// By rank, a number for each host that reductions take ranks to be on (comm.hierarchy); empty: those that
+  /// they are on. A replay on one machine adds in the order of the run that it repeats.
+  std::vector<int> host_groups = {};
   /// Its number, where rank 0 of a run has spawned this process to join it (comm.replace); -1: mpirun started
   /// it.
   int joins = -1;

@@ -83,6 +83,16 @@ std::vector<SettingRow> reductions() {
                "500 million, 10 to 20 beyond. NCCL goes by size until this is set. With more than "
                "two ranks the last bits of a sum may depend on it",
        .example = "comm.chunk_elements = 4000000"},
+      {.name = "comm.hierarchy",
+       .value = "auto",
+       .choices = {"auto", "off"},
+       .aliases = {"hierarchy", "hierarchical_allreduce"},
+       .help =
+           "Where a run has several hosts, and several ranks on one of them, MPI reduces 131,072 elements "
+           "and "
+           "more in two levels, within each host and between the hosts. Less crosses the network then. The "
+           "last bits of a sum depend on this setting, and on which ranks share a host",
+       .example = "comm.hierarchy = \"off\""},
       {.name = "comm.overlap",
        .value = "auto",
        .choices = {"auto", "on", "off"},

@@ -17,6 +17,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.optimizer = OptimizerSettings::from(settings);
   read.bucket_mb = settings.number("comm.bucket_mb");
   read.chunk_elements = settings.integer("comm.chunk_elements");
+  read.hierarchy = choice_of<Hierarchy>(settings, "comm.hierarchy");
   read.overlap = choice_of<Overlap>(settings, "comm.overlap");
   read.eval_every = settings.interval("eval.every");
   read.ckpt_every = settings.interval("ckpt.every");

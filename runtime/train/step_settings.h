@@ -15,6 +15,13 @@
 namespace footplate {
 
 /// When a bucket of gradients is reduced.
+enum class Hierarchy { automatic, off };
+template <>
+struct EnumWords<Hierarchy> {
+  static constexpr std::array kAll{std::pair{Hierarchy::automatic, std::string_view("auto")},
+                                   std::pair{Hierarchy::off, std::string_view("off")}};
+};
+
 enum class Overlap { automatic, on, off };
 template <>
 struct EnumWords<Overlap> {
@@ -54,6 +61,7 @@ struct StepSettings {
   OptimizerSettings optimizer;
   double bucket_mb = 0;
   std::int64_t chunk_elements = 0;  ///< 0: by size
+  Hierarchy hierarchy = Hierarchy::automatic;
   Overlap overlap = Overlap::automatic;
   Interval eval_every, ckpt_every, log_every;
   Interval log_sets_every;  ///< never where log.datasets is off

@@ -112,6 +112,8 @@ void TrainStep::configure(const StepSettings& before) {
   torch::autograd::AnomalyMode::set_enabled(now.anomaly);
   options.communicator.set_checks(now.checks_collectives);
   training_.gradients_communicator().set_checks(now.checks_collectives);
+  options.communicator.set_two_levels(now.hierarchy == Hierarchy::automatic);
+  training_.gradients_communicator().set_two_levels(now.hierarchy == Hierarchy::automatic);
   options.communicator.set_chunk_elements(now.chunk_elements);
   // A million elements are good for MPI; over NCCL each piece is a launch on the device.
   const bool goes_by_size =

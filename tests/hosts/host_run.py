@@ -30,7 +30,7 @@ class HostRun(Run):
         if runs:
             variables["FOOTPLATE_RUNS"] = runs
         name = more.pop("name", f"t{len(list((hosts.folder).glob('*.out')))}")
-        super().__init__(assignments, config="synthetic", name=name, env=variables, folder=hosts.folder, wrapper=hosts.inside("h1"),
+        super().__init__(assignments, config=more.pop("config", "synthetic"), name=name, env=variables, folder=hosts.folder, wrapper=hosts.inside("h1"),
                          options=options, ranks=more.pop("ranks", 2), **more)
 
     def try_connect(self):

@@ -16,6 +16,7 @@
 #include "console/launch/start/slurm_job.h"
 #include "protocol/console_mark.h"
 #include "protocol/layout.h"
+#include "protocol/words.h"
 
 extern char** environ;
 
@@ -182,6 +183,11 @@ Result<Command> rank_command(const RunPlan& plan, const StartOptions& start, con
   if (!start.resume.empty()) arguments.insert(arguments.end(), {"--resume", start.resume});
   if (!start.branch.empty()) arguments.insert(arguments.end(), {"--branch", start.branch});
   if (start.ran.count() > 0) arguments.insert(arguments.end(), {"--ran", std::to_string(start.ran.count())});
+  if (!plan.host_groups.empty()) {
+    std::vector<std::string> groups;
+    for (const int group : plan.host_groups) groups.push_back(std::to_string(group));
+    arguments.insert(arguments.end(), {"--host-groups", join(groups, ",")});
+  }
   if (start.left > 0) arguments.insert(arguments.end(), {"--left", std::to_string(start.left)});
   return launch_command(
       plan.program_folder, plan.ranks, arguments, folders,

@@ -20,7 +20,9 @@ struct RunPlan {
   std::filesystem::path program_folder;  ///< where footplate-rank is
   int ranks = 1;
   std::vector<Host> hosts;  ///< with a slot for each rank, this machine first; empty: all are on this machine
-  HostPool pool;            ///< that the hosts of each start are taken from; empty where `hosts` is
+  std::vector<int>
+      host_groups;  ///< of another run, by rank: its reductions are repeated; empty: as the ranks are
+  HostPool pool;    ///< that the hosts of each start are taken from; empty where `hosts` is
   std::string network = kAutoNetwork;  ///< comm.network: over which the hosts speak
   bool outlives_hosts = false;         ///< comm.host_timeout_s
   int start = 1;                       ///< number of the first start: config-START.json

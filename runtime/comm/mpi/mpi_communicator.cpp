@@ -8,36 +8,14 @@
 
 #include "protocol/mutex.h"
 #include "runtime/comm/mpi/mpi_session.h"
+#include "runtime/comm/mpi/mpi_types.h"
 #include "runtime/comm/shares.h"
 
 namespace footplate {
 namespace {
 
-MPI_Datatype mpi_type(DataType type) {
-  switch (type) {
-    case DataType::float32:
-      return MPI_FLOAT;
-    case DataType::float64:
-      return MPI_DOUBLE;
-    case DataType::int64:
-      return MPI_INT64_T;
-    case DataType::uint8:
-      return MPI_UINT8_T;
-  }
-  return MPI_BYTE;
-}
-
-MPI_Op mpi_op(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-      return MPI_SUM;
-    case ReduceOp::min:
-      return MPI_MIN;
-    case ReduceOp::max:
-      return MPI_MAX;
-  }
-  return MPI_SUM;
-}
+/// Elements. Of fewer, two levels took as long as one or longer (two hosts, two to four ranks each).
+constexpr std::int64_t kFewestInTwoLevels = std::int64_t{1} << 17;
 
 /// Of what a rank receives before it is added. There is room for two: one arrives while the other is added.
 constexpr std::size_t kReceived = kHugePage;
@@ -82,7 +60,16 @@ MpiCommunicator::MpiCommunicator(MpiSession& session, Ledger& ledger, const Prog
       rank_(session.rank()),
       world_size_(session.world_size()),
       received_(huge_pages(2 * kReceived)),
+      levels_(levels_of(session.host_numbers())),
       queue_(ledger, progress) {}
+
+TwoLevels MpiCommunicator::levels_of(const std::vector<int>& hosts) {
+  return {comm_, HostGroups(hosts, rank_), [this](int code) { session_.tells_loss(code); }};
+}
+
+bool MpiCommunicator::goes_in_two_levels(std::int64_t elements) const {
+  return two_levels_ && levels_.groups().have_two_levels() && elements >= kFewestInTwoLevels;
+}
 
 void MpiCommunicator::close() {
   MutexLock lock(mutex_);
@@ -92,7 +79,8 @@ void MpiCommunicator::close() {
 
 void MpiCommunicator::offer() {
   MutexLock lock(mutex_);
-  offer_ = {session_.members().generation, session_.data(), session_.rank(), session_.world_size()};
+  offer_ = {session_.members().generation, session_.data(), session_.rank(), session_.world_size(),
+            session_.host_numbers()};
 }
 
 /// The lock: close() comes either before, and there is nothing to rejoin, or after, and ends that.
@@ -102,6 +90,7 @@ Result<void> MpiCommunicator::rejoin(std::uint32_t generation, std::uint64_t seq
   comm_ = offer_.comm;
   rank_ = offer_.rank;
   world_size_ = offer_.world_size;
+  levels_ = levels_of(offer_.hosts);
   queue_.reopen(sequence, generation);
   return {};
 }
@@ -116,9 +105,11 @@ Result<void> MpiCommunicator::check(int code, const char* kind, const char* name
 
 std::unique_ptr<Work> MpiCommunicator::all_reduce(Buffer buffer, ReduceOp op, const char* name) {
   const std::int64_t chunk = chunk_of(buffer.elements, chunk_elements_);
+  const bool two_levels = goes_in_two_levels(buffer.elements);
   return queue_.launch(
       entry(Collective::all_reduce, buffer, name, static_cast<int>(op)), [=, this]() -> Result<void> {
         if (world_size_ == 1) return {};
+        if (two_levels) return check(levels_.all_reduce(buffer, op), "all_reduce", name);
         const int code = in_pieces(buffer.elements, chunk, [&](std::int64_t first, int count) {
           return MPI_Allreduce(MPI_IN_PLACE, at(buffer, first), count, mpi_type(buffer.type), mpi_op(op),
                                comm_);
@@ -210,9 +201,11 @@ int MpiCommunicator::reduce_stripe(const Buffer& stripe, std::int64_t block, Red
 }
 
 std::unique_ptr<Work> MpiCommunicator::reduce_scatter(Buffer buffer, ReduceOp op, const char* name) {
+  const bool two_levels = goes_in_two_levels(buffer.elements);
   return queue_.launch(
       entry(Collective::reduce_scatter, buffer, name, static_cast<int>(op)), [=, this]() -> Result<void> {
         if (world_size_ == 1) return {};
+        if (two_levels) return check(levels_.reduce_scatter(buffer, op), "reduce_scatter", name);
         const int code =
             stripe_by_stripe(buffer.elements, world_size_, [&](std::int64_t first, std::int64_t block) {
               return reduce_stripe({at(buffer, first), block * world_size_, buffer.type}, block, op);
@@ -222,8 +215,10 @@ std::unique_ptr<Work> MpiCommunicator::reduce_scatter(Buffer buffer, ReduceOp op
 }
 
 std::unique_ptr<Work> MpiCommunicator::all_gather_shares(Buffer buffer, const char* name) {
+  const bool two_levels = goes_in_two_levels(buffer.elements);
   return queue_.launch(entry(Collective::all_gather, buffer, name), [=, this]() -> Result<void> {
     if (world_size_ == 1) return {};
+    if (two_levels) return check(levels_.all_gather_shares(buffer), "all_gather", name);
     const int code =
         stripe_by_stripe(buffer.elements, world_size_, [&](std::int64_t first, std::int64_t block) {
           return MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, at(buffer, first), static_cast<int>(block),

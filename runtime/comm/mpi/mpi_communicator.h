@@ -10,6 +10,7 @@
 #include "runtime/comm/launch_queue.h"
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/mpi/mpi_session.h"
+#include "runtime/comm/mpi/two_levels.h"
 
 namespace footplate {
 
@@ -27,6 +28,7 @@ class MpiCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
   void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
+  void set_two_levels(bool on) override { two_levels_ = on; }
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override;
   std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override;
@@ -56,7 +58,10 @@ class MpiCommunicator : public Communicator {
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0;
     int world_size = 1;
+    std::vector<int> hosts = {};  ///< of every rank, by rank
   };
+  TwoLevels levels_of(const std::vector<int>& hosts);
+  bool goes_in_two_levels(std::int64_t elements) const;
 
   MpiSession& session_;
   Mutex mutex_;
@@ -65,7 +70,9 @@ class MpiCommunicator : public Communicator {
   int rank_ = 0;
   int world_size_ = 1;
   std::int64_t chunk_elements_ = kDefaultChunk;  // of the launching thread
+  bool two_levels_ = false;                      // of the launching thread
   HugePages received_;                           // of the communication thread; touched at the first use
+  TwoLevels levels_;                             // the same, and of rejoin()
   LaunchQueue queue_;                            // last: its thread uses the members above
 };
 

@@ -7,8 +7,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "runtime/comm/mpi/patience.h"
 
@@ -72,7 +74,7 @@ std::string mpi_error_text(int code) {
   return std::string(text.data(), static_cast<std::size_t>(length));
 }
 
-Result<std::unique_ptr<MpiSession>> MpiSession::start(int joins) {
+Result<std::unique_ptr<MpiSession>> MpiSession::start(int joins, std::vector<int> groups) {
   int provided = MPI_THREAD_SINGLE;
   if (auto ok = check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
       !ok)
@@ -86,6 +88,7 @@ Result<std::unique_ptr<MpiSession>> MpiSession::start(int joins) {
   nap_where_yields_take_long();
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);  // a spawn that fails is an error
   std::unique_ptr<MpiSession> session(new MpiSession);
+  session->groups_ = std::move(groups);
   auto base = duplicate(MPI_COMM_WORLD);
   if (!base) return tl::unexpected(base.error());
   session->base_ = *base;
@@ -127,6 +130,19 @@ void MpiSession::find_place() {
     if (other < rank()) ++local_rank_;
     ++members_.local_ranks;
   }
+}
+
+std::vector<int> MpiSession::host_numbers() const {
+  std::vector<int> numbers;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    const auto origin = static_cast<std::size_t>(members_.origins[static_cast<std::size_t>(rank)]);
+    const auto host = std::find(hosts_.begin(), hosts_.end(), hosts_[static_cast<std::size_t>(rank)]);
+    if (groups_.empty())
+      numbers.push_back(static_cast<int>(host - hosts_.begin()));
+    else  // a rank that has joined is with rank 0, which has started it
+      numbers.push_back(origin < groups_.size() ? groups_[origin] : groups_.front());
+  }
+  return numbers;
 }
 
 int MpiSession::launched_rank() {

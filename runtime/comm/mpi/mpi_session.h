@@ -25,7 +25,8 @@ class MpiSession {
   /// MPI doesn't start, or gives fewer threads.
   /// `joins`: the number of one that rank 0 has spawned (invitation.h), which is a world of its own until
   /// join(); -1: one of those that mpirun started.
-  static Result<std::unique_ptr<MpiSession>> start(int joins = -1);
+  /// `groups`: by origin, what host_numbers() says instead of the ranks' hosts; empty: those.
+  static Result<std::unique_ptr<MpiSession>> start(int joins = -1, std::vector<int> groups = {});
 
   /// The rank that mpirun has given this process, known before MPI starts; 0 without mpirun.
   static int launched_rank();
@@ -41,6 +42,8 @@ class MpiSession {
   int local_rank() const { return local_rank_; }                    ///< among the ranks of this host, by rank
   int local_size() const { return members_.local_ranks; }           ///< ranks on this host
   const std::vector<std::string>& hosts() const { return hosts_; }  ///< of every rank, by rank
+  /// By rank: ranks with the same number share a host, for collectives in two levels (HostGroups).
+  std::vector<int> host_numbers() const;
   /// Process ids by origin, of all who were there when somebody joined last.
   const std::map<int, std::int64_t>& pids() const { return pids_; }
 
@@ -107,6 +110,7 @@ class MpiSession {
   int local_rank_ = 0;
   std::vector<std::string> hosts_;
   std::map<int, std::string> hosts_by_origin_;
+  std::vector<int> groups_;
   std::map<int, std::int64_t> pids_;
   std::atomic<bool> lost_{false};
   std::function<void()> on_loss_;

@@ -2,11 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
 #include <vector>
 
 #include "runtime/comm/mpi/mpi_communicator.h"
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/patience.h"
+#include "runtime/comm/mpi/two_levels.h"
 #include "tests/unit/comm/batch_all_reduce_cases.h"
 #include "tests/unit/comm/shares_cases.h"
 
@@ -62,6 +67,70 @@ TEST_F(CommOverMpi, TheLargestAndTheSmallestOfSharesAreFound) {
     ASSERT_TRUE(comm_.all_gather_shares(buffer, "test")->wait());
     EXPECT_THAT(values, ::testing::Each(op == ReduceOp::max ? comm_.world_size() - 1 : 0));
   }
+}
+
+/// As if the ranks of this test were on several hosts: each layout of theirs, and buffers of one piece or
+/// many.
+class TwoLevelsOverMpi : public CommOverMpi {
+ protected:
+  void on_every_layout(const std::function<void(const TwoLevels&)>& call) {
+    const int ranks = comm_.world_size();
+    for (const int hosts : {1, 2, 3, ranks}) {
+      std::vector<int> apart, together;
+      for (int rank = 0; rank < ranks; ++rank) {
+        apart.push_back(rank % hosts);
+        together.push_back(rank * hosts / ranks);
+      }
+      for (const auto& layout : {apart, together})
+        call({g_session->data(), HostGroups(layout, comm_.rank()),
+              [](int) { FAIL() << "an error of MPI's"; }});
+    }
+  }
+};
+
+TEST_F(TwoLevelsOverMpi, SumsAreThoseOfAllRanks) {
+  on_every_layout([this](const TwoLevels& levels) {
+    for (const std::int64_t elements : {0, 1, 2, 63, 1000, 70'000, 1'500'000}) {
+      std::vector<float> values(static_cast<std::size_t>(elements));
+      for (std::int64_t i = 0; i < elements; ++i)
+        values[static_cast<std::size_t>(i)] = cases::number_of(comm_.rank(), i);
+      ASSERT_EQ(levels.all_reduce({values.data(), elements, DataType::float32}, ReduceOp::sum), MPI_SUCCESS);
+      ASSERT_EQ(cases::first_that_isnt_summed(values, comm_.world_size(), 0, elements), elements);
+    }
+  });
+}
+
+TEST_F(TwoLevelsOverMpi, TheLargestIsFoundInEveryType) {
+  on_every_layout([this](const TwoLevels& levels) {
+    std::vector<std::int64_t> large(100'000, comm_.rank());
+    ASSERT_EQ(levels.all_reduce({large.data(), 100'000, DataType::int64}, ReduceOp::max), MPI_SUCCESS);
+    EXPECT_EQ(std::count(large.begin(), large.end(), comm_.world_size() - 1), 100'000);
+    std::vector<double> small(100'000, comm_.rank() + 0.5);
+    ASSERT_EQ(levels.all_reduce({small.data(), 100'000, DataType::float64}, ReduceOp::min), MPI_SUCCESS);
+    EXPECT_EQ(std::count(small.begin(), small.end(), 0.5), 100'000);
+  });
+}
+
+TEST_F(TwoLevelsOverMpi, SharesAreSummedAndGathered) {
+  on_every_layout([this](const TwoLevels& levels) {
+    cases::expect_shares_are_summed_and_gathered(
+        comm_.rank(), comm_.world_size(),
+        [&](const Buffer& buffer) { return levels.reduce_scatter(buffer, ReduceOp::sum) == MPI_SUCCESS; },
+        [&](const Buffer& buffer) { return levels.all_gather_shares(buffer) == MPI_SUCCESS; });
+  });
+}
+
+/// Numbers whose sum depends on the order in which they are added.
+TEST_F(TwoLevelsOverMpi, EveryRankHasTheSameBits) {
+  on_every_layout([this](const TwoLevels& levels) {
+    std::vector<float> values(200'000);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = std::sin(static_cast<float>(i) * (1.1F + static_cast<float>(comm_.rank())));
+    ASSERT_EQ(levels.all_reduce({values.data(), 200'000, DataType::float32}, ReduceOp::sum), MPI_SUCCESS);
+    std::vector<float> of_rank_0 = values;
+    ASSERT_TRUE(comm_.broadcast({of_rank_0.data(), 200'000, DataType::float32}, 0, "test")->wait());
+    EXPECT_EQ(std::memcmp(values.data(), of_rank_0.data(), values.size() * sizeof(float)), 0);
+  });
 }
 
 TEST_F(CommOverMpi, AGatherPastTheRangeOfAnIntIsRefused) {
