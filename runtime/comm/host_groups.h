@@ -7,7 +7,7 @@ namespace footplate {
 /// Which ranks share a host, and who speaks for a host with the others, for collectives in two levels
 /// (comm.hierarchy). Each rank has a block of a buffer. On every other host one rank carries that block: it
 /// sums it up there, sends the sum on, and hands round what comes back. So a block crosses the network once
-/// in each direction for each host, and the ranks of a host carry as many blocks each.
+/// in each direction for each host, and the ranks of a host carry as many blocks each, or one more.
 class HostGroups {
  public:
   /// No ranks: nothing to group.

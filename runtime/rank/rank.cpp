@@ -49,6 +49,7 @@
 #include "runtime/rank/arrival_note.h"
 #include "runtime/rank/endings.h"
 #include "runtime/rank/host_folders.h"
+#include "runtime/rank/joining_command.h"
 #include "runtime/rank/rank_table.h"
 #include "runtime/rank/several_hosts.h"
 #include "runtime/rank/start_faults.h"
@@ -281,12 +282,8 @@ class Rank {
   void make_world() {
     channel_ = make_control_channel(make_mpi_channel(*session_, folders_.folder()), start_.settings);
     world_ = std::make_unique<MpiWorld>(*session_, *communicator_, *channel_);
-    std::vector<std::string> joining = {find_part(Part::rank, own_folder()), "--run-dir",
-                                        options_.run_directory, "--start", std::to_string(options_.start)};
-    if (!options_.console) joining.emplace_back("--no-console");
-    joining.insert(joining.end(), {"--branch", start_.origin.branch});
-    joining.insert(joining.end(), {"--corpus", trainer_->corpus_hash(), "--joins"});
-    world_->set_invitation(std::move(joining), start_limit());
+    world_->set_invitation(joining_command(options_, start_.origin.branch, trainer_->corpus_hash()),
+                           start_limit());
     if (hosts_) hosts_->watch();
   }
 

@@ -81,7 +81,8 @@ std::vector<SettingRow> reductions() {
        .help = "Reductions and broadcasts run in pieces of this many elements, and need as much "
                "extra memory. 0 goes by size: one piece below 100 million elements, 2 to 5 up to "
                "500 million, 10 to 20 beyond. NCCL goes by size until this is set. With more than "
-               "two ranks the last bits of a sum may depend on it",
+               "two ranks the last bits of a sum may depend on it. What is reduced in two levels "
+               "(comm.hierarchy) has pieces of its own",
        .example = "comm.chunk_elements = 4000000"},
       {.name = "comm.hierarchy",
        .value = "auto",

@@ -76,6 +76,7 @@ Result<Json> reduce(MpiSession& session, std::int64_t elements) {
   Ledger ledger;
   Progress progress;
   MpiCommunicator communicator(session, ledger, progress);
+  communicator.set_two_levels(true);  // as training does by default
   const std::unique_ptr<float[]> values(new float[static_cast<std::size_t>(elements)]);
   for (std::int64_t i = 0; i < elements; ++i)
     values[static_cast<std::size_t>(i)] = static_cast<float>(session.rank() + 1 + i % kPattern);

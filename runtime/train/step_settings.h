@@ -14,7 +14,7 @@
 
 namespace footplate {
 
-/// When a bucket of gradients is reduced.
+/// Whether large reductions go in two levels.
 enum class Hierarchy { automatic, off };
 template <>
 struct EnumWords<Hierarchy> {
@@ -22,6 +22,7 @@ struct EnumWords<Hierarchy> {
                                    std::pair{Hierarchy::off, std::string_view("off")}};
 };
 
+/// When a bucket of gradients is reduced.
 enum class Overlap { automatic, on, off };
 template <>
 struct EnumWords<Overlap> {

@@ -45,6 +45,9 @@ def test_sharded_state_is_the_same_on_one_machine():
             assert run.finish(60) == 0, run.output()
         code, text = replay(run)
         assert code == 0 and "is bit-equal to" in text, text
+        with start(hosts, "h1:2,h2:2", "train.steps=40", "optim.shard=1", "comm.hierarchy=off") as flat:
+            assert flat.finish(60) == 0, flat.output()
+        assert flat.result()["state_hash"] != run.result()["state_hash"], flat.result()
 
 
 def world(run):
@@ -57,7 +60,7 @@ def world(run):
 
 
 def test_ranks_and_a_host_are_lost():
-    """At any moment of a reduction; the groups become uneven, and there are none in the end."""
+    """At any moment of a reduction; the groups become uneven."""
     with lab.Lab("h1", "h2", "h3") as hosts:
         with HostRun(hosts, "--host", "h1:2,h2:2,h3:2", ranks=None,
                      assignments=[*LARGE, "model.elements=2000000", "train.steps=1000000", "comm.host_timeout_s=6", "ckpt.every=0"]) as run:
@@ -78,6 +81,26 @@ def test_ranks_and_a_host_are_lost():
         run.check_nothing_left("h1", "h2")
 
 
+def test_a_rank_that_joins_reduces_as_the_others_do():
+    """In as many levels as was ordered before it was there, and grouped with rank 0, which has started it."""
+    with lab.Lab("h1", "h2") as hosts:
+        with HostRun(hosts, "--host", "h1:2,h2:2", ranks=None,
+                     assignments=[*LARGE, "model.elements=2000000", "train.steps=1000000", "comm.replace=true", "ckpt.every=0"]) as run:
+            client = run.wait_for_step(5)
+            for number, levels in ((4, "off"), (5, "auto")):
+                assert client.ask("set", changes={"comm.hierarchy": levels})["state"] == "applied"
+                victim = hosts.on("h2", "pgrep", "-n", "-x", "footplate-rank").stdout.strip()
+                hosts.on("h2", "kill", "-KILL", victim)
+                log = run.directory / "log" / f"rank-{number}.log"
+                wait_until(lambda log=log: log.exists() and world(run)[0] == 4, 60, "another rank to join")
+                before = world(run)[1]
+                wait_until(lambda before=before: world(run)[1] > before + 10, 60, "more steps")
+            client.ask("call", action="run.stop", arguments={"save": False, "reason": "test done"})
+            client.close()
+            assert run.finish(30) == 0, run.output()
+        run.check_nothing_left()
+
+
 if __name__ == "__main__":
     main([test_a_replay_on_one_machine_adds_in_the_same_order, test_sharded_state_is_the_same_on_one_machine,
-          test_ranks_and_a_host_are_lost])
+          test_ranks_and_a_host_are_lost, test_a_rank_that_joins_reduces_as_the_others_do])

@@ -64,7 +64,10 @@ MpiCommunicator::MpiCommunicator(MpiSession& session, Ledger& ledger, const Prog
       queue_(ledger, progress) {}
 
 TwoLevels MpiCommunicator::levels_of(const std::vector<int>& hosts) {
-  return {comm_, HostGroups(hosts, rank_), [this](int code) { session_.tells_loss(code); }};
+  return {comm_, HostGroups(hosts, rank_), [this](int code) {
+            // Others wait for what this rank doesn't send any more.
+            if (!session_.tells_loss(code)) session_.give_up();
+          }};
 }
 
 bool MpiCommunicator::goes_in_two_levels(std::int64_t elements) const {

@@ -18,8 +18,8 @@ namespace footplate {
 /// one that uses the session's data(). In a world of one rank nothing reaches MPI.
 ///
 /// Reductions need as much extra memory as a piece (set_chunk_elements) has, whatever the buffer's size;
-/// those of shares 4 MiB. Errors name this rank and the operation; after one, every later operation
-/// fails with it.
+/// those of shares 4 MiB, those in two levels what TwoLevels says. Errors name this rank and the operation;
+/// after one, every later operation fails with it.
 class MpiCommunicator : public Communicator {
  public:
   /// All of these outlive the communicator.

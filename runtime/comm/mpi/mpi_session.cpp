@@ -139,7 +139,7 @@ std::vector<int> MpiSession::host_numbers() const {
     const auto host = std::find(hosts_.begin(), hosts_.end(), hosts_[static_cast<std::size_t>(rank)]);
     if (groups_.empty())
       numbers.push_back(static_cast<int>(host - hosts_.begin()));
-    else  // a rank that has joined is with rank 0, which has started it
+    else  // a rank that has joined is with the first one: the same on all ranks
       numbers.push_back(origin < groups_.size() ? groups_[origin] : groups_.front());
   }
   return numbers;

@@ -27,6 +27,11 @@ std::int64_t piece_of(std::int64_t elements, int ranks) {
                     most);
 }
 
+/// Bytes of a message between hosts: Open MPI sends as many over TCP at once (btl_tcp_eager_limit has 65,536,
+/// with its header). Of a larger one sender and receiver have each other's request, and Open MPI (5.0.11)
+/// crashes where one of them has given that up, after a loss, and hears from the other one late.
+constexpr std::size_t kNetworkMessage = 60 << 10;
+
 /// What a message is. Between two ranks messages with one tag keep their order; pieces overtake each other.
 enum Tag { kToCollector = 1, kAcross, kBack, kOwnRound, kCarriedRound };
 
@@ -78,8 +83,9 @@ class Operation {
   /// Some of the messages of a piece, which is on its way between the hosts.
   struct Crossing {
     Piece piece = {};
-    std::vector<MPI_Request> received, back, rest;
-    std::vector<std::byte> room = {};  ///< for what the other hosts have for this rank's block
+    std::vector<MPI_Request> received, rest;
+    std::vector<std::vector<MPI_Request>> back;  ///< of each carried block
+    std::vector<std::byte> room = {};            ///< for what the other hosts have for this rank's block
   };
 
   void sum_up_within(const Piece& piece);
@@ -89,6 +95,7 @@ class Operation {
   void hand_round(Crossing& crossing);
 
   void note(int code);
+  static std::int64_t at_once(const Buffer& block, Tag tag);
   void send(std::vector<MPI_Request>& requests, const Buffer& block, int to, Tag tag);
   void receive(std::vector<MPI_Request>& requests, const Buffer& block, int from, Tag tag);
   void wait(MPI_Request& request) { note(MPI_Wait(&request, MPI_STATUS_IGNORE)); }
@@ -110,16 +117,27 @@ void Operation::note(int code) {
   failed_(code);
 }
 
+std::int64_t Operation::at_once(const Buffer& block, Tag tag) {
+  const bool crosses = tag == kAcross || tag == kBack;
+  return crosses ? static_cast<std::int64_t>(kNetworkMessage / size_of(block.type)) : kLargestChunk;
+}
+
 void Operation::send(std::vector<MPI_Request>& requests, const Buffer& block, int to, Tag tag) {
-  if (code_ != MPI_SUCCESS || block.elements == 0) return;
-  note(MPI_Isend(block.data, static_cast<int>(block.elements), mpi_type(block.type), to, tag, comm_,
-                 &requests.emplace_back(MPI_REQUEST_NULL)));
+  in_chunks(block.elements, at_once(block, tag), [&](std::int64_t first, std::int64_t count) {
+    if (code_ == MPI_SUCCESS)
+      note(MPI_Isend(at(block, first), static_cast<int>(count), mpi_type(block.type), to, tag, comm_,
+                     &requests.emplace_back(MPI_REQUEST_NULL)));
+    return code_ == MPI_SUCCESS;
+  });
 }
 
 void Operation::receive(std::vector<MPI_Request>& requests, const Buffer& block, int from, Tag tag) {
-  if (code_ != MPI_SUCCESS || block.elements == 0) return;
-  note(MPI_Irecv(block.data, static_cast<int>(block.elements), mpi_type(block.type), from, tag, comm_,
-                 &requests.emplace_back(MPI_REQUEST_NULL)));
+  in_chunks(block.elements, at_once(block, tag), [&](std::int64_t first, std::int64_t count) {
+    if (code_ == MPI_SUCCESS)
+      note(MPI_Irecv(at(block, first), static_cast<int>(count), mpi_type(block.type), from, tag, comm_,
+                     &requests.emplace_back(MPI_REQUEST_NULL)));
+    return code_ == MPI_SUCCESS;
+  });
 }
 
 void Operation::wait_for_all(std::vector<MPI_Request>& requests) {
@@ -176,20 +194,21 @@ void Operation::send_across(Crossing& crossing) {
 /// This rank's own block is the sum of all then.
 void Operation::add_across(Crossing& crossing) {
   const Buffer own = crossing.piece.block(groups_.rank());
+  wait_for_all(crossing.received);
   Buffer received = {crossing.room.data(), own.elements, own.type};
-  for (MPI_Request& request : crossing.received) {
-    wait(request);
+  for (std::size_t i = 0; i < groups_.carriers().size(); ++i) {
     add(received, own);
     received.data = at(received, own.elements);
   }
-  crossing.received.clear();
   wait_for_all(crossing.rest);  // what they send is written by send_back()
 }
 
 void Operation::send_back(Crossing& crossing) {
   const Piece& piece = crossing.piece;
   const auto& neighbours = groups_.neighbours();
-  for (const int rank : groups_.carried()) receive(crossing.back, piece.block(rank), rank, kBack);
+  crossing.back.clear();
+  for (const int rank : groups_.carried())
+    receive(crossing.back.emplace_back(), piece.block(rank), rank, kBack);
   for (std::size_t i = 0; i < neighbours.size(); ++i)
     for (const int rank : groups_.collected_by(i))
       receive(crossing.rest, piece.block(rank), neighbours[i],
@@ -200,14 +219,11 @@ void Operation::send_back(Crossing& crossing) {
 }
 
 void Operation::hand_round(Crossing& crossing) {
-  std::size_t next = 0;
-  for (const int rank : groups_.carried()) {
-    const Buffer block = crossing.piece.block(rank);
-    if (block.elements == 0 || next == crossing.back.size()) continue;
-    wait(crossing.back[next++]);
+  for (std::size_t i = 0; i < crossing.back.size(); ++i) {
+    wait_for_all(crossing.back[i]);
+    const Buffer block = crossing.piece.block(groups_.carried()[i]);
     for (const int neighbour : groups_.neighbours()) send(crossing.rest, block, neighbour, kCarriedRound);
   }
-  wait_for_all(crossing.back);
   wait_for_all(crossing.rest);
 }
 

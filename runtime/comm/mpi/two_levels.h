@@ -18,9 +18,9 @@ namespace footplate {
 ///
 /// A buffer is worked on in pieces. While one crosses the network, the next one is summed up within the
 /// hosts. Each sum is made by one rank, in one order, and handed round: the same bits on every rank. In
-/// place. Needs as much extra memory as two pieces have: with 4 ranks 2 MiB, with many 32 MiB at most. All
-/// ranks call the same operations in the same order, on the thread that uses `comm`. They return MPI's code
-/// of what failed first.
+/// place. Needs as much extra memory as two to four pieces have: of floats 4 MiB with 4 ranks, 64 MiB with
+/// many. Calls are the same on all ranks, in the same order, on the thread that uses `comm`. They return
+/// MPI's code of what failed first.
 class TwoLevels {
  public:
   /// `failed` hears the first code of an operation that isn't success, at once: what was begun with other

@@ -37,6 +37,11 @@ TEST(HostGroups, ARankAloneOnItsHostCarriesAllOthers) {
   EXPECT_THAT(groups.carriers(), ElementsAre(0));
 }
 
+TEST(HostGroups, RanksAloneOnTheirHostsAreDealtOut) {
+  const std::vector<int> hosts = {0, 0, 0, 1, 2, 3, 4, 5, 6};
+  for (const int rank : {0, 1, 2}) EXPECT_EQ(HostGroups(hosts, rank).carried().size(), 2U) << rank;
+}
+
 /// All ranks have to agree on who sends what to whom, however ranks and hosts are mixed.
 TEST(HostGroups, EveryRankSeesTheSameGroups) {
   for (const std::vector<int>& hosts :

@@ -1,0 +1,24 @@
+#include "runtime/rank/joining_command.h"
+
+#include "protocol/layout.h"
+
+namespace footplate {
+
+std::vector<std::string> joining_command(const RankOptions& options, const std::string& branch,
+                                         const std::string& corpus) {
+  std::vector<std::string> command = {find_part(Part::rank, own_folder()),
+                                      "--run-dir",
+                                      options.run_directory,
+                                      "--start",
+                                      std::to_string(options.start),
+                                      "--branch",
+                                      branch,
+                                      "--corpus",
+                                      corpus};
+  if (!options.console) command.emplace_back("--no-console");
+  for (const int group : options.host_groups) command.push_back("--host-groups=" + std::to_string(group));
+  command.emplace_back("--joins");
+  return command;
+}
+
+}  // namespace footplate
