@@ -21,6 +21,7 @@
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/shares.h"
 #include "runtime/comm/watchdog.h"
+#include "tests/peers/bench_wait.h"
 
 namespace footplate {
 namespace {
@@ -135,13 +136,6 @@ class Bench {
   }
 
  private:
-  static void wait(const std::unique_ptr<Work>& work) {
-    if (const auto done = work->wait(); !done) {
-      std::fprintf(stderr, "%s\n", done.error().message.c_str());
-      MpiSession::abort(1);
-    }
-  }
-
   /// As a deadline for each call is set without a watchdog.
   static void set_timer(int seconds) {
     itimerval timer{};

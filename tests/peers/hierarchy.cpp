@@ -18,6 +18,7 @@
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/patience.h"
 #include "runtime/comm/shares.h"
+#include "tests/peers/bench_wait.h"
 
 namespace footplate {
 namespace {
@@ -55,13 +56,6 @@ class Hierarchy {
   }
 
  private:
-  static void wait(const std::unique_ptr<Work>& work) {
-    if (const auto done = work->wait(); !done) {
-      std::fprintf(stderr, "%s\n", done.error().message.c_str());
-      MpiSession::abort(1);
-    }
-  }
-
   Ledger ledger_;
   Progress progress_;
   MpiCommunicator comm_;

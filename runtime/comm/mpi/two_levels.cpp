@@ -96,6 +96,8 @@ class Operation {
 
   void note(int code);
   static std::int64_t at_once(const Buffer& block, Tag tag);
+  template <class Begin>
+  void begin(std::vector<MPI_Request>& requests, const Buffer& block, Tag tag, Begin one);
   void send(std::vector<MPI_Request>& requests, const Buffer& block, int to, Tag tag);
   void receive(std::vector<MPI_Request>& requests, const Buffer& block, int from, Tag tag);
   void wait(MPI_Request& request) { note(MPI_Wait(&request, MPI_STATUS_IGNORE)); }
@@ -122,21 +124,24 @@ std::int64_t Operation::at_once(const Buffer& block, Tag tag) {
   return crosses ? static_cast<std::int64_t>(kNetworkMessage / size_of(block.type)) : kLargestChunk;
 }
 
-void Operation::send(std::vector<MPI_Request>& requests, const Buffer& block, int to, Tag tag) {
+template <class Begin>
+void Operation::begin(std::vector<MPI_Request>& requests, const Buffer& block, Tag tag, Begin one) {
   in_chunks(block.elements, at_once(block, tag), [&](std::int64_t first, std::int64_t count) {
     if (code_ == MPI_SUCCESS)
-      note(MPI_Isend(at(block, first), static_cast<int>(count), mpi_type(block.type), to, tag, comm_,
-                     &requests.emplace_back(MPI_REQUEST_NULL)));
+      note(one(at(block, first), static_cast<int>(count), &requests.emplace_back(MPI_REQUEST_NULL)));
     return code_ == MPI_SUCCESS;
   });
 }
 
+void Operation::send(std::vector<MPI_Request>& requests, const Buffer& block, int to, Tag tag) {
+  begin(requests, block, tag, [&](const void* data, int count, MPI_Request* request) {
+    return MPI_Isend(data, count, mpi_type(block.type), to, tag, comm_, request);
+  });
+}
+
 void Operation::receive(std::vector<MPI_Request>& requests, const Buffer& block, int from, Tag tag) {
-  in_chunks(block.elements, at_once(block, tag), [&](std::int64_t first, std::int64_t count) {
-    if (code_ == MPI_SUCCESS)
-      note(MPI_Irecv(at(block, first), static_cast<int>(count), mpi_type(block.type), from, tag, comm_,
-                     &requests.emplace_back(MPI_REQUEST_NULL)));
-    return code_ == MPI_SUCCESS;
+  begin(requests, block, tag, [&](void* data, int count, MPI_Request* request) {
+    return MPI_Irecv(data, count, mpi_type(block.type), from, tag, comm_, request);
   });
 }
 
