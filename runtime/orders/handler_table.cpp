@@ -47,12 +47,20 @@ Result<CallResult> HandlerTable::call(const Call& call, std::int64_t step) {
 }
 
 Result<void> HandlerTable::rejoin(const Rejoin& rejoin) {
-  Result<void> level;
+  return last_first([&](Steerable& handler) { return handler.rejoin(rejoin); });
+}
+
+Result<void> HandlerTable::take_up(const Rejoin& rejoin) {
+  return last_first([&](Steerable& handler) { return handler.take_up(rejoin); });
+}
+
+Result<void> HandlerTable::last_first(const std::function<Result<void>(Steerable&)>& part) {
+  Result<void> all;
   for (auto handler = handlers_.rbegin(); handler != handlers_.rend(); ++handler) {
-    auto its = (*handler)->rejoin(rejoin);
-    if (level && !its) level = std::move(its);
+    auto its = part(**handler);
+    if (all && !its) all = std::move(its);
   }
-  return level;
+  return all;
 }
 
 }  // namespace footplate

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,13 @@ class HandlerTable final : public Steerable {
   /// All of them, the last one first: what a handler says of it is said once this rank is
   /// level. The first error.
   Result<void> rejoin(const Rejoin& rejoin) override;
+  /// Likewise.
+  Result<void> take_up(const Rejoin& rejoin) override;
 
  private:
+  /// All do it; the first error.
+  Result<void> last_first(const std::function<Result<void>(Steerable&)>& part);
+
   std::vector<Steerable*> handlers_;
   std::map<std::string_view, Steerable*> by_action_;
 };

@@ -72,6 +72,9 @@ class Steerable {
   /// brings whoever is behind level. Errors: lost (another rank meanwhile; where this rank is behind its
   /// state is undefined now), else the end of this rank.
   virtual Result<void> rejoin(const Rejoin& /*rejoin*/) { return {}; }
+  /// Training thread, likewise, once this rank is level: takes up what the loss interrupted. Errors: lost
+  /// (another rank meanwhile; this one's state is whole), else the end of this rank.
+  virtual Result<void> take_up(const Rejoin& /*rejoin*/) { return {}; }
 };
 
 }  // namespace footplate

@@ -89,19 +89,21 @@ void TrainingSide::rejoin(MutexLock& lock, std::int64_t& step) {
   const Rejoin now = state_.recovery.take();
   state_.look_for_abandon();
   state_.progress.at_step(now.step);  // as on the others, whose ledgers have the step of what follows
-  Result<void> level;
+  Result<void> there;
   {
     MutexUnlock unlocked(state_.mutex);
-    level = applier_.steerable().rejoin(now);
+    there = applier_.steerable().rejoin(now);
   }
-  if (!level && level.error().kind != ErrorKind::lost) throw std::runtime_error(level.error().message);
-  if (!level) {
-    state_.recovery.hold();
-  } else {
+  if (there) {
     state_.recovery.set_whole();
     step = now.step;
     state_.progress.at_step(step);
+    MutexUnlock unlocked(state_.mutex);
+    there = applier_.steerable().take_up(now);
   }
+  if (!there && there.error().kind != ErrorKind::lost) throw std::runtime_error(there.error().message);
+  if (!there && now.save) state_.recovery.interrupt(Interrupted::save, now.tag);
+  if (!there) state_.recovery.hold();
   state_.look_ahead();
 }
 

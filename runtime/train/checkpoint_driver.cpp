@@ -321,9 +321,9 @@ Result<void> CheckpointDriver::rejoin() {
     if (lost || postponed_) again = kAgain + (lost ? under_way_->tag : "");
   }
   was_rank_0_ = is_rank_0();
-  postponed_ = false;
   const auto told = from_rank(training_.options.communicator, 0, again);
   if (!told) return tl::unexpected(told.error());
+  postponed_ = false;
   if (!told->starts_with(kAgain)) return {};
   const std::string tag = told->substr(kAgain.size());
   if (const auto saved = save(of_now(tag), tag, How::beside); !saved)

@@ -199,6 +199,10 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
       fmt::format("step {}: going on as rank {} of {}", step, training_.rank(), training_.world_size()));
   told_in_period_ = -1;
   training_.gate->report({.step = step, .hash = training_.state.hash()});
+  return {};
+}
+
+Result<void> Trainer::Loop::take_up(const Rejoin& now) {
   step_.propose_smaller_micro_batch();  // rank 0 may be another one now
   checkpoints_.configure();
   if (auto there = checkpoints_.rejoin(); !there) return there;

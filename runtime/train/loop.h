@@ -31,6 +31,8 @@ class Trainer::Loop {
 
   /// In a world of other ranks (Steerable::rejoin).
   Result<void> rejoin(const Rejoin& now);
+  /// Steerable::take_up.
+  Result<void> take_up(const Rejoin& now);
 
   /// guard.repair: all take the state of `source`.
   Result<StateRepaired> repair(int source);

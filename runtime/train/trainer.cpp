@@ -164,6 +164,10 @@ Result<void> Trainer::rejoin(const Rejoin& rejoin) {
   return without_exceptions<void>(loop_->training().rank(), [&] { return loop_->rejoin(rejoin); });
 }
 
+Result<void> Trainer::take_up(const Rejoin& rejoin) {
+  return without_exceptions<void>(loop_->training().rank(), [&] { return loop_->take_up(rejoin); });
+}
+
 std::vector<std::string> Trainer::settle(const Settings& before, Settings& after) {
   return loop_->training().settle_end(before, after);
 }

@@ -95,6 +95,7 @@ class Trainer : public Steerable {
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
   Result<void> rejoin(const Rejoin& rejoin) override;
+  Result<void> take_up(const Rejoin& rejoin) override;
 
  private:
   class Loop;

@@ -141,9 +141,15 @@ class AddingRank final : public Steerable {
       value = state[1];
     }
     EXPECT_EQ(step, rejoin.step);
-    saved_again += rejoin.save ? 1 : 0;
     EXPECT_EQ(rejoin.tag, rejoin.save ? "kept" : "");
     return {};
+  }
+  Result<void> take_up(const Rejoin& rejoin) override {
+    double one = 1;
+    const auto all =
+        communicator_->all_reduce({&one, 1, DataType::float64}, ReduceOp::sum, "what was left")->wait();
+    if (all) saved_again += rejoin.save ? 1 : 0;
+    return all;
   }
 
   std::function<void()> deaf;  ///< at the next renew() or call(), which this rank doesn't hear the end of

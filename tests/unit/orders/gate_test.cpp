@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "runtime/schema/schema_table.h"
 #include "tests/unit/orders/committed_order.h"
@@ -26,12 +27,14 @@ class GateTest : public ::testing::Test, public Steerable {
     return {};
   }
   Result<CallResult> call(const Call&, std::int64_t) override { return CallResult(); }
+  Result<void> take_up(const Rejoin&) override { return std::exchange(taken_up_, {}); }
 
   Schema schema_ = runtime_schema();
   Progress progress_;
   Gate gate_{schema_, Settings::defaults(schema_), progress_, [] {}};
   StepGate& training_ = gate_.training();
   std::vector<std::pair<std::int64_t, std::int64_t>> applied_;  ///< order, step
+  Result<void> taken_up_;
 };
 
 TEST_F(GateTest, AppliesByStepAndThenAsCommitted) {
@@ -92,6 +95,22 @@ TEST_F(GateTest, HoldsAtTheNextStepWhereTrainingItselfPauses) {
   training.join();
   EXPECT_THAT(applied_, ElementsAre(std::pair(1, 3)));
   EXPECT_EQ(training_.enter(4), StepGate::Verdict::train);
+}
+
+TEST_F(GateTest, ItsStateCountsOnceItIsLevelThoughAnotherRankIsLostBeforeItGoesOn) {
+  taken_up_ = fail(ErrorKind::lost, "rank 0 is lost");
+  gate_.join(0, 0);
+  std::thread training([&] { EXPECT_EQ(training_.enter(0), StepGate::Verdict::train); });
+  const auto standing = [&] {
+    while (!gate_.recovery_state()) std::this_thread::yield();
+    return *gate_.recovery_state();
+  };
+  EXPECT_EQ(standing().step, -1) << "of a process that has just joined";
+  gate_.resume({.step = 7, .level = true, .behind = true, .save = true, .tag = "kept"}, 0, 0, false, false);
+  EXPECT_EQ(standing().step, 7);
+  EXPECT_EQ(standing().save, "kept") << "isn't made yet";
+  gate_.resume({.step = 7, .save = true, .tag = "kept"}, 0, 0, false, false);
+  training.join();
 }
 
 TEST_F(GateTest, DropsAnOrderThatHasBecomeImpossibleAndSaysWhy) {
