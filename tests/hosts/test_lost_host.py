@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """A host is off, or cut off: those that can reach each other go on, and only they."""
 
+import contextlib
+import itertools
 import pathlib
+import shutil
 import subprocess
 import tempfile
+import threading
 import time
 
 import lab
@@ -92,28 +96,49 @@ def test_the_first_host_is_off():
 def test_a_host_is_off_while_the_disk_is_full():
     """Nobody goes on before the term is written: what is off may only be cut off."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as small:  # each host of the laboratory has a /tmp of its own
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", small], check=True)
+        # No room for another file, but for what the logs say: blocks run out in the middle of a line.
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m,nr_inodes=300", "tmpfs", small], check=True)
         try:
-            with lab.Lab("h1", "h2", "h3") as hosts, start(hosts, "h1", "h2", "h3", runs=small) as run:
+            with lab.Lab("h1", "h2", "h3") as hosts, start(hosts, "h1", "h2", "h3", more=["ckpt.every=0"], runs=small) as run:
                 run.directory = pathlib.Path(small) / run.directory.name
                 run.wait_for_step(12)
-                filler = pathlib.Path(small) / "filler"
-                with filler.open("wb", buffering=0) as file:
-                    try:
-                        while file.write(b"0" * 4096):
-                            pass
-                    except OSError:
-                        pass
-                wait_until(lambda: "can't write" in run.output(), 20, "the full disk to be told of")
-                hosts.power_off("h3")
-                wait_until(lambda: "the term that says who goes on can't be written" in run.output(), NOTICES_S, "what it waits for")
-                filler.unlink()
+                with no_room_for_files(pathlib.Path(small) / "fillers"):
+                    wait_until(lambda: "no space is left on the disk" in run.output(), 20, "the full disk to be told of")
+                    hosts.power_off("h3")
+                    wait_until(lambda: "the term that says who goes on can't be written" in run.output(), NOTICES_S, "what it waits for")
                 wait_until(lambda: world(run, "h1")[0] == 2, 20, "a world of two")
                 check_goes_on(run, "h1", 2)
                 stop(run, "h1")
                 assert run.finish(30) == 0, run.output()
         finally:
             subprocess.run(["umount", "-l", small], check=True)
+
+
+@contextlib.contextmanager
+def no_room_for_files(folder):
+    """Takes every file that the file system has left, and each that comes free meanwhile."""
+    folder.mkdir()
+    ends = threading.Event()
+
+    def fill():
+        for number in itertools.count():
+            while not ends.is_set():
+                try:
+                    (folder / str(number)).touch()
+                    break
+                except OSError:
+                    ends.wait(0.005)
+            if ends.is_set():
+                return
+
+    filler = threading.Thread(target=fill)
+    filler.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        filler.join()
+        shutil.rmtree(folder)
 
 
 def test_the_smaller_side_of_a_cut_ends():

@@ -120,6 +120,7 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
       lines_(batch_log(directory_.path), size_of(batch_log(directory_.path))),  // not those of earlier starts
       notifier_(plan_.notify, plan_.name, directory_.path, say),
       alarms_(directory_.path, plan_.name),
+      disk_(directory_.path),
       policy_(plan_.name, directory_.path, plan_.restarts, plan_.restarts_asked) {}
 
 int Supervisor::run() {
@@ -449,6 +450,8 @@ HowEnded Supervisor::watch(Subprocess& child, StartWatch& start) {
     renew_lease_in_time();
     for (const int number : signals_.take()) on_signal(child, number);
     pass_lines_on();
+    if (const std::string full = disk_.look(steady_clock::now()); !full.empty())
+      say(plan_.name + ": " + full);
     look_at_start(start, failed);
     look_at_state();
     planned_->look(steady_clock::now());

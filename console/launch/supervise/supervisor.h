@@ -13,6 +13,7 @@
 #include "console/launch/start/plan.h"
 #include "console/launch/start/signals.h"
 #include "console/launch/supervise/alarms.h"
+#include "console/launch/supervise/disk_watch.h"
 #include "console/launch/supervise/janitor.h"
 #include "console/launch/supervise/notifier.h"
 #include "console/launch/supervise/planned_restart.h"
@@ -101,6 +102,7 @@ class Supervisor {
   FileTail lines_;
   Notifier notifier_;
   Alarms alarms_;
+  DiskWatch disk_;
   bool paused_ = false;
   int ranks_left_ = 0;        ///< of the start
   bool is_recorded_ = false;  ///< run.json has this command's id
