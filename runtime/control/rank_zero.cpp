@@ -178,6 +178,8 @@ bool RankZero::awaiting() const {
 }
 
 void RankZero::change_world(const Membership& before, const Membership& after, Clock::time_point now) {
+  if (joining_) report(recovery_report(joining_->story, before, joining_->verdict, now));
+  joining_.reset();
   status_.world_changed(numbers_before(before, after), now);
   watch_.emplace(watch_parts(), parts_.gate.settings());
 }
@@ -203,8 +205,18 @@ void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story,
   coordinator_.go_on(members.world_size(), verdict.commits, now);
   status_.note("recovery", "");
   note_missing();
-  report(recovery_report(story, members, verdict, now));
+  RankChange change = recovery_report(story, members, verdict, now);
+  if (change.state == RankChangeKind::joined)
+    joining_ = Joining{story, verdict};
+  else
+    report(std::move(change));
   console_.renew_status();
+}
+
+void RankZero::all_are_level(Clock::time_point now) {
+  const auto joining = std::exchange(joining_, std::nullopt);
+  if (!joining) return;
+  report(recovery_report(joining->story, parts_.options.world->members(), joining->verdict, now));
 }
 
 void RankZero::note_missing() {

@@ -55,6 +55,9 @@ struct Arrived {
 struct Proposed {
   Order order;
 };
-using GateEvent = std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, Published, Arrived, Proposed>;
+/// After a loss, or an admission: all ranks have the same state.
+struct AllLevel {};
+using GateEvent =
+    std::variant<OrderApplied, CallMoved, ReachedEnd, StateHash, Published, Arrived, Proposed, AllLevel>;
 
 }  // namespace footplate

@@ -223,7 +223,7 @@ void Participant::handle(const GateEvent& event) {
                           meeting_ = true;
                           answer(message::Arrived{arrived.ticket, arrived.what, in_seconds(arrived.within)});
                         },
-                        [](const Published&) {}, [](const Proposed&) {}},
+                        [](const Published&) {}, [](const Proposed&) {}, [](const AllLevel&) {}},
              event);
 }
 

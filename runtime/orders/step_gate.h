@@ -104,6 +104,9 @@ class StepGate {
   /// rank level with them (Steerable::rejoin), which may move the step. `tag`: of a save.
   virtual bool lost(Interrupted /*what*/, const std::string& /*tag*/) { return false; }
 
+  /// Training thread, within Steerable::take_up(): every rank is level.
+  virtual void all_are_level() {}
+
   /// Training thread, after an operation has failed so: why, where no rank died ("all_reduce #12 of
   /// gradients … waits for rank 1 …"); else empty.
   virtual std::string interruption() const { return ""; }

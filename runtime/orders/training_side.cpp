@@ -115,6 +115,11 @@ bool TrainingSide::lost(Interrupted what, const std::string& tag) {
   return true;
 }
 
+void TrainingSide::all_are_level() {
+  MutexLock lock(state_.mutex);
+  state_.tell(AllLevel{});
+}
+
 std::string TrainingSide::interruption() const {
   MutexLock lock(state_.mutex);
   return state_.recovery.interruption();

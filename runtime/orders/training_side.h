@@ -32,6 +32,7 @@ class TrainingSide final : public StepGate {
   Result<void> meet(const std::string& what, std::chrono::milliseconds at_most) override;
   void pause() override;
   bool lost(Interrupted what, const std::string& tag) override;
+  void all_are_level() override;
   std::string interruption() const override;
   void propose(const Order& order) override;
   void publish(EventData data) override;  ///< any thread

@@ -309,8 +309,6 @@ void CheckpointDriver::configure() {
 
 Result<void> CheckpointDriver::rejoin() {
   if (training_.options.saver == nullptr) return {};
-  // Whoever wrote a part has given it up by then.
-  if (auto all_here = agree(training_.options.communicator, {}); !all_here) return all_here;
   if (is_rank_0()) training_.options.saver->tidy();
   std::string again;
   if (is_rank_0()) {

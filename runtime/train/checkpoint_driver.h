@@ -64,8 +64,8 @@ class CheckpointDriver {
   void configure();
   /// This rank's number and the world are others now. Not collective.
   void moved();
-  /// In a world of other ranks, after moved(). What the rank 0 of before didn't get written is saved again.
-  /// Errors: as of save().
+  /// In a world of other ranks, once all have called moved(). What the rank 0 of before didn't get written is
+  /// saved again. Errors: as of save().
   Result<void> rejoin();
 
   /// ckpt.tag and ckpt.delete. Errors, the same on all ranks: what rank 0 can't do, and why.

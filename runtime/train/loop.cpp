@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "runtime/comm/agree.h"
 #include "runtime/state/level_state.h"
 #include "runtime/watch/event_parts.h"
 
@@ -203,6 +204,9 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
 }
 
 Result<void> Trainer::Loop::take_up(const Rejoin& now) {
+  // Whoever wrote a part of a checkpoint has given it up by then.
+  if (auto all_here = agree(training_.options.communicator, {}); !all_here) return all_here;
+  training_.gate->all_are_level();
   step_.propose_smaller_micro_batch();  // rank 0 may be another one now
   checkpoints_.configure();
   if (auto there = checkpoints_.rejoin(); !there) return there;

@@ -148,8 +148,10 @@ class AddingRank final : public Steerable {
     double one = 1;
     const auto all =
         communicator_->all_reduce({&one, 1, DataType::float64}, ReduceOp::sum, "what was left")->wait();
-    if (all) saved_again += rejoin.save ? 1 : 0;
-    return all;
+    if (!all) return all;
+    control_->gate().all_are_level();
+    saved_again += rejoin.save ? 1 : 0;
+    return {};
   }
 
   std::function<void()> deaf;  ///< at the next renew() or call(), which this rank doesn't hear the end of
