@@ -62,7 +62,7 @@ void SeveralHosts::watch(std::unique_ptr<RemoteBells> bells) {
 void SeveralHosts::enter_world(std::unique_ptr<RemoteBells> bells) {
   const Membership& now = parts_.session.members();
   if (watch_ && bells) watch_->take_bells(std::move(bells));
-  if (watch_) watch_->follow(now, parts_.session.hosts());
+  if (watch_) watch_->follow(now, parts_.session.hosts(), parts_.session.processes());
   const std::vector<int> before = std::exchange(members_, now.origins);
   const bool may_be_cut_off = declared_lost_.exchange(false);
   if (now.rank != 0) return;

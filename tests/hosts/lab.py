@@ -119,6 +119,14 @@ class Lab:
     def join(self, host):
         self.in_switch("link", "set", f"v-{host}", "up")
 
+    def take_away(self, host, folder):
+        """What the host sees of the disk that has this folder is nothing, and nothing can be written there: as of a file system of
+        the network. Files that are open stay so."""
+        self.on(host, "mount", "-t", "tmpfs", "-o", "ro", "away", str(folder))
+
+    def give_back(self, host, folder):
+        self.on(host, "umount", str(folder))
+
     def down(self):
         for process in reversed(self.processes):
             process.kill()  # --kill-child: the first process of the host goes, and with it all others

@@ -16,6 +16,7 @@ from host_run import HostRun, left_on, main, wait_until
 TIMEOUT_S = 6
 NOTICES_S = TIMEOUT_S + 20  # a question a second; the machine may be busy
 OTHERS_CLAIM_S = 3         # for which the smaller side waits
+LEFT_OUT_S = 5             # once it sees that the others go on
 
 
 def start(hosts, *names, more=(), runs=None):
@@ -35,6 +36,10 @@ def check_goes_on(run, host, ranks, steps=5):
     wait_until(lambda: world(run, host) > (ranks, before + steps), 60, f"{steps} steps of {ranks} ranks")
     steps = [line["step"] for line in run.lines("metrics.jsonl") if "train/loss" in line]
     assert steps == sorted(set(steps)), f"more than one writer: {steps}"
+
+
+def ranks_on(hosts, host):
+    return hosts.on(host, "ps", "-eo", "comm=").stdout.split().count("footplate-rank")
 
 
 def stop(run, host):
@@ -76,6 +81,23 @@ def test_a_host_is_off_after_a_rank_has_joined():
             stop(run, "h1")
             assert run.finish(30) == 0, run.output()
         run.check_nothing_left("h1", "h2")
+
+
+def test_a_host_is_off_on_which_a_rank_has_joined():
+    """That one is of a job of its own for MPI, which the others have to tell of it. mpirun is gone with the host: nobody joins again."""
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        run = start(hosts, "h1", "h2:2", "h3:2", more=["comm.replace=true"])
+        run.wait_for_step(12).close()
+        victim = hosts.on("h3", "pgrep", "-n", "-x", "footplate-rank").stdout.strip()
+        hosts.on("h3", "kill", "-KILL", victim)
+        wait_until(lambda: (run.directory / "log" / "rank-5.log").exists() and world(run, "h1")[0] == 5, 60, "another rank to join")
+        check_goes_on(run, "h1", 5)
+        hosts.power_off("h1")
+        run.process.wait(20)
+        wait_until(lambda: world(run, "h2")[0] == 3, NOTICES_S, "a world of three")
+        check_goes_on(run, "h2", 3)
+        stop(run, "h2")
+        run.check_nothing_left("h2", "h3")
 
 
 def test_the_first_host_is_off():
@@ -149,9 +171,26 @@ def test_the_smaller_side_of_a_cut_ends():
                 hosts.cut(alone)
                 wait_until(lambda leads=leads: world(run, leads)[0] == 2, NOTICES_S, "a world of two")
                 time.sleep(OTHERS_CLAIM_S + 2)
-                ranks = hosts.on(alone, "ps", "-eo", "comm=").stdout.split().count("footplate-rank")
-                assert ranks == 0, f"{ranks} ranks of the smaller side are left on {alone}"
+                assert ranks_on(hosts, alone) == 0, f"ranks of the smaller side are left on {alone}"
                 hosts.join(alone)
+                check_goes_on(run, leads, 2)
+                stop(run, leads)
+                assert run.finish(30) == 0, run.output()
+            run.check_nothing_left()
+
+
+def test_a_side_that_lost_the_disk_as_well_ends_once_it_has_it_again():
+    for alone, leads in (("h3", "h1"), ("h1", "h2")):
+        with lab.Lab("h1", "h2", "h3") as hosts:
+            with start(hosts, "h1", "h2", "h3") as run:
+                run.wait_for_step(12)
+                hosts.cut(alone)
+                hosts.take_away(alone, run.directory)
+                wait_until(lambda leads=leads: world(run, leads)[0] == 2, NOTICES_S, "a world of two")
+                check_goes_on(run, leads, 2, steps=300)
+                hosts.give_back(alone, run.directory)
+                hosts.join(alone)
+                wait_until(lambda alone=alone: ranks_on(hosts, alone) == 0, LEFT_OUT_S, "the ranks of the smaller side to be gone")
                 check_goes_on(run, leads, 2)
                 stop(run, leads)
                 assert run.finish(30) == 0, run.output()
@@ -174,5 +213,6 @@ def test_a_short_cut_loses_nothing():
 
 if __name__ == "__main__":
     lab.check_possible()
-    main([test_a_host_is_off, test_a_host_is_off_after_a_rank_has_joined, test_the_first_host_is_off, test_a_host_is_off_while_the_disk_is_full,
-          test_the_smaller_side_of_a_cut_ends, test_a_short_cut_loses_nothing])
+    main([test_a_host_is_off, test_a_host_is_off_after_a_rank_has_joined, test_a_host_is_off_on_which_a_rank_has_joined,
+          test_the_first_host_is_off, test_a_host_is_off_while_the_disk_is_full, test_the_smaller_side_of_a_cut_ends,
+          test_a_side_that_lost_the_disk_as_well_ends_once_it_has_it_again, test_a_short_cut_loses_nothing])

@@ -14,12 +14,6 @@ namespace footplate {
 #ifdef OMPI_HAVE_MPI_EXT_FTMPI
 namespace {
 
-/// Open MPI's name of a process: its job, and its number in it.
-struct ProcessName {
-  std::uint32_t job;
-  std::uint32_t rank;
-};
-
 using Failed = int(void* process, int status, bool forward);
 using EventCall = void(int fd, short what, void* argument);  // NOLINT(google-runtime-int): libevent's
 
@@ -42,25 +36,27 @@ void tell(int /*fd*/, short /*what*/, void* argument) {  // NOLINT(google-runtim
 
 }  // namespace
 
+std::optional<MpiProcess> own_mpi_process() {
+  const auto* self = find<const MpiProcess>("opal_process_info");  // begins with this process's name
+  const char* own_rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (self == nullptr || own_rank == nullptr) return std::nullopt;
+  if (self->number != static_cast<std::uint32_t>(std::atoi(own_rank))) return std::nullopt;  // another layout
+  return *self;
+}
+
 /// As Open MPI does it with a report of mpirun's: an event of its own loop, which whoever is in MPI handles
 /// in its turn. Called from here it would run beside what other threads do in MPI.
-bool declare_lost(int rank) {
-  constexpr short kWrite = 4;                                       // NOLINT(google-runtime-int): EV_WRITE
-  const auto* self = find<const ProcessName>("opal_process_info");  // begins with this process's name
+bool declare_lost(const MpiProcess& lost) {
+  constexpr short kWrite = 4;  // NOLINT(google-runtime-int): EV_WRITE
   auto* const* loop = find<void*>("opal_sync_event_base");
-  const auto process_of = find<void*(ProcessName)>("ompi_proc_for_name");
+  const auto process_of = find<void*(MpiProcess)>("ompi_proc_for_name");
   const auto failed = find<Failed>("ompi_errhandler_proc_failed_internal");
   const auto make_event = find<void*(void*, int, short, EventCall*, void*)>("event_new");
   const auto activate = find<void(void*, int, short)>("event_active");
-  const char* own_rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  if (self == nullptr || loop == nullptr || process_of == nullptr || failed == nullptr ||
-      make_event == nullptr || activate == nullptr || own_rank == nullptr)
+  if (!own_mpi_process() || loop == nullptr || process_of == nullptr || failed == nullptr ||
+      make_event == nullptr || activate == nullptr)
     return false;
-  if (self->rank != static_cast<std::uint32_t>(std::atoi(own_rank))) return false;  // another layout
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (rank < 0 || rank >= size) return false;
-  void* process = process_of({self->job, static_cast<std::uint32_t>(rank)});
+  void* process = process_of(lost);
   if (process == nullptr) return false;
   auto* report = new Report{failed, process};
   void* event = make_event(*loop, -1, kWrite, tell, report);  // kept: a lost rank is rare
@@ -74,7 +70,11 @@ bool declare_lost(int rank) {
 
 #else
 
-bool declare_lost(int /*rank*/) {
+std::optional<MpiProcess> own_mpi_process() {
+  return std::nullopt;
+}
+
+bool declare_lost(const MpiProcess& /*lost*/) {
   return false;
 }
 

@@ -25,7 +25,7 @@ HostWatch::HostWatch(MpiSession& session, std::unique_ptr<RemoteBells> bells,
       timeout_(std::chrono::duration_cast<Clock::duration>(timeout)),
       lost_(std::move(lost)),
       own_host_(session.hosts()[static_cast<std::size_t>(session.rank())]) {
-  follow(session.members(), session.hosts());
+  follow(session.members(), session.hosts(), session.processes());
   thread_ = Thread("hosts", [this] { watch(); });
 }
 
@@ -35,7 +35,8 @@ HostWatch::~HostWatch() {
   thread_.join();
 }
 
-void HostWatch::follow(const Membership& members, const std::vector<std::string>& hosts) {
+void HostWatch::follow(const Membership& members, const std::vector<std::string>& hosts,
+                       const std::vector<MpiProcess>& processes) {
   const auto now = Clock::now();
   std::vector<std::string> lost;
   {
@@ -44,8 +45,13 @@ void HostWatch::follow(const Membership& members, const std::vector<std::string>
     for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
       if (hosts[rank] == own_host_) continue;
       const auto [entry, is_new] = hosts_.try_emplace(hosts[rank], before[hosts[rank]]);
-      if (is_new) entry->second.origins.clear();
-      entry->second.origins.push_back(members.origins[rank]);
+      Host& host = entry->second;
+      if (is_new) {
+        host.origins.clear();
+        host.processes.clear();
+      }
+      host.origins.push_back(members.origins[rank]);
+      if (!processes.empty()) host.processes.push_back(processes[rank]);
     }
     for (const auto& [name, host] : before)
       if (!hosts_.contains(name) && !host.origins.empty() && host.is_known &&
@@ -87,18 +93,20 @@ void HostWatch::watch() {
 }
 
 void HostWatch::ask(Clock::time_point now) {
-  std::map<std::string, std::vector<int>> silent;
+  std::map<std::string, std::vector<MpiProcess>> silent;
   {
     const MutexLock lock(mutex_);
     for (auto& [name, host] : hosts_) {
       if (host.origins.empty()) continue;
-      if (host.is_known && now - host.heard > timeout_)
-        silent[name] = std::exchange(host.origins, {});
-      else
+      if (!host.is_known || now - host.heard <= timeout_) {
         bells_->ask(host.origins[host.asked++ % host.origins.size()]);
+        continue;
+      }
+      host.origins.clear();
+      silent[name] = std::exchange(host.processes, {});
     }
   }
-  for (const auto& [name, origins] : silent) declare(name, origins);
+  for (const auto& [name, processes] : silent) declare(name, processes);
 }
 
 void HostWatch::take(Clock::time_point now) {
@@ -114,9 +122,9 @@ void HostWatch::take(Clock::time_point now) {
 }
 
 /// Where this MPI can't be told, the recovery finds no end in time, and the run ends resumable.
-void HostWatch::declare(const std::string& name, const std::vector<int>& origins) {
+void HostWatch::declare(const std::string& name, const std::vector<MpiProcess>& processes) {
   lost_(name);
-  for (const int origin : origins) declare_lost(origin);
+  for (const MpiProcess& process : processes) declare_lost(process);
   session_.give_up();
 }
 

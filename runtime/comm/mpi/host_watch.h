@@ -39,12 +39,15 @@ class HostWatch {
 
   /// The ranks that are in the run now. A host that has gone with all of its ranks after nearly the time-out
   /// was declared lost by another rank, and is lost for this one, too. Control thread.
-  void follow(const Membership& members, const std::vector<std::string>& hosts);
+  /// `hosts`, `processes`: by rank (MpiSession).
+  void follow(const Membership& members, const std::vector<std::string>& hosts,
+              const std::vector<MpiProcess>& processes);
 
  private:
   struct Host {
     std::vector<int> origins;
-    std::size_t asked = 0;  ///< how often: one origin after the other
+    std::vector<MpiProcess> processes;  ///< of its ranks, for MPI; empty where that can't be told
+    std::size_t asked = 0;              ///< how often: one origin after the other
     Clock::time_point heard{};
     bool is_known = false;  ///< it has answered once
   };
@@ -54,7 +57,7 @@ class HostWatch {
   void change_bells() EXCLUDES(mutex_);
   void ask(Clock::time_point now) EXCLUDES(mutex_);
   void take(Clock::time_point now) EXCLUDES(mutex_);
-  void declare(const std::string& name, const std::vector<int>& origins);
+  void declare(const std::string& name, const std::vector<MpiProcess>& processes);
 
   MpiSession& session_;
   std::unique_ptr<RemoteBells> bells_;

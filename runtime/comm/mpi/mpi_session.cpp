@@ -106,6 +106,10 @@ Result<std::unique_ptr<MpiSession>> MpiSession::start(int joins, std::vector<int
   if (!hosts) return tl::unexpected(hosts.error());
   for (std::size_t rank = 0; rank < hosts->size(); ++rank)
     session->hosts_by_origin_[session->members_.origins[rank]] = (*hosts)[rank];
+  if (const auto own = own_mpi_process())
+    for (int rank = 0; rank < world_size; ++rank)
+      session->processes_[session->members_.origins[static_cast<std::size_t>(rank)]] = {
+          own->job, static_cast<std::uint32_t>(rank)};
   session->find_place();
   if (joins >= 0)
     if (auto met = session->meet_host(); !met) return tl::unexpected(met.error());
@@ -143,6 +147,14 @@ std::vector<int> MpiSession::host_numbers() const {
       numbers.push_back(origin < groups_.size() ? groups_[origin] : groups_.front());
   }
   return numbers;
+}
+
+std::vector<MpiProcess> MpiSession::processes() const {
+  std::vector<MpiProcess> processes;
+  for (const int origin : members_.origins)
+    if (const auto found = processes_.find(origin); found != processes_.end())
+      processes.push_back(found->second);
+  return processes.size() == members_.origins.size() ? processes : std::vector<MpiProcess>();
 }
 
 int MpiSession::launched_rank() {
@@ -243,9 +255,17 @@ Result<MpiSession::Roster> MpiSession::introduce(MPI_Comm base) const {
     std::int64_t pid;
     std::uint32_t generation;
     int origin;
+    bool is_process;
+    MpiProcess process;
     std::array<char, MPI_MAX_PROCESSOR_NAME> host;
   };
-  Entry mine{::getpid(), members_.generation, members_.origins[static_cast<std::size_t>(members_.rank)], {}};
+  const auto process = own_mpi_process();
+  Entry mine{::getpid(),
+             members_.generation,
+             members_.origins[static_cast<std::size_t>(members_.rank)],
+             process.has_value(),
+             process.value_or(MpiProcess()),
+             {}};
   int length = 0, size = 0;
   MPI_Get_processor_name(mine.host.data(), &length);
   MPI_Comm_size(base, &size);
@@ -262,6 +282,7 @@ Result<MpiSession::Roster> MpiSession::introduce(MPI_Comm base) const {
     roster.members.origins.push_back(one.origin);
     roster.hosts[one.origin] = one.host.data();
     roster.pids[one.origin] = one.pid;
+    if (one.is_process) roster.processes[one.origin] = one.process;
   }
   return roster;
 }
@@ -273,6 +294,7 @@ void MpiSession::take(const Comms& comms, Roster roster) {
   members_ = std::move(roster.members);
   hosts_by_origin_.merge(roster.hosts);
   pids_ = std::move(roster.pids);
+  processes_ = std::move(roster.processes);
   find_place();
 }
 

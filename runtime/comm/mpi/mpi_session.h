@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/result.h"
+#include "runtime/comm/mpi/declare_lost.h"
 #include "runtime/comm/world.h"
 
 namespace footplate {
@@ -46,6 +47,9 @@ class MpiSession {
   std::vector<int> host_numbers() const;
   /// Process ids by origin, of all who were there when somebody joined last.
   const std::map<int, std::int64_t>& pids() const { return pids_; }
+
+  /// Of every rank, by rank, what MPI is told by; empty where this MPI can't be told (own_mpi_process()).
+  std::vector<MpiProcess> processes() const;
 
   /// For the control thread's messages, and for the communication thread's collectives. Both are
   /// duplicates of one base communicator and return errors instead of ending the process. One thread
@@ -97,6 +101,7 @@ class MpiSession {
     Membership members;
     std::map<int, std::string> hosts;
     std::map<int, std::int64_t> pids;
+    std::map<int, MpiProcess> processes;
   };
 
   MpiSession() = default;
@@ -112,6 +117,7 @@ class MpiSession {
   std::map<int, std::string> hosts_by_origin_;
   std::vector<int> groups_;
   std::map<int, std::int64_t> pids_;
+  std::map<int, MpiProcess> processes_;  ///< by origin; empty where MPI can't be told of a loss
   std::atomic<bool> lost_{false};
   std::function<void()> on_loss_;
   MPI_Comm base_ = MPI_COMM_NULL;
