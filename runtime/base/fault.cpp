@@ -26,7 +26,7 @@ constexpr std::array kKinds{
     Kind{"nan_loss", "step times"}, Kind{"reduce_late", "step ms"},
     Kind{"odd_reduce", "step"},     Kind{"flip_bit", "step"},
     Kind{"late_start", "ms"},       Kind{"start_hang", "mpi"},
-    Kind{"start_die", "mpi"},
+    Kind{"start_die", "mpi"},       Kind{"clock", "s"},
 };
 
 /// Cuts `text` at the first `separator`: what is before it; `text` keeps what is behind.

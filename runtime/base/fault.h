@@ -39,6 +39,7 @@ namespace footplate {
 ///   start_hang:rank=1        rank 1 hangs before MPI starts
 ///   start_hang:rank=1:mpi=1  … right after MPI has started
 ///   start_die:rank=1         rank 1 is killed (SIGKILL) there; takes mpi=1, too
+///   clock:rank=1:s=3600      the clock of rank 1's host is an hour ahead, as far as a start compares clocks
 ///
 /// Without `rank` every rank is meant.
 struct Fault {

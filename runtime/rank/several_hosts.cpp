@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
+#include <map>
 #include <thread>
 #include <utility>
 
+#include "runtime/comm/mpi/clocks_ahead.h"
 #include "runtime/comm/mpi/exchange_bells.h"
 
 namespace footplate {
@@ -38,7 +41,18 @@ SeveralHosts::SeveralHosts(const Parts& parts)
 }
 
 void SeveralHosts::watch() {
+  compare_clocks();
   watch(exchange_bells(parts_.session));
+}
+
+/// Nothing of the run depends on them; whoever reads its records does.
+void SeveralHosts::compare_clocks() {
+  const std::map<std::string, double> far = clocks_ahead(parts_.session);
+  if (parts_.session.rank() != 0) return;
+  for (const auto& [host, ahead] : far)
+    parts_.records.warn(fmt::format(
+        "the clock of host {} is {:.0f} s {} that of host {}: so are the times in its logs; set both by NTP",
+        host, std::abs(ahead), ahead > 0 ? "ahead of" : "behind", parts_.session.hosts().front()));
 }
 
 void SeveralHosts::watch(std::unique_ptr<RemoteBells> bells) {

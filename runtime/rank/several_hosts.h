@@ -51,6 +51,7 @@ class SeveralHosts {
   void end_daemon_if_orphaned() const;
 
  private:
+  void compare_clocks();
   void take_term(const std::vector<int>& before, bool may_be_cut_off);
 
   const Parts parts_;

@@ -1,5 +1,5 @@
 """Two hosts of one rank each, which are namespaces of this machine (tests/hosts/lab.py): from an order sent over the socket to
-`applied` on both, at steps of 5, 50 and 200 ms; and what the idle console and control threads cost, in per cent of a core.
+`applied` on both, at steps of 5, 50 and 200 ms; and what the idle console and the ranks' threads that watch and steer cost, in per cent of a core.
 
 The cables between the hosts have no delay of their own. Each rank has one thread: the hosts share the machine's cores.
 """
@@ -20,6 +20,7 @@ import lab  # noqa: E402
 from leftovers import marked  # noqa: E402
 
 MARGIN_MS, IDLE_PERCENT = 3, 0.1
+THREADS = ("control", "hosts", "fence")
 
 
 def begin(hosts, step_ms):
@@ -51,16 +52,16 @@ def latencies_of(hosts, step_ms, orders):
 
 
 def idle_percent(hosts, seconds):
-    """Of a core: the console's process and each rank's control thread."""
+    """Of a core: the console's process, and in each rank the threads that several hosts have."""
     with begin(hosts, 50) as run:
         client = run.wait_for_step(10)
         pids = {pid: pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in marked(f"FOOTPLATE_TEST_MARK={run.mark}")}
         [console] = [pid for pid, name in pids.items() if name.startswith("footplate-cons")]
         ranks = [pid for pid, name in pids.items() if name.startswith("footplate-rank")]
         controls = [(pid, int(task.name)) for pid in ranks for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
-                    if (task / "comm").read_text().strip() == "control"]
-        if len(controls) != 2:
-            raise SystemExit(f"control threads: {controls} of {pids}")
+                    if (task / "comm").read_text().strip() in THREADS]
+        if len(controls) != 2 * len(THREADS):
+            raise SystemExit(f"threads {', '.join(THREADS)}: {controls} of {pids}")
         found = idle.measure_processor_time(console, controls, seconds)
         end(run, client)
     return found
@@ -81,9 +82,9 @@ def main():
             report("hosts", step_ms=step_ms, median_ms=median, p90_ms=p90, max_ms=max(found), orders=len(found), limit_ms=step_ms + MARGIN_MS)
             limits.at_most(f"the median at steps of {step_ms} ms", median, step_ms + MARGIN_MS)
         console, *controls = idle_percent(hosts, options.seconds)
-        print(f"idle: console {console:.3f} % of a core, control threads {', '.join(f'{one:.3f}' for one in controls)} %")
+        print(f"idle: console {console:.3f} % of a core, threads {'/'.join(THREADS)} of both ranks {', '.join(f'{one:.3f}' for one in controls)} %")
         report("hosts", console_percent=console, control_percent=controls, limit_percent=IDLE_PERCENT)
-        limits.at_most("the idle console and control threads, % of a core", console + sum(controls), IDLE_PERCENT)
+        limits.at_most("the idle console and the ranks' threads beside training, % of a core", console + sum(controls), IDLE_PERCENT)
     limits.hold()
 
 

@@ -78,7 +78,7 @@ def test_ranks_and_a_host_are_lost():
             stopped = run.on("h1", "stop", str(run.directory))
             assert stopped.returncode == 0, stopped
             assert run.finish(30) == 0, run.output()
-        run.check_nothing_left("h1")
+        run.check_nothing_left("h1", "h2")
 
 
 def test_a_rank_that_joins_reduces_as_the_others_do():
@@ -102,5 +102,6 @@ def test_a_rank_that_joins_reduces_as_the_others_do():
 
 
 if __name__ == "__main__":
+    lab.check_possible()
     main([test_a_replay_on_one_machine_adds_in_the_same_order, test_sharded_state_is_the_same_on_one_machine,
           test_ranks_and_a_host_are_lost, test_a_rank_that_joins_reduces_as_the_others_do])

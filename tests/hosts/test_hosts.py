@@ -16,7 +16,7 @@ def test_trains_on_three_hosts():
             hosts.give_docker(host)
         begun = time.monotonic()
         with HostRun(hosts, "--host", "h1,h2,h3", assignments=["train.steps=20"], ranks=None) as run:
-            assert run.finish(60) == 0, run.output()
+            assert run.finish(60) == 0 and "the clock of host" not in run.output(), run.output()
         print(f"# done {time.monotonic() - begun:.1f} s after the command")
         assert run.lines("starts.jsonl")[0]["hosts"] == ["h1", "h2", "h3"], run.lines("starts.jsonl")
         assert run.record()["hosts"] == "h1:1,h2:1,h3:1", run.record()
@@ -123,12 +123,25 @@ def test_all_of_the_first_host_is_killed():
 
 
 def test_the_environment_reaches_every_host():
-    """A fault is asked for by a variable."""
+    """A fault is asked for by a variable. One is a clock that is wrong, of which the start tells."""
     with lab.Lab("h1", "h2") as hosts:
         with HostRun(hosts, "--host", "h1,h2", assignments=["train.steps=10", "guard.nonfinite=stop"], ranks=None,
-                     env={"FOOTPLATE_FAULT": "nan_grad:rank=1:step=5"}) as run:
+                     env={"FOOTPLATE_FAULT": "nan_grad:rank=1:step=5,clock:rank=1:s=3600"}) as run:
             code = run.finish(60)
         assert code != 0 and run.result()["step"] <= 6, (code, run.result(), run.output())
+        assert "the clock of host h2 is 3600 s ahead of that of host h1" in run.output(), run.output()
+        run.check_nothing_left()
+
+
+def test_each_host_may_know_the_others_by_other_addresses():
+    """As on Debian, where a host's own name leads to itself; and one that is wrong."""
+    with lab.Lab("h1", "h2") as hosts:
+        others = hosts.folder / "hosts-of-h2"
+        others.write_text("127.0.1.1 h2\n10.77.0.99 h1\n")
+        hosts.on("h2", "mount", "--bind", str(others), "/etc/hosts")
+        with HostRun(hosts, "--host", "h1,h2", assignments=["train.steps=20"], ranks=None) as run:
+            assert run.finish(60) == 0, run.output()
+        run.check_nothing_left()
 
 
 def refused(hosts, *options, assignments=(), within_s=15, **more):
@@ -165,4 +178,5 @@ if __name__ == "__main__":
     lab.check_possible()
     main([test_trains_on_three_hosts, test_steers_all_hosts, test_a_rank_on_another_host_is_killed,
           test_every_command_from_every_host_after_rank_0_has_moved, test_all_of_the_first_host_is_killed,
-          test_the_environment_reaches_every_host, test_starts_that_fail_name_the_host])
+          test_the_environment_reaches_every_host,
+          test_each_host_may_know_the_others_by_other_addresses, test_starts_that_fail_name_the_host])

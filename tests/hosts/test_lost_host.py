@@ -11,11 +11,12 @@ import threading
 import time
 
 import lab
-from host_run import HostRun, left_on, main, wait_until
+from host_run import FULL, HostRun, left_on, main, wait_until
 
 TIMEOUT_S = 6
 NOTICES_S = TIMEOUT_S + 20  # a question a second; the machine may be busy
 OTHERS_CLAIM_S = 3         # for which the smaller side waits
+SHORT_CUT_S = 3
 LEFT_OUT_S = 5             # once it sees that the others go on
 
 
@@ -163,48 +164,56 @@ def no_room_for_files(folder):
         shutil.rmtree(folder)
 
 
-def test_the_smaller_side_of_a_cut_ends():
-    for alone, leads in (("h3", "h1"), ("h1", "h2")):
-        with lab.Lab("h1", "h2", "h3") as hosts:
-            with start(hosts, "h1", "h2", "h3") as run:
-                run.wait_for_step(12)
-                hosts.cut(alone)
-                wait_until(lambda leads=leads: world(run, leads)[0] == 2, NOTICES_S, "a world of two")
+def cut_off(names, alone, leads, has_disk):
+    """Those on the host `alone` end, and the others go on, led from `leads`."""
+    others = len(names) - 1
+    with lab.Lab(*names) as hosts:
+        with start(hosts, *names) as run:
+            run.wait_for_step(12)
+            hosts.cut(alone)
+            if not has_disk:
+                hosts.take_away(alone, run.directory)
+            wait_until(lambda: world(run, leads)[0] == others, NOTICES_S, f"a world of {others}")
+            if has_disk:
                 time.sleep(OTHERS_CLAIM_S + 2)
                 assert ranks_on(hosts, alone) == 0, f"ranks of the smaller side are left on {alone}"
                 hosts.join(alone)
-                check_goes_on(run, leads, 2)
-                stop(run, leads)
-                assert run.finish(30) == 0, run.output()
-            run.check_nothing_left()
+            else:
+                check_goes_on(run, leads, others, steps=300)
+                hosts.give_back(alone, run.directory)
+                hosts.join(alone)
+                wait_until(lambda: ranks_on(hosts, alone) == 0, LEFT_OUT_S, f"the ranks on {alone} to be gone")
+            check_goes_on(run, leads, others)
+            stop(run, leads)
+            assert run.finish(30) == 0, run.output()
+        run.check_nothing_left()
+
+
+def test_the_smaller_side_of_a_cut_ends():
+    cut_off(("h1", "h2", "h3"), "h3", "h1", has_disk=True)
+    if FULL:
+        cut_off(("h1", "h2", "h3"), "h1", "h2", has_disk=True)
+
+
+def test_of_two_halves_the_one_without_rank_0_ends():
+    cut_off(("h1", "h2"), "h2", "h1", has_disk=True)
 
 
 def test_a_side_that_lost_the_disk_as_well_ends_once_it_has_it_again():
-    for alone, leads in (("h3", "h1"), ("h1", "h2")):
-        with lab.Lab("h1", "h2", "h3") as hosts:
-            with start(hosts, "h1", "h2", "h3") as run:
-                run.wait_for_step(12)
-                hosts.cut(alone)
-                hosts.take_away(alone, run.directory)
-                wait_until(lambda leads=leads: world(run, leads)[0] == 2, NOTICES_S, "a world of two")
-                check_goes_on(run, leads, 2, steps=300)
-                hosts.give_back(alone, run.directory)
-                hosts.join(alone)
-                wait_until(lambda alone=alone: ranks_on(hosts, alone) == 0, LEFT_OUT_S, "the ranks of the smaller side to be gone")
-                check_goes_on(run, leads, 2)
-                stop(run, leads)
-                assert run.finish(30) == 0, run.output()
-            run.check_nothing_left()
+    cut_off(("h1", "h2", "h3"), "h1", "h2", has_disk=False)
+    if FULL:
+        cut_off(("h1", "h2", "h3"), "h3", "h1", has_disk=False)
 
 
 def test_a_short_cut_loses_nothing():
     with lab.Lab("h1", "h2") as hosts:
         with start(hosts, "h1", "h2") as run:
             run.wait_for_step(12)
-            hosts.cut("h2")
-            time.sleep(1)
-            hosts.join("h2")
-            check_goes_on(run, "h1", 2)
+            for alone in ("h1", "h2"):
+                hosts.cut(alone)
+                time.sleep(SHORT_CUT_S)
+                hosts.join(alone)
+                check_goes_on(run, "h1", 2, steps=300)  # hosts ask each other every second
             stop(run, "h1")
             assert run.finish(30) == 0 and run.result()["recoveries"] == 0, run.output()
         run.check_nothing_left()
@@ -215,4 +224,4 @@ if __name__ == "__main__":
     lab.check_possible()
     main([test_a_host_is_off, test_a_host_is_off_after_a_rank_has_joined, test_a_host_is_off_on_which_a_rank_has_joined,
           test_the_first_host_is_off, test_a_host_is_off_while_the_disk_is_full, test_the_smaller_side_of_a_cut_ends,
-          test_a_side_that_lost_the_disk_as_well_ends_once_it_has_it_again, test_a_short_cut_loses_nothing])
+          test_of_two_halves_the_one_without_rank_0_ends, test_a_side_that_lost_the_disk_as_well_ends_once_it_has_it_again, test_a_short_cut_loses_nothing])

@@ -43,6 +43,7 @@ def test_the_run_goes_on_from_another_host():
         starts = run.lines("starts.jsonl")
         assert [start["hosts"] for start in starts] == [["h1", "h2"], ["h2"]] and starts[1]["step"] >= 10, starts
         assert "the run has gone on without this rank" in (run.directory / "log" / "rank-1.log").read_text()
+        run.check_nothing_left("h2")
 
 
 if __name__ == "__main__":
