@@ -33,6 +33,7 @@
 #include "console/launch/supervise/supervisor.h"
 #include "protocol/gone_settings.h"
 #include "protocol/host_name.h"
+#include "protocol/port_range.h"
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
@@ -205,6 +206,8 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
   auto asked = hosts_of(options);
   if (!asked) return tl::unexpected(asked.error());
   plan.network = settings.string("comm.network");
+  plan.ports = settings.string("comm.ports");
+  if (const auto ports = parse_ports(plan.ports); !ports) return tl::unexpected(ports.error());
   const std::vector<Host>& hosts = asked->hosts;
   if (hosts.empty()) {
     if (options.spare)

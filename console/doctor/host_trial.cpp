@@ -16,8 +16,8 @@ constexpr auto kTogetherTakes = 180s;
 constexpr std::int64_t kElements = 4'000'000;  ///< as between the ranks of one machine
 
 constexpr const char* kReachEachOther =
-    "hosts have to reach each other on any TCP port (firewall); where they have several networks, name the "
-    "one that all share: OMPI_MCA_btl_tcp_if_include=eth1";
+    "hosts have to reach each other on any TCP port, in a run on those of comm.ports (firewall); where they "
+    "have several networks, name the one that all share: OMPI_MCA_btl_tcp_if_include=eth1";
 
 /// "/opt/mpi" of "/opt/mpi/lib/libmpi.so.40".
 std::string prefix_of(const LibrariesAnswer& libraries) {

@@ -57,7 +57,7 @@ std::optional<std::size_t> bytes_of(const std::string& word) {
   return static_cast<std::size_t>(std::get<std::int64_t>(*value));
 }
 
-std::string size_text(std::size_t bytes) {
+std::string rule_size(std::size_t bytes) {
   constexpr std::array<std::pair<std::size_t, std::string_view>, 3> kUnits{
       {{std::size_t{1} << 30, "GiB"}, {std::size_t{1} << 20, "MiB"}, {std::size_t{1} << 10, "KiB"}}};
   for (const auto& [unit, name] : kUnits)
@@ -170,8 +170,8 @@ std::string_view to_string(WireProtocol protocol) {
 std::string to_string(const TuningRule& rule) {
   std::string text(to_string(rule.collective));
   if (rule.min_bytes > 0 || rule.max_bytes != TuningRule::kUnbounded)
-    text += " " + (rule.min_bytes > 0 ? size_text(rule.min_bytes) : "") + std::string(kSizes) +
-            (rule.max_bytes != TuningRule::kUnbounded ? size_text(rule.max_bytes) : "");
+    text += " " + (rule.min_bytes > 0 ? rule_size(rule.min_bytes) : "") + std::string(kSizes) +
+            (rule.max_bytes != TuningRule::kUnbounded ? rule_size(rule.max_bytes) : "");
   if (rule.algorithm) text += " " + std::string(to_string(*rule.algorithm));
   if (rule.protocol) text += " " + std::string(to_string(*rule.protocol));
   if (rule.no_ll128) text += " " + std::string(kNoLl128);

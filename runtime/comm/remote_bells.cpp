@@ -20,10 +20,21 @@ bool has(const BellCard& card, std::uint32_t address) {
   return std::find(card.addresses.begin(), end, address) != end;
 }
 
+/// To the first port that is free; 0: any.
+bool bind_in(int fd, sockaddr_in address, const PortRange& ports) {
+  for (int port = ports.first; port <= ports.last; ++port) {
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return true;
+    if (errno != EADDRINUSE) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RemoteBells>> RemoteBells::install(int origin,
-                                                          const std::vector<std::uint32_t>& addresses) {
+                                                          const std::vector<std::uint32_t>& addresses,
+                                                          const std::optional<PortRange>& ports) {
   const auto failed = [](const char* what) {
     return fail(ErrorKind::failed, std::string(what) + ": " + std::strerror(errno));
   };
@@ -33,7 +44,7 @@ Result<std::unique_ptr<RemoteBells>> RemoteBells::install(int origin,
   sockaddr_in own{};
   own.sin_family = AF_INET;
   socklen_t size = sizeof(own);
-  if (::bind(fd, reinterpret_cast<sockaddr*>(&own), size) != 0) return failed("bind");
+  if (!bind_in(fd, own, ports.value_or(PortRange{0, 0}))) return failed("bind");
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0) return failed("getsockname");
   BellCard& card = bells->card_;
   if (::getrandom(&card.token, sizeof(card.token), 0) != static_cast<ssize_t>(sizeof(card.token)))

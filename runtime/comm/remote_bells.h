@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "protocol/port_range.h"
 #include "protocol/result.h"
 
 namespace footplate {
@@ -24,9 +26,9 @@ struct BellCard {
 /// Ranks are named by origin. One thread.
 class RemoteBells {
  public:
-  /// Binds a port of its own on all addresses. Errors: the system's.
-  static Result<std::unique_ptr<RemoteBells>> install(int origin,
-                                                      const std::vector<std::uint32_t>& addresses);
+  /// Binds a port of its own on all addresses, of `ports` where there are some. Errors: the system's.
+  static Result<std::unique_ptr<RemoteBells>> install(int origin, const std::vector<std::uint32_t>& addresses,
+                                                      const std::optional<PortRange>& ports = {});
   ~RemoteBells();
   RemoteBells(const RemoteBells&) = delete;
   RemoteBells& operator=(const RemoteBells&) = delete;

@@ -59,6 +59,12 @@ std::vector<SettingRow> reductions() {
        .help = "The hosts of a run speak over these networks, given by address or interface. auto: those "
                "that the hosts' names lead to. NCCL has nccl.socket_interface",
        .example = "comm.network = \"10.1.0.0/16\""},
+      {.name = "comm.ports",
+       .value = "",
+       .applies = Applies::fixed,
+       .help = "The hosts of a run listen at these TCP and UDP ports alone, for a firewall between them; "
+               "empty: at any. mpirun's daemon takes one, each rank three. NCCL takes any",
+       .example = "comm.ports = \"40000-40063\""},
       {.name = "comm.fan_out",
        .value = 32,
        .unit = "ranks",

@@ -108,6 +108,14 @@ class Lab:
         self.on(host, "ip", "addr", "add", "172.17.0.1/16", "dev", "docker0")
         self.on(host, "ip", "link", "set", "docker0", "up")
 
+    def close(self, host, ports):
+        """A firewall: others begin nothing with the host but at these ports."""
+        chain = "ip firewall input"
+        rules = ("iif lo accept", "ip protocol icmp accept", "tcp flags & (syn | ack) != syn accept",
+                 f"meta l4proto {{ tcp, udp }} th dport {ports} accept")
+        self.on(host, "nft", "; ".join(["add table ip firewall", f"add chain {chain} {{ type filter hook input priority 0; policy drop; }}",
+                                        *(f"add rule {chain} {rule}" for rule in rules)]))
+
     def power_off(self, host):
         """At once, without a word to anybody."""
         self.in_switch("link", "set", f"v-{host}", "down")

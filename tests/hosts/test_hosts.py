@@ -144,6 +144,23 @@ def test_each_host_may_know_the_others_by_other_addresses():
         run.check_nothing_left()
 
 
+def test_a_firewall_leaves_a_range_of_ports():
+    """Also for what rings other hosts, without which none of them is watched."""
+    with lab.Lab("h1", "h2") as hosts:
+        for host in hosts.hosts:
+            hosts.close(host, "40000-40031")
+        with HostRun(hosts, "--host", "h1:2,h2:2", assignments=["train.steps=1000000", "comm.ports=40000-40031", "comm.host_timeout_s=6"],
+                     ranks=None) as run:
+            run.wait_for_step(20)
+            hosts.power_off("h2")
+            wait_until(lambda: run.on("h1", "exec", "return status().world_size").stdout.strip() == "2", 26, "a world of two")
+            assert run.on("h1", "stop", str(run.directory)).returncode == 0
+            assert run.finish(60) == 0, run.output()
+        run.check_nothing_left("h1")
+        code, said = refused(hosts, "--host", "h1", assignments=["comm.ports=40000"])
+        assert code == 2 and "one is written 40000-40063" in said, said
+
+
 def refused(hosts, *options, assignments=(), within_s=15, **more):
     begun = time.monotonic()
     with HostRun(hosts, *options, assignments=["train.steps=5", *assignments], ranks=more.pop("ranks", None), **more) as run:
@@ -179,4 +196,4 @@ if __name__ == "__main__":
     main([test_trains_on_three_hosts, test_steers_all_hosts, test_a_rank_on_another_host_is_killed,
           test_every_command_from_every_host_after_rank_0_has_moved, test_all_of_the_first_host_is_killed,
           test_the_environment_reaches_every_host,
-          test_each_host_may_know_the_others_by_other_addresses, test_starts_that_fail_name_the_host])
+          test_each_host_may_know_the_others_by_other_addresses, test_a_firewall_leaves_a_range_of_ports, test_starts_that_fail_name_the_host])

@@ -16,6 +16,7 @@
 #include "console/launch/start/slurm_job.h"
 #include "protocol/console_mark.h"
 #include "protocol/layout.h"
+#include "protocol/port_range.h"
 #include "protocol/words.h"
 
 extern char** environ;
@@ -88,6 +89,9 @@ bool has_own_network(const Variables& variables) {
          variables.contains("OMPI_MCA_btl_tcp_if_exclude");
 }
 
+/// So that as many runs have a daemon on one host.
+constexpr std::size_t kPortsOfMpirun = 3;
+
 /// mpirun's options for the hosts.
 Result<std::vector<std::string>> host_options(const Placement& placement, const Variables& variables) {
   const auto networks = network_list(placement.network, placement.hosts);
@@ -96,6 +100,16 @@ Result<std::vector<std::string>> host_options(const Placement& placement, const 
   if (!networks->empty() && !(placement.network == kAutoNetwork && has_own_network(variables)))
     options.insert(options.end(),
                    {"--mca", "btl_tcp_if_include", *networks, "--prtemca", "prte_if_include", *networks});
+  const auto ports = parse_ports(placement.ports);
+  if (!ports) return tl::unexpected(ports.error());
+  if (*ports) {
+    // The bells of a rank take theirs from Open MPI's (exchange_bells.cpp). mpirun takes all that it is
+    // given, its daemon on another host the first one that is free there.
+    const std::string of_mpirun = join(free_ports(**ports, kPortsOfMpirun), ",");
+    options.insert(options.end(), {"--mca", "btl_tcp_port_min_v4", std::to_string((*ports)->first), "--mca",
+                                   "btl_tcp_port_range_v4", std::to_string((*ports)->count()), "--prtemca",
+                                   "oob_tcp_dynamic_ipv4_ports", of_mpirun});
+  }
   if (!placement.has_private_folders) return options;
   for (const auto& [name, value] : variables)
     if (is_forwarded(name)) options.insert(options.end(), {"-x", name});
@@ -189,9 +203,11 @@ Result<Command> rank_command(const RunPlan& plan, const StartOptions& start, con
     arguments.insert(arguments.end(), {"--host-groups", join(groups, ",")});
   }
   if (start.left > 0) arguments.insert(arguments.end(), {"--left", std::to_string(start.left)});
-  return launch_command(
-      plan.program_folder, plan.ranks, arguments, folders,
-      {.hosts = plan.hosts, .network = plan.network, .outlives_hosts = plan.outlives_hosts});
+  return launch_command(plan.program_folder, plan.ranks, arguments, folders,
+                        {.hosts = plan.hosts,
+                         .network = plan.network,
+                         .ports = plan.ports,
+                         .outlives_hosts = plan.outlives_hosts});
 }
 
 }  // namespace footplate

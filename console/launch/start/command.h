@@ -23,6 +23,7 @@ struct Command {
 struct Placement {
   std::vector<Host> hosts;             ///< none: where mpirun starts processes by itself
   std::string network = kAutoNetwork;  ///< over which they speak: comm.network's value
+  std::string ports = {};              ///< at which they listen: comm.ports' value
   bool has_private_folders = true;     ///< on every host: ranks make them, processes of doctor don't
   bool outlives_hosts = false;  ///< ranks find out themselves that a host is lost (comm.host_timeout_s)
 };

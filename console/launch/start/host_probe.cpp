@@ -28,9 +28,11 @@ std::string text_of_file(const std::filesystem::path& path) {
 HostProbe::HostProbe(const RunPlan& plan, const std::vector<Host>& hosts, const PrivateFolders& folders)
     : until_(steady_clock::now() + kAnswerTakes) {
   for (const Host& host : hosts) {
-    const auto command = launch_command(
-        plan.program_folder, 1, {"--doctor", "versions"}, folders,
-        {.hosts = {{.name = host.name}}, .network = plan.network, .has_private_folders = false});
+    const auto command = launch_command(plan.program_folder, 1, {"--doctor", "versions"}, folders,
+                                        {.hosts = {{.name = host.name}},
+                                         .network = plan.network,
+                                         .ports = plan.ports,
+                                         .has_private_folders = false});
     if (!command) {
       silent_[host.name] = command.error().message;
       continue;

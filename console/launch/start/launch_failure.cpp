@@ -62,8 +62,8 @@ LaunchFailure explain_launch(std::string_view said, const std::string& host, con
       if (line.find(known.said) != std::string::npos)
         return {line, filled(filled(known.mend, "HOST", host), "PREFIX", prefix)};
   const std::string mend = filled(
-      "ssh -o BatchMode=yes HOST true has to work; hosts have to reach each other on any TCP port "
-      "(firewall); "
+      "ssh -o BatchMode=yes HOST true has to work; hosts have to reach each other on any TCP port, or on "
+      "those of comm.ports (firewall); "
       "Open MPI has to be at the same path on HOST: PREFIX",
       "HOST", host);
   return {lines.empty() ? "" : lines.front(), filled(mend, "PREFIX", prefix)};

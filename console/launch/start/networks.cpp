@@ -139,4 +139,19 @@ Result<std::string> network_list(const std::string& setting, const std::vector<H
   return networks_to(others, own, source_of);
 }
 
+std::vector<std::string> free_ports(const PortRange& ports, std::size_t wanted) {
+  std::vector<std::string> free;
+  for (int port = ports.last; port >= ports.first && free.size() < wanted; --port) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) break;
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)
+      free.push_back(std::to_string(port));
+    ::close(fd);
+  }
+  return free;
+}
+
 }  // namespace footplate

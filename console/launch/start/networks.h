@@ -6,6 +6,7 @@
 
 #include "console/launch/start/host_list.h"
 #include "protocol/network_address.h"
+#include "protocol/port_range.h"
 #include "protocol/result.h"
 
 namespace footplate {
@@ -29,5 +30,9 @@ std::string networks_to(const std::vector<std::uint32_t>& others, const std::vec
 /// networks and interfaces for itself. Empty: nothing, where no name leads to an address here. Errors
 /// (usage): an interface that this machine hasn't, with those that it has; a network that is none.
 Result<std::string> network_list(const std::string& setting, const std::vector<Host>& hosts);
+
+/// The last ones of `ports` at which nothing of this machine listens, as many as `wanted` where there are,
+/// for Open MPI: it takes the first ones.
+std::vector<std::string> free_ports(const PortRange& ports, std::size_t wanted);
 
 }  // namespace footplate

@@ -24,6 +24,7 @@ struct RunPlan {
       host_groups;  ///< of another run, by rank: its reductions are repeated; empty: as the ranks are
   HostPool pool;    ///< that the hosts of each start are taken from; empty where `hosts` is
   std::string network = kAutoNetwork;  ///< comm.network: over which the hosts speak
+  std::string ports;                   ///< comm.ports: at which they listen
   bool outlives_hosts = false;         ///< comm.host_timeout_s
   int start = 1;                       ///< number of the first start: config-START.json
   std::optional<std::string> resume;   ///< "auto" or a checkpoint's path

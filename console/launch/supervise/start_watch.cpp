@@ -121,8 +121,21 @@ std::string explain_all(const std::vector<RankStart>& ranks, const std::string& 
       ranks.size() == 1 ? "the only rank" : "all " + std::to_string(ranks.size()) + " ranks";
   return count + (ranks.size() == 1 ? " is" : " are") + " in " + place + " and none comes out of it" +
          within +
-         "; check: can the hosts reach each other (firewall, network interface), and what footplate doctor "
-         "says";
+         "; check: can the hosts reach each other (a firewall: comm.ports; network interfaces: "
+         "comm.network), and what footplate doctor says";
+}
+
+bool none_has_begun(const std::vector<RankStart>& ranks) {
+  return ranks.size() > 1 && std::none_of(ranks.begin(), ranks.end(),
+                                          [](const RankStart& rank) { return rank.arrival.has_value(); });
+}
+
+/// mpirun doesn't reach the hosts, or they don't reach it.
+std::string explain_none(const std::vector<RankStart>& ranks, const std::string& within) {
+  return "no process of the " + std::to_string(ranks.size()) + " ranks has begun" + within +
+         "; check: what mpirun said, in log/launcher.log; on several hosts, whether they reach each other at "
+         "any TCP "
+         "port, or at those of comm.ports (firewall)";
 }
 
 }  // namespace
@@ -155,6 +168,7 @@ std::vector<RankStart> ranks_behind(const std::vector<RankStart>& ranks) {
 }
 
 std::string explain_missing(const std::vector<RankStart>& ranks, const std::string& within) {
+  if (none_has_begun(ranks)) return explain_none(ranks, within);
   std::vector<RankStart> missing = ended(ranks);
   if (missing.empty()) missing = ranks_behind(ranks);
   if (missing.empty() && !all_wait(ranks)) missing = ranks;
@@ -221,10 +235,12 @@ std::optional<std::string> StartWatch::look(Clock::time_point now) {
 std::string StartWatch::patience(Clock::time_point now) {
   if (has_spoken_ || ready_ || now - launched_ < kPatience) return {};
   has_spoken_ = true;
-  const auto missing = ranks_behind(read_starts(notes_, ranks_));
+  const auto ranks = read_starts(notes_, ranks_);
+  const std::string fails = "; the start fails if it doesn't come" + bound();
+  if (none_has_begun(ranks)) return "starting: " + explain_none(ranks, "") + fails;
+  const auto missing = ranks_behind(ranks);
   if (missing.empty()) return {};
-  return "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front()) +
-         "; the start fails if it doesn't come" + bound();
+  return "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front()) + fails;
 }
 
 std::optional<std::string> StartWatch::lost_rank() const {

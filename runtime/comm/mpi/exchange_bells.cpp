@@ -1,9 +1,12 @@
 #include "runtime/comm/mpi/exchange_bells.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "protocol/network_address.h"
@@ -21,6 +24,15 @@ std::vector<std::uint32_t> addresses() {
   return found;
 }
 
+/// Open MPI's own, where it was given some.
+std::optional<PortRange> ports() {
+  const char* first = std::getenv("OMPI_MCA_btl_tcp_port_min_v4");
+  const char* count = std::getenv("OMPI_MCA_btl_tcp_port_range_v4");
+  if (first == nullptr || count == nullptr) return std::nullopt;
+  const auto range = parse_ports(fmt::format("{}-{}", first, std::atoi(first) + std::atoi(count) - 1));
+  return range ? *range : std::nullopt;
+}
+
 }  // namespace
 
 bool has_several_hosts(const MpiSession& session) {
@@ -31,7 +43,8 @@ bool has_several_hosts(const MpiSession& session) {
 std::unique_ptr<RemoteBells> exchange_bells(MpiSession& session) {
   const auto& origins = session.members().origins;
   std::unique_ptr<RemoteBells> bells;
-  if (auto made = RemoteBells::install(origins[static_cast<std::size_t>(session.rank())], addresses()))
+  if (auto made =
+          RemoteBells::install(origins[static_cast<std::size_t>(session.rank())], addresses(), ports()))
     bells = *std::move(made);
   const BellCard mine = bells ? bells->card() : BellCard{};
   std::vector<BellCard> all(origins.size());

@@ -1,6 +1,9 @@
 #include "console/launch/start/networks.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace footplate {
 namespace {
@@ -56,6 +59,20 @@ TEST(NetworksTest, AddressesAreChosenByNetworkAndInterface) {
 TEST(NetworksTest, NamesOfThisMachineLeadNowhereElse) {
   EXPECT_EQ(network_list("auto", {{"localhost", 2}}).value(), "");
   EXPECT_EQ(network_list("auto", {{"a-name.that.nobody.has.invalid", 2}}).value(), "");
+}
+
+TEST(NetworksTest, PortsThatAreTakenAreLeftOut) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(fd, 1), 0);
+  ASSERT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::uint16_t taken = ntohs(address.sin_port);
+  EXPECT_THAT(free_ports({taken, taken}, 3), testing::IsEmpty());
+  ::close(fd);
+  EXPECT_THAT(free_ports({taken, taken}, 3), testing::ElementsAre(std::to_string(taken)));
 }
 
 }  // namespace

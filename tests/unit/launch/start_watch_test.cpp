@@ -142,6 +142,15 @@ TEST_F(Watched, ALongStartIsToldOnce) {
   EXPECT_EQ(watch.patience(begin_ + 30s), "");
 }
 
+TEST_F(Watched, WhereNoProcessBeginsTheHostsDontReachEachOther) {
+  StartWatch watch(folder_, folders_, 2, 60);
+  EXPECT_THAT(watch.patience(begin_ + 20s), AllOf(HasSubstr("no process of the 2 ranks has begun;"),
+                                                  HasSubstr("comm.ports"), HasSubstr("within 60 s")));
+  EXPECT_THAT(watch.look(begin_ + 100s),
+              ::testing::Optional(HasSubstr(
+                  "no process of the 2 ranks has begun within 60 s (comm.init_timeout_s); check: ")));
+}
+
 TEST_F(Watched, OnceReadyNothingIsBounded) {
   StartWatch watch(folder_, folders_, 2, 60);
   arrives(0, 2, true, false);

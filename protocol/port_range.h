@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "protocol/result.h"
+
+namespace footplate {
+
+/// TCP and UDP ports that the ranks of several hosts may listen at.
+struct PortRange {
+  std::uint16_t first = 0, last = 0;  ///< both are in it
+  int count() const { return last - first + 1; }
+};
+
+/// Of comm.ports, "40000-40063"; nothing: any port. Error (usage): it is no range, or has too few.
+Result<std::optional<PortRange>> parse_ports(const std::string& text);
+
+}  // namespace footplate
