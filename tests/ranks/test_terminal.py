@@ -16,7 +16,7 @@ from harness import BIN, FULL, ROOT, Run, main, surroundings, wait_until
 SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32", "train.batch_size=7", "eval.every=0",
          "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10",
          "eval.batches=1"]
-STEPS = 4000 if FULL else 2000
+STEPS = 4000 if FULL else 1000
 MINUTE_STEPS = 40000
 
 
