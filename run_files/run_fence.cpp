@@ -7,11 +7,15 @@ namespace footplate {
 
 bool RunFence::holds() const {
   if (id_.empty()) return true;
-  const auto record = read_run_file(directory_);
-  if (record && !record->id.empty() && record->id != id_) return false;
+  if (is_taken_over()) return false;
   std::error_code ignored;
   if (std::filesystem::exists(config_path(directory_, start_ + 1), ignored)) return false;
   return terms_.includes(origin_);
+}
+
+bool RunFence::is_taken_over() const {
+  const auto record = read_run_file(directory_);
+  return !id_.empty() && record && !record->id.empty() && record->id != id_;
 }
 
 }  // namespace footplate

@@ -26,6 +26,8 @@ class RunFence {
   /// Whether this process's start is still the newest. Reads the disk; one that can't be read says nothing
   /// against it. Any thread.
   bool holds() const;
+  /// Whether another `footplate run` has gone on with the run, under an id of its own. Any thread.
+  bool is_taken_over() const;
 
   /// For a new world of ranks, by its rank 0, before it does anything (WorldTerms).
   Claim claim(const WorldMembers& world) const {

@@ -59,6 +59,7 @@ void FenceWatch::tell_of_disk() const {
 
 void FenceWatch::end() const {
   parts_.says("the run has gone on without this rank: it ends, and writes nothing more");
+  if (parts_.fence.is_taken_over()) parts_.orphan();  // its mpirun has nobody left that goes on
   ::kill(::getpid(), SIGKILL);
 }
 

@@ -22,6 +22,7 @@ class FenceWatch {
     RunFence fence;
     std::filesystem::path run_directory;
     std::function<void(const std::string&)> says;  ///< gets a line for the log
+    std::function<void()> orphan;                  ///< mpirun's daemon here is to end with the ranks
   };
   explicit FenceWatch(Parts parts);
   ~FenceWatch();

@@ -26,7 +26,8 @@ FenceWatch::Parts fence_of(const SeveralHosts::Parts& parts) {
           [&records = parts.records](const std::string& text) {
             records.warn(text);
             records.flush_log();  // the other files are the newer start's
-          }};
+          },
+          [&folders = parts.folders] { folders.orphan(); }};
 }
 
 }  // namespace

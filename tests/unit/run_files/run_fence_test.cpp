@@ -24,12 +24,14 @@ TEST_F(RunFenceTest, AnotherCommandHasTakenTheRun) {
   const RunFence fence(folder_, "aaaaaaaa", 2, 0);
   record("bbbbbbbb");
   EXPECT_FALSE(fence.holds());
+  EXPECT_TRUE(fence.is_taken_over());
 }
 
 TEST_F(RunFenceTest, TheNextStartHasBegun) {
   write(config_name(3), "{}");
   EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 3, 0).holds());
   EXPECT_FALSE(RunFence(folder_, "aaaaaaaa", 2, 0).holds());
+  EXPECT_FALSE(RunFence(folder_, "aaaaaaaa", 2, 0).is_taken_over()) << "the mpirun of both has others";
 }
 
 TEST_F(RunFenceTest, ADiskThatIsAwaySaysNothing) {
