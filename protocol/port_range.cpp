@@ -29,7 +29,7 @@ Result<std::optional<PortRange>> parse_ports(const std::string& text) {
   const auto last = dash == std::string::npos ? std::nullopt : port(std::string_view(text).substr(dash + 1));
   if (!first || !last || *last - *first + 1 < kFewest)
     return fail(ErrorKind::usage, "comm.ports: '" + text +
-                                      "' is no range of ports; one is written 40000-40063, from " +
+                                      "' is no range of ports; one is written 20000-20063, from " +
                                       std::to_string(kLowest) + " to " + std::to_string(kHighest) + ", of " +
                                       std::to_string(kFewest) + " ports or more");
   return std::optional(PortRange{static_cast<std::uint16_t>(*first), static_cast<std::uint16_t>(*last)});

@@ -14,7 +14,7 @@ struct PortRange {
   int count() const { return last - first + 1; }
 };
 
-/// Of comm.ports, "40000-40063"; nothing: any port. Error (usage): it is no range, or has too few.
+/// Of comm.ports, "20000-20063"; nothing: any port. Error (usage): it is no range, or has too few.
 Result<std::optional<PortRange>> parse_ports(const std::string& text);
 
 }  // namespace footplate

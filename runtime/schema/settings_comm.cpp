@@ -63,8 +63,9 @@ std::vector<SettingRow> reductions() {
        .value = "",
        .applies = Applies::fixed,
        .help = "The hosts of a run listen at these TCP and UDP ports alone, for a firewall between them; "
-               "empty: at any. mpirun's daemon takes one, each rank three. NCCL takes any",
-       .example = "comm.ports = \"40000-40063\""},
+               "empty: at any. mpirun takes three of them, its daemon on another host one, each rank three. "
+               "NCCL takes any",
+       .example = "comm.ports = \"20000-20063\""},
       {.name = "comm.fan_out",
        .value = 32,
        .unit = "ranks",

@@ -236,11 +236,12 @@ std::string StartWatch::patience(Clock::time_point now) {
   if (has_spoken_ || ready_ || now - launched_ < kPatience) return {};
   has_spoken_ = true;
   const auto ranks = read_starts(notes_, ranks_);
-  const std::string fails = "; the start fails if it doesn't come" + bound();
-  if (none_has_begun(ranks)) return "starting: " + explain_none(ranks, "") + fails;
+  if (none_has_begun(ranks))
+    return "starting: " + explain_none(ranks, "") + "; the start fails if none begins" + bound();
   const auto missing = ranks_behind(ranks);
   if (missing.empty()) return {};
-  return "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front()) + fails;
+  return "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front()) +
+         "; the start fails if it doesn't come" + bound();
 }
 
 std::optional<std::string> StartWatch::lost_rank() const {

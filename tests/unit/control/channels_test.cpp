@@ -54,12 +54,12 @@ struct Bells {
 };
 
 TEST(RemoteBellsTest, EachHasAPortOfTheRangeUntilNoneIsLeft) {
-  constexpr PortRange kTwo{47111, 47112};
+  constexpr PortRange kTwo{21711, 21712};
   const auto zero = RemoteBells::install(0, {kLoopback}, kTwo),
              one = RemoteBells::install(1, {kLoopback}, kTwo);
   ASSERT_TRUE(zero && one) << "something else of this machine has one of these ports";
-  EXPECT_EQ((*zero)->card().port, 47111U);
-  EXPECT_EQ((*one)->card().port, 47112U);
+  EXPECT_EQ((*zero)->card().port, 21711U);
+  EXPECT_EQ((*one)->card().port, 21712U);
   EXPECT_FALSE(RemoteBells::install(2, {kLoopback}, kTwo));
 }
 
