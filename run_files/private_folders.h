@@ -51,7 +51,7 @@ void sweep_abandoned_folders();
 /// before there are threads. False: it couldn't be started.
 bool remove_when_abandoned(const PrivateFolders& folders);
 
-/// The host of mpirun is lost: nobody will end its daemon on this one.
+/// The host of mpirun is lost, or another start has the run: nobody will end its daemon on this one.
 void mark_orphaned(const PrivateFolders& folders);
 
 }  // namespace footplate

@@ -207,7 +207,8 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
   if (!asked) return tl::unexpected(asked.error());
   plan.network = settings.string("comm.network");
   plan.ports = settings.string("comm.ports");
-  if (const auto ports = parse_ports(plan.ports); !ports) return tl::unexpected(ports.error());
+  const auto ports = parse_ports(plan.ports);
+  if (!ports) return tl::unexpected(ports.error());
   const std::vector<Host>& hosts = asked->hosts;
   if (hosts.empty()) {
     if (options.spare)
@@ -234,6 +235,11 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
   plan.pool = *std::move(pool);
   plan.hosts = take_hosts(plan.pool, {});
   plan.ranks = slots_of(plan.hosts);
+  for (const Host& host : plan.hosts)
+    if (*ports && (*ports)->count() < ports_needed(host.slots))
+      return fail(ErrorKind::usage, "comm.ports: " + plan.ports + " are too few for the " +
+                                        std::to_string(host.slots) + " ranks of host " + host.name +
+                                        ", which take " + std::to_string(ports_needed(host.slots)));
   return {};
 }
 

@@ -221,7 +221,7 @@ void ControlLoop::handle(GateEvent& event) {
     if (rank_zero_) rank_zero_->propose(std::move(proposed->order));
     return;
   }
-  if (std::holds_alternative<AllLevel>(event) && rank_zero_) rank_zero_->all_are_level(Clock::now());
+  if (std::holds_alternative<AllLevel>(event)) recovery_->all_are_level(Clock::now());
   participant_->handle(event);
   if (const auto* call = std::get_if<CallMoved>(&event); call && call->action == kAdmit)
     recovery_->set_admission_due(call->state == CallState::done);

@@ -131,10 +131,16 @@ void RankRecovery::handle(const message::Rejoin& verdict) {
   if (!verdict.impossible.empty()) return parts_.give_up("recovery failed: " + verdict.impossible);
   under_way_ = false;
   story_.remedied = std::exchange(remedy_, "");
+  if (!lost_between(world_->members(), story_.before).empty()) admission_ = {story_, verdict};
   if (std::exchange(joining_, false) && parts_.options.on_world)
     parts_.options.on_world(world_->members(), /*leads=*/false);
   parts_.gone_on();
   parts_.participant.rejoin(verdict, world_->members().local_ranks);
+}
+
+void RankRecovery::all_are_level(Clock::time_point now) {
+  const auto admission = std::exchange(admission_, std::nullopt);
+  if (admission && parts_.rank_zero) parts_.rank_zero->tell_joined(admission->story, admission->verdict, now);
 }
 
 /// Every rank, before rank 0 does anything: what the others see of it must not look like a loss.

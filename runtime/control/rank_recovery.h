@@ -66,6 +66,8 @@ class RankRecovery {
   void handle(int source, const message::Standing& standing, Clock::time_point now);
   void handle(const message::Rejoin& verdict);
   void handle(const message::Remedy& remedy);
+  /// The training threads do go on: rank 0 tells who has joined.
+  void all_are_level(Clock::time_point now);
   /// Where the remedy is to end: once what this rank passes on has gone.
   void end_if_due(Clock::time_point now);
 
@@ -90,6 +92,12 @@ class RankRecovery {
   bool ends_by_remedy_ = false;
   Clock::time_point ends_at_ = Clock::time_point::max();
   RecoveryStory story_;
+  /// Of an admission, until all are level; every rank's: rank 0 may be lost meanwhile.
+  struct Admission {
+    RecoveryStory story;
+    message::Rejoin verdict;
+  };
+  std::optional<Admission> admission_;
 };
 
 }  // namespace footplate

@@ -178,8 +178,6 @@ bool RankZero::awaiting() const {
 }
 
 void RankZero::change_world(const Membership& before, const Membership& after, Clock::time_point now) {
-  if (joining_) report(recovery_report(joining_->story, before, joining_->verdict, now));
-  joining_.reset();
   status_.world_changed(numbers_before(before, after), now);
   watch_.emplace(watch_parts(), parts_.gate.settings());
 }
@@ -206,17 +204,19 @@ void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story,
   status_.note("recovery", "");
   note_missing();
   RankChange change = recovery_report(story, members, verdict, now);
-  if (change.state == RankChangeKind::joined)
-    joining_ = Joining{story, verdict};
-  else
-    report(std::move(change));
+  if (change.state != RankChangeKind::joined) report(std::move(change));
   console_.renew_status();
 }
 
-void RankZero::all_are_level(Clock::time_point now) {
-  const auto joining = std::exchange(joining_, std::nullopt);
-  if (!joining) return;
-  report(recovery_report(joining->story, parts_.options.world->members(), joining->verdict, now));
+void RankZero::tell_joined(const RecoveryStory& story, const message::Rejoin& verdict,
+                           Clock::time_point now) {
+  const Membership& members = parts_.options.world->members();
+  RecoveryStory of_joined = story;  // who was lost since then has been told of
+  std::erase_if(of_joined.before.origins, [&](int origin) {
+    return std::find(members.origins.begin(), members.origins.end(), origin) == members.origins.end();
+  });
+  RankChange change = recovery_report(of_joined, members, verdict, now);
+  if (change.state == RankChangeKind::joined) report(std::move(change));
 }
 
 void RankZero::note_missing() {

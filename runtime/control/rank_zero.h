@@ -78,8 +78,8 @@ class RankZero {
   /// The verdict, once: all stand.
   std::optional<message::Rejoin> add_standing(int source, const message::Standing& standing);
   void go_on(const message::Rejoin& verdict, const RecoveryStory& story, Clock::time_point now);
-  /// The training threads do go on. Whoever joined is told of now: before, no other rank could be spared.
-  void all_are_level(Clock::time_point now);
+  /// Once all are level: before, no other rank could be spared. `story`: of the admission.
+  void tell_joined(const RecoveryStory& story, const message::Rejoin& verdict, Clock::time_point now);
 
  private:
   WorldWatch::Parts watch_parts();
@@ -115,12 +115,6 @@ class RankZero {
   Clock::time_point standing_since_{};  ///< the training threads are awaited
   bool recovery_told_ = false;          ///< whom it waits for
   std::optional<std::uint64_t> first_unrecorded_;
-  /// How ranks have joined, until all are level.
-  struct Joining {
-    RecoveryStory story;
-    message::Rejoin verdict;
-  };
-  std::optional<Joining> joining_;
 };
 
 }  // namespace footplate

@@ -19,7 +19,8 @@ class HostFolders {
   const std::filesystem::path& folder() const { return folders_.temporary; }
   /// Whether `footplate run` is on another host, which doesn't see this one's folders.
   bool are_remote() const { return lock_ >= 0; }
-  /// The host of `footplate run` is lost. Any thread.
+  /// The host of `footplate run` is lost, or another one has the run: mpirun's daemon here ends with the
+  /// ranks. Any thread.
   void orphan() const {
     if (are_remote()) mark_orphaned(folders_);
   }

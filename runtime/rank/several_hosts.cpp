@@ -42,18 +42,27 @@ SeveralHosts::SeveralHosts(const Parts& parts)
 }
 
 void SeveralHosts::watch() {
-  compare_clocks();
-  watch(exchange_bells(parts_.session));
+  const auto far = clocks_ahead(parts_.session);
+  if (!far) return;  // the start fails
+  if (parts_.session.rank() == 0) tell_of_clocks(*far);
+  auto bells = exchange_bells(parts_.session);
+  if (!bells && !parts_.session.lost())
+    parts_.records.warn(
+        "this rank can't be rung from other hosts, and doesn't watch them: it has no UDP socket, or none of "
+        "comm.ports "
+        "is free");
+  watch(std::move(bells));
 }
 
 /// Nothing of the run depends on them; whoever reads its records does.
-void SeveralHosts::compare_clocks() {
-  const std::map<std::string, double> far = clocks_ahead(parts_.session);
-  if (parts_.session.rank() != 0) return;
-  for (const auto& [host, ahead] : far)
-    parts_.records.warn(fmt::format(
-        "the clock of host {} is {:.0f} s {} that of host {}: so are the times in its logs; set both by NTP",
-        host, std::abs(ahead), ahead > 0 ? "ahead of" : "behind", parts_.session.hosts().front()));
+void SeveralHosts::tell_of_clocks(const std::map<std::string, double>& far) const {
+  if (far.empty()) return;
+  const auto& [host, ahead] = *far.begin();
+  const std::string others =
+      far.size() > 1 ? fmt::format(", and {} other hosts' are apart, too", far.size() - 1) : "";
+  parts_.records.warn(fmt::format(
+      "the clock of host {} is {:.0f} s {} that of host {}{}: so are the times in their logs; set all by NTP",
+      host, std::abs(ahead), ahead > 0 ? "ahead of" : "behind", parts_.session.hosts().front(), others));
 }
 
 void SeveralHosts::watch(std::unique_ptr<RemoteBells> bells) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -51,7 +52,7 @@ class SeveralHosts {
   void end_daemon_if_orphaned() const;
 
  private:
-  void compare_clocks();
+  void tell_of_clocks(const std::map<std::string, double>& far) const;
   void take_term(const std::vector<int>& before, bool may_be_cut_off);
 
   const Parts parts_;

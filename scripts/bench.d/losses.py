@@ -18,6 +18,7 @@ import time
 from measure import Limits, report
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "hosts"))
+import harness  # noqa: E402
 import host_run  # noqa: E402
 import lab  # noqa: E402
 
@@ -38,13 +39,16 @@ class Steering(threading.Thread):
         super().__init__()
         self.client, self.random = client, random.Random(seed)
         self.ends = threading.Event()
-        self.applied = set()
+        self.applied, self.failed = set(), None
 
     def run(self):
         while not self.ends.is_set():
             try:
                 self.give()
-            except (ConnectionError, OSError, ValueError):
+            except harness.Refused:
+                pass  # as while ranks recover
+            except Exception as error:  # for whoever waits for this thread
+                self.failed = error
                 return
             self.ends.wait(self.random.uniform(0, 0.1))
 
@@ -107,6 +111,8 @@ def a_host_is_off(seed):
         time.sleep(0.5)
         steering.ends.set()
         steering.join()
+        if steering.failed or not steering.applied:
+            raise SystemExit(f"seed {seed}: orders were applied: {steering.applied}; then {steering.failed!r}")
         client.ask("call", action="run.stop", arguments={"save": False, "reason": "benchmark done"})
         client.close()
         if run.finish(30) != 0:

@@ -34,7 +34,7 @@ def world(run, host):
 
 def check_goes_on(run, host, ranks, steps=5):
     before = world(run, host)[1]
-    wait_until(lambda: world(run, host) > (ranks, before + steps), 60, f"{steps} steps of {ranks} ranks")
+    wait_until(lambda: world(run, host)[0] == ranks and world(run, host)[1] > before + steps, 60, f"{steps} steps of {ranks} ranks")
     steps = [line["step"] for line in run.lines("metrics.jsonl") if "train/loss" in line]
     assert steps == sorted(set(steps)), f"more than one writer: {steps}"
 

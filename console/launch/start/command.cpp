@@ -89,9 +89,6 @@ bool has_own_network(const Variables& variables) {
          variables.contains("OMPI_MCA_btl_tcp_if_exclude");
 }
 
-/// So that as many runs have a daemon on one host.
-constexpr std::size_t kPortsOfMpirun = 3;
-
 /// mpirun's options for the hosts.
 Result<std::vector<std::string>> host_options(const Placement& placement, const Variables& variables) {
   const auto networks = network_list(placement.network, placement.hosts);
@@ -103,12 +100,17 @@ Result<std::vector<std::string>> host_options(const Placement& placement, const 
   const auto ports = parse_ports(placement.ports);
   if (!ports) return tl::unexpected(ports.error());
   if (*ports) {
-    // The bells of a rank take theirs from Open MPI's (exchange_bells.cpp). mpirun takes all that it is
-    // given, its daemon on another host the first one that is free there.
-    const std::string of_mpirun = join(free_ports(**ports, kPortsOfMpirun), ",");
+    // mpirun takes all that it is given, its daemon on another host the first one that is free there.
+    std::vector<std::string> of_mpirun =
+        free_ports(**ports, placement.ports_taken + placement.ports_of_mpirun);
+    if (of_mpirun.size() <= placement.ports_taken)
+      return fail(ErrorKind::failed,
+                  "comm.ports: too few of " + placement.ports + " are free on this machine");
+    of_mpirun.erase(of_mpirun.begin(),
+                    of_mpirun.begin() + static_cast<std::ptrdiff_t>(placement.ports_taken));
     options.insert(options.end(), {"--mca", "btl_tcp_port_min_v4", std::to_string((*ports)->first), "--mca",
                                    "btl_tcp_port_range_v4", std::to_string((*ports)->count()), "--prtemca",
-                                   "oob_tcp_dynamic_ipv4_ports", of_mpirun});
+                                   "oob_tcp_dynamic_ipv4_ports", join(of_mpirun, ",")});
   }
   if (!placement.has_private_folders) return options;
   for (const auto& [name, value] : variables)
@@ -135,6 +137,7 @@ Variables variables_for_ranks(const PrivateFolders& folders, const Placement& pl
   // Without a launcher the shared-memory folder can't be an option, so it is a variable for both.
   if (placement.has_private_folders) variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
   if (!placement.hosts.empty()) {
+    if (!placement.ports.empty()) variables[kPortsVariable] = placement.ports;
     bound_ssh(variables);
     undo_step(variables);
     // srun would wait for the step of an earlier start, which hangs at a host that is lost.

@@ -13,6 +13,9 @@
 
 namespace footplate {
 
+/// Of comm.ports, that one mpirun takes: so that as many runs have a daemon on one host.
+inline constexpr std::size_t kPortsOfMpirun = 3;
+
 /// A program to start: arguments, the program first, and the whole environment as NAME=VALUE.
 struct Command {
   std::vector<std::string> arguments;
@@ -21,11 +24,13 @@ struct Command {
 
 /// Hosts on which processes are started, as mpirun takes them.
 struct Placement {
-  std::vector<Host> hosts;             ///< none: where mpirun starts processes by itself
-  std::string network = kAutoNetwork;  ///< over which they speak: comm.network's value
-  std::string ports = {};              ///< at which they listen: comm.ports' value
-  bool has_private_folders = true;     ///< on every host: ranks make them, processes of doctor don't
-  bool outlives_hosts = false;  ///< ranks find out themselves that a host is lost (comm.host_timeout_s)
+  std::vector<Host> hosts;                       ///< none: where mpirun starts processes by itself
+  std::string network = kAutoNetwork;            ///< over which they speak: comm.network's value
+  std::string ports = {};                        ///< at which they listen: comm.ports' value
+  std::size_t ports_of_mpirun = kPortsOfMpirun;  ///< how many of them it is given
+  std::size_t ports_taken = 0;                   ///< by others that are started at the same time
+  bool has_private_folders = true;  ///< on every host: ranks make them, processes of doctor don't
+  bool outlives_hosts = false;      ///< ranks find out themselves that a host is lost (comm.host_timeout_s)
 };
 
 /// How `ranks` processes footplate-rank of `program_folder` are started with these arguments: under mpirun,

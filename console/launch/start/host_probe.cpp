@@ -18,6 +18,9 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kAnswerTakes{15};  ///< ssh has 10 s to connect
 
+/// Of comm.ports: each has its own, since all are started at once.
+constexpr std::size_t kPortsOfOne = 2;
+
 std::string text_of_file(const std::filesystem::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -32,6 +35,8 @@ HostProbe::HostProbe(const RunPlan& plan, const std::vector<Host>& hosts, const 
                                         {.hosts = {{.name = host.name}},
                                          .network = plan.network,
                                          .ports = plan.ports,
+                                         .ports_of_mpirun = kPortsOfOne,
+                                         .ports_taken = kPortsOfOne * asked_.size(),
                                          .has_private_folders = false});
     if (!command) {
       silent_[host.name] = command.error().message;

@@ -8,8 +8,8 @@
 
 namespace footplate {
 
-/// Whether nothing more can be written on the disk of `folder`: no block or no file is left. False where it
-/// can't be known. A quota isn't seen.
+/// Whether no other file can be written in `folder`: nearly all of its disk is taken, and a small one doesn't
+/// fit. False where it can't be known; a quota isn't seen.
 bool is_disk_full(const std::filesystem::path& folder);
 
 /// What the ranks print reaches the terminal by log/batch.log. On a full disk it doesn't: then the supervisor

@@ -133,9 +133,9 @@ bool none_has_begun(const std::vector<RankStart>& ranks) {
 /// mpirun doesn't reach the hosts, or they don't reach it.
 std::string explain_none(const std::vector<RankStart>& ranks, const std::string& within) {
   return "no process of the " + std::to_string(ranks.size()) + " ranks has begun" + within +
-         "; check: what mpirun said, in log/launcher.log; on several hosts, whether they reach each other at "
-         "any TCP "
-         "port, or at those of comm.ports (firewall)";
+         "; check: what mpirun said, in log/launcher.log; are the programs and LibTorch there; on several "
+         "hosts, "
+         "whether they reach each other at any TCP port, or at those of comm.ports (firewall)";
 }
 
 }  // namespace
@@ -202,7 +202,9 @@ StartStatus start_status(const RunRecord& run) {
   StartStatus status{"starting", {}};
   if (const double since_s = seconds_since(run.run.started); since_s >= 0)
     status.note += " for " + duration(since_s);
-  if (!missing.empty())
+  if (none_has_begun(ranks))
+    status.note += ", and no process of the " + std::to_string(ranks.size()) + " ranks has begun";
+  else if (!missing.empty())
     status.note += ", waiting for rank " + numbers(missing) + " of " + std::to_string(ranks.size()) + ": " +
                    describe(missing.front());
   else if (!ranks.empty())

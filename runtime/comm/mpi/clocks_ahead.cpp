@@ -21,7 +21,7 @@ double now_s(int rank) {
 
 }  // namespace
 
-std::map<std::string, double> clocks_ahead(MpiSession& session) {
+std::optional<std::map<std::string, double>> clocks_ahead(MpiSession& session) {
   std::vector<double> clocks(static_cast<std::size_t>(session.world_size()));
   int code = MPI_Barrier(session.control());
   const double mine = now_s(session.rank());
@@ -29,7 +29,7 @@ std::map<std::string, double> clocks_ahead(MpiSession& session) {
     code = MPI_Allgather(&mine, 1, MPI_DOUBLE, clocks.data(), 1, MPI_DOUBLE, session.control());
   if (code != MPI_SUCCESS) {
     session.tells_loss(code);
-    return {};
+    return std::nullopt;
   }
   std::map<std::string, double> far;
   for (std::size_t rank = 1; rank < clocks.size(); ++rank)

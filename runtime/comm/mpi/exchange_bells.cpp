@@ -1,7 +1,5 @@
 #include "runtime/comm/mpi/exchange_bells.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -24,12 +22,9 @@ std::vector<std::uint32_t> addresses() {
   return found;
 }
 
-/// Open MPI's own, where it was given some.
 std::optional<PortRange> ports() {
-  const char* first = std::getenv("OMPI_MCA_btl_tcp_port_min_v4");
-  const char* count = std::getenv("OMPI_MCA_btl_tcp_port_range_v4");
-  if (first == nullptr || count == nullptr) return std::nullopt;
-  const auto range = parse_ports(fmt::format("{}-{}", first, std::atoi(first) + std::atoi(count) - 1));
+  const char* given = std::getenv(kPortsVariable);
+  const auto range = parse_ports(given == nullptr ? "" : given);
   return range ? *range : std::nullopt;
 }
 
