@@ -12,6 +12,7 @@ namespace footplate {
 struct PortRange {
   std::uint16_t first = 0, last = 0;  ///< both are in it
   int count() const { return last - first + 1; }
+  std::string text() const { return std::to_string(first) + "-" + std::to_string(last); }
 };
 
 /// comm.ports, for the ranks of several hosts.

@@ -206,9 +206,9 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
   auto asked = hosts_of(options);
   if (!asked) return tl::unexpected(asked.error());
   plan.network = settings.string("comm.network");
-  plan.ports = settings.string("comm.ports");
-  const auto ports = parse_ports(plan.ports);
+  const auto ports = parse_ports(settings.string("comm.ports"));
   if (!ports) return tl::unexpected(ports.error());
+  plan.ports = *ports;
   const std::vector<Host>& hosts = asked->hosts;
   if (hosts.empty()) {
     if (options.spare)
@@ -236,8 +236,8 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
   plan.hosts = take_hosts(plan.pool, {});
   plan.ranks = slots_of(plan.hosts);
   for (const Host& host : plan.hosts)
-    if (*ports && (*ports)->count() < ports_needed(host.slots))
-      return fail(ErrorKind::usage, "comm.ports: " + plan.ports + " are too few for the " +
+    if (plan.ports && plan.ports->count() < ports_needed(host.slots))
+      return fail(ErrorKind::usage, "comm.ports: " + plan.ports->text() + " are too few for the " +
                                         std::to_string(host.slots) + " ranks of host " + host.name +
                                         ", which take " + std::to_string(ports_needed(host.slots)));
   return {};

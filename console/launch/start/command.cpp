@@ -16,7 +16,6 @@
 #include "console/launch/start/slurm_job.h"
 #include "protocol/console_mark.h"
 #include "protocol/layout.h"
-#include "protocol/port_range.h"
 #include "protocol/words.h"
 
 extern char** environ;
@@ -97,19 +96,16 @@ Result<std::vector<std::string>> host_options(const Placement& placement, const 
   if (!networks->empty() && !(placement.network == kAutoNetwork && has_own_network(variables)))
     options.insert(options.end(),
                    {"--mca", "btl_tcp_if_include", *networks, "--prtemca", "prte_if_include", *networks});
-  const auto ports = parse_ports(placement.ports);
-  if (!ports) return tl::unexpected(ports.error());
-  if (*ports) {
+  if (const auto& ports = placement.ports) {
     // mpirun takes all that it is given, its daemon on another host the first one that is free there.
     std::vector<std::string> of_mpirun =
-        free_ports(**ports, placement.ports_taken + placement.ports_of_mpirun);
+        free_ports(*ports, placement.ports_taken + placement.ports_of_mpirun);
     if (of_mpirun.size() <= placement.ports_taken)
-      return fail(ErrorKind::failed,
-                  "comm.ports: too few of " + placement.ports + " are free on this machine");
+      return fail(ErrorKind::failed, "comm.ports: too few of " + ports->text() + " are free on this machine");
     of_mpirun.erase(of_mpirun.begin(),
                     of_mpirun.begin() + static_cast<std::ptrdiff_t>(placement.ports_taken));
-    options.insert(options.end(), {"--mca", "btl_tcp_port_min_v4", std::to_string((*ports)->first), "--mca",
-                                   "btl_tcp_port_range_v4", std::to_string((*ports)->count()), "--prtemca",
+    options.insert(options.end(), {"--mca", "btl_tcp_port_min_v4", std::to_string(ports->first), "--mca",
+                                   "btl_tcp_port_range_v4", std::to_string(ports->count()), "--prtemca",
                                    "oob_tcp_dynamic_ipv4_ports", join(of_mpirun, ",")});
   }
   if (!placement.has_private_folders) return options;
@@ -137,7 +133,7 @@ Variables variables_for_ranks(const PrivateFolders& folders, const Placement& pl
   // Without a launcher the shared-memory folder can't be an option, so it is a variable for both.
   if (placement.has_private_folders) variables["OMPI_MCA_btl_sm_backing_directory"] = folders.shared_memory;
   if (!placement.hosts.empty()) {
-    if (!placement.ports.empty()) variables[kPortsVariable] = placement.ports;
+    if (placement.ports) variables[kPortsVariable] = placement.ports->text();
     bound_ssh(variables);
     undo_step(variables);
     // srun would wait for the step of an earlier start, which hangs at a host that is lost.

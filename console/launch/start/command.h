@@ -3,11 +3,13 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "console/launch/start/host_list.h"
 #include "console/launch/start/plan.h"
+#include "protocol/port_range.h"
 #include "protocol/result.h"
 #include "run_files/private_folders.h"
 
@@ -26,7 +28,7 @@ struct Command {
 struct Placement {
   std::vector<Host> hosts;                       ///< none: where mpirun starts processes by itself
   std::string network = kAutoNetwork;            ///< over which they speak: comm.network's value
-  std::string ports = {};                        ///< at which they listen: comm.ports' value
+  std::optional<PortRange> ports = {};           ///< at which they listen; nothing: at any
   std::size_t ports_of_mpirun = kPortsOfMpirun;  ///< how many of them it is given
   std::size_t ports_taken = 0;                   ///< by others that are started at the same time
   bool has_private_folders = true;  ///< on every host: ranks make them, processes of doctor don't

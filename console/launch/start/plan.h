@@ -8,6 +8,7 @@
 
 #include "console/launch/start/host_pool.h"
 #include "console/launch/start/slurm_job.h"
+#include "protocol/port_range.h"
 #include "protocol/schema.h"
 
 namespace footplate {
@@ -24,7 +25,7 @@ struct RunPlan {
       host_groups;  ///< of another run, by rank: its reductions are repeated; empty: as the ranks are
   HostPool pool;    ///< that the hosts of each start are taken from; empty where `hosts` is
   std::string network = kAutoNetwork;  ///< comm.network: over which the hosts speak
-  std::string ports;                   ///< comm.ports: at which they listen
+  std::optional<PortRange> ports;      ///< comm.ports: at which they listen; nothing: at any
   bool outlives_hosts = false;         ///< comm.host_timeout_s
   int start = 1;                       ///< number of the first start: config-START.json
   std::optional<std::string> resume;   ///< "auto" or a checkpoint's path
