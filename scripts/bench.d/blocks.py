@@ -27,6 +27,4 @@ def metric_rows(run, until):
 
 def stop(run):
     client = harness.Client(run.record()["socket"])
-    client.ask("call", action="run.stop", arguments={"save": False, "reason": "benchmark done"})
-    client.close()
-    run.finish()
+    run.end(client)

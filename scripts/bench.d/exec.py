@@ -23,9 +23,7 @@ def main():
             took.append((time.monotonic() - began) * 1000)
             if answer.returncode != 0 or "step" not in answer.stdout:
                 raise SystemExit(f"exec failed with {answer.returncode}: {answer.stdout}{answer.stderr}")
-        client.ask("call", action="run.stop", arguments={"save": False, "reason": "benchmark done"})
-        client.close()
-        run.finish()
+        run.end(client)
     median = statistics.median(took)
     print(f"footplate exec: median {median:.1f} ms, p90 {quantile(took, 0.9):.1f} ms, most {max(took):.1f} ms, {len(took)} calls")
     report("exec", median_ms=median, p90_ms=quantile(took, 0.9), max_ms=max(took), calls=len(took), limit_ms=LIMIT_MS)

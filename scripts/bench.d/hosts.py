@@ -29,12 +29,6 @@ def begin(hosts, step_ms):
                             assignments=[f"model.step_ms={step_ms}", "train.steps=1000000", "log.every=100", "run.threads=1"])
 
 
-def end(run, client):
-    client.ask("call", action="run.stop", arguments={"save": False, "reason": "benchmark done"})
-    client.close()
-    run.finish()
-
-
 def latencies_of(hosts, step_ms, orders):
     """Milliseconds."""
     moment = random.Random(step_ms)
@@ -48,7 +42,7 @@ def latencies_of(hosts, step_ms, orders):
             latencies.append((time.monotonic() - sent) * 1000)
             if answer["state"] != "applied" or answer["applied"]["ranks"] != 2:
                 raise SystemExit(f"order {order} became {answer}")
-        end(run, client)
+        run.end(client)
     return latencies
 
 
@@ -65,7 +59,7 @@ def idle_percent(hosts, seconds):
         if len(threads) != 2 * (1 + len(WATCHING)):
             raise SystemExit(f"threads: {threads} of {pids}")
         of_console, *found = idle.measure_processor_time(console, [thread for _, thread in threads], seconds)
-        end(run, client)
+        run.end(client)
     of = {kind: [percent for (name, _), percent in zip(threads, found) if name in kind] for kind in (("control",), WATCHING)}
     return of_console, of[("control",)], of[WATCHING]
 

@@ -120,9 +120,7 @@ def main():
         harness.wait_until(lambda: run.lines("metrics.jsonl")[-1]["time"] > blocks[-1][1], 60, "the last metrics")
         rows = [row for row in run.lines("metrics.jsonl") if "train/loss" in row]
         client = harness.Client(run.record()["socket"])
-        client.ask("call", action="run.stop", arguments={"save": False, "reason": "benchmark done"})
-        client.close()
-        run.finish()
+        run.end(client)
     pairs = list(pairs_of(step_times(blocks, rows)))
     ratio, low, high = ratio_with_interval(pairs)
     print(f"step time with / without console and control: {ratio:.4f} "

@@ -32,9 +32,7 @@ def measure(step_ms, options):
             applied_at.append((time.monotonic(), answer["applied"]["step"]))
         (began, first), (ended, last) = applied_at[0], applied_at[-1]
         step_mean_ms = (ended - began) * 1000 / (last - first)
-        client.ask("call", action="run.stop", arguments={"save": False, "reason": "benchmark done"})
-        client.close()
-        run.finish()
+        run.end(client)
     return latencies, step_mean_ms
 
 

@@ -9,7 +9,6 @@ import argparse
 import datetime
 import pathlib
 import random
-import re
 import statistics
 import sys
 import threading
@@ -23,7 +22,6 @@ import host_run  # noqa: E402
 import lab  # noqa: E402
 
 TIMEOUT_S, GOES_ON_S, VERDICT_MS = 3, 1, 250
-APPLIED = re.compile(r"order (\d+) applied at step (\d+), digest (\w+)")
 
 
 def begin(hosts, places, *more):
@@ -61,25 +59,16 @@ class Steering(threading.Thread):
         else:
             answer = self.client.ask("set", changes={"optim.lr_scale": self.random.uniform(0.5, 1.5)})
             if answer.get("state") == "applied":
-                self.applied.add(str(answer["id"]))
-
-
-def orders_of(run, origin):
-    """[(order, step, digest)] as that process has applied them."""
-    return APPLIED.findall((run.directory / "log" / f"rank-{origin}.log").read_text(errors="replace"))
+                self.applied.add(answer["id"])
 
 
 def check_orders(run, left, applied):
-    """Ends the program where an order was lost, done twice, or done by some ranks only."""
-    orders = {origin: orders_of(run, origin) for origin in left}
-    first = orders[left[0]]
-    for origin, theirs in orders.items():
-        numbers = [number for number, _, _ in theirs]
-        if len(numbers) != len(set(numbers)):
-            raise SystemExit(f"process {origin} has applied an order twice: {theirs}")
+    """Ends the program where an order was lost, or done by some ranks only; how many there were."""
+    first, *others = (run.applied(origin) for origin in left)
+    for theirs in others:
         if theirs != first:
-            raise SystemExit(f"processes {left[0]} and {origin} have applied other orders: {set(first) ^ set(theirs)}")
-    if missing := applied - {number for number, _, _ in first}:
+            raise SystemExit(f"the ranks that are left have applied other orders: {set(first.items()) ^ set(theirs.items())}")
+    if missing := applied - first.keys():
         raise SystemExit(f"orders {missing} were told to be applied, and weren't")
     return len(first)
 
@@ -113,9 +102,7 @@ def a_host_is_off(seed):
         steering.join()
         if steering.failed or not steering.applied:
             raise SystemExit(f"seed {seed}: orders were applied: {steering.applied}; then {steering.failed!r}")
-        client.ask("call", action="run.stop", arguments={"save": False, "reason": "benchmark done"})
-        client.close()
-        if run.finish(30) != 0:
+        if run.end(client, 30) != 0:
             raise SystemExit(f"seed {seed}: {run.output()}")
         return took, check_orders(run, [0, 3] if victim == "h2" else [0, 1, 2], steering.applied)
 

@@ -95,9 +95,7 @@ def test_a_rank_that_joins_reduces_as_the_others_do():
                 wait_until(lambda log=log: log.exists() and world(run)[0] == 4, 60, "another rank to join")
                 before = world(run)[1]
                 wait_until(lambda before=before: world(run)[1] > before + 10, 60, "more steps")
-            client.ask("call", action="run.stop", arguments={"save": False, "reason": "test done"})
-            client.close()
-            assert run.finish(30) == 0, run.output()
+            assert run.end(client, 30) == 0, run.output()
         run.check_nothing_left()
 
 

@@ -184,6 +184,12 @@ class Run:
         done = self.exec(f"train.steps = {step + steps}; run.resume()")
         assert done.returncode == 0, done
 
+    def end(self, client, timeout_s=120):
+        """By order, without a save; the exit code. `client` is closed."""
+        client.ask("call", action="run.stop", arguments={"save": False, "reason": "seen enough"})
+        client.close()
+        return self.finish(timeout_s)
+
     def finish(self, timeout_s=120):
         """Waits for the end; the exit code."""
         try:
