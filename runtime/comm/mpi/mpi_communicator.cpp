@@ -9,6 +9,7 @@
 #include "protocol/mutex.h"
 #include "runtime/comm/mpi/mpi_session.h"
 #include "runtime/comm/mpi/mpi_types.h"
+#include "runtime/comm/mpi/requests.h"
 #include "runtime/comm/shares.h"
 
 namespace footplate {
@@ -19,16 +20,6 @@ constexpr std::int64_t kFewestInTwoLevels = std::int64_t{1} << 17;
 
 /// Of what a rank receives before it is added. There is room for two: one arrives while the other is added.
 constexpr std::size_t kReceived = kHugePage;
-
-/// MPI's code of what failed first, not only that something did.
-int wait_for_both(std::array<MPI_Request, 2>& requests) {
-  std::array<MPI_Status, 2> statuses{};
-  const int code = MPI_Waitall(2, requests.data(), statuses.data());
-  if (code != MPI_ERR_IN_STATUS) return code;
-  for (const MPI_Status& status : statuses)
-    if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING) return status.MPI_ERROR;
-  return code;
-}
 
 /// Calls `run(first, count)` for one piece after the other until one fails. MPI's code of the last.
 template <class Run>
@@ -158,14 +149,14 @@ std::unique_ptr<Work> MpiCommunicator::barrier(const char* name) {
 /// A piece of a stripe, on its way to one rank and from another.
 struct MpiCommunicator::Exchange {
   Buffer received = {};
-  void* added_to = nullptr;  ///< this rank's own, of as many elements
+  void* added_to = nullptr;  ///< this rank's own, of as many elements; null: it stays as it is received
   std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 
   /// Nothing begun: nothing to do.
   int finish(ReduceOp op) {
-    const int code = wait_for_both(requests);
+    const int code = wait_for(requests);
     const auto count = static_cast<int>(std::exchange(received.elements, 0));
-    if (code != MPI_SUCCESS || count == 0) return code;
+    if (code != MPI_SUCCESS || count == 0 || added_to == nullptr) return code;
     return MPI_Reduce_local(received.data, added_to, count, mpi_type(received.type), mpi_op(op));
   }
 };
@@ -173,9 +164,9 @@ struct MpiCommunicator::Exchange {
 int MpiCommunicator::begin(Exchange& exchange, const Buffer& sent, int to, int from) {
   const auto count = static_cast<int>(exchange.received.elements);
   const MPI_Datatype type = mpi_type(sent.type);
-  const int code = MPI_Irecv(exchange.received.data, count, type, from, 0, comm_, &exchange.requests[0]);
+  const int code = begin_receive(exchange.received.data, count, type, from, 0, comm_, &exchange.requests[0]);
   if (code != MPI_SUCCESS) return code;
-  return MPI_Isend(sent.data, count, type, to, 0, comm_, &exchange.requests[1]);
+  return begin_send(sent.data, count, type, to, 0, comm_, &exchange.requests[1]);
 }
 
 /// Each rank sends every other one its block and adds what it is sent, piece by piece: two ranks on one host
@@ -203,6 +194,24 @@ int MpiCommunicator::reduce_stripe(const Buffer& stripe, std::int64_t block, Red
   return code;
 }
 
+/// Blocks come to where they belong, from one rank after the other.
+int MpiCommunicator::gather_stripe(const Buffer& stripe, std::int64_t block) {
+  std::array<Exchange, 2> exchanges;
+  int code = MPI_SUCCESS;
+  for (int distance = 1; distance < world_size_ && code == MPI_SUCCESS; ++distance) {
+    const int from = (rank_ + world_size_ - distance) % world_size_;
+    Exchange& one = exchanges.at(static_cast<std::size_t>(distance % 2));
+    one.received = {at(stripe, from * block), block, stripe.type};
+    code = begin(one, {at(stripe, rank_ * block), block, stripe.type},
+                 (rank_ + distance) % world_size_, from);
+    if (code == MPI_SUCCESS)
+      code = exchanges.at(static_cast<std::size_t>((distance + 1) % 2)).finish(ReduceOp::sum);
+  }
+  for (Exchange& one : exchanges)
+    if (const int finished = one.finish(ReduceOp::sum); code == MPI_SUCCESS) code = finished;
+  return code;
+}
+
 std::unique_ptr<Work> MpiCommunicator::reduce_scatter(Buffer buffer, ReduceOp op, const char* name) {
   const bool two_levels = goes_in_two_levels(buffer.elements);
   return queue_.launch(
@@ -224,8 +233,7 @@ std::unique_ptr<Work> MpiCommunicator::all_gather_shares(Buffer buffer, const ch
     if (two_levels) return check(levels_.all_gather_shares(buffer), "all_gather", name);
     const int code =
         stripe_by_stripe(buffer.elements, world_size_, [&](std::int64_t first, std::int64_t block) {
-          return MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, at(buffer, first), static_cast<int>(block),
-                               mpi_type(buffer.type), comm_);
+          return gather_stripe({at(buffer, first), block * world_size_, buffer.type}, block);
         });
     return check(code, "all_gather", name);
   });

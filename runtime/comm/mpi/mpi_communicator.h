@@ -52,6 +52,7 @@ class MpiCommunicator : public Communicator {
   struct Exchange;
   int begin(Exchange& exchange, const Buffer& sent, int to, int from);
   int reduce_stripe(const Buffer& stripe, std::int64_t block, ReduceOp op);
+  int gather_stripe(const Buffer& stripe, std::int64_t block);
 
   struct Offer {
     std::uint32_t generation = 0;  ///< 0: none

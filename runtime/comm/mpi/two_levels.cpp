@@ -6,6 +6,7 @@
 
 #include "runtime/comm/chunks.h"
 #include "runtime/comm/mpi/mpi_types.h"
+#include "runtime/comm/mpi/requests.h"
 #include "runtime/comm/shares.h"
 
 namespace footplate {
@@ -100,7 +101,7 @@ class Operation {
   void begin(std::vector<MPI_Request>& requests, const Buffer& block, Tag tag, Begin one);
   void send(std::vector<MPI_Request>& requests, const Buffer& block, int to, Tag tag);
   void receive(std::vector<MPI_Request>& requests, const Buffer& block, int from, Tag tag);
-  void wait(MPI_Request& request) { note(MPI_Wait(&request, MPI_STATUS_IGNORE)); }
+  void wait(MPI_Request& request) { note(wait_for({&request, 1})); }
   void wait_for_all(std::vector<MPI_Request>& requests);
   void add(const Buffer& received, const Buffer& block);
 
@@ -135,13 +136,13 @@ void Operation::begin(std::vector<MPI_Request>& requests, const Buffer& block, T
 
 void Operation::send(std::vector<MPI_Request>& requests, const Buffer& block, int to, Tag tag) {
   begin(requests, block, tag, [&](const void* data, int count, MPI_Request* request) {
-    return MPI_Isend(data, count, mpi_type(block.type), to, tag, comm_, request);
+    return begin_send(data, count, mpi_type(block.type), to, tag, comm_, request);
   });
 }
 
 void Operation::receive(std::vector<MPI_Request>& requests, const Buffer& block, int from, Tag tag) {
   begin(requests, block, tag, [&](void* data, int count, MPI_Request* request) {
-    return MPI_Irecv(data, count, mpi_type(block.type), from, tag, comm_, request);
+    return begin_receive(data, count, mpi_type(block.type), from, tag, comm_, request);
   });
 }
 
