@@ -106,6 +106,12 @@ std::unique_ptr<Work> CheckedCommunicator::all_gather_shares(Buffer buffer, cons
                  [&] { return inner_.all_gather_shares(buffer, name); });
 }
 
+/// What it gives differs from rank to rank: there is nothing to compare.
+std::unique_ptr<Work> CheckedCommunicator::pass_shares(Buffer buffer, int distance, const char* name) {
+  return checked(entry(Collective::sendrecv, buffer, name, distance), {},
+                 [&] { return inner_.pass_shares(buffer, distance, name); });
+}
+
 std::unique_ptr<Work> CheckedCommunicator::checked(LedgerEntry call, const Buffer& result,
                                                    const Launch& launch) {
   if (!on_ || world_size() == 1) return launch();

@@ -29,6 +29,7 @@ class CheckedCommunicator final : public Communicator {
 
   int rank() const override { return inner_.rank(); }
   int world_size() const override { return inner_.world_size(); }
+  std::vector<int> host_numbers() const override { return inner_.host_numbers(); }
   void set_chunk_elements(std::int64_t elements) override { inner_.set_chunk_elements(elements); }
   void set_two_levels(bool on) override { inner_.set_two_levels(on); }
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override;
@@ -37,6 +38,7 @@ class CheckedCommunicator final : public Communicator {
   std::unique_ptr<Work> barrier(const char* name) override;
   std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override;
+  std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) override;
   Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override {
     return inner_.rejoin(generation, sequence);
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "protocol/result.h"
 #include "runtime/base/clock.h"
@@ -57,6 +58,9 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
+  /// By rank, numbers that are the same for ranks on one host; empty: all are on one. Not while rejoin()
+  /// runs.
+  virtual std::vector<int> host_numbers() const { return {}; }
 
   /// Reductions and broadcasts launched from here on run in pieces of so many elements (comm.chunk_elements;
   /// 0: by size, chunks.h), however many they are. All ranks change it between the same two operations.
@@ -87,6 +91,9 @@ class Communicator {
   virtual std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) = 0;
   /// Every rank gets the shares of all.
   virtual std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) = 0;
+  /// Every rank gets the share of the rank so many before it, too (comm/shares.h, rank_before()). All else in
+  /// its buffer stays.
+  virtual std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) = 0;
 
   /// After World::rebuild(), on every rank that is left: from here on rank, world size and operations are
   /// those of the world with this generation; until then operations fail (ErrorKind::lost), and they go on to

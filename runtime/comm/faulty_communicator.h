@@ -24,6 +24,7 @@ class FaultyCommunicator final : public Communicator {
 
   int rank() const override { return inner_.rank(); }
   int world_size() const override { return inner_.world_size(); }
+  std::vector<int> host_numbers() const override { return inner_.host_numbers(); }
   void set_chunk_elements(std::int64_t elements) override { inner_.set_chunk_elements(elements); }
   void set_checks(bool on) override { inner_.set_checks(on); }
   void set_two_levels(bool on) override { inner_.set_two_levels(on); }
@@ -38,6 +39,9 @@ class FaultyCommunicator final : public Communicator {
   std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override {
     return inner_.all_gather_shares(buffer, name);
+  }
+  std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) override {
+    return inner_.pass_shares(buffer, distance, name);
   }
   Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override {
     return inner_.rejoin(generation, sequence);

@@ -16,8 +16,8 @@
 
 namespace footplate {
 
-enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, barrier, reduce_scatter };
-inline constexpr std::size_t kCollectives = 5;
+enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, barrier, reduce_scatter, sendrecv };
+inline constexpr std::size_t kCollectives = 6;
 
 template <>
 struct EnumWords<Collective> {
@@ -27,6 +27,7 @@ struct EnumWords<Collective> {
       std::pair{Collective::all_gather, std::string_view("all_gather")},
       std::pair{Collective::barrier, std::string_view("barrier")},
       std::pair{Collective::reduce_scatter, std::string_view("reduce_scatter")},
+      std::pair{Collective::sendrecv, std::string_view("sendrecv")},
   };
 };
 template <>

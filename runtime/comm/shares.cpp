@@ -12,6 +12,22 @@ std::vector<Stretch> blocks_of(std::int64_t elements, int ranks, int rank) {
   return blocks;
 }
 
+int distance_of_copies(const std::vector<int>& hosts) {
+  const auto ranks = static_cast<int>(hosts.size());
+  const auto apart = [&](int distance) {
+    int count = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+      if (hosts[static_cast<std::size_t>(rank)] !=
+          hosts[static_cast<std::size_t>(rank_after(rank, ranks, distance))])
+        ++count;
+    return count;
+  };
+  int best = 1;
+  for (int distance = 2; distance < ranks; ++distance)
+    if (apart(distance) > apart(best)) best = distance;
+  return best;
+}
+
 std::vector<Stretch> within(const Stretch& whole, const std::vector<Stretch>& blocks) {
   std::vector<Stretch> inside;
   for (const Stretch& block : blocks) {

@@ -42,6 +42,18 @@ bool in_stripes(std::int64_t elements, int ranks, Run run) {
   return true;
 }
 
+/// Whom a rank passes its share to, and whose it gets; `distance`: as of Communicator::pass_shares().
+constexpr int rank_after(int rank, int ranks, int distance) {
+  return (rank + distance) % ranks;
+}
+constexpr int rank_before(int rank, int ranks, int distance) {
+  return (rank + ranks - distance % ranks) % ranks;
+}
+
+/// How far apart a share and its copy are kept best: on different hosts, for as many ranks as can be; 1 where
+/// there is one host. `hosts`: as of Communicator::host_numbers().
+int distance_of_copies(const std::vector<int>& hosts);
+
 /// Elements [first, end) of a buffer.
 struct Stretch {
   std::int64_t first = 0, end = 0;

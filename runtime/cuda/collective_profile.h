@@ -28,7 +28,7 @@ struct CollectiveRow {
 
   double mean_us() const;
   /// GB/s: bytes by time, times what the slowest link moves of each byte (nccl-tests, PERFORMANCE.md):
-  /// 2 (n-1)/n of an all_reduce, (n-1)/n of an all_gather and a reduce_scatter, else 1.
+  /// 2 (n-1)/n of an all_reduce, (n-1)/n of an all_gather and a reduce_scatter, else 1 (of a sendrecv, too).
   double bus_gb_per_s() const;
 };
 

@@ -90,6 +90,7 @@ struct NcclCommunicator::Launched {
   const char* name;
   std::int64_t chunk = 0;
   std::size_t together = 1;
+  int distance = 0;  ///< of a sendrecv
 };
 
 NcclCommunicator::NcclCommunicator(Parts parts, const CommunicatorConfig& config)
@@ -121,8 +122,18 @@ std::unique_ptr<Work> NcclCommunicator::all_gather_shares(Buffer buffer, const c
                  .together = pieces_together_});
 }
 
+std::unique_ptr<Work> NcclCommunicator::pass_shares(Buffer buffer, int distance, const char* name) {
+  return launch({.kind = Collective::sendrecv,
+                 .buffer = buffer,
+                 .op = ReduceOp::sum,
+                 .name = name,
+                 .together = pieces_together_,
+                 .distance = distance});
+}
+
 std::unique_ptr<Work> NcclCommunicator::launch(const Launched& it) {
-  const int variant = it.kind == Collective::all_gather ? 0 : static_cast<int>(it.op);
+  const bool reduces = it.kind != Collective::all_gather && it.kind != Collective::sendrecv;
+  const int variant = reduces ? static_cast<int>(it.op) : it.distance;
   return parts_.queue.launch(entry(it.kind, it.buffer, it.name, variant),
                              [this, it, after = parts_.stream.mark()] {
                                auto follows = parts_.stream.follow(after);
@@ -173,7 +184,26 @@ Result<void> NcclCommunicator::enqueue_pieces(const Launched& it) {
   return outcome;
 }
 
-/// Stripes together as pieces are: a group of NCCL's holds 2,048 operations at most.
+/// Of this rank, in a stripe that begins at `stripe`: what it has, gets, or both.
+NcclCommunicators::Operation NcclCommunicator::operation_on(const Launched& it, std::int64_t stripe,
+                                                            std::int64_t block) const {
+  NcclCommunicators::Operation operation{.kind = it.kind,
+                                         .elements = static_cast<std::size_t>(block),
+                                         .type = nccl_type(it.buffer.type),
+                                         .op = nccl_operator(it.op)};
+  std::byte* all = at(it.buffer, stripe);
+  std::byte* mine = at(it.buffer, stripe + rank() * block);
+  operation.send = it.kind == Collective::reduce_scatter ? all : mine;
+  operation.receive = it.kind == Collective::reduce_scatter ? mine : all;
+  if (it.kind == Collective::sendrecv) {
+    operation.to = rank_after(rank(), world_size(), it.distance);
+    operation.from = rank_before(rank(), world_size(), it.distance);
+    operation.receive = at(it.buffer, stripe + operation.from * block);
+  }
+  return operation;
+}
+
+/// Stripes together as pieces are: a group of NCCL's holds 2,048 operations at most, and a sendrecv is two.
 Result<void> NcclCommunicator::enqueue_stripes(const Launched& it) {
   std::vector<NcclCommunicators::Operation> group;
   Result<void> outcome;
@@ -182,15 +212,7 @@ Result<void> NcclCommunicator::enqueue_stripes(const Launched& it) {
     group.clear();
   };
   in_stripes(it.buffer.elements, world_size(), [&](std::int64_t first, std::int64_t block) {
-    std::byte* stripe = at(it.buffer, first);
-    std::byte* mine = at(it.buffer, first + rank() * block);
-    const bool gathers = it.kind == Collective::all_gather;
-    group.push_back({.kind = it.kind,
-                     .send = gathers ? mine : stripe,
-                     .receive = gathers ? stripe : mine,
-                     .elements = static_cast<std::size_t>(block),
-                     .type = nccl_type(it.buffer.type),
-                     .op = nccl_operator(it.op)});
+    group.push_back(operation_on(it, first, block));
     if (group.size() >= it.together) flush();
     return outcome.has_value();
   });

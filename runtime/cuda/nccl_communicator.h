@@ -58,6 +58,7 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<Work> barrier(const char* name) override { return parts_.host.barrier(name); }
   std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override;
+  std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) override;
 
   /// After the same of the host's: aborts what there was and connects the ranks that are there now, with the
   /// configuration that was renewed last on any of them. Errors, the same on all ranks: lost, timed_out,
@@ -88,6 +89,8 @@ class NcclCommunicator final : public Communicator {
   Result<void> enqueue(const Launched& it);
   Result<void> enqueue_pieces(const Launched& it);
   Result<void> enqueue_stripes(const Launched& it);
+  NcclCommunicators::Operation operation_on(const Launched& it, std::int64_t stripe,
+                                            std::int64_t block) const;
   Result<void> drain(std::optional<SteadyClock::time_point> until);
   Error give_up(Error error, const Launched& it);
 

@@ -198,6 +198,11 @@ NcclCommunicators::Status NcclCommunicators::enqueue(const Operation& one, nccl_
       return library_.all_gather(one.send, one.receive, one.elements, one.type, comm, stream);
     case Collective::reduce_scatter:
       return library_.reduce_scatter(one.send, one.receive, one.elements, one.type, one.op, comm, stream);
+    case Collective::sendrecv: {
+      const Status sent = library_.send(one.send, one.elements, one.type, one.to, comm, stream);
+      if (sent != kSuccess && sent != kInProgress) return sent;
+      return library_.receive(one.receive, one.elements, one.type, one.from, comm, stream);
+    }
     case Collective::all_reduce:
     case Collective::broadcast:
     case Collective::barrier:

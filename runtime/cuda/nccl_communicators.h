@@ -51,13 +51,14 @@ class NcclCommunicators {
   };
   /// An operation of a group's ranks, in device memory.
   struct Operation {
-    Collective kind = Collective::all_reduce;  ///< or reduce_scatter, or all_gather
+    Collective kind = Collective::all_reduce;  ///< or reduce_scatter, all_gather, or sendrecv
     std::size_t group = 0;                     ///< which of the groups given to connect()
     const void* send = nullptr;
     void* receive = nullptr;
     std::size_t elements = 0;  ///< of an all_reduce; else of one rank's block
     nccl_abi::DataTypeNumber type = nccl_abi::kFloat32;
     nccl_abi::OperatorNumber op = nccl_abi::kSum;
+    int to = 0, from = 0;  ///< of a sendrecv: the group's ranks that `send` goes to and `receive` comes from
     /// How an all_reduce is done, where the library can be told so; null: NCCL's choice. Needed during the
     /// call alone.
     const nccl_abi::CollectiveConfig* config = nullptr;

@@ -55,6 +55,8 @@ Result<NcclLibrary> NcclLibrary::open(const std::filesystem::path& path) {
   finder.find(library.broadcast, "ncclBroadcast");
   finder.find(library.all_gather, "ncclAllGather");
   finder.find(library.reduce_scatter, "ncclReduceScatter");
+  finder.find(library.send, "ncclSend");
+  finder.find(library.receive, "ncclRecv");
   finder.find_if_there(library.reset_debug, "ncclResetDebugInit");
   finder.find_if_there(library.all_reduce_with_config, "ncclAllReduceConfig");
   if (!finder.missing().empty()) return refuse("has no " + finder.missing());

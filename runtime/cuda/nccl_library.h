@@ -97,6 +97,10 @@ struct NcclLibrary {
                        nccl_abi::Stream stream) = nullptr;
   Status (*reduce_scatter)(const void* send, void* receive, std::size_t received, int type, int op, Comm comm,
                            nccl_abi::Stream stream) = nullptr;
+  Status (*send)(const void* send, std::size_t count, int type, int to, Comm comm,
+                 nccl_abi::Stream stream) = nullptr;
+  Status (*receive)(void* receive, std::size_t count, int type, int from, Comm comm,
+                    nccl_abi::Stream stream) = nullptr;
   /// Null before 2.31.
   Status (*all_reduce_with_config)(const void* send, void* receive, std::size_t count, int type, int op,
                                    Comm comm, nccl_abi::Stream stream,

@@ -51,7 +51,8 @@ MpiCommunicator::MpiCommunicator(MpiSession& session, Ledger& ledger, const Prog
       rank_(session.rank()),
       world_size_(session.world_size()),
       received_(huge_pages(2 * kReceived)),
-      levels_(levels_of(session.host_numbers())),
+      hosts_(session.host_numbers()),
+      levels_(levels_of(hosts_)),
       queue_(ledger, progress) {}
 
 TwoLevels MpiCommunicator::levels_of(const std::vector<int>& hosts) {
@@ -84,7 +85,8 @@ Result<void> MpiCommunicator::rejoin(std::uint32_t generation, std::uint64_t seq
   comm_ = offer_.comm;
   rank_ = offer_.rank;
   world_size_ = offer_.world_size;
-  levels_ = levels_of(offer_.hosts);
+  hosts_ = offer_.hosts;
+  levels_ = levels_of(hosts_);
   queue_.reopen(sequence, generation);
   return {};
 }
@@ -199,11 +201,11 @@ int MpiCommunicator::gather_stripe(const Buffer& stripe, std::int64_t block) {
   std::array<Exchange, 2> exchanges;
   int code = MPI_SUCCESS;
   for (int distance = 1; distance < world_size_ && code == MPI_SUCCESS; ++distance) {
-    const int from = (rank_ + world_size_ - distance) % world_size_;
+    const int from = rank_before(rank_, world_size_, distance);
     Exchange& one = exchanges.at(static_cast<std::size_t>(distance % 2));
     one.received = {at(stripe, from * block), block, stripe.type};
     code = begin(one, {at(stripe, rank_ * block), block, stripe.type},
-                 (rank_ + distance) % world_size_, from);
+                 rank_after(rank_, world_size_, distance), from);
     if (code == MPI_SUCCESS)
       code = exchanges.at(static_cast<std::size_t>((distance + 1) % 2)).finish(ReduceOp::sum);
   }
@@ -236,6 +238,23 @@ std::unique_ptr<Work> MpiCommunicator::all_gather_shares(Buffer buffer, const ch
           return gather_stripe({at(buffer, first), block * world_size_, buffer.type}, block);
         });
     return check(code, "all_gather", name);
+  });
+}
+
+/// Each rank hears from one and tells one, whatever the hosts: two levels would save nothing.
+std::unique_ptr<Work> MpiCommunicator::pass_shares(Buffer buffer, int distance, const char* name) {
+  return queue_.launch(entry(Collective::sendrecv, buffer, name, distance), [=, this]() -> Result<void> {
+    if (world_size_ == 1) return {};
+    const int to = rank_after(rank_, world_size_, distance), from = rank_before(rank_, world_size_, distance);
+    const int code =
+        stripe_by_stripe(buffer.elements, world_size_, [&](std::int64_t first, std::int64_t block) {
+          Exchange exchange{.received = {at(buffer, first + from * block), block, buffer.type}};
+          const int begun =
+              begin(exchange, {at(buffer, first + rank_ * block), block, buffer.type}, to, from);
+          const int finished = exchange.finish(ReduceOp::sum);
+          return begun == MPI_SUCCESS ? finished : begun;
+        });
+    return check(code, "sendrecv", name);
   });
 }
 

@@ -27,6 +27,7 @@ class MpiCommunicator : public Communicator {
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
+  std::vector<int> host_numbers() const override { return hosts_; }
   void set_chunk_elements(std::int64_t elements) override { chunk_elements_ = elements; }
   void set_two_levels(bool on) override { two_levels_ = on; }
   std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override;
@@ -35,6 +36,7 @@ class MpiCommunicator : public Communicator {
   std::unique_ptr<Work> barrier(const char* name) override;
   std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override;
   std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override;
+  std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) override;
   Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override;
 
   /// For operations of another backend among these: the same thread, order, ledger and end.
@@ -73,6 +75,7 @@ class MpiCommunicator : public Communicator {
   std::int64_t chunk_elements_ = kDefaultChunk;  // of the launching thread
   bool two_levels_ = false;                      // of the launching thread
   HugePages received_;                           // of the communication thread; touched at the first use
+  std::vector<int> hosts_;                       // by rank
   TwoLevels levels_;                             // the same, and of rejoin()
   LaunchQueue queue_;                            // last: its thread uses the members above
 };

@@ -53,6 +53,9 @@ class SimCommunicator final : public Communicator {
   std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override {
     return launch({Collective::all_gather, buffer, buffer, ReduceOp::sum, 0}, name, stripe_of(world_size()));
   }
+  std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) override {
+    return launch({Collective::sendrecv, buffer, {}, ReduceOp::sum, distance}, name, stripe_of(world_size()));
+  }
 
  private:
   std::unique_ptr<Work> launch(SimAttendance attendance, const char* name, std::int64_t chunk_elements) {

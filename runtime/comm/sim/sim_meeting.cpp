@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "protocol/mutex.h"
+#include "runtime/comm/shares.h"
 
 namespace footplate {
 namespace {
@@ -85,6 +86,15 @@ void all_gather_shares(const std::vector<SimAttendance>& ranks) {
   });
 }
 
+void pass_shares(const std::vector<SimAttendance>& ranks) {
+  const auto count = static_cast<int>(ranks.size());
+  int rank = 0;
+  for_blocks(ranks, [&](const SimAttendance& from, std::size_t first, std::size_t size) {
+    const SimAttendance& to = ranks[static_cast<std::size_t>(rank_after(rank++, count, from.root))];
+    if (to.send.data != from.send.data) std::memcpy(start(to) + first, start(from) + first, size);
+  });
+}
+
 void broadcast(const std::vector<SimAttendance>& ranks) {
   const Buffer& root = ranks[static_cast<std::size_t>(ranks[0].root)].send;
   for (const SimAttendance& rank : ranks)
@@ -124,6 +134,7 @@ void execute(const std::vector<SimAttendance>& ranks) {
   if (kind == Collective::broadcast) broadcast(ranks);
   if (kind == Collective::all_gather) ranks[0].in_place() ? all_gather_shares(ranks) : all_gather(ranks);
   if (kind == Collective::reduce_scatter) reduce_scatter(ranks);
+  if (kind == Collective::sendrecv) pass_shares(ranks);
 }
 
 }  // namespace

@@ -46,6 +46,10 @@ class CheckedRank {
       return scattered;
     return checked_.all_gather_shares(buffer, "parameters")->wait();
   }
+  Result<void> pass(std::int64_t elements) {
+    values_.assign(static_cast<std::size_t>(elements), 1.0F + static_cast<float>(rank_));
+    return checked_.pass_shares({values_.data(), elements, DataType::float32}, 1, "copies")->wait();
+  }
   const std::vector<float>& values() const { return values_; }
 
  private:
@@ -97,6 +101,21 @@ TEST(CheckedCommunicator, ComparesSharesOnceTheyAreGathered) {
     ASSERT_FALSE(summed);
     EXPECT_THAT(summed.error().message,
                 HasSubstr("different results of step 0, parameters: all_gather of 6"));
+  });
+}
+
+TEST(CheckedCommunicator, OfAPassOfSharesTheCallIsComparedAlone) {
+  on_all([](CheckedRank& rank) {
+    ASSERT_TRUE(rank.pass(3));
+    const auto before = static_cast<std::size_t>((rank.rank() + 2) % kRanks);
+    std::vector<float> wanted(3, 1.0F + static_cast<float>(rank.rank()));
+    wanted[before] = 1.0F + static_cast<float>(before);
+    EXPECT_EQ(rank.values(), wanted);
+    EXPECT_EQ(rank.launched(), 2U) << "what is called, and the call: every rank has its own result";
+    const auto passed = rank.pass(rank.rank() == 1 ? 6 : 3);
+    ASSERT_FALSE(passed);
+    EXPECT_THAT(passed.error().message, HasSubstr("rank 0: step 0, copies: sendrecv of 3 float32; "
+                                                  "rank 1: step 0, copies: sendrecv of 6 float32"));
   });
 }
 

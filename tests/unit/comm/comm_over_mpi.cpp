@@ -59,6 +59,10 @@ TEST_F(CommOverMpi, SharesAreSummedAndGathered) {
   cases::expect_shares_are_summed_and_gathered(comm_);
 }
 
+TEST_F(CommOverMpi, SharesArePassedToTheNextRank) {
+  cases::expect_shares_are_passed(comm_);
+}
+
 TEST_F(CommOverMpi, TheLargestAndTheSmallestOfSharesAreFound) {
   for (const auto op : {ReduceOp::max, ReduceOp::min}) {
     std::vector<std::int64_t> values(static_cast<std::size_t>(comm_.world_size()) * 3, comm_.rank());

@@ -110,6 +110,39 @@ TEST(Communicator, SharesAreSummedAndGathered) {
         {});
 }
 
+TEST(Communicator, SharesArePassedToTheNextRank) {
+  for (const int ranks : {1, 2, 3, 4})
+    on_threads(ranks, [](Communicator& comm, Ledger&, SimWorld&) { cases::expect_shares_are_passed(comm); },
+               {});
+  on_ranks(3, [](Communicator& comm, Ledger& ledger, SimWorld&) {
+    const float mine = 10.0F * static_cast<float>(comm.rank());
+    std::vector<float> values{mine, mine + 1, mine + 2}, wanted = values;
+    ASSERT_TRUE(comm.pass_shares(buffer_of(values), 1, "copies")->wait());
+    const std::size_t before = comm.rank() == 0 ? 2 : static_cast<std::size_t>(comm.rank()) - 1;
+    wanted[before] = 11.0F * static_cast<float>(before);
+    EXPECT_EQ(values, wanted);
+    EXPECT_EQ(ledger.current().kind, Collective::sendrecv);
+    EXPECT_EQ(to_string(ledger.current().kind), "sendrecv");
+    EXPECT_EQ(ledger.current().elements, 3);
+  });
+}
+
+TEST(Communicator, ALostRankEndsAPassOfShares) {
+  SimWorld world(2);
+  Ledger ledger;
+  Progress progress;
+  auto comm = world.communicator(0, ledger, progress);
+  std::vector<float> values{1, 2};
+  auto work = comm->pass_shares(buffer_of(values), 1, "copies");
+  EXPECT_FALSE(work->done());
+  world.kill(1);
+  const auto outcome = work->wait();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::lost);
+  EXPECT_EQ(outcome.error().message, "rank 0: sendrecv of copies failed: rank 1 has died");
+  EXPECT_THAT(values, testing::ElementsAre(1, 2));
+}
+
 /// So that no test passes by what another backend happens to leave there.
 TEST(Communicator, OfASimulatedReductionOnlyTheOwnShareIsANumber) {
   on_ranks(2, [](Communicator& comm, Ledger&, SimWorld&) {

@@ -38,6 +38,7 @@ class Noting final : public Communicator {
     return note(name + std::string(" scattered ") + std::to_string(buffer.elements));
   }
   std::unique_ptr<Work> all_gather_shares(Buffer, const char* name) override { return note(name); }
+  std::unique_ptr<Work> pass_shares(Buffer, int, const char* name) override { return note(name); }
 
   std::vector<std::string> calls;
 
@@ -80,8 +81,9 @@ TEST_F(FaultyCommunicatorTest, WithoutAFaultOfThisRankAllGoesThrough) {
   faulty.barrier("barrier");
   faulty.reduce_scatter({nullptr, 6, DataType::float32}, ReduceOp::sum, "gradients");
   faulty.all_gather_shares({}, "parameters");
+  faulty.pass_shares({}, 1, "copies");
   EXPECT_THAT(inner_.calls, ElementsAre("gradients 5", "broadcast", "gather", "barrier",
-                                        "gradients scattered 6", "parameters"));
+                                        "gradients scattered 6", "parameters", "copies"));
 }
 
 TEST_F(FaultyCommunicatorTest, AnOddReductionComesBeforeTheFirstOfItsStep) {

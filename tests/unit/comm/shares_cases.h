@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -27,11 +28,15 @@ inline std::int64_t first_that_isnt_summed(const std::vector<float>& values, int
 /// Whether an operation on a buffer was done.
 using OnShares = std::function<bool(const Buffer&)>;
 
-/// Buffers of one stripe or several, the last one short: what a rank has of the sum, then what all have.
+/// Elements of buffers with nothing in them, of one stripe, and of several, the last one short.
+inline std::vector<std::int64_t> sizes_for(int ranks) {
+  return {0, padded(1, ranks), padded(5000, ranks), padded(2 * stripe_of(ranks) + 100, ranks)};
+}
+
+/// What a rank has of the sum, then what all have.
 inline void expect_shares_are_summed_and_gathered(int rank, int ranks, const OnShares& reduce_scatter,
                                                   const OnShares& all_gather) {
-  for (const std::int64_t elements :
-       {std::int64_t{0}, padded(1, ranks), padded(5000, ranks), padded(2 * stripe_of(ranks) + 100, ranks)}) {
+  for (const std::int64_t elements : sizes_for(ranks)) {
     std::vector<float> values(static_cast<std::size_t>(elements));
     for (std::int64_t i = 0; i < elements; ++i) values[static_cast<std::size_t>(i)] = number_of(rank, i);
     const Buffer buffer{values.data(), elements, DataType::float32};
@@ -56,6 +61,30 @@ inline void expect_shares_are_summed_and_gathered(Communicator& comm) {
         return comm.reduce_scatter(buffer, ReduceOp::sum, "test")->wait().has_value();
       },
       [&](const Buffer& buffer) { return comm.all_gather_shares(buffer, "test")->wait().has_value(); });
+}
+
+/// The share of the rank so many before is there then, and all else as it was.
+inline void expect_shares_are_passed(Communicator& comm, int distance) {
+  const int ranks = comm.world_size(), before = (comm.rank() + ranks - distance) % ranks;
+  for (const std::int64_t elements : sizes_for(ranks)) {
+    std::vector<float> values(static_cast<std::size_t>(elements)), wanted(values.size());
+    for (std::int64_t i = 0; i < elements; ++i)
+      values[static_cast<std::size_t>(i)] = wanted[static_cast<std::size_t>(i)] = number_of(comm.rank(), i);
+    in_stripes(elements, ranks, [&](std::int64_t first, std::int64_t block) {
+      for (std::int64_t i = first + before * block; i < first + (before + 1) * block; ++i)
+        wanted[static_cast<std::size_t>(i)] = number_of(before, i);
+      return true;
+    });
+    ASSERT_TRUE(comm.pass_shares({values.data(), elements, DataType::float32}, distance, "test")->wait());
+    const auto [got, want] = std::mismatch(values.begin(), values.end(), wanted.begin());
+    EXPECT_EQ(got, values.end()) << elements << " elements among " << ranks << ": rank " << comm.rank()
+                                 << " has another one at " << got - values.begin();
+  }
+}
+
+inline void expect_shares_are_passed(Communicator& comm) {
+  expect_shares_are_passed(comm, 1);
+  for (int distance = 2; distance < comm.world_size(); ++distance) expect_shares_are_passed(comm, distance);
 }
 
 }  // namespace footplate::cases

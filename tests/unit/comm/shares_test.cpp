@@ -36,6 +36,18 @@ TEST(Shares, AStripeOfManyRanksStaysSmall) {
   EXPECT_EQ(stripe_of(10'000'000), 10'000'000 * kBlockAlign) << "never nothing";
 }
 
+TEST(Shares, AShareAndItsCopyAreOnDifferentHostsWhereTheyCanBe) {
+  EXPECT_EQ(distance_of_copies({}), 1) << "one host";
+  EXPECT_EQ(distance_of_copies({0, 0, 0}), 1);
+  EXPECT_EQ(distance_of_copies({0, 1, 0, 1}), 1);
+  EXPECT_EQ(distance_of_copies({0, 0, 1, 1}), 2);
+  EXPECT_EQ(distance_of_copies({0, 0, 0, 1, 1, 1, 2, 2, 2}), 3);
+  EXPECT_EQ(distance_of_copies({0, 0, 1}), 1) << "two of the three are";
+  EXPECT_EQ(rank_after(3, 4, 2), 1);
+  EXPECT_EQ(rank_before(1, 4, 2), 3);
+  EXPECT_EQ(rank_before(0, 1, 1), 0);
+}
+
 TEST(Shares, TheBlocksOfAllRanksAreTheBuffer) {
   const int ranks = 3;
   const std::int64_t all = padded(2 * stripe_of(ranks) + 100, ranks);

@@ -49,6 +49,8 @@ FOOTPLATE_ALIKE(ncclAllReduce, all_reduce);
 FOOTPLATE_ALIKE(ncclBroadcast, broadcast);
 FOOTPLATE_ALIKE(ncclAllGather, all_gather);
 FOOTPLATE_ALIKE(ncclReduceScatter, reduce_scatter);
+FOOTPLATE_ALIKE(ncclSend, send);
+FOOTPLATE_ALIKE(ncclRecv, receive);
 #undef FOOTPLATE_ALIKE
 
 TEST(NcclHeader, ItsConfigBeginsAsOurs) {

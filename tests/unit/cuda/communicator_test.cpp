@@ -57,6 +57,9 @@ struct Host final : Communicator {
   std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override {
     return inner->all_gather_shares(buffer, name);
   }
+  std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) override {
+    return inner->pass_shares(buffer, distance, name);
+  }
 
   std::unique_ptr<Communicator> inner;
   bool deaf = false;
@@ -128,7 +131,7 @@ std::string said(const Result<double>& result) {
 
 class CommunicatorTest : public testing::Test {
  protected:
-  CommunicatorTest() : world_(kRanks) {
+  CommunicatorTest() {
     std::string pattern = testing::TempDir() + "nccl-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     ::setenv("FOOTPLATE_STAND_IN_DIR", folder_.c_str(), 1);
@@ -143,15 +146,17 @@ class CommunicatorTest : public testing::Test {
 
   static void fault(const std::string& text) { ::setenv("FOOTPLATE_STAND_IN_FAULT", text.c_str(), 1); }
 
-  void make(std::chrono::milliseconds connect = kPatience) {
-    for (int rank = 0; rank < kRanks; ++rank)
-      ranks_.push_back(std::make_unique<TestRank>(world_, library_, rank, connect));
+  void make(std::chrono::milliseconds connect = kPatience, int ranks = kRanks) {
+    ranks_.clear();
+    world_ = std::make_unique<SimWorld>(ranks);
+    for (int rank = 0; rank < ranks; ++rank)
+      ranks_.push_back(std::make_unique<TestRank>(*world_, library_, rank, connect));
   }
   /// On all ranks at once.
   void on_all(const std::function<void(TestRank&, int)>& body) {
     std::vector<std::thread> threads;
-    for (int rank = 0; rank < kRanks; ++rank)
-      threads.emplace_back([&, rank] { body(*ranks_[static_cast<std::size_t>(rank)], rank); });
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+      threads.emplace_back([&, rank] { body(*ranks_[rank], static_cast<int>(rank)); });
     for (auto& thread : threads) thread.join();
   }
   void connect() {
@@ -170,7 +175,7 @@ class CommunicatorTest : public testing::Test {
     return text.str();
   }
 
-  SimWorld world_;
+  std::unique_ptr<SimWorld> world_;
   std::filesystem::path folder_;
   NcclLibrary library_;
   std::vector<std::unique_ptr<TestRank>> ranks_;
@@ -201,6 +206,21 @@ TEST_F(CommunicatorTest, SharesAreSummedAndGatheredStripeByStripe) {
   });
   EXPECT_THAT(calls(), HasSubstr("reductions=11 groups=9 "))
       << "the probe, and of both operations one stripe, one, and three by twos";
+}
+
+TEST_F(CommunicatorTest, SharesArePassedToTheNextRank) {
+  for (const int ranks : {1, 3, 4, 2}) {
+    make(kPatience, ranks);
+    connect();
+    for (auto& rank : ranks_) rank->communicator.set_pieces_together(2);
+    on_all([](TestRank& rank, int) {
+      cases::expect_shares_are_passed(rank.communicator);
+      EXPECT_EQ(rank.ledger.current().kind, Collective::sendrecv);
+      EXPECT_TRUE(rank.communicator.finish());
+    });
+  }
+  EXPECT_THAT(calls(), HasSubstr("reductions=6 groups=5 tuned=Ring/Simple/2:1 "))
+      << "the probe, one stripe, one, and three by twos; how they are sent isn't the tuner's";
 }
 
 TEST_F(CommunicatorTest, PiecesGoTogetherAsOneGroup) {
@@ -330,6 +350,22 @@ TEST_F(CommunicatorTest, AWorldThatEndsFreesAHangingReduction) {
     EXPECT_EQ(said(rank.communicator.rejoin(2, 100)), "fine");
   });
   expect_sums();
+}
+
+TEST_F(CommunicatorTest, AWorldThatEndsFreesAHangingPassOfShares) {
+  make();
+  connect();
+  fault("hang");
+  on_all([](TestRank& rank, int) {
+    std::vector<float> numbers(10, 1.0F);
+    auto work = rank.communicator.pass_shares({numbers.data(), 10}, 1, "copies");
+    EXPECT_EQ(work->wait(std::chrono::steady_clock::now() + 50ms).error().kind, ErrorKind::timed_out);
+    rank.queue.close({ErrorKind::lost, "a rank was lost"});
+    const auto outcome = work->wait();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().kind, ErrorKind::lost);
+    EXPECT_TRUE(rank.queue.wait_idle(kPatience));
+  });
 }
 
 /// A rank was lost as some had heard that all agree, and others hadn't.

@@ -146,6 +146,24 @@ TEST_F(CommunicatorsTest, ReductionsAreCoalesced) {
   EXPECT_THAT(stub_calls(), testing::EndsWith("ncclAllReduce:4 ncclGroupEnd")) << "the group is closed";
 }
 
+TEST_F(CommunicatorsTest, ASendAndItsReceiveAreInOneGroup) {
+  NcclCommunicators communicators(library_, patient());
+  ASSERT_TRUE(communicators.connect(alone(communicators), config_));
+  float data[8] = {};
+  NcclCommunicators::Operation passes[] = {operation(0, data, 4), operation(0, data + 4, 3)};
+  for (auto& one : passes) {
+    one.kind = Collective::sendrecv;
+    one.to = 2;
+    one.from = 5;
+  }
+  EXPECT_EQ(said(communicators.enqueue(passes, nullptr)), "fine");
+  EXPECT_THAT(stub_calls(), testing::EndsWith("ncclGroupStart ncclSend:4:to:2 ncclRecv:4:from:5 "
+                                              "ncclSend:3:to:2 ncclRecv:3:from:5 ncclGroupEnd"));
+  stub_fault("ncclSend", "fail");
+  EXPECT_THAT(said(communicators.enqueue(passes, nullptr)), HasSubstr("sendrecv failed: unhandled"));
+  EXPECT_THAT(stub_calls(), testing::EndsWith("ncclSend:4:to:2 ncclGroupEnd")) << "nothing is received";
+}
+
 TEST_F(CommunicatorsTest, ALibraryThatTakesARuleWithTheCallIsGivenIt) {
   EXPECT_EQ(library_.all_reduce_with_config, nullptr)
       << "2.28.9 has a function of that name in the stub alone";

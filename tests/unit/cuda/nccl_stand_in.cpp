@@ -1,6 +1,7 @@
 // A libnccl for tests that really reduces, in host memory, between processes: the ranks of a communicator
 // meet in a file that all have mapped, named by the unique id. Streams are HostStreams. Sums are made in the
-// order of the ranks, so that all have the same bits.
+// order of the ranks, so that all have the same bits. An ncclSend and the ncclRecv behind it are one
+// exchange, in which every rank takes part.
 //
 //   FOOTPLATE_STAND_IN_DIR    a folder of the test's own: the segments, and calls-PID.txt, a line for each
 //   call
@@ -35,6 +36,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -59,6 +61,7 @@ constexpr std::size_t kPieceBytes = 1 << 18;  ///< of each rank, in the segment
 struct Segment {
   struct alignas(64) Rank {
     std::atomic<std::uint64_t> round;  ///< how often it has come to a meeting
+    std::atomic<int> to;               ///< of an exchange: whom its piece is for
   };
   std::array<Rank, kMostRanks> ranks;
   std::atomic<bool> gone;  ///< a rank has left before all were there: its connections are closed
@@ -237,40 +240,56 @@ Number combined(Number a, Number b, int op) {
   return a + b;
 }
 
-template <class Number>
-void reduce(State& state, Number* data, std::size_t count, int op) {
+/// Piece by piece of `mine`: puts it where all can read it, and calls `use(first, count)` once all have.
+template <class Number, class Use>
+void in_pieces(State& state, const Number* mine, std::size_t count, Use use) {
   constexpr std::size_t kAtOnce = kPieceBytes / sizeof(Number);
   for (std::size_t first = 0; first < count; first += kAtOnce) {
     const std::size_t here = std::min(kAtOnce, count - first);
-    std::memcpy(state.piece(state.rank), data + first, here * sizeof(Number));
+    std::memcpy(state.piece(state.rank), mine + first, here * sizeof(Number));
     if (!state.meet()) return;
+    use(first, here);
+    if (!state.meet()) return;  // nobody overwrites a piece that is being read
+  }
+}
+
+template <class Number>
+void reduce(State& state, Number* data, std::size_t count, int op) {
+  in_pieces(state, data, count, [&](std::size_t first, std::size_t here) {
     for (std::size_t i = 0; i < here; ++i) {
       Number sum = reinterpret_cast<const Number*>(state.piece(0))[i];
       for (int rank = 1; rank < state.ranks; ++rank)
         sum = combined(sum, reinterpret_cast<const Number*>(state.piece(rank))[i], op);
       data[first + i] = sum;
     }
-    if (!state.meet()) return;  // nobody overwrites a piece that is being read
-  }
+  });
 }
 
 /// `data`: `count` numbers of this rank, one after the other of all ranks.
 template <class Number>
 void gather(State& state, const Number* mine, std::size_t count, Number* all) {
-  constexpr std::size_t kAtOnce = kPieceBytes / sizeof(Number);
-  for (std::size_t first = 0; first < count; first += kAtOnce) {
-    const std::size_t here = std::min(kAtOnce, count - first);
-    std::memcpy(state.piece(state.rank), mine + first, here * sizeof(Number));
-    if (!state.meet()) return;
+  in_pieces(state, mine, count, [&](std::size_t first, std::size_t here) {
     for (int rank = 0; rank < state.ranks; ++rank)
       std::memcpy(all + static_cast<std::size_t>(rank) * count + first, state.piece(rank),
                   here * sizeof(Number));
-    if (!state.meet()) return;
-  }
+  });
+}
+
+/// What is sent to another rank, or not received, breaks the communicator, where NCCL would wait for ever.
+template <class Number>
+void exchange(State& state, const Number* mine, std::size_t count, Number* theirs, int to, int from) {
+  auto& ranks = state.segment->ranks;
+  ranks[static_cast<std::size_t>(state.rank)].to = to;
+  in_pieces(state, mine, count, [&](std::size_t first, std::size_t here) {
+    if (theirs == nullptr || ranks[static_cast<std::size_t>(from)].to != state.rank)
+      state.broken = true;
+    else
+      std::memcpy(theirs + first, state.piece(from), here * sizeof(Number));
+  });
 }
 
 struct Job {
-  abi::Function function;
+  std::optional<abi::Function> function;  ///< nothing: an exchange, about which no plugin is asked
   std::shared_ptr<State> state;
   const void* send;
   void* data;         ///< what it gives
@@ -279,6 +298,7 @@ struct Job {
   int op;
   HostStreamHandle* stream;
   std::string asked = {};
+  int to = 0, from = 0;  ///< of an exchange
   Choice choice = {};
   void* event = nullptr;  ///< the profiler's
 };
@@ -340,6 +360,7 @@ void run_on(const Job& job) {
   const auto* send = static_cast<const Number*>(job.send);
   if (job.function == abi::kAllReduce) reduce(state, data, job.count, job.op);
   if (job.function == abi::kAllGather) gather(state, send, job.count, data);
+  if (!job.function) exchange(state, send, job.count, data, job.to, job.from);
   if (job.function != abi::kReduceScatter) return;
   std::vector<Number> sums(send, send + job.count * static_cast<std::size_t>(state.ranks));
   reduce(state, sums.data(), sums.size(), job.op);
@@ -372,9 +393,11 @@ void enqueue_group() {
   for (Job& job : grouped) {
     if (!job.asked.empty()) ++job.state->asked[job.asked];
     HostStreamHandle* stream = job.stream;
-    job.choice = choose(*job.state, job.function, bytes_of(job));
-    ++job.state->choices[job.choice.text()];
-    job.event = begin_event(job);
+    if (job.function) {
+      job.choice = choose(*job.state, *job.function, bytes_of(job));
+      ++job.state->choices[job.choice.text()];
+      job.event = begin_event(job);
+    }
     stream->enqueue(stream, run, new Job(std::move(job)));
   }
   grouped.clear();
@@ -536,6 +559,23 @@ Status ncclReduceScatter(const void* send, void* receive, std::size_t received, 
   if (!is_known(type)) return abi::kInvalidArgument;
   return take({abi::kReduceScatter, comm->state, send, receive, received, type, op,
                static_cast<HostStreamHandle*>(stream)});
+}
+Status ncclSend(const void* send, std::size_t count, int type, int to, Comm comm, void* stream) {
+  if (!is_known(type)) return abi::kInvalidArgument;
+  if (depth == 0) return abi::kInvalidUsage;  // it would wait for the receive
+  Job job{{}, comm->state, send, nullptr, count, type, abi::kSum, static_cast<HostStreamHandle*>(stream)};
+  job.to = to;
+  return take(std::move(job));
+}
+Status ncclRecv(void* receive, std::size_t count, int type, int from, Comm comm, void* /*stream*/) {
+  if (grouped.empty()) return abi::kInvalidUsage;
+  Job& job = grouped.back();
+  if (job.function || job.data != nullptr || job.state != comm->state || job.count != count ||
+      job.type != type)
+    return abi::kInvalidUsage;
+  job.data = receive;
+  job.from = from;
+  return abi::kSuccess;
 }
 const char* ncclGetErrorString(Status status) {
   return status == abi::kRemoteError ? "remote process exited or there was a network error"

@@ -202,6 +202,14 @@ Status ncclAllGather(const void*, void*, std::size_t, int, Comm, void*) {
 Status ncclReduceScatter(const void*, void*, std::size_t, int, int, Comm, void*) {
   return enter("ncclReduceScatter");
 }
+Status ncclSend(const void*, std::size_t count, int, int to, Comm comm, void*) {
+  const Status status = enter("ncclSend", std::to_string(count) + ":to:" + std::to_string(to));
+  return is_live(comm) ? status : footplate::nccl_abi::kInvalidArgument;
+}
+Status ncclRecv(void*, std::size_t count, int, int from, Comm comm, void*) {
+  const Status status = enter("ncclRecv", std::to_string(count) + ":from:" + std::to_string(from));
+  return is_live(comm) ? status : footplate::nccl_abi::kInvalidArgument;
+}
 const char* ncclGetErrorString(Status status) {
   return status == footplate::nccl_abi::kSystemError ? "unhandled system error" : "remote process exited";
 }

@@ -99,6 +99,15 @@ TEST_P(ProfileTest, AGapInStepsDoesntKeepItListening) {
   EXPECT_FALSE(listening());
 }
 
+TEST(CollectiveRow, WhatIsPassedOnCrossesALinkOnce) {
+  CollectiveRow row;
+  row.collective = "sendrecv";
+  row.ranks = 4;
+  row.bytes = 3000;
+  row.total_ns = 1000;
+  EXPECT_EQ(row.bus_gb_per_s(), 3);
+}
+
 TEST_P(ProfileTest, ByCollectiveSizeAndWhatItWasDoneBy) {
   run("AllReduce", 1 << 18, 1000, 500'000);  // 1 MiB
   run("AllReduce", 1 << 18, 2'000'000, 700'000);
