@@ -62,6 +62,10 @@ void StateTable::add(StateEntry entry) {
   entries_.push_back(std::move(entry));
 }
 
+void StateTable::remove(std::string_view prefix) {
+  std::erase_if(entries_, [prefix](const StateEntry& entry) { return entry.name.starts_with(prefix); });
+}
+
 const StateEntry* StateTable::find(std::string_view name) const {
   for (const StateEntry& entry : entries_)
     if (entry.name == name) return &entry;

@@ -84,6 +84,9 @@ class StateTable {
   /// don't fit shape and type.
   void add(StateEntry entry);
 
+  /// Those whose names begin so. The memory is their owner's.
+  void remove(std::string_view prefix);
+
   const std::vector<StateEntry>& entries() const { return entries_; }
   /// Of several shards the first.
   const StateEntry* find(std::string_view name) const;
