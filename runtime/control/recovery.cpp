@@ -1,6 +1,9 @@
 #include "runtime/control/recovery.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -20,6 +23,25 @@ std::uint64_t largest(const AllStanding& standing, std::uint64_t message::Standi
 bool any(const AllStanding& standing, bool message::Standing::*field) {
   return std::any_of(standing.begin(), standing.end(),
                      [&](const auto& entry) { return entry.second.*field; });
+}
+
+/// Why there is sharded state that no rank has any more; empty: each share is somewhere. Ranks whose state is
+/// that of a step are all of one number of shares.
+std::string lost_shares(const AllStanding& standing) {
+  std::set<int> there;
+  int of = 1;
+  for (const auto& [rank, said] : standing) {
+    if (said.step == kUndefined) continue;
+    of = said.shares;
+    there.insert({said.share, said.copied});
+  }
+  for (int share = 0; share < of; ++share)
+    if (!there.contains(share))
+      return fmt::format(
+          "share {} of {} of the optimizer's state (optim.shard) was lost together with its copy "
+          "on another rank (ckpt.redundancy)",
+          share + 1, of);
+  return "";
 }
 
 /// A periodic save has none: where some ranks are at that one, others already at an order's at the same step,
@@ -65,6 +87,7 @@ std::optional<message::Rejoin> Recovery::verdict() const {
     verdict.impossible = "no rank is left whose state is whole";
     return verdict;
   }
+  if (verdict.impossible = lost_shares(standing_); !verdict.impossible.empty()) return verdict;
   for (const auto& [rank, said] : standing_) {
     if (said.step != verdict.step) verdict.behind.push_back(rank);
     if (said.commit && (!verdict.commit || said.commit->ticket > verdict.commit->ticket))

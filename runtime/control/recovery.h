@@ -13,7 +13,8 @@ namespace footplate {
 /// for all, once, how they go on. A state machine as Coordinator is; control thread.
 ///
 /// State goes on from the rank that has completed the most steps (they are one apart at most: nobody gets
-/// through a step's reduction alone). Orders: at most the newest commit can be known to some ranks only,
+/// through a step's reduction alone). Of state that is shared among ranks somebody has to have each share, or
+/// its copy: else nobody can go on. Orders: at most the newest commit can be known to some ranks only,
 /// since the next order isn't opened before all have it; who knows it tells, and all have it. What nobody saw
 /// committed has changed nothing anywhere.
 class Recovery {

@@ -39,6 +39,10 @@ void AdamW::step(const OptimizerSettings& settings, const at::Tensor& divisor, c
   }
 }
 
+void AdamW::forget_gradients() {
+  for (Part& part : parts_) part.group.gradients.clear();
+}
+
 void AdamW::list_state(StateTable& table) const {
   for (const Part& part : parts_) {
     for (std::size_t i = 0; i < part.group.names.size(); ++i) {

@@ -19,6 +19,7 @@ class AdamW final : public Optimizer {
   void set_learning_rate(double rate) override { rate_.set(rate); }
   void step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) override;
   void list_state(StateTable& table) const override;
+  void forget_gradients() override;
 
  private:
   struct Part {

@@ -27,6 +27,10 @@ void MomentumOptimizer::list_state(StateTable& table) const {
   }
 }
 
+void MomentumOptimizer::forget_gradients() {
+  for (Part& part : parts_) part.group.gradients.clear();
+}
+
 void MomentumOptimizer::move_all(const OptimizerSettings& settings, const at::Tensor& divisor,
                                  const at::Tensor& skip, const Rule& rule) {
   const at::NoGradGuard no_grad;

@@ -52,6 +52,11 @@ void Muon::list_state(StateTable& table) const {
   others_.list_state(table);
 }
 
+void Muon::forget_gradients() {
+  MomentumOptimizer::forget_gradients();
+  others_.forget_gradients();
+}
+
 at::Tensor orthogonalized(const at::Tensor& matrix) {
   // The coefficients make the slope at zero as large as it can be, at the cost of singular values that only
   // come near one.

@@ -20,6 +20,7 @@ class Muon final : public MomentumOptimizer {
   void set_learning_rate(double rate) override;
   void step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) override;
   void list_state(StateTable& table) const override;
+  void forget_gradients() override;
 
  private:
   AdamW others_;

@@ -29,6 +29,9 @@ class Optimizer {
 
   /// Adds what it keeps between steps ("optim/…"); it stays where it is.
   virtual void list_state(StateTable& table) const = 0;
+
+  /// Lets go of the gradients: it makes no step any more, and what it keeps is still there.
+  virtual void forget_gradients() = 0;
 };
 
 /// That of `kind`, for parameters that have their grads already. `groups`: those that parameters are in by

@@ -3,6 +3,17 @@
 #include <utility>
 
 namespace footplate {
+namespace {
+
+/// Of a group of shards it is one, too.
+StateEntry part_of(const ParameterGroup& group, std::size_t i, StateEntry entry) {
+  if (group.shards.empty()) return entry;
+  entry.placement = Placement::sharded;
+  entry.shard = group.shards[i];
+  return entry;
+}
+
+}  // namespace
 
 StateEntry state_entry(std::string name, const at::Tensor& tensor, ComputeDevice& device) {
   return {std::move(name),           DataType::float32, tensor.sizes().vec(), Placement::replicated,
@@ -11,11 +22,11 @@ StateEntry state_entry(std::string name, const at::Tensor& tensor, ComputeDevice
 
 StateEntry state_entry(const std::string& kind, const ParameterGroup& group, std::size_t i,
                        const at::Tensor& tensor, ComputeDevice& device) {
-  StateEntry entry = state_entry("optim/" + kind + "/" + group.names[i], tensor, device);
-  if (group.shards.empty()) return entry;
-  entry.placement = Placement::sharded;
-  entry.shard = group.shards[i];
-  return entry;
+  return part_of(group, i, state_entry("optim/" + kind + "/" + group.names[i], tensor, device));
+}
+
+StateEntry value_entry(const ParameterGroup& group, std::size_t i, ComputeDevice& device) {
+  return part_of(group, i, state_entry("model/" + group.names[i], group.values[i], device));
 }
 
 void add_elsewhere(StateTable& table, const std::string& kind, const ParameterGroup& group) {

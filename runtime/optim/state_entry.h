@@ -18,6 +18,9 @@ StateEntry state_entry(std::string name, const at::Tensor& tensor, ComputeDevice
 StateEntry state_entry(const std::string& kind, const ParameterGroup& group, std::size_t i,
                        const at::Tensor& tensor, ComputeDevice& device);
 
+/// The values themselves: "model/NAME".
+StateEntry value_entry(const ParameterGroup& group, std::size_t i, ComputeDevice& device);
+
 /// What other ranks keep of the group, of which this one has nothing: shards without elements, so that all
 /// ranks know of the same tensors.
 void add_elsewhere(StateTable& table, const std::string& kind, const ParameterGroup& group);

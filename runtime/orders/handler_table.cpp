@@ -46,6 +46,12 @@ Result<CallResult> HandlerTable::call(const Call& call, std::int64_t step) {
   return handler->second->call(call, step);
 }
 
+HeldShare HandlerTable::held_share() const {
+  for (const Steerable* handler : handlers_)
+    if (const HeldShare held = handler->held_share(); held.of > 1) return held;
+  return {};
+}
+
 Result<void> HandlerTable::rejoin(const Rejoin& rejoin) {
   return last_first([&](Steerable& handler) { return handler.rejoin(rejoin); });
 }

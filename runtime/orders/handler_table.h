@@ -27,6 +27,8 @@ class HandlerTable final : public Steerable {
   /// What moved of all of them.
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
+  /// Of the handler that has one.
+  HeldShare held_share() const override;
   /// All of them, the last one first: what a handler says of it is said once this rank is
   /// level. The first error.
   Result<void> rejoin(const Rejoin& rejoin) override;

@@ -318,8 +318,12 @@ void Participant::say_goodbye() {
 }
 
 void Participant::report_recovery_state(const RecoveryState& standing, std::uint32_t generation) {
+  const HeldShare held = parts_.steerable.held_share();
   answer(message::Standing{.generation = generation,
                            .step = standing.step,
+                           .share = held.share,
+                           .copied = held.copied,
+                           .shares = held.of,
                            .paused = standing.paused,
                            .finished = standing.finished,
                            .save = standing.save.has_value(),

@@ -49,8 +49,10 @@ class RecoveryHold {
   /// Training thread, once resumed: goes on.
   Rejoin take() {
     holds_ = false;
-    if (rejoin_->behind) whole_ = false;
-    return *std::exchange(rejoin_, std::nullopt);
+    Rejoin rejoin = *std::exchange(rejoin_, std::nullopt);
+    rejoin.whole = whole_;
+    if (rejoin.behind) whole_ = false;
+    return rejoin;
   }
   /// It is level with the others.
   void set_whole() { whole_ = true; }

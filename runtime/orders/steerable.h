@@ -19,6 +19,7 @@ struct Rejoin {
   int source = 0;                ///< rank (of the new world) whose state counts
   bool level = false;            ///< somebody is behind: all take the state of `source`
   bool behind = false;           ///< this rank is
+  bool whole = true;             ///< this rank's state is that of a step: of `step`, or of the one before
   bool save = false;             ///< a save was interrupted: save again
   std::string tag = {};          ///< of that save
   std::uint32_t generation = 0;  ///< Communicator::rejoin
@@ -26,6 +27,14 @@ struct Rejoin {
   int local_ranks = 1;           ///< on this host, now
   std::uint64_t refused = 0;     ///< number of the last order that some rank has seen refused; 0: none
   std::string refusal = {};      ///< why
+};
+
+/// What a rank has of state that is shared among ranks: one of `of` shares, and a copy of another one. Of
+/// one: all of it.
+struct HeldShare {
+  int share = 0;
+  int copied = 0;  ///< its own: there are no copies
+  int of = 1;
 };
 
 /// What orders act on, as control sees it: the trainer, and handlers beside it (HandlerTable). What one has
@@ -67,6 +76,9 @@ class Steerable {
   virtual Result<CallResult> call(const Call& call, std::int64_t /*step*/) {
     return fail(ErrorKind::refused, call.action + " is nothing that can be done here");
   }
+
+  /// Control thread, while the training thread stands at a loss.
+  virtual HeldShare held_share() const { return {}; }
 
   /// Training thread, inside StepGate::enter(), on every rank that is left: takes part in the new world, and
   /// brings whoever is behind level. Errors: lost (another rank meanwhile; where this rank is behind its

@@ -300,10 +300,7 @@ class Rank {
     set_computed(control.settings, trainer_->step());
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
-    if (trainer_->state().is_sharded())
-      control.cant_rebuild =
-          "each rank has its part of the optimizer's state (optim.shard), so that the run "
-          "has to start again from a checkpoint";
+    control.cant_rebuild = trainer_->cant_lose_a_rank();
     control.on_world = [this](const Membership& members, bool leads) { return enter_world(members, leads); };
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;

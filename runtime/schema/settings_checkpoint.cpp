@@ -43,6 +43,18 @@ std::vector<SettingRow> checkpoint_rows() {
        .help = "This many ranks at most write a checkpoint, a part each, at the same time. Any number of "
                "ranks reads it. 0 = as many as have 64 MiB each to write",
        .example = "ckpt.parts = 1"},
+      {.name = "ckpt.redundancy",
+       .value = "none",
+       .choices = {"none", "memory"},
+       .applies = Applies::restart,
+       .aliases = {"redundancy", "ckpt.replicas", "in_memory_checkpoint"},
+       .help =
+           "With optim.shard, \"memory\" has each rank keep a second share of the optimizer's state: that of "
+           "the rank before it, updated at every step. A lost rank then costs no state, and the others go on "
+           "at their step. It takes twice the memory of a share, and one more exchange of a share's "
+           "gradients "
+           "in each step. If two neighbours are lost at once, the start ends as with \"none\"",
+       .example = "ckpt.redundancy = \"memory\""},
       {.name = "ckpt.keep",
        .value = 3,
        .unit = "checkpoints",

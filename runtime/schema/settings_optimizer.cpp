@@ -93,7 +93,7 @@ std::vector<SettingRow> optimizer() {
                "parameters (ZeRO stage 1): of N ranks each needs 1/N of that memory. All ranks write "
                "checkpoints, "
                "and any number reads them. A lost rank ends the start, and a restart goes on from the newest "
-               "checkpoint. Not with muon",
+               "checkpoint, if ckpt.redundancy isn't \"memory\". Not with muon",
        .example = "optim.shard = 1"},
       {.name = "optim.lr",
        .value = 0.0,

@@ -6,6 +6,7 @@
 
 #include "runtime/comm/agree.h"
 #include "runtime/state/level_state.h"
+#include "runtime/train/share_state.h"
 #include "runtime/watch/event_parts.h"
 
 namespace footplate {
@@ -13,7 +14,7 @@ namespace footplate {
 Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<HostedTask> task)
     : training_(std::move(options), std::move(task)),
       reporter_(training_),
-      step_(training_, reporter_),
+      step_(std::make_unique<TrainStep>(training_, reporter_)),
       evaluation_(training_, reporter_,
                   [this](const EvaluationDriver::BestParameters& best) {
                     if (best.beside || !saves_after_step_) checkpoints_.save_best(best);
@@ -22,6 +23,10 @@ Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<HostedTask> task)
       checkpoints_(training_, reporter_),
       profile_(training_, reporter_) {
   configure();
+}
+
+Result<void> Trainer::Loop::load(const std::string& checkpoint) {
+  return checkpoints_.load(checkpoint).and_then([this] { return copy_shares(training_, *step_); });
 }
 
 Result<Ending> Trainer::Loop::run(StepGate& gate) {
@@ -47,7 +52,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
 /// Where all ranks have failed together nobody has written anything: the state is the one before, and worth
 /// a checkpoint, as where a signal ends the run.
 tl::unexpected<Error> Trainer::Loop::failed(const Error& error) {
-  if (step_.failed_together())
+  if (step_->failed_together())
     checkpoints_.save_or_warn();
   else
     checkpoints_.finish_here();
@@ -64,13 +69,16 @@ Result<bool> Trainer::Loop::train_step() {
   const float by_time = timetable_.by_time(now);
   reporter_.before_step(timetable_.is_due(Recurring::details, training_.position.step + 1, by_time));
   sweep_.begin(training_.position.step, training_.world_size() > 1 ? training_.now.check_every : 0);
-  step_.compute_gradients();
-  step_.load_ahead();
+  step_->compute_gradients();
+  step_->load_ahead();
   const OfThisRank of_this_rank{evaluation_.share_ready(), checkpoints_.is_writing(), by_time,
                                 sweep_.finish()};
-  if (auto reduced = step_.reduce(of_this_rank); !reduced) return tl::unexpected(reduced.error());
-  if (auto updated = step_.update(); !updated) return tl::unexpected(updated.error());
-  return step_.conclude();
+  if (auto reduced = step_->reduce(of_this_rank); !reduced) return tl::unexpected(reduced.error());
+  const auto updated = step_->update();
+  auto done = step_->conclude();
+  // Where a rank is lost now, the step counts on all who are left: each has made its part of it, or will.
+  if (!updated && (!done || !training_.is_lost(updated.error()))) return tl::unexpected(updated.error());
+  return done;
 }
 
 void Trainer::Loop::after_step() {
@@ -78,20 +86,20 @@ void Trainer::Loop::after_step() {
   const std::int64_t step = training_.position.step;
   const auto ranks = static_cast<float>(training_.world_size());
   training_.timer.enter(Phase::boundary);
-  reporter_.count(step_.outcome());
+  reporter_.count(step_->outcome());
   profile_.after_step();
-  skipped_in_row_ = step_.counts().nonfinite_in_row;
+  skipped_in_row_ = step_->counts().nonfinite_in_row;
   tell_refusal();
   compare_states();  // before a save that relies on it
-  const StepSums& sums = step_.outcome().sums;
+  const StepSums& sums = step_->outcome().sums;
   const auto due = [&](Recurring what) { return timetable_.is_due(what, step, sums.due); };
   DueMetrics metrics;
   metrics.details = due(Recurring::details);
   metrics.performance = due(Recurring::performance);
   metrics.gauges = due(Recurring::gauges);
-  if (due(Recurring::log)) metrics.of_task = step_.metrics_of_task();
+  if (due(Recurring::log)) metrics.of_task = step_->metrics_of_task();
   if (training_.task->sums().has_several_sets() && due(Recurring::data_sets))
-    metrics.sets = step_.take_set_metrics();
+    metrics.sets = step_->take_set_metrics();
   metrics.has_line = timetable_.has_line(step, sums.due);
   if (metrics.has_line && training_.rank() == 0)
     metrics.collectives = comm_metrics_.take(step, Timetable::Clock::now());
@@ -106,7 +114,7 @@ void Trainer::Loop::after_step() {
 /// All ranks know by the step's own sums that some differ; each tells its hashes, and rank 0 compares. What
 /// differs stays so: it is told once in a period.
 void Trainer::Loop::compare_states() {
-  if (!step_.states_differ()) return;
+  if (!step_->states_differ()) return;
   checkpoints_.know_difference(true);
   const std::int64_t period = (training_.position.step - 1) / training_.now.check_every;
   if (std::exchange(told_in_period_, period) != period) training_.gate->report(sweep_.report());
@@ -145,7 +153,7 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
 
 void Trainer::Loop::configure() {
   const StepSettings before = std::exchange(training_.now, StepSettings::from(training_.options.settings));
-  step_.configure(before);
+  step_->configure(before);
   reporter_.configure(before);
   timetable_.configure(training_.now, Timetable::Clock::now());
   comm_metrics_.configure(training_.now.log_comm_every, Timetable::Clock::now());
@@ -166,14 +174,14 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
 }
 
 Result<CallResult> Trainer::Loop::call_task(const Call& call, std::int64_t step) {
-  step_.forget_loaded();
+  step_->forget_loaded();
   auto answer = training_.task->call(call.action, call.arguments, step);
   if (!answer) return tl::unexpected(answer.error());
   return TaskAnswer{*std::move(answer)};
 }
 
 void Trainer::Loop::tell_refusal() {
-  const auto why = step_.take_refusal();
+  const auto why = step_->take_refusal();
   if (!why) return;
   const std::int64_t step = training_.position.step;
   const std::string text =
@@ -192,8 +200,9 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
     if (auto there = options.gradients->rejoin(now.generation, now.sequence); !there) return there;
   options.local_ranks = now.local_ranks;
   checkpoints_.moved();
-  if (now.level)
-    if (auto levelled = level(now.source); !levelled) return levelled;
+  const bool shares = options.settings.integer("optim.shard") > 0;
+  const auto there = shares ? share(now) : now.level ? level(now.source, training_.state) : Result<void>();
+  if (!there) return there;
   configure();
   const std::int64_t step = training_.position.step;
   reporter_.log(
@@ -203,11 +212,21 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   return {};
 }
 
+Result<void> Trainer::Loop::share(const Rejoin& now) {
+  StateTable others;
+  for (const StateEntry& entry : training_.state.entries())
+    if (entry.name.starts_with("state/")) others.add(entry);
+  const auto level_others = [&] { return now.level ? level(now.source, others) : Result<void>(); };
+  auto shared = share_state(training_, reporter_, step_, now, level_others);
+  if (!shared) training_.is_lost(shared.error(), StepGate::Interrupted::state);
+  return shared;
+}
+
 Result<void> Trainer::Loop::take_up(const Rejoin& now) {
   // Whoever wrote a part of a checkpoint has given it up by then.
   if (auto all_here = agree(training_.options.communicator, {}); !all_here) return all_here;
   training_.gate->all_are_level();
-  step_.propose_smaller_micro_batch();  // rank 0 may be another one now
+  step_->propose_smaller_micro_batch();  // rank 0 may be another one now
   checkpoints_.configure();
   if (auto there = checkpoints_.rejoin(); !there) return there;
   if (now.save) checkpoints_.save_or_warn(now.tag);
@@ -218,7 +237,9 @@ Result<void> Trainer::Loop::take_up(const Rejoin& now) {
 Result<StateRepaired> Trainer::Loop::repair(int source) {
   if (source >= training_.world_size())  // the order was agreed on by more ranks
     return fail(ErrorKind::failed, fmt::format("guard.repair: there is no rank {} any more", source));
-  if (auto levelled = level(source); !levelled) {
+  auto levelled = level(source, training_.state);
+  if (levelled) levelled = copy_shares(training_, *step_);
+  if (!levelled) {
     training_.is_lost(levelled.error(), training_.rank() == source ? StepGate::Interrupted::work
                                                                    : StepGate::Interrupted::state);
     return tl::unexpected(levelled.error());
@@ -230,16 +251,16 @@ Result<StateRepaired> Trainer::Loop::repair(int source) {
   return StateRepaired{step, source};
 }
 
-/// All take the state of `source`: every replicated tensor, and what a checkpoint keeps besides.
-Result<void> Trainer::Loop::level(int source) {
-  const LevelledState mine{training_.progress(), step_.counts()};
-  const auto told = level_state(training_.options.communicator, training_.state, source, to_json(mine));
+/// All take what `source` has of `state`: every replicated tensor, and what a checkpoint keeps besides.
+Result<void> Trainer::Loop::level(int source, const StateTable& state) {
+  const LevelledState mine{training_.progress(), step_->counts()};
+  const auto told = level_state(training_.options.communicator, state, source, to_json(mine));
   if (!told) return tl::unexpected(told.error());
   if (training_.rank() != source) {
     LevelledState theirs;
     if (auto read = read_json(*told, theirs); !read) return read;
     training_.take_progress(theirs.progress);
-    step_.take_counts(theirs.counts);
+    step_->take_counts(theirs.counts);
     skipped_in_row_ = theirs.counts.nonfinite_in_row;
   }
   checkpoints_.know_difference(false);

@@ -24,11 +24,16 @@ class Trainer::Loop {
   Loop(TrainerOptions options, std::unique_ptr<HostedTask> task);
 
   Result<Ending> run(StepGate& gate);
-  Result<void> load(const std::string& checkpoint) { return checkpoints_.load(checkpoint); }
+  Result<void> load(const std::string& checkpoint);
   Result<SaveResult> save(const std::string& tag) { return checkpoints_.save(tag); }
   Result<SaveResult> save_by_order(const std::string& tag) { return checkpoints_.save_by_order(tag); }
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step);
 
+  /// Steerable::held_share.
+  HeldShare held_share() const {
+    const OptimizerShare& optimizer = step_->optimizer();
+    return {optimizer.share(), optimizer.copied_share(), optimizer.shares()};
+  }
   /// In a world of other ranks (Steerable::rejoin).
   Result<void> rejoin(const Rejoin& now);
   /// Steerable::take_up.
@@ -58,7 +63,7 @@ class Trainer::Loop {
     return checkpoints_.tag(ref, tag);
   }
   Result<SaveResult> remove(const std::string& tag) { return checkpoints_.remove(tag); }
-  bool failed_together() const { return step_.failed_together(); }
+  bool failed_together() const { return step_->failed_together(); }
   std::int64_t skipped_in_row() const { return skipped_in_row_; }
 
  private:
@@ -69,7 +74,8 @@ class Trainer::Loop {
   void save_and_evaluate(const Ending& ending);
   void configure();
   void tell_refusal();
-  Result<void> level(int source);
+  Result<void> level(int source, const StateTable& state);
+  Result<void> share(const Rejoin& now);
   void compare_states();
 
   Training training_;
@@ -78,7 +84,7 @@ class Trainer::Loop {
   bool saves_after_step_ = false;    ///< the step that was just done
   std::int64_t skipped_in_row_ = 0;  ///< steps up to the last completed one
   Reporter reporter_;
-  TrainStep step_;
+  std::unique_ptr<TrainStep> step_;  ///< never null; another one where ranks share state anew
   EvaluationDriver evaluation_;
   CommMetrics comm_metrics_;
   CheckpointDriver checkpoints_;

@@ -40,6 +40,14 @@ struct EnumWords<EvalMode> {
                                    std::pair{EvalMode::off, std::string_view("off")}};
 };
 
+/// What there is of a rank's sharded state besides what it has itself (ckpt.redundancy).
+enum class Redundancy { none, memory };
+template <>
+struct EnumWords<Redundancy> {
+  static constexpr std::array kAll{std::pair{Redundancy::none, std::string_view("none")},
+                                   std::pair{Redundancy::memory, std::string_view("memory")}};
+};
+
 /// What comes of a step whose gradients or loss aren't finite.
 enum class Nonfinite { skip, pause, stop };
 template <>

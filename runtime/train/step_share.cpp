@@ -7,16 +7,30 @@
 #include "runtime/train/sum_of_squares.h"
 
 namespace footplate {
+namespace {
+
+ShareOfRank share_of(const GradientBuffer& buffer, int ranks, int rank) {
+  return {buffer.gradients().const_data_ptr<float>(), blocks_of(buffer.gradients().numel(), ranks, rank)};
+}
+
+KeptShares shares_of(const GradientBuffer& buffer, const Communicator& communicator, int copies_from) {
+  const int ranks = communicator.world_size(), rank = communicator.rank();
+  KeptShares kept{rank, rank_before(rank, ranks, copies_from), ranks, share_of(buffer, ranks, rank), {}};
+  if (copies_from > 0) kept.copied = share_of(buffer, ranks, kept.copied_share);
+  return kept;
+}
+
+}  // namespace
 
 StepShare::StepShare(const std::vector<Parameter>& parameters, GradientBuffer& buffer,
-                     Communicator& communicator)
+                     Communicator& communicator, int copies_from)
     : buffer_(buffer),
       communicator_(communicator),
-      share_{buffer.gradients().const_data_ptr<float>(),
-             blocks_of(buffer.gradients().numel(), communicator.world_size(), communicator.rank())},
+      copies_from_(copies_from),
+      kept_(shares_of(buffer, communicator, copies_from)),
       sums_(at::zeros({buffer.all_sums().numel() + 1},
                       at::TensorOptions(at::kDouble).device(buffer.gradients().device()))) {
-  for (const Stretch& block : share_.blocks)
+  for (const Stretch& block : kept_.mine.blocks)
     own_gradients_.push_back(buffer.gradients().slice(0, block.first, block.end));
   ParameterGroup whole;
   for (const Parameter& parameter : parameters) {
@@ -26,7 +40,7 @@ StepShare::StepShare(const std::vector<Parameter>& parameters, GradientBuffer& b
   }
   values_ = whole.values;
   places_ = whole.gradients;
-  for (const ParameterGroup& mine : cut({whole}, share_)) {
+  for (const ParameterGroup& mine : cut({whole}, kept_.mine)) {
     own_values_ = mine.values;
     own_places_ = mine.gradients;
   }
@@ -34,6 +48,12 @@ StepShare::StepShare(const std::vector<Parameter>& parameters, GradientBuffer& b
 
 Result<void> StepShare::reduce_sums() {
   const at::NoGradGuard no_grad;
+  if (kept_.copied) {
+    const at::Tensor& gradients = buffer_.gradients();
+    const Buffer buffer{gradients.mutable_data_ptr(), gradients.numel(), DataType::float32};
+    if (auto passed = communicator_.pass_shares(buffer, copies_from_, "gradients")->wait(); !passed)
+      return passed;
+  }
   const std::int64_t sums = buffer_.all_sums().numel();
   at::Tensor squares = sums_.select(0, sums).zero_();
   for (const at::Tensor& block : own_gradients_) squares.add_(sum_of_squares(block));
@@ -50,12 +70,14 @@ at::Tensor StepShare::norm() const {
 
 Result<void> StepShare::gather() {
   const at::NoGradGuard no_grad;
+  parameters_are_whole_ = false;
   if (!own_values_.empty()) at::_foreach_copy_(own_places_, own_values_);
   const at::Tensor& all = buffer_.gradients();
   const Buffer buffer{all.mutable_data_ptr(), all.numel(), DataType::float32};
   if (auto gathered = communicator_.all_gather_shares(buffer, "parameters")->wait(); !gathered)
     return gathered;
   at::_foreach_copy_(values_, places_);
+  parameters_are_whole_ = true;
   return {};
 }
 

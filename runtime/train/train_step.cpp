@@ -2,11 +2,13 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <thread>
@@ -56,7 +58,10 @@ bool has_spare_cores(const TrainerOptions& options) {
 
 std::optional<StepShare> share_of(const Training& training, GradientBuffer& gradients) {
   if (!training.is_sharded) return std::nullopt;
-  return StepShare(training.task->parameters(), gradients, training.gradients_communicator());
+  // Ranks of one host may be lost together.
+  const int copies_from =
+      training.has_copies ? distance_of_copies(training.options.communicator.host_numbers()) : 0;
+  return StepShare(training.task->parameters(), gradients, training.gradients_communicator(), copies_from);
 }
 
 std::vector<double> doubles_of(const at::Tensor& tensor) {
@@ -81,9 +86,9 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
       reducer_(training.task->parameters(), gradients_, training.gradients_communicator(),
                training.is_sharded ? Reduction::shares : Reduction::all),
       share_(share_of(training, gradients_)),
-      optimizer_(make_optimizer(OptimizerSettings::from(training.options.settings).kind,
-                                training.task->parameters(), training.task->groups(), training.device,
-                                share_ ? std::optional(share_->share()) : std::nullopt)),
+      optimizer_(std::make_unique<OptimizerShare>(
+          OptimizerSettings::from(training.options.settings).kind, training.task->parameters(),
+          training.task->groups(), training.device, share_ ? std::optional(share_->kept()) : std::nullopt)),
       recorder_(training.device) {
   optimizer_->list_state(training.state);
   if (training.task->sums().has_several_sets())
@@ -268,10 +273,11 @@ void TrainStep::update_parameters() {
                                   .logical_and(sum(offsetof(StepSums, failed_ranks)).eq(0));
   const double clip_norm = training_.now.clip_norm;
   if (clip_norm > 0) divisor = divisor.mul(norm_.add(kClipEpsilon).div(clip_norm).clamp_min(1));
-  const at::Tensor skip = is_sound.logical_not().to(at::kFloat);
-  optimizer_->step(training_.now.optimizer, divisor.to(at::kFloat), skip);
-  if (training_.task->has_statistics()) training_.task->update(task_row(), skip);
-  forward_state_.conclude(skip);
+  divisor_ = divisor.to(at::kFloat);
+  skip_ = is_sound.logical_not().to(at::kFloat);
+  optimizer_->step(training_.now.optimizer, divisor_, skip_);
+  if (training_.task->has_statistics()) training_.task->update(task_row(), skip_);
+  forward_state_.conclude(skip_);
 }
 
 Result<bool> TrainStep::conclude() {
@@ -393,6 +399,34 @@ NonfiniteCounts TrainStep::counts() const {
 void TrainStep::take_counts(const NonfiniteCounts& counts) {
   outcome_.nonfinite = counts.nonfinite;
   nonfinite_in_row_ = counts.nonfinite_in_row;
+}
+
+Result<void> TrainStep::catch_up(int source, bool behind) {
+  std::array<double, 3> told{};
+  if (training_.rank() == source)
+    told = {outcome_.learning_rate, divisor_.item<double>(), skip_.item<double>()};
+  const Buffer buffer{told.data(), told.size(), DataType::float64};
+  if (auto sent = training_.options.communicator.broadcast(buffer, source, "catching up")->wait(); !sent)
+    return sent;
+  if (!behind) return {};
+  const auto on_device = [this](double value) {
+    return at::full({}, value, at::TensorOptions(at::kFloat).device(training_.device.where()));
+  };
+  optimizer_->set_learning_rate(told[0]);
+  optimizer_->step(training_.now.optimizer, on_device(told[1]), on_device(told[2]));
+  return {};
+}
+
+TrainStep::Kept TrainStep::take_kept() {
+  optimizer_->forget_gradients();
+  for (const Parameter& parameter : training_.task->parameters()) parameter.tensor.mutable_grad().reset();
+  return {std::move(optimizer_), counts(), smaller_micro_batch_, since_taken_};
+}
+
+void TrainStep::put_kept(const Kept& kept) {
+  take_counts(kept.counts);
+  smaller_micro_batch_ = kept.smaller_micro_batch;
+  since_taken_ = kept.since_taken;
 }
 
 }  // namespace footplate

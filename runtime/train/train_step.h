@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "protocol/result.h"
-#include "runtime/optim/optimizer.h"
+#include "runtime/optim/optimizer_share.h"
 #include "runtime/train/batch_loader.h"
 #include "runtime/train/forward_state.h"
 #include "runtime/train/gradient_buffer.h"
@@ -58,7 +58,8 @@ class TrainStep {
   /// Sums over all ranks.
   Result<void> reduce(const OfThisRank& of_this_rank);
   /// Enqueues the optimizer's pass, which writes nothing where a rank failed or anything isn't finite.
-  /// Errors: where ranks update shares of the parameters, as of StepShare::gather().
+  /// Errors: where ranks update shares of the parameters, as of StepShare::gather(); the step counts, and
+  /// conclude() says what it has come to.
   Result<void> update();
   /// What it has come to. False: nothing has changed, and the step is to be tried again. Errors, the same on
   /// all ranks: a rank failed, or steps weren't finite; lost.
@@ -84,6 +85,26 @@ class TrainStep {
   NonfiniteCounts counts() const;
   void take_counts(const NonfiniteCounts& counts);
 
+  /// What of the optimizer's state and work is this rank's.
+  const OptimizerShare& optimizer() const { return *optimizer_; }
+  /// Whether all parameters are of one step: not where those of other ranks didn't come.
+  bool parameters_are_whole() const { return !share_ || share_->parameters_are_whole(); }
+  /// Collective, after a loss, where ranks share the optimizer's state: those who are `behind` make the
+  /// update that `source` made last, of their shares and copies. They have the gradients
+  /// (StepShare::reduce_sums). Errors: as of an operation.
+  Result<void> catch_up(int source, bool behind);
+  /// What outlasts the step's parts where they are made anew for other ranks.
+  struct Kept {
+    std::unique_ptr<OptimizerShare> optimizer;  ///< without gradients
+    NonfiniteCounts counts;
+    std::int64_t smaller_micro_batch = 0;
+    at::Tensor since_taken;
+  };
+  /// Only its end is left then.
+  Kept take_kept();
+  /// All but the optimizer.
+  void put_kept(const Kept& kept);
+
  private:
   void accumulate_gradients();
   void forward_backward(const Draws& draws, bool last);
@@ -107,13 +128,14 @@ class TrainStep {
   ForwardState forward_state_;  ///< the rest of the others
   GradientReducer reducer_;
   std::optional<StepShare> share_;  ///< where ranks have shares of the optimizer's state
-  const std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<OptimizerShare> optimizer_;
   StepRecorder recorder_;
   std::optional<std::pair<Draws, v1::Batch>> loaded_ahead_;
   std::vector<double> shares_;  ///< of the data sets
   at::Tensor since_taken_;      ///< of several data sets: what was measured, as doubles on the device
   std::string failure_;         ///< of this rank, in the step under way; empty: none
   at::Tensor norm_;             ///< of the mean gradient, on the device; one double
+  at::Tensor divisor_, skip_;   ///< of the last update, on the device; one float each
   StepOutcome outcome_;
   std::int64_t nonfinite_in_row_ = 0;     ///< up to the last step
   std::int64_t smaller_micro_batch_ = 0;  ///< that the ranks wait for; 0: for none

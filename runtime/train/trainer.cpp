@@ -99,6 +99,15 @@ std::int64_t Trainer::skipped_in_row() const {
 bool Trainer::failed_together() const {
   return loop_->failed_together();
 }
+std::string Trainer::cant_lose_a_rank() const {
+  const Training& training = loop_->training();
+  if (!training.is_sharded || training.has_copies) return "";
+  return "each rank has its part of the optimizer's state (optim.shard), and nobody a copy of it "
+         "(ckpt.redundancy), so that the run has to start again from a checkpoint";
+}
+HeldShare Trainer::held_share() const {
+  return loop_->held_share();
+}
 std::string Trainer::last_checkpoint() const {
   return loop_->last_checkpoint();
 }

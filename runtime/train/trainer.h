@@ -83,6 +83,8 @@ class Trainer : public Steerable {
   /// After a failed run(): whether every rank returned that error. Where not, the others may be inside
   /// a collective that this rank will never enter, and nothing collective is left to do.
   bool failed_together() const;
+  /// Why the run can't go on without one of its ranks; empty: it can.
+  std::string cant_lose_a_rank() const;
   std::string last_checkpoint() const;  ///< path of the newest one saved or loaded; empty: none
   const StateTable& state() const;
 
@@ -94,6 +96,7 @@ class Trainer : public Steerable {
   std::vector<std::string> settle(const Settings& before, Settings& after) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
+  HeldShare held_share() const override;
   Result<void> rejoin(const Rejoin& rejoin) override;
   Result<void> take_up(const Rejoin& rejoin) override;
 

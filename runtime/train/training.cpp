@@ -34,8 +34,8 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
       task_name(options.settings.string("run.task")),
       task(std::move(the_task)),
       corpus(task->corpus()),
-      is_sharded(options.settings.integer("optim.shard") > 0 && options.communicator.world_size() > 1),
       timer(options.progress) {
+  settle_sharding();
   position.sets.resize(task->sets().size());
   for (const Parameter& parameter : task->parameters())
     state.add(state_entry("model/" + parameter.name, parameter.tensor, device));
@@ -44,6 +44,11 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
     entry.forward_writes = one.by == v1::State::WrittenBy::forward;
     state.add(std::move(entry));
   }
+}
+
+void Training::settle_sharding() {
+  is_sharded = options.settings.integer("optim.shard") > 0 && world_size() > 1;
+  has_copies = is_sharded && choice_of<Redundancy>(options.settings, "ckpt.redundancy") == Redundancy::memory;
 }
 
 double Training::samples_per_epoch() const {

@@ -45,9 +45,12 @@ struct Training {
   /// Whether steps are recorded.
   bool records() const { return now.cuda_graph && cant_record().empty(); }
 
+  /// As many ranks as there are now share state as the settings say, from here on.
+  void settle_sharding();
+
   /// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
-  /// The step, evaluation or save that came to nothing has changed no state; of sharded state it may have,
-  /// and the run can't go on. `tag`: of a save.
+  /// The step, evaluation or save that came to nothing has changed no state, where `what` doesn't say so.
+  /// `tag`: of a save.
   bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work,
                const std::string& tag = "");
 
@@ -71,9 +74,10 @@ struct Training {
   const std::string task_name;  ///< run.task, which is fixed; any thread
   const std::unique_ptr<HostedTask> task;
   const CorpusIdentity corpus;
-  const bool is_sharded;  ///< optim.shard, of several ranks
-  StepSettings now;       ///< options.settings, looked up
-  StateTable state;       ///< every persistent tensor
+  bool is_sharded = false;  ///< optim.shard, of several ranks
+  bool has_copies = false;  ///< ckpt.redundancy: each share of sharded state is on two of them
+  StepSettings now;         ///< options.settings, looked up
+  StateTable state;         ///< every persistent tensor
   TrainingPosition position;
   PhaseTimer timer;
   StepGate* gate = nullptr;  ///< while run() runs

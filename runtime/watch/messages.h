@@ -191,6 +191,9 @@ struct Stop {
 struct Standing {
   std::uint32_t generation = 0;
   std::int64_t step = 0;  ///< completed; -1: its state is undefined
+  int share = 0;          ///< of sharded state it has this of `shares` shares, and
+  int copied = 0;         ///< a copy of this one
+  int shares = 1;         ///< 1: it has all of it
   bool paused = false;
   bool finished = false;
   bool save = false;  ///< one was interrupted

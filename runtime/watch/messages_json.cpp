@@ -244,6 +244,9 @@ struct FieldsOf<message::Standing> {
   static void list(auto& field, auto& standing) {
     field("generation", standing.generation);
     field("step", standing.step);
+    field("share", standing.share);
+    field("copied", standing.copied);
+    field("shares", standing.shares);
     field("paused", standing.paused);
     field("finished", standing.finished);
     field("save", standing.save);

@@ -66,6 +66,20 @@ def test_a_host_is_off():
         run.check_nothing_left("h1", "h3")
 
 
+def test_a_host_is_off_with_half_of_the_shares():
+    """optim.shard: the copies of its two ranks' shares are on the other host."""
+    with lab.Lab("h1", "h2") as hosts:
+        with start(hosts, "h1:2", "h2:2", more=["optim.shard=1", "ckpt.redundancy=memory", "guard.check_every=10"]) as run:
+            run.wait_for_step(12)
+            hosts.power_off("h2")
+            wait_until(lambda: world(run, "h1")[0] == 2, NOTICES_S, "a world of two")
+            check_goes_on(run, "h1", 2, steps=30)
+            stop(run, "h1")
+            assert run.finish(30) == 0, run.output()
+            assert run.result()["recoveries"] == 1, run.result()
+        run.check_nothing_left("h1")
+
+
 def test_a_host_is_off_after_a_rank_has_joined():
     """The joined one has to hear of it, too: nobody finds to a new world with one that waits for the dead."""
     with lab.Lab("h1", "h2", "h3") as hosts:
@@ -222,6 +236,6 @@ def test_a_short_cut_loses_nothing():
 
 if __name__ == "__main__":
     lab.check_possible()
-    main([test_a_host_is_off, test_a_host_is_off_after_a_rank_has_joined, test_a_host_is_off_on_which_a_rank_has_joined,
+    main([test_a_host_is_off, test_a_host_is_off_with_half_of_the_shares, test_a_host_is_off_after_a_rank_has_joined, test_a_host_is_off_on_which_a_rank_has_joined,
           test_the_first_host_is_off, test_a_host_is_off_while_the_disk_is_full, test_the_smaller_side_of_a_cut_ends,
           test_of_two_halves_the_one_without_rank_0_ends, test_a_side_that_lost_the_disk_as_well_ends_once_it_has_it_again, test_a_short_cut_loses_nothing])

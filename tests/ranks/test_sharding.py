@@ -4,8 +4,10 @@
 import json
 import os
 import pathlib
+import random
 import signal
 import struct
+import time
 
 from harness import FULL, Run, main, wait_until
 
@@ -84,6 +86,83 @@ def test_a_lost_rank_is_followed_by_a_start_from_the_newest_checkpoint():
         assert result["state_hash"] == undisturbed["state_hash"], (result, undisturbed)
 
 
+REDUNDANT = [*SHARDED, "ckpt.redundancy=memory"]
+EVEN = [*TEXT, "sched.kind=constant", "sched.warmup_steps=0", "ckpt.keep=0"]
+
+
+def stopped_and_resumed(parts, folder):
+    """The state of a run that goes on from a checkpoint on another number of ranks: (ranks, step until which) one by one."""
+    checkpoint = None
+    for number, (ranks, until) in enumerate(parts):
+        if number and until == parts[number - 1][1]:
+            continue
+        name = f"part-{number}"
+        resume = ["--resume", checkpoint] if checkpoint else []
+        with Run(folder=folder, name=name, command=[
+                "run", "kjv", "--name", name, "--ranks", str(ranks), "--batch", *resume, *EVEN, *REDUNDANT,
+                f"train.steps={until}", f"ckpt.every={until}"]) as run:
+            assert run.finish(180) == 0, run.output()
+            checkpoint = run.result()["checkpoint"]
+    return state_of(checkpoint), run.result()["state_hash"]
+
+
+def rank_events(run, state):
+    return [event["data"] for event in run.lines("events.jsonl")
+            if event["topic"] == "rank" and event["data"].get("state") == state]
+
+
+def test_with_redundancy_a_lost_rank_costs_no_state():
+    """Killed at any moment. The state is that of a run that was stopped and resumed at that step on one rank less, bit for bit."""
+    rng = random.Random()
+    for ranks in (2, 3, 4) if FULL else (3,):
+        with Run([*EVEN, *REDUNDANT, "train.steps=400", "ckpt.every=400"], ranks=ranks, config="kjv") as run:
+            run.wait_for_step(20 + rng.randrange(20)).close()
+            time.sleep(rng.random() * 0.02)  # any moment of a step
+            os.kill(run.pids()[rng.randrange(ranks)], signal.SIGKILL)
+            assert run.finish(180) == 0, run.output()
+            result, (lost,) = run.result(), rank_events(run, "lost")
+            assert result["recoveries"] == 1 and result["restarts"] == 0 and result["step"] == 400, result
+            expected, state_hash = stopped_and_resumed([(ranks, lost["step"]), (ranks - 1, 400)], run.folder)
+            assert state_of(result["checkpoint"]) == expected, f"{ranks} ranks, lost at step {lost['step']}"
+            assert result["state_hash"] == state_hash, result
+
+
+def test_with_redundancy_another_rank_takes_the_place_of_a_lost_one():
+    """Rank 0 first, then the one that joined: the state is that of runs on 3, 2, 3, 2 and 3 ranks."""
+    steps = [*EVEN, *REDUNDANT, "comm.replace=true", "train.steps=1000000", "run.threads=1", "guard.check_every=10"]
+    with Run(steps, ranks=3, config="kjv") as run:
+        run.wait_for_step(20).close()
+        parts = []
+        for number, victim in enumerate((0, 2), 1):
+            os.kill(run.pids()[victim], signal.SIGKILL)
+            wait_until(lambda: len(rank_events(run, "joined")) == number or run.process.poll() is not None, 90,
+                       f"rank {number} to join; so far:\n{run.output()[-1500:]}")
+            assert run.process.poll() is None, run.output()[-3000:]
+            parts += [(3, rank_events(run, "lost")[-1]["step"]), (2, rank_events(run, "joined")[-1]["step"])]
+        client = wait_until(run.try_connect, 20, "the console")
+        client.ask("call", action="run.stop", arguments={"save": True})
+        client.close()
+        assert run.finish(60) == 0, run.output()
+        result = run.result()
+        expected, state_hash = stopped_and_resumed([*parts, (3, result["step"])], run.folder)
+        assert state_of(result["checkpoint"]) == expected, parts
+        assert result["state_hash"] == state_hash, result
+
+
+def test_two_neighbours_that_are_lost_at_once_end_the_start():
+    with Run([*EVEN, *REDUNDANT, "train.steps=300", "ckpt.every=20"], ranks=3, config="kjv", options=("--restarts", "1")) as run:
+        client = run.wait_for_step(10)
+        wait_until(lambda: any(event["topic"] == "ckpt" for event in run.lines("events.jsonl")), 60, "the first checkpoint")
+        client.close()
+        pids = run.pids()
+        for victim in (1, 2):
+            os.kill(pids[victim], signal.SIGKILL)
+        assert run.finish(120) == 0, run.output()
+        result = run.result()
+        assert result["restarts"] == 1 and result["step"] == 300, result
+        assert "share 2 of 3 of the optimizer's state (optim.shard) was lost together with its copy" in run.output(), run.output()
+
+
 def test_what_cant_be_shared_is_said_at_the_start():
     with Run(["optim.kind=muon", "train.steps=5", *SHARDED]) as run:
         assert run.finish(60) == 2 and "muon needs whole matrices" in run.output(), run.output()
@@ -91,4 +170,6 @@ def test_what_cant_be_shared_is_said_at_the_start():
 
 if __name__ == "__main__":
     main([test_losses_are_those_of_a_plain_run, test_checkpoints_of_any_number_of_ranks_are_read_by_any_other,
-          test_a_lost_rank_is_followed_by_a_start_from_the_newest_checkpoint, test_what_cant_be_shared_is_said_at_the_start])
+          test_a_lost_rank_is_followed_by_a_start_from_the_newest_checkpoint, test_with_redundancy_a_lost_rank_costs_no_state,
+          test_with_redundancy_another_rank_takes_the_place_of_a_lost_one, test_two_neighbours_that_are_lost_at_once_end_the_start,
+          test_what_cant_be_shared_is_said_at_the_start])

@@ -313,9 +313,9 @@ TEST(RecoveryTest, ARankDiesAtAnyOfItsMessagesOrCollectives) {
 // --- the decision alone ---
 
 message::Standing standing(std::int64_t step, const Json& more = Json::object()) {
-  Json json = {{"generation", 2}, {"step", step},     {"paused", false}, {"finished", false},
-               {"save", false},   {"tag", ""},        {"commits", 3},    {"begun", 0},
-               {"sequence", 40},  {"commit", Json()}, {"ticket", 7},     {"order", 9}};
+  Json json = {{"generation", 2}, {"step", step}, {"paused", false}, {"finished", false}, {"save", false},
+               {"tag", ""},       {"commits", 3}, {"begun", 0},      {"sequence", 40},    {"commit", Json()},
+               {"ticket", 7},     {"order", 9},   {"share", 0},      {"copied", 0},       {"shares", 1}};
   json.update(more);
   json["t"] = "standing";
   return std::get<message::Standing>(testing::to_rank_zero(json));
@@ -359,6 +359,28 @@ TEST(RecoveryDecision, WhatAnybodySawCommittedIsCommitted) {
   EXPECT_EQ(verdict->commit->ticket, 7U);
   EXPECT_EQ(verdict->commit->committed.step, 30);
   EXPECT_EQ(verdict->commits, 4U);
+}
+
+TEST(RecoveryDecision, EachShareOfShardedStateIsWithItsRankOrTheNextOne) {
+  const auto left_of_four = [](const std::vector<int>& shares, int distance = 1) {
+    Recovery recovery(static_cast<int>(shares.size()) + 1, 2);
+    for (int rank = 0; rank < static_cast<int>(shares.size()); ++rank)
+      recovery.add(rank,
+                   standing(12, {{"share", shares[static_cast<std::size_t>(rank)]},
+                                 {"copied", (shares[static_cast<std::size_t>(rank)] + 4 - distance) % 4},
+                                 {"shares", 4}}));
+    recovery.add(static_cast<int>(shares.size()), standing(-1));  // joins
+    return recovery.verdict()->impossible;
+  };
+  for (const std::vector<int>& shares : {std::vector{0, 1, 2, 3}, {1, 2, 3}, {0, 2, 3}, {0, 2}, {1, 3}})
+    EXPECT_EQ(left_of_four(shares), "") << ::testing::PrintToString(shares);
+  EXPECT_EQ(left_of_four({0, 3}),
+            "share 2 of 4 of the optimizer's state (optim.shard) was lost together with its copy on another "
+            "rank (ckpt.redundancy)");
+  EXPECT_NE(left_of_four({1, 2}), "") << "the copy of the last share was with the first rank";
+  EXPECT_NE(left_of_four({1}), "");
+  EXPECT_EQ(left_of_four({0, 1}, 2), "") << "of two hosts one is lost";
+  EXPECT_EQ(left_of_four({2, 3}, 2), "");
 }
 
 TEST(RecoveryDecision, IsImpossibleWhereNobodysStateIsWhole) {

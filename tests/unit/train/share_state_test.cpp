@@ -1,0 +1,378 @@
+// optim.shard with ckpt.redundancy: ranks are lost at any point of a step, and those who are left go on with
+// the state of one step. A rank that is lost is one of a simulated world; the collective that it is lost in
+// may have succeeded on some ranks only.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "runtime/comm/message_channel.h"
+#include "tests/unit/train/fixtures.h"
+
+namespace footplate {
+namespace {
+
+using testing::FreeGate;
+using testing::MemorySaver;
+using testing::MemorySink;
+using testing::small_settings;
+
+/// Whole tensors by name.
+using WholeState = std::map<std::string, std::string>;
+
+/// Puts the ranks' shards together.
+class Assembly {
+ public:
+  void add(const StateTable& state) {
+    const std::scoped_lock lock(mutex_);
+    for (const StateEntry& entry : state.entries()) {
+      std::size_t bytes = size_of(entry.type);
+      for (const std::int64_t extent : entry.shard ? entry.shard->shape : entry.shape)
+        bytes *= static_cast<std::size_t>(extent);
+      std::string& whole = whole_[entry.name];
+      whole.resize(bytes);
+      std::vector<std::byte> room;
+      const auto content = entry.on_host(room);
+      const std::size_t first =
+          entry.shard ? static_cast<std::size_t>(entry.shard->first) * sizeof(float) : 0;
+      if (!content.empty()) std::memcpy(whole.data() + first, content.data(), content.size());
+    }
+  }
+  const WholeState& whole() const { return whole_; }
+
+ private:
+  std::mutex mutex_;
+  WholeState whole_;
+};
+
+/// Loads whole tensors, each rank its shards of them.
+class WholeSaver final : public MemorySaver {
+ public:
+  WholeSaver(const WholeState& state, Json progress) : state_(state), progress_(std::move(progress)) {}
+  Result<Json> load(const std::string& /*checkpoint*/, const StateTable& into) override {
+    for (const StateEntry& entry : into.entries()) {
+      const auto whole = std::as_bytes(std::span(state_.at(entry.name)));
+      const std::size_t first =
+          entry.shard ? static_cast<std::size_t>(entry.shard->first) * sizeof(float) : 0;
+      entry.take(whole.subspan(first, entry.bytes));
+    }
+    return progress_;
+  }
+
+ private:
+  const WholeState& state_;
+  Json progress_;
+};
+
+/// One that is over.
+class Over final : public Work {
+ public:
+  explicit Over(Result<void> outcome) : outcome_(std::move(outcome)) {}
+  bool done() const override { return true; }
+  Result<void> wait(Clock::time_point) override { return outcome_; }
+
+ private:
+  Result<void> outcome_;
+};
+
+/// A rank is lost: in the operation of that name in that step.
+struct Loss {
+  int rank = 0;  ///< its number at the start
+  std::int64_t step = 0;
+  std::string operation;
+  /// On these ranks, by their numbers at the start, the operation has succeeded, and the lost one has done
+  /// its part of it; on the others it fails. Nothing: it is lost before it.
+  std::optional<std::set<int>> succeeds_on;
+};
+
+class LosingCommunicator final : public Communicator {
+ public:
+  LosingCommunicator(Communicator& inner, SimWorld& world, int origin, std::vector<Loss> losses)
+      : inner_(inner), world_(world), origin_(origin), losses_(std::move(losses)) {}
+  void begin_step(std::int64_t step) { step_ = step; }
+
+  int rank() const override { return inner_.rank(); }
+  int world_size() const override { return inner_.world_size(); }
+  void set_chunk_elements(std::int64_t elements) override { inner_.set_chunk_elements(elements); }
+  std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override {
+    return with_losses(name, buffer, [&] { return inner_.all_reduce(buffer, op, name); });
+  }
+  std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
+    return with_losses(name, buffer, [&] { return inner_.broadcast(buffer, root, name); });
+  }
+  std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override {
+    return with_losses(name, receive, [&] { return inner_.all_gather(send, receive, name); });
+  }
+  std::unique_ptr<Work> barrier(const char* name) override { return inner_.barrier(name); }
+  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override {
+    return with_losses(name, buffer, [&] { return inner_.reduce_scatter(buffer, op, name); });
+  }
+  std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override {
+    return with_losses(name, buffer, [&] { return inner_.all_gather_shares(buffer, name); });
+  }
+  std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) override {
+    return with_losses("pass", buffer, [&] { return inner_.pass_shares(buffer, distance, name); });
+  }
+  Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override {
+    return inner_.rejoin(generation, sequence);
+  }
+
+ private:
+  template <class Operation>
+  std::unique_ptr<Work> with_losses(const std::string& name, const Buffer& buffer,
+                                    const Operation& operation) {
+    for (auto loss = losses_.begin(); loss != losses_.end(); ++loss) {
+      if (loss->step != step_ || loss->operation != name) continue;
+      const Loss now = *loss;
+      losses_.erase(loss);
+      if (now.succeeds_on) return partly(now, buffer, operation);
+      if (now.rank == origin_) return lost();
+      break;
+    }
+    return operation();
+  }
+  template <class Operation>
+  std::unique_ptr<Work> partly(const Loss& loss, const Buffer& buffer, const Operation& operation) {
+    const auto* first = static_cast<const char*>(buffer.data);
+    const std::string before(first, static_cast<std::size_t>(buffer.elements) * size_of(buffer.type));
+    EXPECT_TRUE(operation()->wait());
+    if (loss.rank == origin_) return lost();
+    if (loss.succeeds_on->contains(origin_)) return std::make_unique<Over>(Result<void>());
+    std::memcpy(buffer.data, before.data(), before.size());
+    return std::make_unique<Over>(fail(ErrorKind::lost, "a rank is lost"));
+  }
+  std::unique_ptr<Work> lost() {
+    world_.kill(origin_);
+    return std::make_unique<Over>(fail(ErrorKind::lost, "this rank is lost"));
+  }
+
+  Communicator& inner_;
+  SimWorld& world_;
+  int origin_;
+  std::vector<Loss> losses_;
+  std::int64_t step_ = -1;
+};
+
+/// Where those who are left agree how to go on, as Recovery does.
+class MeetingPoint {
+ public:
+  struct Standing {
+    std::int64_t step = 0;
+    bool whole = true;
+  };
+  Rejoin meet(const Membership& members, const Standing& mine) {
+    std::unique_lock lock(mutex_);
+    auto& all = standing_[members.generation];
+    all[members.rank] = mine;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return all.size() == members.origins.size(); });
+    Rejoin rejoin;
+    rejoin.step = -1;
+    for (const auto& [rank, standing] : all)
+      if (standing.whole && standing.step > rejoin.step) {
+        rejoin.step = standing.step;
+        rejoin.source = rank;
+      }
+    const auto is_behind = [&](const Standing& one) { return !one.whole || one.step != rejoin.step; };
+    for (const auto& [rank, standing] : all) rejoin.level = rejoin.level || is_behind(standing);
+    rejoin.behind = is_behind(mine);
+    rejoin.whole = mine.whole;
+    rejoin.generation = members.generation;
+    rejoin.sequence = 1000 * members.generation;
+    return rejoin;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint32_t, std::map<int, Standing>> standing_;
+};
+
+/// Lets those who are left go on.
+class RecoveringGate final : public FreeGate {
+ public:
+  RecoveringGate(const Settings& settings, Trainer& trainer, MeetingPoint& point, World& world,
+                 std::function<bool()> is_dead, std::int64_t until)
+      : FreeGate(settings, trainer),
+        trainer_(trainer),
+        point_(point),
+        world_(world),
+        is_dead_(std::move(is_dead)),
+        until_(until) {}
+
+  bool lost(Interrupted what, const std::string& /*tag*/) override {
+    whole_ = whole_ && what != Interrupted::state;
+    lost_ = !is_dead_();
+    return lost_;
+  }
+  Verdict enter(std::int64_t step) override {
+    while (lost_) {
+      lost_ = false;
+      EXPECT_TRUE(world_.rebuild());
+      const Rejoin now = point_.meet(world_.members(), {whole_ ? step : -1, whole_});
+      whole_ = whole_ && !now.behind;
+      if (auto there = trainer_.rejoin(now); !there) {
+        EXPECT_EQ(there.error().kind, ErrorKind::lost) << there.error().message;
+        lost_ = true;
+        continue;
+      }
+      whole_ = true;
+      step = now.step;
+      recovered_at.push_back(step);
+      EXPECT_TRUE(trainer_.take_up(now));
+    }
+    return step < until_ ? FreeGate::enter(step) : Verdict::end;
+  }
+  std::vector<std::int64_t> recovered_at;
+
+ private:
+  Trainer& trainer_;
+  MeetingPoint& point_;
+  World& world_;
+  std::function<bool()> is_dead_;
+  std::int64_t until_;
+  bool lost_ = false, whole_ = true;
+};
+
+struct EndOfRun {
+  WholeState state;
+  Json progress;
+  std::vector<std::int64_t> recovered_at;
+  std::set<int> shares_of;  ///< how many shares the ranks that are left have
+};
+
+/// What a run begins with.
+struct Begin {
+  const WholeState& state;
+  Json progress;
+};
+
+EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& assignments,
+                 const std::vector<Loss>& losses = {}, const std::optional<Begin>& begin = {}) {
+  const Settings settings = small_settings(assignments);
+  SimWorld world(ranks);
+  MeetingPoint point;
+  Assembly assembly;
+  EndOfRun outcome;
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      Ledger ledger;
+      Progress progress;
+      const auto communicator = world.communicator(rank, ledger, progress);
+      const auto channel = world.channel(rank);
+      const auto member = world.world(rank, *channel);
+      LosingCommunicator losing(*communicator, world, rank, losses);
+      MemorySink sink;
+      const WholeState nothing;
+      WholeSaver saver(begin ? begin->state : nothing, begin ? begin->progress : Json());
+      TrainerOptions options{settings, losing, progress, ranks, &saver, &sink, [](const std::string&) {}};
+      options.before_step = [&losing](std::int64_t step) {
+        losing.begin_step(step);
+        return Result<void>();
+      };
+      auto trainer = Trainer::create(std::move(options));
+      ASSERT_TRUE(trainer) << trainer.error().message;
+      if (begin) {
+        ASSERT_TRUE((*trainer)->load("whole"));
+      }
+      const bool dies =
+          std::any_of(losses.begin(), losses.end(), [&](const Loss& one) { return one.rank == rank; });
+      RecoveringGate gate(
+          settings, **trainer, point, *member, [&] { return world.is_dead(rank); }, until);
+      const auto ending = (*trainer)->run(gate);
+      EXPECT_EQ(ending.has_value(), !dies) << rank;
+      if (dies) return;
+      assembly.add((*trainer)->state());
+      ASSERT_TRUE((*trainer)->save("end"));
+      const std::scoped_lock lock(mutex);
+      outcome.progress = saver.checkpoints.begin()->second.progress;
+      outcome.recovered_at = gate.recovered_at;
+      outcome.shares_of.insert((*trainer)->held_share().of);
+    });
+  for (std::thread& thread : threads) thread.join();
+  outcome.state = assembly.whole();
+  return outcome;
+}
+
+std::vector<std::string> redundant(std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"optim.shard=1", "ckpt.redundancy=memory"});
+  return more;
+}
+
+void expect_alike(const WholeState& one, const WholeState& other) {
+  ASSERT_EQ(one.size(), other.size());
+  for (const auto& [name, bytes] : one) EXPECT_TRUE(bytes == other.at(name)) << name;
+}
+
+constexpr std::int64_t kSteps = 8;
+
+/// As a run that goes on from the state of the step at which they did, on as many ranks.
+void expect_as_resumed(int ranks, const std::vector<Loss>& losses,
+                       const std::vector<std::string>& more = {}) {
+  const EndOfRun recovered = trained(ranks, kSteps, redundant(more), losses);
+  ASSERT_EQ(recovered.recovered_at.size(), losses.size());
+  int left = ranks;
+  EndOfRun undisturbed;
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i <= losses.size(); ++i) {
+    const std::int64_t until = i < losses.size() ? recovered.recovered_at[i] : kSteps;
+    if (until > before) {
+      const EndOfRun from = std::move(undisturbed);
+      undisturbed = trained(left, until, redundant(more), {},
+                            before > 0 ? std::optional(Begin{from.state, from.progress}) : std::nullopt);
+    }
+    before = until;
+    --left;
+  }
+  expect_alike(recovered.state, undisturbed.state);
+  EXPECT_EQ(recovered.shares_of, std::set<int>{ranks - static_cast<int>(losses.size())});
+}
+
+TEST(ShareState, CopiesChangeNothing) {
+  for (const int ranks : {1, 2, 3, 4})
+    expect_alike(trained(ranks, kSteps, redundant()).state, trained(ranks, kSteps, {"optim.shard=1"}).state);
+}
+
+TEST(ShareState, ARankIsLostBeforeAnyOperationOfAStep) {
+  for (const char* operation : {"gradients", "pass", "step sums", "parameters"})
+    for (const int lost : {0, 2}) {
+      SCOPED_TRACE(std::string(operation) + ", rank " + std::to_string(lost));
+      expect_as_resumed(3, {{lost, 4, operation, {}}});
+    }
+}
+
+/// Who has the sums of all ranks makes the step, and whoever hasn't makes it, too.
+TEST(ShareState, TheSumsOfAStepReachSomeRanksOnly) {
+  for (const std::set<int>& on : {std::set<int>{0}, {2}, {3}, {0, 3}, {2, 3}}) {
+    SCOPED_TRACE(::testing::PrintToString(on));
+    expect_as_resumed(4, {{1, 4, "step sums", on}});
+  }
+}
+
+TEST(ShareState, TheParametersReachSomeRanksOnly) {
+  for (const std::set<int>& on : {std::set<int>{}, {0}, {2, 3}}) {
+    SCOPED_TRACE(::testing::PrintToString(on));
+    expect_as_resumed(4, {{1, 4, "parameters", on}});
+  }
+}
+
+TEST(ShareState, OneRankAfterTheOther) {
+  expect_as_resumed(4, {{3, 2, "parameters", std::set<int>{1}},
+                        {0, 4, "step sums", std::set<int>{2}},
+                        {2, 6, "gradients", {}}});
+}
+
+TEST(ShareState, WithEachKindOfOptimizer) {
+  for (const char* kind : {"optim.kind=lion", "optim.kind=sgd"})
+    expect_as_resumed(3, {{1, 4, "step sums", std::set<int>{2}}}, {kind});
+}
+
+}  // namespace
+}  // namespace footplate
