@@ -29,6 +29,7 @@ enum class Applies {
   fixed,    ///< for the life of the run; only a config or the command line sets it
   step,     ///< at the agreed step
   comm,     ///< with new communicators at the agreed step
+  state,    ///< at the agreed step, for which the ranks divide their state
   restart,  ///< at the next start; kept until then
 };
 

@@ -30,9 +30,10 @@ Result<Enum> from_name(const std::array<std::pair<Enum, std::string_view>, N>& n
 
 constexpr std::array<std::pair<Role, std::string_view>, 3> kRoles{
     {{Role::view, "view"}, {Role::operate, "operate"}, {Role::admin, "admin"}}};
-constexpr std::array<std::pair<Applies, std::string_view>, 4> kApplies{{{Applies::fixed, "fixed"},
+constexpr std::array<std::pair<Applies, std::string_view>, 5> kApplies{{{Applies::fixed, "fixed"},
                                                                         {Applies::step, "step"},
                                                                         {Applies::comm, "comm"},
+                                                                        {Applies::state, "state"},
                                                                         {Applies::restart, "restart"}}};
 constexpr std::array<std::pair<Constraint::Kind, std::string_view>, 5> kConstraints{
     {{Constraint::Kind::divides, "divides"},

@@ -91,8 +91,8 @@ class Communicator {
   virtual std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) = 0;
   /// Every rank gets the shares of all.
   virtual std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) = 0;
-  /// Every rank gets the share of the rank so many before it, too (comm/shares.h, rank_before()). All else in
-  /// its buffer stays.
+  /// Every rank also gets the share of the rank at this distance before it (comm/shares.h, rank_before()).
+  /// All else in its buffer stays.
   virtual std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) = 0;
 
   /// After World::rebuild(), on every rank that is left: from here on rank, world size and operations are

@@ -54,7 +54,9 @@ struct ControlOptions {
   Settings settings;                  ///< at the start, equal on all ranks
   MessageChannel* channel = nullptr;  ///< has to outlive Control; used by its thread alone
   World* world = nullptr;             ///< the channel's; null: a lost rank ends the run. As long-lived
-  std::string cant_rebuild;  ///< why this start ends where the world has to be made anew; empty: it goes on
+  /// Control thread, where the world has to be made anew: why this start ends then; empty: it goes on. None:
+  /// it goes on.
+  std::function<std::string()> cant_rebuild;
   Progress* progress = nullptr;    ///< has to outlive Control
   const Ledger* ledger = nullptr;  ///< may be null
   RunInfo run;

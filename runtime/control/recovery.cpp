@@ -25,13 +25,14 @@ bool any(const AllStanding& standing, bool message::Standing::*field) {
                      [&](const auto& entry) { return entry.second.*field; });
 }
 
-/// Why there is sharded state that no rank has any more; empty: each share is somewhere. Ranks whose state is
-/// that of a step are all of one number of shares.
+/// Why there is sharded state that no rank has any more; empty: each share is somewhere. Where a rank was
+/// lost as the state was being divided, some may have all of it, and others shares.
 std::string lost_shares(const AllStanding& standing) {
   std::set<int> there;
   int of = 1;
   for (const auto& [rank, said] : standing) {
     if (said.step == kUndefined) continue;
+    if (said.shares == 1) return "";
     of = said.shares;
     there.insert({said.share, said.copied});
   }
@@ -94,6 +95,7 @@ std::optional<message::Rejoin> Recovery::verdict() const {
       verdict.commit = said.commit;
   }
   verdict.paused = standing_.at(verdict.source).paused;
+  verdict.shared = any(standing_, &message::Standing::shared);
   verdict.finished = any(standing_, &message::Standing::finished);
   verdict.save = any(standing_, &message::Standing::save);
   verdict.tag = tag_of_save(standing_);

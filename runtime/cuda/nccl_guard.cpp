@@ -58,8 +58,9 @@ Result<void> NcclGuard::prepare(const Order& order, const Settings& after) {
   return {};
 }
 
-Result<std::optional<double>> NcclGuard::renew(const Settings& after, std::int64_t /*step*/) {
-  if (nccl_ == nullptr) return std::optional<double>();  // an order of another run, that is replayed
+Result<std::optional<double>> NcclGuard::renew(const Settings& after, Renewal what, std::int64_t /*step*/) {
+  if (!what.communicators || nccl_ == nullptr)
+    return std::optional<double>();  // an order of another run, that is replayed
   const auto seconds = nccl_->renew(after);
   if (!seconds) return tl::unexpected(seconds.error());
   return std::optional<double>(*seconds);
@@ -85,7 +86,7 @@ Result<CallResult> NcclGuard::call(const Call& call, std::int64_t step) {
                                           "; run.wait{ event = \"nccl\" } waits for it");
     return report();
   }
-  const auto renewed = renew(now_, step);
+  const auto renewed = renew(now_, {.communicators = true}, step);
   if (!renewed) return tl::unexpected(renewed.error());
   return CommunicatorsRenewed{step, renewed->value_or(0)};
 }

@@ -48,7 +48,7 @@ class NcclGuard final : public Steerable {
 
   std::vector<std::string_view> actions() const override;
   Result<void> prepare(const Order& order, const Settings& after) override;
-  Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
+  Result<std::optional<double>> renew(const Settings& after, Renewal what, std::int64_t step) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
   Result<void> rejoin(const Rejoin& rejoin) override;

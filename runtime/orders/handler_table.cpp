@@ -16,10 +16,14 @@ Result<void> HandlerTable::prepare(const Order& order, const Settings& after) {
   return {};
 }
 
-Result<std::optional<double>> HandlerTable::renew(const Settings& after, std::int64_t step) {
-  for (Steerable* handler : handlers_)
-    if (auto renewed = handler->renew(after, step); !renewed || *renewed) return renewed;
-  return std::optional<double>();
+Result<std::optional<double>> HandlerTable::renew(const Settings& after, Renewal what, std::int64_t step) {
+  std::optional<double> seconds;
+  for (Steerable* handler : handlers_) {
+    const auto renewed = handler->renew(after, what, step);
+    if (!renewed) return renewed;
+    if (*renewed) seconds = *renewed;
+  }
+  return seconds;
 }
 
 std::vector<std::string> HandlerTable::settle(const Settings& before, Settings& after) {
@@ -48,7 +52,7 @@ Result<CallResult> HandlerTable::call(const Call& call, std::int64_t step) {
 
 HeldShare HandlerTable::held_share() const {
   for (const Steerable* handler : handlers_)
-    if (const HeldShare held = handler->held_share(); held.of > 1) return held;
+    if (const HeldShare held = handler->held_share(); held.shared) return held;
   return {};
 }
 

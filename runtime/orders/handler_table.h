@@ -20,14 +20,14 @@ class HandlerTable final : public Steerable {
 
   /// The first refusal counts.
   Result<void> prepare(const Order& order, const Settings& after) override;
-  /// The first handler that has communicators to make does it.
-  Result<std::optional<double>> renew(const Settings& after, std::int64_t step) override;
+  /// All of them; the seconds of the one that makes communicators.
+  Result<std::optional<double>> renew(const Settings& after, Renewal what, std::int64_t step) override;
   /// What all of them set.
   std::vector<std::string> settle(const Settings& before, Settings& after) override;
   /// What moved of all of them.
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
-  /// Of the handler that has one.
+  /// Of the handler that shares state.
   HeldShare held_share() const override;
   /// All of them, the last one first: what a handler says of it is said once this rank is
   /// level. The first error.

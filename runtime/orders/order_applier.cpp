@@ -81,13 +81,14 @@ bool OrderApplier::change_settings(GateState& state, const Order& order, std::in
   }
   if (order.changes.empty()) return true;
   const std::vector<std::string> settled = steerable_->settle(now, *after);
-  const bool for_communicators =
-      std::any_of(order.changes.begin(), order.changes.end(), [&](const auto& change) {
-        const SettingSpec* spec = schema_.setting(change.name);
-        return spec != nullptr && spec->applies == Applies::comm &&
-               after->value(change.name) != now.value(change.name);
-      });
-  if (for_communicators && !renew(state, *after, step, outcome)) return false;
+  const auto some_apply = [&](Applies how) {
+    return std::any_of(order.changes.begin(), order.changes.end(), [&](const auto& change) {
+      const SettingSpec* spec = schema_.setting(change.name);
+      return spec != nullptr && spec->applies == how && after->value(change.name) != now.value(change.name);
+    });
+  };
+  const Renewal what{some_apply(Applies::comm), some_apply(Applies::state)};
+  if ((what.communicators || what.state) && !renew(state, *after, what, step, outcome)) return false;
   if (outcome.error) return true;
   for (const auto& change : order.changes)
     outcome.moved.push_back({change.name, now.value(change.name), change.value});
@@ -104,7 +105,8 @@ bool OrderApplier::change_settings(GateState& state, const Order& order, std::in
   return true;
 }
 
-bool OrderApplier::renew(GateState& state, const Settings& after, std::int64_t step, OrderApplied& outcome) {
+bool OrderApplier::renew(GateState& state, const Settings& after, Renewal what, std::int64_t step,
+                         OrderApplied& outcome) {
   if (state.applied.calls_are_over()) {
     if (state.applied.is_refused()) outcome.error = Error{ErrorKind::refused, state.applied.refusal()};
     return true;
@@ -112,7 +114,7 @@ bool OrderApplier::renew(GateState& state, const Settings& after, std::int64_t s
   Result<std::optional<double>> renewed;
   {
     MutexUnlock unlocked(state.mutex);
-    renewed = steerable_->renew(after, step);
+    renewed = steerable_->renew(after, what, step);
   }
   if (!renewed && renewed.error().kind == ErrorKind::lost) {
     if (!recoverable_) throw std::runtime_error(renewed.error().message);

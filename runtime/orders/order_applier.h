@@ -32,7 +32,7 @@ class OrderApplier {
   bool change_settings(GateState& state, const Order& order, std::int64_t step, OrderApplied& outcome)
       REQUIRES(state.mutex);
   /// The same.
-  bool renew(GateState& state, const Settings& after, std::int64_t step, OrderApplied& outcome)
+  bool renew(GateState& state, const Settings& after, Renewal what, std::int64_t step, OrderApplied& outcome)
       REQUIRES(state.mutex);
   void put_back(GateState& state, const Committed& order) REQUIRES(state.mutex);
   void run_calls(GateState& state, std::int64_t step, const Order& order) REQUIRES(state.mutex);

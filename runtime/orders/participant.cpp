@@ -324,6 +324,7 @@ void Participant::report_recovery_state(const RecoveryState& standing, std::uint
                            .share = held.share,
                            .copied = held.copied,
                            .shares = held.of,
+                           .shared = held.shared,
                            .paused = standing.paused,
                            .finished = standing.finished,
                            .save = standing.save.has_value(),
@@ -366,6 +367,7 @@ void Participant::rejoin(const message::Rejoin& verdict, int local_ranks) {
   rejoin.source = verdict.source;
   rejoin.level = !verdict.behind.empty();
   rejoin.behind = std::find(verdict.behind.begin(), verdict.behind.end(), rank) != verdict.behind.end();
+  rejoin.shared = verdict.shared;
   rejoin.save = verdict.save;
   rejoin.tag = verdict.tag;
   rejoin.generation = verdict.generation;

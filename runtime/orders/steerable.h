@@ -19,6 +19,7 @@ struct Rejoin {
   int source = 0;                ///< rank (of the new world) whose state counts
   bool level = false;            ///< somebody is behind: all take the state of `source`
   bool behind = false;           ///< this rank is
+  bool shared = false;           ///< some rank shares state with others: it is divided among those of now
   bool whole = true;             ///< this rank's state is that of a step: of `step`, or of the one before
   bool save = false;             ///< a save was interrupted: save again
   std::string tag = {};          ///< of that save
@@ -35,6 +36,13 @@ struct HeldShare {
   int share = 0;
   int copied = 0;  ///< its own: there are no copies
   int of = 1;
+  bool shared = false;  ///< state is shared wherever there are several ranks
+};
+
+/// What an order's settings make new at its step.
+struct Renewal {
+  bool communicators = false;  ///< Applies::comm
+  bool state = false;          ///< Applies::state
 };
 
 /// What orders act on, as control sees it: the trainer, and handlers beside it (HandlerTable). What one has
@@ -51,12 +59,12 @@ class Steerable {
   /// the order's refusal, on all ranks: say what is missing, on which rank, what would help.
   virtual Result<void> prepare(const Order& /*order*/, const Settings& /*after*/) { return {}; }
 
-  /// Training thread, at the top of `step`, before settings_changed(): among the settings of an order are
-  /// some that count with new communicators (Applies::comm), and `after` is what all will be. Collective.
-  /// Seconds that it took; nothing: there are none to make. Errors, the same on all ranks: lost (it is done
-  /// again once those who are left have found together); else the order's refusal, and communicators are as
-  /// before.
-  virtual Result<std::optional<double>> renew(const Settings& /*after*/, std::int64_t /*step*/) {
+  /// Training thread, at the top of `step`, before settings_changed(): the settings of an order need `what`,
+  /// and `after` is what all will be. Collective. Seconds that new communicators took; nothing: there are
+  /// none to make. Errors, the same on all ranks: lost (it is done again once those who are left have found
+  /// together); else the order's refusal, and all is as before.
+  virtual Result<std::optional<double>> renew(const Settings& /*after*/, Renewal /*what*/,
+                                              std::int64_t /*step*/) {
     return std::optional<double>();
   }
 

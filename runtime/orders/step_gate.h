@@ -94,7 +94,7 @@ class StepGate {
 
   /// What a lost rank interrupted.
   enum class Interrupted {
-    work,  ///< a step or an evaluation: no state has changed
+    work,  ///< a step or an evaluation: nothing has changed, or the step is done but for what others send
     save,  ///< a checkpoint, which is made again
     state  ///< this rank's state was being overwritten: it is nobody's now
   };

@@ -246,6 +246,7 @@ class Rank {
                            .before_step = [this](std::int64_t step) { return guard_->before_step(step); },
                            .branch = start_.origin.branch,
                            .folder = options_.run_directory.string(),
+                           .joins = options_.joins >= 0,
                            .ledger = &ledger_};
     arrival_.is_at("building the model");
     faulty_training_.emplace(session_->rank());
@@ -300,7 +301,7 @@ class Rank {
     set_computed(control.settings, trainer_->step());
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
-    control.cant_rebuild = trainer_->cant_lose_a_rank();
+    control.cant_rebuild = [this] { return trainer_->cant_lose_a_rank(); };
     control.on_world = [this](const Membership& members, bool leads) { return enter_world(members, leads); };
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;

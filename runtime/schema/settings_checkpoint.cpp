@@ -46,14 +46,16 @@ std::vector<SettingRow> checkpoint_rows() {
       {.name = "ckpt.redundancy",
        .value = "none",
        .choices = {"none", "memory"},
-       .applies = Applies::restart,
+       .applies = Applies::state,
        .aliases = {"redundancy", "ckpt.replicas", "in_memory_checkpoint"},
        .help =
-           "With optim.shard, \"memory\" has each rank keep a second share of the optimizer's state: that of "
-           "the rank before it, updated at every step. A lost rank then costs no state, and the others go on "
-           "at their step. It takes twice the memory of a share, and one more exchange of a share's "
-           "gradients "
-           "in each step. If two neighbours are lost at once, the start ends as with \"none\"",
+           "With optim.shard, \"memory\" has each rank keep a copy of another rank's share of the "
+           "optimizer's "
+           "state, on another host where there are several, and update it in every step. A lost rank then "
+           "costs no state, and the others go on at their step. Each rank needs the memory of two shares, "
+           "and "
+           "exchanges one more share of the gradients in each step. If a rank is lost together with the one "
+           "that has its copy, the start ends, as with \"none\" after any loss",
        .example = "ckpt.redundancy = \"memory\""},
       {.name = "ckpt.keep",
        .value = 3,

@@ -46,7 +46,7 @@ Result<T> attempt(const Body& body) {
 Result<int> CheckpointDriver::check_rank_0(int parts) {
   const int ranks = training_.world_size();
   if (training_.now.check_every == 0 || ranks == 1) return parts;
-  if (ranks == 2 && (parts == 1 || (!differ_ && !training_.is_sharded))) return parts;
+  if (ranks == 2 && (parts == 1 || (!differ_ && !training_.is_sharded()))) return parts;
   whole_.begin(training_.position.step, /*period=*/1);
   const auto mine = static_cast<std::int64_t>(whole_.finish().value_or(0));
   const auto all = from_all_ranks(training_.options.communicator, mine, "state hashes");
@@ -54,7 +54,7 @@ Result<int> CheckpointDriver::check_rank_0(int parts) {
   differ_ = std::count(all->begin(), all->end(), all->front()) != ranks;
   for (int rank = 1; rank < ranks; ++rank) {
     const std::int64_t other = (*all)[static_cast<std::size_t>(rank)];
-    if (other != all->front() && training_.is_sharded)
+    if (other != all->front() && training_.is_sharded())
       return fail(
           ErrorKind::failed,
           fmt::format("rank {}'s parameters differ from those of rank 0, and each rank has its part of "
@@ -365,7 +365,7 @@ void CheckpointDriver::save_best(const EvaluationDriver::BestParameters& best) {
   if (training_.options.saver == nullptr) return;
   const auto snapshot = [&] {
     if (best.beside && best.kept == nullptr)
-      throw std::runtime_error(training_.is_sharded
+      throw std::runtime_error(training_.is_sharded()
                                    ? "optim.shard: rank 0 has no copy of what other ranks had of the state "
                                      "that was evaluated; eval.async = false saves it at its own step"
                                    : "there was no memory for a copy of the state that was evaluated");
@@ -386,7 +386,7 @@ void CheckpointDriver::save_best(const EvaluationDriver::BestParameters& best) {
     return made;
   };
   Source source{best.step, snapshot};  // rank 0 alone has a copy of what was evaluated beside
-  if (training_.is_sharded) source.parts = training_.world_size();
+  if (training_.is_sharded()) source.parts = training_.world_size();
   source.what = " (the best evaluation)";
   source.interrupted = StepGate::Interrupted::work;
   if (const auto saved = save(source, "", How::beside); !saved) warn(best.step, saved.error());

@@ -134,7 +134,7 @@ void EvaluationDriver::start_beside() {
 void EvaluationDriver::keep_state() {
   kept_.reset();
   keeps_ = training_.now.keep_best > 0 && training_.options.saver != nullptr;
-  if (!keeps_ || training_.is_sharded) return;
+  if (!keeps_ || training_.is_sharded()) return;
   const auto copy = beside_.parameters();
   try {
     kept_ = std::make_unique<EvaluatedState>(training_, copy);

@@ -72,6 +72,7 @@ TrainerOptions FaultyTraining::around(const TrainerOptions& options) {
           },
           .branch = options.branch,
           .folder = options.folder,
+          .joins = options.joins,
           .ledger = options.ledger};
 }
 

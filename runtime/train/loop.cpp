@@ -75,9 +75,10 @@ Result<bool> Trainer::Loop::train_step() {
                                 sweep_.finish()};
   if (auto reduced = step_->reduce(of_this_rank); !reduced) return tl::unexpected(reduced.error());
   const auto updated = step_->update();
+  if (!updated && updated.error().kind != ErrorKind::lost) return tl::unexpected(updated.error());
   auto done = step_->conclude();
   // Where a rank is lost now, the step counts on all who are left: each has made its part of it, or will.
-  if (!updated && (!done || !training_.is_lost(updated.error()))) return tl::unexpected(updated.error());
+  if (!updated && done && !training_.is_lost(updated.error())) return tl::unexpected(updated.error());
   return done;
 }
 
@@ -105,7 +106,12 @@ void Trainer::Loop::after_step() {
     metrics.collectives = comm_metrics_.take(step, Timetable::Clock::now());
   reporter_.write_step(metrics);
   saves_after_step_ = checkpoints_.takes_place(due(Recurring::checkpoint), sums.saves_under_way == 0);
-  evaluation_.after_step(sums.evaluations_ready == ranks, due(Recurring::evaluation));
+  const bool evaluates = due(Recurring::evaluation);
+  if (evaluates && !step_->parameters_are_whole())
+    reporter_.warn(
+        WarningKind::evaluation, step,
+        fmt::format("step {}: no evaluation: a rank was lost before all had its parameters", step));
+  evaluation_.after_step(sums.evaluations_ready == ranks, evaluates && step_->parameters_are_whole());
   if (std::exchange(saves_after_step_, false)) checkpoints_.save_periodic();
   timetable_.passed(step, sums.due, Timetable::Clock::now());
   if (is_due(now.empty_cache_every, step)) training_.device.empty_cache();
@@ -200,8 +206,9 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
     if (auto there = options.gradients->rejoin(now.generation, now.sequence); !there) return there;
   options.local_ranks = now.local_ranks;
   checkpoints_.moved();
-  const bool shares = options.settings.integer("optim.shard") > 0;
-  const auto there = shares ? share(now) : now.level ? level(now.source, training_.state) : Result<void>();
+  const auto there = now.shared  ? share(now)
+                     : now.level ? level(now.source, training_.state)
+                                 : Result<void>();
   if (!there) return there;
   configure();
   const std::int64_t step = training_.position.step;
@@ -217,9 +224,26 @@ Result<void> Trainer::Loop::share(const Rejoin& now) {
   for (const StateEntry& entry : training_.state.entries())
     if (entry.name.starts_with("state/")) others.add(entry);
   const auto level_others = [&] { return now.level ? level(now.source, others) : Result<void>(); };
-  auto shared = share_state(training_, reporter_, step_, now, level_others);
-  if (!shared) training_.is_lost(shared.error(), StepGate::Interrupted::state);
-  return shared;
+  return share_state(training_, reporter_, step_, had_, now, level_others);
+}
+
+Result<void> Trainer::Loop::share_as(const Sharding& wanted) {
+  if (wanted == training_.sharding()) return {};
+  evaluation_.give_up("the ranks divide their state");
+  const auto began = Progress::Clock::now();
+  auto shared = change_sharding(training_, reporter_, step_, wanted);
+  if (!shared) {
+    training_.is_lost(shared.error());
+    return shared;
+  }
+  const std::chrono::duration<double> took = Progress::Clock::now() - began;
+  reporter_.say(fmt::format(
+      "step {}: {} ({:.2f} s)", training_.position.step,
+      !wanted.on      ? "each rank has all of the optimizer's state"
+      : wanted.copies ? "each rank has its share of the optimizer's state, and a copy of another one"
+                      : "each rank has its share of the optimizer's state",
+      took.count()));
+  return {};
 }
 
 Result<void> Trainer::Loop::take_up(const Rejoin& now) {
@@ -237,12 +261,14 @@ Result<void> Trainer::Loop::take_up(const Rejoin& now) {
 Result<StateRepaired> Trainer::Loop::repair(int source) {
   if (source >= training_.world_size())  // the order was agreed on by more ranks
     return fail(ErrorKind::failed, fmt::format("guard.repair: there is no rank {} any more", source));
-  auto levelled = level(source, training_.state);
-  if (levelled) levelled = copy_shares(training_, *step_);
-  if (!levelled) {
+  if (auto levelled = level(source, training_.state); !levelled) {
     training_.is_lost(levelled.error(), training_.rank() == source ? StepGate::Interrupted::work
                                                                    : StepGate::Interrupted::state);
     return tl::unexpected(levelled.error());
+  }
+  if (auto copied = copy_shares(training_, *step_); !copied) {
+    training_.is_lost(copied.error());
+    return tl::unexpected(copied.error());
   }
   const std::int64_t step = training_.position.step;
   reporter_.log(fmt::format("step {}: all ranks have the state of rank {}", step, source));

@@ -31,9 +31,11 @@ class Trainer::Loop {
 
   /// Steerable::held_share.
   HeldShare held_share() const {
-    const OptimizerShare& optimizer = step_->optimizer();
-    return {optimizer.share(), optimizer.copied_share(), optimizer.shares()};
+    const OptimizerShare& optimizer = had_ ? *had_ : step_->optimizer();
+    return {optimizer.share(), optimizer.copied_share(), optimizer.shares(), training_.sharding().on};
   }
+  /// optim.shard and ckpt.redundancy, within Steerable::renew(). Errors as there.
+  Result<void> share_as(const Sharding& wanted);
   /// In a world of other ranks (Steerable::rejoin).
   Result<void> rejoin(const Rejoin& now);
   /// Steerable::take_up.
@@ -63,7 +65,7 @@ class Trainer::Loop {
     return checkpoints_.tag(ref, tag);
   }
   Result<SaveResult> remove(const std::string& tag) { return checkpoints_.remove(tag); }
-  bool failed_together() const { return step_->failed_together(); }
+  bool failed_together() const { return step_ != nullptr && step_->failed_together(); }
   std::int64_t skipped_in_row() const { return skipped_in_row_; }
 
  private:
@@ -84,7 +86,9 @@ class Trainer::Loop {
   bool saves_after_step_ = false;    ///< the step that was just done
   std::int64_t skipped_in_row_ = 0;  ///< steps up to the last completed one
   Reporter reporter_;
-  std::unique_ptr<TrainStep> step_;  ///< never null; another one where ranks share state anew
+  std::unique_ptr<TrainStep>
+      step_;  ///< another one where ranks share state; null where there was no memory for it
+  std::unique_ptr<OptimizerShare> had_;  ///< as of share_state()
   EvaluationDriver evaluation_;
   CommMetrics comm_metrics_;
   CheckpointDriver checkpoints_;

@@ -1,6 +1,7 @@
 #include "runtime/train/share_state.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -16,16 +17,17 @@ constexpr auto kOptimizer = "optim/";
 
 /// What a rank tells the others of itself.
 struct Holding {
+  std::uint64_t applied = 0;           ///< the last order whose settings are in force
   std::int32_t share = 0, shares = 1;  ///< as of HeldShare
   std::int32_t whole = 0;              ///< 1: its state is that of a step
   std::int32_t behind = 0;             ///< 1: of the one before
   std::int32_t parameters_whole = 0;   ///< 1: all parameters are of that step
+  std::int32_t on = 0, copies = 0;     ///< as of Sharding
 };
 
 using Entries = std::vector<StateEntry>;
 
-void keep_model(Entries& entries, bool keep) {
-  if (keep) return;
+void drop_model(Entries& entries) {
   std::erase_if(entries, [](const StateEntry& entry) { return entry.name.starts_with(kModel); });
 }
 
@@ -40,8 +42,21 @@ void append(Entries& entries, const Entries& more) {
 /// The ranks, and what of the state is with whom.
 class Holdings {
  public:
-  Holdings(const Training& training, std::vector<Holding> all, const Rejoin& now)
-      : rank_(training.rank()), all_(std::move(all)), now_(now) {}
+  static Result<Holdings> of(const Training& training, const OptimizerShare& has, bool parameters_whole,
+                             const Rejoin& now) {
+    Holding mine;
+    mine.applied = training.gate != nullptr ? training.gate->last_applied() : 0;
+    mine.share = has.share();
+    mine.shares = has.shares();
+    mine.whole = now.whole ? 1 : 0;
+    mine.behind = now.behind ? 1 : 0;
+    mine.parameters_whole = parameters_whole ? 1 : 0;
+    mine.on = training.sharding().on ? 1 : 0;
+    mine.copies = training.sharding().copies ? 1 : 0;
+    auto all = from_all_ranks(training.options.communicator, mine, "shares");
+    if (!all) return tl::unexpected(all.error());
+    return Holdings(training.rank(), *std::move(all), now.source);
+  }
 
   bool some_are_behind() const {
     return std::ranges::any_of(all_, [](const Holding& one) { return one.whole != 0 && one.behind != 0; });
@@ -51,13 +66,19 @@ class Holdings {
       return one.whole == 0 || one.behind != 0 || one.parameters_whole == 0;
     });
   }
+  /// How the newest settings have it: a rank may have been lost as an order about it was applied.
+  Sharding newest() const {
+    const Holding& newest = *std::ranges::max_element(all_, {}, &Holding::applied);
+    return {newest.on != 0, newest.copies != 0};
+  }
 
   /// What this rank gives of what it had: its own, and the copy where the rank that it is of isn't here any
-  /// more. What all have alike the source gives.
+  /// more. What all have alike the source gives; and a rank that has all of the state gives all.
   Entries given(const OptimizerShare& had) const {
-    if (!now_.whole) return {};
+    if (mine().whole == 0) return {};
+    if (const int all = rank_with_all(); all >= 0) return all == rank_ ? had.own() : Entries();
     Entries given = had.own();
-    if (rank_ != now_.source) drop_replicated(given);
+    if (rank_ != source_) drop_replicated(given);
     if (!is_here(had.copied_share())) {
       Entries copied = had.copied();
       drop_replicated(copied);
@@ -67,63 +88,124 @@ class Holdings {
   }
 
  private:
+  Holdings(int rank, std::vector<Holding> all, int source)
+      : rank_(rank), all_(std::move(all)), source_(source) {}
+
+  const Holding& mine() const { return all_[static_cast<std::size_t>(rank_)]; }
   bool is_here(int share) const {
     return std::ranges::any_of(all_,
                                [share](const Holding& one) { return one.whole != 0 && one.share == share; });
   }
+  /// The first; -1: each has a share.
+  int rank_with_all() const {
+    const auto found =
+        std::ranges::find_if(all_, [](const Holding& one) { return one.whole != 0 && one.shares == 1; });
+    return found != all_.end() ? static_cast<int>(found - all_.begin()) : -1;
+  }
 
   int rank_;
   std::vector<Holding> all_;
-  Rejoin now_;
+  int source_;
 };
 
 /// Of the optimizer's state, and of all parameters.
-Entries wanted(const Training& training, const OptimizerShare& has) {
+Entries wanted_by(const Training& training, const OptimizerShare& has) {
   Entries wanted = has.own();
   append(wanted, has.copied());
-  keep_model(wanted, false);
+  drop_model(wanted);
   for (const StateEntry& entry : training.state.entries())
     if (entry.name.starts_with(kModel)) wanted.push_back(entry);
   return wanted;
 }
 
-}  // namespace
-
-Result<void> share_state(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
-                         const Rejoin& now, const std::function<Result<void>()>& level) {
-  Communicator& ranks = training.options.communicator;
-  const OptimizerShare& has = step->optimizer();
-  const Holding mine{has.share(), has.shares(), now.whole ? 1 : 0, now.behind ? 1 : 0,
-                     step->parameters_are_whole() ? 1 : 0};
-  auto all = from_all_ranks(ranks, mine, "shares");
-  if (!all) return tl::unexpected(all.error());
-  const Holdings holdings(training, *std::move(all), now);
-  if (holdings.some_are_behind())
-    if (auto there = step->catch_up(now.source, now.whole && now.behind); !there) return there;
-  if (auto levelled = level(); !levelled) return levelled;
-
+TrainStep::Kept take_down(std::unique_ptr<TrainStep>& step) {
   step->forget_loaded();
-  const TrainStep::Kept kept = step->take_kept();
+  TrainStep::Kept kept = step->take_kept();
+  step.reset();
+  return kept;
+}
+
+/// May throw: it takes memory.
+void set_up(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
+            const TrainStep::Kept& kept, const Sharding& sharding) {
   step.reset();
   training.state.remove(kOptimizer);
-  training.settle_sharding();
+  training.set_sharding(sharding);
   step = std::make_unique<TrainStep>(training, reporter);
   step->configure({});
   step->put_kept(kept);
+}
 
-  Entries given = holdings.given(*kept.optimizer), to = wanted(training, step->optimizer());
-  keep_model(given, holdings.parameters_move());
-  keep_model(to, holdings.parameters_move());
-  return move_state(ranks, given, to);
+Result<void> move_all(const Training& training, Entries given, Entries wanted, bool with_parameters) {
+  if (!with_parameters) {
+    drop_model(given);
+    drop_model(wanted);
+  }
+  return move_state(training.options.communicator, given, wanted);
+}
+
+/// Both keep the same of the state.
+void copy_within_rank(const OptimizerShare& from, const OptimizerShare& to) {
+  std::vector<std::byte> room;
+  const auto copy = [&room](const Entries& had, const Entries& has) {
+    assert(had.size() == has.size());
+    for (std::size_t i = 0; i < had.size(); ++i)
+      if (had[i].name.starts_with(kOptimizer)) has[i].take(had[i].on_host(room));
+  };
+  copy(from.own(), to.own());
+  copy(from.copied(), to.copied());
+}
+
+}  // namespace
+
+/// Parameters that are moved are written where they are: until all have come, they are of two steps.
+Result<void> share_state(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
+                         std::unique_ptr<OptimizerShare>& had, const Rejoin& now,
+                         const std::function<Result<void>()>& level) {
+  const auto holdings = Holdings::of(training, had ? *had : step->optimizer(),
+                                     had == nullptr && step->parameters_are_whole(), now);
+  if (!holdings) return tl::unexpected(holdings.error());
+  if (holdings->some_are_behind())
+    if (auto there = step->catch_up(now.source, now.whole && now.behind); !there) return there;
+  if (auto levelled = level(); !levelled) return levelled;
+  TrainStep::Kept kept = take_down(step);
+  if (!had) had = std::move(kept.optimizer);
+  if (!now.whole) had.reset();  // it gives nothing
+  training.options.joins = false;
+  set_up(training, reporter, step, kept, holdings->newest());
+  auto moved = move_all(training, had ? holdings->given(*had) : Entries(),
+                        wanted_by(training, step->optimizer()), holdings->parameters_move());
+  if (moved) had.reset();
+  return moved;
+}
+
+Result<void> change_sharding(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
+                             const Sharding& wanted) {
+  const Sharding before = training.sharding();
+  const auto holdings = Holdings::of(training, step->optimizer(), /*parameters_whole=*/true, {});
+  if (!holdings) return tl::unexpected(holdings.error());
+  const TrainStep::Kept kept = take_down(step);
+  Result<void> mine;
+  try {
+    set_up(training, reporter, step, kept, wanted);
+  } catch (const std::exception& error) {
+    mine = fail(ErrorKind::refused, training.device.explain(error));
+  }
+  auto outcome = agree(training.options.communicator, mine);
+  if (outcome)
+    outcome = move_all(training, holdings->given(*kept.optimizer), wanted_by(training, step->optimizer()),
+                       /*with_parameters=*/false);
+  if (outcome) return outcome;
+  set_up(training, reporter, step, kept, before);
+  copy_within_rank(*kept.optimizer, step->optimizer());
+  return outcome;
 }
 
 Result<void> copy_shares(const Training& training, const TrainStep& step) {
-  if (!training.has_copies) return {};
-  Entries given = step.optimizer().own(), to = step.optimizer().copied();
+  if (!training.has_copies()) return {};
+  Entries given = step.optimizer().own();
   if (training.rank() != 0) drop_replicated(given);
-  keep_model(given, false);
-  keep_model(to, false);
-  return move_state(training.options.communicator, given, to);
+  return move_all(training, std::move(given), step.optimizer().copied(), /*with_parameters=*/false);
 }
 
 }  // namespace footplate

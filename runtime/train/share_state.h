@@ -11,17 +11,26 @@ namespace footplate {
 
 class Reporter;
 
-/// The ranks of now share the state among themselves (optim.shard), wherever it is: `step` is made anew for
-/// them, and each has its share, and its copy of another one, bit for bit as it was. Whoever is one step
-/// behind makes that step's update with the gradients that it has; a rank whose state isn't whole gives
-/// nothing. `level` brings what isn't shared level: all but parameters and the optimizer's state. The counts
-/// of `step` then are kept. Collective; training thread, within Steerable::rejoin(). Errors: as of the
-/// collectives; this rank's state is undefined then.
-Result<void> share_state(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
-                         const Rejoin& now, const std::function<Result<void>()>& level);
+// Which rank has what of the optimizer's state (optim.shard, ckpt.redundancy). Where that changes, `step` is
+// made for it, and each rank gets its share, and its copy of another one, bit for bit. Collective; training
+// thread.
 
-/// All copies become what the ranks that they are of have: after a checkpoint was loaded. Collective,
-/// training thread; nothing is done where there are none. Errors: as of the collectives.
+/// Within Steerable::rejoin(): among the ranks of now, wherever the state is. Whoever is one step behind
+/// makes that step's update with the gradients that it has; a rank whose state isn't whole gives nothing.
+/// `level` brings what isn't divided level: all but parameters and the optimizer's state, and the counts of
+/// `step`. `had`: null at first, and once this has succeeded; in between it is what this rank had, for the
+/// next try. Errors: as of the collectives; a rank that is whole and not behind stays so.
+Result<void> share_state(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
+                         std::unique_ptr<OptimizerShare>& had, const Rejoin& now,
+                         const std::function<Result<void>()>& level);
+
+/// Between steps, live: as `wanted`. Errors, and all is as before: a rank has no memory for it, the same on
+/// all; or as of the collectives.
+Result<void> change_sharding(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
+                             const Sharding& wanted);
+
+/// All copies become what the ranks that they are of have: after a checkpoint was loaded. Nothing is done
+/// where there are none. Errors: as of the collectives.
 Result<void> copy_shares(const Training& training, const TrainStep& step);
 
 }  // namespace footplate

@@ -51,7 +51,7 @@ Result<void> StepShare::reduce_sums() {
   if (kept_.copied) {
     const at::Tensor& gradients = buffer_.gradients();
     const Buffer buffer{gradients.mutable_data_ptr(), gradients.numel(), DataType::float32};
-    if (auto passed = communicator_.pass_shares(buffer, copies_from_, "gradients")->wait(); !passed)
+    if (auto passed = communicator_.pass_shares(buffer, copies_from_, "copies")->wait(); !passed)
       return passed;
   }
   const std::int64_t sums = buffer_.all_sums().numel();

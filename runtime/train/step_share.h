@@ -15,8 +15,8 @@ namespace footplate {
 /// the gradients, which nobody needs any more by then. Training thread.
 class StepShare {
  public:
-  /// All outlive it. `buffer`: cut among the ranks of `communicator`, which stay the same. `copies_from`: so
-  /// many ranks before it is the one whose gradients each rank also gets; 0: none.
+  /// All outlive it. `buffer`: cut among the ranks of `communicator`, which stay the same. `copies_from`:
+  /// each rank also gets the gradients of the rank at this distance before it; 0: none.
   StepShare(const std::vector<Parameter>& parameters, GradientBuffer& buffer, Communicator& communicator,
             int copies_from);
 

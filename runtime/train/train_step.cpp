@@ -57,11 +57,22 @@ bool has_spare_cores(const TrainerOptions& options) {
 }
 
 std::optional<StepShare> share_of(const Training& training, GradientBuffer& gradients) {
-  if (!training.is_sharded) return std::nullopt;
+  if (!training.is_sharded()) return std::nullopt;
   // Ranks of one host may be lost together.
   const int copies_from =
-      training.has_copies ? distance_of_copies(training.options.communicator.host_numbers()) : 0;
+      training.has_copies() ? distance_of_copies(training.options.communicator.host_numbers()) : 0;
   return StepShare(training.task->parameters(), gradients, training.gradients_communicator(), copies_from);
+}
+
+/// Nothing: all.
+std::optional<KeptShares> kept_by(const Training& training, const GradientBuffer& gradients,
+                                  const std::optional<StepShare>& share) {
+  if (share) return share->kept();
+  if (!training.options.joins || !training.sharding().on) return std::nullopt;
+  // A process that joins has nothing until it is given its share: all of it may be too much for one.
+  KeptShares nothing;
+  nothing.mine.gradients = gradients.gradients().const_data_ptr<float>();
+  return nothing;
 }
 
 std::vector<double> doubles_of(const at::Tensor& tensor) {
@@ -77,18 +88,18 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
       reporter_(reporter),
       gradients_(training.task->parameters(), training.device,
                  training.task->sums().size() + ForwardState::elements_of(training.task->state()),
-                 training.is_sharded ? training.world_size() : 1),
+                 training.is_sharded() ? training.world_size() : 1),
       loader_(*training.task),
       task_sums_(training.task->sums(), task_row(), /*statistics=*/true),
       forward_state_(training.task->state(),
                      gradients_.others().narrow(0, training.task->sums().size(),
                                                 ForwardState::elements_of(training.task->state()))),
       reducer_(training.task->parameters(), gradients_, training.gradients_communicator(),
-               training.is_sharded ? Reduction::shares : Reduction::all),
+               training.is_sharded() ? Reduction::shares : Reduction::all),
       share_(share_of(training, gradients_)),
-      optimizer_(std::make_unique<OptimizerShare>(
-          OptimizerSettings::from(training.options.settings).kind, training.task->parameters(),
-          training.task->groups(), training.device, share_ ? std::optional(share_->kept()) : std::nullopt)),
+      optimizer_(std::make_unique<OptimizerShare>(OptimizerSettings::from(training.options.settings).kind,
+                                                  training.task->parameters(), training.task->groups(),
+                                                  training.device, kept_by(training, gradients_, share_))),
       recorder_(training.device) {
   optimizer_->list_state(training.state);
   if (training.task->sums().has_several_sets())

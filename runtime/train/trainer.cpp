@@ -100,8 +100,7 @@ bool Trainer::failed_together() const {
   return loop_->failed_together();
 }
 std::string Trainer::cant_lose_a_rank() const {
-  const Training& training = loop_->training();
-  if (!training.is_sharded || training.has_copies) return "";
+  if (!loop_->training().loses_state()) return "";
   return "each rank has its part of the optimizer's state (optim.shard), and nobody a copy of it "
          "(ckpt.redundancy), so that the run has to start again from a checkpoint";
 }
@@ -124,6 +123,7 @@ std::vector<std::string_view> Trainer::actions() const {
 
 Result<void> Trainer::prepare(const Order& order, const Settings& after) {
   if (auto possible = loop_->training().task->prepare(after); !possible) return possible;
+  if (auto possible = check_sharding(after); !possible) return possible;
   const auto changes = [&order](const char* name) {
     return std::ranges::any_of(order.changes, [name](const Change& change) { return change.name == name; });
   };
@@ -167,6 +167,13 @@ Result<void> Trainer::prepare_checkpoint(const Call& call, bool now) const {
   if (auto there = options.saver->look_for(ref, options.progress.step()); !there)
     return fail(there.error().kind, call.action + ": " + there.error().message);
   return {};
+}
+
+Result<std::optional<double>> Trainer::renew(const Settings& after, Renewal what, std::int64_t /*step*/) {
+  if (!what.state) return std::optional<double>();
+  return without_exceptions<void>(loop_->training().rank(),
+                                  [&] { return loop_->share_as(Sharding::of(after)); })
+      .map([] { return std::optional<double>(); });
 }
 
 Result<void> Trainer::rejoin(const Rejoin& rejoin) {

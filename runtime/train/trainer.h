@@ -38,6 +38,7 @@ struct TrainerOptions {
   std::function<std::unique_ptr<v1::Task>(std::unique_ptr<v1::Task>)> wrap_task = {};
   std::string branch = "main";     ///< that the metrics are of
   std::string folder = {};         ///< the run's, for files of the task; empty: none
+  bool joins = false;              ///< its state comes from the ranks that it joins, by the first rejoin()
   const Ledger* ledger = nullptr;  ///< of the communicators: profile.now, comm/… metrics; may be null
 };
 
@@ -83,7 +84,7 @@ class Trainer : public Steerable {
   /// After a failed run(): whether every rank returned that error. Where not, the others may be inside
   /// a collective that this rank will never enter, and nothing collective is left to do.
   bool failed_together() const;
-  /// Why the run can't go on without one of its ranks; empty: it can.
+  /// Why the run can't go on without one of its ranks; empty: it can. Any thread.
   std::string cant_lose_a_rank() const;
   std::string last_checkpoint() const;  ///< path of the newest one saved or loaded; empty: none
   const StateTable& state() const;
@@ -96,6 +97,7 @@ class Trainer : public Steerable {
   std::vector<std::string> settle(const Settings& before, Settings& after) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
+  Result<std::optional<double>> renew(const Settings& after, Renewal what, std::int64_t step) override;
   HeldShare held_share() const override;
   Result<void> rejoin(const Rejoin& rejoin) override;
   Result<void> take_up(const Rejoin& rejoin) override;

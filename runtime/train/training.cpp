@@ -35,7 +35,7 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
       task(std::move(the_task)),
       corpus(task->corpus()),
       timer(options.progress) {
-  settle_sharding();
+  set_sharding(Sharding::of(options.settings));
   position.sets.resize(task->sets().size());
   for (const Parameter& parameter : task->parameters())
     state.add(state_entry("model/" + parameter.name, parameter.tensor, device));
@@ -46,9 +46,14 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
   }
 }
 
-void Training::settle_sharding() {
-  is_sharded = options.settings.integer("optim.shard") > 0 && world_size() > 1;
-  has_copies = is_sharded && choice_of<Redundancy>(options.settings, "ckpt.redundancy") == Redundancy::memory;
+Sharding Sharding::of(const Settings& settings) {
+  return {settings.integer("optim.shard") > 0,
+          choice_of<Redundancy>(settings, "ckpt.redundancy") == Redundancy::memory};
+}
+
+void Training::set_sharding(const Sharding& wanted) {
+  sharding_ = wanted;
+  loses_state_ = wanted.on && !wanted.copies;
 }
 
 double Training::samples_per_epoch() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,6 +22,16 @@ inline ComputeDevice& device_of(const TrainerOptions& options) {
 
 /// The task that run.task names, for the ranks of now.
 Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options);
+
+/// Which state the ranks share, where there are several (optim.shard), and whether each has a copy of another
+/// one's share (ckpt.redundancy).
+struct Sharding {
+  bool on = false;
+  bool copies = false;
+
+  static Sharding of(const Settings& settings);
+  bool operator==(const Sharding&) const = default;
+};
 
 /// What the parts of a trainer work on together: each has this, and its own state besides. Training thread,
 /// except where marked.
@@ -45,8 +56,13 @@ struct Training {
   /// Whether steps are recorded.
   bool records() const { return now.cuda_graph && cant_record().empty(); }
 
-  /// As many ranks as there are now share state as the settings say, from here on.
-  void settle_sharding();
+  /// From here on, once the optimizer's state is divided so.
+  void set_sharding(const Sharding& wanted);
+  const Sharding& sharding() const { return sharding_; }
+  bool is_sharded() const { return sharding_.on && world_size() > 1; }
+  bool has_copies() const { return is_sharded() && sharding_.copies; }
+  /// Whether a rank that is lost takes state with it that nobody else has. Any thread.
+  bool loses_state() const { return loses_state_; }
 
   /// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
   /// The step, evaluation or save that came to nothing has changed no state, where `what` doesn't say so.
@@ -74,14 +90,16 @@ struct Training {
   const std::string task_name;  ///< run.task, which is fixed; any thread
   const std::unique_ptr<HostedTask> task;
   const CorpusIdentity corpus;
-  bool is_sharded = false;  ///< optim.shard, of several ranks
-  bool has_copies = false;  ///< ckpt.redundancy: each share of sharded state is on two of them
-  StepSettings now;         ///< options.settings, looked up
-  StateTable state;         ///< every persistent tensor
+  StepSettings now;  ///< options.settings, looked up
+  StateTable state;  ///< every persistent tensor
   TrainingPosition position;
   PhaseTimer timer;
   StepGate* gate = nullptr;  ///< while run() runs
   bool lost = false;         ///< is_lost() has said so, since this was reset
+
+ private:
+  Sharding sharding_;
+  std::atomic<bool> loses_state_ = false;
 };
 
 }  // namespace footplate

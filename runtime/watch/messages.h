@@ -87,6 +87,7 @@ struct Rejoin {
   std::int64_t step = 0;   ///< completed
   int source = 0;          ///< rank whose state counts
   std::vector<int> behind;
+  bool shared = false;  ///< Rejoin::shared
   std::optional<NewestCommit> commit;
   bool paused = false;
   bool finished = false;
@@ -194,6 +195,7 @@ struct Standing {
   int share = 0;          ///< of sharded state it has this of `shares` shares, and
   int copied = 0;         ///< a copy of this one
   int shares = 1;         ///< 1: it has all of it
+  bool shared = false;    ///< as of HeldShare
   bool paused = false;
   bool finished = false;
   bool save = false;  ///< one was interrupted

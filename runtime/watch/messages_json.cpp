@@ -105,6 +105,7 @@ struct FieldsOf<message::Rejoin> {
     field("step", rejoin.step);
     field("source", rejoin.source);
     field("behind", rejoin.behind);
+    field("shared", rejoin.shared);
     field("commit", rejoin.commit);
     field("paused", rejoin.paused);
     field("finished", rejoin.finished);
@@ -247,6 +248,7 @@ struct FieldsOf<message::Standing> {
     field("share", standing.share);
     field("copied", standing.copied);
     field("shares", standing.shares);
+    field("shared", standing.shared);
     field("paused", standing.paused);
     field("finished", standing.finished);
     field("save", standing.save);

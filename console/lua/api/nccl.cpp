@@ -29,6 +29,7 @@ std::string when_text(const SettingSpec& spec) {
     case Applies::step:
       return spec.name.starts_with("nccl.debug") ? "at once" : "next collective";
     case Applies::fixed:
+    case Applies::state:
       break;
   }
   return std::string(to_string(spec.applies));

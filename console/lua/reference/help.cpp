@@ -42,6 +42,9 @@ std::string setting_help(const Settings& settings, const SettingSpec& spec) {
     case Applies::comm:
       text += "\napplies at the next step, with new communicators";
       break;
+    case Applies::state:
+      text += "\napplies at the next step, for which the ranks divide their state";
+      break;
     case Applies::restart:
       text += "\napplies at the next start";
       break;

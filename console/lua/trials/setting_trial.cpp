@@ -206,7 +206,7 @@ Changes wanted_changes(lua_State* state) {
   for (const auto& order : session.orders().take_asked())
     for (const Change& change : order->order.changes) {
       const Applies applies = session.schema().setting(change.name)->applies;
-      if (applies != Applies::step && applies != Applies::comm)
+      if (applies == Applies::fixed || applies == Applies::restart)
         throw ScriptError("try: " + change.name + " applies " + std::string(to_string(applies)) +
                           ", so that nothing can be measured of it; settings that count from a step on can "
                           "be tried");

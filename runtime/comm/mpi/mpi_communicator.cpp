@@ -157,6 +157,7 @@ struct MpiCommunicator::Exchange {
   /// Nothing begun: nothing to do.
   int finish(ReduceOp op) {
     const int code = wait_for(requests);
+    if (code != MPI_SUCCESS) wait_for(requests);  // the other one may still write
     const auto count = static_cast<int>(std::exchange(received.elements, 0));
     if (code != MPI_SUCCESS || count == 0 || added_to == nullptr) return code;
     return MPI_Reduce_local(received.data, added_to, count, mpi_type(received.type), mpi_op(op));

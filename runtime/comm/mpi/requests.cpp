@@ -28,13 +28,13 @@ int begin_receive(void* data, int count, MPI_Datatype type, int from, int tag, M
 int wait_for(std::span<MPI_Request> requests) {
   std::vector<MPI_Status> statuses(requests.size());
   const int all = MPI_Waitall(static_cast<int>(requests.size()), requests.data(), statuses.data());
-  int code = all == MPI_ERR_IN_STATUS ? MPI_SUCCESS : all;
+  int code = MPI_SUCCESS;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const int its = all == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : all;
+    if (its == MPI_ERR_PENDING) continue;
     MPI_Request request = std::exchange(requests[i], MPI_REQUEST_NULL);
     if (its == MPI_SUCCESS && request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-    // What hasn't failed yet may be over as well: the other one's code says why.
-    if (code == MPI_SUCCESS && its != MPI_ERR_PENDING) code = its;
+    if (code == MPI_SUCCESS) code = its;
   }
   return code == MPI_SUCCESS ? all : code;
 }

@@ -17,8 +17,9 @@ int begin_send(const void* data, int count, MPI_Datatype type, int to, int tag, 
 int begin_receive(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                   MPI_Request* request);
 
-/// Waits until all are done or have failed. Those that are done are freed, the others are left to MPI; all
-/// are MPI_REQUEST_NULL then. MPI's code of the first that failed.
+/// Waits until all are done, or one has failed. Those that are over are MPI_REQUEST_NULL then: those that are
+/// done are freed, those that failed are left to MPI, which doesn't write to their memory any more. The
+/// others go on, and have to be waited for. MPI's code of the first that failed.
 int wait_for(std::span<MPI_Request> requests);
 
 }  // namespace footplate

@@ -92,7 +92,7 @@ class AddingRank final : public Steerable {
   }
   Result<void> prepare(const Order&, const Settings&) override { return {}; }
   /// Every third number can't be had, as one rank finds out; then all go back, together.
-  Result<std::optional<double>> renew(const Settings& after, std::int64_t) override {
+  Result<std::optional<double>> renew(const Settings& after, Renewal, std::int64_t) override {
     double failed = after.integer("nccl.max_ctas") % 3 == 0 && communicator_->rank() == 0 ? 1 : 0;
     const auto agreed = [&] {
       return communicator_->all_reduce({&failed, 1, DataType::float64}, ReduceOp::max, "renewal")->wait();

@@ -313,9 +313,10 @@ TEST(RecoveryTest, ARankDiesAtAnyOfItsMessagesOrCollectives) {
 // --- the decision alone ---
 
 message::Standing standing(std::int64_t step, const Json& more = Json::object()) {
-  Json json = {{"generation", 2}, {"step", step}, {"paused", false}, {"finished", false}, {"save", false},
-               {"tag", ""},       {"commits", 3}, {"begun", 0},      {"sequence", 40},    {"commit", Json()},
-               {"ticket", 7},     {"order", 9},   {"share", 0},      {"copied", 0},       {"shares", 1}};
+  Json json = {{"generation", 2}, {"step", step},     {"paused", false}, {"finished", false},
+               {"save", false},   {"tag", ""},        {"commits", 3},    {"begun", 0},
+               {"sequence", 40},  {"commit", Json()}, {"ticket", 7},     {"order", 9},
+               {"share", 0},      {"copied", 0},      {"shares", 1},     {"shared", false}};
   json.update(more);
   json["t"] = "standing";
   return std::get<message::Standing>(testing::to_rank_zero(json));

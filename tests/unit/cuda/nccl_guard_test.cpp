@@ -69,7 +69,8 @@ TEST_F(NcclGuardTest, NorWhatTheEnvironmentOverrides) {
 TEST_F(NcclGuardTest, CommunicatorsAreMadeAnewAsTheSettingsOfNowSay) {
   NcclGuard guard = this->guard(true);
   settings_.set("nccl.max_ctas", std::int64_t{4}, "test");
-  EXPECT_EQ(*guard.renew(settings_, 7), 4.0);
+  EXPECT_EQ(*guard.renew(settings_, {.communicators = true}, 7), 4.0);
+  EXPECT_EQ(*guard.renew(settings_, {.state = true}, 7), std::nullopt);
   EXPECT_EQ(std::get<CommunicatorsRenewed>(*guard.call({"nccl.rebuild", {}}, 7)).seconds, 0.0)
       << "the order isn't in force yet";
   guard.settings_changed(settings_, 7);
@@ -78,7 +79,8 @@ TEST_F(NcclGuardTest, CommunicatorsAreMadeAnewAsTheSettingsOfNowSay) {
 
 TEST_F(NcclGuardTest, WhereThereAreNoneThereIsNothingToMakeAnew) {
   NcclGuard guard = this->guard(false);
-  EXPECT_EQ(*guard.renew(settings_, 7), std::nullopt) << "an order of another run, that is replayed";
+  EXPECT_EQ(*guard.renew(settings_, {.communicators = true}, 7), std::nullopt)
+      << "an order of another run, that is replayed";
   EXPECT_FALSE(guard.call({"nccl.rebuild", {}}, 7));
   Order order;
   order.calls = {{"nccl.rebuild", {}}};

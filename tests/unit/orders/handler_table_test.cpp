@@ -21,7 +21,7 @@ class Probe final : public Steerable {
     asked_.push_back(name_);
     return prepared;
   }
-  Result<std::optional<double>> renew(const Settings&, std::int64_t) override {
+  Result<std::optional<double>> renew(const Settings&, Renewal, std::int64_t) override {
     asked_.push_back(name_);
     return renewed;
   }
@@ -76,15 +76,15 @@ TEST_F(HandlerTableTest, WhatMovedOfAllIsToldInTheirOrder) {
   EXPECT_EQ(moved[1].name, "second");
 }
 
-TEST_F(HandlerTableTest, OneMakesTheCommunicators) {
-  EXPECT_EQ(*table_.renew({}, 3), std::nullopt);
+TEST_F(HandlerTableTest, AllMakeNewWhatIsTheirsAndTheFirstErrorEndsIt) {
+  EXPECT_EQ(*table_.renew({}, {}, 3), std::nullopt);
   EXPECT_THAT(asked_, ElementsAre("first", "second"));
   asked_.clear();
   first_.renewed = 0.5;
-  EXPECT_EQ(*table_.renew({}, 3), 0.5);
+  EXPECT_EQ(*table_.renew({}, {}, 3), 0.5);
   first_.renewed = fail(ErrorKind::lost, "rank 1 is lost");
-  EXPECT_FALSE(table_.renew({}, 3));
-  EXPECT_THAT(asked_, ElementsAre("first", "first"));
+  EXPECT_FALSE(table_.renew({}, {}, 3));
+  EXPECT_THAT(asked_, ElementsAre("first", "second", "first"));
 }
 
 TEST_F(HandlerTableTest, AllRejoinTheLastFirst) {

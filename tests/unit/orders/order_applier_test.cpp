@@ -20,7 +20,7 @@ class OrderApplierTest : public ::testing::Test, public Steerable {
 
   Result<void> prepare(const Order&, const Settings&) override { return {}; }
   std::vector<Moved> settings_changed(const Settings&, std::int64_t) override { return {}; }
-  Result<std::optional<double>> renew(const Settings&, std::int64_t) override {
+  Result<std::optional<double>> renew(const Settings&, Renewal, std::int64_t) override {
     ++renewals_;
     return renewed_;
   }

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "runtime/comm/message_channel.h"
+#include "runtime/schema/schema_table.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -170,7 +171,8 @@ class MeetingPoint {
     auto& all = standing_[members.generation];
     all[members.rank] = mine;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return all.size() == members.origins.size(); });
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(60),
+                                  [&] { return all.size() == members.origins.size(); }));
     Rejoin rejoin;
     rejoin.step = -1;
     for (const auto& [rank, standing] : all)
@@ -182,6 +184,7 @@ class MeetingPoint {
     for (const auto& [rank, standing] : all) rejoin.level = rejoin.level || is_behind(standing);
     rejoin.behind = is_behind(mine);
     rejoin.whole = mine.whole;
+    rejoin.shared = true;
     rejoin.generation = members.generation;
     rejoin.sequence = 1000 * members.generation;
     return rejoin;
@@ -192,6 +195,14 @@ class MeetingPoint {
   std::condition_variable changed_;
   std::map<std::uint32_t, std::map<int, Standing>> standing_;
 };
+
+Settings with(Settings settings, const std::vector<std::string>& assignments) {
+  for (const std::string& text : assignments) {
+    const std::string name = text.substr(0, text.find('='));
+    settings.set(name, *runtime_schema().check_text(name, text.substr(text.find('=') + 1)), "test");
+  }
+  return settings;
+}
 
 /// Lets those who are left go on.
 class RecoveringGate final : public FreeGate {
@@ -211,26 +222,46 @@ class RecoveringGate final : public FreeGate {
     return lost_;
   }
   Verdict enter(std::int64_t step) override {
-    while (lost_) {
-      lost_ = false;
-      EXPECT_TRUE(world_.rebuild());
-      const Rejoin now = point_.meet(world_.members(), {whole_ ? step : -1, whole_});
-      whole_ = whole_ && !now.behind;
-      if (auto there = trainer_.rejoin(now); !there) {
-        EXPECT_EQ(there.error().kind, ErrorKind::lost) << there.error().message;
-        lost_ = true;
-        continue;
-      }
-      whole_ = true;
-      step = now.step;
-      recovered_at.push_back(step);
-      EXPECT_TRUE(trainer_.take_up(now));
-    }
+    do {
+      while (lost_) step = recover(step);
+    } while (!apply(step));
     return step < until_ ? FreeGate::enter(step) : Verdict::end;
   }
   std::vector<std::int64_t> recovered_at;
+  std::map<std::int64_t, std::vector<std::string>> changes;  ///< orders: assignments by step
 
  private:
+  std::int64_t recover(std::int64_t step) {
+    lost_ = false;
+    if (is_dead_()) return step;  // its next step fails
+    EXPECT_TRUE(world_.rebuild());
+    const Rejoin now = point_.meet(world_.members(), {whole_ ? step : -1, whole_});
+    whole_ = whole_ && !now.behind;
+    if (auto there = trainer_.rejoin(now); !there) {
+      EXPECT_EQ(there.error().kind, ErrorKind::lost) << there.error().message;
+      lost_ = true;
+      return step;
+    }
+    whole_ = true;
+    recovered_at.push_back(now.step);
+    EXPECT_TRUE(trainer_.take_up(now));
+    return now.step;
+  }
+  /// False: a rank was lost.
+  bool apply(std::int64_t step) {
+    const auto due = changes.find(step);
+    if (due == changes.end()) return true;
+    const Settings after = with(settings(), due->second);
+    const auto renewed = trainer_.renew(after, {.state = true}, step);
+    if (!renewed && renewed.error().kind == ErrorKind::lost) return is_dead_();
+    EXPECT_TRUE(renewed) << renewed.error().message;
+    for (const auto& spec : runtime_schema().settings)
+      if (spec.knobs.empty() && after.value(spec.name) != settings().value(spec.name))
+        change_at(step, spec.name, after.value(spec.name));
+    changes.erase(due);
+    return true;
+  }
+
   Trainer& trainer_;
   MeetingPoint& point_;
   World& world_;
@@ -253,7 +284,8 @@ struct Begin {
 };
 
 EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& assignments,
-                 const std::vector<Loss>& losses = {}, const std::optional<Begin>& begin = {}) {
+                 const std::vector<Loss>& losses = {}, const std::optional<Begin>& begin = {},
+                 const std::map<std::int64_t, std::vector<std::string>>& changes = {}) {
   const Settings settings = small_settings(assignments);
   SimWorld world(ranks);
   MeetingPoint point;
@@ -286,6 +318,7 @@ EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& 
           std::any_of(losses.begin(), losses.end(), [&](const Loss& one) { return one.rank == rank; });
       RecoveringGate gate(
           settings, **trainer, point, *member, [&] { return world.is_dead(rank); }, until);
+      gate.changes = changes;
       const auto ending = (*trainer)->run(gate);
       EXPECT_EQ(ending.has_value(), !dies) << rank;
       if (dies) return;
@@ -369,9 +402,63 @@ TEST(ShareState, OneRankAfterTheOther) {
                         {2, 6, "gradients", {}}});
 }
 
+/// Those who are left still have what they had, whatever came of the first try.
+TEST(ShareState, AnotherRankIsLostWhileTheStateIsDivided) {
+  for (const Loss& first : {Loss{1, 4, "gradients", {}}, Loss{1, 4, "step sums", std::set<int>{0, 2}},
+                            Loss{1, 4, "parameters", std::set<int>{2}}})
+    for (const char* operation : {"shares", "catching up", "moving state"}) {
+      if (operation == std::string("catching up") && first.operation != "step sums") continue;
+      SCOPED_TRACE(first.operation + ", then " + operation);
+      const EndOfRun live = trained(4, kSteps, redundant(), {first, {3, 4, operation, {}}});
+      const std::int64_t step = first.operation == "gradients" ? 4 : 5;
+      EXPECT_EQ(live.recovered_at, std::vector<std::int64_t>{step});
+      const EndOfRun before = trained(4, step, redundant());
+      expect_alike(live.state,
+                   trained(2, kSteps, redundant(), {}, Begin{before.state, before.progress}).state);
+    }
+}
+
 TEST(ShareState, WithEachKindOfOptimizer) {
   for (const char* kind : {"optim.kind=lion", "optim.kind=sgd"})
     expect_as_resumed(3, {{1, 4, "step sums", std::set<int>{2}}}, {kind});
+}
+
+/// Live, by orders: as runs that were stopped there and resumed with the other settings.
+TEST(ShareState, SettingsChangeWhoKeepsWhat) {
+  const std::map<std::int64_t, std::vector<std::string>> changes{{2, {"optim.shard=1"}},
+                                                                 {4, {"ckpt.redundancy=memory"}},
+                                                                 {5, {"ckpt.redundancy=none"}},
+                                                                 {6, {"optim.shard=0"}}};
+  for (const int ranks : {1, 3}) {
+    const EndOfRun live = trained(ranks, kSteps, {}, {}, {}, changes);
+    EndOfRun parts = trained(ranks, 2, {});
+    std::vector<std::string> settings;
+    for (auto change = changes.begin(); change != changes.end(); ++change) {
+      settings.push_back(change->second.front());
+      const EndOfRun from = std::move(parts);
+      const auto next = std::next(change);
+      parts = trained(ranks, next != changes.end() ? next->first : kSteps, settings, {},
+                      Begin{from.state, from.progress});
+    }
+    expect_alike(live.state, parts.state);
+  }
+}
+
+/// Whoever has begun to divide the state takes it back, and all do it once they have found together.
+TEST(ShareState, ARankIsLostWhileSettingsChangeWhoKeepsWhat) {
+  for (const char* operation : {"shares", "moving state"})
+    for (const auto& [from, to] : {std::pair<std::vector<std::string>, std::string>{{}, "optim.shard=1"},
+                                   {redundant(), "optim.shard=0"},
+                                   {redundant(), "ckpt.redundancy=none"}}) {
+      SCOPED_TRACE(std::string(operation) + ", " + to);
+      // The step of the operation is that of the last before_step().
+      const EndOfRun live = trained(3, kSteps, from, {{1, 3, operation, {}}}, {}, {{4, {to}}});
+      EXPECT_EQ(live.recovered_at, std::vector<std::int64_t>{4});
+      const EndOfRun before = trained(3, 4, from);
+      std::vector<std::string> settings = from;
+      settings.push_back(to);
+      expect_alike(live.state, trained(2, kSteps, settings, {}, Begin{before.state, before.progress}).state);
+    }
 }
 
 }  // namespace
