@@ -46,22 +46,28 @@ StepShare::StepShare(const std::vector<Parameter>& parameters, GradientBuffer& b
   }
 }
 
+/// The sums come behind the gradients of the copy in the communicator's order: where those fail, they do.
 Result<void> StepShare::reduce_sums() {
   const at::NoGradGuard no_grad;
-  if (kept_.copied) {
-    const at::Tensor& gradients = buffer_.gradients();
-    const Buffer buffer{gradients.mutable_data_ptr(), gradients.numel(), DataType::float32};
-    if (auto passed = communicator_.pass_shares(buffer, copies_from_, "copies")->wait(); !passed)
-      return passed;
-  }
+  const auto gradients = pass_gradients();
   const std::int64_t sums = buffer_.all_sums().numel();
   at::Tensor squares = sums_.select(0, sums).zero_();
   for (const at::Tensor& block : own_gradients_) squares.add_(sum_of_squares(block));
   sums_.narrow(0, 0, sums).copy_(buffer_.all_sums());
   const Buffer all{sums_.mutable_data_ptr(), sums_.numel(), DataType::float64};
-  if (auto summed = communicator_.all_reduce(all, ReduceOp::sum, "step sums")->wait(); !summed) return summed;
+  const auto summed = communicator_.all_reduce(all, ReduceOp::sum, "step sums");
+  const Result<void> passed = gradients ? gradients->wait() : Result<void>();
+  if (auto done = summed->wait(); !passed || !done) return passed ? done : passed;
   buffer_.all_sums().copy_(sums_.narrow(0, 0, sums));
   return {};
+}
+
+/// Nothing: there are no copies.
+std::unique_ptr<Work> StepShare::pass_gradients() {
+  if (!kept_.copied) return nullptr;
+  const at::Tensor& gradients = buffer_.gradients();
+  const Buffer buffer{gradients.mutable_data_ptr(), gradients.numel(), DataType::float32};
+  return communicator_.pass_shares(buffer, copies_from_, "copies");
 }
 
 at::Tensor StepShare::norm() const {

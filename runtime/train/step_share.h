@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <vector>
 
 #include "runtime/comm/communicator.h"
@@ -35,6 +36,8 @@ class StepShare {
   bool parameters_are_whole() const { return parameters_are_whole_; }  ///< of one step
 
  private:
+  std::unique_ptr<Work> pass_gradients();
+
   GradientBuffer& buffer_;
   Communicator& communicator_;
   const int copies_from_;
