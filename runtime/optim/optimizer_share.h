@@ -10,15 +10,15 @@ namespace footplate {
 
 /// What a rank updates of the parameters where the ranks share that work, and what it has a copy of.
 struct KeptShares {
-  int share = 0, copied_share = 0;  ///< by the numbers of the ranks that they are of
+  int share = 0, copied_share = 0;  ///< each by the number of the rank that it is made for
   int shares = 1;
   ShareOfRank mine;
   std::optional<ShareOfRank> copied;
 };
 
-/// What a rank does of the optimizer's work: all of it; or with optim.shard its share, and with
-/// ckpt.redundancy that of another rank besides, step by step with that rank and to the same bits. If that
-/// rank is lost, its state is here. Training thread.
+/// What a rank does of the optimizer's work: all of it, or with optim.shard its share. With ckpt.redundancy
+/// it also does the work of another rank's share, in each step and to the same bits: if that rank is lost,
+/// its state is here. Training thread.
 class OptimizerShare {
  public:
   /// As make_optimizer(). `kept`: nothing, and it is all.

@@ -30,13 +30,12 @@ struct Rejoin {
   std::string refusal = {};      ///< why
 };
 
-/// What a rank has of state that is shared among ranks: one of `of` shares, and a copy of another one. Of
-/// one: all of it.
+/// What a rank has of state that the ranks share (optim.shard).
 struct HeldShare {
-  int share = 0;
-  int copied = 0;  ///< its own: there are no copies
-  int of = 1;
-  bool shared = false;  ///< state is shared wherever there are several ranks
+  int share = 0;        ///< its share, by the number of the rank that it was made for
+  int copied = 0;       ///< the share that it has a copy of; its own one: it has no copy
+  int of = 1;           ///< how many shares there are; 1: it has all of the state
+  bool shared = false;  ///< optim.shard is on, also where one rank alone has all of the state
 };
 
 /// What an order's settings make new at its step.
@@ -85,7 +84,7 @@ class Steerable {
     return fail(ErrorKind::refused, call.action + " is nothing that can be done here");
   }
 
-  /// Control thread, while the training thread stands at a loss.
+  /// Control thread, while the training thread stands at a loss: what the verdict needs to know of this rank.
   virtual HeldShare held_share() const { return {}; }
 
   /// Training thread, inside StepGate::enter(), on every rank that is left: takes part in the new world, and

@@ -93,16 +93,16 @@ class TrainStep {
   /// update that `source` made last, of their shares and copies. They have the gradients
   /// (StepShare::reduce_sums). Errors: as of an operation.
   Result<void> catch_up(int source, bool behind);
-  /// What outlasts the step's parts where they are made anew for other ranks.
+  /// What goes on where the parts of a step are made for another division of the state.
   struct Kept {
     std::unique_ptr<OptimizerShare> optimizer;  ///< without gradients
     NonfiniteCounts counts;
     std::int64_t smaller_micro_batch = 0;
     at::Tensor since_taken;
   };
-  /// Only its end is left then.
+  /// No step can be made with this object any more.
   Kept take_kept();
-  /// All but the optimizer.
+  /// Takes over all but the optimizer.
   void put_kept(const Kept& kept);
 
  private:

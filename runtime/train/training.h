@@ -65,7 +65,7 @@ struct Training {
   bool loses_state() const { return loses_state_; }
 
   /// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
-  /// The step, evaluation or save that came to nothing has changed no state, where `what` doesn't say so.
+  /// The step, evaluation or save that was given up has changed no state, unless `what` says so.
   /// `tag`: of a save.
   bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work,
                const std::string& tag = "");
