@@ -5,14 +5,12 @@
 namespace footplate {
 namespace {
 
-std::vector<StateEntry> values_of(const std::vector<v1::Parameter>& parameters,
-                                  const std::vector<v1::Group>& groups, ComputeDevice& device,
+std::vector<StateEntry> values_of(const std::vector<v1::Parameter>& parameters, ComputeDevice& device,
                                   const std::optional<ShareOfRank>& share) {
-  auto parts = grouped(parameters, groups, /*apart=*/false);
-  if (share) parts = cut(parts, *share);
+  ParameterGroup part = all_of(parameters);
+  if (share) part = cut({part}, *share).front();
   std::vector<StateEntry> entries;
-  for (const ParameterGroup& part : parts)
-    for (std::size_t i = 0; i < part.values.size(); ++i) entries.push_back(value_entry(part, i, device));
+  for (std::size_t i = 0; i < part.values.size(); ++i) entries.push_back(value_entry(part, i, device));
   return entries;
 }
 
@@ -23,14 +21,14 @@ OptimizerShare::OptimizerShare(OptimizerKind kind, const std::vector<v1::Paramet
                                const std::optional<KeptShares>& kept) {
   const std::optional<ShareOfRank> mine = kept ? std::optional(kept->mine) : std::nullopt;
   mine_ = make_optimizer(kind, parameters, groups, device, mine);
-  mine_values_ = values_of(parameters, groups, device, mine);
+  mine_values_ = values_of(parameters, device, mine);
   if (!kept) return;
   share_ = copied_share_ = kept->share;
   shares_ = kept->shares;
   if (!kept->copied) return;
   copied_share_ = kept->copied_share;
   copy_ = make_optimizer(kind, parameters, groups, device, kept->copied);
-  copied_values_ = values_of(parameters, groups, device, kept->copied);
+  copied_values_ = values_of(parameters, device, kept->copied);
 }
 
 void OptimizerShare::set_learning_rate(double rate) {

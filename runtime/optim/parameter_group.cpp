@@ -23,6 +23,16 @@ bool alike(const ParameterGroup& one, const ParameterGroup& other) {
 
 }  // namespace
 
+ParameterGroup all_of(const std::vector<v1::Parameter>& parameters) {
+  ParameterGroup all;
+  for (const v1::Parameter& parameter : parameters) {
+    all.names.push_back(parameter.name);
+    all.values.push_back(parameter.tensor.detach());
+    all.gradients.push_back(parameter.tensor.grad());
+  }
+  return all;
+}
+
 std::vector<ParameterGroup> grouped(const std::vector<v1::Parameter>& parameters,
                                     const std::vector<v1::Group>& declared, bool apart) {
   std::vector<ParameterGroup> groups;

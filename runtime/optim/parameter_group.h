@@ -43,6 +43,9 @@ struct ShareOfRank {
 /// values.
 std::vector<ParameterGroup> cut(const std::vector<ParameterGroup>& groups, const ShareOfRank& share);
 
+/// All parameters as one group, whatever groups they are in.
+ParameterGroup all_of(const std::vector<v1::Parameter>& parameters);
+
 /// The parameters, by what their groups say; those of no declared group come first: matrices, then others.
 /// One that isn't empty at least. `declared`: a group that a parameter is in by name and that isn't there
 /// throws std::invalid_argument. `apart`: muon's own are groups of their own.

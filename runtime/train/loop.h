@@ -86,8 +86,7 @@ class Trainer::Loop {
   bool saves_after_step_ = false;    ///< the step that was just done
   std::int64_t skipped_in_row_ = 0;  ///< steps up to the last completed one
   Reporter reporter_;
-  std::unique_ptr<TrainStep>
-      step_;  ///< another one where ranks share state; null where there was no memory for it
+  std::unique_ptr<TrainStep> step_;      ///< null where there was no memory for another one
   std::unique_ptr<OptimizerShare> had_;  ///< as of share_state()
   EvaluationDriver evaluation_;
   CommMetrics comm_metrics_;

@@ -32,12 +32,7 @@ StepShare::StepShare(const std::vector<Parameter>& parameters, GradientBuffer& b
                       at::TensorOptions(at::kDouble).device(buffer.gradients().device()))) {
   for (const Stretch& block : kept_.mine.blocks)
     own_gradients_.push_back(buffer.gradients().slice(0, block.first, block.end));
-  ParameterGroup whole;
-  for (const Parameter& parameter : parameters) {
-    whole.names.push_back(parameter.name);
-    whole.values.push_back(parameter.tensor.detach());
-    whole.gradients.push_back(parameter.tensor.grad());
-  }
+  const ParameterGroup whole = all_of(parameters);
   values_ = whole.values;
   places_ = whole.gradients;
   for (const ParameterGroup& mine : cut({whole}, kept_.mine)) {

@@ -329,6 +329,16 @@ TEST_F(CommunicatorTest, AnErrorOfNcclEndsTheOperationAndAsksForTheOthers) {
   });
 }
 
+/// `work` hangs, until the world ends.
+void expect_freed_by_a_loss(TestRank& rank, Work& work) {
+  EXPECT_EQ(work.wait(std::chrono::steady_clock::now() + 50ms).error().kind, ErrorKind::timed_out);
+  rank.queue.close({ErrorKind::lost, "a rank was lost"});
+  const auto outcome = work.wait();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::lost);
+  EXPECT_TRUE(rank.queue.wait_idle(kPatience));
+}
+
 TEST_F(CommunicatorTest, AWorldThatEndsFreesAHangingReduction) {
   make();
   connect();
@@ -336,12 +346,7 @@ TEST_F(CommunicatorTest, AWorldThatEndsFreesAHangingReduction) {
   on_all([](TestRank& rank, int number) {
     std::vector<float> numbers(10, 1.0F);
     auto work = rank.communicator.all_reduce({numbers.data(), 10}, ReduceOp::sum, "gradients");
-    EXPECT_EQ(work->wait(std::chrono::steady_clock::now() + 50ms).error().kind, ErrorKind::timed_out);
-    rank.queue.close({ErrorKind::lost, "a rank was lost"});
-    const auto outcome = work->wait();
-    ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().kind, ErrorKind::lost);
-    EXPECT_TRUE(rank.queue.wait_idle(kPatience));
+    expect_freed_by_a_loss(rank, *work);
     EXPECT_EQ(rank.asked_for_others, 0) << number;
   });
   fault("");
@@ -359,12 +364,7 @@ TEST_F(CommunicatorTest, AWorldThatEndsFreesAHangingPassOfShares) {
   on_all([](TestRank& rank, int) {
     std::vector<float> numbers(10, 1.0F);
     auto work = rank.communicator.pass_shares({numbers.data(), 10}, 1, "copies");
-    EXPECT_EQ(work->wait(std::chrono::steady_clock::now() + 50ms).error().kind, ErrorKind::timed_out);
-    rank.queue.close({ErrorKind::lost, "a rank was lost"});
-    const auto outcome = work->wait();
-    ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().kind, ErrorKind::lost);
-    EXPECT_TRUE(rank.queue.wait_idle(kPatience));
+    expect_freed_by_a_loss(rank, *work);
   });
 }
 

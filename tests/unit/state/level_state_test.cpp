@@ -3,23 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstring>
 #include <vector>
 
 #include "tests/unit/sim_ranks.h"
+#include "tests/unit/state/apart.h"
 
 namespace footplate {
 namespace {
 
-/// A device's memory: the host reaches it by copies alone.
-struct Apart final : StateMemory {
-  void copy_out(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void copy_in(void* to, const void* from, std::size_t bytes) override {
-    ++taken;
-    std::memcpy(to, from, bytes);
-  }
-  int taken = 0;
-};
+using test::Apart;
 
 constexpr int kSource = 1;
 

@@ -8,15 +8,12 @@
 #include <vector>
 
 #include "tests/unit/sim_ranks.h"
+#include "tests/unit/state/apart.h"
 
 namespace footplate {
 namespace {
 
-/// A device's memory: the host reaches it by copies alone.
-struct DeviceMemory final : StateMemory {
-  void copy_out(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void copy_in(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-};
+using test::Apart;
 
 StateEntry shard_of(const std::string& name, std::int64_t whole, std::vector<float>& values,
                     std::int64_t first) {
@@ -62,7 +59,7 @@ TEST(MoveState, ShardsAreCutAnew) {
 /// stay.
 TEST(MoveState, WholeTensorsComeFromTheirPiecesBitForBit) {
   test::run_ranks(2, [](int rank, Communicator& communicator, Progress&) {
-    DeviceMemory memory;
+    Apart memory;
     const std::uint32_t odd = 0xFFC12345;
     std::vector<float> values(6, static_cast<float>(100 + rank));
     if (rank == 1) std::memcpy(&values[4], &odd, sizeof(odd));
