@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <numeric>
 #include <vector>
 
@@ -62,7 +63,7 @@ TEST(MoveState, WholeTensorsComeFromTheirPiecesBitForBit) {
     Apart memory;
     const std::uint32_t odd = 0xFFC12345;
     std::vector<float> values(6, static_cast<float>(100 + rank));
-    if (rank == 1) std::memcpy(&values[4], &odd, sizeof(odd));
+    if (rank == 1) values[4] = std::bit_cast<float>(odd);
     std::vector<float> mine(values.begin() + 3 * rank, values.begin() + 3 * rank + 3);
     StateEntry piece = shard_of("w", 6, values, 3 * rank);
     piece.data = values.data() + 3 * rank;
@@ -73,7 +74,7 @@ TEST(MoveState, WholeTensorsComeFromTheirPiecesBitForBit) {
     ASSERT_TRUE(move_state(communicator, {piece}, {whole}));
     EXPECT_EQ(values[0], 100);
     EXPECT_EQ(values[5], 101);
-    EXPECT_EQ(std::memcmp(&values[4], &odd, sizeof(odd)), 0);
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(values[4]), odd);
   });
 }
 
