@@ -102,12 +102,22 @@ Claim WorldTerms::claim(int mine, const WorldMembers& world) const {
     const auto& before = term->world.origins;
     if (term->number > 0 && std::find(before.begin(), before.end(), mine) == before.end())
       return Claim::left_out;
-    const int error =
-        make_once(directory_ / kFolder / name_of(start_, term->number + 1),
-                  {{kMembers, world.origins}, {kHosts, world.hosts}, {kLostHosts, world.lost_hosts}});
+    const int error = make(term->number + 1, world);
     if (error == 0) return Claim::claimed;
     if (error != EEXIST) return Claim::no_disk;  // else somebody was first: a newer term
   }
+}
+
+/// Best effort: without the disk the ranks can't write anything either.
+void WorldTerms::close(const std::string& host) const {
+  ::mkdir((directory_ / kFolder).c_str(), 0700);
+  for (auto term = newest(); term; term = newest())
+    if (make(term->number + 1, {.origins = {}, .hosts = {host}}) != EEXIST) return;
+}
+
+int WorldTerms::make(int number, const WorldMembers& world) const {
+  return make_once(directory_ / kFolder / name_of(start_, number),
+                   {{kMembers, world.origins}, {kHosts, world.hosts}, {kLostHosts, world.lost_hosts}});
 }
 
 void forget_terms(const fs::path& run_directory) {

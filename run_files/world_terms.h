@@ -37,6 +37,8 @@ class WorldTerms {
 
   /// For a world with the rank `mine`.
   Claim claim(int mine, const WorldMembers& world) const;
+  /// The start is over: no rank has a term any more, whoever claims one. `host`: where `footplate run` is.
+  void close(const std::string& host) const;
 
   struct Term {
     int number = 0;  ///< 0: none yet
@@ -48,6 +50,9 @@ class WorldTerms {
   std::optional<Term> read(int number) const;
 
  private:
+  /// 0, or errno: EEXIST where there is one with that number.
+  int make(int number, const WorldMembers& world) const;
+
   std::filesystem::path directory_;
   int start_;
 };

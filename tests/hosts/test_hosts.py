@@ -54,6 +54,29 @@ def test_steers_all_hosts():
         run.check_nothing_left()
 
 
+def test_what_ties_the_hosts_together_is_killed():
+    """By SIGKILL, alone. The ranks that hear of it save; nothing is left, but for the folder of a daemon that couldn't remove it; and
+    the run goes on from its checkpoint."""
+    for host, program, said in (("h1", "footplate", "signal"), ("h1", "prterun|mpirun", "mpirun was ended by SIGKILL|signal"),
+                                ("h2", "prted", "mpirun has ended the ranks, since it can't reach a host")):
+        with lab.Lab("h1", "h2") as hosts:
+            with HostRun(hosts, "--host", "h1,h2", assignments=["train.steps=1000000", "ckpt.every=10"], ranks=None) as run:
+                run.wait_for_step(12).close()
+                hosts.on(host, "pkill", "-9", "-x", program)
+                run.process.wait(20)
+            wait_until(run.result, 20, f"the result after {program}")
+
+            def left(name):
+                return [one for one in left_on(hosts, name) if program != "prted" or not one.startswith("prted.")]
+
+            wait_until(lambda: not left("h1") and not left("h2"), LEFT_WITHIN_S + 5, f"both to be clean after {program}")
+            result = run.result()
+            assert result["code"] == 75 and re.search(said, result["reason"]) and result["checkpoint"], (program, result)
+            again = run.on("h1", "run", "--batch", "--name", run.directory.name, "--resume", "auto", f"train.steps={result['step'] + 20}")
+            assert again.returncode == 0 and run.result()["step"] == result["step"] + 20, (program, again)
+            assert run.lines("starts.jsonl")[-1]["step"] >= 10, (program, run.lines("starts.jsonl"))
+
+
 def test_a_rank_on_another_host_is_killed():
     with lab.Lab("h1", "h2", "h3") as hosts:
         with HostRun(hosts, "--host", "h1,h2,h3", assignments=["train.steps=1000000"], ranks=None) as run:
@@ -198,7 +221,7 @@ def test_starts_that_fail_name_the_host():
 
 if __name__ == "__main__":
     lab.check_possible()
-    main([test_trains_on_three_hosts, test_steers_all_hosts, test_a_rank_on_another_host_is_killed,
+    main([test_trains_on_three_hosts, test_steers_all_hosts, test_a_rank_on_another_host_is_killed, test_what_ties_the_hosts_together_is_killed,
           test_every_command_from_every_host_after_rank_0_has_moved, test_all_of_the_first_host_is_killed,
           test_the_environment_reaches_every_host,
           test_each_host_may_know_the_others_by_other_addresses, test_a_firewall_leaves_a_range_of_ports, test_starts_that_fail_name_the_host])

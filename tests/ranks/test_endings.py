@@ -145,7 +145,7 @@ ENDINGS = [
            checkpoint=True),
     Ending("console killed", 0, "asked", act=kill_console, checkpoint=True),
     Ending("supervisor killed", 75, "signal", act=kill_supervisor, checkpoint=True),
-    Ending("mpirun killed", 75, "SIGKILL", act=kill_mpirun, checkpoint=False),
+    Ending("mpirun killed", 75, "^mpirun was ended by SIGKILL$", act=kill_mpirun, checkpoint=False),
     Ending("rank 0 killed", 75, "a rank was lost", assignments=STOP_ON_LOSS, act=kill_rank(0), checkpoint=False),
     Ending("rank 1 killed", 75, "a rank was lost", assignments=STOP_ON_LOSS, act=kill_rank(1), checkpoint=False),
     Ending("all ranks killed", 75, "SIGKILL|lost", act=kill_all_ranks, checkpoint=False),

@@ -36,20 +36,25 @@ bool was_killed(int number) {
   return number == SIGKILL || number == SIGTERM || number == SIGHUP || number == SIGINT;
 }
 
+/// 0: there is none.
+std::int64_t step_of(const fs::path& checkpoint) {
+  const auto name = parse_folder_name(checkpoint.filename());
+  return name ? name->step : 0;
+}
+
 /// As of the last metrics; of a start that ended before it had any, the step it would have gone on from.
 std::int64_t recorded_step(const fs::path& directory, const fs::path& checkpoint) {
   const auto record = read_run_file(directory);
-  const std::int64_t step = record ? record->step : 0;
-  const auto name = parse_folder_name(checkpoint.filename());
-  return std::max(step, name ? name->step : 0);
+  return std::max(record ? record->step : 0, step_of(checkpoint));
 }
 
 RunResult written_for_the_ranks(const fs::path& directory, const HowEnded& how) {
   const int number = signal_of(how.wait_status);
   const int exit_code = WIFEXITED(how.wait_status) ? WEXITSTATUS(how.wait_status) : 0;
   const fs::path checkpoint = newest_checkpoint(directory);
+  const std::string lost = how.killed.empty() ? "a rank was lost to " : how.killed + " was ended by ";
   std::string reason = number != 0
-                           ? std::string("a rank was lost to ") + signal_name(number)
+                           ? lost + signal_name(number)
                            : "the ranks ended without a result (exit code " + std::to_string(exit_code) + ")";
   // mpirun with fault tolerance: 0 although ranks were lost.
   if (number == 0 && exit_code == 0) reason = "ranks were lost; log/launcher.log may tell how";
@@ -72,7 +77,8 @@ RunResult written_for_the_ranks(const fs::path& directory, const HowEnded& how) 
   RunResult result;
   result.code = static_cast<int>(code);
   result.reason = reason;
-  result.step = how.step.value_or(recorded_step(directory, checkpoint));
+  result.step = recorded_step(directory, checkpoint);
+  if (how.step) result.step = std::max(*how.step, step_of(checkpoint));
   if (!checkpoint.empty()) result.checkpoint = checkpoint.string();
   return result;
 }

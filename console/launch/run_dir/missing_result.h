@@ -18,6 +18,7 @@ struct HowEnded {
   std::optional<std::int64_t> step = std::nullopt;  ///< rank 0's last one, where it could say (last_step)
   std::string cause = {};    ///< not empty: why nothing was started, or which rank a start was lost with
   std::string gave_up = {};  ///< not empty: why mpirun ended all ranks, which nobody had asked for
+  std::string killed = {};   ///< not empty: what the signal has ended in place of a rank, mpirun for example
 };
 
 /// The step that rank 0 was at when it ended, from the private folders: to be asked before they are removed.

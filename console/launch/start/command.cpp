@@ -170,6 +170,7 @@ Result<Command> launch_command(const fs::path& program_folder, int ranks,
     // Yield: a rank that waits in MPI leaves the core to others. Not han: of a process that joined
     // (comm.replace) only rank 0 knows that it is on this host, and han chooses by that, so that ranks run
     // different algorithms. All measured; docs/dependencies.md.
+    command.by_mpirun = true;
     command.arguments = {*mpirun, "--with-ft",           "ulfm", "--bind-to", "none", "--oversubscribe",
                          "--mca", "mpi_yield_when_idle", "1",    "--mca",     "coll", "^han"};
     if (placement.has_private_folders)

@@ -22,6 +22,7 @@ inline constexpr std::size_t kPortsOfMpirun = 3;
 struct Command {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;
+  bool by_mpirun = false;  ///< it starts the ranks
 };
 
 /// Hosts on which processes are started, as mpirun takes them.

@@ -86,7 +86,8 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   wait_for(session, plan.directory);
   end_stragglers(folders, kConsoleEnds);
   HowEnded how;
-  how.wait_status = SIGKILL;  // as of a child that was killed: the supervisor was
+  how.wait_status = SIGKILL;  // most likely: a supervisor that any other signal ends clears up itself
+  how.killed = "footplate run";
   how.step = last_step(folders);
   folders.remove();
   const auto record = read_run_file(plan.directory);

@@ -233,16 +233,23 @@ bool Supervisor::is_left_out() const {
   return !plan_.hosts.empty() && !WorldTerms(directory_.path, started_).has_host(host_name());
 }
 
-/// Where mpirun has taken the ranks of the other hosts with it, they save and write the result now.
+/// Ranks of other hosts whose mpirun is gone save and write the result, or one of them leads the others and
+/// renews the lease; or their daemon is gone, too, and they end within seconds (MPI does that).
 bool Supervisor::goes_on_elsewhere() const {
   if (is_taken_over()) return true;
-  if (!is_left_out()) return false;
-  std::error_code ignored;
-  for (const auto end = steady_clock::now() + kLeaseIsRenewed; steady_clock::now() < end;) {
-    if (std::filesystem::exists(directory_.path / kResultFile, ignored)) return false;
-    std::this_thread::sleep_for(kLongestSleep);
-  }
-  return age_of_lease(directory_.path).value_or(kLeaseEnds) < kLeaseIsRenewed;
+  if (plan_.hosts.empty() || is_starting(directory_.path) || stops_asked_ > 1) return false;
+  const auto until = [this](std::chrono::seconds patience, auto&& holds) {
+    for (const auto end = steady_clock::now() + patience; !holds(); std::this_thread::sleep_for(kLongestSleep))
+      if (steady_clock::now() > end) return false;
+    return true;
+  };
+  const auto has_result = [this] {
+    std::error_code ignored;
+    return std::filesystem::exists(directory_.path / kResultFile, ignored);
+  };
+  if (!until(kOthersClaim, [&] { return has_result() || is_left_out(); })) return false;
+  if (until(kLeaseIsRenewed, has_result)) return false;
+  return age_of_lease(directory_.path).value_or(kLeaseEnds) < kLeaderIsSilent;
 }
 
 RunResult Supervisor::run_starts() {
@@ -425,16 +432,15 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
   planned_.emplace(plan_, folders_, start, planned_restarts_, say);
   HowEnded how = watch(*child, watched);
+  end_launched(child->pid());
   if (planned_->is_ordered()) ++planned_restarts_;
   planned_.reset();
   goes_on_elsewhere_ = goes_on_elsewhere();
-  if (goes_on_elsewhere_) {
-    end_launched(child->pid());
-    return taken_over();
-  }
+  if (goes_on_elsewhere_) return taken_over();
+  if (!plan_.hosts.empty()) WorldTerms(directory_.path, start).close(host_name());
+  if (WIFSIGNALED(how.wait_status) && command->by_mpirun) how.killed = "mpirun";
   if (how.cause.empty() && !how.asked && is_starting(directory_.path))
     how.cause = explain_unreached(said_at_start(directory_.path, lines_before), mpi_prefix(*command));
-  end_launched(child->pid());
   how.step = last_step(folders_);
   look_at_state(/*now=*/true);  // what it was told of last
   forget_start_notes(directory_.path);

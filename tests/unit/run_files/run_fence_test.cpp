@@ -60,6 +60,16 @@ TEST_F(RunFenceTest, OneOfTwoSidesGoesOn) {
   EXPECT_TRUE(zero.holds());
 }
 
+TEST_F(RunFenceTest, AStartThatIsOverLeavesAllOut) {
+  const RunFence zero(folder_, "aaaaaaaa", 2, 0), one(folder_, "aaaaaaaa", 2, 1);
+  EXPECT_EQ(one.claim({{1}, {"n1"}}), Claim::claimed);
+  WorldTerms(folder_, 2).close("n0");
+  EXPECT_FALSE(zero.holds() || one.holds());
+  EXPECT_EQ(one.claim({{1}, {"n1"}}), Claim::left_out);
+  EXPECT_TRUE(WorldTerms(folder_, 2).has_host("n0")) << "its lease is footplate run's again";
+  EXPECT_TRUE(RunFence(folder_, "aaaaaaaa", 3, 0).holds()) << "the next start";
+}
+
 TEST_F(RunFenceTest, ADiskThatTakesNothingLeavesNobodyOut) {
   const RunFence fence(folder_, "aaaaaaaa", 2, 0);
   write("terms", "no folder");
