@@ -1,7 +1,7 @@
 // A task that keeps a processor busy for so long for each step, and so long for each batch that it loads:
 // what scripts/bench loader measures.
 #include <footplate/task.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <ctime>
 

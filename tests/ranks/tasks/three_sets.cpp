@@ -3,7 +3,7 @@
 // learns.
 #include <footplate/layers.h>
 #include <footplate/task.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <sstream>
 
