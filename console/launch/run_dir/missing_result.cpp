@@ -63,7 +63,8 @@ RunResult written_for_the_ranks(const fs::path& directory, const HowEnded& how) 
     reason = how.cause;
   } else if (!how.gave_up.empty()) {
     reason = how.gave_up;
-    code = checkpoint.empty() ? ExitCode::failed : ExitCode::resumable;
+    const bool can_go_on = !checkpoint.empty() || WIFSIGNALED(how.wait_status);
+    code = can_go_on ? ExitCode::resumable : ExitCode::failed;
   } else if (how.asked) {
     reason = kEndedSignal;
     code = ExitCode::resumable;

@@ -17,8 +17,8 @@ struct HowEnded {
   bool asked = false;                               ///< a signal to `footplate run` had asked for the end
   std::optional<std::int64_t> step = std::nullopt;  ///< rank 0's last one, where it could say (last_step)
   std::string cause = {};    ///< not empty: why nothing was started, or which rank a start was lost with
-  std::string gave_up = {};  ///< not empty: why mpirun ended all ranks, which nobody had asked for
-  std::string killed = {};   ///< not empty: what the signal has ended in place of a rank, mpirun for example
+  std::string gave_up = {};  ///< not empty: why all ranks were ended, which nobody had asked for
+  std::string killed = {};   ///< not empty: what the signal has ended in place of a rank
 };
 
 /// The step that rank 0 was at when it ended, from the private folders: to be asked before they are removed.

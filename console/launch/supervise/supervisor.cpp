@@ -1,6 +1,7 @@
 #include "console/launch/supervise/supervisor.h"
 
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -239,7 +240,8 @@ bool Supervisor::goes_on_elsewhere() const {
   if (is_taken_over()) return true;
   if (plan_.hosts.empty() || is_starting(directory_.path) || stops_asked_ > 1) return false;
   const auto until = [this](std::chrono::seconds patience, auto&& holds) {
-    for (const auto end = steady_clock::now() + patience; !holds(); std::this_thread::sleep_for(kLongestSleep))
+    for (const auto end = steady_clock::now() + patience; !holds();
+         std::this_thread::sleep_for(kLongestSleep))
       if (steady_clock::now() > end) return false;
     return true;
   };
@@ -389,26 +391,30 @@ Settings Supervisor::settings_of(int start, const Beginning& beginning) const {
       .value_or(settings);
 }
 
+/// What the ranks of this start read.
+Result<void> Supervisor::write_start(int start, const Beginning& beginning, const Settings& settings) {
+  if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
+    return kept;
+  // What ckpt.load tells of the next start is computed from these (LoadHandler).
+  if (auto kept =
+          write_json_file(directory_.path / kGivenFile, as_of_start(settings_, plan_.start).to_json());
+      !kept)
+    return kept;
+  if (start > 1 && !beginning.load) {
+    const auto again = schedule_again(directory_.path, start, plan_.schema);
+    if (!again) say("changes made past the checkpoint are not applied again: " + again.error().message);
+    for (const std::string& line : again.value_or(std::vector<std::string>())) say(line);
+  }
+  return update_run_file(directory_.path, starting_record(plan_, folders_.socket));
+}
+
 RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   reserve_room_for_the_end(directory_.path, plan_.ranks);  // an earlier start may have used it
   const Settings settings = settings_of(start, beginning);
   const auto not_started = [&](const Error& error) {
     return write_missing_result(directory_.path, {.cause = error.message}, policy_.restarts());
   };
-  if (auto kept = write_json_file(config_path(directory_.path, start), settings.to_json()); !kept)
-    return not_started(kept.error());
-  // What ckpt.load tells of the next start is computed from these (LoadHandler).
-  if (auto kept =
-          write_json_file(directory_.path / kGivenFile, as_of_start(settings_, plan_.start).to_json());
-      !kept)
-    return not_started(kept.error());
-  if (start > 1 && !beginning.load) {
-    const auto again = schedule_again(directory_.path, start, plan_.schema);
-    if (!again) say("changes made past the checkpoint are not applied again: " + again.error().message);
-    for (const std::string& line : again.value_or(std::vector<std::string>())) say(line);
-  }
-  if (auto kept = update_run_file(directory_.path, starting_record(plan_, folders_.socket)); !kept)
-    return not_started(kept.error());
+  if (auto written = write_start(start, beginning, settings); !written) return not_started(written.error());
   is_recorded_ = true;
   started_ = start;
   const auto command = rank_command(
@@ -432,13 +438,14 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
   planned_.emplace(plan_, folders_, start, planned_restarts_, say);
   HowEnded how = watch(*child, watched);
+  const bool mpirun_was_killed = command->by_mpirun && !how.asked && WIFSIGNALED(how.wait_status) &&
+                                 end_by_ == steady_clock::time_point::max();
   end_launched(child->pid());
   if (planned_->is_ordered()) ++planned_restarts_;
   planned_.reset();
   goes_on_elsewhere_ = goes_on_elsewhere();
   if (goes_on_elsewhere_) return taken_over();
   if (!plan_.hosts.empty()) WorldTerms(directory_.path, start).close(host_name());
-  if (WIFSIGNALED(how.wait_status) && command->by_mpirun) how.killed = "mpirun";
   if (how.cause.empty() && !how.asked && is_starting(directory_.path))
     how.cause = explain_unreached(said_at_start(directory_.path, lines_before), mpi_prefix(*command));
   how.step = last_step(folders_);
@@ -446,6 +453,8 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   forget_start_notes(directory_.path);
   if (!how.asked && said_at_start(directory_.path, lines_before).find(kLostDaemon) != std::string::npos)
     how.gave_up = "mpirun has ended the ranks, since it can't reach a host; log/launcher.log has its words";
+  else if (mpirun_was_killed)
+    how.gave_up = std::string("mpirun was ended by ") + signal_name(WTERMSIG(how.wait_status));
   return write_missing_result(directory_.path, how, policy_.restarts());
 }
 

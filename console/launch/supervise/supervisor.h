@@ -63,6 +63,7 @@ class Supervisor {
   Beginning next_beginning(const Beginning& before, const RunResult& result) const;
   /// As the ranks of `start` read them.
   Settings settings_of(int start, const Beginning& beginning) const;
+  Result<void> write_start(int start, const Beginning& beginning, const Settings& settings);
   HowEnded watch(Subprocess& child, StartWatch& start);
   /// Why the start has failed, once it has: then the ranks are ended at once.
   void look_at_start(StartWatch& start, std::string& failed);
