@@ -239,7 +239,7 @@ bool Supervisor::is_left_out() const {
 bool Supervisor::goes_on_elsewhere() const {
   if (is_taken_over()) return true;
   if (plan_.hosts.empty() || is_starting(directory_.path) || stops_asked_ > 1) return false;
-  const auto until = [this](std::chrono::seconds patience, auto&& holds) {
+  const auto until = [](std::chrono::seconds patience, auto&& holds) {
     for (const auto end = steady_clock::now() + patience; !holds();
          std::this_thread::sleep_for(kLongestSleep))
       if (steady_clock::now() > end) return false;
