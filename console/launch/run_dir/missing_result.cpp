@@ -78,8 +78,7 @@ RunResult written_for_the_ranks(const fs::path& directory, const HowEnded& how) 
   RunResult result;
   result.code = static_cast<int>(code);
   result.reason = reason;
-  result.step = recorded_step(directory, checkpoint);
-  if (how.step) result.step = std::max(*how.step, step_of(checkpoint));
+  result.step = how.step ? std::max(*how.step, step_of(checkpoint)) : recorded_step(directory, checkpoint);
   if (!checkpoint.empty()) result.checkpoint = checkpoint.string();
   return result;
 }
