@@ -65,11 +65,7 @@ def test_what_ties_the_hosts_together_is_killed():
                 hosts.on(host, "pkill", "-9", "-x", program)
                 run.process.wait(20)
             wait_until(run.result, 20, f"the result after {program}")
-
-            def left(name):
-                return [one for one in left_on(hosts, name) if program != "prted" or not one.startswith("prted.")]
-
-            wait_until(lambda: not left("h1") and not left("h2"), LEFT_WITHIN_S + 5, f"both to be clean after {program}")
+            run.check_nothing_left(but=["prted."] if program == "prted" else [])
             result = run.result()
             assert result["code"] == 75 and re.search(said, result["reason"]) and result["checkpoint"], (program, result)
             again = run.on("h1", "run", "--batch", "--name", run.directory.name, "--resume", "auto", f"train.steps={result['step'] + 20}")

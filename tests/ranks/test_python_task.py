@@ -133,6 +133,7 @@ def test_it_trains_alike_and_goes_on_bit_equal():
 def test_the_layers_are_operators_of_torch():
     with digits() as task:
         with_more(task, LAYERS, "with_gelu.py")
+        task.footplate("check", str(task.config), env=NO_VENV)
         with task.run(env=NO_VENV) as run:
             assert run.finish() == 0, run.output()
             assert evaluations(run)[-1]["eval/accuracy"] > 0.9, evaluations(run)
