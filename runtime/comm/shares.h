@@ -57,6 +57,7 @@ int distance_of_copies(const std::vector<int>& hosts);
 /// Elements [first, end) of a buffer.
 struct Stretch {
   std::int64_t first = 0, end = 0;
+  std::int64_t size() const { return end - first; }
   bool operator==(const Stretch&) const = default;
 };
 

@@ -58,6 +58,14 @@ std::vector<ParameterGroup> grouped(const std::vector<v1::Parameter>& parameters
   return groups;
 }
 
+at::Tensor ShareOfRank::gradient(const Stretch& elements) const {
+  if (gradients.numel() == layout->elements()) return gradients.slice(0, elements.first, elements.end);
+  std::int64_t before = 0;
+  auto block = blocks.begin();
+  for (; block->end <= elements.first; ++block) before += block->size();
+  return gradients.narrow(0, before + elements.first - block->first, elements.size());
+}
+
 std::vector<ParameterGroup> cut(const std::vector<ParameterGroup>& groups, const ShareOfRank& share) {
   std::vector<ParameterGroup> pieces;
   for (const ParameterGroup& group : groups) {
@@ -66,15 +74,15 @@ std::vector<ParameterGroup> cut(const std::vector<ParameterGroup>& groups, const
     mine.values.clear();
     mine.gradients.clear();
     for (std::size_t i = 0; i < group.values.size(); ++i) {
-      const at::Tensor value = group.values[i].view({-1}), gradient = group.gradients[i].view({-1});
-      const std::int64_t begin = gradient.const_data_ptr<float>() - share.gradients;
-      const auto parts = within({begin, begin + gradient.numel()}, share.blocks);
+      const at::Tensor value = group.values[i].view({-1});
+      const Stretch whole = share.layout->of(group.names[i]);
+      const auto parts = within(whole, share.blocks);
       if (parts.empty()) mine.elsewhere.push_back({group.names[i], group.values[i].sizes().vec()});
       for (const Stretch& part : parts) {
         mine.names.push_back(group.names[i]);
-        mine.values.push_back(value.slice(0, part.first - begin, part.end - begin));
-        mine.gradients.push_back(gradient.slice(0, part.first - begin, part.end - begin));
-        mine.shards.push_back({group.values[i].sizes().vec(), part.first - begin});
+        mine.values.push_back(value.slice(0, part.first - whole.first, part.end - whole.first));
+        mine.gradients.push_back(share.gradient(part));
+        mine.shards.push_back({group.values[i].sizes().vec(), part.first - whole.first});
       }
     }
     pieces.push_back(std::move(mine));

@@ -8,6 +8,7 @@
 
 #include "footplate/task.h"
 #include "runtime/comm/shares.h"
+#include "runtime/optim/gradient_layout.h"
 #include "runtime/state/state_table.h"
 
 namespace footplate {
@@ -33,10 +34,14 @@ struct ParameterGroup {
 };
 
 /// What of the parameters a rank updates, where the ranks share that work (optim.shard): those elements whose
-/// gradients lie in its blocks of one flat buffer.
+/// gradients lie in its blocks of a layout.
 struct ShareOfRank {
-  const float* gradients = nullptr;  ///< the buffer's first element
-  std::vector<Stretch> blocks = {};  ///< in order
+  const GradientLayout* layout = nullptr;  ///< outlives it
+  std::vector<Stretch> blocks = {};        ///< in order
+  at::Tensor gradients = {};               ///< of the whole layout, or of the blocks, one after the other
+
+  /// Those of some elements, which are in one block.
+  at::Tensor gradient(const Stretch& elements) const;
 };
 
 /// Of whole groups what the share has, as one-dimensional pieces; a group of which it has nothing has no

@@ -86,13 +86,14 @@ std::vector<SettingRow> optimizer() {
        .example = "optim.kind = \"muon\""},
       {.name = "optim.shard",
        .value = 0,
-       .range = {.min = 0, .max = 1},
+       .range = {.min = 0, .max = 2},
        .applies = Applies::state,
        .aliases = {"zero_stage", "zero", "optim.zero"},
        .help = "With 1 each rank keeps its share of the optimizer's state and updates that share of the "
-               "parameters (ZeRO stage 1): of N ranks each needs 1/N of that memory. All ranks write "
-               "checkpoints, "
-               "and any number reads them. A lost rank ends the start, and a restart goes on from the newest "
+               "parameters (ZeRO stage 1): of N ranks each needs 1/N of that memory. With 2 it also keeps "
+               "only that share of the gradients (stage 2); they are reduced in each backward pass, so "
+               "train.micro_batch makes more traffic. All ranks write checkpoints, and any number reads "
+               "them. A lost rank ends the start, and a restart goes on from the newest "
                "checkpoint; with ckpt.redundancy = \"memory\" the others go on in place. Changed live, the "
                "ranks divide the state at the agreed step. Not with muon",
        .example = "optim.shard = 1"},

@@ -9,6 +9,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/models/parameter.h"
+#include "runtime/optim/gradient_layout.h"
 
 namespace footplate {
 
@@ -27,22 +28,33 @@ struct StepSums {
   std::array<float, 16> state_bits = {};
 };
 
-/// All gradients of a rank in one flat buffer on its device, of which each parameter's grad is a view, in
-/// reverse parameter order (about the order in which backward makes them); behind them StepSums, and others.
+/// Which gradients a rank keeps until the optimizer's pass.
+enum class KeptGradients {
+  all,    ///< in the buffer, of which each parameter's grad is a view
+  share,  ///< its share of them, which is kept elsewhere (BucketReducer); parameters have no grad
+};
+
+/// All gradients of a rank in one flat buffer on its device (GradientLayout); behind them StepSums, and
+/// others.
 class GradientBuffer {
  public:
-  /// Gives every parameter its grad; autograd accumulates into it from then on.
-  /// `others`: more sums that travel with StepSums. `ranks`: among so many the gradients can be cut
-  /// (comm/shares.h).
+  /// Gives every parameter its grad, if they are kept here; autograd accumulates into it from then on.
+  /// `others`: more sums that travel with StepSums. `ranks`: among so many the gradients can be cut.
   GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device,
-                 std::int64_t others = 0, int ranks = 1);
+                 std::int64_t others = 0, int ranks = 1, KeptGradients kept = KeptGradients::all);
 
   /// Before a step's first backward.
   void zero();
 
+  const GradientLayout& layout() const { return layout_; }
   /// One dimension, without the sums; between parameters, and at the end, there are a few zeros for
-  /// alignment.
+  /// alignment. Empty where they are kept elsewhere.
   const at::Tensor& gradients() const { return gradients_; }
+  /// Some of them, on their way to other ranks.
+  Buffer stretch(const Stretch& elements) const;
+  /// The same with the sums, which are right behind it: the last ones.
+  Buffer stretch_and_sums(const Stretch& elements) const;
+
   /// Where this rank's loss is added without reading it: one element.
   const at::Tensor& loss() const { return loss_; }
   /// The other sums of this rank; they count once they are published, before the last bucket is reduced.
@@ -57,22 +69,8 @@ class GradientBuffer {
   /// StepSums on the host: waits for the device.
   StepSums fetch();
 
-  /// A stretch of the buffer that is reduced at once.
-  struct Bucket {
-    Buffer buffer;
-    std::size_t first = 0, last = 0;  ///< its parameters, as [first, last) of reversed parameter order
-  };
-
-  /// Cuts the buffer at parameters into buckets of at least `bytes` (the last may be smaller), in the
-  /// order of the buffer; the last one carries the sums.
-  std::vector<Bucket> buckets(std::int64_t bytes) const;
-  /// The same at stripes (comm/shares.h), without the sums: a parameter may be in two.
-  std::vector<Bucket> buckets_of_stripes(std::int64_t bytes) const;
-
  private:
-  Buffer stretch(std::int64_t first, std::int64_t end) const;
-  const int ranks_;
-  std::vector<std::int64_t> starts_;  ///< of each parameter in reversed order; one more: of the sums
+  const GradientLayout layout_;
   at::Tensor flat_, gradients_, loss_, all_sums_, sums_, others_;
   at::Tensor host_;  ///< as sums_
 };

@@ -1,57 +1,28 @@
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "runtime/comm/communicator.h"
-#include "runtime/train/gradient_buffer.h"
-#include "runtime/train/step_settings.h"
+#include "protocol/result.h"
 
 namespace footplate {
 
-/// What becomes of the gradients.
-enum class Reduction {
-  all,     ///< every rank gets all sums
-  shares,  ///< each rank gets its share of them (comm/shares.h); StepSums stay with whoever cuts them
-};
-
-/// Sums the gradient buffer over all ranks, bucket by bucket, in one order on every rank: unused
-/// parameters, empty slices and failed ranks change nothing about it. With overlap a bucket goes as
-/// soon as backward has made its last gradient; the sums are the same bit for bit either way. Where the last
-/// bucket carries the step's verdict it waits for finish().
+/// Sums gradients over all ranks, bucket by bucket, in one order on every rank: unused parameters, empty
+/// slices and failed ranks change nothing about it. With overlap, buckets are reduced while backward makes
+/// the next; the sums are the same bit for bit either way.
 class GradientReducer {
  public:
-  /// Installs a hook on every parameter; all that is referred to outlives the reducer.
-  GradientReducer(const std::vector<Parameter>& parameters, GradientBuffer& buffer,
-                  Communicator& communicator, Reduction reduction = Reduction::all);
-  ~GradientReducer();
-  GradientReducer(const GradientReducer&) = delete;
-  GradientReducer& operator=(const GradientReducer&) = delete;
+  virtual ~GradientReducer() = default;
 
   /// Between steps, at the same step on all ranks.
-  void configure(double bucket_mb, bool overlap);
+  virtual void configure(double bucket_mb, bool overlap) = 0;
 
-  /// Before the last backward of a step: gradients that arrive from here on are complete.
-  void expect_last_backward();
+  /// Before a step's first backward. `passes`: so many backward passes it has on the rank that has most.
+  virtual void begin_step(int passes) = 0;
+  /// Before each backward pass. `last`: it is this rank's last one in the step.
+  virtual void expect_backward(bool last) = 0;
+  /// After each; not where it failed.
+  virtual void backward_done() = 0;
 
-  /// Launches what hasn't been launched yet, and waits for all of it. An error is the first bucket's.
-  Result<void> finish();
-
- private:
-  class ArrivalHook;
-  void arrived(std::size_t parameter);
-  void launch_next();
-
-  const std::vector<Parameter>& parameters_;
-  GradientBuffer& buffer_;
-  Communicator& communicator_;
-  const Reduction reduction_;
-  bool overlap_ = false;
-  bool last_backward_ = false;
-  std::vector<GradientBuffer::Bucket> buckets_;
-  std::vector<std::size_t> first_bucket_;     ///< that a parameter is in, by reversed order
-  std::vector<std::size_t> missing_;          ///< gradients that haven't arrived, by bucket
-  std::vector<std::unique_ptr<Work>> works_;  ///< launched ones, in order
+  /// Reduces what hasn't been reduced yet, also after a pass that failed. An error is the first bucket's.
+  virtual Result<void> finish() = 0;
 };
 
 }  // namespace footplate

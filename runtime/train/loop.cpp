@@ -237,12 +237,12 @@ Result<void> Trainer::Loop::share_as(const Sharding& wanted) {
     return shared;
   }
   const std::chrono::duration<double> took = Progress::Clock::now() - began;
-  reporter_.say(fmt::format(
-      "step {}: {} ({:.2f} s)", training_.position.step,
-      !wanted.on      ? "each rank has all of the optimizer's state"
-      : wanted.copies ? "each rank has its share of the optimizer's state, and a copy of another one"
-                      : "each rank has its share of the optimizer's state",
-      took.count()));
+  const char* const kept = wanted.stage == 0   ? "all of the optimizer's state"
+                           : wanted.stage == 1 ? "its share of the optimizer's state"
+                                               : "its share of the optimizer's state and of the gradients";
+  reporter_.say(fmt::format("step {}: each rank has {}{} ({:.2f} s)", training_.position.step, kept,
+                            wanted.stage > 0 && wanted.copies ? ", and a copy of another one" : "",
+                            took.count()));
   return {};
 }
 

@@ -32,7 +32,7 @@ class Trainer::Loop {
   /// Steerable::held_share.
   HeldShare held_share() const {
     const OptimizerShare& optimizer = had_ ? *had_ : step_->optimizer();
-    return {optimizer.share(), optimizer.copied_share(), optimizer.shares(), training_.sharding().on};
+    return {optimizer.share(), optimizer.copied_share(), optimizer.shares(), training_.sharding().stage > 0};
   }
   /// optim.shard and ckpt.redundancy, within Steerable::renew(). Errors as there.
   Result<void> share_as(const Sharding& wanted);

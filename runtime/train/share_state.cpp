@@ -22,7 +22,7 @@ struct Holding {
   std::int32_t whole = 0;              ///< 1: its state is that of a step
   std::int32_t behind = 0;             ///< 1: of the one before
   std::int32_t parameters_whole = 0;   ///< 1: all parameters are of that step
-  std::int32_t on = 0, copies = 0;     ///< as of Sharding
+  std::int32_t stage = 0, copies = 0;  ///< as of Sharding
 };
 
 using Entries = std::vector<StateEntry>;
@@ -51,7 +51,7 @@ class Holdings {
     mine.whole = now.whole ? 1 : 0;
     mine.behind = now.behind ? 1 : 0;
     mine.parameters_whole = parameters_whole ? 1 : 0;
-    mine.on = training.sharding().on ? 1 : 0;
+    mine.stage = training.sharding().stage;
     mine.copies = training.sharding().copies ? 1 : 0;
     auto all = from_all_ranks(training.options.communicator, mine, "shares");
     if (!all) return tl::unexpected(all.error());
@@ -69,7 +69,7 @@ class Holdings {
   /// How the newest settings have it: a rank may have been lost as an order about it was applied.
   Sharding newest() const {
     const Holding& newest = *std::ranges::max_element(all_, {}, &Holding::applied);
-    return {newest.on != 0, newest.copies != 0};
+    return {newest.stage, newest.copies != 0};
   }
 
   /// What this rank gives of what it had: its own, and the copy where the rank that it is of isn't here any

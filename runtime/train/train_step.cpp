@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "runtime/comm/agree.h"
+#include "runtime/train/buffer_reducer.h"
 #include "runtime/train/reporter.h"
 #include "runtime/train/sum_of_squares.h"
 #include "runtime/watch/event_parts.h"
@@ -56,22 +57,24 @@ bool has_spare_cores(const TrainerOptions& options) {
   return cores() >= options.local_ranks * (threads_of(options) + 1);
 }
 
-std::optional<StepShare> share_of(const Training& training, GradientBuffer& gradients) {
-  if (!training.is_sharded()) return std::nullopt;
+/// Nothing: each has all of the optimizer's state.
+std::unique_ptr<StepShare> share_of(const Training& training, GradientBuffer& gradients) {
+  if (!training.is_sharded()) return nullptr;
   // Ranks of one host may be lost together.
   const int copies_from =
       training.has_copies() ? distance_of_copies(training.options.communicator.host_numbers()) : 0;
-  return StepShare(training.task->parameters(), gradients, training.gradients_communicator(), copies_from);
+  return std::make_unique<StepShare>(training.task->parameters(), gradients,
+                                     training.gradients_communicator(), copies_from);
 }
 
 /// Nothing: all.
 std::optional<KeptShares> kept_by(const Training& training, const GradientBuffer& gradients,
-                                  const std::optional<StepShare>& share) {
-  if (share) return share->kept();
-  if (!training.options.joins || !training.sharding().on) return std::nullopt;
+                                  const StepShare* share) {
+  if (share != nullptr) return share->kept();
+  if (!training.options.joins || training.sharding().stage == 0) return std::nullopt;
   // A process that joins has nothing until it is given its share: all of it may be too much for one.
   KeptShares nothing;
-  nothing.mine.gradients = gradients.gradients().const_data_ptr<float>();
+  nothing.mine.layout = &gradients.layout();
   return nothing;
 }
 
@@ -88,18 +91,20 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
       reporter_(reporter),
       gradients_(training.task->parameters(), training.device,
                  training.task->sums().size() + ForwardState::elements_of(training.task->state()),
-                 training.is_sharded() ? training.world_size() : 1),
+                 training.is_sharded() ? training.world_size() : 1,
+                 training.shares_gradients() ? KeptGradients::share : KeptGradients::all),
       loader_(*training.task),
       task_sums_(training.task->sums(), task_row(), /*statistics=*/true),
       forward_state_(training.task->state(),
                      gradients_.others().narrow(0, training.task->sums().size(),
                                                 ForwardState::elements_of(training.task->state()))),
-      reducer_(training.task->parameters(), gradients_, training.gradients_communicator(),
-               training.is_sharded() ? Reduction::shares : Reduction::all),
       share_(share_of(training, gradients_)),
-      optimizer_(std::make_unique<OptimizerShare>(OptimizerSettings::from(training.options.settings).kind,
-                                                  training.task->parameters(), training.task->groups(),
-                                                  training.device, kept_by(training, gradients_, share_))),
+      reducer_(share_ ? share_->make_reducer(training.timer)
+                      : std::make_unique<BufferReducer>(training.task->parameters(), gradients_,
+                                                        training.gradients_communicator(), Reduction::all)),
+      optimizer_(std::make_unique<OptimizerShare>(
+          OptimizerSettings::from(training.options.settings).kind, training.task->parameters(),
+          training.task->groups(), training.device, kept_by(training, gradients_, share_.get()))),
       recorder_(training.device) {
   optimizer_->list_state(training.state);
   if (training.task->sums().has_several_sets())
@@ -124,7 +129,7 @@ void TrainStep::configure(const StepSettings& before) {
       now.overlap == Overlap::on || (now.overlap == Overlap::automatic && training_.world_size() > 1 &&
                                      (!training_.device.is_host() || has_spare_cores(options)));
   // Of a recorded backward pass nobody hears when a gradient is there.
-  reducer_.configure(now.bucket_mb, overlap && !records);
+  reducer_->configure(now.bucket_mb, overlap && !records);
   torch::autograd::AnomalyMode::set_enabled(now.anomaly);
   options.communicator.set_checks(now.checks_collectives);
   training_.gradients_communicator().set_checks(now.checks_collectives);
@@ -140,6 +145,7 @@ void TrainStep::configure(const StepSettings& before) {
 void TrainStep::compute_gradients() {
   failure_.clear();
   smaller_micro_batch_ = 0;
+  reducer_->begin_step(most_passes());
   try {
     accumulate_gradients();
   } catch (const std::exception& error) {
@@ -192,6 +198,18 @@ std::vector<Draws> TrainStep::parts_of(const StepSamples& step) const {
                        training_.now.data_offset);
 }
 
+/// Of the rank that has most. Only where ranks keep shares of the gradients: others reduce them once a step.
+int TrainStep::most_passes() const {
+  if (!training_.shares_gradients()) return 1;
+  const StepSamples step = samples_after(training_.position.sets);
+  std::size_t most = 1;
+  for (int rank = 0; rank < training_.world_size(); ++rank)
+    most = std::max(most, draws_of_rank(step, rank, training_.world_size(), training_.now.micro_batch,
+                                        training_.now.data_offset)
+                              .size());
+  return static_cast<int>(most);
+}
+
 void TrainStep::forward_backward(const Draws& draws, bool last) {
   PhaseTimer& timer = training_.timer;
   timer.enter(Phase::data);
@@ -199,7 +217,7 @@ void TrainStep::forward_backward(const Draws& draws, bool last) {
   gradients_.mine().tokens += static_cast<float>(batch.weight);
   task_sums_.begin(batch);
   timer.enter(Phase::forward);
-  if (last) reducer_.expect_last_backward();
+  reducer_->expect_backward(last);
   // What a recording captures is the work: of the batch it has the tensors, each time others.
   const std::string name = fmt::format("forward and backward of data set {}", batch.set);
   recorder_.run(name, batch.tensors, [this, &timer, batch](const auto& inputs) {
@@ -215,6 +233,7 @@ void TrainStep::forward_backward(const Draws& draws, bool last) {
     timer.enter(Phase::backward);
     loss.backward();
   });
+  reducer_->backward_done();
 }
 
 v1::Batch TrainStep::load(const Draws& draws) {
@@ -249,7 +268,7 @@ Result<void> TrainStep::reduce(const OfThisRank& of_this_rank) {
     bits[bit] = static_cast<float>(*of_this_rank.state_hash >> bit & 1U);
   gradients_.publish();
   forward_state_.publish(failure_.empty() && gradients_.mine().tokens > 0);
-  auto reduced = reducer_.finish();
+  auto reduced = reducer_->finish();
   if (reduced && share_) reduced = share_->reduce_sums();
   if (!reduced) forward_state_.put_back();  // a step that isn't done has changed nothing
   return reduced;

@@ -110,6 +110,7 @@ class TrainStep {
   void forward_backward(const Draws& draws, bool last);
   StepSamples samples_after(const std::vector<SetPosition>& sets) const;
   std::vector<Draws> parts_of(const StepSamples& step) const;
+  int most_passes() const;
   void add_coming(const StepSamples& step, std::vector<Draws>& parts) const;
   v1::Batch load(const Draws& draws);
   void update_parameters();
@@ -124,10 +125,10 @@ class TrainStep {
   const Reporter& reporter_;
   GradientBuffer gradients_;
   BatchLoader loader_;
-  RowOfSums task_sums_;         ///< the gradients' others begin with them
-  ForwardState forward_state_;  ///< the rest of the others
-  GradientReducer reducer_;
-  std::optional<StepShare> share_;  ///< where ranks have shares of the optimizer's state
+  RowOfSums task_sums_;               ///< the gradients' others begin with them
+  ForwardState forward_state_;        ///< the rest of the others
+  std::unique_ptr<StepShare> share_;  ///< where ranks have shares of the optimizer's state
+  std::unique_ptr<GradientReducer> reducer_;
   std::unique_ptr<OptimizerShare> optimizer_;
   StepRecorder recorder_;
   std::optional<std::pair<Draws, v1::Batch>> loaded_ahead_;

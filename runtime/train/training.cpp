@@ -47,13 +47,14 @@ Training::Training(TrainerOptions the_options, std::unique_ptr<HostedTask> the_t
 }
 
 Sharding Sharding::of(const Settings& settings) {
-  return {settings.integer("optim.shard") > 0,
+  return {static_cast<int>(settings.integer("optim.shard")),
           choice_of<Redundancy>(settings, "ckpt.redundancy") == Redundancy::memory};
 }
 
 void Training::set_sharding(const Sharding& wanted) {
   sharding_ = wanted;
-  loses_state_ = wanted.on && !wanted.copies;
+  loses_state_ = wanted.stage > 0 && !wanted.copies;
+  shares_gradients_ = wanted.stage > 1;
 }
 
 double Training::samples_per_epoch() const {
@@ -106,6 +107,7 @@ double Training::learning_rate(std::int64_t step) const {
 std::string Training::cant_record() const {
   if (!device.can_record()) return device.description() + " can't record a step, a CUDA device can";
   if (!task->can_be_recorded()) return "run.task = \"" + task_name + "\" reads its data while it computes";
+  if (shares_gradients()) return "optim.shard = 2 reduces gradients while a step makes them";
   return "";
 }
 

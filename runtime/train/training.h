@@ -23,10 +23,10 @@ inline ComputeDevice& device_of(const TrainerOptions& options) {
 /// The task that run.task names, for the ranks of now.
 Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options);
 
-/// Which state the ranks share, where there are several (optim.shard), and whether each has a copy of another
-/// one's share (ckpt.redundancy).
+/// What the ranks share, where there are several (optim.shard), and whether each has a copy of another one's
+/// share (ckpt.redundancy).
 struct Sharding {
-  bool on = false;
+  int stage = 0;  ///< of ZeRO: 1, the optimizer's state; 2, the gradients as well
   bool copies = false;
 
   static Sharding of(const Settings& settings);
@@ -59,7 +59,9 @@ struct Training {
   /// From here on, once the optimizer's state is divided so.
   void set_sharding(const Sharding& wanted);
   const Sharding& sharding() const { return sharding_; }
-  bool is_sharded() const { return sharding_.on && world_size() > 1; }
+  bool is_sharded() const { return sharding_.stage > 0 && world_size() > 1; }
+  /// Whether each keeps its share of the gradients only. Any thread.
+  bool shares_gradients() const { return shares_gradients_ && world_size() > 1; }
   bool has_copies() const { return is_sharded() && sharding_.copies; }
   /// Whether a rank that is lost takes state with it that nobody else has. Any thread.
   bool loses_state() const { return loses_state_; }
@@ -99,7 +101,7 @@ struct Training {
 
  private:
   Sharding sharding_;
-  std::atomic<bool> loses_state_ = false;
+  std::atomic<bool> loses_state_ = false, shares_gradients_ = false;
 };
 
 }  // namespace footplate

@@ -1,8 +1,9 @@
-"""What optim.shard and ckpt.redundancy cost, and how long training stands when a rank is lost.
+"""What optim.shard and ckpt.redundancy cost, what memory they save, and how long training stands when a rank is lost.
 
-Steps of the King James job on two ranks, with the optimizer's state on each rank, shared, and shared with copies, in turns. Then
-one of three ranks is killed, at --millions of parameters: from the last step's line before it to the first one after it, with and
-without shards. Exit code 1 beyond a limit.
+Steps of the King James job on two ranks, with the optimizer's state on each rank, shared, shared with copies, and shared with the
+gradients, in turns. Then the largest memory of a rank with a model of 100 million parameters. Then one of three ranks is killed, at
+--millions of parameters: from the last step's line before it to the first one after it, with and without shards. Exit code 1 beyond
+a limit.
 """
 
 import argparse
@@ -13,8 +14,10 @@ import statistics
 from measure import Limits, report
 import harness
 
-KINDS = {"plain": [], "shard": ["optim.shard=1"], "copies": ["optim.shard=1", "ckpt.redundancy=memory"]}
-LEAST_PACE = 0.9           # of copies, against shards without
+KINDS = {"plain": [], "shard": ["optim.shard=1"], "copies": ["optim.shard=1", "ckpt.redundancy=memory"],
+         "gradients": ["optim.shard=2"]}
+LEAST_PACE = 0.9           # of copies, and of shared gradients, against shards without
+LEAST_SAVED = 0.75         # of the memory that one of two ranks doesn't need for what the other one keeps
 MOST_S_PER_GB = 2          # of parameters and optimizer's state: how much longer training stands than without shards
 STEADY = ["eval.mode=off", "ckpt.every=0", "run.threads=1", "log.every=1"]
 
@@ -27,6 +30,19 @@ def step_ms(kind, options):
             raise SystemExit(run.output())
         took = [line["perf/step_ms"] for line in run.lines("metrics.jsonl") if "perf/step_ms" in line]
         return statistics.median(took[len(took) // 3:])
+
+
+LARGE = ["model.width=1024", "model.layers=8", "model.heads=8", "model.context=16", "train.batch_size=4"]
+LARGE_MIB = 4 * 12 * 1024**2 * 8 / 2**20  # of its matrices, or their gradients
+
+
+def memory_mib(kind):
+    """The most that any rank has had at once."""
+    with harness.Run([*STEADY, *KINDS[kind], *LARGE, "train.steps=1000000"], ranks=2, config="kjv", name=f"memory-{kind}") as run:
+        client = run.wait_for_step(5)
+        peaks = [int(line.split()[1]) / 1024 for pid in run.pids() for line in open(f"/proc/{pid}/status") if line.startswith("VmHWM")]
+        run.end(client)
+        return max(peaks)
 
 
 def pause_s(kind, options):
@@ -61,17 +77,24 @@ def main():
         for kind in KINDS:
             took[kind].append(step_ms(kind, options))
     median = {kind: statistics.median(times) for kind, times in took.items()}
-    pace = statistics.median(shard / copies for shard, copies in zip(took["shard"], took["copies"]))
+    pace = {kind: statistics.median(shard / other for shard, other in zip(took["shard"], took[kind])) for kind in ("copies", "gradients")}
     print(f"two ranks, {options.rounds} rounds: a step takes " +
-          ", ".join(f"{kind} {ms:.1f} ms" for kind, ms in median.items()) + f"; with copies {pace:.3f} of the pace without")
+          ", ".join(f"{kind} {ms:.1f} ms" for kind, ms in median.items()) + f"; with copies {pace['copies']:.3f} of the pace without, "
+          f"with shared gradients {pace['gradients']:.3f}")
+    peaks = {kind: memory_mib(kind) for kind in ("plain", "shard", "gradients")}
+    saved = (peaks["shard"] - peaks["gradients"]) / (LARGE_MIB / 2)
+    print(f"two ranks, {LARGE_MIB / 4 * 2**20 / 1e6:.0f} million parameters: a rank needs at most " +
+          ", ".join(f"{kind} {mib:.0f} MiB" for kind, mib in peaks.items()))
     pauses = {kind: pause_s(kind, options) for kind in ("plain", "copies")}
     gigabytes = options.millions * 1e6 * 3 * 4 / 1e9
     print(f"a rank is lost, {options.millions} million parameters ({gigabytes:.1f} GB with AdamW's moments): from one step's line to the next " +
           ", ".join(f"{kind} {seconds:.2f} s" for kind, seconds in pauses.items()))
-    report("shard", pace=pace, **{f"{kind}_ms": ms for kind, ms in median.items()}, pause_s=pauses["copies"], plain_pause_s=pauses["plain"],
+    report("shard", **{f"{kind}_pace": value for kind, value in pace.items()}, **{f"{kind}_mib": mib for kind, mib in peaks.items()}, **{f"{kind}_ms": ms for kind, ms in median.items()}, pause_s=pauses["copies"], plain_pause_s=pauses["plain"],
            gigabytes=gigabytes)
     limits = Limits()
-    limits.at_least("the pace with copies, against shards without", pace, LEAST_PACE)
+    limits.at_least("the pace with copies, against shards without", pace["copies"], LEAST_PACE)
+    limits.at_least("the pace with shared gradients, against shards", pace["gradients"], LEAST_PACE)
+    limits.at_least("of the other rank's gradients, the memory that shared ones save", saved, LEAST_SAVED)
     limits.at_most("the seconds that training stands longer for each GB of state", (pauses["copies"] - pauses["plain"]) / gigabytes,
                    MOST_S_PER_GB)
     limits.hold()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""optim.shard: ranks that share the optimizer's state, their checkpoints, and what follows where one is lost."""
+"""optim.shard: ranks that share the optimizer's state and the gradients, their checkpoints, and what follows where one is lost."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import time
 from harness import FULL, Run, main, wait_until
 
 SHARDED = ["optim.shard=1"]
+GRADIENTS = ["optim.shard=2"]
 TEXT = ["model.layers=2", "model.width=64", "model.heads=2", "model.context=32", "train.batch_size=12", "eval.every=0", "eval.at_end=false",
         "ckpt.every=0", "log.every=1", "run.threads=1", "sched.base_lr=1e-3", "sched.warmup_steps=50"]
 
@@ -44,10 +45,12 @@ def test_losses_are_those_of_a_plain_run():
     for config, assignments in (("kjv", TEXT), ("classify", ["eval.every=0", "eval.at_end=false", "ckpt.every=0", "log.every=1"])):
         for ranks in (2, 3, 4) if FULL else (3,):
             steps_of = [*assignments, f"train.steps={steps}"]
-            plain, shards = (trained([*steps_of, *more], ranks, config)[0] for more in ([], SHARDED))
-            assert len(plain) == len(shards) == steps, (len(plain), len(shards))
-            apart = max(abs(one["train/loss"] - other["train/loss"]) / abs(other["train/loss"]) for one, other in zip(shards, plain))
-            assert apart <= 1e-5, f"{config} on {ranks} ranks: losses are {apart:.2g} apart"
+            plain = trained(steps_of, ranks, config)[0]
+            for more in (SHARDED, [*GRADIENTS, "train.micro_batch=3", "comm.overlap=on"]):
+                shards = trained([*steps_of, *more], ranks, config)[0]
+                assert len(plain) == len(shards) == steps, (len(plain), len(shards))
+                apart = max(abs(one["train/loss"] - other["train/loss"]) / abs(other["train/loss"]) for one, other in zip(shards, plain))
+                assert apart <= 1e-5, f"{config} on {ranks} ranks, {more}: losses are {apart:.2g} apart"
 
 
 def test_checkpoints_of_any_number_of_ranks_are_read_by_any_other():
@@ -58,7 +61,7 @@ def test_checkpoints_of_any_number_of_ranks_are_read_by_any_other():
         checkpoint, ends = first.result()["checkpoint"], []
         expected = state_of(checkpoint)
         assert any(name.startswith("optim/") for name in expected), list(expected)
-        for number, (ranks, sharded) in enumerate(((2, 1), (4, 1), (3, 1), (2, 0), (3, 1), (1, 0))):
+        for number, (ranks, sharded) in enumerate(((2, 1), (4, 2), (3, 1), (2, 0), (3, 2), (1, 0))):
             with Run(folder=first.folder, name=f"again-{number}", command=[
                     "run", "kjv", "--name", f"again-{number}", "--ranks", str(ranks), "--resume", checkpoint, "--batch",
                     *finished, f"optim.shard={sharded}"]) as again:
@@ -114,12 +117,13 @@ def rank_events(run, state):
 
 def test_with_redundancy_a_lost_rank_costs_no_state():
     """Set live, then one is killed at any moment. The state is that of runs that were stopped and resumed at those steps, bit for bit."""
-    for ranks in (2, 3, 4) if FULL else (3,):
+    for ranks, stage in ((2, 1), (3, 1), (3, 2), (4, 2)) if FULL else ((3, 2),):
+        kept = [f"optim.shard={stage}", "ckpt.redundancy=memory"]
         seed = random.randrange(1 << 30)
         rng = random.Random(seed)
         with Run([*EVEN, f"train.steps={END}", f"ckpt.every={END}"], ranks=ranks, config="kjv") as run:
             client = run.wait_for_step(10)
-            changed = client.ask("set", changes={"optim.shard": 1, "ckpt.redundancy": "memory"})["applied"]["step"]
+            changed = client.ask("set", changes={"optim.shard": stage, "ckpt.redundancy": "memory"})["applied"]["step"]
             wait_until(lambda: client.ask("status")["step"] > changed + 5 + rng.randrange(20), 60, "steps with shards")
             client.close()
             time.sleep(rng.random() * 0.02)  # any moment of a step
@@ -129,7 +133,7 @@ def test_with_redundancy_a_lost_rank_costs_no_state():
             assert run.finish(180) == 0, run.output()
             result, (lost,) = run.result(), rank_events(run, "lost")
             assert result["recoveries"] == 1 and result["restarts"] == 0 and result["step"] == END, result
-            expected, state_hash = stopped_and_resumed([(ranks, changed, []), (ranks, lost["step"], REDUNDANT), (ranks - 1, END, REDUNDANT)],
+            expected, state_hash = stopped_and_resumed([(ranks, changed, []), (ranks, lost["step"], kept), (ranks - 1, END, kept)],
                                                        run.folder)
             assert state_of(result["checkpoint"]) == expected, f"{ranks} ranks, shared at {changed}, lost at step {lost['step']}"
             assert result["state_hash"] == state_hash, result

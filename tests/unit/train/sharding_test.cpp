@@ -1,4 +1,4 @@
-// optim.shard: the ranks share the optimizer's state, and train as if each had all of it.
+// optim.shard: the ranks share the optimizer's state, and the gradients, and train as if each had all of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +11,7 @@
 #include <set>
 
 #include "runtime/comm/shares.h"
-#include "runtime/device/compute_device.h"
-#include "runtime/train/gradient_buffer.h"
+#include "runtime/optim/gradient_layout.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -26,8 +25,14 @@ using testing::Rank;
 using testing::small_settings;
 using testing::train;
 
-std::vector<std::string> sharded(std::vector<std::string> assignments) {
-  assignments.emplace_back("optim.shard=1");
+std::vector<std::string> sharded(std::vector<std::string> assignments, int stage = 1) {
+  assignments.emplace_back("optim.shard=" + std::to_string(stage));
+  return assignments;
+}
+
+/// A model of 3.7 million parameters: gradients are in several buckets, and parameters in two of them.
+std::vector<std::string> wide(std::vector<std::string> assignments) {
+  assignments.insert(assignments.end(), {"model.width=384", "model.context=4", "train.steps=4"});
   return assignments;
 }
 
@@ -49,11 +54,53 @@ TEST(Sharding, TrainsAsWithoutItOnAnyNumberOfRanks) {
                                                 {"optim.kind=sgd"},
                                                 {"train.clip_norm=0.01", "train.micro_batch=2"},
                                                 {"run.task=synthetic", "comm.overlap=on"}}) {
-      const auto whole = metrics_of(ranks, how), shares = metrics_of(ranks, sharded(how));
-      const std::string what = how.empty() ? "defaults" : how.front();
-      EXPECT_LE(apart(shares, whole, "train/loss"), 1e-5) << ranks << " ranks, " << what;
-      EXPECT_LE(apart(shares, whole, "train/grad_norm"), 1e-3) << ranks << " ranks, " << what;
+      const auto whole = metrics_of(ranks, how);
+      for (const int stage : {1, 2}) {
+        const auto shares = metrics_of(ranks, sharded(how, stage));
+        const std::string what = how.empty() ? "defaults" : how.front();
+        EXPECT_LE(apart(shares, whole, "train/loss"), 1e-5) << ranks << " ranks, " << what << ", " << stage;
+        EXPECT_LE(apart(shares, whole, "train/grad_norm"), 1e-3)
+            << ranks << " ranks, " << what << ", " << stage;
+      }
     }
+}
+
+/// Each rank has one backward pass in a step: the same is summed.
+TEST(Sharding, SharedGradientsAreThoseOfTheBuffer) {
+  for (const int ranks : {2, 3})
+    for (const char* overlap : {"comm.overlap=off", "comm.overlap=on"}) {
+      const auto shares = final_hash(ranks, sharded(wide({}), 1));
+      EXPECT_EQ(final_hash(ranks, sharded(wide({overlap}), 2)), shares) << ranks << " ranks, " << overlap;
+    }
+}
+
+TEST(Sharding, SharedGradientsAddUpOverThePassesOfAStep) {
+  for (const char* overlap : {"comm.overlap=off", "comm.overlap=on"}) {
+    const std::vector<std::string> how = wide({"train.micro_batch=1", overlap});
+    const auto whole = metrics_of(2, how), shares = metrics_of(2, sharded(how, 2));
+    EXPECT_LE(apart(shares, whole, "train/loss"), 1e-5);
+    EXPECT_LE(apart(shares, whole, "train/grad_norm"), 1e-3);
+  }
+}
+
+/// 4, 3 and 3 samples of a rank, and 1, 1 and none.
+TEST(Sharding, ARankWithFewerPassesTakesPartInThoseOfOthers) {
+  for (const char* batch : {"train.batch_size=10", "train.batch_size=2"}) {
+    const std::vector<std::string> how{batch, "train.micro_batch=1"};
+    const auto whole = metrics_of(3, how), shares = metrics_of(3, sharded(how, 2));
+    EXPECT_LE(apart(shares, whole, "train/loss"), 1e-5) << batch;
+  }
+}
+
+/// The others are in the middle of their passes, or at the first one's last bucket.
+TEST(Sharding, APassThatFailsOnOneRankEndsTheStepOnAll) {
+  ::setenv("FOOTPLATE_FAULT", "step_throw:rank=1:step=2", 1);
+  for (const char* micro_batch : {"train.micro_batch=1", "train.micro_batch=0"}) {
+    const auto messages = testing::train_to_failure(3, small_settings(sharded(wide({micro_batch}), 2)));
+    EXPECT_THAT(messages, Each(::testing::AllOf(HasSubstr("step 2 failed"), HasSubstr("rank 1: injected"))))
+        << micro_batch;
+  }
+  ::unsetenv("FOOTPLATE_FAULT");
 }
 
 TEST(Sharding, OverlapChangesNothing) {
@@ -123,10 +170,13 @@ TEST(Sharding, AllRanksNameTheSameTensors) {
 
 TEST(Sharding, AStepThatIsntFiniteIsSkippedByAll) {
   ::setenv("FOOTPLATE_FAULT", "nan_grad:step=4:rank=1", 1);
-  const auto whole = metrics_of(3, {}), shares = metrics_of(3, sharded({}));
+  const auto whole = metrics_of(3, {});
+  for (const int stage : {1, 2}) {
+    const auto shares = metrics_of(3, sharded({}, stage));
+    EXPECT_LE(apart(shares, whole, "train/loss"), 1e-5) << stage;
+    EXPECT_EQ(shares.back().at("guard/nonfinite"), 1) << stage;
+  }
   ::unsetenv("FOOTPLATE_FAULT");
-  EXPECT_LE(apart(shares, whole, "train/loss"), 1e-5);
-  EXPECT_EQ(shares.back().at("guard/nonfinite"), 1);
 }
 
 TEST(Sharding, MuonSaysThatItNeedsWholeMatrices) {
@@ -145,21 +195,20 @@ TEST(Sharding, BucketsAreWholeStripesWithAllParametersThatReachIntoThem) {
   std::vector<Parameter> parameters;
   for (const std::int64_t elements : {std::int64_t{10}, 2 * stripe, stripe / 2, std::int64_t{7}})
     parameters.push_back({"p" + std::to_string(parameters.size()), at::rand({elements})});
-  const GradientBuffer buffer(parameters, host_device(), 3, kRanks);
-  EXPECT_EQ(buffer.gradients().numel() % (kRanks * kBlockAlign), 0);
-  const auto* start = buffer.gradients().const_data_ptr<float>();
-  const auto buckets = buffer.buckets_of_stripes(1);
+  const GradientLayout layout(parameters, kRanks);
+  EXPECT_EQ(layout.elements() % (kRanks * kBlockAlign), 0);
+  const auto buckets = layout.buckets_of_stripes(1);
   ASSERT_EQ(buckets.size(), 3U);
   // In reversed order: 7, half a stripe, two stripes, 10.
   const std::vector<std::pair<std::size_t, std::size_t>> inside{{0, 3}, {2, 3}, {2, 4}};
   std::int64_t at = 0;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    EXPECT_EQ(static_cast<const float*>(buckets[i].buffer.data) - start, at);
+    EXPECT_EQ(buckets[i].elements.first, at);
     EXPECT_EQ(std::pair(buckets[i].first, buckets[i].last), inside[i]) << i;
-    at += buckets[i].buffer.elements;
+    at = buckets[i].elements.end;
   }
-  EXPECT_EQ(at, buffer.gradients().numel());
-  EXPECT_EQ(buffer.buckets_of_stripes(2 * stripe * 4).size(), 2U);
+  EXPECT_EQ(at, layout.elements());
+  EXPECT_EQ(layout.buckets_of_stripes(2 * stripe).size(), 2U);
 }
 
 }  // namespace

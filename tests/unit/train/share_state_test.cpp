@@ -88,7 +88,8 @@ struct Loss {
   std::string operation;
   /// On these ranks, by their numbers at the start, the operation has succeeded, and the lost one has done
   /// its part of it; on the others it fails. Nothing: it is lost before it.
-  std::optional<std::set<int>> succeeds_on;
+  std::optional<std::set<int>> succeeds_on = {};
+  int before = 0;  ///< so many operations of that name in that step go well
 };
 
 class LosingCommunicator final : public Communicator {
@@ -128,7 +129,7 @@ class LosingCommunicator final : public Communicator {
   std::unique_ptr<Work> with_losses(const std::string& name, const Buffer& buffer,
                                     const Operation& operation) {
     for (auto loss = losses_.begin(); loss != losses_.end(); ++loss) {
-      if (loss->step != step_ || loss->operation != name) continue;
+      if (loss->step != step_ || loss->operation != name || loss->before-- > 0) continue;
       const Loss now = *loss;
       losses_.erase(loss);
       if (now.succeeds_on) return partly(now, buffer, operation);
@@ -334,9 +335,14 @@ EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& 
   return outcome;
 }
 
-std::vector<std::string> redundant(std::vector<std::string> more = {}) {
-  more.insert(more.end(), {"optim.shard=1", "ckpt.redundancy=memory"});
+std::vector<std::string> redundant(std::vector<std::string> more = {}, int stage = 1) {
+  more.insert(more.end(), {"optim.shard=" + std::to_string(stage), "ckpt.redundancy=memory"});
   return more;
+}
+
+/// Each step has several passes, and gradients and parameters travel in several buckets.
+std::vector<std::string> in_buckets() {
+  return {"model.layers=1", "model.width=384", "model.context=4", "train.micro_batch=2"};
 }
 
 void expect_alike(const WholeState& one, const WholeState& other) {
@@ -347,9 +353,9 @@ void expect_alike(const WholeState& one, const WholeState& other) {
 constexpr std::int64_t kSteps = 8;
 
 /// As a run that goes on from the state of the step at which they did, on as many ranks.
-void expect_as_resumed(int ranks, const std::vector<Loss>& losses,
-                       const std::vector<std::string>& more = {}) {
-  const EndOfRun recovered = trained(ranks, kSteps, redundant(more), losses);
+void expect_as_resumed(int ranks, const std::vector<Loss>& losses, const std::vector<std::string>& more = {},
+                       int stage = 1) {
+  const EndOfRun recovered = trained(ranks, kSteps, redundant(more, stage), losses);
   ASSERT_EQ(recovered.recovered_at.size(), losses.size());
   int left = ranks;
   EndOfRun undisturbed;
@@ -358,7 +364,7 @@ void expect_as_resumed(int ranks, const std::vector<Loss>& losses,
     const std::int64_t until = i < losses.size() ? recovered.recovered_at[i] : kSteps;
     if (until > before) {
       const EndOfRun from = std::move(undisturbed);
-      undisturbed = trained(left, until, redundant(more), {},
+      undisturbed = trained(left, until, redundant(more, stage), {},
                             before > 0 ? std::optional(Begin{from.state, from.progress}) : std::nullopt);
     }
     before = until;
@@ -370,14 +376,25 @@ void expect_as_resumed(int ranks, const std::vector<Loss>& losses,
 
 TEST(ShareState, CopiesChangeNothing) {
   for (const int ranks : {1, 2, 3, 4})
-    expect_alike(trained(ranks, kSteps, redundant()).state, trained(ranks, kSteps, {"optim.shard=1"}).state);
+    for (const char* stage : {"optim.shard=1", "optim.shard=2"})
+      expect_alike(trained(ranks, kSteps, {"ckpt.redundancy=memory", stage}).state,
+                   trained(ranks, kSteps, {stage}).state);
 }
 
 TEST(ShareState, ARankIsLostBeforeAnyOperationOfAStep) {
   for (const char* operation : {"gradients", "pass", "step sums", "parameters"})
     for (const int lost : {0, 2}) {
       SCOPED_TRACE(std::string(operation) + ", rank " + std::to_string(lost));
-      expect_as_resumed(3, {{lost, 4, operation, {}}});
+      for (const int stage : {1, 2}) expect_as_resumed(3, {{lost, 4, operation, {}}}, {}, stage);
+    }
+}
+
+TEST(ShareState, ARankIsLostBeforeALaterBucketOfSharedGradients) {
+  for (const char* operation : {"gradients", "pass", "parameters"})
+    for (const int before : {1, 3}) {
+      if (operation == std::string("parameters") && before == 3) continue;  // it has as many
+      SCOPED_TRACE(std::string(operation) + ", " + std::to_string(before));
+      expect_as_resumed(3, {{1, 4, operation, {}, before}}, in_buckets(), /*stage=*/2);
     }
 }
 
@@ -385,14 +402,14 @@ TEST(ShareState, ARankIsLostBeforeAnyOperationOfAStep) {
 TEST(ShareState, TheSumsOfAStepReachSomeRanksOnly) {
   for (const std::set<int>& on : {std::set<int>{0}, {2}, {3}, {0, 3}, {2, 3}}) {
     SCOPED_TRACE(::testing::PrintToString(on));
-    expect_as_resumed(4, {{1, 4, "step sums", on}});
+    for (const int stage : {1, 2}) expect_as_resumed(4, {{1, 4, "step sums", on}}, {}, stage);
   }
 }
 
 TEST(ShareState, TheParametersReachSomeRanksOnly) {
   for (const std::set<int>& on : {std::set<int>{}, {0}, {2, 3}}) {
     SCOPED_TRACE(::testing::PrintToString(on));
-    expect_as_resumed(4, {{1, 4, "parameters", on}});
+    for (const int stage : {1, 2}) expect_as_resumed(4, {{1, 4, "parameters", on}}, {}, stage);
   }
 }
 
@@ -428,7 +445,8 @@ TEST(ShareState, SettingsChangeWhoKeepsWhat) {
   const std::map<std::int64_t, std::vector<std::string>> changes{{2, {"optim.shard=1"}},
                                                                  {4, {"ckpt.redundancy=memory"}},
                                                                  {5, {"ckpt.redundancy=none"}},
-                                                                 {6, {"optim.shard=0"}}};
+                                                                 {6, {"optim.shard=2"}},
+                                                                 {7, {"optim.shard=0"}}};
   for (const int ranks : {1, 3}) {
     const EndOfRun live = trained(ranks, kSteps, {}, {}, {}, changes);
     EndOfRun parts = trained(ranks, 2, {});
@@ -449,6 +467,7 @@ TEST(ShareState, ARankIsLostWhileSettingsChangeWhoKeepsWhat) {
   for (const char* operation : {"shares", "moving state"})
     for (const auto& [from, to] : {std::pair<std::vector<std::string>, std::string>{{}, "optim.shard=1"},
                                    {redundant(), "optim.shard=0"},
+                                   {redundant(), "optim.shard=2"},
                                    {redundant(), "ckpt.redundancy=none"}}) {
       SCOPED_TRACE(std::string(operation) + ", " + to);
       // The step of the operation is that of the last before_step().
