@@ -30,10 +30,10 @@ int distance_of_copies(const std::vector<int>& hosts) {
 
 std::vector<Stretch> within(const Stretch& whole, const std::vector<Stretch>& blocks) {
   std::vector<Stretch> inside;
-  for (const Stretch& block : blocks) {
-    const Stretch both{std::max(whole.first, block.first), std::min(whole.end, block.end)};
-    if (both.first < both.end) inside.push_back(both);
-  }
+  auto block = std::ranges::upper_bound(blocks, whole.first, {}, &Stretch::end);
+  for (; block != blocks.end() && block->first < whole.end; ++block)
+    if (whole.first < whole.end)
+      inside.push_back({std::max(whole.first, block->first), std::min(whole.end, block->end)});
   return inside;
 }
 

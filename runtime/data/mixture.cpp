@@ -61,6 +61,35 @@ std::vector<std::int64_t> extras(std::int64_t more, const std::vector<std::int64
   return extra;
 }
 
+std::vector<std::int64_t> counts_of(const StepSamples& step) {
+  std::vector<std::int64_t> counts;
+  for (const Slice& draws : step.draws) counts.push_back(draws.size());
+  return counts;
+}
+
+/// By set, and by rank.
+std::vector<std::vector<Slice>> slices_of_all(std::span<const std::int64_t> counts, int world_size) {
+  std::vector<std::int64_t> totals(static_cast<std::size_t>(world_size));
+  std::vector<std::vector<Slice>> all;
+  for (const std::int64_t count : counts) {
+    const std::vector<std::int64_t> extra = extras(count % world_size, totals);
+    std::vector<Slice>& slices = all.emplace_back();
+    std::int64_t first = 0;
+    for (std::size_t rank = 0; rank < totals.size(); ++rank) {
+      const std::int64_t size = count / world_size + extra[rank];
+      slices.push_back({first, first + size});
+      first += size;
+      totals[rank] += size;
+    }
+  }
+  return all;
+}
+
+/// Samples of a slice that are one piece.
+std::int64_t piece_of(const Slice& slice, std::int64_t most) {
+  return most > 0 ? most : std::max<std::int64_t>(1, slice.size());
+}
+
 }  // namespace
 
 StepSamples samples_of_step(std::span<const SetPosition> before, std::int64_t batch_size,
@@ -80,37 +109,34 @@ StepSamples samples_of_step(std::span<const SetPosition> before, std::int64_t ba
 }
 
 std::vector<Slice> slices_of(std::span<const std::int64_t> counts, int rank, int world_size) {
-  std::vector<std::int64_t> totals(static_cast<std::size_t>(world_size));
   std::vector<Slice> slices;
-  for (const std::int64_t count : counts) {
-    const std::vector<std::int64_t> extra = extras(count % world_size, totals);
-    Slice mine;
-    std::int64_t first = 0;
-    for (int other = 0; other < world_size; ++other) {
-      const std::int64_t size = count / world_size + extra[static_cast<std::size_t>(other)];
-      if (other == rank) mine = {first, first + size};
-      first += size;
-      totals[static_cast<std::size_t>(other)] += size;
-    }
-    slices.push_back(mine);
-  }
+  for (const std::vector<Slice>& all : slices_of_all(counts, world_size))
+    slices.push_back(all[static_cast<std::size_t>(rank)]);
   return slices;
 }
 
 std::vector<Draws> draws_of_rank(const StepSamples& step, int rank, int world_size, std::int64_t most,
                                  std::int64_t offset) {
-  std::vector<std::int64_t> counts;
-  for (const Slice& draws : step.draws) counts.push_back(draws.size());
-  const std::vector<Slice> slices = slices_of(counts, rank, world_size);
+  const std::vector<Slice> slices = slices_of(counts_of(step), rank, world_size);
   std::vector<Draws> parts;
   for (std::size_t set = 0; set < slices.size(); ++set) {
     const std::int64_t begin = step.draws[set].first + offset;
-    const std::int64_t size = most > 0 ? most : std::max<std::int64_t>(1, slices[set].size());
+    const std::int64_t size = piece_of(slices[set], most);
     for (std::int64_t first = slices[set].first; first < slices[set].last; first += size)
       parts.push_back(
           {static_cast<int>(set), {begin + first, begin + std::min(first + size, slices[set].last)}});
   }
   return parts;
+}
+
+std::size_t most_draws(const StepSamples& step, int world_size, std::int64_t most) {
+  std::vector<std::int64_t> draws(static_cast<std::size_t>(world_size));
+  for (const std::vector<Slice>& slices : slices_of_all(counts_of(step), world_size))
+    for (std::size_t rank = 0; rank < draws.size(); ++rank) {
+      const std::int64_t piece = piece_of(slices[rank], most);
+      draws[rank] += (slices[rank].size() + piece - 1) / piece;
+    }
+  return static_cast<std::size_t>(std::ranges::max(draws));
 }
 
 std::vector<std::int64_t> spread_evenly(std::int64_t total, std::span<const std::int64_t> sizes) {

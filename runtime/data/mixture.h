@@ -44,6 +44,9 @@ std::vector<Slice> slices_of(std::span<const std::int64_t> counts, int rank, int
 std::vector<Draws> draws_of_rank(const StepSamples& step, int rank, int world_size, std::int64_t most,
                                  std::int64_t offset);
 
+/// How many draws_of_rank() gives the rank that it gives most.
+std::size_t most_draws(const StepSamples& step, int world_size, std::int64_t most);
+
 /// Splits `total` over sets of these sizes as evenly as they allow: small sets give all they have.
 std::vector<std::int64_t> spread_evenly(std::int64_t total, std::span<const std::int64_t> sizes);
 

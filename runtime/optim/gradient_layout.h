@@ -23,6 +23,8 @@ class GradientLayout {
   std::int64_t elements() const { return starts_.back(); }
   int ranks() const { return ranks_; }
   std::size_t parameters() const { return sizes_.size(); }
+  /// Where a parameter is among those that were given; by reversed order.
+  std::size_t declared(std::size_t parameter) const { return parameters() - 1 - parameter; }
   /// What a parameter has; by reversed order.
   Stretch of(std::size_t parameter) const {
     return {starts_[parameter], starts_[parameter] + sizes_[parameter]};

@@ -60,9 +60,9 @@ std::vector<ParameterGroup> grouped(const std::vector<v1::Parameter>& parameters
 
 at::Tensor ShareOfRank::gradient(const Stretch& elements) const {
   if (gradients.numel() == layout->elements()) return gradients.slice(0, elements.first, elements.end);
-  std::int64_t before = 0;
-  auto block = blocks.begin();
-  for (; block->end <= elements.first; ++block) before += block->size();
+  const auto block = std::ranges::upper_bound(blocks, elements.first, {}, &Stretch::end);
+  const std::int64_t before =
+      (block - blocks.begin()) * blocks.front().size();  // the last one may be smaller
   return gradients.narrow(0, before + elements.first - block->first, elements.size());
 }
 

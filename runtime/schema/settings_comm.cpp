@@ -78,7 +78,9 @@ std::vector<SettingRow> reductions() {
        .value = 4.0,
        .unit = "MiB",
        .range = {.min = 0, .max = 4096, .exclusive_min = true},
-       .help = "Gradients are reduced in buckets of about this size",
+       .help =
+           "Gradients are reduced in buckets of about this size. With optim.shard it is at least one stripe: "
+           "2 MiB for each rank, 64 at most. With optim.shard = 2 it is at most 64 MiB",
        .example = "comm.bucket_mb = 8"},
       {.name = "comm.chunk_elements",
        .value = 1000000,
@@ -105,7 +107,8 @@ std::vector<SettingRow> reductions() {
        .value = "auto",
        .choices = {"auto", "on", "off"},
        .help = "Buckets are reduced while the backward pass still runs. auto does so only with a "
-               "spare core for each rank",
+               "spare core for each rank. off with optim.shard = 2: the backward pass waits for each "
+               "bucket",
        .example = "comm.overlap = \"off\""},
   };
 }

@@ -91,8 +91,9 @@ std::vector<SettingRow> optimizer() {
        .aliases = {"zero_stage", "zero", "optim.zero"},
        .help = "With 1 each rank keeps its share of the optimizer's state and updates that share of the "
                "parameters (ZeRO stage 1): of N ranks each needs 1/N of that memory. With 2 it also keeps "
-               "only that share of the gradients (stage 2); they are reduced in each backward pass, so "
-               "train.micro_batch makes more traffic. All ranks write checkpoints, and any number reads "
+               "only its share of the gradients (stage 2). They are reduced in each backward pass, so a "
+               "smaller train.micro_batch makes more traffic, and train.cuda_graph changes nothing. All "
+               "ranks write checkpoints, and any number reads "
                "them. A lost rank ends the start, and a restart goes on from the newest "
                "checkpoint; with ckpt.redundancy = \"memory\" the others go on in place. Changed live, the "
                "ranks divide the state at the agreed step. Not with muon",

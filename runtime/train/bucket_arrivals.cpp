@@ -1,6 +1,9 @@
 #include "runtime/train/bucket_arrivals.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <stdexcept>
 
 namespace footplate {
 
@@ -21,11 +24,17 @@ void BucketArrivals::begin() {
   there_.assign(there_.size(), false);
 }
 
-void BucketArrivals::arrived(std::size_t parameter) {
-  if (there_[parameter]) return;
+bool BucketArrivals::is_first(std::size_t parameter) {
+  if (there_[parameter]) return false;
   there_[parameter] = true;
-  for (std::size_t bucket = first_bucket_[parameter]; bucket < end_bucket_[parameter]; ++bucket)
-    --missing_[bucket];
+  return true;
+}
+
+void gradient_is_late(const std::string& parameter, const char* this_instead) {
+  throw std::runtime_error(fmt::format(
+      "the gradient of '{}' came twice in one backward pass, and is on its way to the other ranks already "
+      "(a module that is used twice under checkpointing?); set {}",
+      parameter, this_instead));
 }
 
 }  // namespace footplate

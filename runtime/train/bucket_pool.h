@@ -11,8 +11,7 @@
 
 namespace footplate {
 
-/// Memory for some buckets of a layout at a time, on a device: as much as has been in use at once. One is
-/// always there. Training thread.
+/// Memory for some buckets of a layout at a time, on a device. One is always there. Training thread.
 class BucketPool {
  public:
   explicit BucketPool(at::Device where) : where_(where) {}
@@ -23,15 +22,21 @@ class BucketPool {
   std::size_t on_their_way() const { return overlap_ ? 2 : 0; }
 
   bool has_free() const { return !free_.empty(); }
+  /// Whether it can make more: there was enough memory so far.
+  bool may_grow() const { return may_grow_; }
   /// Memory of the largest bucket's size; what is in it is undefined. Throws where it has to make some, and
-  /// can't.
+  /// can't: then it doesn't grow any more until it is configured.
   at::Tensor take();
   void give_back(at::Tensor memory) { free_.push_back(std::move(memory)); }
+  /// Between steps: what is rarely needed at once goes back to the device.
+  void trim();
 
  private:
+  at::Tensor make();
+
   at::Device where_;
   std::vector<GradientLayout::Bucket> buckets_;
-  bool overlap_ = false;
+  bool overlap_ = false, may_grow_ = true;
   std::int64_t elements_ = 0;
   std::vector<at::Tensor> free_;
 };

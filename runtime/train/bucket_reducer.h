@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "protocol/mutex.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/optim/optimizer_share.h"
 #include "runtime/train/arrival_hooks.h"
@@ -17,18 +18,21 @@
 
 namespace footplate {
 
-/// Of gradients of which a rank keeps its share only, and that of its copy (optim.shard = 2). In every
-/// backward pass each gradient goes into its buckets as soon as it is made, and its own memory is free again;
-/// a bucket that is complete is reduced, and of what comes back the rank adds its share to those of the
-/// passes before. A rank with fewer passes than others takes part in theirs with zeros. The thread that
-/// computes backward waits for the ranks where more buckets are complete than may be on their way at once.
-/// Training thread, also where hooks run in another one.
+/// Sums gradients where a rank keeps only its share of them, and that of its copy (optim.shard = 2). In every
+/// backward pass each gradient goes into its buckets as soon as it is made, and its own memory is free again.
+/// A bucket that is complete is reduced. Of what comes back the rank adds its share to those of the passes
+/// before. A rank with fewer passes than others takes part in theirs with zeros. The thread that computes
+/// backward waits for the ranks where more buckets are complete than may be on their way at once. Training
+/// thread; hooks run in the thread that computes backward, which another one may be.
 class BucketReducer final : public GradientReducer {
  public:
   /// Installs a hook on every parameter; all that is referred to outlives the reducer. `copies_from`: as of
   /// StepShare.
   BucketReducer(const std::vector<Parameter>& parameters, const KeptShares& kept, int copies_from,
                 BucketPool& pool, Communicator& communicator, PhaseTimer& timer);
+  ~BucketReducer() override;
+  BucketReducer(const BucketReducer&) = delete;
+  BucketReducer& operator=(const BucketReducer&) = delete;
 
   void configure(double bucket_mb, bool overlap) override;
   void begin_step(int passes) override;
@@ -46,27 +50,30 @@ class BucketReducer final : public GradientReducer {
   };
 
   void arrived(const at::Tensor& parameter, std::size_t number);
-  void add_to_buckets(const at::Tensor& gradient, std::size_t number);
-  at::Tensor& memory_of(std::size_t bucket);
-  at::Tensor take();
-  void launch_next();
-  void end_pass();
-  void receive();
+  at::Tensor& memory_of(std::size_t bucket) REQUIRES(mutex_);
+  at::Tensor take() REQUIRES(mutex_);
+  void launch_next() REQUIRES(mutex_);
+  void end_pass() REQUIRES(mutex_);
+  void receive() REQUIRES(mutex_);
   void keep(const ShareOfRank& share, const Sent& sent) const;
 
   const std::vector<Parameter>& parameters_;
   const KeptShares& kept_;
   const int copies_from_;
-  BucketPool& pool_;
+  BucketPool& pool_;  ///< with mutex_, while a step runs
   Communicator& communicator_;
   PhaseTimer& timer_;
-  BucketArrivals arrivals_;
-  std::map<std::size_t, at::Tensor> open_;  ///< by bucket: those that gradients have arrived for
-  std::deque<Sent> sent_;                   ///< in order
-  std::size_t launched_ = 0;                ///< of the pass under way
-  int passes_ = 1, pass_ = 0;               ///< those of the step; and so many of them are done
-  bool in_backward_ = false;
-  Result<void> outcome_;
+  /// Of a pass that fails in one thread another may still compute a part.
+  Mutex mutex_;
+  BucketArrivals arrivals_ GUARDED_BY(mutex_);
+  /// By bucket: those that gradients have arrived for.
+  std::map<std::size_t, at::Tensor> open_ GUARDED_BY(mutex_);
+  std::deque<Sent> sent_ GUARDED_BY(mutex_);     ///< in order
+  std::size_t launched_ GUARDED_BY(mutex_) = 0;  ///< of the pass under way
+  int passes_ GUARDED_BY(mutex_) = 1;            ///< of the step
+  int pass_ GUARDED_BY(mutex_) = 0;              ///< so many of them are done
+  bool in_backward_ GUARDED_BY(mutex_) = false;
+  Result<void> outcome_ GUARDED_BY(mutex_);
   ArrivalHooks hooks_;
 };
 

@@ -1,9 +1,6 @@
 #include "runtime/train/buffer_reducer.h"
 
-#include <fmt/format.h>
-
 #include <cstdint>
-#include <stdexcept>
 #include <utility>
 
 namespace footplate {
@@ -32,11 +29,10 @@ void BufferReducer::expect_backward(bool last) {
 void BufferReducer::arrived(std::size_t number) {
   if (!last_backward_) return;
   if (arrivals_.first_bucket(number) < works_.size())
-    throw std::runtime_error(fmt::format(
-        "the gradient of '{}' came twice in one backward pass, and is on its way to the other ranks already "
-        "(a module that is used twice under checkpointing?); set comm.overlap = \"off\"",
-        parameters_[parameters_.size() - 1 - number].name));
-  arrivals_.arrived(number);
+    gradient_is_late(parameters_[buffer_.layout().declared(number)].name, "comm.overlap = \"off\"");
+  if (!arrivals_.is_first(number)) return;
+  for (std::size_t bucket = arrivals_.first_bucket(number); bucket < arrivals_.end_bucket(number); ++bucket)
+    arrivals_.arrived_in(bucket);
   // In order: a later bucket that is complete waits for the earlier ones.
   const std::size_t at_once = buckets_.size() - (reduction_ == Reduction::all ? 1 : 0);
   while (works_.size() < at_once && arrivals_.is_complete(works_.size())) launch_next();

@@ -16,7 +16,7 @@ static_assert(offsetof(StepSums, loss) == 0, "the one that publish() leaves alon
 
 GradientBuffer::GradientBuffer(const std::vector<Parameter>& parameters, const ComputeDevice& device,
                                std::int64_t others, int ranks, KeptGradients kept)
-    : layout_(parameters, ranks), host_(device.host_floats(kSums)) {
+    : layout_(parameters, ranks), kept_(kept), host_(device.host_floats(kSums)) {
   const std::int64_t end = kept == KeptGradients::all ? layout_.elements() : 0;
   flat_ = at::empty({end + kSums + others}, at::TensorOptions(at::kFloat).device(device.where()));
   if (device.is_host())

@@ -47,6 +47,7 @@ class GradientBuffer {
   void zero();
 
   const GradientLayout& layout() const { return layout_; }
+  KeptGradients kept() const { return kept_; }
   /// One dimension, without the sums; between parameters, and at the end, there are a few zeros for
   /// alignment. Empty where they are kept elsewhere.
   const at::Tensor& gradients() const { return gradients_; }
@@ -71,6 +72,7 @@ class GradientBuffer {
 
  private:
   const GradientLayout layout_;
+  const KeptGradients kept_;
   at::Tensor flat_, gradients_, loss_, all_sums_, sums_, others_;
   at::Tensor host_;  ///< as sums_
 };

@@ -20,7 +20,7 @@ Pieces pieces_of(const std::vector<Parameter>& parameters, const GradientLayout&
   Pieces pieces;
   const std::vector<Stretch> inside = within(bucket.elements, blocks);
   for (std::size_t number = bucket.first; number < bucket.last; ++number) {
-    const at::Tensor value = parameters[parameters.size() - 1 - number].tensor.detach().view({-1});
+    const at::Tensor value = parameters[layout.declared(number)].tensor.detach().view({-1});
     const Stretch whole = layout.of(number);
     for (const Stretch& part : within(whole, inside)) {
       pieces.values.push_back(part_of(value, whole.first, part));
@@ -77,10 +77,10 @@ Result<void> BucketGather::run() {
 
 void BucketGather::launch(std::size_t number) {
   const GradientLayout::Bucket& bucket = pool_.buckets()[number];
-  Sent& sent = sent_.emplace_back(Sent{number, pool_.take(), nullptr});
-  Pieces own = pieces_of(parameters_, *mine_.layout, bucket, mine_.blocks, sent.memory);
+  const at::Tensor memory = pool_.take();
+  Pieces own = pieces_of(parameters_, *mine_.layout, bucket, mine_.blocks, memory);
   copy_all(own.places, own.values);
-  sent.gathered = communicator_.all_gather_shares(buffer_of(bucket, sent.memory), "parameters");
+  sent_.push_back({number, memory, communicator_.all_gather_shares(buffer_of(bucket, memory), "parameters")});
 }
 
 void BucketGather::receive(Result<void>& outcome) {

@@ -51,7 +51,7 @@ class PhaseTimes {
 };
 
 /// Tells the control thread which phase the training thread is in, and adds up the time of each. One clock
-/// read a change (about 25 ns). Training thread.
+/// read a change (about 25 ns). Training thread, or the one that it waits for in backward.
 class PhaseTimer {
  public:
   explicit PhaseTimer(Progress& progress) : progress_(progress) {}

@@ -236,7 +236,7 @@ void Reporter::tell_computing() {
                 : "; train.gradient_checkpointing changes nothing: run.task = \"" + training_.task_name +
                       "\" keeps no activations";
   if (now.cuda_graph) {
-    const std::string why = training_.cant_record();
+    const std::string why = training_.cant_record(training_.sharding());
     text += why.empty() ? "; steps are recorded (train.cuda_graph)"
                         : "; train.cuda_graph changes nothing: " + why;
   }

@@ -15,7 +15,7 @@ namespace footplate {
 namespace {
 
 bool keeps_all(const GradientBuffer& buffer) {
-  return buffer.gradients().numel() > 0;
+  return buffer.kept() == KeptGradients::all;
 }
 
 /// Memory for the blocks' gradients.

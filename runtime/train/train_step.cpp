@@ -57,6 +57,12 @@ bool has_spare_cores(const TrainerOptions& options) {
   return cores() >= options.local_ranks * (threads_of(options) + 1);
 }
 
+/// A process that joins makes no step before it is given its share.
+KeptGradients kept_gradients(const Training& training) {
+  const bool joins = training.options.joins && training.sharding().stage > 1;
+  return joins || training.shares_gradients() ? KeptGradients::share : KeptGradients::all;
+}
+
 /// Nothing: each has all of the optimizer's state.
 std::unique_ptr<StepShare> share_of(const Training& training, GradientBuffer& gradients) {
   if (!training.is_sharded()) return nullptr;
@@ -91,8 +97,7 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
       reporter_(reporter),
       gradients_(training.task->parameters(), training.device,
                  training.task->sums().size() + ForwardState::elements_of(training.task->state()),
-                 training.is_sharded() ? training.world_size() : 1,
-                 training.shares_gradients() ? KeptGradients::share : KeptGradients::all),
+                 training.is_sharded() ? training.world_size() : 1, kept_gradients(training)),
       loader_(*training.task),
       task_sums_(training.task->sums(), task_row(), /*statistics=*/true),
       forward_state_(training.task->state(),
@@ -145,7 +150,7 @@ void TrainStep::configure(const StepSettings& before) {
 void TrainStep::compute_gradients() {
   failure_.clear();
   smaller_micro_batch_ = 0;
-  reducer_->begin_step(most_passes());
+  reducer_->begin_step(most_passes());  // also where this rank fails it takes part in all of them
   try {
     accumulate_gradients();
   } catch (const std::exception& error) {
@@ -198,16 +203,11 @@ std::vector<Draws> TrainStep::parts_of(const StepSamples& step) const {
                        training_.now.data_offset);
 }
 
-/// Of the rank that has most. Only where ranks keep shares of the gradients: others reduce them once a step.
+/// Of the rank that has most. All gradients are reduced once a step.
 int TrainStep::most_passes() const {
-  if (!training_.shares_gradients()) return 1;
-  const StepSamples step = samples_after(training_.position.sets);
-  std::size_t most = 1;
-  for (int rank = 0; rank < training_.world_size(); ++rank)
-    most = std::max(most, draws_of_rank(step, rank, training_.world_size(), training_.now.micro_batch,
-                                        training_.now.data_offset)
-                              .size());
-  return static_cast<int>(most);
+  if (gradients_.kept() == KeptGradients::all) return 1;
+  return static_cast<int>(
+      most_draws(samples_after(training_.position.sets), training_.world_size(), training_.now.micro_batch));
 }
 
 void TrainStep::forward_backward(const Draws& draws, bool last) {

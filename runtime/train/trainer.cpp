@@ -132,7 +132,7 @@ Result<void> Trainer::prepare(const Order& order, const Settings& after) {
                 "train.steps and train.epochs both say when the run ends; set one of them");
   for (const Change& change : order.changes)
     if (change.name == "train.cuda_graph" && after.boolean(change.name))
-      if (const std::string why = loop_->training().cant_record(); !why.empty())
+      if (const std::string why = loop_->training().cant_record(Sharding::of(after)); !why.empty())
         return fail(ErrorKind::refused, change.name + " would change nothing: " + why);
   for (const Call& call : order.calls) {
     if (call.action == "eval.now" && choice_of<EvalMode>(after, "eval.mode") == EvalMode::off)

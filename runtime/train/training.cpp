@@ -54,7 +54,6 @@ Sharding Sharding::of(const Settings& settings) {
 void Training::set_sharding(const Sharding& wanted) {
   sharding_ = wanted;
   loses_state_ = wanted.stage > 0 && !wanted.copies;
-  shares_gradients_ = wanted.stage > 1;
 }
 
 double Training::samples_per_epoch() const {
@@ -104,10 +103,11 @@ double Training::learning_rate(std::int64_t step) const {
   return footplate::learning_rate(now.schedule, step);
 }
 
-std::string Training::cant_record() const {
+std::string Training::cant_record(const Sharding& sharding) const {
   if (!device.can_record()) return device.description() + " can't record a step, a CUDA device can";
   if (!task->can_be_recorded()) return "run.task = \"" + task_name + "\" reads its data while it computes";
-  if (shares_gradients()) return "optim.shard = 2 reduces gradients while a step makes them";
+  if (sharding.stage > 1 && world_size() > 1)
+    return "optim.shard = 2 reduces gradients while a step makes them";
   return "";
 }
 

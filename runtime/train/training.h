@@ -51,17 +51,17 @@ struct Training {
   /// In what steps and evaluations are computed: train.precision, where the device can.
   Precision precision() const { return device.computes_in(now.precision); }
 
-  /// Why train.cuda_graph would change nothing; empty: it wouldn't. Any thread.
-  std::string cant_record() const;
+  /// Why train.cuda_graph would change nothing where the ranks share that; empty: it would. Any thread.
+  std::string cant_record(const Sharding& sharding) const;
   /// Whether steps are recorded.
-  bool records() const { return now.cuda_graph && cant_record().empty(); }
+  bool records() const { return now.cuda_graph && cant_record(sharding_).empty(); }
 
   /// From here on, once the optimizer's state is divided so.
   void set_sharding(const Sharding& wanted);
   const Sharding& sharding() const { return sharding_; }
   bool is_sharded() const { return sharding_.stage > 0 && world_size() > 1; }
-  /// Whether each keeps its share of the gradients only. Any thread.
-  bool shares_gradients() const { return shares_gradients_ && world_size() > 1; }
+  /// Whether each keeps its share of the gradients only.
+  bool shares_gradients() const { return sharding_.stage > 1 && world_size() > 1; }
   bool has_copies() const { return is_sharded() && sharding_.copies; }
   /// Whether a rank that is lost takes state with it that nobody else has. Any thread.
   bool loses_state() const { return loses_state_; }
@@ -101,7 +101,7 @@ struct Training {
 
  private:
   Sharding sharding_;
-  std::atomic<bool> loses_state_ = false, shares_gradients_ = false;
+  std::atomic<bool> loses_state_ = false;
 };
 
 }  // namespace footplate

@@ -121,6 +121,17 @@ TEST(Mixture, PiecesAreOfOneSetAndNoLargerThanAsked) {
               ElementsAre(Draws{0, {1100, 1107}}, Draws{2, {1008, 1013}}));
 }
 
+TEST(Mixture, MostPiecesAreThoseOfTheRankThatHasMost) {
+  const StepSamples step{{{100, 107}, {40, 40}, {8, 13}, {0, 2}}, {}};
+  for (const std::int64_t most : {0, 1, 2, 3})
+    for (int world_size = 1; world_size <= 9; ++world_size) {
+      std::size_t pieces = 0;
+      for (int rank = 0; rank < world_size; ++rank)
+        pieces = std::max(pieces, draws_of_rank(step, rank, world_size, most, 0).size());
+      EXPECT_EQ(most_draws(step, world_size, most), pieces) << most << ", " << world_size;
+    }
+}
+
 TEST(Mixture, SmallSetsAreSpreadWholly) {
   EXPECT_THAT(spread_evenly(90, std::vector<std::int64_t>{1000, 10, 200}), ElementsAre(40, 10, 40));
   EXPECT_THAT(spread_evenly(7, std::vector<std::int64_t>{9, 0, 9}), ElementsAre(3, 0, 4));

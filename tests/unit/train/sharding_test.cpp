@@ -53,7 +53,9 @@ TEST(Sharding, TrainsAsWithoutItOnAnyNumberOfRanks) {
                                                 {"optim.kind=lion", "sched.base_lr=0.001"},
                                                 {"optim.kind=sgd"},
                                                 {"train.clip_norm=0.01", "train.micro_batch=2"},
-                                                {"run.task=synthetic", "comm.overlap=on"}}) {
+                                                {"run.task=synthetic", "comm.overlap=on"},
+                                                {"train.gradient_checkpointing=true"},
+                                                {"debug.collectives=detail"}}) {
       const auto whole = metrics_of(ranks, how);
       for (const int stage : {1, 2}) {
         const auto shares = metrics_of(ranks, sharded(how, stage));
@@ -90,6 +92,12 @@ TEST(Sharding, ARankWithFewerPassesTakesPartInThoseOfOthers) {
     const auto whole = metrics_of(3, how), shares = metrics_of(3, sharded(how, 2));
     EXPECT_LE(apart(shares, whole, "train/loss"), 1e-5) << batch;
   }
+}
+
+TEST(Sharding, BucketsOfSharedGradientsHaveAnotherSizeFromAStepOn) {
+  const auto settings = sharded(wide({"comm.bucket_mb=4"}), 2);
+  const auto change = [](Rank& rank) { rank.gate.change_at(2, "comm.bucket_mb", 4096.0); };
+  EXPECT_EQ(final_hash(2, settings, change), final_hash(2, settings));
 }
 
 /// The others are in the middle of their passes, or at the first one's last bucket.
