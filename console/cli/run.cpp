@@ -159,10 +159,15 @@ Result<RunDirectory> take_directory(const RunOptions& options) {
   return take_free_run_directory(fs::path(split_words(options.words).configs.front()).stem().string());
 }
 
+/// That ranks can take on this machine.
+int devices_for(const Settings& settings) {
+  if (settings.string("run.device") == "cpu") return 0;
+  return visible_devices(read_devices("/"), std::getenv("CUDA_VISIBLE_DEVICES"));
+}
+
 /// One for each device, else one.
 int ranks_by_default(const Settings& settings) {
-  if (settings.string("run.device") == "cpu") return 1;
-  return std::max(1, visible_devices(read_devices("/"), std::getenv("CUDA_VISIBLE_DEVICES")));
+  return std::max(1, devices_for(settings));
 }
 
 /// What --host, --hostfile, --spare and -n say.
@@ -216,6 +221,7 @@ Result<void> place_ranks(RunPlan& plan, const RunOptions& options, const Setting
                   "--spare counts from the end of the hosts (--host, --hostfile, or those of a job), and "
                   "there are none");
     plan.ranks = options.ranks ? *options.ranks : ranks_by_default(settings);
+    plan.pool.devices = devices_for(settings);
     return {};
   }
   if (asked->of_job)

@@ -24,6 +24,7 @@ namespace footplate {
 ///   eval_nan:rank=1          the loss that rank 1 adds up in an evaluation is a NaN
 ///   step_oom:rank=1:step=5:above=8  from step 5 on rank 1 has no memory for more than 8 samples at once
 ///   step_throw:rank=1:step=5 the step throws on rank 1 at step 5
+///   device_error:rank=1:step=5 the device of rank 1 fails at step 5, and stays so
 ///   save_fail                every save fails as if the disk were full
 ///   save_fail:times=3        … the first three times that a file is written
 ///   save_hold                what a save writes waits while the run's folder has a file hold_saves

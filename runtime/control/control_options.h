@@ -68,6 +68,8 @@ struct ControlOptions {
   /// Control thread, the world is a new one; before anything is reported in it. `leads`: this rank has become
   /// rank 0, and keeps the run's records from now on. Returns the first free order id by those records, or 0.
   std::function<std::uint64_t(const Membership&, bool leads)> on_world;
+  /// Control thread, on rank 0: what those ranks said of why they leave; empty: nothing. May be empty itself.
+  std::function<std::string(const std::vector<int>& origins)> why_lost;
   /// Control thread: how often ranks were lost in this start, for a process that joins; empty: never.
   std::function<int()> recoveries;
   /// Any thread: those who are left can't go on. Ends the process, resumable; where it returns,

@@ -203,7 +203,10 @@ void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story,
   coordinator_.go_on(members.world_size(), verdict.commits, now);
   status_.note("recovery", "");
   note_missing();
-  RankChange change = recovery_report(story, members, verdict, now);
+  RecoveryStory told = story;
+  if (parts_.options.why_lost)
+    told.why_lost = parts_.options.why_lost(origins_lost_between(story.before, members));
+  RankChange change = recovery_report(told, members, verdict, now);
   if (change.state != RankChangeKind::joined) report(std::move(change));
   console_.renew_status();
 }

@@ -28,6 +28,13 @@ std::vector<int> lost_between(const Membership& before, const Membership& after)
   return lost;
 }
 
+std::vector<int> origins_lost_between(const Membership& before, const Membership& after) {
+  std::vector<int> origins;
+  for (const int rank : lost_between(before, after))
+    origins.push_back(before.origins[static_cast<std::size_t>(rank)]);
+  return origins;
+}
+
 RankChange recovery_report(const RecoveryStory& story, const Membership& after,
                            const message::Rejoin& verdict, SteadyClock::time_point now) {
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - story.since).count();
@@ -44,9 +51,10 @@ RankChange recovery_report(const RecoveryStory& story, const Membership& after,
     text = fmt::format("rank {} joined at step {}; training goes on with {} ranks ({} ms)",
                        fmt::join(joined, ", "), step, left, took);
   else
-    text = fmt::format("rank{} {} of {} lost at step {}; training goes on with {} rank{} ({} ms)",
+    text = fmt::format("rank{} {} of {} lost at step {}{}; training goes on with {} rank{} ({} ms)",
                        lost.size() == 1 ? "" : "s", fmt::join(lost, ", "), story.before.world_size(), step,
-                       left, left == 1 ? "" : "s", took);
+                       story.why_lost.empty() ? "" : " (" + story.why_lost + ")", left, left == 1 ? "" : "s",
+                       took);
   RankChange change = change_of(!lost.empty()    ? RankChangeKind::lost
                                 : joined.empty() ? RankChangeKind::rebuilt
                                                  : RankChangeKind::joined,

@@ -16,6 +16,7 @@ struct RecoveryStory {
   Membership before;                ///< the loss, or the admission
   std::string remedied;             ///< why all have rebuilt though no rank died; empty: one did
   SteadyClock::time_point since{};  ///< it was noticed
+  std::string why_lost = {};        ///< as of ControlOptions
 };
 
 /// By rank of `after`: its number in `before`; -1: it wasn't there.
@@ -23,6 +24,8 @@ std::vector<int> numbers_before(const Membership& before, const Membership& afte
 
 /// Who of `before` isn't in `after`, by their numbers in `before`.
 std::vector<int> lost_between(const Membership& before, const Membership& after);
+/// The same, by their origins.
+std::vector<int> origins_lost_between(const Membership& before, const Membership& after);
 
 /// The event for the ranks going on as `verdict` says.
 RankChange recovery_report(const RecoveryStory& story, const Membership& after,

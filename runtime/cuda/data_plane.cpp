@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "run_files/failed_devices.h"
 #include "runtime/base/library_variables.h"
 #include "runtime/cuda/tuner_plugin.h"
 
@@ -192,12 +193,14 @@ std::string DataPlane::version() const {
   return nccl_version_text(library_.version);
 }
 
-Result<Compute> Compute::open(const Settings& settings, MpiSession& session, MpiCommunicator& host) {
+Result<Compute> Compute::open(const Settings& settings, MpiSession& session, MpiCommunicator& host,
+                              const std::filesystem::path& run_directory) {
   Compute compute;
   const std::string& wanted = settings.string("run.device");
   if (wanted == "cuda" || (wanted == "auto" && visible_cuda_devices() > 0)) {
-    auto device = open_cuda(
-        {session.host() != MPI_COMM_NULL ? -1 : session.local_rank(), settings.boolean("run.deterministic")});
+    const int index = session.host() != MPI_COMM_NULL ? -1 : session.local_rank();
+    auto device =
+        open_cuda({index, settings.boolean("run.deterministic"), ids_of(read_failed_devices(run_directory))});
     if (!device) return tl::unexpected(device.error());
     compute.device = *std::move(device);
   }

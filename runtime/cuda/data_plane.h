@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -72,9 +73,11 @@ struct Compute {
   std::unique_ptr<CudaDevice> device;
   std::unique_ptr<DataPlane> plane;
 
-  /// What run.device asks for; a process that joins takes the device with the most free memory. Errors
+  /// What run.device asks for; a process that joins takes the device with the most free memory. None that has
+  /// failed in this job (run_files/failed_devices.h). Errors
   /// (usage): open_cuda, DataPlane::open.
-  static Result<Compute> open(const Settings& settings, MpiSession& session, MpiCommunicator& host);
+  static Result<Compute> open(const Settings& settings, MpiSession& session, MpiCommunicator& host,
+                              const std::filesystem::path& run_directory);
   /// Collective. Error (usage), the same on all: some train on a device and some don't.
   Result<void> is_alike(Communicator& host) const;
   /// "2.28.9": that of the plane; null where gradients go over MPI.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "protocol/result.h"
 #include "runtime/cuda/nccl_stream.h"
@@ -16,9 +18,10 @@ class CudaDevice : public ComputeDevice {
 };
 
 struct CudaOptions {
-  /// Which of the visible devices; -1: the one with the most free memory.
+  /// Which of the visible devices that aren't left out; -1: the one of them with the most free memory.
   int index = 0;
-  bool deterministic = false;  ///< run.deterministic
+  bool deterministic = false;              ///< run.deterministic
+  std::vector<std::string> left_out = {};  ///< by ComputeDevice::id
 };
 
 /// How many devices the driver shows to this process (CUDA_VISIBLE_DEVICES counts); 0 without a driver.

@@ -53,6 +53,12 @@ class ComputeDevice : public StateMemory {
   /// of instructions that multiply it. Any thread.
   virtual Precision computes_in(Precision wanted) const { return wanted; }
 
+  /// Which one it is, also for other processes: "GPU-5e3f…". Empty: the host's processors. Any thread.
+  virtual std::string id() const { return ""; }
+  /// Why this process can compute nothing on it any more; nothing: it can. Doesn't wait for what is enqueued:
+  /// for after an exception. Any thread that entered.
+  virtual std::optional<std::string> failure() const { return std::nullopt; }
+
   /// A thread that is about to work on the device says so first. Any thread.
   virtual void enter_thread() const {}
 

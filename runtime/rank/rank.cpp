@@ -48,6 +48,7 @@
 #include "runtime/orders/handler_table.h"
 #include "runtime/rank/arrival_note.h"
 #include "runtime/rank/endings.h"
+#include "runtime/rank/failed_device.h"
 #include "runtime/rank/host_folders.h"
 #include "runtime/rank/joining_command.h"
 #include "runtime/rank/rank_table.h"
@@ -190,7 +191,7 @@ class Rank {
   /// Before the trainer. A joining rank connects with the others, once it is let in.
   Result<void> open_data_plane() {
     arrival_.is_at("opening its device and NCCL's library");
-    auto opened = Compute::open(start_.settings, *session_, *communicator_);
+    auto opened = Compute::open(start_.settings, *session_, *communicator_, options_.run_directory);
     const auto mine = opened ? Result<void>() : tl::unexpected(opened.error());
     if (opened) compute_ = *std::move(opened);
     if (options_.joins >= 0) return mine;
@@ -302,6 +303,7 @@ class Rank {
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
     control.cant_rebuild = [this] { return trainer_->cant_lose_a_rank(); };
+    control.why_lost = what_lost_ranks_said(options_);
     control.on_world = [this](const Membership& members, bool leads) { return enter_world(members, leads); };
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;
@@ -483,6 +485,9 @@ class Rank {
     control_->training_ended();
     RunResult result = result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
     result.full_eval_loss = records_->full_loss();
+    if (const auto failure = trainer_->device_failure(); !ending && failure)
+      leave_with_failed_device(*failure, {session_->rank(), checked_->world_size(), hostname()}, options_,
+                               *records_, result);
     control_->settle(kSettle);  // the last checkpoint is told of before the end
     if (hosts_) hosts_->check();
     if (session_->rank() == 0) records_->ended(result);

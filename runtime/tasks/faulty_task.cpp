@@ -34,6 +34,7 @@ FaultyTask::FaultyTask(std::unique_ptr<v1::Task> inner, const std::int64_t& step
       step_(step),
       throws_(fault("step_throw", rank)),
       out_of_memory_(fault("step_oom", rank)),
+      device_error_(fault("device_error", rank)),
       nan_gradient_(fault("nan_grad", rank)),
       nan_loss_(fault("nan_loss", rank)),
       flip_bit_(fault("flip_bit", rank)),
@@ -79,6 +80,8 @@ void FaultyTask::fail_step(const v1::Batch& batch) {
   if (out_of_memory_ && step_ >= out_of_memory_->get("step").value_or(0) &&
       samples_of(batch) > out_of_memory_->get("above").value_or(0))
     ask_for_too_much();
+  if (device_error_ && step_ >= device_error_->get("step").value_or(0))
+    throw std::runtime_error("CUDA error: an illegal memory access was encountered (FOOTPLATE_FAULT)");
 }
 
 std::int64_t FaultyTask::samples_of(const v1::Batch& batch) {

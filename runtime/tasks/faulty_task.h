@@ -13,9 +13,9 @@
 
 namespace footplate {
 
-/// What FOOTPLATE_FAULT asks of a rank's model and data, around another task: step_throw, step_oom, nan_grad,
-/// nan_loss, flip_bit, and of evaluations eval_throw, eval_stall, eval_nan. Where there are gradients it is
-/// a step that is computed, where there are none an evaluation.
+/// What FOOTPLATE_FAULT asks of a rank's model and data, around another task: step_throw, step_oom,
+/// device_error, nan_grad, nan_loss, flip_bit, and of evaluations eval_throw, eval_stall, eval_nan. Where
+/// there are gradients it is a step that is computed, where there are none an evaluation.
 class FaultyTask final : public v1::Task {
  public:
   /// `step`: completed steps, while a step is computed; outlives it. `rank`: at the start, which the faults
@@ -63,7 +63,7 @@ class FaultyTask final : public v1::Task {
   const std::unique_ptr<v1::Task> inner_;
   const at::Tensor first_parameter_;
   const std::int64_t& step_;
-  const std::optional<Fault> throws_, out_of_memory_, nan_gradient_, nan_loss_, flip_bit_;
+  const std::optional<Fault> throws_, out_of_memory_, device_error_, nan_gradient_, nan_loss_, flip_bit_;
   const std::optional<Fault> evaluation_throws_, stalls_, evaluation_nan_;
   Mutex mutex_;
   std::map<double, std::int64_t> samples_of_ GUARDED_BY(mutex_);  ///< of training batches, by their weight

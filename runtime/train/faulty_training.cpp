@@ -3,10 +3,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <string>
 
 #include "runtime/base/fault.h"
 #include "runtime/comm/faulty_communicator.h"
+#include "runtime/device/faulty_device.h"
 #include "runtime/tasks/faulty_task.h"
+#include "runtime/train/training.h"
 
 namespace footplate {
 namespace {
@@ -33,6 +36,7 @@ struct FaultyTraining::Parts {
   std::int64_t step = 0;
   std::optional<FaultyCommunicator> communicator, gradients;
   std::optional<DyingSaver> saver;
+  std::optional<FaultyDevice> device;
   FaultyTask* task = nullptr;  ///< the one that is trained; others evaluate
 };
 
@@ -48,6 +52,11 @@ TrainerOptions FaultyTraining::around(const TrainerOptions& options) {
   parts.communicator.emplace(options.communicator, options.progress, rank_);
   if (options.gradients != nullptr) parts.gradients.emplace(*options.gradients, options.progress, rank_);
   if (options.saver != nullptr && fault("save_die", rank_)) parts.saver.emplace(*options.saver);
+  if (const auto error = fault("device_error", rank_))
+    parts.device.emplace(device_of(options), "stand-in-" + std::to_string(rank_), [&parts, error] {
+      const bool failed = parts.step >= error->get("step").value_or(0);
+      return failed ? std::optional<std::string>("an illegal memory access was encountered") : std::nullopt;
+    });
   return {.settings = options.settings,
           .communicator = *parts.communicator,
           .progress = options.progress,
@@ -55,7 +64,7 @@ TrainerOptions FaultyTraining::around(const TrainerOptions& options) {
           .saver = parts.saver ? &*parts.saver : options.saver,
           .sink = options.sink,
           .log = options.log,
-          .device = options.device,
+          .device = parts.device ? &*parts.device : options.device,
           .gradients = parts.gradients ? &*parts.gradients : nullptr,
           .before_step =
               [&parts, before_step = options.before_step](std::int64_t step) {

@@ -7,7 +7,7 @@
 namespace footplate {
 
 /// Puts what FOOTPLATE_FAULT asks for around the parts that a trainer is made from: FaultyTask,
-/// FaultyCommunicator, and a saver that kills its process (save_die). Without FOOTPLATE_FAULT
+/// FaultyCommunicator, FaultyDevice, and a saver that kills its process (save_die). Without FOOTPLATE_FAULT
 /// the parts stay what they are.
 class FaultyTraining {
  public:

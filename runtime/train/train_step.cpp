@@ -154,6 +154,7 @@ void TrainStep::compute_gradients() {
   try {
     accumulate_gradients();
   } catch (const std::exception& error) {
+    if (training_.device.failure()) throw;  // it can't take part in anything
     // This rank still takes part in the reduction: its status tells the others, none of them hangs.
     failure_ = training_.device.explain(error);
     if (failure_.empty()) failure_ = "unknown error";

@@ -51,7 +51,8 @@ class TrainStep {
 
   /// No thread is in the task's load() once this returns, and none will be before the next step.
   void forget_loaded() { loader_.forget(); }
-  /// Data, forward and backward of this rank's slice. What fails here is told to all ranks by reduce().
+  /// Data, forward and backward of this rank's slice. What fails here is told to all ranks by reduce(), but
+  /// where its device has failed it throws.
   void compute_gradients();
   /// What the next step begins with, while the device is still at this one's gradients.
   void load_ahead();

@@ -96,6 +96,12 @@ std::int64_t Trainer::step() const {
 std::int64_t Trainer::skipped_in_row() const {
   return loop_->skipped_in_row();
 }
+std::optional<DeviceFailure> Trainer::device_failure() const {
+  const ComputeDevice& device = loop_->training().device;
+  const auto why = device.failure();
+  if (!why) return std::nullopt;
+  return DeviceFailure{device.id(), device.description(), *why};
+}
 bool Trainer::failed_together() const {
   return loop_->failed_together();
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,12 @@ struct TrainerOptions {
   std::string folder = {};         ///< the run's, for files of the task; empty: none
   bool joins = false;              ///< its state comes from the ranks that it joins, by the first rejoin()
   const Ledger* ledger = nullptr;  ///< of the communicators: profile.now, comm/… metrics; may be null
+};
+
+/// A device that its process can't use any more.
+struct DeviceFailure {
+  std::string id, description;  ///< as of ComputeDevice
+  std::string why;
 };
 
 /// One rank's training: model, data, optimizer, and the step loop. All methods belong to the training
@@ -84,6 +91,8 @@ class Trainer : public Steerable {
   /// After a failed run(): whether every rank returned that error. Where not, the others may be inside
   /// a collective that this rank will never enter, and nothing collective is left to do.
   bool failed_together() const;
+  /// After a failed run(): why this rank's device computes nothing any more. Nothing: it does.
+  std::optional<DeviceFailure> device_failure() const;
   /// Why the run can't go on without one of its ranks; empty: it can. Any thread.
   std::string cant_lose_a_rank() const;
   std::string last_checkpoint() const;  ///< path of the newest one saved or loaded; empty: none

@@ -212,7 +212,7 @@ RunFile starting_record(const RunPlan& plan, const std::string& socket) {
   run.launcher_host = run.host;
   run.started = iso_time(std::chrono::system_clock::now());
   run.world_size = plan.ranks;
-  run.ranks_asked = plan.pool.hosts.empty() ? plan.ranks : plan.pool.ranks;
+  run.ranks_asked = plan.pool.ranks > 0 ? plan.pool.ranks : plan.ranks;
   run.hosts = host_list_text(plan.hosts);
   run.named_hosts = named_hosts(plan.pool);
   run.spare_hosts = plan.pool.spare();

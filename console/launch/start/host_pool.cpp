@@ -31,20 +31,32 @@ std::string named_hosts(const HostPool& pool) {
   return text;
 }
 
-std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent) {
+std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent,
+                             const std::map<std::string, int>& failed) {
   std::vector<Host> taken;
-  for (const Host& host : pool.hosts)
-    if (static_cast<int>(taken.size()) < pool.in_use && !silent.contains(host.name)) taken.push_back(host);
+  for (Host host : pool.hosts) {
+    const int least = taken.empty() ? 1 : 0;  // a start without devices says so itself
+    if (const auto devices = failed.find(host.name); devices != failed.end())
+      host.slots = std::max(least, host.slots - devices->second);
+    if (static_cast<int>(taken.size()) < pool.in_use && !silent.contains(host.name) && host.slots > 0)
+      taken.push_back(std::move(host));
+  }
   int ranks = std::min(pool.ranks, slots_of(taken));
   int left = static_cast<int>(taken.size());
   for (Host& host : taken) {
     const int share = (ranks + left - 1) / left;  // the first ones have one more
     --left;
-    host.slots = pool.shares_evenly ? share : std::min(host.slots, ranks);
+    host.slots = std::min(host.slots, pool.shares_evenly ? share : ranks);
     ranks -= host.slots;
   }
   std::erase_if(taken, [](const Host& host) { return host.slots == 0; });
   return taken;
+}
+
+int ranks_without(const HostPool& pool, int failed) {
+  // Where there are more devices than ranks, another one takes its place.
+  const int room = (pool.devices > 0 ? pool.devices : pool.ranks) - failed;
+  return std::max(1, std::min(pool.ranks, room));
 }
 
 }  // namespace footplate

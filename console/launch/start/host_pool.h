@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct HostPool {
   std::vector<Host> hosts;  ///< this machine first, each with the ranks that it may get; empty: one machine
   int in_use = 0;           ///< hosts that a start is on, where so many answer
   int ranks = 0;            ///< that are wanted; fewer where the hosts that answer have no room
+  int devices = 0;          ///< on one machine: that a process sees; 0: none
   bool shares_evenly = false;  ///< no slots were written
 
   int spare() const { return static_cast<int>(hosts.size()) - in_use; }
@@ -29,7 +31,11 @@ Result<HostPool> make_host_pool(std::vector<Host> hosts, int spare, int ranks);
 std::string named_hosts(const HostPool& pool);
 
 /// The hosts of the next start, with the ranks that each gets. `silent`: the names of those that start no
-/// process; this machine isn't among them.
-std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent);
+/// process; this machine isn't among them. `failed`: by name, how many devices of a host are left out.
+std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent,
+                             const std::map<std::string, int>& failed = {});
+
+/// On one machine, of which so many devices are left out: the ranks of the next start; one at least.
+int ranks_without(const HostPool& pool, int failed);
 
 }  // namespace footplate

@@ -29,6 +29,7 @@
 #include "protocol/host_name.h"
 #include "protocol/iso_time.h"
 #include "run_files/checkpoint_folders.h"
+#include "run_files/failed_devices.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
 #include "run_files/lease.h"
@@ -122,7 +123,9 @@ Supervisor::Supervisor(RunPlan plan, Settings settings, RunDirectory directory, 
       notifier_(plan_.notify, plan_.name, directory_.path, say),
       alarms_(directory_.path, plan_.name),
       disk_(directory_.path),
-      policy_(plan_.name, directory_.path, plan_.restarts, plan_.restarts_asked) {}
+      policy_(plan_.name, directory_.path, plan_.restarts, plan_.restarts_asked) {
+  if (plan_.pool.hosts.empty()) plan_.pool.ranks = plan_.ranks;
+}
 
 int Supervisor::run() {
   const std::filesystem::path before = newest_checkpoint(directory_.path);
@@ -256,7 +259,9 @@ bool Supervisor::goes_on_elsewhere() const {
 
 RunResult Supervisor::run_starts() {
   Beginning beginning{plan_.resume.value_or("")};
-  if (plan_.pool.spare() > 0) {
+  // One that Slurm has put back is the same job.
+  if (!plan_.job || plan_.job->restarts == 0) forget_failed_devices(directory_.path);
+  if (plan_.pool.spare() > 0 || !read_failed_devices(directory_.path).empty()) {
     record_starting(0s);
     place_ranks();
   }
@@ -336,8 +341,28 @@ bool Supervisor::lacks_a_host() {
                      [&silent](const Host& host) { return silent.contains(host.name); });
 }
 
+std::map<std::string, int> Supervisor::leave_out_devices() const {
+  std::set<std::string> known;
+  std::map<std::string, int> by_host;
+  for (const FailedDevice& device : read_failed_devices(directory_.path)) {
+    if (!known.insert(device.id).second) continue;
+    say(name_of(device) + " has failed in this job, and is left out");
+    ++by_host[device.host];
+  }
+  return by_host;
+}
+
 void Supervisor::place_ranks() {
-  if (plan_.pool.hosts.empty()) return;
+  const std::map<std::string, int> failed = leave_out_devices();
+  if (plan_.pool.hosts.empty()) {
+    int devices = 0;
+    for (const auto& [host, count] : failed) devices += count;
+    const int before = std::exchange(plan_.ranks, ranks_without(plan_.pool, devices));
+    if (plan_.ranks != before)
+      say(plan_.name + ": " + std::to_string(plan_.ranks) + " of " + std::to_string(plan_.pool.ranks) +
+          " ranks");
+    return;
+  }
   const auto silent = silent_hosts();
   if (stops_asked_ > 0) return;
   std::set<std::string> names;
@@ -346,7 +371,7 @@ void Supervisor::place_ranks() {
     names.insert(host);
   }
   const std::string before = host_list_text(plan_.hosts);
-  plan_.hosts = take_hosts(plan_.pool, names);
+  plan_.hosts = take_hosts(plan_.pool, names, failed);
   plan_.ranks = slots_of(plan_.hosts);
   if (host_list_text(plan_.hosts) != before)
     say(plan_.name + ": " + std::to_string(plan_.ranks) + " of " + std::to_string(plan_.pool.ranks) +

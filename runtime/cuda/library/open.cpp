@@ -10,12 +10,14 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -167,11 +169,25 @@ class SumsOnTheWay final : public PendingHashes {
   at::cuda::CUDAEvent come_;
 };
 
+/// As nvidia-smi has it.
+std::string id_of(const cudaDeviceProp& properties) {
+  std::string id = "GPU";
+  for (std::size_t i = 0; i < sizeof(properties.uuid.bytes); ++i) {
+    constexpr std::array<std::size_t, 5> kGroups{0, 4, 6, 8, 10};
+    if (std::ranges::find(kGroups, i) != kGroups.end()) id += '-';
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
+    id += {kDigits[byte / 16U], kDigits[byte % 16U]};
+  }
+  return id;
+}
+
 class Device final : public CudaDevice {
  public:
   Device(c10::DeviceIndex index, const cudaDeviceProp& properties)
       : index_(index),
         name_(properties.name),
+        id_(id_of(properties)),
         total_(static_cast<std::int64_t>(properties.totalGlobalMem)),
         stream_(index),
         recording_stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index)),
@@ -237,6 +253,15 @@ class Device final : public CudaDevice {
     return DeviceMemory{stats.allocated_bytes[kAll].current, stats.allocated_bytes[kAll].peak,
                         stats.reserved_bytes[kAll].current, total_};
   }
+  std::string id() const override { return id_; }
+  /// An error that sticks is what every call returns from then on.
+  std::optional<std::string> failure() const override {
+    static_cast<void>(cudaGetLastError());  // one that doesn't stick is gone now
+    const cudaError_t status = cudaStreamQuery(c10::cuda::getCurrentCUDAStream(index_));
+    if (status == cudaSuccess || status == cudaErrorNotReady) return std::nullopt;
+    return cudaGetErrorString(status);
+  }
+
   void forget_peak() override { c10::cuda::CUDACachingAllocator::resetPeakStats(index_); }
   void empty_cache() override { c10::cuda::CUDACachingAllocator::emptyCache(); }
 
@@ -273,7 +298,7 @@ class Device final : public CudaDevice {
   void* staging(std::size_t piece) { return pieces_[piece % pieces_.size()].data_ptr(); }
 
   const c10::DeviceIndex index_;
-  const std::string name_;
+  const std::string name_, id_;
   const std::int64_t total_;
   CudaNcclStream stream_;
   /// One for all recordings: LibTorch keeps memory for cuBLAS for each stream.
@@ -283,11 +308,24 @@ class Device final : public CudaDevice {
   StretchSums sums_;                  ///< from the start: later there may be no 16 MiB for it
 };
 
-/// The one with the most free memory. What was made on the others is given back.
-int freest(int devices) {
-  int best = 0;
-  std::size_t most = 0;
+/// Those that a rank may take, by their numbers; empty where all are left out.
+std::vector<int> usable(int devices, const std::vector<std::string>& left_out) {
+  std::vector<int> usable;
   for (int device = 0; device < devices; ++device) {
+    cudaDeviceProp properties{};
+    const bool is_known = cudaGetDeviceProperties(&properties, device) == cudaSuccess;
+    if (!is_known) static_cast<void>(cudaGetLastError());  // else LibTorch takes it for its own
+    if (!is_known || std::ranges::find(left_out, id_of(properties)) == left_out.end())
+      usable.push_back(device);
+  }
+  return usable;
+}
+
+/// The one with the most free memory. What was made on the others is given back.
+int freest(const std::vector<int>& devices) {
+  int best = devices.front();
+  std::size_t most = 0;
+  for (const int device : devices) {
     std::size_t free = 0, total = 0;
     if (cudaSetDevice(device) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess) {
       static_cast<void>(cudaGetLastError());  // else LibTorch takes it for its own
@@ -317,12 +355,16 @@ Result<std::unique_ptr<CudaDevice>> open(const CudaOptions& options) {
                 std::string("no device can be used: ") +
                     (status != cudaSuccess ? cudaGetErrorString(status) : "none is visible") +
                     "; footplate doctor tells what is wrong; run.device = \"cpu\" trains without");
-  if (options.index >= devices)
-    return fail(ErrorKind::usage, "there is no device " + std::to_string(options.index) +
-                                      " for this rank: " + std::to_string(devices) +
-                                      " visible on this host (CUDA_VISIBLE_DEVICES), and a device takes one "
-                                      "rank; start at most as many ranks (-n)");
-  const int index = options.index >= 0 ? options.index : freest(devices);
+  const std::vector<int> left = usable(devices, options.left_out);
+  const auto ranks = static_cast<int>(left.size());
+  if (options.index >= ranks || left.empty())
+    return fail(
+        ErrorKind::usage,
+        "there is no device for rank " + std::to_string(std::max(options.index, 0)) +
+            " of this host: " + std::to_string(devices) + " visible (CUDA_VISIBLE_DEVICES)" +
+            (ranks < devices ? ", of which " + std::to_string(devices - ranks) + " failed in this job" : "") +
+            ", and a device takes one rank; start at most as many ranks (-n)");
+  const int index = options.index >= 0 ? left[static_cast<std::size_t>(options.index)] : freest(left);
   if (options.deterministic) be_deterministic();
   C10_CUDA_CHECK(cudaSetDevice(index));
   at::globalContext().lazyInitDevice(at::kCUDA);

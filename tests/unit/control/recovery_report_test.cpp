@@ -39,6 +39,15 @@ TEST(RecoveryReportTest, NamesTheLostByTheirNumbersBefore) {
             "ranks 0, 1 of 3 lost at step 12; training goes on with 1 rank (80 ms)");
 }
 
+TEST(RecoveryReportTest, SaysWhatTheLostOnesSaid) {
+  RecoveryStory story{ranks({0, 2, 5}), "", kStart};
+  story.why_lost = "GPU-1 on n1, cuda:0 (NVIDIA H200), has failed: an illegal memory access";
+  EXPECT_EQ(report(story, ranks({0, 5}))["text"],
+            "rank 1 of 3 lost at step 12 (GPU-1 on n1, cuda:0 (NVIDIA H200), has failed: an illegal memory "
+            "access); training goes on with 2 ranks (80 ms)");
+  EXPECT_EQ(origins_lost_between(story.before, ranks({0})), (std::vector<int>{2, 5}));
+}
+
 TEST(RecoveryReportTest, NamesWhoJoined) {
   const Json told = report({ranks({0, 1}), "", kStart}, ranks({0, 1, 2}));
   EXPECT_EQ(told["state"], "joined");

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -30,6 +31,28 @@ TEST(HostPoolTest, RanksOfASilentHostAreLeftOutWhereThereIsNoRoom) {
   EXPECT_EQ(taken(pool, {}), "n1:2,n2:2,n3:1");
   EXPECT_EQ(taken(pool, {"n2"}), "n1:2,n3:2");
   EXPECT_EQ(taken(pool, {"n2", "n3"}), "n1:2");
+}
+
+TEST(HostPoolTest, AHostHasRoomForTheDevicesThatItHasLeft) {
+  const auto without = [](const HostPool& pool, const std::map<std::string, int>& failed) {
+    return host_list_text(take_hosts(pool, {}, failed));
+  };
+  EXPECT_EQ(without(pool_of("n1:4,n2:4", 0, 0), {{"n2", 1}, {"n9", 2}}), "n1:4,n2:3");
+  EXPECT_EQ(without(pool_of("n1:4,n2:4,n3:4", 1, 6), {{"n1", 1}}), "n1:3,n2:3");
+  EXPECT_EQ(without(pool_of("n1,n2,n3", 0, 24), {{"n2", 1}}), "n1:8,n2:7,n3:8");
+  EXPECT_EQ(without(pool_of("n1,n2,n3", 1, 2), {{"n2", 1}}), "n1:1,n3:1");
+  EXPECT_EQ(without(pool_of("n1:1", 0, 0), {{"n1", 1}}), "n1:1") << "its rank says that there is none";
+}
+
+TEST(HostPoolTest, OneMachineHasARankForEachDeviceThatIsLeft) {
+  HostPool pool;
+  pool.ranks = 4;
+  EXPECT_EQ(ranks_without(pool, 0), 4);
+  EXPECT_EQ(ranks_without(pool, 1), 3);
+  EXPECT_EQ(ranks_without(pool, 9), 1);
+  pool.devices = 8;
+  EXPECT_EQ(ranks_without(pool, 3), 4) << "others take their place";
+  EXPECT_EQ(ranks_without(pool, 5), 3);
 }
 
 TEST(HostPoolTest, SlotsThatWereWrittenAreWhatAHostMayGet) {
