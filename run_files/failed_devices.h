@@ -20,18 +20,18 @@ struct FailedDevice {
   double time = 0;  ///< seconds since the epoch
 };
 
-// Those that have failed in this job, which takes none of them again: a line each of failed-devices.jsonl, by
+// Those that have failed in this job, which takes none of them again: a file each, failed-devices/ID.json, by
 // the rank that had it.
 
 /// Errors (failed): the file can't be written.
 Result<void> add_failed_device(const std::filesystem::path& run_directory, const FailedDevice& device);
 
-/// In the order in which they failed. A line that can't be read is left out.
+/// In the order in which they failed. A file that can't be read is left out.
 std::vector<FailedDevice> read_failed_devices(const std::filesystem::path& run_directory);
 
 /// What each of them is called.
 std::vector<std::string> ids_of(const std::vector<FailedDevice>& devices);
-/// "GPU-5e3f… on n1, cuda:1 (NVIDIA H200, 139.8 GiB),": something follows.
+/// "GPU-5e3f… on n1, cuda:1 (NVIDIA H200, 139.8 GiB)".
 std::string name_of(const FailedDevice& device);
 /// Which devices `start` has lost with the ranks of these origins, in words; empty: none.
 std::string why_lost(const std::filesystem::path& run_directory, int start, const std::vector<int>& origins);

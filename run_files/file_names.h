@@ -16,7 +16,8 @@ inline constexpr auto kJournalFile = "journal.lua";            ///< every applie
 inline constexpr auto kMetricsFile = "metrics.jsonl";          ///< a line for each log event
 inline constexpr auto kEventsFile = "events.jsonl";            ///< a line for everything else
 
-inline constexpr auto kFailedDevicesFile = "failed-devices.jsonl";  ///< failed_devices.h
+/// A folder (failed_devices.h).
+inline constexpr auto kFailedDevicesFolder = "failed-devices";
 
 /// A folder, during a start: the notes (protocol/arrival.h) of ranks on other hosts than the supervisor's.
 inline constexpr auto kStartNotesFolder = "starting";

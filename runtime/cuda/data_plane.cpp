@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <thread>
 
+#include "protocol/host_name.h"
 #include "run_files/failed_devices.h"
+#include "run_files/run_file.h"
 #include "runtime/base/library_variables.h"
 #include "runtime/cuda/tuner_plugin.h"
 
@@ -193,14 +195,26 @@ std::string DataPlane::version() const {
   return nccl_version_text(library_.version);
 }
 
+/// Ranks of the run that live on this host.
+int ranks_here(const std::filesystem::path& run_directory) {
+  const auto run = read_run_file(run_directory);
+  if (!run) return 0;
+  return static_cast<int>(std::ranges::count(run->ranks, host_name(), &RankPlace::host));
+}
+
 Result<Compute> Compute::open(const Settings& settings, MpiSession& session, MpiCommunicator& host,
                               const std::filesystem::path& run_directory) {
   Compute compute;
   const std::string& wanted = settings.string("run.device");
   if (wanted == "cuda" || (wanted == "auto" && visible_cuda_devices() > 0)) {
-    const int index = session.host() != MPI_COMM_NULL ? -1 : session.local_rank();
-    auto device =
-        open_cuda({index, settings.boolean("run.deterministic"), ids_of(read_failed_devices(run_directory))});
+    CudaOptions options{.index = session.local_rank(),
+                        .deterministic = settings.boolean("run.deterministic"),
+                        .left_out = ids_of(read_failed_devices(run_directory))};
+    if (session.host() != MPI_COMM_NULL) {
+      options.index = -1;
+      options.taken = ranks_here(run_directory);
+    }
+    auto device = open_cuda(options);
     if (!device) return tl::unexpected(device.error());
     compute.device = *std::move(device);
   }

@@ -20,6 +20,7 @@ class CudaDevice : public ComputeDevice {
 struct CudaOptions {
   /// Which of the visible devices that aren't left out; -1: the one of them with the most free memory.
   int index = 0;
+  int taken = 0;                           ///< with -1: so many of those are other ranks'
   bool deterministic = false;              ///< run.deterministic
   std::vector<std::string> left_out = {};  ///< by ComputeDevice::id
 };

@@ -241,6 +241,8 @@ Error NcclCommunicator::give_up(Error error, const Launched& it) {
   error.message =
       fmt::format("rank {}: {} of {} failed: {}", rank(), to_string(it.kind), it.name, error.message);
   absent_ = error;
+  // This rank ends, and the others hear of that: it could only keep them from finding together.
+  if (parts_.stream.has_failed()) return error;
   const auto aborted = communicators_.abort();
   if (!aborted) {
     error.message += "; " + aborted.error().message;

@@ -29,6 +29,9 @@ class NcclStream {
   /// failed. One thread at a time.
   virtual Result<bool> drain(std::chrono::microseconds at_most) = 0;
 
+  /// Whether the device computes nothing any more for this process. Any thread.
+  virtual bool has_failed() { return false; }
+
   /// A few floats that NCCL and the host reach: host memory, pinned where there is a device. Host thread's
   /// while nothing is enqueued.
   virtual std::span<float> scratch() = 0;

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "protocol/exit_codes.h"
+#include "protocol/host_name.h"
 #include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
@@ -16,26 +16,25 @@ std::function<std::string(const std::vector<int>& origins)> what_lost_ranks_said
   return [&options](const auto& origins) { return why_lost(options.run_directory, options.start, origins); };
 }
 
-void leave_with_failed_device(const DeviceFailure& failure, const RankOfDevice& of,
-                              const RankOptions& options, RankRecords& records, RunResult result) {
+std::string lost_device(const Trainer& trainer, int rank, const RankOptions& options, RankRecords& records) {
+  const auto failure = trainer.failed_together() ? std::nullopt : trainer.device_failure();
+  if (!failure) return "";
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   const int origin = options.joins < 0 ? MpiSession::launched_rank() : options.joins;
-  const FailedDevice device{failure.id, failure.description, of.host,    failure.why, of.rank,
-                            origin,     options.start,       now.count()};
+  const FailedDevice device{failure->id, failure->description, host_name(), failure->why, rank,
+                            origin,      options.start,        now.count()};
   const auto kept = add_failed_device(options.run_directory, device);
   const std::string text =
-      fmt::format("rank {} ends: its device {} has failed: {}", of.rank, name_of(device), failure.why);
+      fmt::format("rank {} ends: its device {}, has failed: {}", rank, name_of(device), device.why);
   records.warn(text + (kept ? "; this job doesn't take it again" : "; " + kept.error().message));
   records.flush();
   std::fprintf(stderr, "footplate: %s\n", text.c_str());
   std::fflush(nullptr);
-  if (of.ranks == 1) {
-    result.code = static_cast<int>(ExitCode::resumable);
-    result.reason = text;
-    write_result_if_missing(options.run_directory, result);
-    MpiSession::abort(result.code);
-  }
-  // Any other end is an error to mpirun, which would end all ranks.
+  return text;
+}
+
+/// Any other end is an error to mpirun, which would end all ranks.
+void leave_alone() {
   ::kill(::getpid(), SIGKILL);
   while (true) ::pause();
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "protocol/messages/run_result.h"
 #include "run_files/failed_devices.h"
 #include "runtime/rank/rank.h"
 #include "runtime/records/rank_records.h"
@@ -12,20 +11,14 @@
 
 namespace footplate {
 
-/// Which rank's device has failed.
-struct RankOfDevice {
-  int rank = 0, ranks = 1;
-  std::string host;
-};
-
 /// ControlOptions::why_lost. `options` outlive it.
 std::function<std::string(const std::vector<int>& origins)> what_lost_ranks_said(const RankOptions& options);
 
-/// Ends this process, whose device computes nothing any more, as if it had been killed: the others go on
-/// without it (comm.on_loss), and this job takes the device no more. Where it was the only rank, the start
-/// ends resumable, with `result`. Training thread.
-[[noreturn]] void leave_with_failed_device(const DeviceFailure& failure, const RankOfDevice& of,
-                                           const RankOptions& options, RankRecords& records,
-                                           RunResult result);
+/// After a run() that failed: what has become of this rank's device, told and kept, so that this job takes it
+/// no more. Empty: it computes, or all ranks know why they end. Training thread.
+std::string lost_device(const Trainer& trainer, int rank, const RankOptions& options, RankRecords& records);
+
+/// Ends this process as if it had been killed: the others go on without it (comm.on_loss).
+[[noreturn]] void leave_alone();
 
 }  // namespace footplate

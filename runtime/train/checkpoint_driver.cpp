@@ -137,6 +137,8 @@ Result<SaveResult> CheckpointDriver::save(const Source& source, const std::strin
       return BegunSave{saved.path, saved};
     });
   });
+  // It can't tell the others; they hear that this rank ends.
+  if (!begun && training_.device.failure()) throw std::runtime_error(begun.error().message);
   const auto agreed = agree(training_.options.communicator, outcome_of(begun));
   if (!agreed && (!begun || agreed.error().kind != ErrorKind::lost)) forget(tl::unexpected(agreed.error()));
   if (!agreed) return not_saved(agreed.error(), source, tag);

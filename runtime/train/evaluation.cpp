@@ -166,6 +166,7 @@ std::string try_once(HostedTask& task, const Communicator& communicator, const E
     add_all(task, communicator, plan, now, abandon, part);
     return "";
   } catch (const std::exception& error) {
+    if (task.device().failure()) throw;  // another try finds it so
     const double wanted = part.sums.samples_wanted;
     part = Part(task);
     part.sums.samples_wanted = wanted;

@@ -43,7 +43,9 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   while (gate.enter(training_.position.step) == StepGate::Verdict::train) {
     const Result<bool> done = train_step();
     if (done && *done) after_step();
-    if (!done && !training_.is_lost(done.error())) return failed(done.error());
+    // With a device that has failed it can't find together with the others.
+    if (!done && (training_.device.failure() || !training_.is_lost(done.error())))
+      return failed(done.error());
     training_.timer.enter(Phase::boundary);
   }
   return end();

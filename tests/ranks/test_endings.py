@@ -85,10 +85,19 @@ def kill_rank_once(rank):
     return act
 
 
-def kill_mpirun(run, _client):
+def mpirun_of(run):
     session = pathlib.Path(f"/proc/{run.pids()[0]}/stat").read_text().rsplit(")", 1)[1].split()[3]
     assert pathlib.Path(f"/proc/{session}/comm").read_text().strip() in ("mpirun", "prterun"), session
-    os.kill(int(session), signal.SIGKILL)
+    return int(session)
+
+
+def kill_mpirun(run, _client):
+    os.kill(mpirun_of(run), signal.SIGKILL)
+
+
+def kill_all_ranks_of_a_hung_mpirun(run, client):
+    os.kill(mpirun_of(run), signal.SIGSTOP)
+    kill_all_ranks(run, client)
 
 
 def terminate_everything(run, _client):
@@ -149,6 +158,8 @@ ENDINGS = [
     Ending("rank 0 killed", 75, "a rank was lost", assignments=STOP_ON_LOSS, act=kill_rank(0), checkpoint=False),
     Ending("rank 1 killed", 75, "a rank was lost", assignments=STOP_ON_LOSS, act=kill_rank(1), checkpoint=False),
     Ending("all ranks killed", 75, "SIGKILL|lost", act=kill_all_ranks, checkpoint=False),
+    Ending("all ranks killed, mpirun hangs", 75, "^all ranks were lost, and mpirun didn't end$", act=kill_all_ranks_of_a_hung_mpirun,
+           checkpoint=False),
     Ending("rank 1 killed, the other goes on", 0, "done", assignments=("train.steps=400", "model.step_ms=5"), act=kill_rank(1), ends_at=400),
     Ending("rank killed, and again from its checkpoint", 0, "done",
            assignments=("train.steps=400", "model.step_ms=5", "ckpt.every=20", "comm.on_loss=stop"),

@@ -28,7 +28,7 @@ def stopped_and_resumed(folder, ranks, step, end):
 
 
 def failed_devices(run):
-    return [device["id"] for device in run.lines("failed-devices.jsonl")]
+    return [path.stem for path in (run.directory / "failed-devices").glob("*.json")]
 
 
 def test_it_costs_one_rank_and_no_step():
@@ -73,7 +73,14 @@ def test_the_only_rank_ends_resumable():
     with Run([*SMALL, "train.steps=30", "ckpt.every=10"], ranks=1, config="kjv", env=fails(0, 15)) as run:
         assert run.finish(60) == 75, run.output()
         result = run.result()
-        assert result["code"] == 75 and WHY in result["reason"] and result["checkpoint"].endswith("step-00000010"), result
+        assert result["code"] == 75 and WHY in run.output() and result["checkpoint"].endswith("step-00000010"), result
+
+
+def test_a_job_without_devices_isnt_started_again():
+    with Run([*SMALL, "train.steps=30", "ckpt.every=10"], ranks=1, config="kjv", options=("--restarts", "3"), env=fails(0, 15)) as run:
+        assert run.finish(60) == 75, run.output()
+        assert "is not started again: each device of this machine has failed in this job" in run.output(), run.output()
+        assert len(run.lines("starts.jsonl")) == 1
 
 
 def test_another_process_takes_the_place_of_that_rank():
@@ -89,4 +96,4 @@ def test_another_process_takes_the_place_of_that_rank():
 
 if __name__ == "__main__":
     main([test_it_costs_one_rank_and_no_step, test_a_restart_leaves_it_out, test_the_only_rank_ends_resumable,
-          test_another_process_takes_the_place_of_that_rank])
+          test_a_job_without_devices_isnt_started_again, test_another_process_takes_the_place_of_that_rank])

@@ -31,13 +31,21 @@ std::string named_hosts(const HostPool& pool) {
   return text;
 }
 
+namespace {
+
+int slots_left(const Host& host, const std::map<std::string, int>& failed) {
+  const auto devices = failed.find(host.name);
+  return devices != failed.end() ? host.slots - devices->second : host.slots;
+}
+
+}  // namespace
+
 std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent,
                              const std::map<std::string, int>& failed) {
   std::vector<Host> taken;
+  if (slots_left(pool.hosts.front(), failed) <= 0) return taken;
   for (Host host : pool.hosts) {
-    const int least = taken.empty() ? 1 : 0;  // a start without devices says so itself
-    if (const auto devices = failed.find(host.name); devices != failed.end())
-      host.slots = std::max(least, host.slots - devices->second);
+    host.slots = slots_left(host, failed);
     if (static_cast<int>(taken.size()) < pool.in_use && !silent.contains(host.name) && host.slots > 0)
       taken.push_back(std::move(host));
   }
@@ -56,7 +64,7 @@ std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& 
 int ranks_without(const HostPool& pool, int failed) {
   // Where there are more devices than ranks, another one takes its place.
   const int room = (pool.devices > 0 ? pool.devices : pool.ranks) - failed;
-  return std::max(1, std::min(pool.ranks, room));
+  return std::max(0, std::min(pool.ranks, room));
 }
 
 }  // namespace footplate

@@ -31,11 +31,12 @@ Result<HostPool> make_host_pool(std::vector<Host> hosts, int spare, int ranks);
 std::string named_hosts(const HostPool& pool);
 
 /// The hosts of the next start, with the ranks that each gets. `silent`: the names of those that start no
-/// process; this machine isn't among them. `failed`: by name, how many devices of a host are left out.
+/// process; this machine isn't among them. `failed`: by name, how many devices of a host are left out. None:
+/// this machine has none left.
 std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& silent,
                              const std::map<std::string, int>& failed = {});
 
-/// On one machine, of which so many devices are left out: the ranks of the next start; one at least.
+/// On one machine, of which so many devices are left out: the ranks of the next start.
 int ranks_without(const HostPool& pool, int failed);
 
 }  // namespace footplate

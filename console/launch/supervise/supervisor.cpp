@@ -25,6 +25,7 @@
 #include "console/launch/supervise/ending_times.h"
 #include "console/launch/supervise/explanation.h"
 #include "console/launch/supervise/requeue.h"
+#include "console/launch/supervise/vanished_ranks.h"
 #include "protocol/exit_codes.h"
 #include "protocol/host_name.h"
 #include "protocol/iso_time.h"
@@ -101,6 +102,8 @@ bool has_done_a_step(const std::filesystem::path& directory, int start, const Ru
 
 /// mpirun's words before it ends all ranks.
 constexpr const char* kLostDaemon = "PRTE has lost communication with a remote daemon";
+
+constexpr const char* kNoDevice = "each device of this machine has failed in this job";
 
 /// "2 on n1, 1 on n3".
 std::string places_text(const std::vector<Host>& hosts) {
@@ -263,7 +266,8 @@ RunResult Supervisor::run_starts() {
   if (!plan_.job || plan_.job->restarts == 0) forget_failed_devices(directory_.path);
   if (plan_.pool.spare() > 0 || !read_failed_devices(directory_.path).empty()) {
     record_starting(0s);
-    place_ranks();
+    if (!place_ranks())
+      return write_missing_result(directory_.path, {.cause = kNoDevice}, policy_.restarts());
   }
   if (stops_asked_ > 0)
     return write_missing_result(directory_.path, {.asked = true, .cause = {}}, policy_.restarts());
@@ -293,7 +297,10 @@ RunResult Supervisor::run_starts() {
     const auto length = is_worth_restarting(result) ? policy_.pause() : 0s;
     record_starting(length);  // what the record has is of ranks that are gone
     pause(length);
-    if (stops_asked_ == 0) place_ranks();
+    if (stops_asked_ == 0 && !place_ranks()) {
+      say(plan_.name + " is not started again: " + kNoDevice);
+      return as_stopped_between(start, result);
+    }
     if (is_taken_over()) {
       goes_on_elsewhere_ = true;
       return taken_over();
@@ -341,30 +348,28 @@ bool Supervisor::lacks_a_host() {
                      [&silent](const Host& host) { return silent.contains(host.name); });
 }
 
-std::map<std::string, int> Supervisor::leave_out_devices() const {
-  std::set<std::string> known;
+std::map<std::string, int> Supervisor::count_failed_devices() const {
   std::map<std::string, int> by_host;
   for (const FailedDevice& device : read_failed_devices(directory_.path)) {
-    if (!known.insert(device.id).second) continue;
-    say(name_of(device) + " has failed in this job, and is left out");
+    say(name_of(device) + ", has failed in this job, and is left out");
     ++by_host[device.host];
   }
   return by_host;
 }
 
-void Supervisor::place_ranks() {
-  const std::map<std::string, int> failed = leave_out_devices();
+bool Supervisor::place_ranks() {
+  const std::map<std::string, int> failed = count_failed_devices();
   if (plan_.pool.hosts.empty()) {
-    int devices = 0;
-    for (const auto& [host, count] : failed) devices += count;
-    const int before = std::exchange(plan_.ranks, ranks_without(plan_.pool, devices));
-    if (plan_.ranks != before)
+    const auto here = failed.find(host_name());
+    const int before =
+        std::exchange(plan_.ranks, ranks_without(plan_.pool, here != failed.end() ? here->second : 0));
+    if (plan_.ranks != before && plan_.ranks > 0)
       say(plan_.name + ": " + std::to_string(plan_.ranks) + " of " + std::to_string(plan_.pool.ranks) +
           " ranks");
-    return;
+    return plan_.ranks > 0;
   }
   const auto silent = silent_hosts();
-  if (stops_asked_ > 0) return;
+  if (stops_asked_ > 0) return true;
   std::set<std::string> names;
   for (const auto& [host, why] : silent) {
     say("host " + host + " starts no process, and is left out: " + why);
@@ -376,6 +381,7 @@ void Supervisor::place_ranks() {
   if (host_list_text(plan_.hosts) != before)
     say(plan_.name + ": " + std::to_string(plan_.ranks) + " of " + std::to_string(plan_.pool.ranks) +
         " ranks, " + places_text(plan_.hosts));
+  return plan_.ranks > 0;
 }
 
 std::map<std::string, std::string> Supervisor::silent_hosts() {
@@ -484,7 +490,8 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
 }
 
 HowEnded Supervisor::watch(Subprocess& child, StartWatch& start) {
-  std::string failed;
+  std::string failed, gave_up;
+  VanishedRanks vanished(directory_.path);
   while (!child.ended()) {
     wait_for_something();
     renew_lease_in_time();
@@ -495,11 +502,15 @@ HowEnded Supervisor::watch(Subprocess& child, StartWatch& start) {
     look_at_start(start, failed);
     look_at_state();
     planned_->look(steady_clock::now());
+    if (gave_up.empty() && plan_.hosts.empty() && vanished.look(steady_clock::now())) {
+      gave_up = "all ranks were lost, and mpirun didn't end";
+      end_by_ = std::min(end_by_, steady_clock::now());
+    }
     end_what_lingers(child);
   }
   pass_lines_on();
   if (failed.empty() && stops_asked_ == 0) failed = start.lost_rank().value_or("");
-  return {.wait_status = child.wait_status(), .asked = stops_asked_ > 0, .cause = failed};
+  return {.wait_status = child.wait_status(), .asked = stops_asked_ > 0, .cause = failed, .gave_up = gave_up};
 }
 
 void Supervisor::look_at_start(StartWatch& start, std::string& failed) {

@@ -52,10 +52,11 @@ class Supervisor {
   /// What `start`, which has ended with `result`, leaves where a signal came before the next one: as of a
   /// signal to the ranks, for the run would have gone on.
   RunResult as_stopped_between(int start, RunResult result) const;
-  /// Before a start: takes the hosts that answer, and room for no device that has failed in this job.
-  void place_ranks();
+  /// Before a start: takes the hosts that answer, and room for no device that has failed in this job. Whether
+  /// there is room for a rank.
+  bool place_ranks();
   /// How many such devices a host has, by its name. Says which.
-  std::map<std::string, int> leave_out_devices() const;
+  std::map<std::string, int> count_failed_devices() const;
   /// Whether one of those that the newest start was on starts no process.
   bool lacks_a_host();
   /// Which hosts start no process, and why. Empty, too, where a signal comes meanwhile.

@@ -258,6 +258,7 @@ class Device final : public CudaDevice {
   std::optional<std::string> failure() const override {
     static_cast<void>(cudaGetLastError());  // one that doesn't stick is gone now
     const cudaError_t status = cudaStreamQuery(c10::cuda::getCurrentCUDAStream(index_));
+    static_cast<void>(cudaGetLastError());  // else LibTorch takes it for its own
     if (status == cudaSuccess || status == cudaErrorNotReady) return std::nullopt;
     return cudaGetErrorString(status);
   }
@@ -357,10 +358,11 @@ Result<std::unique_ptr<CudaDevice>> open(const CudaOptions& options) {
                     "; footplate doctor tells what is wrong; run.device = \"cpu\" trains without");
   const std::vector<int> left = usable(devices, options.left_out);
   const auto ranks = static_cast<int>(left.size());
-  if (options.index >= ranks || left.empty())
+  const int number = options.index >= 0 ? options.index : options.taken;
+  if (number >= ranks)
     return fail(
         ErrorKind::usage,
-        "there is no device for rank " + std::to_string(std::max(options.index, 0)) +
+        "there is no device for rank " + std::to_string(number) +
             " of this host: " + std::to_string(devices) + " visible (CUDA_VISIBLE_DEVICES)" +
             (ranks < devices ? ", of which " + std::to_string(devices - ranks) + " failed in this job" : "") +
             ", and a device takes one rank; start at most as many ranks (-n)");

@@ -52,6 +52,14 @@ NcclStream::Mark CudaNcclStream::mark() {
   return here;
 }
 
+/// An error that sticks is what every call returns from then on.
+bool CudaNcclStream::has_failed() {
+  static_cast<void>(cudaGetLastError());  // one that doesn't stick is gone now
+  const cudaError_t status = cudaStreamQuery(stream_.stream());
+  static_cast<void>(cudaGetLastError());  // else LibTorch takes it for its own
+  return status != cudaSuccess && status != cudaErrorNotReady;
+}
+
 Result<void> CudaNcclStream::follow(const Mark& mark) {
   if (mark == nullptr) return {};
   const auto& event = *static_cast<const Event*>(mark.get());

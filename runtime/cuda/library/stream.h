@@ -19,6 +19,7 @@ class CudaNcclStream final : public NcclStream {
   nccl_abi::Stream handle() override { return stream_.stream(); }
   Mark mark() override;
   Result<void> follow(const Mark& mark) override;
+  bool has_failed() override;
   Result<bool> drain(std::chrono::microseconds at_most) override;
   std::span<float> scratch() override;
 

@@ -78,9 +78,11 @@ struct NotingStream final : NcclStream {
     return {};
   }
   Result<bool> drain(std::chrono::microseconds at_most) override { return inner.drain(at_most); }
+  bool has_failed() override { return device_failed; }
   std::span<float> scratch() override { return inner.scratch(); }
 
   HostStream inner;
+  std::atomic<bool> device_failed{false};
   std::atomic<int> marks{0};
   std::vector<int> followed;  ///< communication thread's, or between operations
   std::atomic<bool> breaks{false};
@@ -326,6 +328,22 @@ TEST_F(CommunicatorTest, AnErrorOfNcclEndsTheOperationAndAsksForTheOthers) {
     EXPECT_EQ(rank.asked_for_others, 1);
     const auto next = rank.communicator.all_gather_shares({numbers.data(), 10}, "parameters")->wait();
     EXPECT_THAT(said(next), HasSubstr("all_reduce of gradients failed")) << "the queue is closed by it";
+  });
+}
+
+/// It leaves, and they hear of that: finding together with it would fail on all.
+TEST_F(CommunicatorTest, ARankWhoseDeviceHasFailedAsksForNobody) {
+  make();
+  connect();
+  fault("error:rank=1");
+  on_all([](TestRank& rank, int number) {
+    std::vector<float> numbers(10, 1.0F);
+    if (number == 0) return;
+    rank.stream.device_failed = true;
+    const auto outcome = rank.sum(numbers);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().kind, ErrorKind::failed);
+    EXPECT_EQ(rank.asked_for_others, 0);
   });
 }
 

@@ -41,7 +41,8 @@ TEST(HostPoolTest, AHostHasRoomForTheDevicesThatItHasLeft) {
   EXPECT_EQ(without(pool_of("n1:4,n2:4,n3:4", 1, 6), {{"n1", 1}}), "n1:3,n2:3");
   EXPECT_EQ(without(pool_of("n1,n2,n3", 0, 24), {{"n2", 1}}), "n1:8,n2:7,n3:8");
   EXPECT_EQ(without(pool_of("n1,n2,n3", 1, 2), {{"n2", 1}}), "n1:1,n3:1");
-  EXPECT_EQ(without(pool_of("n1:1", 0, 0), {{"n1", 1}}), "n1:1") << "its rank says that there is none";
+  EXPECT_EQ(without(pool_of("n1:1,n2:4", 0, 0), {{"n1", 1}}), "")
+      << "this machine is among those of each start";
 }
 
 TEST(HostPoolTest, OneMachineHasARankForEachDeviceThatIsLeft) {
@@ -49,7 +50,7 @@ TEST(HostPoolTest, OneMachineHasARankForEachDeviceThatIsLeft) {
   pool.ranks = 4;
   EXPECT_EQ(ranks_without(pool, 0), 4);
   EXPECT_EQ(ranks_without(pool, 1), 3);
-  EXPECT_EQ(ranks_without(pool, 9), 1);
+  EXPECT_EQ(ranks_without(pool, 9), 0);
   pool.devices = 8;
   EXPECT_EQ(ranks_without(pool, 3), 4) << "others take their place";
   EXPECT_EQ(ranks_without(pool, 5), 3);

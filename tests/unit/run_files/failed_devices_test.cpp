@@ -12,8 +12,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-FailedDevice device_of(const std::string& id, const std::string& host, int origin, int start) {
-  return {id, "cuda:0 (NVIDIA H200, 139.8 GiB)", host, "an illegal memory access", 0, origin, start, 1.5};
+FailedDevice device_of(const std::string& id, const std::string& host, int origin, int start,
+                       double time = 1.5) {
+  return {id, "cuda:0 (NVIDIA H200, 139.8 GiB)", host, "an illegal memory access", 0, origin, start, time};
 }
 
 class FailedDevices : public ::testing::Test {
@@ -26,11 +27,11 @@ class FailedDevices : public ::testing::Test {
 
 TEST_F(FailedDevices, AreThereUntilTheyAreForgotten) {
   EXPECT_THAT(read_failed_devices(folder()), IsEmpty());
+  ASSERT_TRUE(add_failed_device(folder(), device_of("GPU-2", "n2", 0, 2, 2.5)));
   ASSERT_TRUE(add_failed_device(folder(), device_of("GPU-1", "n1", 3, 1)));
-  ASSERT_TRUE(add_failed_device(folder(), device_of("GPU-2", "n2", 0, 2)));
   const auto devices = read_failed_devices(folder());
   EXPECT_THAT(ids_of(devices), ElementsAre("GPU-1", "GPU-2"));
-  EXPECT_EQ(name_of(devices.front()), "GPU-1 on n1, cuda:0 (NVIDIA H200, 139.8 GiB),");
+  EXPECT_EQ(name_of(devices.front()), "GPU-1 on n1, cuda:0 (NVIDIA H200, 139.8 GiB)");
   EXPECT_EQ(devices.front().origin, 3);
   EXPECT_EQ(devices.front().time, 1.5);
   forget_failed_devices(folder());
@@ -39,9 +40,10 @@ TEST_F(FailedDevices, AreThereUntilTheyAreForgotten) {
 
 TEST_F(FailedDevices, WhatCantBeReadIsLeftOut) {
   ASSERT_TRUE(add_failed_device(folder(), device_of("GPU-1", "n1", 3, 1)));
-  std::ofstream(folder() / "failed-devices.jsonl", std::ios::app)
-      << "[]\n{\"id\":7}\n{\"id\":\"GPU-2\"}\n{\"id";
-  EXPECT_THAT(ids_of(read_failed_devices(folder())), ElementsAre("GPU-1", "GPU-2"));
+  for (const char* text : {"[]", "{\"id", ""})
+    std::ofstream(folder() / "failed-devices" / (std::string("GPU-") + text + ".json")) << text;
+  std::ofstream(folder() / "failed-devices" / "notes") << "{}";
+  EXPECT_THAT(ids_of(read_failed_devices(folder())), ElementsAre("GPU-1"));
 }
 
 TEST_F(FailedDevices, SayWhyTheRanksOfAStartAreGone) {
@@ -56,8 +58,7 @@ TEST_F(FailedDevices, SayWhyTheRanksOfAStartAreGone) {
 TEST_F(FailedDevices, AFolderThatIsGoneIsSaid) {
   const auto added = add_failed_device(folder() / "gone", device_of("GPU-1", "n1", 3, 1));
   ASSERT_FALSE(added);
-  EXPECT_THAT(added.error().message,
-              ::testing::HasSubstr("failed-devices.jsonl can't be written: No such file"));
+  EXPECT_THAT(added.error().message, ::testing::HasSubstr("failed-devices/GPU-1.json"));
 }
 
 }  // namespace
