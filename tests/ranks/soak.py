@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Everything that happens to a long run, at random moments from a seed: ranks and whole starts that are killed, stops, orders, pauses,
-saves, loads, a full disk. It goes on each time, ends, and its journal leads a replay to the same bits.
+saves, loads, a full disk, shares of the optimizer's state and of the gradients. It goes on each time, ends, and its journal leads a
+replay to the same bits.
 
 By hand: python3 tests/ranks/soak.py. FOOTPLATE_SOAK_SEED repeats one; FOOTPLATE_FULL=1 goes on for an hour, FOOTPLATE_SOAK_S for so many seconds."""
 
@@ -90,6 +91,10 @@ class Soak:
         time.sleep(self.rng.uniform(0, 0.5))
         self.lua("run.resume()")
 
+    def share(self):
+        copies = self.rng.choice(["none", "memory", "memory"])
+        self.lua(f'set{{ optim = {{ shard = {self.rng.randint(0, 2)} }}, ckpt = {{ redundancy = "{copies}" }} }}')
+
     def kill_rank(self):
         ranks = [rank["pid"] for rank in self.run.record().get("ranks") or []]
         if ranks:
@@ -138,7 +143,7 @@ class Soak:
         time.sleep(0.2)
         self.start()
 
-    EVENTS = {order: 8, order_ahead: 3, save: 4, load: 2, evaluate: 2, pause: 2, kill_rank: 3, freeze_rank: 1, kill_all_ranks: 1, stop: 2,
+    EVENTS = {order: 8, order_ahead: 3, save: 4, load: 2, evaluate: 2, pause: 2, share: 3, kill_rank: 3, freeze_rank: 1, kill_all_ranks: 1, stop: 2,
               kill_everything: 1, fill_disk: 2}
 
     def live(self, seconds):
