@@ -33,9 +33,38 @@ std::string named_hosts(const HostPool& pool) {
 
 namespace {
 
+/// Also "n1" and "n1.cluster.org".
+bool is_same_host(const std::string& one, const std::string& other) {
+  const auto dot = one.find('.'), other_dot = other.find('.');
+  if (dot != one.npos && other_dot != other.npos) return one == other;
+  return one.substr(0, dot) == other.substr(0, other_dot);
+}
+
 int slots_left(const Host& host, const std::map<std::string, int>& failed) {
-  const auto devices = failed.find(host.name);
-  return devices != failed.end() ? host.slots - devices->second : host.slots;
+  int slots = host.slots;
+  for (const auto& [name, devices] : failed)
+    if (is_same_host(name, host.name)) slots -= devices;
+  return slots;
+}
+
+/// One after the other, as far as each has room.
+void share_evenly(std::vector<Host>& hosts, int ranks) {
+  std::vector<int> shares(hosts.size());
+  while (ranks > 0)
+    for (std::size_t i = 0; i < hosts.size() && ranks > 0; ++i) {
+      if (shares[i] == hosts[i].slots) continue;
+      ++shares[i];
+      --ranks;
+    }
+  for (std::size_t i = 0; i < hosts.size(); ++i) hosts[i].slots = shares[i];
+}
+
+/// The first ones first.
+void fill(std::vector<Host>& hosts, int ranks) {
+  for (Host& host : hosts) {
+    host.slots = std::min(host.slots, ranks);
+    ranks -= host.slots;
+  }
 }
 
 }  // namespace
@@ -49,14 +78,11 @@ std::vector<Host> take_hosts(const HostPool& pool, const std::set<std::string>& 
     if (static_cast<int>(taken.size()) < pool.in_use && !silent.contains(host.name) && host.slots > 0)
       taken.push_back(std::move(host));
   }
-  int ranks = std::min(pool.ranks, slots_of(taken));
-  int left = static_cast<int>(taken.size());
-  for (Host& host : taken) {
-    const int share = (ranks + left - 1) / left;  // the first ones have one more
-    --left;
-    host.slots = std::min(host.slots, pool.shares_evenly ? share : ranks);
-    ranks -= host.slots;
-  }
+  const int ranks = std::min(pool.ranks, slots_of(taken));
+  if (pool.shares_evenly)
+    share_evenly(taken, ranks);
+  else
+    fill(taken, ranks);
   std::erase_if(taken, [](const Host& host) { return host.slots == 0; });
   return taken;
 }

@@ -267,7 +267,7 @@ RunResult Supervisor::run_starts() {
   if (plan_.pool.spare() > 0 || !read_failed_devices(directory_.path).empty()) {
     record_starting(0s);
     if (!place_ranks())
-      return write_missing_result(directory_.path, {.cause = kNoDevice}, policy_.restarts());
+      return write_missing_result(directory_.path, {.gave_up = kNoDevice}, policy_.restarts());
   }
   if (stops_asked_ > 0)
     return write_missing_result(directory_.path, {.asked = true, .cause = {}}, policy_.restarts());
@@ -352,7 +352,8 @@ std::map<std::string, int> Supervisor::count_failed_devices() const {
   std::map<std::string, int> by_host;
   for (const FailedDevice& device : read_failed_devices(directory_.path)) {
     say(name_of(device) + ", has failed in this job, and is left out");
-    ++by_host[device.host];
+    const bool is_here = !plan_.pool.hosts.empty() && device.host == host_name();
+    ++by_host[is_here ? plan_.pool.hosts.front().name : device.host];
   }
   return by_host;
 }

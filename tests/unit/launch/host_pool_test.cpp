@@ -41,6 +41,9 @@ TEST(HostPoolTest, AHostHasRoomForTheDevicesThatItHasLeft) {
   EXPECT_EQ(without(pool_of("n1:4,n2:4,n3:4", 1, 6), {{"n1", 1}}), "n1:3,n2:3");
   EXPECT_EQ(without(pool_of("n1,n2,n3", 0, 24), {{"n2", 1}}), "n1:8,n2:7,n3:8");
   EXPECT_EQ(without(pool_of("n1,n2,n3", 1, 2), {{"n2", 1}}), "n1:1,n3:1");
+  EXPECT_EQ(without(pool_of("n1,n2,n3", 0, 24), {{"n3", 2}}), "n1:8,n2:8,n3:6");
+  EXPECT_EQ(without(pool_of("n1,n2.x.org", 0, 8), {{"n1.x.org", 1}, {"n2", 2}, {"n2.y.org", 1}}),
+            "n1:3,n2.x.org:2");
   EXPECT_EQ(without(pool_of("n1:1,n2:4", 0, 0), {{"n1", 1}}), "")
       << "this machine is among those of each start";
 }
