@@ -21,7 +21,6 @@ class GradientLayout {
 
   /// With those between parameters, and at the end, that are there for alignment.
   std::int64_t elements() const { return starts_.back(); }
-  int ranks() const { return ranks_; }
   std::size_t parameters() const { return sizes_.size(); }
   /// Where a parameter is among those that were given; by reversed order.
   std::size_t declared(std::size_t parameter) const { return parameters() - 1 - parameter; }

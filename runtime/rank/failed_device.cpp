@@ -16,9 +16,9 @@ std::function<std::string(const std::vector<int>& origins)> what_lost_ranks_said
   return [&options](const auto& origins) { return why_lost(options.run_directory, options.start, origins); };
 }
 
-std::string lost_device(const Trainer& trainer, int rank, const RankOptions& options, RankRecords& records) {
+bool has_lost_device(const Trainer& trainer, int rank, const RankOptions& options, RankRecords& records) {
   const auto failure = trainer.failed_together() ? std::nullopt : trainer.device_failure();
-  if (!failure) return "";
+  if (!failure) return false;
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   const int origin = options.joins < 0 ? MpiSession::launched_rank() : options.joins;
   const FailedDevice device{failure->id, failure->description, host_name(), failure->why, rank,
@@ -30,7 +30,7 @@ std::string lost_device(const Trainer& trainer, int rank, const RankOptions& opt
   records.flush();
   std::fprintf(stderr, "footplate: %s\n", text.c_str());
   std::fflush(nullptr);
-  return text;
+  return true;
 }
 
 /// Any other end is an error to mpirun, which would end all ranks.

@@ -14,9 +14,9 @@ namespace footplate {
 /// ControlOptions::why_lost. `options` outlive it.
 std::function<std::string(const std::vector<int>& origins)> what_lost_ranks_said(const RankOptions& options);
 
-/// After a run() that failed: what has become of this rank's device, told and kept, so that this job takes it
-/// no more. Empty: it computes, or all ranks know why they end. Training thread.
-std::string lost_device(const Trainer& trainer, int rank, const RankOptions& options, RankRecords& records);
+/// After a run() that failed: whether this rank's device computes nothing any more. Then it is told and kept,
+/// so that this job takes it no more. Not where all ranks know why they end. Training thread.
+bool has_lost_device(const Trainer& trainer, int rank, const RankOptions& options, RankRecords& records);
 
 /// Ends this process as if it had been killed: the others go on without it (comm.on_loss).
 [[noreturn]] void leave_alone();

@@ -482,12 +482,12 @@ class Rank {
     control_->start();
     let_signals_reach(*control_);
     const auto ending = trainer_->run(control_->gate());
-    const std::string lost = ending ? "" : lost_device(*trainer_, checked_->rank(), options_, *records_);
-    if (!lost.empty() && checked_->world_size() > 1) leave_alone();
+    const bool lost = !ending && has_lost_device(*trainer_, checked_->rank(), options_, *records_);
+    if (lost && checked_->world_size() > 1) leave_alone();
     control_->training_ended();
     RunResult result = result_of(*trainer_, ending, options_.start, recoveries_, records_->last_evaluation());
     result.full_eval_loss = records_->full_loss();
-    if (!lost.empty()) result.code = static_cast<int>(ExitCode::resumable);
+    if (lost) result.code = static_cast<int>(ExitCode::resumable);
     control_->settle(kSettle);  // the last checkpoint is told of before the end
     if (hosts_) hosts_->check();
     if (session_->rank() == 0) records_->ended(result);

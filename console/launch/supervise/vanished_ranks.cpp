@@ -1,9 +1,8 @@
 #include "console/launch/supervise/vanished_ranks.h"
 
 #include <algorithm>
-#include <fstream>
-#include <string>
 
+#include "console/client/runs/process_table.h"
 #include "protocol/host_name.h"
 #include "run_files/run_file.h"
 
@@ -15,15 +14,6 @@ using namespace std::chrono_literals;
 constexpr auto kOften = 1s;
 /// A launcher that ends takes less, and so does a rank that has joined until rank 0 has written that.
 constexpr auto kLong = 8s;
-
-/// Neither running nor stopped.
-bool is_gone(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const auto name_ends = text.rfind(')');  // behind it: a blank, and the state
-  return name_ends == std::string::npos || name_ends + 2 >= text.size() || text[name_ends + 2] == 'Z';
-}
 
 }  // namespace
 
@@ -42,7 +32,7 @@ bool VanishedRanks::are_gone() const {
   const auto run = read_run_file(run_directory_);
   if (!run || run->ranks.empty() || !run->state || *run->state == RunState::starting) return false;
   return std::ranges::all_of(run->ranks, [](const RankPlace& rank) {
-    return rank.host == host_name() && rank.pid > 0 && is_gone(rank.pid);
+    return rank.host == host_name() && rank.pid > 0 && !is_footplate_process(rank.pid);
   });
 }
 

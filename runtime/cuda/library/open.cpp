@@ -254,13 +254,8 @@ class Device final : public CudaDevice {
                         stats.reserved_bytes[kAll].current, total_};
   }
   std::string id() const override { return id_; }
-  /// An error that sticks is what every call returns from then on.
   std::optional<std::string> failure() const override {
-    static_cast<void>(cudaGetLastError());  // one that doesn't stick is gone now
-    const cudaError_t status = cudaStreamQuery(c10::cuda::getCurrentCUDAStream(index_));
-    static_cast<void>(cudaGetLastError());  // else LibTorch takes it for its own
-    if (status == cudaSuccess || status == cudaErrorNotReady) return std::nullopt;
-    return cudaGetErrorString(status);
+    return error_that_sticks(c10::cuda::getCurrentCUDAStream(index_));
   }
 
   void forget_peak() override { c10::cuda::CUDACachingAllocator::resetPeakStats(index_); }

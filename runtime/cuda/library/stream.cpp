@@ -32,6 +32,14 @@ struct Event {
 
 }  // namespace
 
+std::optional<std::string> error_that_sticks(const c10::cuda::CUDAStream& stream) {
+  static_cast<void>(cudaGetLastError());  // one that doesn't stick is gone now
+  const cudaError_t status = cudaStreamQuery(stream.stream());
+  static_cast<void>(cudaGetLastError());  // else LibTorch takes it for its own
+  if (status == cudaSuccess || status == cudaErrorNotReady) return std::nullopt;
+  return cudaGetErrorString(status);
+}
+
 CudaNcclStream::CudaNcclStream(c10::DeviceIndex device)
     : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device)) {
   C10_CUDA_CHECK(cudaHostAlloc(&scratch_, kScratch * sizeof(float), cudaHostAllocPortable));
@@ -50,14 +58,6 @@ NcclStream::Mark CudaNcclStream::mark() {
   auto here = std::make_shared<Event>();
   C10_CUDA_CHECK(cudaEventRecord(here->event, c10::cuda::getCurrentCUDAStream(device_).stream()));
   return here;
-}
-
-/// An error that sticks is what every call returns from then on.
-bool CudaNcclStream::has_failed() {
-  static_cast<void>(cudaGetLastError());  // one that doesn't stick is gone now
-  const cudaError_t status = cudaStreamQuery(stream_.stream());
-  static_cast<void>(cudaGetLastError());  // else LibTorch takes it for its own
-  return status != cudaSuccess && status != cudaErrorNotReady;
 }
 
 Result<void> CudaNcclStream::follow(const Mark& mark) {
