@@ -74,6 +74,16 @@ Result<int> make_locked(const fs::path& path, int lock_kind) {
   return fail(ErrorKind::failed, "can't lock " + path.string() + ": " + why);
 }
 
+/// A file, or a folder with all in it. MPI's daemon makes and removes files of the same folder at any moment:
+/// libstdc++'s remove_all() gives up at the first file that is gone before its turn.
+void remove_tree(const fs::path& path) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error != std::errc::no_such_file_or_directory && error != std::errc::directory_not_empty) return;
+  }
+}
+
 /// In a launcher's folder: that it is one.
 constexpr const char* kLauncherMark = "launcher";
 constexpr const char* kFolderEnding = ".d";
@@ -96,9 +106,8 @@ void end_daemon(pid_t pid) {
   }
   const std::string left = "/tmp/" + std::string(kDaemonName) + "." + std::to_string(pid);
   struct stat info {};
-  std::error_code ignored;
   if (::lstat(left.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::getuid())
-    fs::remove_all(left, ignored);
+    remove_tree(left);
 }
 
 /// In the child of a fork: nobody may wait for what it has inherited.
@@ -160,15 +169,15 @@ void PrivateFolders::clear() const {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
       if (entry->path() != shared_memory && entry->path().filename() != kLauncherMark)
-        fs::remove_all(entry->path(), ignored);
+        remove_tree(entry->path());
   }
 }
 
 void PrivateFolders::remove() const {
   std::error_code ignored;
   fs::remove(socket, ignored);
-  fs::remove_all(shared_memory, ignored);
-  fs::remove_all(temporary, ignored);
+  remove_tree(shared_memory);
+  remove_tree(temporary);
 }
 
 void sweep_abandoned_folders() {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -70,6 +71,25 @@ TEST(PrivateFoldersTest, RanksOfAnotherHostShareThem) {
   ::close(*second);
   EXPECT_TRUE(
       comes_true([&] { return !fs::exists(folders.temporary) && !fs::exists(folders.shared_memory); }));
+}
+
+/// MPI's daemon removes the segments of a rank that has ended, and another process of the run its folders.
+TEST(PrivateFoldersTest, NothingIsLeftWhereFilesGoAtTheSameTime) {
+  constexpr int kFiles = 50;
+  const auto folders = PrivateFolders::of("test-" + std::to_string(::getpid()) + "-two");
+  for (int round = 0; round < 50; ++round) {
+    const auto lock = folders.create();
+    ASSERT_TRUE(lock.has_value());
+    const auto segment = [&folders](int i) { return folders.shared_memory / std::to_string(i); };
+    for (int i = 0; i < kFiles; ++i) std::ofstream(segment(i)) << i;
+    std::thread daemon([&segment] {
+      for (int i = 0; i < kFiles; ++i) ::unlink(segment(i).c_str());
+    });
+    folders.remove();
+    daemon.join();
+    EXPECT_FALSE(fs::exists(folders.shared_memory)) << "round " << round;
+    ::close(*lock);
+  }
 }
 
 TEST(PrivateFoldersTest, ThoseOfTheLauncherAreKnown) {
