@@ -233,6 +233,7 @@ class Reader {
         return all.back();
       }
     }
+    const bool in_place = line.start != 0 && line.start == start_;  // from a checkpoint, after a lost rank
     start_ = line.start;
     // What was trained beyond here is another's past.
     for (Stretch& earlier : all) {
@@ -240,20 +241,21 @@ class Reader {
       if (earlier.branch == line.branch) earlier.repeated_at = std::min(earlier.repeated_at, step);
     }
     const auto began = start_steps_.find(line.start);
-    last_logged_ = began == start_steps_.end() || began->second > step ? step : began->second;
+    const bool known = began != start_steps_.end() && began->second <= step;
+    last_logged_ = in_place ? step - steps_ : known ? began->second : step;
     all.push_back({line.branch, step, step});
     return all.back();
   }
 
   /// What is logged is of the steps since they were last.
   void add_phases(const LoggedMetrics& line, double step) {
-    const double steps = std::max(1.0, step - last_logged_);
+    steps_ = std::max(1.0, step - last_logged_);
     last_logged_ = step;
-    history_.trained_steps += steps;
+    history_.trained_steps += steps_;
     for (const auto& [name, json] : line.values.items())
       if (const std::string phase = phase_of(name); !phase.empty())
         if (const auto value = number_from_json(json); value && std::isfinite(*value))
-          history_.phase_s[phase] += *value * steps / 1000;
+          history_.phase_s[phase] += *value * steps_ / 1000;
   }
 
   void add(std::vector<Moment>& list, Moment moment) const {
@@ -266,8 +268,8 @@ class Reader {
   Lineage lineage_;
   std::map<std::int64_t, double> start_steps_;  ///< where each start began
   std::int64_t start_ = 0;                      ///< of the last line
-  double last_logged_ = 0;
-  std::string time_;  ///< of the event that is taken
+  double last_logged_ = 0, steps_ = 1;          ///< of phases: the step, and for how many
+  std::string time_;                            ///< of the event that is taken
 };
 
 }  // namespace

@@ -59,6 +59,7 @@ struct FieldsOf<RankChange> {
     field("ranks", change.ranks);
     field("world_size", change.world_size);
     field("step", change.step);
+    field("left", change.left);
     field("level", change.level);
     field("ms", change.ms);
     field.unless_empty("text", change.text);

@@ -163,8 +163,9 @@ struct RankChange {
   std::optional<std::vector<int>>
       ranks;  ///< joined: by their numbers now; lost: by those before; rebuilt: none
   std::optional<int> world_size;
-  std::optional<std::int64_t> step;
-  std::optional<bool> level;  ///< some were behind, and took the state of another
+  std::optional<std::int64_t> step;  ///< from which training goes on
+  std::optional<std::int64_t> left;  ///< the newest step before, where training goes back to a checkpoint's
+  std::optional<bool> level;         ///< some were behind, and took the state of another
   std::optional<std::int64_t> ms;
 };
 Json to_json(const RankChange& change);

@@ -392,6 +392,7 @@ Result<Json> CheckpointSaver::load(const std::string& checkpoint, const StateTab
     for (auto [entry, end] = entries.equal_range(tensor); entry != end; ++entry)
       take_of(*entry->second, static_cast<std::size_t>(at), block);
   });
+  if (last_.path != checkpoint) last_ = {};  // what was saved since isn't what training comes to again
   return read.map([&] { return saved->manifest().progress; });
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/comm/ledger.h"
 #include "runtime/comm/message_channel.h"
 #include "runtime/comm/world.h"
+#include "runtime/control/recovery.h"
 #include "runtime/control/welcome.h"
 #include "runtime/orders/forecast.h"
 #include "runtime/orders/gate_events.h"
@@ -54,9 +55,8 @@ struct ControlOptions {
   Settings settings;                  ///< at the start, equal on all ranks
   MessageChannel* channel = nullptr;  ///< has to outlive Control; used by its thread alone
   World* world = nullptr;             ///< the channel's; null: a lost rank ends the run. As long-lived
-  /// Control thread, where the world has to be made anew: why this start ends then; empty: it goes on. None:
-  /// it goes on.
-  std::function<std::string()> cant_rebuild;
+  /// Control thread, on rank 0, where ranks were lost with state that nobody else has. May be empty.
+  NewestCheckpoint newest_checkpoint;
   Progress* progress = nullptr;    ///< has to outlive Control
   const Ledger* ledger = nullptr;  ///< may be null
   RunInfo run;

@@ -40,9 +40,6 @@ void RankRecovery::recover(Clock::time_point now) {
   if (joining_) return parts_.give_up("a rank was lost before this one was level");
   if (ends_by_remedy_) return parts_.give_up(remedy_);
   if (on_loss_ == OnLoss::stop && remedy_.empty()) return parts_.give_up(kOnLossStop);
-  const std::string why = parts_.options.cant_rebuild ? parts_.options.cant_rebuild() : std::string();
-  if (!why.empty())
-    return parts_.give_up((remedy_.empty() ? "a rank or its connection was lost" : remedy_) + ": " + why);
   // What has been said before counts (a commit that this rank has sent itself, an order applied here), and
   // is over with this world: no message to itself may reach the next one.
   parts_.gate.hold_for_recovery();

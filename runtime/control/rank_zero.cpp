@@ -191,15 +191,24 @@ void RankZero::await_standing(const Membership& members) {
 std::optional<message::Rejoin> RankZero::add_standing(int source, const message::Standing& standing) {
   if (!recovery_) return std::nullopt;
   recovery_->add(source, standing);
-  auto verdict = recovery_->verdict();
+  auto verdict = recovery_->verdict([this](std::int64_t at_most) { return newest_checkpoint(at_most); });
   if (verdict) recovery_.reset();
   return verdict;
+}
+
+/// train.epochs has been turned into train.steps from where the start began, with the settings of then.
+Result<CheckpointAt> RankZero::newest_checkpoint(std::int64_t at_most) const {
+  if (parts_.gate.settings().integer("train.epochs") > 0)
+    return fail(ErrorKind::refused, "with train.epochs only a new start goes back to a checkpoint");
+  if (!parts_.options.newest_checkpoint) return fail(ErrorKind::refused, "there are no checkpoints");
+  return parts_.options.newest_checkpoint(at_most);
 }
 
 void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story, Clock::time_point now) {
   const Membership& members = parts_.options.world->members();
   if (first_unrecorded_) inherit_orders(*std::exchange(first_unrecorded_, std::nullopt));
   coordinator_.continue_from(verdict.ticket, verdict.order);
+  if (!verdict.checkpoint.empty()) coordinator_.go_back(verdict.left, verdict.step);
   coordinator_.go_on(members.world_size(), verdict.commits, now);
   status_.note("recovery", "");
   note_missing();

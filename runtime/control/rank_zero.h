@@ -96,6 +96,7 @@ class RankZero {
   /// killed.
   void watch_recovery(Clock::time_point now);
   /// "1 of 2 ranks" in the status, as long as ranks are missing.
+  Result<CheckpointAt> newest_checkpoint(std::int64_t at_most) const;
   void note_missing();
   /// What is agreed on and not confirmed by all, or not recorded.
   void inherit_orders(std::uint64_t first_unrecorded);

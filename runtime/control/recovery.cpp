@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace footplate {
@@ -25,24 +26,63 @@ bool any(const AllStanding& standing, bool message::Standing::*field) {
                      [&](const auto& entry) { return entry.second.*field; });
 }
 
-/// Why there is sharded state that no rank has any more; empty: each share is somewhere. Where a rank was
-/// lost as the state was being divided, some may have all of it, and others shares.
-std::string lost_shares(const AllStanding& standing) {
+/// Which state no rank has any more; empty: all of it is somewhere. Where a rank was lost as the state was
+/// being divided, some may have all of it, and others shares.
+std::string lost_state(const AllStanding& standing) {
   std::set<int> there;
-  int of = 1;
+  int of = 0;
+  bool with_copies = false;
   for (const auto& [rank, said] : standing) {
     if (said.step == kUndefined) continue;
     if (said.shares == 1) return "";
     of = said.shares;
     there.insert({said.share, said.copied});
+    with_copies = with_copies || said.copied != said.share;
   }
+  if (of == 0) return "no rank is left whose state is whole";
   for (int share = 0; share < of; ++share)
     if (!there.contains(share))
-      return fmt::format(
-          "share {} of {} of the optimizer's state (optim.shard) was lost together with its copy "
-          "on another rank (ckpt.redundancy)",
-          share + 1, of);
+      return fmt::format("share {} of {} of the optimizer's state (optim.shard) was lost{}", share + 1, of,
+                         with_copies ? " together with its copy on another rank (ckpt.redundancy)" : "");
   return "";
+}
+
+/// The newest step that a rank has completed, and the first one that has.
+std::pair<std::int64_t, int> newest_step(const AllStanding& standing) {
+  std::pair<std::int64_t, int> newest{kUndefined, 0};
+  for (const auto& [rank, said] : standing)
+    if (said.step > newest.first) newest = {said.step, rank};
+  return newest;
+}
+
+/// The step that ranks stand at, or one of them did.
+std::int64_t reached_step(const AllStanding& standing) {
+  std::int64_t reached = 0;
+  for (const auto& [rank, said] : standing) reached = std::max(reached, said.reached);
+  return reached;
+}
+
+/// As whoever has applied most orders has it: what the others have yet to apply brings them there, too.
+bool is_paused(const AllStanding& standing) {
+  const auto how_far = [](const auto& entry) {
+    return std::pair(entry.second.applied, entry.second.reached);
+  };
+  return std::ranges::max_element(standing, {}, how_far)->second.paused;
+}
+
+/// `lost`: as of lost_state(). Whoever has heard that all are at the end may have left already.
+void go_back(message::Rejoin& verdict, const std::string& lost, const AllStanding& standing,
+             const NewestCheckpoint& newest) {
+  const std::int64_t reached = reached_step(standing);
+  Result<CheckpointAt> checkpoint = fail(ErrorKind::refused, "the run was ending");
+  if (!verdict.finished) checkpoint = newest(reached);
+  if (!checkpoint) {
+    verdict.impossible = lost + ", and " + checkpoint.error().message;
+    return;
+  }
+  verdict.checkpoint = checkpoint->path;
+  verdict.left = reached;
+  verdict.step = checkpoint->step;
 }
 
 /// A periodic save has none: where some ranks are at that one, others already at an order's at the same step,
@@ -75,30 +115,26 @@ std::vector<int> Recovery::awaited() const {
   return awaited;
 }
 
-std::optional<message::Rejoin> Recovery::verdict() const {
+std::optional<message::Rejoin> Recovery::verdict(const NewestCheckpoint& newest) const {
   if (static_cast<int>(standing_.size()) < world_size_) return std::nullopt;
   message::Rejoin verdict;
   verdict.generation = generation_;
-  verdict.step = kUndefined;
+  std::tie(verdict.step, verdict.source) = newest_step(standing_);
+  verdict.finished = any(standing_, &message::Standing::finished);
+  if (const std::string lost = lost_state(standing_); !lost.empty())
+    go_back(verdict, lost, standing_, newest);
+  if (!verdict.impossible.empty()) return verdict;
+  const bool goes_back = !verdict.checkpoint.empty();
   for (const auto& [rank, said] : standing_) {
-    if (said.step > verdict.step) verdict.source = rank;
-    verdict.step = std::max(verdict.step, said.step);
-  }
-  if (verdict.step == kUndefined) {
-    verdict.impossible = "no rank is left whose state is whole";
-    return verdict;
-  }
-  if (verdict.impossible = lost_shares(standing_); !verdict.impossible.empty()) return verdict;
-  for (const auto& [rank, said] : standing_) {
-    if (said.step != verdict.step) verdict.behind.push_back(rank);
+    if (goes_back || said.step != verdict.step) verdict.behind.push_back(rank);
     if (said.commit && (!verdict.commit || said.commit->ticket > verdict.commit->ticket))
       verdict.commit = said.commit;
   }
-  verdict.paused = standing_.at(verdict.source).paused;
+  verdict.paused = goes_back ? is_paused(standing_) : standing_.at(verdict.source).paused;
   verdict.shared = any(standing_, &message::Standing::shared);
-  verdict.finished = any(standing_, &message::Standing::finished);
-  verdict.save = any(standing_, &message::Standing::save);
   verdict.tag = tag_of_save(standing_);
+  // A periodic one is of a step that comes again.
+  verdict.save = any(standing_, &message::Standing::save) && !(goes_back && verdict.tag.empty());
   verdict.sequence = largest(standing_, &message::Standing::sequence);
   verdict.commits = largest(standing_, &message::Standing::commits);
   verdict.begun = largest(standing_, &message::Standing::begun);

@@ -35,33 +35,45 @@ std::vector<int> origins_lost_between(const Membership& before, const Membership
   return origins;
 }
 
+namespace {
+
+/// "training goes on with 2 ranks (12 ms)".
+std::string how_it_goes_on(const message::Rejoin& verdict, int ranks, std::int64_t took_ms) {
+  const std::string with = fmt::format("with {} rank{} ({} ms)", ranks, ranks == 1 ? "" : "s", took_ms);
+  if (verdict.checkpoint.empty()) return "training goes on " + with;
+  return fmt::format("training goes back to the checkpoint of step {}, since nobody has all of its state, {}",
+                     verdict.step, with);
+}
+
+}  // namespace
+
 RankChange recovery_report(const RecoveryStory& story, const Membership& after,
                            const message::Rejoin& verdict, SteadyClock::time_point now) {
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - story.since).count();
   const int left = after.world_size();
   const std::vector<int> lost = lost_between(story.before, after);
   const std::vector<int> joined = lost_between(after, story.before);
-  const std::int64_t step = verdict.step;
+  const bool goes_back = !verdict.checkpoint.empty();
+  const std::int64_t step = goes_back ? verdict.left : verdict.step;
+  const std::string goes_on = how_it_goes_on(verdict, left, took);
   std::string text;
   if (lost.empty() && joined.empty())  // a collective hung, or somebody was to join and didn't
-    text = fmt::format("communicators were rebuilt at step {}{}; training goes on with {} rank{} ({} ms)",
-                       step, story.remedied.empty() ? "" : " (" + story.remedied + ")", left,
-                       left == 1 ? "" : "s", took);
+    text = fmt::format("communicators were rebuilt at step {}{}; {}", step,
+                       story.remedied.empty() ? "" : " (" + story.remedied + ")", goes_on);
   else if (lost.empty())
-    text = fmt::format("rank {} joined at step {}; training goes on with {} ranks ({} ms)",
-                       fmt::join(joined, ", "), step, left, took);
+    text = fmt::format("rank {} joined at step {}; {}", fmt::join(joined, ", "), step, goes_on);
   else
-    text = fmt::format("rank{} {} of {} lost at step {}{}; training goes on with {} rank{} ({} ms)",
-                       lost.size() == 1 ? "" : "s", fmt::join(lost, ", "), story.before.world_size(), step,
-                       story.why_lost.empty() ? "" : " (" + story.why_lost + ")", left, left == 1 ? "" : "s",
-                       took);
+    text = fmt::format("rank{} {} of {} lost at step {}{}; {}", lost.size() == 1 ? "" : "s",
+                       fmt::join(lost, ", "), story.before.world_size(), step,
+                       story.why_lost.empty() ? "" : " (" + story.why_lost + ")", goes_on);
   RankChange change = change_of(!lost.empty()    ? RankChangeKind::lost
                                 : joined.empty() ? RankChangeKind::rebuilt
                                                  : RankChangeKind::joined,
                                 std::move(text));
   change.ranks = lost.empty() ? joined : lost;
   change.world_size = left;
-  change.step = step;
+  change.step = verdict.step;
+  if (goes_back) change.left = verdict.left;
   change.level = !verdict.behind.empty();
   change.ms = took;
   return change;

@@ -11,7 +11,8 @@ std::vector<int> AgreedOrder::odd_ranks() const {
   std::vector<int> odd;
   for (int rank = 1; rank < confirmations.world_size(); ++rank) {
     const Confirmation& other = confirmations.of(rank);
-    if (other.step != first.step || other.digest != first.digest || !other.error.empty()) odd.push_back(rank);
+    const bool at_step = other.step == first.step || went_back;
+    if (!at_step || other.digest != first.digest || !other.error.empty()) odd.push_back(rank);
   }
   return odd;
 }
@@ -75,6 +76,15 @@ void AgreedOrders::go_on(int world_size, Clock::time_point now) {
   for (auto& [id, agreed] : orders_) {
     agreed.confirmations = Answers<AgreedOrder::Confirmation>(world_size);
     if (agreed.patience || !agreed.targeted) agreed.patience = OrderPatience(now, times_);
+  }
+}
+
+void AgreedOrders::go_back(std::int64_t left, std::int64_t to) {
+  floor_ = std::min(floor_, to);
+  for (auto& [id, agreed] : orders_) {
+    if (agreed.step > left && agreed.targeted) continue;
+    agreed.step = std::min(agreed.step, to);
+    agreed.went_back = true;
   }
 }
 

@@ -30,6 +30,7 @@ struct AgreedOrder {
   std::int64_t step = 0;
   bool targeted = false;
   bool taken_over = false;  ///< committed by every rank before the start
+  bool went_back = false;   ///< since its commit: ranks may have applied it on either side, at two steps
   Answers<Confirmation> confirmations = Answers<Confirmation>();
   std::vector<Moved> moved = {};               ///< rank 0's
   std::optional<double> renewed_s = {};        ///< rank 0's; nothing: no communicators were made
@@ -58,6 +59,8 @@ class AgreedOrders {
   void inherit(const Committed& committed);
   /// The ranks are others now, and confirm again what they have applied of late.
   void go_on(int world_size, Clock::time_point now);
+  /// Training goes back from step `left` to step `to`, as of PendingOrders::go_back.
+  void go_back(std::int64_t left, std::int64_t to);
 
   /// A rank has applied it. The order, which is no longer here, once all have confirmed it.
   std::optional<AgreedOrder> confirm(int rank, const message::Applied& applied, Clock::time_point now);

@@ -66,6 +66,8 @@ class Coordinator {
   /// With the ranks that are left, which have heard of so many commits and confirm again what they have
   /// applied of late. The order that was open is opened again.
   void go_on(int world_size, std::uint64_t commits, Clock::time_point now);
+  /// Before go_on(), where they go back from step `left` to a checkpoint of step `to`.
+  void go_back(std::int64_t left, std::int64_t to) { agreed_.go_back(left, to); }
   /// Before go_on(), on a rank that rank 0's work has come to: an order that the others know to be agreed.
   void inherit(const Committed& committed);
   /// Before go_on(), too: the largest numbers that anybody has seen.

@@ -103,10 +103,12 @@ std::optional<RecoveryState> Gate::recovery_state() const {
   MutexLock lock(state_.mutex);
   if (state_.held != Held::lost || state_.recovery.is_resumed()) return std::nullopt;
   return RecoveryState{state_.recovery.is_whole() ? state_.held_at : -1,
+                       state_.held_at,
                        state_.course.paused(),
                        state_.course.finished(),
                        state_.recovery.save_again(),
                        state_.pending.commits(),
+                       state_.applied.count(),
                        state_.applied.begun(),
                        state_.applied.refused(),
                        state_.applied.refusal()};
@@ -119,6 +121,10 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
   state_.meetings.reset();
   state_.announced_end.reset();
   state_.pending.set_commits(commits);
+  if (!rejoin.checkpoint.empty()) {
+    state_.pending.go_back(rejoin.left, rejoin.step);
+    state_.progress.at_step(rejoin.step);  // the next fence comes behind it
+  }
   state_.recovery.resume(rejoin);
   if (rejoin.behind) state_.course.pause(paused);
   if (finished)

@@ -15,11 +15,13 @@ namespace footplate {
 
 /// Where the training thread waits for those who are left.
 struct RecoveryState {
-  std::int64_t step = 0;  ///< completed; -1: this rank's state is undefined
+  std::int64_t step = 0;     ///< completed; -1: this rank's state is undefined
+  std::int64_t reached = 0;  ///< the step that it stands at, whatever its state is
   bool paused = false;
   bool finished = false;
   std::optional<std::string> save;  ///< the tag of one that was interrupted
   std::uint64_t commits = 0;
+  std::uint64_t applied = 0;  ///< how many orders
   std::uint64_t begun = 0;    ///< of the orders applied, the number of the last one whose calls were begun
   std::uint64_t refused = 0;  ///< and of the last one that was refused as it was applied; 0: none
   std::string refusal = {};

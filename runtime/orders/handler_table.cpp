@@ -56,6 +56,10 @@ HeldShare HandlerTable::held_share() const {
   return {};
 }
 
+void HandlerTable::stand() {
+  for (Steerable* handler : handlers_) handler->stand();
+}
+
 Result<void> HandlerTable::rejoin(const Rejoin& rejoin) {
   return last_first([&](Steerable& handler) { return handler.rejoin(rejoin); });
 }

@@ -31,6 +31,7 @@ class HandlerTable final : public Steerable {
   HeldShare held_share() const override;
   /// All of them, the last one first: what a handler says of it is said once this rank is
   /// level. The first error.
+  void stand() override;
   Result<void> rejoin(const Rejoin& rejoin) override;
   /// Likewise.
   Result<void> take_up(const Rejoin& rejoin) override;

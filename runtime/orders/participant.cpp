@@ -321,6 +321,7 @@ void Participant::report_recovery_state(const RecoveryState& standing, std::uint
   const HeldShare held = parts_.steerable.held_share();
   answer(message::Standing{.generation = generation,
                            .step = standing.step,
+                           .reached = standing.reached,
                            .share = held.share,
                            .copied = held.copied,
                            .shares = held.of,
@@ -330,6 +331,7 @@ void Participant::report_recovery_state(const RecoveryState& standing, std::uint
                            .save = standing.save.has_value(),
                            .tag = standing.save.value_or(""),
                            .commits = standing.commits,
+                           .applied = standing.applied,
                            .begun = standing.begun,
                            .refused = standing.refused,
                            .refusal = standing.refusal,
@@ -368,6 +370,8 @@ void Participant::rejoin(const message::Rejoin& verdict, int local_ranks) {
   rejoin.level = !verdict.behind.empty();
   rejoin.behind = std::find(verdict.behind.begin(), verdict.behind.end(), rank) != verdict.behind.end();
   rejoin.shared = verdict.shared;
+  rejoin.checkpoint = verdict.checkpoint;
+  rejoin.left = verdict.left;
   rejoin.save = verdict.save;
   rejoin.tag = verdict.tag;
   rejoin.generation = verdict.generation;

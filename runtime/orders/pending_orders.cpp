@@ -28,6 +28,12 @@ void PendingOrders::put_back(const Committed& committed) {
   orders_.insert(std::lower_bound(orders_.begin(), orders_.end(), committed, is_earlier), committed);
 }
 
+void PendingOrders::go_back(std::int64_t left, std::int64_t to) {
+  for (Committed& committed : orders_)
+    if (committed.step <= left || !committed.targeted) committed.step = std::min(committed.step, to);
+  std::stable_sort(orders_.begin(), orders_.end(), is_earlier);
+}
+
 std::optional<Committed> PendingOrders::take_due(std::int64_t step, bool standing) {
   const auto due = std::find_if(orders_.begin(), orders_.end(), [&](const Committed& committed) {
     return committed.step <= step || (standing && !committed.targeted);

@@ -20,6 +20,10 @@ class PendingOrders {
   /// One that was taken, in front of those of its step.
   void put_back(const Committed& committed);
 
+  /// Training goes back from step `left` to step `to`. What some rank may have applied by then, all apply at
+  /// `to`: orders up to `left`, and those without a target.
+  void go_back(std::int64_t left, std::int64_t to);
+
   /// Removes the next order to apply at the top of `step`. Where training stands, those without a target are
   /// due whatever their step: every rank comes to the same state before it looks, so all do the same.
   std::optional<Committed> take_due(std::int64_t step, bool standing);

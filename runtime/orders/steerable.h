@@ -15,14 +15,17 @@ namespace footplate {
 
 /// How a rank goes on after others were lost: what all who are left have agreed on.
 struct Rejoin {
-  std::int64_t step = 0;         ///< completed steps, from which all go on
-  int source = 0;                ///< rank (of the new world) whose state counts
-  bool level = false;            ///< somebody is behind: all take the state of `source`
-  bool behind = false;           ///< this rank is
-  bool shared = false;           ///< some rank shares state with others: it is divided among those of now
-  bool whole = true;             ///< this rank's state is that of a step: of `step`, or of the one before
-  bool save = false;             ///< a save was interrupted: save again
-  std::string tag = {};          ///< of that save
+  std::int64_t step = 0;  ///< completed steps, from which all go on
+  int source = 0;         ///< rank (of the new world) whose state counts
+  bool level = false;     ///< somebody is behind: all take the state of `source`
+  bool behind = false;    ///< this rank is
+  bool shared = false;    ///< some rank shares state with others: it is divided among those of now
+  bool whole = true;      ///< this rank's state is that of a step: of `step`, or of the one before
+  std::string checkpoint =
+      {};                 ///< all take their state from this one, which is of `step`; empty: from a rank
+  std::int64_t left = 0;  ///< the newest step that any rank had completed, where there is a checkpoint
+  bool save = false;      ///< a save was interrupted: save again
+  std::string tag = {};   ///< of that save
   std::uint32_t generation = 0;  ///< Communicator::rejoin
   std::uint64_t sequence = 0;    ///< likewise
   int local_ranks = 1;           ///< on this host, now
@@ -84,6 +87,9 @@ class Steerable {
     return fail(ErrorKind::refused, call.action + " is nothing that can be done here");
   }
 
+  /// Training thread, inside StepGate::enter(), at a loss: from here on, until rejoin(), nothing of this rank
+  /// changes what the verdict depends on, such as the run's checkpoints.
+  virtual void stand() {}
   /// Control thread, while the training thread stands at a loss: what the verdict needs to know of this rank.
   virtual HeldShare held_share() const { return {}; }
 

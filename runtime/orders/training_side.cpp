@@ -80,6 +80,10 @@ void TrainingSide::wait_for_rule(MutexLock& lock) {
 /// again.
 void TrainingSide::rejoin(MutexLock& lock, std::int64_t& step) {
   state_.progress.enter(Phase::boundary);
+  {
+    MutexUnlock unlocked(state_.mutex);
+    applier_.steerable().stand();
+  }
   state_.held = Held::lost;
   state_.held_at = step;
   state_.wake();

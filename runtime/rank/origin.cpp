@@ -1,6 +1,8 @@
 #include "runtime/rank/origin.h"
 
 #include "protocol/json.h"
+#include "run_files/checkpoint_folders.h"
+#include "run_files/checkpoint_manifest.h"
 #include "runtime/checkpoint/resume.h"
 #include "runtime/comm/agree.h"
 
@@ -29,6 +31,24 @@ Result<Origin> share(Communicator& communicator, const Result<Origin>& mine) {
         Origin origin;
         return read_json(json, origin).map([&] { return origin; });
       });
+}
+
+NewestCheckpoint newest_checkpoint(const Origin& origin, const std::filesystem::path& run_directory) {
+  const auto step_of = [](const std::filesystem::path& path) {
+    const auto manifest = read_checkpoint_manifest(path);
+    return manifest ? manifest->step : std::nullopt;
+  };
+  return [=](std::int64_t at_most) -> Result<CheckpointAt> {
+    // Later ones are damaged, and were left out when this start began.
+    const auto is_good = [&](const std::filesystem::path& path) {
+      return step_of(path).value_or(at_most + 1) <= at_most;
+    };
+    std::filesystem::path path = newest_in(branch_folder(run_directory, origin.branch), is_good);
+    if (path.empty()) path = origin.checkpoint;
+    const auto step = path.empty() ? std::nullopt : step_of(path);
+    if (!step) return fail(ErrorKind::failed, "there is no checkpoint yet");
+    return CheckpointAt{path.string(), *step};
+  };
 }
 
 }  // namespace footplate

@@ -7,6 +7,7 @@
 #include "protocol/json.h"
 #include "protocol/result.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/control/recovery.h"
 
 namespace footplate {
 
@@ -27,5 +28,9 @@ Result<Origin> find_origin(const std::filesystem::path& run_directory, const std
 
 /// Rank 0's, on all ranks. Collective. Error: rank 0's, on all ranks.
 Result<Origin> share(Communicator& communicator, const Result<Origin>& mine);
+
+/// Of a running start: of the branch that it saves into; before the first one, what it began with. Verifies
+/// nothing. Its error (failed): there is none.
+NewestCheckpoint newest_checkpoint(const Origin& origin, const std::filesystem::path& run_directory);
 
 }  // namespace footplate

@@ -302,7 +302,7 @@ class Rank {
     set_computed(control.settings, trainer_->step());
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
-    control.cant_rebuild = [this] { return trainer_->cant_lose_a_rank(); };
+    control.newest_checkpoint = newest_checkpoint(start_.origin, options_.run_directory);
     control.why_lost = what_lost_ranks_said(options_);
     control.on_world = [this](const Membership& members, bool leads) { return enter_world(members, leads); };
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };

@@ -55,7 +55,7 @@ std::vector<SettingRow> checkpoint_rows() {
            "costs no state, and the others go on at their step. Each rank needs the memory of two shares, "
            "and "
            "exchanges one more share of the gradients in each step. If a rank is lost together with the one "
-           "that has its copy, the start ends, as with \"none\" after any loss",
+           "that has its copy, the others go back to the newest checkpoint, as with \"none\" after any loss",
        .example = "ckpt.redundancy = \"memory\""},
       {.name = "ckpt.keep",
        .value = 3,

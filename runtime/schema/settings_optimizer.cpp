@@ -94,9 +94,9 @@ std::vector<SettingRow> optimizer() {
                "only its share of the gradients (stage 2). They are reduced in each backward pass, so a "
                "smaller train.micro_batch makes more traffic, and train.cuda_graph changes nothing. All "
                "ranks write checkpoints, and any number reads "
-               "them. A lost rank ends the start, and a restart goes on from the newest "
-               "checkpoint; with ckpt.redundancy = \"memory\" the others go on in place. Changed live, the "
-               "ranks divide the state at the agreed step. Not with muon",
+               "them. If a rank is lost, the others go back to the newest checkpoint; with "
+               "ckpt.redundancy = \"memory\" they go on at their step. Changed live, the ranks divide the "
+               "state at the agreed step. Not with muon",
        .example = "optim.shard = 1"},
       {.name = "optim.lr",
        .value = 0.0,

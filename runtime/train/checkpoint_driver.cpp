@@ -285,14 +285,18 @@ void CheckpointDriver::finish_here() {
   training_.options.saver->finish();
 }
 
-void CheckpointDriver::moved() {
-  Saver* saver = training_.options.saver;
-  if (saver == nullptr) return;
-  const bool given_up = saver->give_up();
+void CheckpointDriver::give_up() {
+  if (training_.options.saver == nullptr) return;
+  const bool given_up = training_.options.saver->give_up();
   parts_ = false;
-  saver->moved_to(training_.rank(), training_.world_size());
   const MutexLock lock(mutex_);
   if (given_up && under_way_) under_way_->here = false;
+}
+
+void CheckpointDriver::moved() {
+  if (training_.options.saver == nullptr) return;
+  give_up();
+  training_.options.saver->moved_to(training_.rank(), training_.world_size());
 }
 
 void CheckpointDriver::configure() {
@@ -309,8 +313,9 @@ void CheckpointDriver::configure() {
     saver->make_room(training_.state, training_.options.settings);
 }
 
-Result<void> CheckpointDriver::rejoin() {
+Result<void> CheckpointDriver::rejoin(bool went_back) {
   if (training_.options.saver == nullptr) return {};
+  if (went_back) drop_periodic();
   if (is_rank_0()) training_.options.saver->tidy();
   std::string again;
   if (is_rank_0()) {
@@ -329,6 +334,18 @@ Result<void> CheckpointDriver::rejoin() {
   if (const auto saved = save(of_now(tag), tag, How::beside); !saved)
     warn(training_.position.step, saved.error());
   return {};
+}
+
+/// It is of a step that comes again.
+void CheckpointDriver::drop_periodic() {
+  postponed_ = false;
+  bool dropped = false;
+  {
+    const MutexLock lock(mutex_);
+    dropped = under_way_ && !under_way_->here && under_way_->tag.empty();
+  }
+  if (dropped)
+    forget(fail(ErrorKind::lost, "a rank was lost during the save, and training went back to a checkpoint"));
 }
 
 std::string CheckpointDriver::last() const {

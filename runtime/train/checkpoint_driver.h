@@ -62,11 +62,13 @@ class CheckpointDriver {
   void finish_here();
   /// Between steps, where settings may be others: room for copies, or none.
   void configure();
+  /// A rank is lost: what several ranks write comes to no checkpoint any more. Not collective.
+  void give_up();
   /// This rank's number and the world are others now. Not collective.
   void moved();
   /// In a world of other ranks, once all have called moved(). What the rank 0 of before didn't get written is
-  /// saved again. Errors: as of save().
-  Result<void> rejoin();
+  /// saved again; where ranks `went_back` to a checkpoint, only what has a tag. Errors: as of save().
+  Result<void> rejoin(bool went_back);
 
   /// ckpt.tag and ckpt.delete. Errors, the same on all ranks: what rank 0 can't do, and why.
   Result<SaveResult> tag(const std::string& ref, const std::string& tag);
@@ -110,7 +112,8 @@ class CheckpointDriver {
   Result<BegunSave> begin(const Snapshot& snapshot, const UnderWay& under_way);
   void note_waited(Progress::Clock::time_point since);
   std::optional<Result<SaveResult>> defer();
-  void conclude(const Result<Saved>& saved);       ///< the saver's thread
+  void conclude(const Result<Saved>& saved);  ///< the saver's thread
+  void drop_periodic();
   void forget(const Result<SaveResult>& outcome);  ///< the same
   SaveResult told(const UnderWay& of, const Saved& saved);
   tl::unexpected<Error> not_saved(const Error& error, const Source& source, const std::string& tag);

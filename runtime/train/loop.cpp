@@ -208,9 +208,10 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
     if (auto there = options.gradients->rejoin(now.generation, now.sequence); !there) return there;
   options.local_ranks = now.local_ranks;
   checkpoints_.moved();
-  const auto there = now.shared  ? share(now)
-                     : now.level ? level(now.source, training_.state)
-                                 : Result<void>();
+  const auto there = !now.checkpoint.empty() ? go_back(now)
+                     : now.shared            ? share(now)
+                     : now.level             ? level(now.source, training_.state)
+                                             : Result<void>();
   if (!there) return there;
   configure();
   const std::int64_t step = training_.position.step;
@@ -227,6 +228,21 @@ Result<void> Trainer::Loop::share(const Rejoin& now) {
     if (entry.name.starts_with("state/")) others.add(entry);
   const auto level_others = [&] { return now.level ? level(now.source, others) : Result<void>(); };
   return share_state(training_, reporter_, step_, had_, now, level_others);
+}
+
+/// The steps since the checkpoint are trained again, with the settings of now.
+Result<void> Trainer::Loop::go_back(const Rejoin& now) {
+  if (auto divided = divide_anew(training_, reporter_, step_, had_, now); !divided) return divided;
+  if (auto loaded = load(now.checkpoint); !loaded) return loaded;
+  if (training_.position.step != now.step)
+    return fail(ErrorKind::failed, fmt::format("{} is of step {}, not of step {}: it was replaced meanwhile",
+                                               now.checkpoint, training_.position.step, now.step));
+  skipped_in_row_ = 0;
+  checkpoints_.know_difference(false);
+  sweep_.know_equal(now.step);
+  reporter_.begin_epoch();
+  training_.task->changed(training_.options.settings, now.step);
+  return {};
 }
 
 Result<void> Trainer::Loop::share_as(const Sharding& wanted) {
@@ -254,7 +270,7 @@ Result<void> Trainer::Loop::take_up(const Rejoin& now) {
   training_.gate->all_are_level();
   step_->propose_smaller_micro_batch();  // rank 0 may be another one now
   checkpoints_.configure();
-  if (auto there = checkpoints_.rejoin(); !there) return there;
+  if (auto there = checkpoints_.rejoin(/*went_back=*/!now.checkpoint.empty()); !there) return there;
   if (now.save) checkpoints_.save_or_warn(now.tag);
   training_.timer.enter(Phase::boundary);
   return {};

@@ -29,6 +29,8 @@ class Trainer::Loop {
   Result<SaveResult> save_by_order(const std::string& tag) { return checkpoints_.save_by_order(tag); }
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step);
 
+  /// Steerable::stand.
+  void stand() { checkpoints_.give_up(); }
   /// Steerable::held_share.
   HeldShare held_share() const {
     const OptimizerShare& optimizer = had_ ? *had_ : step_->optimizer();
@@ -78,6 +80,7 @@ class Trainer::Loop {
   void tell_refusal();
   Result<void> level(int source, const StateTable& state);
   Result<void> share(const Rejoin& now);
+  Result<void> go_back(const Rejoin& now);
   void compare_states();
 
   Training training_;

@@ -115,7 +115,13 @@ void Reporter::write_step(const DueMetrics& due) {
 void Reporter::end_epoch() {
   if (!training_.now.log_epochs) return ended_.reset();
   if (!has_ended_epoch()) return;
-  ended_ = epoch_sums();
+  auto sums = epoch_sums();
+  begin_epoch();
+  ended_ = std::move(sums);
+}
+
+void Reporter::begin_epoch() {
+  ended_.reset();
   at_epoch_ = done_;
   memory_gib_ = memory_readings_ = 0;
   of_epoch_.reset();

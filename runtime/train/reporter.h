@@ -48,6 +48,8 @@ class Reporter {
   void before_step(bool details);
   /// It is done.
   void count(const StepOutcome& outcome);
+  /// What was counted of this epoch doesn't count.
+  void begin_epoch();
   /// One line of all that is due after it, the sums of an epoch that it ends among them.
   void write_step(const DueMetrics& due);
 

@@ -179,6 +179,18 @@ Result<void> share_state(Training& training, const Reporter& reporter, std::uniq
   return moved;
 }
 
+Result<void> divide_anew(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
+                         std::unique_ptr<OptimizerShare>& had, const Rejoin& now) {
+  const auto holdings =
+      Holdings::of(training, had ? *had : step->optimizer(), /*parameters_whole=*/false, now);
+  if (!holdings) return tl::unexpected(holdings.error());
+  const std::int64_t smaller_micro_batch = take_down(step).smaller_micro_batch;
+  had.reset();
+  training.options.joins = false;
+  set_up(training, reporter, step, {.smaller_micro_batch = smaller_micro_batch}, holdings->newest());
+  return {};
+}
+
 Result<void> change_sharding(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
                              const Sharding& wanted) {
   const Sharding before = training.sharding();

@@ -24,6 +24,12 @@ Result<void> share_state(Training& training, const Reporter& reporter, std::uniq
                          std::unique_ptr<OptimizerShare>& had, const Rejoin& now,
                          const std::function<Result<void>()>& level);
 
+/// Within Steerable::rejoin(), too, where state is gone that a checkpoint has: among the ranks of now, each
+/// with its share still to be filled. What this rank had of the state is gone as well. Errors: as of the
+/// collectives.
+Result<void> divide_anew(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
+                         std::unique_ptr<OptimizerShare>& had, const Rejoin& now);
+
 /// Between steps, live: as `wanted`. Errors, and all is as before: a rank has no memory for it, the same on
 /// all; or as of the collectives.
 Result<void> change_sharding(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,

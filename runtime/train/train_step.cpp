@@ -457,7 +457,7 @@ TrainStep::Kept TrainStep::take_kept() {
 void TrainStep::put_kept(const Kept& kept) {
   take_counts(kept.counts);
   smaller_micro_batch_ = kept.smaller_micro_batch;
-  since_taken_ = kept.since_taken;
+  if (kept.since_taken.defined()) since_taken_ = kept.since_taken;
 }
 
 }  // namespace footplate

@@ -96,10 +96,10 @@ class TrainStep {
   Result<void> catch_up(int source, bool behind);
   /// What goes on where the parts of a step are made for another division of the state.
   struct Kept {
-    std::unique_ptr<OptimizerShare> optimizer;  ///< without gradients
-    NonfiniteCounts counts;
+    std::unique_ptr<OptimizerShare> optimizer = {};  ///< without gradients
+    NonfiniteCounts counts = {};
     std::int64_t smaller_micro_batch = 0;
-    at::Tensor since_taken;
+    at::Tensor since_taken = {};  ///< sums of the data sets; undefined: none yet
   };
   /// No step can be made with this object any more.
   Kept take_kept();

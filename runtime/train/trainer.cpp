@@ -105,10 +105,8 @@ std::optional<DeviceFailure> Trainer::device_failure() const {
 bool Trainer::failed_together() const {
   return loop_->failed_together();
 }
-std::string Trainer::cant_lose_a_rank() const {
-  if (!loop_->training().loses_state()) return "";
-  return "each rank has its part of the optimizer's state (optim.shard), and nobody a copy of it "
-         "(ckpt.redundancy), so that the run has to start again from a checkpoint";
+void Trainer::stand() {
+  loop_->stand();
 }
 HeldShare Trainer::held_share() const {
   return loop_->held_share();

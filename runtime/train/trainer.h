@@ -93,8 +93,6 @@ class Trainer : public Steerable {
   bool failed_together() const;
   /// After a failed run(): why this rank's device computes nothing any more. Nothing: it does.
   std::optional<DeviceFailure> device_failure() const;
-  /// Why the run can't go on without one of its ranks; empty: it can. Any thread.
-  std::string cant_lose_a_rank() const;
   std::string last_checkpoint() const;  ///< path of the newest one saved or loaded; empty: none
   const StateTable& state() const;
 
@@ -107,6 +105,7 @@ class Trainer : public Steerable {
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
   Result<std::optional<double>> renew(const Settings& after, Renewal what, std::int64_t step) override;
+  void stand() override;
   HeldShare held_share() const override;
   Result<void> rejoin(const Rejoin& rejoin) override;
   Result<void> take_up(const Rejoin& rejoin) override;

@@ -51,11 +51,6 @@ Sharding Sharding::of(const Settings& settings) {
           choice_of<Redundancy>(settings, "ckpt.redundancy") == Redundancy::memory};
 }
 
-void Training::set_sharding(const Sharding& wanted) {
-  sharding_ = wanted;
-  loses_state_ = wanted.stage > 0 && !wanted.copies;
-}
-
 double Training::samples_per_epoch() const {
   double samples = 0;
   for (std::size_t set = 0; set < position.sets.size(); ++set)

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -57,14 +56,12 @@ struct Training {
   bool records() const { return now.cuda_graph && cant_record(sharding_).empty(); }
 
   /// From here on, once the optimizer's state is divided so.
-  void set_sharding(const Sharding& wanted);
+  void set_sharding(const Sharding& wanted) { sharding_ = wanted; }
   const Sharding& sharding() const { return sharding_; }
   bool is_sharded() const { return sharding_.stage > 0 && world_size() > 1; }
   /// Whether each keeps its share of the gradients only.
   bool shares_gradients() const { return sharding_.stage > 1 && world_size() > 1; }
   bool has_copies() const { return is_sharded() && sharding_.copies; }
-  /// Whether a rank that is lost takes state with it that nobody else has. Any thread.
-  bool loses_state() const { return loses_state_; }
 
   /// Whether it is a lost rank, and the run can go on without: then the next enter() brings this rank level.
   /// The step, evaluation or save that was given up has changed no state, unless `what` says so.
@@ -101,7 +98,6 @@ struct Training {
 
  private:
   Sharding sharding_;
-  std::atomic<bool> loses_state_ = false;
 };
 
 }  // namespace footplate

@@ -87,7 +87,9 @@ struct Rejoin {
   std::int64_t step = 0;   ///< completed
   int source = 0;          ///< rank whose state counts
   std::vector<int> behind;
-  bool shared = false;  ///< Rejoin::shared
+  bool shared = false;     ///< Rejoin::shared
+  std::string checkpoint;  ///< Rejoin::checkpoint
+  std::int64_t left = 0;   ///< Rejoin::left
   std::optional<NewestCommit> commit;
   bool paused = false;
   bool finished = false;
@@ -191,16 +193,18 @@ struct Stop {
 /// After a loss: where this rank stands (recovery.h).
 struct Standing {
   std::uint32_t generation = 0;
-  std::int64_t step = 0;  ///< completed; -1: its state is undefined
-  int share = 0;          ///< of sharded state it has this of `shares` shares, and
-  int copied = 0;         ///< a copy of this one
-  int shares = 1;         ///< 1: it has all of it
-  bool shared = false;    ///< as of HeldShare
+  std::int64_t step = 0;     ///< completed; -1: its state is undefined
+  std::int64_t reached = 0;  ///< the step that it stands at, whatever its state is
+  int share = 0;             ///< of sharded state it has this of `shares` shares, and
+  int copied = 0;            ///< a copy of this one
+  int shares = 1;            ///< 1: it has all of it
+  bool shared = false;       ///< as of HeldShare
   bool paused = false;
   bool finished = false;
   bool save = false;  ///< one was interrupted
   std::string tag;    ///< of that save
   std::uint64_t commits = 0;
+  std::uint64_t applied = 0;  ///< how many orders
   std::uint64_t begun = 0;
   std::uint64_t refused = 0;
   std::string refusal;

@@ -106,6 +106,8 @@ struct FieldsOf<message::Rejoin> {
     field("source", rejoin.source);
     field("behind", rejoin.behind);
     field("shared", rejoin.shared);
+    field.unless_empty("checkpoint", rejoin.checkpoint);
+    field("left", rejoin.left);
     field("commit", rejoin.commit);
     field("paused", rejoin.paused);
     field("finished", rejoin.finished);
@@ -245,6 +247,7 @@ struct FieldsOf<message::Standing> {
   static void list(auto& field, auto& standing) {
     field("generation", standing.generation);
     field("step", standing.step);
+    field("reached", standing.reached);
     field("share", standing.share);
     field("copied", standing.copied);
     field("shares", standing.shares);
@@ -254,6 +257,7 @@ struct FieldsOf<message::Standing> {
     field("save", standing.save);
     field("tag", standing.tag);
     field("commits", standing.commits);
+    field("applied", standing.applied);
     field("begun", standing.begun);
     field("refused", standing.refused);
     field("refusal", standing.refusal);

@@ -2,8 +2,8 @@
 
 Steps of the King James job on two ranks, with the optimizer's state on each rank, shared, shared with copies, and shared with the
 gradients, in turns. Then the largest memory of a rank with a model of 100 million parameters. Then one of three ranks is killed, at
---millions of parameters: from the last step's line before it to the first one after it, with and without shards. Exit code 1 beyond
-a limit.
+--millions of parameters: from the last step's line before it to the first one after it, with and without shards; and where nobody has
+a copy, in place from a checkpoint, and by a restart from it. Exit code 1 beyond a limit.
 """
 
 import argparse
@@ -19,6 +19,7 @@ KINDS = {"plain": [], "shard": ["optim.shard=1"], "copies": ["optim.shard=1", "c
 LEAST_PACE = 0.9           # of copies, and of shared gradients, against shards without
 LEAST_SAVED = 0.75         # of the memory that one of two ranks doesn't need for what the other one keeps
 MOST_S_PER_GB = 2          # of parameters and optimizer's state: how much longer training stands than without shards
+MOST_OF_RESTART = 1        # how long training stands where ranks go back to a checkpoint in place, against a restart
 STEADY = ["eval.mode=off", "ckpt.every=0", "run.threads=1", "log.every=1"]
 
 
@@ -66,6 +67,27 @@ def pause_s(kind, options):
         return after["time"] - before["time"]
 
 
+def back_s(options, *more):
+    """Three ranks, one is killed, and nobody has a copy of its share: until the first step from the checkpoint."""
+    with harness.Run([*STEADY, *KINDS["shard"], *more, f"model.elements={options.millions * 1_000_000}", "model.step_ms=0",
+                      "train.steps=1000000"], ranks=3, name="back", options=("--restarts", "1")) as run:
+        client = run.wait_for_step(3)
+        assert client.ask("call", action="ckpt.save")["state"] == "applied"
+        saved = harness.wait_until(lambda: [one["data"]["step"] for one in run.lines("events.jsonl") if one["topic"] == "ckpt"], 120, "a save")
+        harness.wait_until(lambda: client.ask("status")["step"] > saved[0] + 3, 60, "some steps more")
+        client.close()
+        os.kill(run.pids()[1], signal.SIGKILL)
+
+        def stood():
+            lines = [line for line in run.lines("metrics.jsonl") if "train/loss" in line]
+            return [after["time"] - before["time"] for before, after in zip(lines, lines[1:]) if after["step"] <= before["step"]]
+        took = harness.wait_until(lambda: stood() or run.process.poll() is not None, 180, "training to go on")
+        if took is True:
+            raise SystemExit(run.output())
+        run.end(harness.wait_until(run.try_connect, 60, "the console"))
+        return took[0]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
@@ -89,7 +111,11 @@ def main():
     gigabytes = options.millions * 1e6 * 3 * 4 / 1e9
     print(f"a rank is lost, {options.millions} million parameters ({gigabytes:.1f} GB with AdamW's moments): from one step's line to the next " +
           ", ".join(f"{kind} {seconds:.2f} s" for kind, seconds in pauses.items()))
+    back = {"in place": back_s(options), "by a restart": back_s(options, "comm.on_loss=stop")}
+    print("a rank is lost, and nobody has a copy of its share: from the last line to the first one from the checkpoint " +
+          ", ".join(f"{how} {seconds:.2f} s" for how, seconds in back.items()))
     report("shard", **{f"{kind}_pace": value for kind, value in pace.items()}, **{f"{kind}_mib": mib for kind, mib in peaks.items()}, **{f"{kind}_ms": ms for kind, ms in median.items()}, pause_s=pauses["copies"], plain_pause_s=pauses["plain"],
+           back_s=back["in place"], restart_s=back["by a restart"],
            gigabytes=gigabytes)
     limits = Limits()
     limits.at_least("the pace with copies, against shards without", pace["copies"], LEAST_PACE)
@@ -97,6 +123,8 @@ def main():
     limits.at_least("of the other rank's gradients, the memory that shared ones save", saved, LEAST_SAVED)
     limits.at_most("the seconds that training stands longer for each GB of state", (pauses["copies"] - pauses["plain"]) / gigabytes,
                    MOST_S_PER_GB)
+    limits.at_most("the time to go back to a checkpoint in place, against a restart", back["in place"] / back["by a restart"],
+                   MOST_OF_RESTART)
     limits.hold()
 
 

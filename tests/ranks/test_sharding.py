@@ -73,22 +73,6 @@ def test_checkpoints_of_any_number_of_ranks_are_read_by_any_other():
         assert ends[3] == ends[5], ends
 
 
-def test_a_lost_rank_is_followed_by_a_start_from_the_newest_checkpoint():
-    """It ends with the same parameters as a run that lost none."""
-    steps = [*TEXT, "train.steps=150", "ckpt.every=25", *SHARDED]
-    undisturbed = trained(steps, ranks=3)[1]
-    with Run(steps, ranks=3, config="kjv", options=("--restarts", "1")) as run:
-        client = run.wait_for_step(10)
-        wait_until(lambda: any(event["topic"] == "ckpt" for event in run.lines("events.jsonl")), 60, "the first checkpoint")
-        client.close()
-        os.kill(run.pids()[1], signal.SIGKILL)
-        assert run.finish(120) == 0, run.output()
-        result = run.result()
-        assert result["restarts"] == 1 and result["step"] == 150, result
-        assert "each rank has its part of the optimizer's state (optim.shard)" in run.output(), run.output()
-        assert result["state_hash"] == undisturbed["state_hash"], (result, undisturbed)
-
-
 REDUNDANT = [*SHARDED, "ckpt.redundancy=memory"]
 EVEN = [*TEXT, "sched.kind=constant", "sched.warmup_steps=0", "ckpt.keep=0"]
 END = 400 if FULL else 120
@@ -113,6 +97,78 @@ def stopped_and_resumed(parts, folder):
 def rank_events(run, state):
     return [event["data"] for event in run.lines("events.jsonl")
             if event["topic"] == "rank" and event["data"].get("state") == state]
+
+
+def kill_after_a_save(run, client, victim, since=0):
+    wait_until(lambda: any(event["topic"] == "ckpt" and event["data"]["step"] > since for event in run.lines("events.jsonl")), 60, "a checkpoint")
+    client.close()
+    os.kill(run.pids()[victim], signal.SIGKILL)
+
+
+def test_without_copies_a_lost_rank_takes_the_others_back_to_a_checkpoint():
+    """In place, also where it was rank 0: the state is that of a run that is resumed from it on one rank less, bit for bit."""
+    for ranks, stage, victim in ((2, 1, 0), (3, 1, 2), (3, 2, 0), (4, 2, 1)) if FULL else ((3, 2, 0),):
+        kept = [f"optim.shard={stage}"]
+        with Run([*EVEN, *kept, f"train.steps={END}", "ckpt.every=25"], ranks=ranks, config="kjv") as run:
+            client = run.wait_for_step(10)
+            changed = client.ask("set", changes={"log.every": 5})["applied"]["step"]
+            kill_after_a_save(run, client, victim, changed)
+            assert run.finish(180) == 0, run.output()
+            result, (lost,) = run.result(), rank_events(run, "lost")
+            assert result["recoveries"] == 1 and result["restarts"] == 0 and result["step"] == END, result
+            assert lost["left"] >= lost["step"] > changed and lost["step"] % 25 == 0, lost
+            assert f"training goes back to the checkpoint of step {lost['step']}" in run.output(), run.output()
+            lines = [line["step"] for line in run.lines("metrics.jsonl") if "train/loss" in line]
+            assert all(step % 5 == 0 for step in lines if step > changed), f"log.every stays as it was set: {lines}"
+            assert lines.count(lost["step"] + 5) == (2 if lost["left"] > lost["step"] + 5 else 1), lines
+            expected, state_hash = stopped_and_resumed([(ranks, lost["step"], kept), (ranks - 1, END, kept)], run.folder)
+            assert state_of(result["checkpoint"]) == expected, f"{ranks} ranks, back to step {lost['step']}"
+            assert result["state_hash"] == state_hash, result
+
+
+def test_without_copies_another_rank_takes_the_place_of_a_lost_one():
+    """Lost, back, joined, and once more: the state is that of runs on 3, 2, 3, 2 and 3 ranks."""
+    with Run([*EVEN, *SHARDED, "comm.replace=true", "train.steps=1000000", "ckpt.every=25"], ranks=3, config="kjv") as run:
+        parts = []
+        for number, victim in enumerate((1, 0), 1):
+            saved = rank_events(run, "joined")[-1]["step"] if parts else 0
+            kill_after_a_save(run, run.wait_for_step(10), victim, saved)
+            wait_until(lambda: len(rank_events(run, "joined")) == number or run.process.poll() is not None, 90, "another rank to join")
+            assert run.process.poll() is None, run.output()[-3000:]
+            parts += [(3, rank_events(run, "lost")[-1]["step"], SHARDED), (2, rank_events(run, "joined")[-1]["step"], SHARDED)]
+        client = wait_until(run.try_connect, 20, "the console")
+        client.ask("call", action="run.stop", arguments={"save": True})
+        client.close()
+        assert run.finish(60) == 0, run.output()
+        result = run.result()
+        expected, state_hash = stopped_and_resumed([*parts, (3, result["step"], SHARDED)], run.folder)
+        assert state_of(result["checkpoint"]) == expected, parts
+        assert result["state_hash"] == state_hash, result
+
+
+def test_without_a_checkpoint_a_lost_rank_ends_the_start():
+    with Run([*EVEN, *SHARDED, "train.steps=1000000", "ckpt.every=0"], ranks=2, config="kjv", options=("--restarts", "0")) as run:
+        run.wait_for_step(10).close()
+        os.kill(run.pids()[1], signal.SIGKILL)
+        assert run.finish(60) == 75, run.output()
+        reason = run.result()["reason"]
+        assert "share 2 of 2 of the optimizer's state (optim.shard) was lost, and there is no checkpoint yet" in reason, reason
+
+
+def test_a_damaged_checkpoint_is_left_to_the_next_start():
+    """It goes on from the one before: the newest that verifies."""
+    with Run([*EVEN, *SHARDED, "train.steps=150", "ckpt.every=25", "ckpt.async=false"], ranks=2, config="kjv", options=("--restarts", "1")) as run:
+        client = run.wait_for_step(51)
+        assert client.ask("call", action="run.pause")["state"] == "applied"
+        newest = sorted((run.directory / "checkpoints" / "main").glob("step-*"))[-1]
+        part = newest / "rank-1.safetensors"
+        part.write_bytes(part.read_bytes()[:-8] + b"damaged.")
+        client.close()
+        os.kill(run.pids()[1], signal.SIGKILL)
+        assert run.finish(120) == 0, run.output()
+        result = run.result()
+        assert result["restarts"] == 1 and result["step"] == 150, result
+        assert str(newest) in run.read_json("result-1.json")["reason"], run.read_json("result-1.json")
 
 
 def test_with_redundancy_a_lost_rank_costs_no_state():
@@ -161,8 +217,8 @@ def test_with_redundancy_another_rank_takes_the_place_of_a_lost_one():
         assert result["state_hash"] == state_hash, result
 
 
-def test_two_neighbours_that_are_lost_at_once_end_the_start():
-    with Run([*EVEN, *REDUNDANT, "train.steps=150", "ckpt.every=20"], ranks=3, config="kjv", options=("--restarts", "1")) as run:
+def test_two_neighbours_that_are_lost_at_once_take_the_last_one_back():
+    with Run([*EVEN, *REDUNDANT, "train.steps=150", "ckpt.every=20"], ranks=3, config="kjv") as run:
         client = run.wait_for_step(10)
         wait_until(lambda: any(event["topic"] == "ckpt" for event in run.lines("events.jsonl")), 60, "the first checkpoint")
         client.close()
@@ -172,8 +228,8 @@ def test_two_neighbours_that_are_lost_at_once_end_the_start():
                 os.kill(pids[victim], how)
         assert run.finish(120) == 0, run.output()
         result = run.result()
-        assert result["restarts"] == 1 and result["step"] == 150, result
-        assert "share 2 of 3 of the optimizer's state (optim.shard) was lost together with its copy" in run.output(), run.output()
+        assert result["restarts"] == 0 and result["recoveries"] >= 1 and result["step"] == 150, result
+        assert "training goes back to the checkpoint of step" in run.output(), run.output()
 
 
 def test_what_cant_be_shared_is_said_at_the_start():
@@ -183,6 +239,8 @@ def test_what_cant_be_shared_is_said_at_the_start():
 
 if __name__ == "__main__":
     main([test_losses_are_those_of_a_plain_run, test_checkpoints_of_any_number_of_ranks_are_read_by_any_other,
-          test_a_lost_rank_is_followed_by_a_start_from_the_newest_checkpoint, test_with_redundancy_a_lost_rank_costs_no_state,
-          test_with_redundancy_another_rank_takes_the_place_of_a_lost_one, test_two_neighbours_that_are_lost_at_once_end_the_start,
-          test_what_cant_be_shared_is_said_at_the_start])
+          test_without_copies_a_lost_rank_takes_the_others_back_to_a_checkpoint,
+          test_without_copies_another_rank_takes_the_place_of_a_lost_one, test_without_a_checkpoint_a_lost_rank_ends_the_start,
+          test_a_damaged_checkpoint_is_left_to_the_next_start, test_with_redundancy_a_lost_rank_costs_no_state,
+          test_with_redundancy_another_rank_takes_the_place_of_a_lost_one,
+          test_two_neighbours_that_are_lost_at_once_take_the_last_one_back, test_what_cant_be_shared_is_said_at_the_start])

@@ -68,9 +68,14 @@ std::optional<Order> given_by_start(const StartRecord& start, const Schema& sche
   return order;
 }
 
+/// Where ranks went back to a checkpoint in place, a later order may have an earlier step. Those before it
+/// were in force there already.
 void follow(History& history, const std::vector<Order>& orders) {
   for (const Order& order : orders) {
     std::erase_if(history.ahead, [&](const Order& again) { return again.id == order.id; });
+    for (auto before = history.applied.rbegin();
+         before != history.applied.rend() && before->at_step > order.at_step; ++before)
+      before->at_step = order.at_step;
     history.applied.push_back(order);
   }
 }

@@ -48,6 +48,21 @@ TEST(RecoveryReportTest, SaysWhatTheLostOnesSaid) {
   EXPECT_EQ(origins_lost_between(story.before, ranks({0})), (std::vector<int>{2, 5}));
 }
 
+TEST(RecoveryReportTest, SaysWhereTrainingGoesBackTo) {
+  message::Rejoin verdict;
+  verdict.step = 12;
+  verdict.left = 17;
+  verdict.checkpoint = "step-12";
+  const RankChange told = recovery_report({ranks({0, 2, 5}), "", kStart}, ranks({0, 5}), verdict,
+                                          kStart + std::chrono::seconds(2));
+  EXPECT_EQ(
+      told.text,
+      "rank 1 of 3 lost at step 17; training goes back to the checkpoint of step 12, since nobody has all "
+      "of its state, with 2 ranks (2000 ms)");
+  EXPECT_EQ(told.step, 12);
+  EXPECT_EQ(told.left, 17);
+}
+
 TEST(RecoveryReportTest, NamesWhoJoined) {
   const Json told = report({ranks({0, 1}), "", kStart}, ranks({0, 1, 2}));
   EXPECT_EQ(told["state"], "joined");

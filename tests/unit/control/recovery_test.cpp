@@ -17,6 +17,7 @@ namespace footplate {
 namespace {
 
 using std::chrono::microseconds;
+using testing::Checkpoints;
 using testing::expect_whole;
 using testing::RecoveryRun;
 using testing::show_trace;
@@ -282,22 +283,43 @@ TEST(RecoveryTest, OrdersAndDeathsAtRandomMomentsInRealTime) {
   }
 }
 
-/// A rank that dies there, amid orders with calls; the others end as if it had never been.
-void die(const SimOptions::Death& death, std::uint64_t seed) {
+/// Again and again, until all have ended: an order that a rank 0 hadn't passed on is lost with it.
+void pause_and_resume(RecoveryRun& run) {
+  constexpr int kLooks = 100;
+  std::int64_t number = 5;
+  const auto call = [&](const char* action) {
+    run.order(number++, {{"calls", {{{"action", action}, {"arguments", Json::object()}}}}});
+  };
+  call("run.pause");
+  run.await([&, looks = 0]() mutable {
+    if (looks++ % kLooks == 0) call("run.resume");
+    return std::ranges::all_of(run.ranks, [](const auto& rank) { return rank->ended(); });
+  });
+}
+
+/// A rank that dies there, amid orders with calls; the others end as if it had never been. With checkpoints
+/// it takes a share of the state with it.
+void die(const SimOptions::Death& death, std::uint64_t seed, Checkpoints* checkpoints = nullptr) {
   constexpr std::int64_t kSteps = 150;
   const SimScheduler scheduler(seed);
   SimOptions options{.max_delay = microseconds(50), .max_lateness = microseconds(20)};
   options.deaths = {death};
-  RecoveryRun run(3, options, kSteps);
+  RecoveryRun run(3, options, kSteps, {}, {}, checkpoints);
   for (std::int64_t i = 1; i <= 4; ++i) {
     run.order(i, {{"calls", {{{"action", "eval.now"}, {"arguments", Json::object()}}}}});
     run.wait_for_step(2, 20 * i);
   }
+  if (checkpoints != nullptr) pause_and_resume(run);
   run.join();
   std::set<int> dead;
   for (int rank = 0; rank < 3; ++rank)
     if (run.world.is_dead(rank)) dead.insert(rank);
-  expect_whole(run, dead, kSteps);
+  const auto ended_by_it = [](const auto& rank) {
+    return rank->given_up.find("the run was ending") != std::string::npos;
+  };
+  if (checkpoints != nullptr && std::ranges::any_of(run.ranks, ended_by_it)) return;
+  expect_whole(run, dead, kSteps, checkpoints != nullptr);
+  for (const Json& warning : run.reports("warn")) EXPECT_NE(warning.value("kind", ""), "disagree") << warning;
   if (::testing::Test::HasFailure()) show_trace();
 }
 
@@ -310,27 +332,49 @@ TEST(RecoveryTest, ARankDiesAtAnyOfItsMessagesOrCollectives) {
     }
 }
 
+/// The steps since the checkpoint are made again, and what anybody has applied of orders is in force on all.
+TEST(RecoveryTest, ARankDiesWithItsShareAndTheOthersGoBack) {
+  for (const int rank : {0, 1})
+    for (std::uint64_t number = 1; number <= seeds(60) && !::testing::Test::HasFailure(); ++number) {
+      SCOPED_TRACE("rank " + std::to_string(rank) + ", number " + std::to_string(number));
+      Checkpoints of_messages, of_collectives;
+      die({.rank = rank, .message = number}, number, &of_messages);
+      die({.rank = rank, .collective = number}, number, &of_collectives);
+    }
+}
+
 // --- the decision alone ---
 
 message::Standing standing(std::int64_t step, const Json& more = Json::object()) {
-  Json json = {{"generation", 2}, {"step", step},     {"paused", false}, {"finished", false},
-               {"save", false},   {"tag", ""},        {"commits", 3},    {"begun", 0},
-               {"sequence", 40},  {"commit", Json()}, {"ticket", 7},     {"order", 9},
-               {"share", 0},      {"copied", 0},      {"shares", 1},     {"shared", false}};
+  Json json = {{"generation", 2}, {"step", step},     {"paused", false}, {"finished", false}, {"save", false},
+               {"tag", ""},       {"commits", 3},     {"begun", 0},      {"reached", step},   {"applied", 0},
+               {"sequence", 40},  {"commit", Json()}, {"ticket", 7},     {"order", 9},        {"share", 0},
+               {"copied", 0},     {"shares", 1},      {"shared", false}};
   json.update(more);
   json["t"] = "standing";
   return std::get<message::Standing>(testing::to_rank_zero(json));
+}
+
+NewestCheckpoint at_step(std::int64_t step) {
+  return [step](std::int64_t at_most) {
+    EXPECT_LE(step, at_most);
+    return CheckpointAt{"step-" + std::to_string(step), step};
+  };
+}
+
+Result<CheckpointAt> none(std::int64_t /*at_most*/) {
+  return fail(ErrorKind::failed, "there is no checkpoint yet");
 }
 
 TEST(RecoveryDecision, GoesOnFromWhoeverIsAhead) {
   Recovery recovery(3, 2);
   recovery.add(0, standing(11));
   recovery.add(1, standing(12, {{"sequence", 44}, {"paused", true}, {"save", true}}));  // a periodic one
-  EXPECT_FALSE(recovery.verdict());
+  EXPECT_FALSE(recovery.verdict(none));
   recovery.add(2, standing(99, {{"generation", 1}}));
-  EXPECT_FALSE(recovery.verdict()) << "of the world before";
+  EXPECT_FALSE(recovery.verdict(none)) << "of the world before";
   recovery.add(2, standing(12, {{"save", true}, {"tag", "kept"}}));
-  const auto verdict = recovery.verdict();
+  const auto verdict = recovery.verdict(none);
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->step, 12);
   EXPECT_EQ(verdict->source, 1);
@@ -345,8 +389,8 @@ TEST(RecoveryDecision, WhatAnybodySawRefusedIsRefused) {
   Recovery recovery(2, 2);
   recovery.add(0, standing(12, {{"refused", 4}, {"refusal", "no"}}));
   recovery.add(1, standing(12, {{"refused", 3}, {"refusal", "before"}}));
-  EXPECT_EQ(recovery.verdict()->refused, 4U);
-  EXPECT_EQ(recovery.verdict()->refusal, "no");
+  EXPECT_EQ(recovery.verdict(none)->refused, 4U);
+  EXPECT_EQ(recovery.verdict(none)->refusal, "no");
 }
 
 TEST(RecoveryDecision, WhatAnybodySawCommittedIsCommitted) {
@@ -354,7 +398,7 @@ TEST(RecoveryDecision, WhatAnybodySawCommittedIsCommitted) {
   const Json commit = {{"ticket", 7}, {"order", Json::object()}, {"step", 30}, {"targeted", false}};
   recovery.add(0, standing(12, {{"commit", {{"ticket", 6}, {"withdraws", 3}}}}));
   recovery.add(1, standing(12, {{"commit", commit}, {"commits", 4}}));
-  const auto verdict = recovery.verdict();
+  const auto verdict = recovery.verdict(none);
   ASSERT_TRUE(verdict);
   ASSERT_TRUE(verdict->commit);
   EXPECT_EQ(verdict->commit->ticket, 7U);
@@ -371,23 +415,68 @@ TEST(RecoveryDecision, EachShareOfShardedStateIsWithItsRankOrTheNextOne) {
                                  {"copied", (shares[static_cast<std::size_t>(rank)] + 4 - distance) % 4},
                                  {"shares", 4}}));
     recovery.add(static_cast<int>(shares.size()), standing(-1));  // joins
-    return recovery.verdict()->impossible;
+    return recovery.verdict(none)->impossible;
   };
   for (const std::vector<int>& shares : {std::vector{0, 1, 2, 3}, {1, 2, 3}, {0, 2, 3}, {0, 2}, {1, 3}})
     EXPECT_EQ(left_of_four(shares), "") << ::testing::PrintToString(shares);
   EXPECT_EQ(left_of_four({0, 3}),
             "share 2 of 4 of the optimizer's state (optim.shard) was lost together with its copy on another "
-            "rank (ckpt.redundancy)");
+            "rank (ckpt.redundancy), and there is no checkpoint yet");
   EXPECT_NE(left_of_four({1, 2}), "") << "the copy of the last share was with the first rank";
   EXPECT_NE(left_of_four({1}), "");
   EXPECT_EQ(left_of_four({0, 1}, 2), "") << "of two hosts one is lost";
   EXPECT_EQ(left_of_four({2, 3}, 2), "");
 }
 
+/// Also a rank whose own state is whole.
+TEST(RecoveryDecision, AllGoBackToACheckpointWhereAShareIsGone) {
+  Recovery recovery(2, 2);
+  recovery.add(0, standing(41, {{"share", 0}, {"copied", 0}, {"shares", 3}, {"reached", 41}}));
+  recovery.add(1, standing(41, {{"share", 2},
+                                {"copied", 2},
+                                {"shares", 3},
+                                {"reached", 41},
+                                {"applied", 1},
+                                {"paused", true},
+                                {"save", true}}));
+  const auto verdict = recovery.verdict(at_step(30));
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->impossible, "");
+  EXPECT_EQ(verdict->checkpoint, "step-30");
+  EXPECT_EQ(verdict->step, 30);
+  EXPECT_EQ(verdict->left, 41);
+  EXPECT_EQ(verdict->behind, (std::vector{0, 1}));
+  EXPECT_TRUE(verdict->paused) << "an order that the other one has yet to apply";
+  EXPECT_FALSE(verdict->save) << "a periodic one comes again";
+  EXPECT_EQ(recovery.verdict(none)->impossible,
+            "share 2 of 3 of the optimizer's state (optim.shard) was lost, and there is no checkpoint yet");
+}
+
+/// Some may have left, and nobody steers the others any more.
+TEST(RecoveryDecision, NobodyGoesBackAtTheEnd) {
+  Recovery recovery(1, 2);
+  recovery.add(0, standing(41, {{"share", 0}, {"copied", 0}, {"shares", 2}, {"finished", true}}));
+  EXPECT_EQ(recovery.verdict(at_step(30))->impossible,
+            "share 2 of 2 of the optimizer's state (optim.shard) was lost, and the run was ending");
+}
+
+TEST(RecoveryDecision, AllGoBackWhereNobodysStateIsWhole) {
+  Recovery recovery(2, 2);
+  recovery.add(0, standing(-1, {{"reached", 35}, {"save", true}, {"tag", "kept"}}));
+  recovery.add(1, standing(-1, {{"reached", 34}}));
+  const auto verdict = recovery.verdict(at_step(30));
+  EXPECT_EQ(verdict->checkpoint, "step-30");
+  EXPECT_EQ(verdict->step, 30);
+  EXPECT_EQ(verdict->left, 35);
+  EXPECT_TRUE(verdict->save);
+  EXPECT_EQ(recovery.verdict(none)->impossible,
+            "no rank is left whose state is whole, and there is no checkpoint yet");
+}
+
 TEST(RecoveryDecision, IsImpossibleWhereNobodysStateIsWhole) {
   Recovery recovery(1, 2);
   recovery.add(0, standing(-1));
-  const auto verdict = recovery.verdict();
+  const auto verdict = recovery.verdict(none);
   ASSERT_TRUE(verdict);
   EXPECT_NE(verdict->impossible, "");
 }

@@ -124,6 +124,19 @@ TEST_F(HistoryTest, GoesBackWithTheRun) {
   EXPECT_THAT(history().ahead, IsEmpty());
 }
 
+/// In place, after a lost rank: what was in force from the checkpoint on isn't applied behind what came then.
+TEST_F(HistoryTest, StepsThatWereMadeTwiceKeepTheirOrders) {
+  start(1, 0, 0);
+  order(1, 10);
+  order(2, 45);
+  order(3, 50);
+  order(4, 42);
+  start(2, 40, 1);
+  EXPECT_THAT(ids(history().applied), ElementsAre(1));
+  EXPECT_THAT(ids(history().ahead), ElementsAre(2, 3, 4));
+  for (const Order& order : history().ahead) EXPECT_EQ(order.at_step, 42) << order.id;
+}
+
 TEST_F(HistoryTest, WhatWasAheadStaysAheadAfterAnotherCrash) {
   start(1, 0, 0);
   order(1, 10);

@@ -53,6 +53,22 @@ TEST_F(AgreedOrdersTest, AnOrderLeavesOnceAllHaveConfirmedIt) {
   EXPECT_FALSE(report["applied"].contains("renewed_s"));
 }
 
+TEST_F(AgreedOrdersTest, WhereTrainingWentBackRanksMayHaveAppliedItAtTwoSteps) {
+  add(3, 5, false);
+  add(8, 5, true);
+  add(9, 6, true);
+  orders_.go_back(5, 2);
+  EXPECT_EQ(orders_.floor(), 2) << "the next order applies before step 5";
+  EXPECT_EQ(orders_.find(3)->step, 2);
+  EXPECT_EQ(orders_.find(8)->step, 2) << "it can't be withdrawn any more";
+  EXPECT_EQ(orders_.find(9)->step, 6);
+  confirm(0, 3);
+  EXPECT_THAT(confirm(1, 3, "d", {{"step", 2}})->odd_ranks(), IsEmpty());
+  add(4, 5, false);
+  confirm(0, 4);
+  EXPECT_THAT(confirm(1, 4, "d", {{"step", 2}})->odd_ranks(), ElementsAre(1)) << "agreed on later";
+}
+
 TEST_F(AgreedOrdersTest, NamesTheRanksThatDifferFromRankZero) {
   add(3, 5, false);
   confirm(0, 3);

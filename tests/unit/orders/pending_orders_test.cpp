@@ -45,6 +45,17 @@ TEST(PendingOrdersTest, PutsAnOrderBackInFrontOfThoseOfItsStep) {
   EXPECT_EQ(orders.commits(), 2U) << "it was heard of once";
 }
 
+TEST(PendingOrdersTest, WhatSomeMayHaveAppliedIsDueWhereTrainingGoesBackTo) {
+  PendingOrders orders;
+  orders.commit(agreed(1, 24, true));
+  orders.commit(agreed(2, 30, true));
+  orders.commit(agreed(3, 31, false));
+  orders.commit(agreed(4, 31, true));
+  orders.go_back(30, 20);
+  EXPECT_EQ(taken(orders, 20, false), (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(orders.next_step(), 31);
+}
+
 TEST(PendingOrdersTest, AWithdrawalIsACommitToo) {
   PendingOrders orders;
   orders.commit(agreed(1, 4, true));

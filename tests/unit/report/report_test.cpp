@@ -228,6 +228,19 @@ TEST_F(Report, TellsStretchesChangesAndFailures) {
   EXPECT_THAT(page, Not(HasSubstr("train/lr<"))) << "no run has that metric";
 }
 
+/// After a lost rank with a share of the state: the same start makes steps once more.
+TEST_F(Report, CountsStepsThatAStartMakesTwice) {
+  std::string lines;
+  for (const int step : {50, 100, 150, 110, 160}) lines += log_line("main", step, 2);
+  write("metrics.jsonl", lines);
+  write("starts.jsonl", R"({"start":1,"step":0,"time":"2026-11-24T07:00:00Z","resumed":null,"world_size":2})"
+                        "\n");
+  const RunHistory history = read_run_history(run_);
+  ASSERT_EQ(history.stretches.size(), 2U);
+  EXPECT_EQ(history.stretches[0].left_at, 110);
+  EXPECT_EQ(history.trained_steps, 150 + 50 + 50);
+}
+
 TEST_F(Report, OfARunThatHasWrittenNothing) {
   const std::string page = report::page({read_run_history(run_)}, kUsualMetrics);
   EXPECT_THAT(page, HasSubstr("No metric has been written yet."));

@@ -160,9 +160,12 @@ class LosingCommunicator final : public Communicator {
   std::int64_t step_ = -1;
 };
 
-/// Where those who are left agree how to go on, as Recovery does.
+/// Where those who are left agree how to go on, as Recovery does. `checkpoint`: where they go back to, each
+/// time, as where nobody has a copy of what is lost.
 class MeetingPoint {
  public:
+  explicit MeetingPoint(std::optional<std::int64_t> checkpoint) : checkpoint_(checkpoint) {}
+
   struct Standing {
     std::int64_t step = 0;
     bool whole = true;
@@ -185,6 +188,11 @@ class MeetingPoint {
     for (const auto& [rank, standing] : all) rejoin.level = rejoin.level || is_behind(standing);
     rejoin.behind = is_behind(mine);
     rejoin.whole = mine.whole;
+    if (checkpoint_) {
+      rejoin.checkpoint = "whole";
+      rejoin.left = std::exchange(rejoin.step, *checkpoint_);
+      rejoin.behind = rejoin.level = true;
+    }
     rejoin.shared = true;
     rejoin.generation = members.generation;
     rejoin.sequence = 1000 * members.generation;
@@ -192,6 +200,7 @@ class MeetingPoint {
   }
 
  private:
+  const std::optional<std::int64_t> checkpoint_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::uint32_t, std::map<int, Standing>> standing_;
@@ -282,6 +291,7 @@ struct EndOfRun {
 struct Begin {
   const WholeState& state;
   Json progress;
+  std::optional<std::int64_t> go_back_to = {};  ///< the step of that, where ranks go back to it
 };
 
 EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& assignments,
@@ -289,7 +299,7 @@ EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& 
                  const std::map<std::int64_t, std::vector<std::string>>& changes = {}) {
   const Settings settings = small_settings(assignments);
   SimWorld world(ranks);
-  MeetingPoint point;
+  MeetingPoint point(begin ? begin->go_back_to : std::nullopt);
   Assembly assembly;
   EndOfRun outcome;
   std::mutex mutex;
@@ -417,6 +427,44 @@ TEST(ShareState, OneRankAfterTheOther) {
   expect_as_resumed(4, {{3, 2, "parameters", std::set<int>{1}},
                         {0, 4, "step sums", std::set<int>{2}},
                         {2, 6, "gradients", {}}});
+}
+
+/// Without copies: as a run that goes on from the checkpoint without that rank, or those ranks.
+TEST(ShareState, WhatIsLostComesFromACheckpoint) {
+  for (const int stage : {1, 2}) {
+    const std::vector<std::string> alone{"optim.shard=" + std::to_string(stage)};
+    const EndOfRun kept = trained(4, 3, alone);
+    const auto expect_to_go_back = [&](const std::vector<Loss>& losses) {
+      const EndOfRun live = trained(4, kSteps, alone, losses, Begin{kept.state, kept.progress, 3});
+      const int left = 4 - static_cast<int>(losses.size());
+      expect_alike(live.state, trained(left, kSteps, alone, {}, Begin{kept.state, kept.progress}).state);
+      EXPECT_EQ(live.recovered_at.back(), 3);
+      EXPECT_EQ(live.shares_of, std::set<int>{left});
+    };
+    for (const char* operation : {"gradients", "step sums", "parameters"})
+      for (const int lost : {0, 2}) {
+        SCOPED_TRACE(std::string(operation) + ", rank " + std::to_string(lost));
+        expect_to_go_back({{lost, 5, operation, {}}});
+      }
+    expect_to_go_back({{1, 5, "step sums", std::set<int>{2}}});
+    expect_to_go_back({{1, 5, "gradients", {}}, {3, 5, "shares", {}}});
+    expect_to_go_back({{1, 5, "gradients", {}}, {0, 7, "parameters", {}}});
+  }
+}
+
+/// A collective hung, and the ranks have found together again: without copies, too, each has its share.
+TEST(ShareState, NobodyIsLost) {
+  constexpr int kNobody = -1;
+  for (const int stage : {1, 2})
+    for (const auto& [operation, on] : {std::pair<const char*, std::set<int>>{"step sums", {2}},
+                                        {"step sums", {}},
+                                        {"parameters", {0}},
+                                        {"gradients", {}}}) {
+      SCOPED_TRACE(std::string(operation) + ::testing::PrintToString(on));
+      const std::vector<std::string> alone{"optim.shard=" + std::to_string(stage)};
+      expect_alike(trained(3, kSteps, alone, {{kNobody, 5, operation, on}}).state,
+                   trained(3, kSteps, alone).state);
+    }
 }
 
 /// Those who are left still have what they had, whatever came of the first try.
