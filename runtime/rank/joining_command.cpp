@@ -4,7 +4,7 @@
 
 namespace footplate {
 
-std::vector<std::string> joining_command(const RankOptions& options, const std::string& branch,
+std::vector<std::string> joining_command(const RankOptions& options, const Origin& origin,
                                          const std::string& corpus) {
   std::vector<std::string> command = {find_part(Part::rank, own_folder()),
                                       "--run-dir",
@@ -12,9 +12,10 @@ std::vector<std::string> joining_command(const RankOptions& options, const std::
                                       "--start",
                                       std::to_string(options.start),
                                       "--branch",
-                                      branch,
+                                      origin.branch,
                                       "--corpus",
                                       corpus};
+  if (!origin.checkpoint.empty()) command.insert(command.end(), {"--resume", origin.checkpoint});
   if (!options.console) command.emplace_back("--no-console");
   for (const int group : options.host_groups) command.push_back("--host-groups=" + std::to_string(group));
   command.emplace_back("--joins");

@@ -284,8 +284,7 @@ class Rank {
   void make_world() {
     channel_ = make_control_channel(make_mpi_channel(*session_, folders_.folder()), start_.settings);
     world_ = std::make_unique<MpiWorld>(*session_, *communicator_, *channel_);
-    world_->set_invitation(joining_command(options_, start_.origin.branch, trainer_->corpus_hash()),
-                           start_limit());
+    world_->set_invitation(joining_command(options_, start_.origin, trainer_->corpus_hash()), start_limit());
     if (hosts_) hosts_->watch();
   }
 
@@ -382,7 +381,7 @@ class Rank {
   /// Everything that takes time comes before the welcome: the ranks wait from then on.
   Result<void> join() {
     install_signal_handlers();
-    start_.origin.branch = options_.branch;
+    start_.origin = {options_.resume, options_.branch};
     inject_start_fault(options_.joins, /*has_mpi=*/false);
     auto session = MpiSession::start(options_.joins, options_.host_groups);
     if (!session) return tl::unexpected(session.error());
