@@ -12,8 +12,12 @@
 
 namespace footplate {
 
-std::function<std::string(const std::vector<int>& origins)> what_lost_ranks_said(const RankOptions& options) {
-  return [&options](const auto& origins) { return why_lost(options.run_directory, options.start, origins); };
+std::function<std::string(const std::vector<int>& origins)> why_ranks_were_lost(const RankOptions& options,
+                                                                                const SeveralHosts* hosts) {
+  return [&options, hosts](const auto& origins) {
+    const std::string of_device = why_lost(options.run_directory, options.start, origins);
+    return of_device.empty() && hosts != nullptr ? hosts->why_lost(origins) : of_device;
+  };
 }
 
 bool has_lost_device(const Trainer& trainer, int rank, const RankOptions& options, RankRecords& records) {

@@ -6,13 +6,16 @@
 
 #include "run_files/failed_devices.h"
 #include "runtime/rank/rank.h"
+#include "runtime/rank/several_hosts.h"
 #include "runtime/records/rank_records.h"
 #include "runtime/train/trainer.h"
 
 namespace footplate {
 
-/// ControlOptions::why_lost. `options` outlive it.
-std::function<std::string(const std::vector<int>& origins)> what_lost_ranks_said(const RankOptions& options);
+/// ControlOptions::why_lost: what the ranks said of their devices, or what is known of their hosts. Both
+/// outlive it; no `hosts`: all ranks are on one.
+std::function<std::string(const std::vector<int>& origins)> why_ranks_were_lost(const RankOptions& options,
+                                                                                const SeveralHosts* hosts);
 
 /// After a run() that failed: whether this rank's device computes nothing any more. Then it is told and kept,
 /// so that this job takes it no more. Not where all ranks know why they end. Training thread.

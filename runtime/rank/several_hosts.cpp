@@ -38,7 +38,15 @@ std::unique_ptr<SeveralHosts> SeveralHosts::of(const Parts& parts) {
 
 SeveralHosts::SeveralHosts(const Parts& parts)
     : parts_(parts), fence_(fence_of(parts)), members_(parts.session.members().origins) {
+  note_hosts();
   if (parts_.session.rank() == 0) fence_.lead();
+}
+
+void SeveralHosts::note_hosts() {
+  const std::vector<std::string> hosts = parts_.session.hosts();
+  const std::vector<int>& origins = parts_.session.members().origins;
+  const MutexLock lock(mutex_);
+  for (std::size_t rank = 0; rank < origins.size(); ++rank) host_of_rank_[origins[rank]] = hosts[rank];
 }
 
 void SeveralHosts::watch() {
@@ -87,6 +95,7 @@ void SeveralHosts::enter_world(std::unique_ptr<RemoteBells> bells) {
   const Membership& now = parts_.session.members();
   if (watch_ && bells) watch_->take_bells(std::move(bells));
   if (watch_) watch_->follow(now, parts_.session.hosts(), parts_.session.processes());
+  note_hosts();
   const std::vector<int> before = std::exchange(members_, now.origins);
   const bool may_be_cut_off = declared_lost_.exchange(false);
   if (now.rank != 0) return;
@@ -107,6 +116,20 @@ void SeveralHosts::take_term(const std::vector<int>& before, bool may_be_cut_off
     world.lost_hosts.assign(lost_hosts_.begin(), lost_hosts_.end());
   }
   fence_.claim(world, may_be_cut_off);
+}
+
+std::string SeveralHosts::why_lost(const std::vector<int>& origins) const {
+  std::set<std::string> hosts;
+  {
+    const MutexLock lock(mutex_);
+    for (const int origin : origins)
+      if (const auto host = host_of_rank_.find(origin);
+          host != host_of_rank_.end() && lost_hosts_.contains(host->second))
+        hosts.insert(host->second);
+  }
+  if (hosts.empty()) return "";
+  return fmt::format("host{} {}: nothing came for {:.3g} s", hosts.size() == 1 ? "" : "s",
+                     fmt::join(hosts, ", "), parts_.timeout_s);
 }
 
 void SeveralHosts::end_daemon_if_orphaned() const {

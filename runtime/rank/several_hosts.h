@@ -47,11 +47,15 @@ class SeveralHosts {
   /// on. Control thread.
   void enter_world(std::unique_ptr<RemoteBells> bells);
 
+  /// Which hosts of those ranks were declared lost, and why; empty: none. Any thread.
+  std::string why_lost(const std::vector<int>& origins) const;
+
   /// At the end: nobody else ends mpirun's daemon on this host where that of mpirun is lost. A rank that was
   /// left out doesn't call it: mpirun ends all for a daemon that is gone, once it hears of it. Any thread.
   void end_daemon_if_orphaned() const;
 
  private:
+  void note_hosts();
   void tell_of_clocks(const std::map<std::string, double>& far) const;
   void take_term(const std::vector<int>& before, bool may_be_cut_off);
 
@@ -60,8 +64,9 @@ class SeveralHosts {
   std::vector<int> members_;  ///< by origin. Control thread
   std::atomic<bool> launcher_is_lost_{false};
   std::atomic<bool> declared_lost_{false};  ///< a host, since the newest change
-  Mutex mutex_;
-  std::set<std::string> lost_hosts_ GUARDED_BY(mutex_);  ///< of this start
+  mutable Mutex mutex_;
+  std::set<std::string> lost_hosts_ GUARDED_BY(mutex_);         ///< of this start
+  std::map<int, std::string> host_of_rank_ GUARDED_BY(mutex_);  ///< by origin, also of those that are lost
   std::unique_ptr<HostWatch> watch_;
 };
 

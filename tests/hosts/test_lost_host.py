@@ -43,6 +43,11 @@ def ranks_on(hosts, host):
     return hosts.on(host, "ps", "-eo", "comm=").stdout.split().count("footplate-rank")
 
 
+def lost_event(run):
+    (lost,) = [event["data"] for event in run.lines("events.jsonl") if event["topic"] == "rank" and event["data"]["state"] == "lost"]
+    return lost
+
+
 def stop(run, host):
     stopped = run.on(host, "stop", str(run.directory))
     assert stopped.returncode == 0, stopped
@@ -61,6 +66,7 @@ def test_a_host_is_off():
             assert run.on("h1", "exec", "log.every = 3").returncode == 0
             check_goes_on(run, "h1", 2)
             assert "host h2 is declared lost" in (run.directory / "log" / "rank-0.log").read_text()
+            assert f"rank 1 of 3 lost at step {lost_event(run)['step']} (host h2: nothing came for {TIMEOUT_S} s)" in lost_event(run)["text"]
             stop(run, "h1")
             assert run.finish(30) == 0, run.output()
         run.check_nothing_left("h1", "h3")
@@ -78,6 +84,29 @@ def test_a_host_is_off_with_half_of_the_shares():
             assert run.finish(30) == 0, run.output()
             assert run.result()["recoveries"] == 1, run.result()
         run.check_nothing_left("h1")
+
+
+def test_the_first_host_is_off_with_a_share_that_nobody_has():
+    """Nobody could start the run again: the others go back to a checkpoint in their own processes."""
+    with lab.Lab("h1", "h2", "h3") as hosts:
+        run = start(hosts, "h1", "h2", "h3", more=["optim.shard=1", "log.every=1"])
+        run.wait_for_step(25).close()
+        hosts.power_off("h1")
+        run.process.wait(20)
+        wait_until(lambda: world(run, "h2")[0] == 2, NOTICES_S, "a world of two")
+        lost = lost_event(run)
+        assert f"(host h1: nothing came for {TIMEOUT_S} s)" in lost["text"], lost
+        assert lost["left"] >= lost["step"] >= 10 and lost["step"] % 10 == 0, lost
+
+        def steps():
+            return [line["step"] for line in run.lines("metrics.jsonl") if "train/loss" in line]
+        wait_until(lambda: steps()[-1] > lost["left"] + 5, 60, "steps that are new")
+        made = steps()  # what rank 0 hadn't written yet is lost with it
+        first = max(i for i, step in enumerate(made) if step == lost["step"] + 1)
+        assert made[first:] == list(range(lost["step"] + 1, made[-1] + 1)), (lost, made)
+        assert made[:first] == sorted(set(made[:first])) and made[first - 1] <= lost["left"], (lost, made)
+        stop(run, "h2")
+        run.check_nothing_left("h2", "h3")
 
 
 def test_a_host_is_off_after_a_rank_has_joined():
@@ -236,6 +265,6 @@ def test_a_short_cut_loses_nothing():
 
 if __name__ == "__main__":
     lab.check_possible()
-    main([test_a_host_is_off, test_a_host_is_off_with_half_of_the_shares, test_a_host_is_off_after_a_rank_has_joined, test_a_host_is_off_on_which_a_rank_has_joined,
+    main([test_a_host_is_off, test_a_host_is_off_with_half_of_the_shares, test_the_first_host_is_off_with_a_share_that_nobody_has, test_a_host_is_off_after_a_rank_has_joined, test_a_host_is_off_on_which_a_rank_has_joined,
           test_the_first_host_is_off, test_a_host_is_off_while_the_disk_is_full, test_the_smaller_side_of_a_cut_ends,
           test_of_two_halves_the_one_without_rank_0_ends, test_a_side_that_lost_the_disk_as_well_ends_once_it_has_it_again, test_a_short_cut_loses_nothing])
