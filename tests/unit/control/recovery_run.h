@@ -210,16 +210,20 @@ class AddingRank final : public Steerable {
       world_.hold(origin_);
       progress_.enter(Phase::reduce);
       if (late_) late_(origin_, step);
-      // Every rank adds 1/world_size: the sum is the same whoever is left, up to rounding.
-      double part = 1.0 / communicator_->world_size();
+      // Every rank adds 1/world_size: the sum is the same whoever is left, up to rounding. And all have the
+      // same settings.
+      const double ranks = communicator_->world_size();
+      const auto batches = static_cast<double>(gate.settings().integer("eval.batches"));
+      double sums[2] = {1.0 / ranks, batches};
       const auto done =
-          communicator_->all_reduce({&part, 1, DataType::float64}, ReduceOp::sum, "gradients")->wait();
+          communicator_->all_reduce({sums, 2, DataType::float64}, ReduceOp::sum, "gradients")->wait();
       if (!done) {
         if (done.error().kind != ErrorKind::lost || !gate.lost(StepGate::Interrupted::work, "")) return;
         continue;
       }
+      EXPECT_EQ(sums[1], batches * ranks) << "step " << step << ": settings of the ranks differ";
       ++step;
-      value = value * 0.999 + part * static_cast<double>(step % 7);
+      value = value * 0.999 + sums[0] * static_cast<double>(step % 7);
       if (checkpoints_ != nullptr && communicator_->rank() == 0 && step % Checkpoints::kEvery == 0)
         checkpoints_->keep(step, value);
     }
