@@ -44,7 +44,8 @@ class Lab:
     """`with Lab("h1", "h2") as lab:` hosts that are up; all of them are gone at its end."""
 
     def __init__(self, *hosts):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-lab-"))  # the hosts share it
+        # The hosts share it, and it has sockets, which TMPDIR may have no room for in a path.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-lab-", dir="/tmp"))
         self.hosts = {}  # name: pid of its first process
         self.processes = []
         try:
