@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs of a real Slurm: its hosts, the end of its time, its signals, and hosts that it loses. 12 minutes, so only with FOOTPLATE_FULL=1."""
+"""Jobs of a real Slurm: its hosts, the end of its time, its signals, and hosts that it loses. 15 minutes, so only with FOOTPLATE_FULL=1."""
 
 import json
 import os
@@ -73,9 +73,24 @@ def test_a_job_goes_on_after_the_end_of_its_time():
         job.wait(300)
         assert job.shown("Restarts") == "1", cluster.output()
         assert [start["step"] > 0 for start in job.starts()] == [False, True], job.starts()
-        calm = Job(cluster, "train.steps=600", options=["--nodes=2", "--ntasks-per-node=1", "--time=5"], name="calm")
-        calm.wait(60)
-        assert job.json("result.json")["state_hash"] == calm.json("result.json")["state_hash"], cluster.output()
+        assert job.json("result.json")["state_hash"] == undisturbed(cluster, 600, ["--nodes=2", "--ntasks-per-node=1", "--time=5"]), cluster.output()
+
+
+def undisturbed(cluster, steps, options):
+    calm = Job(cluster, f"train.steps={steps}", options=options, name="calm")
+    calm.wait(60)
+    return calm.json("result.json")["state_hash"]
+
+
+def test_a_signal_before_the_first_step_puts_the_job_back_once():
+    """The first start hangs, and is told of the end of its time; the next one doesn't hang."""
+    with SlurmLab("h1") as cluster:
+        job = Job(cluster, "-n", "2", "train.steps=40", "--requeue", "--resume", "auto",
+                  options=["--nodes=1", "--time=1", "--signal=B:USR1@55", "--requeue", "--open-mode=append"],
+                  prefix='[ -n "$SLURM_RESTART_COUNT" ] || export FOOTPLATE_FAULT=start_hang:rank=1; exec')
+        job.wait(300)
+        assert job.shown("Restarts") == "1" and len(job.starts()) == 1, (job.starts(), cluster.output())
+        assert job.json("result.json")["state_hash"] == undisturbed(cluster, 40, ["--nodes=1", "--ntasks-per-node=2", "--time=5"]), cluster.output()
 
 
 def test_no_job_goes_round_for_ever():
@@ -112,14 +127,16 @@ def test_the_host_of_the_script_is_off():
         job.wait(120)
         assert job.shown("Restarts") == "1", cluster.output()
         assert [start["hosts"] for start in job.starts()] == [["h1", "h2"], ["h2", "h3"]] and job.starts()[1]["step"] >= 30, job.starts()
+        assert job.json("result.json")["state_hash"] == undisturbed(cluster, 1500, ["--nodes=2", "--ntasks-per-node=1", "--time=5"]), cluster.output()
 
 
 if __name__ == "__main__":
     if not FULL:
-        print("skipped: Slurm's tests take 12 minutes (scripts/test --full)")
+        print("skipped: Slurm's tests take 15 minutes (scripts/test --full)")
         sys.exit(0)
     lab.check_possible()
     if missing():
         raise AssertionError(f"Slurm isn't installed: {' '.join(missing())} (scripts/deps --full)")
-    main([test_the_hosts_of_a_job_are_taken_as_they_are, test_a_job_goes_on_after_the_end_of_its_time, test_no_job_goes_round_for_ever,
+    main([test_the_hosts_of_a_job_are_taken_as_they_are, test_a_job_goes_on_after_the_end_of_its_time,
+          test_a_signal_before_the_first_step_puts_the_job_back_once, test_no_job_goes_round_for_ever,
           test_a_node_that_is_off_costs_its_ranks, test_the_host_of_the_script_is_off])
