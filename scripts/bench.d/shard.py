@@ -19,7 +19,7 @@ KINDS = {"plain": [], "shard": ["optim.shard=1"], "copies": ["optim.shard=1", "c
 LEAST_PACE = 0.9           # of copies, and of shared gradients, against shards without
 LEAST_SAVED = 0.75         # of the memory that one of two ranks doesn't need for what the other one keeps
 MOST_S_PER_GB = 2          # of parameters and optimizer's state: how much longer training stands than without shards
-MOST_OF_RESTART = 1        # how long training stands where ranks go back to a checkpoint in place, against a restart
+MOST_OF_RESTART = 0.75     # how long training stands where ranks go back to a checkpoint in place, against a restart
 STEADY = ["eval.mode=off", "ckpt.every=0", "run.threads=1", "log.every=1"]
 
 
