@@ -65,7 +65,7 @@ TEST(OnTimeoutTest, TheStepIsDoneAgain) {
     ASSERT_THAT(told, SizeIs(1));
     EXPECT_EQ(told[0]["action"], "rebuild");
     EXPECT_THAT(told[0]["text"].get<std::string>(),
-                AllOf(HasSubstr("of gradients (1 float64) is past its deadline of 1 s"),
+                AllOf(HasSubstr("of gradients (2 float64) is past its deadline of 1 s"),
                       HasSubstr("waits for rank " + std::to_string(rank))));
     const auto rebuilt = run.reports("rank");
     ASSERT_FALSE(rebuilt.empty());
