@@ -242,7 +242,8 @@ class Reader {
     }
     const auto began = start_steps_.find(line.start);
     const bool known = began != start_steps_.end() && began->second <= step;
-    last_logged_ = in_place ? step - steps_ : known ? began->second : step;
+    const double steps = line.metrics.values.contains("perf/forward_ms") ? steps_ : 1;
+    last_logged_ = in_place ? step - steps : known ? began->second : step;
     all.push_back({line.branch, step, step});
     return all.back();
   }

@@ -380,6 +380,7 @@ Result<std::string> CheckpointSaver::remove(const std::string& tag) {
 }
 
 Result<Json> CheckpointSaver::load(const std::string& checkpoint, const StateTable& into) {
+  finish();
   const auto wanted = specs_of(into);
   if (!wanted) return tl::unexpected(wanted.error());
   const auto saved = CheckpointReader::open(checkpoint);

@@ -208,7 +208,10 @@ void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story,
   const Membership& members = parts_.options.world->members();
   if (first_unrecorded_) inherit_orders(*std::exchange(first_unrecorded_, std::nullopt));
   coordinator_.continue_from(verdict.ticket, verdict.order);
-  if (!verdict.checkpoint.empty()) coordinator_.go_back(verdict.left, verdict.step);
+  if (!verdict.checkpoint.empty()) {
+    coordinator_.go_back(verdict.left, verdict.step);
+    repair_.go_back(verdict.step);
+  }
   coordinator_.go_on(members.world_size(), verdict.commits, now);
   status_.note("recovery", "");
   note_missing();

@@ -95,8 +95,9 @@ class RankZero {
   /// A training thread that doesn't come to stand holds all others up: it is named, and past the hard limit
   /// killed.
   void watch_recovery(Clock::time_point now);
-  /// "1 of 2 ranks" in the status, as long as ranks are missing.
+  /// As of ControlOptions, where training can go back to it in place.
   Result<CheckpointAt> newest_checkpoint(std::int64_t at_most) const;
+  /// "1 of 2 ranks" in the status, as long as ranks are missing.
   void note_missing();
   /// What is agreed on and not confirmed by all, or not recorded.
   void inherit_orders(std::uint64_t first_unrecorded);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -36,6 +37,8 @@ class StateRepair {
   // Every report.
   void note(const OrderReport& report);
   void note(const CallReport& report);
+  /// Training goes back to this step: hashes of later ones count again.
+  void go_back(std::int64_t step) { repaired_before_ = std::min(repaired_before_, step); }
 
  private:
   void act_on(const Warning& difference, Clock::time_point now);

@@ -56,8 +56,8 @@ HeldShare HandlerTable::held_share() const {
   return {};
 }
 
-void HandlerTable::stand() {
-  for (Steerable* handler : handlers_) handler->stand();
+void HandlerTable::stand(bool whole) {
+  for (Steerable* handler : handlers_) handler->stand(whole);
 }
 
 Result<void> HandlerTable::rejoin(const Rejoin& rejoin) {

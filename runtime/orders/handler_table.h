@@ -29,9 +29,10 @@ class HandlerTable final : public Steerable {
   Result<CallResult> call(const Call& call, std::int64_t step) override;
   /// Of the handler that shares state.
   HeldShare held_share() const override;
+  /// All of them.
+  void stand(bool whole) override;
   /// All of them, the last one first: what a handler says of it is said once this rank is
   /// level. The first error.
-  void stand() override;
   Result<void> rejoin(const Rejoin& rejoin) override;
   /// Likewise.
   Result<void> take_up(const Rejoin& rejoin) override;

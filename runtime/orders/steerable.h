@@ -88,8 +88,9 @@ class Steerable {
   }
 
   /// Training thread, inside StepGate::enter(), at a loss: from here on, until rejoin(), nothing of this rank
-  /// changes what the verdict depends on, such as the run's checkpoints.
-  virtual void stand() {}
+  /// changes what the verdict depends on, such as the run's checkpoints. `whole`: its state is that of a
+  /// step.
+  virtual void stand(bool /*whole*/) {}
   /// Control thread, while the training thread stands at a loss: what the verdict needs to know of this rank.
   virtual HeldShare held_share() const { return {}; }
 

@@ -79,11 +79,12 @@ void TrainingSide::wait_for_rule(MutexLock& lock) {
 /// Until control has made a new world; then with the others there. Where another rank is lost meanwhile:
 /// again.
 void TrainingSide::rejoin(MutexLock& lock, std::int64_t& step) {
-  state_.progress.enter(Phase::boundary);
+  const bool whole = state_.recovery.is_whole();
   {
     MutexUnlock unlocked(state_.mutex);
-    applier_.steerable().stand();
+    applier_.steerable().stand(whole);
   }
+  state_.progress.enter(Phase::boundary);
   state_.held = Held::lost;
   state_.held_at = step;
   state_.wake();

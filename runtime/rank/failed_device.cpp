@@ -12,9 +12,9 @@
 
 namespace footplate {
 
-std::function<std::string(const std::vector<int>& origins)> why_ranks_were_lost(const RankOptions& options,
-                                                                                const SeveralHosts* hosts) {
-  return [&options, hosts](const auto& origins) {
+std::function<std::string(const std::vector<int>& origins)> why_ranks_were_lost(
+    const RankOptions& options, const std::unique_ptr<SeveralHosts>& hosts) {
+  return [&options, &hosts](const auto& origins) {
     const std::string of_device = why_lost(options.run_directory, options.start, origins);
     return of_device.empty() && hosts != nullptr ? hosts->why_lost(origins) : of_device;
   };

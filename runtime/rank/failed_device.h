@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,9 @@
 namespace footplate {
 
 /// ControlOptions::why_lost: what the ranks said of their devices, or what is known of their hosts. Both
-/// outlive it; no `hosts`: all ranks are on one.
-std::function<std::string(const std::vector<int>& origins)> why_ranks_were_lost(const RankOptions& options,
-                                                                                const SeveralHosts* hosts);
+/// outlive it; null `hosts`: all ranks are on one, as far as is known when it is called.
+std::function<std::string(const std::vector<int>& origins)> why_ranks_were_lost(
+    const RankOptions& options, const std::unique_ptr<SeveralHosts>& hosts);
 
 /// After a run() that failed: whether this rank's device computes nothing any more. Then it is told and kept,
 /// so that this job takes it no more. Not where all ranks know why they end. Training thread.

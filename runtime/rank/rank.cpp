@@ -302,7 +302,7 @@ class Rank {
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
     control.newest_checkpoint = newest_checkpoint(start_.origin, options_.run_directory);
-    control.why_lost = why_ranks_were_lost(options_, hosts_.get());
+    control.why_lost = why_ranks_were_lost(options_, hosts_);
     control.on_world = [this](const Membership& members, bool leads) { return enter_world(members, leads); };
     control.give_up = [this](const std::string& reason) { give_up_recovery(reason); };
     control.progress = &progress_;

@@ -86,7 +86,8 @@ tl::unexpected<Error> CheckpointDriver::not_saved(const Error& error, const Sour
   training_.timer.enter(Phase::boundary);
   if (!training_.is_lost(error, source.interrupted, tag)) return tl::unexpected(error);
   return fail(ErrorKind::lost, source.interrupted == StepGate::Interrupted::save
-                                   ? "a rank was lost during the save; it is made again without that rank"
+                                   ? "a rank was lost during the save; the others make it again, but for one "
+                                     "without a tag where they go back to a checkpoint"
                                    : "a rank was lost during the save");
 }
 
@@ -293,6 +294,14 @@ void CheckpointDriver::give_up() {
   if (given_up && under_way_) under_way_->here = false;
 }
 
+void CheckpointDriver::stand(bool may_go_back) {
+  Saver* saver = training_.options.saver;
+  if (saver == nullptr) return;
+  if (saver->is_writing()) training_.timer.enter(Phase::saving);  // nobody is killed for that
+  give_up();
+  if (may_go_back) saver->finish();
+}
+
 void CheckpointDriver::moved() {
   if (training_.options.saver == nullptr) return;
   give_up();
@@ -313,9 +322,8 @@ void CheckpointDriver::configure() {
     saver->make_room(training_.state, training_.options.settings);
 }
 
-Result<void> CheckpointDriver::rejoin(bool went_back) {
+Result<void> CheckpointDriver::rejoin() {
   if (training_.options.saver == nullptr) return {};
-  if (went_back) drop_periodic();
   if (is_rank_0()) training_.options.saver->tidy();
   std::string again;
   if (is_rank_0()) {

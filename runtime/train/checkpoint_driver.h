@@ -62,13 +62,16 @@ class CheckpointDriver {
   void finish_here();
   /// Between steps, where settings may be others: room for copies, or none.
   void configure();
-  /// A rank is lost: what several ranks write comes to no checkpoint any more. Not collective.
-  void give_up();
+  /// A rank is lost: what several ranks write comes to no checkpoint any more. Where ranks may go back to
+  /// one, what this rank writes alone is waited for. Not collective.
+  void stand(bool may_go_back);
   /// This rank's number and the world are others now. Not collective.
   void moved();
   /// In a world of other ranks, once all have called moved(). What the rank 0 of before didn't get written is
-  /// saved again; where ranks `went_back` to a checkpoint, only what has a tag. Errors: as of save().
-  Result<void> rejoin(bool went_back);
+  /// saved again. Errors: as of save().
+  Result<void> rejoin();
+  /// Before it, where ranks go back to a checkpoint: only what has a tag is saved again.
+  void drop_periodic();
 
   /// ckpt.tag and ckpt.delete. Errors, the same on all ranks: what rank 0 can't do, and why.
   Result<SaveResult> tag(const std::string& ref, const std::string& tag);
@@ -113,7 +116,7 @@ class CheckpointDriver {
   void note_waited(Progress::Clock::time_point since);
   std::optional<Result<SaveResult>> defer();
   void conclude(const Result<Saved>& saved);  ///< the saver's thread
-  void drop_periodic();
+  void give_up();
   void forget(const Result<SaveResult>& outcome);  ///< the same
   SaveResult told(const UnderWay& of, const Saved& saved);
   tl::unexpected<Error> not_saved(const Error& error, const Source& source, const std::string& tag);

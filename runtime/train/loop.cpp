@@ -232,6 +232,7 @@ Result<void> Trainer::Loop::share(const Rejoin& now) {
 
 /// The steps since the checkpoint are trained again, with the settings of now.
 Result<void> Trainer::Loop::go_back(const Rejoin& now) {
+  checkpoints_.drop_periodic();
   if (auto divided = divide_anew(training_, reporter_, step_, had_, now); !divided) return divided;
   if (auto loaded = load(now.checkpoint); !loaded) return loaded;
   if (training_.position.step != now.step)
@@ -270,7 +271,7 @@ Result<void> Trainer::Loop::take_up(const Rejoin& now) {
   training_.gate->all_are_level();
   step_->propose_smaller_micro_batch();  // rank 0 may be another one now
   checkpoints_.configure();
-  if (auto there = checkpoints_.rejoin(/*went_back=*/!now.checkpoint.empty()); !there) return there;
+  if (auto there = checkpoints_.rejoin(); !there) return there;
   if (now.save) checkpoints_.save_or_warn(now.tag);
   training_.timer.enter(Phase::boundary);
   return {};

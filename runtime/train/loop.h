@@ -30,7 +30,7 @@ class Trainer::Loop {
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step);
 
   /// Steerable::stand.
-  void stand() { checkpoints_.give_up(); }
+  void stand(bool whole) { checkpoints_.stand(/*may_go_back=*/!whole || training_.is_sharded()); }
   /// Steerable::held_share.
   HeldShare held_share() const {
     const OptimizerShare& optimizer = had_ ? *had_ : step_->optimizer();

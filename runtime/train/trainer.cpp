@@ -105,8 +105,8 @@ std::optional<DeviceFailure> Trainer::device_failure() const {
 bool Trainer::failed_together() const {
   return loop_->failed_together();
 }
-void Trainer::stand() {
-  loop_->stand();
+void Trainer::stand(bool whole) {
+  loop_->stand(whole);
 }
 HeldShare Trainer::held_share() const {
   return loop_->held_share();

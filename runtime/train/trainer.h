@@ -105,7 +105,7 @@ class Trainer : public Steerable {
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
   Result<std::optional<double>> renew(const Settings& after, Renewal what, std::int64_t step) override;
-  void stand() override;
+  void stand(bool whole) override;
   HeldShare held_share() const override;
   Result<void> rejoin(const Rejoin& rejoin) override;
   Result<void> take_up(const Rejoin& rejoin) override;

@@ -94,6 +94,7 @@ def test_the_first_host_is_off_with_a_share_that_nobody_has():
         hosts.power_off("h1")
         run.process.wait(20)
         wait_until(lambda: world(run, "h2")[0] == 2, NOTICES_S, "a world of two")
+        wait_until(lambda: any(event["topic"] == "rank" for event in run.lines("events.jsonl")), 20, "the event")
         lost = lost_event(run)
         assert f"(host h1: nothing came for {TIMEOUT_S} s)" in lost["text"], lost
         assert lost["left"] >= lost["step"] >= 10 and lost["step"] % 10 == 0, lost

@@ -86,8 +86,10 @@ def test_a_signal_before_the_first_step_puts_the_job_back_once():
     """The first start hangs, and is told of the end of its time; the next one doesn't hang."""
     with SlurmLab("h1") as cluster:
         job = Job(cluster, "-n", "2", "train.steps=40", "--requeue", "--resume", "auto",
-                  options=["--nodes=1", "--time=1", "--signal=B:USR1@55", "--requeue", "--open-mode=append"],
+                  options=["--nodes=1", "--time=5", "--requeue", "--open-mode=append"],
                   prefix='[ -n "$SLURM_RESTART_COUNT" ] || export FOOTPLATE_FAULT=start_hang:rank=1; exec')
+        cluster.wait_until(lambda: "waiting for rank 1" in cluster.output(), 60, "the start that hangs")
+        cluster.ask("scancel", "--signal=USR1", "--batch", job.number)
         job.wait(300)
         assert job.shown("Restarts") == "1" and len(job.starts()) == 1, (job.starts(), cluster.output())
         assert job.json("result.json")["state_hash"] == undisturbed(cluster, 40, ["--nodes=1", "--ntasks-per-node=2", "--time=5"]), cluster.output()

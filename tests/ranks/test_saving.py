@@ -89,9 +89,12 @@ def test_what_is_due_meanwhile_is_saved_once():
         release(run)
         wait_until(lambda: len(saves(run)) >= written + 3, 30, "three saves")
         steps = [save["step"] for save in saves(run)[written:]]
-        assert steps[0] == first and steps[1] >= before and steps[1] < before + 40 and steps[2] % 20 == 0, (steps, before)
+        # The third may wait for the second in its turn, where that comes just before a multiple of 20.
+        assert steps[0] == first and before <= steps[1] < before + 40 and steps[2] <= steps[1] + 40, (steps, before)
         log = (run.directory / "log" / "rank-0.log").read_text()
-        assert log.count("the checkpoint waits until the one before is written") == 1, log
+        until_second = log[:log.index(f"step {steps[1]}: saved")]
+        waits = until_second.count("the checkpoint waits until the one before is written")
+        assert waits == 1 or (waits == 2 and steps[2] % 20 != 0), log
         client.close()
 
 

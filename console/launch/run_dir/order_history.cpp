@@ -33,6 +33,9 @@ void go_back(History& history, const StartRecord& start) {
   std::vector<AppliedAt> applied;
   for (const Order& order : history.applied) applied.push_back({order.id, *order.at_step});
   const std::size_t held = held_by_checkpoint(applied, start.journal, start.step);
+  // Held with a later step: ranks went back to that checkpoint, and saved it again.
+  for (std::size_t i = 0; i < held; ++i)
+    history.applied[i].at_step = std::min(*history.applied[i].at_step, start.step);
   if (start.loaded) {
     std::erase_if(history.gone,
                   [&](const GoneChange& one) { return one.order == 0 && one.step > start.step; });
