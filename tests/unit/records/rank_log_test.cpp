@@ -44,6 +44,20 @@ TEST(Log, LevelChangesLiveAndNonsenseChangesNothing) {
   EXPECT_EQ(lines[1].back(), '3');
 }
 
+/// Each of them, also the last one that has left the queue: what follows may be the end of the process.
+TEST(Log, WhatIsFlushedIsInTheFile) {
+  test::TemporaryFolder folder;
+  const auto file = folder.path() / "x.log";
+  const auto log = Log::open(file, "info");
+  for (int line = 1; line <= 2000; ++line) {
+    const auto before = std::filesystem::file_size(file);
+    (*log)->info("a line");
+    (*log)->debug("not kept");
+    (*log)->flush(std::chrono::seconds(20));
+    ASSERT_GT(std::filesystem::file_size(file), before) << "line " << line;
+  }
+}
+
 TEST(Log, SecondStartAppends) {
   test::TemporaryFolder folder;
   for (int start = 0; start < 2; ++start) (*Log::open(folder.path() / "x.log", "info"))->info("started");
