@@ -15,8 +15,9 @@ constexpr std::int64_t kUndefined = -1;
 
 using AllStanding = std::map<int, message::Standing>;
 
-std::uint64_t largest(const AllStanding& standing, std::uint64_t message::Standing::*field) {
-  std::uint64_t most = 0;
+template <class Number>
+Number largest(const AllStanding& standing, Number message::Standing::*field) {
+  Number most = 0;
   for (const auto& [rank, said] : standing) most = std::max(most, said.*field);
   return most;
 }
@@ -55,13 +56,6 @@ std::pair<std::int64_t, int> newest_step(const AllStanding& standing) {
   return newest;
 }
 
-/// The step that ranks stand at, or one of them did.
-std::int64_t reached_step(const AllStanding& standing) {
-  std::int64_t reached = 0;
-  for (const auto& [rank, said] : standing) reached = std::max(reached, said.reached);
-  return reached;
-}
-
 /// As whoever has applied most orders has it: what the others have yet to apply brings them there, too.
 bool is_paused(const AllStanding& standing) {
   const auto how_far = [](const auto& entry) {
@@ -73,7 +67,7 @@ bool is_paused(const AllStanding& standing) {
 /// `lost`: as of lost_state(). Whoever has heard that all are at the end may have left already.
 void go_back(message::Rejoin& verdict, const std::string& lost, const AllStanding& standing,
              const NewestCheckpoint& newest) {
-  const std::int64_t reached = reached_step(standing);
+  const std::int64_t reached = largest(standing, &message::Standing::reached);
   Result<CheckpointAt> checkpoint = fail(ErrorKind::refused, "the run was ending");
   if (!verdict.finished) checkpoint = newest(reached);
   if (!checkpoint) {

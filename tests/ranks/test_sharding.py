@@ -99,6 +99,14 @@ def rank_events(run, state):
             if event["topic"] == "rank" and event["data"].get("state") == state]
 
 
+def check_as_resumed(run, parts):
+    """The run has ended with the state of one that was stopped and resumed like that, bit for bit."""
+    expected, state_hash = stopped_and_resumed(parts, run.folder)
+    result = run.result()
+    assert state_of(result["checkpoint"]) == expected, parts
+    assert result["state_hash"] == state_hash, result
+
+
 def stop_and_save(run):
     client = wait_until(run.try_connect, 20, "the console")
     client.ask("call", action="run.stop", arguments={"save": True})
@@ -130,9 +138,7 @@ def test_without_copies_a_lost_rank_takes_the_others_back_to_a_checkpoint():
             assert f"training goes back to the checkpoint of step {lost['step']}" in run.output(), run.output()
             lines = [line["step"] for line in run.lines("metrics.jsonl") if "train/loss" in line]
             assert all(step % 5 == 0 for step in lines if step > changed), f"log.every stays as it was set: {lines}"
-            expected, state_hash = stopped_and_resumed([(ranks, lost["step"], kept), (ranks - 1, result["step"], kept)], run.folder)
-            assert state_of(result["checkpoint"]) == expected, f"{ranks} ranks, back to step {lost['step']}"
-            assert result["state_hash"] == state_hash, result
+            check_as_resumed(run, [(ranks, lost["step"], kept), (ranks - 1, result["step"], kept)])
 
 
 def test_without_copies_another_rank_takes_the_place_of_a_lost_one():
@@ -146,10 +152,7 @@ def test_without_copies_another_rank_takes_the_place_of_a_lost_one():
             assert run.process.poll() is None, run.output()[-3000:]
             parts += [(3, rank_events(run, "lost")[-1]["step"], SHARDED), (2, rank_events(run, "joined")[-1]["step"], SHARDED)]
         stop_and_save(run)
-        result = run.result()
-        expected, state_hash = stopped_and_resumed([*parts, (3, result["step"], SHARDED)], run.folder)
-        assert state_of(result["checkpoint"]) == expected, parts
-        assert result["state_hash"] == state_hash, result
+        check_as_resumed(run, [*parts, (3, run.result()["step"], SHARDED)])
 
 
 def test_without_a_checkpoint_a_lost_rank_ends_the_start():
@@ -195,10 +198,7 @@ def test_with_redundancy_a_lost_rank_costs_no_state():
             assert run.finish(180) == 0, run.output()
             result, (lost,) = run.result(), rank_events(run, "lost")
             assert result["recoveries"] == 1 and result["restarts"] == 0 and result["step"] == END, result
-            expected, state_hash = stopped_and_resumed([(ranks, changed, []), (ranks, lost["step"], kept), (ranks - 1, END, kept)],
-                                                       run.folder)
-            assert state_of(result["checkpoint"]) == expected, f"{ranks} ranks, shared at {changed}, lost at step {lost['step']}"
-            assert result["state_hash"] == state_hash, result
+            check_as_resumed(run, [(ranks, changed, []), (ranks, lost["step"], kept), (ranks - 1, END, kept)])
 
 
 def test_with_redundancy_another_rank_takes_the_place_of_a_lost_one():
@@ -214,10 +214,7 @@ def test_with_redundancy_another_rank_takes_the_place_of_a_lost_one():
             assert run.process.poll() is None, run.output()[-3000:]
             parts += [(3, rank_events(run, "lost")[-1]["step"], REDUNDANT), (2, rank_events(run, "joined")[-1]["step"], REDUNDANT)]
         stop_and_save(run)
-        result = run.result()
-        expected, state_hash = stopped_and_resumed([*parts, (3, result["step"], REDUNDANT)], run.folder)
-        assert state_of(result["checkpoint"]) == expected, parts
-        assert result["state_hash"] == state_hash, result
+        check_as_resumed(run, [*parts, (3, run.result()["step"], REDUNDANT)])
 
 
 def test_two_neighbours_that_are_lost_at_once_take_the_last_one_back():
