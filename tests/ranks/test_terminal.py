@@ -17,7 +17,8 @@ SMALL = ["model.layers=2", "model.width=32", "model.heads=2", "model.context=32"
          "eval.at_end=false", "sched.warmup_steps=5", "log.every=5", "ckpt.every=0", "run.threads=1", "guard.check_every=10",
          "eval.batches=1"]
 STEPS = 4000 if FULL else 1000
-MINUTE_STEPS = 40000
+MINUTE_STEPS = 4000  # which last longer than a minute, and take no processor
+MINUTE = ["model.step_ms=20", "log.every=5", "ckpt.every=0", "run.threads=1"]
 
 
 def ctrl_d(terminal):
@@ -53,10 +54,10 @@ def stopped_for_a_minute(terminal):
     terminal.expect(pexpect.EOF)
 
 
-def run_on_terminal(leave, steps):
+def run_on_terminal(leave, steps, config="kjv", settings=SMALL):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fp-term-"))
     environment = surroundings(folder, TERM="xterm")
-    terminal = pexpect.spawn(str(BIN / "footplate"), ["run", str(ROOT / "configs" / "kjv.lua"), "-n", "2", "--name", "t", *SMALL, f"train.steps={steps}"],
+    terminal = pexpect.spawn(str(BIN / "footplate"), ["run", str(ROOT / "configs" / f"{config}.lua"), "-n", "2", "--name", "t", *settings, f"train.steps={steps}"],
                              env=environment, timeout=120, encoding="utf-8")
     terminal.expect(r"t:\d+> ")
     leave(terminal)
@@ -76,8 +77,8 @@ def run_on_terminal(leave, steps):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def hash_in_batch(steps):
-    with Run([*SMALL, f"train.steps={steps}"], ranks=2, config="kjv") as run:
+def hash_in_batch(steps, config="kjv", settings=SMALL):
+    with Run([*settings, f"train.steps={steps}"], ranks=2, config=config) as run:
         assert run.finish(240) == 0, run.output()
         return run.result()["state_hash"]
 
@@ -92,7 +93,8 @@ def test_stopped_for_a_minute():
     if not FULL:
         print("      only with FOOTPLATE_FULL=1", flush=True)
         return
-    assert run_on_terminal(stopped_for_a_minute, MINUTE_STEPS) == hash_in_batch(MINUTE_STEPS)
+    on_terminal = run_on_terminal(stopped_for_a_minute, MINUTE_STEPS, "synthetic", MINUTE)
+    assert on_terminal == hash_in_batch(MINUTE_STEPS, "synthetic", [*MINUTE, "model.step_ms=0"])
 
 
 if __name__ == "__main__":
