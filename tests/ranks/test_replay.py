@@ -83,6 +83,7 @@ def test_replay_of_random_orders():
         with Run([*assignments, "train.steps=100000"], config=config, folder=folder) as run:
             client = run.wait_for_step(1)
             give_orders(client, run, 30, 0.06, seed=7)
+            wait_until(lambda: all(report["state"] != "committed" for report in client.ask("orders")), 60, "orders of later steps")
             client.close()
             run.end_after(10)
             assert run.finish(300) == 0, run.output()
