@@ -27,7 +27,7 @@ constexpr std::array kKinds{
     Kind{"odd_reduce", "step"},     Kind{"flip_bit", "step"},
     Kind{"late_start", "ms"},       Kind{"start_hang", "mpi"},
     Kind{"start_die", "mpi"},       Kind{"clock", "s"},
-    Kind{"device_error", "step"},
+    Kind{"device_error", "step"},   Kind{"mpi_untold", ""},
 };
 
 /// Cuts `text` at the first `separator`: what is before it; `text` keeps what is behind.

@@ -41,6 +41,7 @@ namespace footplate {
 ///   start_hang:rank=1:mpi=1  … right after MPI has started
 ///   start_die:rank=1         rank 1 is killed (SIGKILL) there; takes mpi=1, too
 ///   clock:rank=1:s=3600      the clock of rank 1's host is an hour ahead, as far as a start compares clocks
+///   mpi_untold               MPI can't be told of a lost host, as of an Open MPI that isn't 5.0
 ///
 /// Without `rank` every rank is meant.
 struct Fault {

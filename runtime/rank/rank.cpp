@@ -181,7 +181,8 @@ class Rank {
 
   void watch_for_other_hosts() {
     hosts_ = SeveralHosts::of({*session_, folders_, *records_, options_.run_directory, options_.start,
-                               start_.record.launcher_host, start_.settings.number("comm.host_timeout_s")});
+                               start_.record.launcher_host, start_.settings.number("comm.host_timeout_s"),
+                               [this](const std::string& reason) { give_up_recovery(reason); }});
   }
 
   void log_variables() {

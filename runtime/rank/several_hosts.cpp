@@ -10,7 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/base/fault.h"
 #include "runtime/comm/mpi/clocks_ahead.h"
+#include "runtime/comm/mpi/declare_lost.h"
 #include "runtime/comm/mpi/exchange_bells.h"
 
 namespace footplate {
@@ -74,21 +76,33 @@ void SeveralHosts::tell_of_clocks(const std::map<std::string, double>& far) cons
 }
 
 void SeveralHosts::watch(std::unique_ptr<RemoteBells> bells) {
-  const double timeout_s = parts_.timeout_s;
-  if (!bells || timeout_s <= 0) return;
-  watch_ = std::make_unique<HostWatch>(
-      parts_.session, std::move(bells), std::chrono::duration<double>(timeout_s),
-      [this, timeout_s](const std::string& host) {
-        declared_lost_ = true;
-        {
-          const MutexLock lock(mutex_);
-          lost_hosts_.insert(host);
-        }
-        if (parts_.launcher_host == host) launcher_is_lost_ = true;
-        parts_.records.warn(
-            fmt::format("host {} is declared lost: nothing came from it for {:.3g} s (comm.host_timeout_s)",
-                        host, timeout_s));
-      });
+  if (!bells || parts_.timeout_s <= 0) return;
+  const bool tells_mpi = !fault("mpi_untold", parts_.session.rank());
+  HostWatch::Actions actions{
+      .lost = [this](const std::string& host) { note_lost(host); },
+      .tell_mpi = [tells_mpi](const MpiProcess& process) { return tells_mpi && declare_lost(process); },
+      .mpi_unaware =
+          [this](const std::string& host) {
+            parts_.records.flush_log();
+            parts_.give_up(
+                fmt::format("host {} is lost, and this Open MPI can't be told of it: that takes functions of "
+                            "Open MPI 5.0",
+                            host));
+          }};
+  watch_ = std::make_unique<HostWatch>(parts_.session, std::move(bells),
+                                       std::chrono::duration<double>(parts_.timeout_s), std::move(actions));
+}
+
+void SeveralHosts::note_lost(const std::string& host) {
+  declared_lost_ = true;
+  {
+    const MutexLock lock(mutex_);
+    lost_hosts_.insert(host);
+  }
+  if (parts_.launcher_host == host) launcher_is_lost_ = true;
+  parts_.records.warn(
+      fmt::format("host {} is declared lost: nothing came from it for {:.3g} s (comm.host_timeout_s)", host,
+                  parts_.timeout_s));
 }
 
 void SeveralHosts::enter_world(std::unique_ptr<RemoteBells> bells) {

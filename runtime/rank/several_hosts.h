@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,6 +30,8 @@ class SeveralHosts {
     int start = 1;
     std::string launcher_host;  ///< of `footplate run`
     double timeout_s = 0;       ///< comm.host_timeout_s; 0: no host is watched
+    /// Ends this rank, resumable, as nobody can go on without what is lost. Any thread.
+    std::function<void(const std::string& reason)> give_up;
   };
 
   /// Null where all ranks are on one host. Before control's thread is there.
@@ -56,6 +59,8 @@ class SeveralHosts {
 
  private:
   void note_hosts();
+  /// The watch's thread.
+  void note_lost(const std::string& host) EXCLUDES(mutex_);
   void tell_of_clocks(const std::map<std::string, double>& far) const;
   void take_term(const std::vector<int>& before, bool may_be_cut_off);
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/comm/mpi/declare_lost.h"
-
 namespace footplate {
 namespace {
 
@@ -19,11 +17,11 @@ constexpr auto kOthersAreSooner = 2s;
 }  // namespace
 
 HostWatch::HostWatch(MpiSession& session, std::unique_ptr<RemoteBells> bells,
-                     std::chrono::duration<double> timeout, std::function<void(const std::string&)> lost)
+                     std::chrono::duration<double> timeout, Actions actions)
     : session_(session),
       bells_(std::move(bells)),
       timeout_(std::chrono::duration_cast<Clock::duration>(timeout)),
-      lost_(std::move(lost)),
+      actions_(std::move(actions)),
       own_host_(session.hosts()[static_cast<std::size_t>(session.rank())]) {
   follow(session.members(), session.hosts(), session.processes());
   thread_ = Thread("hosts", [this] { watch(); });
@@ -58,7 +56,7 @@ void HostWatch::follow(const Membership& members, const std::vector<std::string>
           now - host.heard > timeout_ - std::min<Clock::duration>(kOthersAreSooner, timeout_ / 2))
         lost.push_back(name);
   }
-  for (const std::string& name : lost) lost_(name);
+  for (const std::string& name : lost) actions_.lost(name);
 }
 
 void HostWatch::take_bells(std::unique_ptr<RemoteBells> bells) {
@@ -121,10 +119,12 @@ void HostWatch::take(Clock::time_point now) {
       }
 }
 
-/// Where this MPI can't be told, the recovery finds no end in time, and the run ends resumable.
 void HostWatch::declare(const std::string& name, const std::vector<MpiProcess>& processes) {
-  lost_(name);
-  for (const MpiProcess& process : processes) declare_lost(process);
+  actions_.lost(name);
+  // Each has to be told of.
+  bool is_told = !processes.empty();
+  for (const MpiProcess& process : processes) is_told = actions_.tell_mpi(process) && is_told;
+  if (!is_told) actions_.mpi_unaware(name);
   session_.give_up();
 }
 

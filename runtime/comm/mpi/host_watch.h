@@ -27,9 +27,15 @@ namespace footplate {
 class HostWatch {
  public:
   using Clock = SteadyClock;
-  /// `lost`: told which host, before MPI is; the watch's thread. `bells`: its own (exchange_bells).
+  /// What is done with a host that is lost. The watch's thread.
+  struct Actions {
+    std::function<void(const std::string& host)> lost;         ///< first
+    std::function<bool(const MpiProcess& process)> tell_mpi;   ///< declare_lost()
+    std::function<void(const std::string& host)> mpi_unaware;  ///< MPI can't be told of one of its ranks
+  };
+  /// `bells`: its own (exchange_bells).
   HostWatch(MpiSession& session, std::unique_ptr<RemoteBells> bells, std::chrono::duration<double> timeout,
-            std::function<void(const std::string& host)> lost);
+            Actions actions);
   ~HostWatch();
   HostWatch(const HostWatch&) = delete;
   HostWatch& operator=(const HostWatch&) = delete;
@@ -62,7 +68,7 @@ class HostWatch {
   MpiSession& session_;
   std::unique_ptr<RemoteBells> bells_;
   const Clock::duration timeout_;
-  const std::function<void(const std::string&)> lost_;
+  const Actions actions_;
   const std::string own_host_;
   Mutex mutex_;
   std::map<std::string, Host> hosts_ GUARDED_BY(mutex_);  ///< the others
