@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs of a real Slurm: its hosts, the end of its time, its signals, and hosts that it loses. 15 minutes, so only with FOOTPLATE_FULL=1."""
+"""Jobs of a real Slurm: its hosts, the end of its time, its signals, and hosts that it loses. 20 minutes, so only with FOOTPLATE_FULL=1."""
 
 import json
 import os
@@ -117,6 +117,32 @@ def test_a_node_that_is_off_costs_its_ranks():
         assert "host h3 is lost, and Slurm will end mpirun's step" in cluster.output(), cluster.output()
 
 
+def test_a_node_that_is_off_ends_a_job_that_is_put_back():
+    """Without --no-kill."""
+    with SlurmLab("h1", "h2", "h3") as cluster:
+        job = Job(cluster, "train.steps=1500", "model.step_ms=20", options=["--nodes=2", "--ntasks-per-node=1", "--time=10"])
+        job.wait_for_step(30)
+        cluster.power_off("h2")
+        job.wait(300)
+        assert job.shown("Restarts") == "1", cluster.output()
+        assert [start["hosts"] for start in job.starts()] == [["h1", "h2"], ["h1", "h3"]] and job.starts()[1]["step"] >= 30, job.starts()
+        assert job.json("result.json")["state_hash"] == undisturbed(cluster, 1500, ["--nodes=2", "--ntasks-per-node=1", "--time=5"]), cluster.output()
+
+
+def test_with_ssh_a_node_that_is_off_ends_nothing():
+    """PRTE_MCA_plm=ssh: mpirun has no step that Slurm could end."""
+    with SlurmLab("h1", "h2", "h3") as cluster:
+        ssh = {"PRTE_MCA_plm": "ssh", "PRTE_MCA_plm_ssh_agent": str(lab.HERE / "agent.py"), "FOOTPLATE_TEST_LAB": str(cluster.folder)}
+        job = Job(cluster, "train.steps=1500", "model.step_ms=20", "comm.host_timeout_s=5", env=ssh,
+                  options=["--nodes=3", "--ntasks-per-node=1", "--time=10", "--no-kill"])
+        job.wait_for_step(30)
+        cluster.power_off("h3")
+        job.wait(180)
+        result, starts = job.json("result.json"), job.starts()
+        assert job.shown("Restarts") == "0" and (result["step"], result["recoveries"], result["restarts"]) == (1500, 1, 0), cluster.output()
+        assert [start["hosts"] for start in starts] == [["h1", "h2", "h3"]], cluster.output()
+
+
 def test_the_host_of_the_script_is_off():
     """Slurm puts the job back; the next start takes the run over at once, though a minute hasn't passed."""
     with SlurmLab("h1", "h2", "h3") as cluster:
@@ -134,11 +160,12 @@ def test_the_host_of_the_script_is_off():
 
 if __name__ == "__main__":
     if not FULL:
-        print("skipped: Slurm's tests take 15 minutes (scripts/test --full)")
+        print("skipped: Slurm's tests take 20 minutes (scripts/test --full)")
         sys.exit(0)
     lab.check_possible()
     if missing():
         raise AssertionError(f"Slurm isn't installed: {' '.join(missing())} (scripts/deps --full)")
     main([test_the_hosts_of_a_job_are_taken_as_they_are, test_a_job_goes_on_after_the_end_of_its_time,
           test_a_signal_before_the_first_step_puts_the_job_back_once, test_no_job_goes_round_for_ever,
-          test_a_node_that_is_off_costs_its_ranks, test_the_host_of_the_script_is_off])
+          test_a_node_that_is_off_costs_its_ranks, test_a_node_that_is_off_ends_a_job_that_is_put_back,
+          test_with_ssh_a_node_that_is_off_ends_nothing, test_the_host_of_the_script_is_off])
