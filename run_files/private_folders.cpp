@@ -97,12 +97,13 @@ bool is_daemon(pid_t pid) {
   return pid > 1 && std::getline(file, name) && name == kDaemonName;
 }
 
-/// It cleans up behind itself, if it can in time: without its mpirun it may wait for it.
-void end_daemon(pid_t pid) {
+/// It ends with its mpirun, or else by a signal, and cleans up behind itself, unless it is killed.
+void clear_up_after_daemon(pid_t pid, bool is_orphaned) {
   const auto end = std::chrono::steady_clock::now() + kDaemonEnds;
-  for (int signal = SIGTERM; is_daemon(pid); std::this_thread::sleep_for(kBetweenAttempts)) {
-    if (std::chrono::steady_clock::now() > end) signal = SIGKILL;
-    ::kill(pid, signal);
+  for (; is_daemon(pid); std::this_thread::sleep_for(kBetweenAttempts)) {
+    const bool is_late = std::chrono::steady_clock::now() > end;
+    if (!is_orphaned && is_late) return;
+    if (is_orphaned) ::kill(pid, is_late ? SIGKILL : SIGTERM);
   }
   const std::string left = "/tmp/" + std::string(kDaemonName) + "." + std::to_string(pid);
   struct stat info {};
@@ -204,7 +205,7 @@ bool remove_when_abandoned(const PrivateFolders& folders) {
   }
   const bool is_orphaned = ::access((folders.temporary / kOrphanMark).c_str(), F_OK) == 0;
   if (lock >= 0 && is_at(folders.temporary, lock)) folders.remove();
-  if (is_orphaned) end_daemon(daemon);
+  clear_up_after_daemon(daemon, is_orphaned);
   ::_exit(0);
 }
 

@@ -47,8 +47,9 @@ struct PrivateFolders {
 void sweep_abandoned_folders();
 
 /// Starts a process that removes the folders once no process of this host has the lock any more, however
-/// those end; and ends Open MPI's daemon, this process's parent, where mark_orphaned() was called. Call
-/// before there are threads. False: it couldn't be started.
+/// those end; and ends Open MPI's daemon, this process's parent, where mark_orphaned() was called. Of a
+/// daemon that was killed it removes the folder. Call before there are threads. False: it couldn't be
+/// started.
 bool remove_when_abandoned(const PrivateFolders& folders);
 
 /// The host of mpirun is lost, or another start has the run: nobody will end its daemon on this one.

@@ -53,13 +53,9 @@ class HostRun(Run):
         return subprocess.run([*self.lab.inside(host), str(self.program), *command], env=self.environment, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=60, check=False)
 
-    def check_nothing_left(self, *hosts, but=()):
-        """`but`: what names may begin with that are left all the same."""
-        def left(host):
-            return [one for one in left_on(self.lab, host) if not one.startswith(tuple(but))]
-
+    def check_nothing_left(self, *hosts):
         for host in hosts or self.lab.hosts:
             try:
-                wait_until(lambda host=host: not left(host), LEFT_WITHIN_S, f"{host} to be clean")
+                wait_until(lambda host=host: not left_on(self.lab, host), LEFT_WITHIN_S, f"{host} to be clean")
             except AssertionError as error:
-                raise AssertionError(f"{error}: {left(host)}") from None
+                raise AssertionError(f"{error}: {left_on(self.lab, host)}") from None
