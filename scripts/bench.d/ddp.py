@@ -1,8 +1,9 @@
-"""Tokens/s of footplate with two ranks against PyTorch DDP: same model, batch, threads, precision; runs in alternation.
+"""Tokens/s of footplate against PyTorch DDP: same model, batch, ranks, threads, precision; runs in alternation.
 
 A machine's speed drifts over minutes, so each round of runs is compared with itself only, and every second round is
 turned round. The first steps of each run are left out. With --compiled there are two peers, and each round is compared
-with the better one. Exit code 1 where the ratio is below its limit.
+with the better one. With --mkl-switch the peers have MKL's fast path on processors of any maker: they preload functions
+that tell MKL that the processor is Intel's. Exit code 1 where the ratio is below its limit.
 """
 
 import argparse
@@ -25,8 +26,8 @@ SIZES = {"kjv": Size(4, 4, 128, 128, 32), "256": Size(6, 8, 256, 128, 32), "384"
 def footplate(options, more=()):
     size = SIZES[options.size]
     model = [f"model.{key}={getattr(size, key)}" for key in ("layers", "heads", "width", "context")]
-    assignments = [f"train.steps={options.steps}", f"train.batch_size={size.batch}", "run.threads=1", "run.device=cpu",
-                   "eval.mode=off", "eval.every=0", "ckpt.every=0", f"log.every={SKIP}",
+    assignments = [f"train.steps={options.steps}", f"train.batch_size={size.batch}", f"run.threads={options.threads}",
+                   "run.device=cpu", "eval.mode=off", "eval.every=0", "ckpt.every=0", f"log.every={SKIP}",
                    f"train.precision={options.precision}", *(more or model)]
     with harness.Run(assignments, ranks=options.ranks, config="kjv", name="bench") as run:
         if run.finish(900) != 0:
@@ -39,8 +40,8 @@ def footplate(options, more=()):
 def ddp(options, corpus, *how):
     command = [os.environ["FOOTPLATE_BENCH_PYTHON"], str(ROOT / "tests" / "peers" / "ddp.py"), str(corpus), "--ranks",
                str(options.ranks), "--steps", str(options.steps), "--skip", str(SKIP), "--batch", str(SIZES[options.size].batch),
-               "--size", options.size, "--precision", options.precision, *how]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+               "--size", options.size, "--precision", options.precision, "--threads", str(options.threads), *how]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env={**os.environ, **options.peer_variables})
     if answer.returncode != 0:
         raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
     return json.loads(answer.stdout.splitlines()[-1])["tokens_per_s"]
@@ -51,13 +52,23 @@ def parsed(description):
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="of each rank")
     parser.add_argument("--size", choices=SIZES, default="kjv", help="layers, width and context of the model: see SIZES")
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--compiled", action="store_true", help="beside it DDP with torch.compile")
+    parser.add_argument("--mkl-switch", action="store_true", help="the peers have MKL's fast path on processors of any maker")
     options = parser.parse_args()
     if options.pairs < 2:
         parser.error("an interval needs two pairs at least")
     return options
+
+
+def mkl_switch(folder):
+    """The variables of a peer whose user knows the trick."""
+    source, library = pathlib.Path(folder) / "switch.c", pathlib.Path(folder) / "switch.so"
+    source.write_text("int mkl_serv_intel_cpu_true(void) { return 1; }\nint mkl_serv_intel_cpu(void) { return 1; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    return {"LD_PRELOAD": str(library)}
 
 
 def main(description=__doc__, name="ddp", settings=None, least=LEAST):
@@ -67,6 +78,7 @@ def main(description=__doc__, name="ddp", settings=None, least=LEAST):
         corpus = pathlib.Path(folder) / "kjv.txt"
         corpus.write_bytes(subprocess.run(["bible", "-f", "gen1:1-rev22:21"], stdout=subprocess.PIPE, check=True).stdout)
         more = settings(corpus) if settings else ()
+        options.peer_variables = mkl_switch(folder) if options.mkl_switch else {}
         runs = {"footplate": lambda: footplate(options, more), "DDP": lambda: ddp(options, corpus)}
         if options.compiled:
             runs["DDP compiled"] = lambda: ddp(options, corpus, "--compile")
@@ -78,12 +90,12 @@ def main(description=__doc__, name="ddp", settings=None, least=LEAST):
             print(f"pair {number + 1}: " + ", ".join(f"{which} {took[which]:,.0f}" for which in runs) + " tokens/s", flush=True)
     pairs = [(took["footplate"], max(speed for which, speed in took.items() if which != "footplate")) for took in rounds]
     ratio, low, high = ratio_with_interval(pairs)
-    peer = "the better of DDP and DDP compiled" if options.compiled else "PyTorch DDP"
+    peer = ("the better of DDP and DDP compiled" if options.compiled else "PyTorch DDP") + (" with MKL's switch" if options.mkl_switch else "")
     print(f"tokens/s, {options.size}, {options.precision}, footplate / {peer}: {ratio:.3f} "
           f"(95 % interval {low:.3f} to {high:.3f}, {len(pairs)} pairs)")
     means = {f"{which.lower().replace(' ', '_')}_tokens_per_s": sum(took[which] for took in rounds) / len(rounds) for which in runs}
-    report(name, ratio=ratio, low=low, high=high, pairs=len(pairs), ranks=options.ranks, steps=options.steps, size=options.size,
-           precision=options.precision, **means)
+    report(name, ratio=ratio, low=low, high=high, pairs=len(pairs), ranks=options.ranks, threads=options.threads, steps=options.steps,
+           size=options.size, mkl_switch=options.mkl_switch, precision=options.precision, **means)
     limits = Limits()
     limits.at_least("the ratio", ratio, least, high)
     limits.hold()
