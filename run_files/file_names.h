@@ -6,7 +6,7 @@
 namespace footplate {
 
 // What stands in a run directory: the names of the files that both sides of the seam read or write. What is
-// in them is in docs/guide.md; checkpoints have names of their own (checkpoint_folders.h).
+// in them is in docs/files.md; checkpoints have names of their own (checkpoint_folders.h).
 inline constexpr auto kRunFile = "run.json";                   ///< the run's record
 inline constexpr auto kResultFile = "result.json";             ///< once, at the end of a start
 inline constexpr auto kCommandLineFile = "command-line.json";  ///< command_line_file.h
