@@ -50,11 +50,25 @@ void end_lease(const std::filesystem::path& run_directory) {
   ::unlink((run_directory / kLeaseFile).c_str());
 }
 
+void expire_lease(const std::filesystem::path& run_directory) {
+  const int fd = ::open((run_directory / kLeaseFile).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  const struct timespec long_ago[2] = {{}, {}};  // 1970
+  ::futimens(fd, long_ago);
+  ::close(fd);
+}
+
 std::optional<std::chrono::seconds> age_of_lease(const std::filesystem::path& run_directory) {
   const auto renewed = time_of((run_directory / kLeaseFile).string());
   if (!renewed) return std::nullopt;
   const std::chrono::seconds here(std::time(nullptr) - *renewed);
   if (here.count() >= 0 && here < kYoung) return here;
+  return exact_age_of_lease(run_directory);
+}
+
+std::optional<std::chrono::seconds> exact_age_of_lease(const std::filesystem::path& run_directory) {
+  const auto renewed = time_of((run_directory / kLeaseFile).string());
+  if (!renewed) return std::nullopt;
   return std::chrono::seconds(time_of_disk(run_directory) - *renewed);
 }
 

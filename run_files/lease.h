@@ -18,7 +18,13 @@ void renew_lease(const std::filesystem::path& run_directory);
 /// At its end: nobody waits for it.
 void end_lease(const std::filesystem::path& run_directory);
 
-/// How long ago the supervisor has renewed it; nothing: there is none.
+/// Of a run that was lost, and whose start came to nothing: it is lost again, at once.
+void expire_lease(const std::filesystem::path& run_directory);
+
+/// How long ago the supervisor has renewed it; nothing: there is none. One that is younger than half a minute
+/// by this host's clock may be older, by as much as that clock is behind.
 std::optional<std::chrono::seconds> age_of_lease(const std::filesystem::path& run_directory);
+/// The same whatever this host's clock says, at the price of a file that is written.
+std::optional<std::chrono::seconds> exact_age_of_lease(const std::filesystem::path& run_directory);
 
 }  // namespace footplate

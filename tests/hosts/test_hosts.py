@@ -61,6 +61,8 @@ def test_what_ties_the_hosts_together_is_killed():
         with lab.Lab("h1", "h2") as hosts:
             with HostRun(hosts, "--host", "h1,h2", assignments=["train.steps=1000000", "ckpt.every=10"], ranks=None) as run:
                 run.wait_for_step(12).close()
+                with open(run.directory / "log" / "batch.log", "a", encoding="ascii") as log:
+                    log.write(("a line of a long start".ljust(99) + "\n") * 20_000)  # what mpirun says comes behind it
                 hosts.on(host, "pkill", "-9", "-x", program)
                 run.process.wait(20)
             wait_until(run.result, 20, f"the result after {program}")

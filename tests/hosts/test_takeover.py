@@ -33,6 +33,11 @@ def test_the_run_goes_on_from_another_host():
         assert refused.returncode == 2 and "a live run has the name" in refused.stderr, refused
         wait_until(lambda: "lost" in run.on("h2", "ls", "-a").stdout, LEASE_ENDS_S + 30, "the run to be lost")
         assert time.monotonic() - off > LEASE_ENDS_S - 15, "the lease ended early"
+        # A start that comes to nothing leaves it lost, and nobody has to wait again.
+        for _ in range(2):
+            refused = run.on("h2", *again, "model.elements=999")
+            assert refused.returncode == 2 and "is as it was" in refused.stderr, refused
+            assert "lost" in run.on("h2", "ls", "-a").stdout, run.on("h2", "ls", "-a")
         taken = run.on("h2", *again)
         print(f"# taken over and done {time.monotonic() - off:.0f} s after the host was off")
         assert taken.returncode == 0, taken

@@ -10,6 +10,7 @@
 #include "run_files/checkpoint_folders.h"
 #include "run_files/file_names.h"
 #include "run_files/json_file.h"
+#include "run_files/lease.h"
 #include "run_files/result_file.h"
 #include "run_files/run_file.h"
 
@@ -82,6 +83,8 @@ void EarlierState::put_back() const {
     std::ofstream(script.path, std::ios::binary | std::ios::trunc) << script.text;
   const auto bytes = fs::file_size(directory_ / kStartsFile, ignored);
   if (!ignored && bytes > starts_bytes_) fs::resize_file(directory_ / kStartsFile, starts_bytes_, ignored);
+  // Without a lease, the run of another host that was lost would count as live for ever.
+  if (!fs::exists(directory_ / kResultFile, ignored)) expire_lease(directory_);
 }
 
 std::optional<RunResult> read_refused_start(const fs::path& directory) {

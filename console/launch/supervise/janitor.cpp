@@ -20,9 +20,12 @@
 #include "console/launch/run_dir/run_directory.h"
 #include "console/launch/start/child.h"
 #include "console/launch/supervise/ending_times.h"
+#include "console/launch/supervise/other_hosts.h"
+#include "protocol/host_name.h"
 #include "run_files/lease.h"
 #include "run_files/run_file.h"
 #include "run_files/starts.h"
+#include "run_files/world_terms.h"
 
 namespace footplate {
 namespace {
@@ -47,7 +50,10 @@ void keep_only(std::vector<int> wanted) {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
 }
 
-void wait_for(pid_t session, const std::filesystem::path& directory) {
+/// Until the start is over. mpirun may wait for hosts that go on without this one.
+void wait_for(const Janitor::Watched& start, const RunPlan& plan) {
+  const pid_t session = start.session;
+  const std::filesystem::path& directory = plan.directory;
   auto deadline = std::chrono::steady_clock::now();
   auto renew_at = deadline;
   deadline += is_starting(directory) ? std::chrono::duration_cast<std::chrono::seconds>(kStartTakes)
@@ -61,39 +67,50 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
     }
     if (now >= deadline) break;
     if (now >= renew_at) {
-      renew_lease(directory);  // ranks that save aren't lost
       renew_at = now + kLeaseIsRenewed;
+      if (plan.hosts.empty() || !is_left_out(directory, start.start))
+        renew_lease(directory);  // ranks that save aren't lost
+      else
+        deadline = std::min(deadline, now + kLostHostToExit);
     }
     std::this_thread::sleep_for(kEndLook);
   }
   if (session > 0) end_launched(session);
 }
 
+bool others_have_it(const RunPlan& plan, const Janitor::Watched& last) {
+  const auto record = read_run_file(plan.directory);
+  if (record && !record->id.empty() && record->id != plan.id) return true;  // taken over
+  if (plan.hosts.empty() || is_starting(plan.directory)) return false;
+  if (goes_on_elsewhere(plan.directory, last.start)) return true;
+  WorldTerms(plan.directory, last.start).close(host_name());
+  return false;
+}
+
 [[noreturn]] void keep_watch(const RunPlan& plan, const EarlierState& earlier, const PrivateFolders& folders,
                              int pipe) {
   ::setsid();
   ::prctl(PR_SET_NAME, "footplate-clear");
-  pid_t session = 0;
+  Janitor::Watched last;
   int starts = 0;
-  for (pid_t next = 0;;) {
+  for (Janitor::Watched next;;) {
     const ssize_t got = ::read(pipe, &next, sizeof(next));
     if (got < 0 && errno == EINTR) continue;
     if (got != static_cast<ssize_t>(sizeof(next))) break;
-    if (next == kDismissed) ::_exit(0);
-    session = next;
+    if (next.session == kDismissed) ::_exit(0);
+    last = next;
     ++starts;
   }
-  wait_for(session, plan.directory);
+  wait_for(last, plan);
   end_stragglers(folders, kConsoleEnds);
   HowEnded how;
   how.wait_status = SIGKILL;  // most likely: a supervisor that any other signal ends clears up itself
   how.killed = "footplate run";
   how.step = last_step(folders);
   folders.remove();
-  const auto record = read_run_file(plan.directory);
-  if (starts > 0 && record && !record->id.empty() && record->id != plan.id) ::_exit(0);  // taken over
+  if (starts > 0 && others_have_it(plan, last)) ::_exit(0);
   end_lease(plan.directory);
-  const RunResult result = write_missing_result(plan.directory, how, std::max(0, starts - 1));
+  const RunResult result = write_missing_result(plan.directory, how, last.restarts);
   // A start that has trained stands as starting, too: in the pause before the next one.
   if (earlier && starts <= 1 && is_starting(plan.directory) && !has_begun(plan.directory, plan.start))
     earlier.put_back();
@@ -103,7 +120,7 @@ void wait_for(pid_t session, const std::filesystem::path& directory) {
   ::_exit(0);
 }
 
-void tell(int pipe, pid_t word) {
+void tell(int pipe, const Janitor::Watched& word) {
   [[maybe_unused]] const auto written = ::write(pipe, &word, sizeof(word));
 }
 
@@ -131,13 +148,13 @@ Janitor::Janitor(Janitor&& other) noexcept : pid_(other.pid_), pipe_(std::exchan
 
 Janitor::~Janitor() {
   if (pipe_ < 0) return;
-  tell(pipe_, kDismissed);
+  tell(pipe_, {kDismissed});
   ::close(pipe_);
   ::waitpid(pid_, nullptr, 0);
 }
 
-void Janitor::watch(pid_t session) const {
-  tell(pipe_, session);
+void Janitor::watch(const Watched& start) const {
+  tell(pipe_, start);
 }
 
 }  // namespace footplate

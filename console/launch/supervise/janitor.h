@@ -22,8 +22,12 @@ class Janitor {
   Janitor& operator=(Janitor&&) = delete;
   ~Janitor();  ///< dismisses it
 
-  /// The session that has to be over before anything is removed; 0 for none.
-  void watch(pid_t session) const;
+  struct Watched {
+    pid_t session = 0;  ///< has to be over before anything is removed
+    int start = 0;
+    int restarts = 0;  ///< after failures, so far
+  };
+  void watch(const Watched& start) const;
 
  private:
   Janitor(pid_t pid, int pipe) : pid_(pid), pipe_(pipe) {}

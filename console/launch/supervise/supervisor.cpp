@@ -24,6 +24,7 @@
 #include "console/launch/start/launch_failure.h"
 #include "console/launch/supervise/ending_times.h"
 #include "console/launch/supervise/explanation.h"
+#include "console/launch/supervise/other_hosts.h"
 #include "console/launch/supervise/requeue.h"
 #include "console/launch/supervise/vanished_ranks.h"
 #include "protocol/exit_codes.h"
@@ -83,15 +84,18 @@ void forget_start_notes(const std::filesystem::path& directory) {
   std::filesystem::remove_all(directory / kStartNotesFolder, ignored);
 }
 
-/// What mpirun has said of a start that is over: its boxes stand where rank 0's lines would.
-std::string said_at_start(const std::filesystem::path& directory, std::uintmax_t lines_before) {
-  return launcher_words(directory) + "\n" + FileTail(batch_log(directory), lines_before).rest();
-}
-
 std::uintmax_t size_of(const std::filesystem::path& path) {
   std::error_code none;
   const auto size = std::filesystem::file_size(path, none);
   return none ? 0 : size;
+}
+
+/// What mpirun has said last in a start that is over: its boxes stand where rank 0's lines would.
+std::string said_at_start(const std::filesystem::path& directory, std::uintmax_t lines_before) {
+  constexpr std::uintmax_t kLastWords = 256 * 1024;
+  const std::uintmax_t size = size_of(batch_log(directory));
+  const std::uintmax_t from = std::max(lines_before, size - std::min(size, kLastWords));
+  return launcher_words(directory) + "\n" + FileTail(batch_log(directory), from).rest();
 }
 
 /// Whether the ranks were ready, and didn't fail in the very first step.
@@ -152,7 +156,7 @@ int Supervisor::run() {
   }
   pass_lines_on();
   out_.drain(kReaderTakes);
-  const std::string explained = leaves_no_trace()
+  const std::string explained = leaves_no_trace() && !goes_on_elsewhere_
                                     ? explanation_of_refused(plan_.name, directory_.path, result)
                                     : explanation(plan_.name, directory_.path, result);
   if (!explained.empty()) say(explained);
@@ -226,7 +230,7 @@ void Supervisor::renew_lease_in_time() {
   renew_at_ = steady_clock::now() + kLeaseIsRenewed;
   if (is_taken_over())
     end_by_ = steady_clock::now();  // what the ranks write from now on is in the other's way
-  else if (!is_left_out())          // else rank 0 renews it
+  else if (plan_.hosts.empty() || !is_left_out(directory_.path, started_))  // else rank 0 renews it
     renew_lease(directory_.path);
 }
 
@@ -236,28 +240,10 @@ bool Supervisor::is_taken_over() const {
   return record && !record->id.empty() && record->id != plan_.id;
 }
 
-bool Supervisor::is_left_out() const {
-  return !plan_.hosts.empty() && !WorldTerms(directory_.path, started_).has_host(host_name());
-}
-
-/// Ranks of other hosts whose mpirun is gone save and write the result, or one of them leads the others and
-/// renews the lease; or their daemon is gone, too, and they end within seconds (MPI does that).
-bool Supervisor::goes_on_elsewhere() const {
+bool Supervisor::others_have_it() const {
   if (is_taken_over()) return true;
   if (plan_.hosts.empty() || is_starting(directory_.path) || stops_asked_ > 1) return false;
-  const auto until = [](std::chrono::seconds patience, auto&& holds) {
-    for (const auto end = steady_clock::now() + patience; !holds();
-         std::this_thread::sleep_for(kLongestSleep))
-      if (steady_clock::now() > end) return false;
-    return true;
-  };
-  const auto has_result = [this] {
-    std::error_code ignored;
-    return std::filesystem::exists(directory_.path / kResultFile, ignored);
-  };
-  if (!until(kOthersClaim, [&] { return has_result() || is_left_out(); })) return false;
-  if (until(kLeaseIsRenewed, has_result)) return false;
-  return age_of_lease(directory_.path).value_or(kLeaseEnds) < kLeaderIsSilent;
+  return goes_on_elsewhere(directory_.path, started_);
 }
 
 RunResult Supervisor::run_starts() {
@@ -330,7 +316,8 @@ bool Supervisor::restarts_after(const RunResult& result) {
   const bool may_be_a_host = is_starting(directory_.path) && policy_.has_trained();
   const RestartPolicy::Decision decision = policy_.decide(may_be_a_host && lacks_a_host());
   if (!decision.why_not.empty()) say(decision.why_not);
-  if (!decision.again || stops_asked_ > 0) return false;
+  if (!decision.again) return false;
+  if (stops_asked_ > 0) return true;  // while hosts were asked: it ends between the two starts
   const std::string text =
       plan_.name + " failed at step " + std::to_string(result.step) + " (" + result.reason + "); " +
       (decision.counts
@@ -464,7 +451,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   const std::uintmax_t lines_before = size_of(batch_log(directory_.path));
   auto child = start_child(*command, batch_log(directory_.path), launcher_log(directory_.path));
   if (!child) return not_started(child.error());
-  if (janitor_ != nullptr) janitor_->watch(child->pid());
+  if (janitor_ != nullptr) janitor_->watch({child->pid(), start, policy_.restarts()});
   end_by_ = steady_clock::time_point::max();
   ranks_left_ = plan_.ranks;
   StartWatch watched(directory_.path, folders_, plan_.ranks, settings.number("comm.init_timeout_s"));
@@ -475,7 +462,7 @@ RunResult Supervisor::run_once(int start, const Beginning& beginning) {
   end_launched(child->pid());
   if (planned_->is_ordered()) ++planned_restarts_;
   planned_.reset();
-  goes_on_elsewhere_ = goes_on_elsewhere();
+  goes_on_elsewhere_ = others_have_it();
   if (goes_on_elsewhere_) return taken_over();
   if (!plan_.hosts.empty()) WorldTerms(directory_.path, start).close(host_name());
   if (how.cause.empty() && !how.asked && is_starting(directory_.path))

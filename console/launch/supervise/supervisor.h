@@ -88,10 +88,9 @@ class Supervisor {
   void renew_lease_in_time();
   /// Whether another `footplate run` goes on with the run, since this host was thought to be lost.
   bool is_taken_over() const;
-  /// Whether the ranks of other hosts go on without this one's; mpirun here may still be theirs.
-  bool is_left_out() const;
-  /// Once mpirun has ended: whether it is one of the two. What is in the run's folder is theirs then.
-  bool goes_on_elsewhere() const;
+  /// Once mpirun has ended: whether it is that, or ranks of other hosts go on without this one's. What is in
+  /// the run's folder is theirs then.
+  bool others_have_it() const;
   void wait_for_something();
   /// The same between two starts: what comes of a signal then.
   void wait_between_starts();

@@ -32,6 +32,20 @@ TEST_F(LeaseTest, IsYoungOnceRenewed) {
   EXPECT_FALSE(age_of_lease(folder_));
 }
 
+TEST_F(LeaseTest, MayBeOverAtOnce) {
+  expire_lease(folder_);
+  EXPECT_GT(*age_of_lease(folder_), kLeaseEnds);
+  renew_lease(folder_);
+  EXPECT_LE(*age_of_lease(folder_), seconds(5));
+}
+
+TEST_F(LeaseTest, MayBeOlderThanThisHostThinks) {
+  renew_lease(folder_);
+  set_renewed(seconds(20));
+  EXPECT_GE(*exact_age_of_lease(folder_), seconds(20));
+  EXPECT_EQ(std::distance(Entries(folder_), Entries()), 1);  // nothing is left
+}
+
 TEST_F(LeaseTest, IsJudgedByTheDisksClock) {
   renew_lease(folder_);
   set_renewed(seconds(100));
