@@ -159,10 +159,15 @@ Result<RunDirectory> take_free_run_directory(const std::string& stem) {
   if (!check_run_name(base)) base = "run";
   for (int number = 1; number <= kMostNumbers; ++number) {
     const std::string name = base + "-" + std::to_string(number);
-    std::error_code ignored;
-    if (fs::exists(fs::symlink_status(*folder / name, ignored))) continue;
+    // Whoever makes it has it: a lock isn't seen by other hosts where the disk has none between them.
+    if (::mkdir((*folder / name).c_str(), 0700) != 0) {
+      if (errno == EEXIST) continue;
+      return fail(ErrorKind::usage,
+                  "can't make the run's folder " + (*folder / name).string() + ": " + std::strerror(errno));
+    }
     auto taken = take_run_directory(name, false);
-    // Somebody else may have taken the number since: then the next one.
+    // A run of this name may have begun since: then the next number.
+    std::error_code ignored;
     if (taken || !fs::exists(*folder / name, ignored)) return taken;
   }
   return fail(ErrorKind::usage,

@@ -126,7 +126,8 @@ void PlannedRestart::look_at_answer(Clock::time_point now) {
 }
 
 void PlannedRestart::take(const Result<OrderReport>& report) {
-  is_ordered_ = report && report->state != OrderState::refused;
+  is_ordered_ = report && report->state != OrderState::refused && report->state != OrderState::aborted &&
+                report->state != OrderState::withdrawn;
   if (!is_ordered_)
     say_(plan_.name + ": the restart is put off: " + (report ? report->error : report.error().message));
 }

@@ -247,7 +247,7 @@ std::string StartWatch::patience(Clock::time_point now) {
 }
 
 std::optional<std::string> StartWatch::lost_rank() const {
-  if (ready_) return std::nullopt;
+  if (ready_ || !is_starting(directory_)) return std::nullopt;
   // Every process has ended by now: the one that is behind was the first.
   const auto ranks = read_starts(notes_, ranks_);
   const auto behind = ranks_behind(ranks);

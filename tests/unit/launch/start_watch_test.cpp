@@ -113,6 +113,15 @@ TEST_F(Watched, BeforeTheMeetingTheLaunchCounts) {
   EXPECT_THAT(*why, HasSubstr("rank 1 of 2 has not arrived within 60 s"));
 }
 
+TEST_F(Watched, ARankThatEndsOnceAllWereReadyIsNoneOfTheStart) {
+  const StartWatch watch(folder_, folders_, 1, 60);
+  arrives(0, 3, false, true);
+  ASSERT_TRUE(watch.lost_rank());
+  EXPECT_THAT(*watch.lost_rank(), HasSubstr("has ended before the first step"));
+  record("running");  // since look() was called last
+  EXPECT_FALSE(watch.lost_rank());
+}
+
 TEST_F(Watched, LongWorkOfAllIsNoWait) {
   StartWatch watch(folder_, folders_, 2, 60);
   for (const int rank : {0, 1}) arrives(rank, 3, false, true);
