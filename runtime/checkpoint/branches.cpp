@@ -62,9 +62,11 @@ Result<FoundCheckpoint> by_path(const fs::path& run_directory, const std::string
     return fail(ErrorKind::usage, "'" + ref + "' is no checkpoint of this run (" + checkpoints.string() +
                                       "/BRANCH/step-…); a new run goes on from another's: footplate run "
                                       "CONFIG --resume PATH");
-  auto manifest = read_manifest(path);
+  // As every other path of a checkpoint, also where the run's folder is reached through a link.
+  const fs::path own = checkpoints_folder(run_directory) / path.parent_path().filename() / path.filename();
+  auto manifest = read_manifest(own);
   if (!manifest) return tl::unexpected(manifest.error());
-  return FoundCheckpoint{path, *std::move(manifest)};
+  return FoundCheckpoint{own, *std::move(manifest)};
 }
 
 std::string nearest_tag(const std::string& ref, const std::vector<FoundCheckpoint>& all) {

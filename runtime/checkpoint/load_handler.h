@@ -31,6 +31,8 @@ class LoadHandler final : public Steerable {
     Communicator& communicator;
     Progress& progress;
     std::function<void(Warning warning)> publish;  ///< on rank 0
+    /// Waits for what is saved beside training, of which ckpt.keep may remove a checkpoint. Collective.
+    std::function<void()> finish_saves;
   };
   explicit LoadHandler(Parts parts);
 

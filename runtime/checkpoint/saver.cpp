@@ -62,6 +62,13 @@ void CheckpointSaver::moved_to(int rank, int world_size) {
   if (rank == 0 && options_.rank != 0) untidy_ = true;
   options_.rank = rank;
   options_.world_size = world_size;
+  alone_ = false;  // a rank that joins knows nothing of it
+}
+
+void CheckpointSaver::expect_parts() {
+  auto none = SteadyClock::time_point::max();
+  // A network file system may show a file late.
+  parts_due_.compare_exchange_strong(none, SteadyClock::now() + options_.note_takes * 3 / 2);
 }
 
 bool CheckpointSaver::give_up() {
@@ -258,16 +265,20 @@ Result<void> CheckpointSaver::begin_part(const StatePart& part, const Shared& sh
   if (auto agreed = agree(*options_.ranks, outcome_of(tensors)); !agreed) return agreed;
   has_parts_ = true;
   writes_part_ = true;
+  parts_due_ = SteadyClock::time_point::max();
   writer_.start([this, shared, tensors = *tensors, done] {
     SharedSave save = shared.save;
     save.write(store_, tensors, wrote(tensors));
     writes_part_ = false;
     writes_part_.notify_all();
     if (!shared.planned) {
-      if (!gives_up_) save.leave_note(gives_up_);  // else rank 0 gives up, too
+      if (!gives_up_) save.leave_note(gives_up_, options_.note_takes);  // else rank 0 gives up, too
       return;
     }
-    const auto files = save.collect_notes(gives_up_);
+    const auto files = save.collect_notes([this] {
+      if (gives_up_) return SharedSave::Wait::no_more;
+      return SteadyClock::now() < parts_due_.load() ? SharedSave::Wait::on : SharedSave::Wait::in_vain;
+    });
     gave_up_ = !files;
     if (files) done(commit(shared, *files));
   });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "protocol/network/memory.h"
+#include "runtime/base/clock.h"
 #include "runtime/checkpoint/background_thread.h"
 #include "runtime/checkpoint/branches.h"
 #include "runtime/checkpoint/checkpoint_store.h"
@@ -42,6 +44,7 @@ struct SaverOptions {
   std::function<std::optional<std::int64_t>()> memory_left = [] { return footplate::memory_left(); };
   std::function<void(double share)> wrote;  ///< of the part under way, 0 to 1; any thread; may be empty
   Communicator* ranks = nullptr;            ///< null: rank 0 writes alone
+  std::chrono::milliseconds note_takes = std::chrono::seconds(60);  ///< at most; of parts beside training
 };
 
 /// Checkpoints. Rank 0 writes a small one alone; of a large one several ranks write a part each,
@@ -66,6 +69,7 @@ class CheckpointSaver final : public Saver {
   int parts(const StateTable& state, const Settings& settings) const override;
   bool awaits_parts() const override { return has_parts_; }
   void finish_part() override { writes_part_.wait(true); }
+  void expect_parts() override;
   bool give_up() override;
   void finish() override { writer_.wait(); }
   bool is_writing() const override { return writer_.is_busy(); }
@@ -138,6 +142,7 @@ class CheckpointSaver final : public Saver {
   SnapshotBuffer copy_;
   bool has_parts_ = false;  ///< what was begun last is of parts
   std::atomic<bool> writes_part_{false}, gives_up_{false};
+  std::atomic<SteadyClock::time_point> parts_due_{SteadyClock::time_point::max()};  ///< rank 0's: their notes
   bool gave_up_ = false;     ///< the writer's: parts came to nothing
   bool alone_ = false;       ///< other ranks don't see rank 0's folder
   bool untidy_ = false;      ///< what was given up may have left files

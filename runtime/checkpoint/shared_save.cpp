@@ -11,6 +11,7 @@
 
 #include "protocol/json.h"
 #include "run_files/json_file.h"
+#include "runtime/base/clock.h"
 #include "runtime/comm/agree.h"
 
 namespace footplate {
@@ -54,11 +55,16 @@ std::string file_of_rank(int rank) {
 
 Result<SharedSave> SharedSave::begin(Communicator& ranks, const Result<Plan>& mine) {
   const bool tells = ranks.rank() == 0;
-  const Result<void> outcome = !tells || mine ? Result<void>() : tl::unexpected(mine.error());
+  Result<void> outcome = !tells || mine ? Result<void>() : tl::unexpected(mine.error());
+  std::string plan;
+  try {
+    if (tells && mine) plan = Json{mine->temporary.string(), mine->alike.string(), mine->step}.dump();
+  } catch (const Json::exception& error) {  // a path that isn't UTF-8
+    outcome = fail(ErrorKind::failed,
+                   "the path of " + mine->temporary.string() + " can't be told to others: " + error.what());
+  }
   if (auto agreed = agree(ranks, outcome); !agreed) return tl::unexpected(agreed.error());
-  Json plan;
-  if (tells) plan = {mine->temporary.string(), mine->alike.string(), mine->step};
-  const auto told = from_rank(ranks, 0, plan.dump());
+  const auto told = from_rank(ranks, 0, plan);
   if (!told) return tl::unexpected(told.error());
   if (tells) return SharedSave(ranks, *mine);
   const Json read = Json::parse(*told);
@@ -95,7 +101,7 @@ Result<std::vector<ManifestFile>> SharedSave::gather() const {
   return files;
 }
 
-void SharedSave::leave_note(const std::atomic<bool>& gives_up) const {
+void SharedSave::leave_note(const std::atomic<bool>& gives_up, std::chrono::milliseconds at_most) const {
   const auto path = note_of(plan_.temporary, rank_);
   const auto goes_on = [&gives_up] { return !gives_up; };
   Tries tries(kFourTries);
@@ -107,12 +113,13 @@ void SharedSave::leave_note(const std::atomic<bool>& gives_up) const {
   const Json note = {{"error", written_ ? "there is no room for its note" : written_.error().message}};
   std::error_code ignored;
   std::filesystem::remove(plan_.temporary / file_of_rank(rank_), ignored);
-  while (!gives_up && !is_gone(plan_.temporary) && !write_json_file(path, note))
+  const auto end = SteadyClock::now() + at_most;
+  while (!gives_up && SteadyClock::now() < end && !is_gone(plan_.temporary) && !write_json_file(path, note))
     std::this_thread::sleep_for(kLookAgain);
 }
 
 std::optional<Result<std::vector<ManifestFile>>> SharedSave::collect_notes(
-    const std::atomic<bool>& gives_up) const {
+    const std::function<Wait()>& wait) const {
   std::vector<ManifestFile> files;
   std::string failed = written_ ? "" : "rank 0: " + written_.error().message;
   if (written_ && written_->bytes > 0) files.push_back(*written_);
@@ -120,8 +127,15 @@ std::optional<Result<std::vector<ManifestFile>>> SharedSave::collect_notes(
     const auto path = note_of(plan_.temporary, rank);
     auto note = read_json_file(path);
     for (; !note; note = read_json_file(path)) {
-      if (gives_up.load(std::memory_order_relaxed)) return std::nullopt;
+      const Wait now = wait();
+      if (now == Wait::no_more) return std::nullopt;
+      if (now == Wait::in_vain) break;
       std::this_thread::sleep_for(kLookAgain);
+    }
+    if (!note) {
+      failed += (failed.empty() ? "" : "; ") +
+                fmt::format("rank {} could leave no word of its part in {}", rank, plan_.temporary.string());
+      continue;
     }
     std::error_code ignored;
     std::filesystem::remove(path, ignored);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,11 +46,14 @@ class SharedSave {
   /// Writes this rank's part, of which nothing may be left for it.
   void write(CheckpointStore& store, std::span<const TensorView> tensors, const Wrote& wrote);
   /// Another rank than 0, after write(): leaves a note in the folder of what came of it. Where there is no
-  /// room for one, its part goes, and it tries on until `gives_up`.
-  void leave_note(const std::atomic<bool>& gives_up) const;
-  /// Rank 0, after write(): waits for the notes of all other ranks, and takes them away. What gather() would
-  /// return; nothing: `gives_up` came true.
-  std::optional<Result<std::vector<ManifestFile>>> collect_notes(const std::atomic<bool>& gives_up) const;
+  /// room for one, its part goes, and it tries on until `gives_up`, or for so long.
+  void leave_note(const std::atomic<bool>& gives_up, std::chrono::milliseconds at_most) const;
+  /// Of notes that haven't come.
+  enum class Wait { on, in_vain, no_more };
+  /// Rank 0, after write(): waits for the notes of all other ranks, and takes them away; asks `wait` again
+  /// and again. What gather() would return, or the error that notes didn't come (in vain); nothing: it waits
+  /// no more.
+  std::optional<Result<std::vector<ManifestFile>>> collect_notes(const std::function<Wait()>& wait) const;
 
  private:
   SharedSave(Communicator& ranks, Plan plan) : ranks_(&ranks), plan_(std::move(plan)) {}

@@ -332,9 +332,9 @@ class Rank {
     control_ = std::make_unique<Control>(std::move(control));
     const auto tell = [this](EventData event) { publish(std::move(event)); };
     guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell);
-    load_handler_ = std::make_unique<LoadHandler>(
-        LoadHandler::Parts{start_.schema, start_.configured, options_.start, start_.settings,
-                           options_.run_directory, start_.origin.branch, *checked_, progress_, tell});
+    load_handler_ = std::make_unique<LoadHandler>(LoadHandler::Parts{
+        start_.schema, start_.configured, options_.start, start_.settings, options_.run_directory,
+        start_.origin.branch, *checked_, progress_, tell, [this] { trainer_->finish_saves(); }});
     handlers_ = HandlerTable({load_handler_.get(), guard_.get(), trainer_.get()});
     control_->set_steerable(handlers_);
   }

@@ -76,6 +76,8 @@ class Saver {
   virtual bool awaits_parts() const { return false; }
   /// Training thread: waits until this rank's own part is written.
   virtual void finish_part() {}
+  /// Rank 0, training thread: all ranks have written their parts. Word of them comes soon, or never.
+  virtual void expect_parts() {}
   /// Training thread: gives up parts that are under way, as a rank was lost. Rank 0: whether what was begun
   /// comes to nothing by that, and `done` isn't called.
   virtual bool give_up() { return false; }

@@ -77,6 +77,7 @@ Result<void> CheckpointDriver::settle() {
   training_.timer.enter(Phase::saving);
   training_.options.saver->finish_part();
   if (auto all_written = agree(training_.options.communicator, {}); !all_written) return all_written;
+  training_.options.saver->expect_parts();
   parts_ = false;
   return {};
 }
@@ -241,8 +242,10 @@ SaveResult CheckpointDriver::told(const UnderWay& of, const Saved& saved) {
   return result;
 }
 
-bool CheckpointDriver::takes_place(bool due, bool idle) {
+bool CheckpointDriver::takes_place(bool due, int writing) {
+  const bool idle = writing == 0;
   if (idle) parts_ = false;
+  if (parts_ && writing == 1 && is_writing() && is_rank_0()) training_.options.saver->expect_parts();
   if (idle && !is_rank_0()) {
     const MutexLock lock(mutex_);
     under_way_.reset();

@@ -37,8 +37,8 @@ class CheckpointDriver {
   Result<SaveResult> save_by_order(const std::string& tag);
 
   /// After a step. Whether a periodic save is to be made now: where it is `due`, or has been since one was
-  /// under way. `idle`: none is.
-  bool takes_place(bool due, bool idle);
+  /// under way. `writing`: how many ranks wrote one as the step's gradients were reduced.
+  bool takes_place(bool due, int writing);
   /// That one. A failure is a warning.
   void save_periodic();
   /// The parameters of the new best evaluation, which ckpt.keep holds only as such. As save_periodic().

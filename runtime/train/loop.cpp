@@ -107,7 +107,8 @@ void Trainer::Loop::after_step() {
   if (metrics.has_line && training_.rank() == 0)
     metrics.collectives = comm_metrics_.take(step, Timetable::Clock::now());
   reporter_.write_step(metrics);
-  saves_after_step_ = checkpoints_.takes_place(due(Recurring::checkpoint), sums.saves_under_way == 0);
+  saves_after_step_ =
+      checkpoints_.takes_place(due(Recurring::checkpoint), static_cast<int>(sums.saves_under_way));
   const bool evaluates = due(Recurring::evaluation);
   if (evaluates && !step_->parameters_are_whole())
     reporter_.warn(

@@ -259,9 +259,27 @@ def test_parts_of_a_rank_that_dies_are_saved_again():
         assert run.exec('ckpt.save{ tag = "later" }:wait()').returncode == 0
 
 
+def test_a_load_finds_what_is_left_once_the_save_under_way_is_there():
+    """ckpt.keep removes the checkpoint that ckpt.load asks for, as the save beside training ends: refused, and the run goes on."""
+    with Run([*ENDLESS, "ckpt.every=50", "ckpt.keep=1"], env=HELD) as run:
+        client = run.wait_for_step(1)
+        wait_until(lambda: "step-00000050" in checkpoints(run), 60, "the checkpoint of step 50")
+        hold(run)
+        saving_step(client, after=50)
+        asked = Asked(run, "ckpt.load{ ref = 50 }:wait()")
+        wait_until(lambda: client.ask("status")["ranks"][0]["phase"] == "saving", 20, "the load to wait")
+        release(run)
+        done = asked.answer()
+        assert done.returncode != 0 and "there is no checkpoint of step 50" in done.stderr, done
+        step = client.ask("status")["step"]
+        wait_until(lambda: client.ask("status")["step"] > step, 20, "another step")
+        assert run.end(client) == 0, run.output()
+
+
 if __name__ == "__main__":
     main([test_training_goes_on_while_a_checkpoint_is_written, test_what_is_due_meanwhile_is_saved_once,
           test_the_end_waits_for_what_is_written, test_a_killed_run_goes_on_from_what_was_written,
           test_a_rank_0_that_dies_while_it_writes_leaves_the_save_to_the_next, test_without_memory_for_a_copy_training_waits,
           test_without_async_training_waits, test_several_ranks_write_a_part_each,
-          test_a_part_that_cant_be_written_is_told_and_training_goes_on, test_errors_that_pass_cost_no_checkpoint, test_parts_of_a_rank_that_dies_are_saved_again])
+          test_a_part_that_cant_be_written_is_told_and_training_goes_on, test_errors_that_pass_cost_no_checkpoint, test_parts_of_a_rank_that_dies_are_saved_again,
+          test_a_load_finds_what_is_left_once_the_save_under_way_is_there])

@@ -29,9 +29,10 @@ struct Model {
 
 class SaverTest : public testing::Test {
  protected:
-  CheckpointSaver saver(int rank) {
+  CheckpointSaver saver(int rank) { return saver(rank, run_.path()); }
+  CheckpointSaver saver(int rank, const std::filesystem::path& run_directory) {
     SaverOptions options;
-    options.run_directory = run_.path();
+    options.run_directory = run_directory;
     options.run_id = "a1b2";
     options.start = 3;
     options.rank = rank;
@@ -222,6 +223,18 @@ TEST_F(SaverTest, TagsMoveAndTaggedOnesCanBeRemoved) {
   const auto removed = rank0.remove("good");
   ASSERT_TRUE(removed) << removed.error().message;
   EXPECT_EQ(names(), (Names{"step-00000003"}));
+}
+
+TEST_F(SaverTest, ATagStaysWhereTheRunsFolderIsReachedThroughALink) {
+  const std::filesystem::path link = run_.path() / "link";
+  std::filesystem::create_directory_symlink(run_.path(), link);
+  CheckpointSaver rank0 = saver(0, link);
+  ASSERT_TRUE(rank0.save(snapshot(Model(), 1)));
+  const auto moved = rank0.tag("checkpoints/main/step-00000001", 1, "good");
+  ASSERT_TRUE(moved) << moved.error().message;
+  EXPECT_EQ(moved->size(), 1U);
+  EXPECT_TRUE(verify_checkpoint(moved->front().now)) << moved->front().now;
+  EXPECT_EQ(test::names_in(branch_folder(run_.path())), (std::vector<std::string>{"step-00000001-good"}));
 }
 
 /// What a save beside training came to.

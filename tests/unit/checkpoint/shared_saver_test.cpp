@@ -91,15 +91,26 @@ struct RankState {
   StateTable state;
 };
 
+/// Once a rank writes its part, it can leave no word of it: something else has the name.
+class DiskWithoutNotes final : public PosixDisk {
+ public:
+  std::error_code create(const std::filesystem::path& path, int& descriptor) override {
+    if (path.extension() == ".safetensors")
+      std::filesystem::create_directories(std::filesystem::path(path).replace_extension(".written") / "x");
+    return PosixDisk::create(path, descriptor);
+  }
+};
+
 class SharedSaverTest : public testing::Test {
  protected:
   using Body = std::function<void(int rank, CheckpointSaver&)>;
 
   void on_ranks(int ranks, const Body& body) {
     test::run_ranks(ranks, [&](int rank, Communicator& communicator, Progress&) {
-      const auto disk = open_disk(rank);
+      const auto disk = no_notes_ ? std::make_unique<DiskWithoutNotes>() : open_disk(rank);
       SaverOptions options;
       options.run_directory = run_.path();
+      options.note_takes = note_takes_;
       options.run_id = "a1b2";
       options.rank = rank;
       options.world_size = ranks;
@@ -148,7 +159,8 @@ class SharedSaverTest : public testing::Test {
   TemporaryFolder run_;
   Settings settings_ = Settings::defaults(runtime_schema());
   std::string path_;
-  bool no_memory_ = false;
+  bool no_memory_ = false, no_notes_ = false;
+  std::chrono::milliseconds note_takes_ = std::chrono::seconds(60);
   std::mutex mutex_;
   std::vector<std::string> warned_;
 };
@@ -183,6 +195,23 @@ TEST_F(SharedSaverTest, BesideTrainingEachRankWritesWhatItHadThen) {
     path_ = outcome->path;
   });
   expect_loaded_by(2, 0);
+}
+
+TEST_F(SharedSaverTest, ARankThatCanLeaveNoWordOfItsPartCostsTheCheckpointAlone) {
+  no_notes_ = true;
+  note_takes_ = std::chrono::milliseconds(100);
+  on_ranks(2, [&](int rank, CheckpointSaver& saver) {
+    RankState mine(rank, 2);
+    std::optional<Result<Saved>> outcome;
+    ASSERT_TRUE(
+        saver.begin(snapshot(mine.state, saver), [&](const Result<Saved>& saved) { outcome = saved; }));
+    saver.finish_part();
+    if (rank == 0) saver.expect_parts();
+    saver.finish();
+    if (rank != 0) return;
+    ASSERT_TRUE(outcome && !*outcome);
+    EXPECT_THAT(outcome->error().message, HasSubstr("rank 1 could leave no word of its part in"));
+  });
 }
 
 TEST_F(SharedSaverTest, WithoutMemoryForCopiesTrainingWaitsAndTheLogSaysSo) {
