@@ -140,7 +140,8 @@ std::vector<Moved> LoadHandler::settings_changed(const Settings& now, std::int64
 }
 
 Result<CallResult> LoadHandler::call(const Call& call, std::int64_t step) {
-  if (parts_.finish_saves) parts_.finish_saves();
+  if (parts_.finish_saves)
+    if (auto finished = parts_.finish_saves(); !finished) return tl::unexpected(finished.error());
   parts_.progress.enter(Phase::saving);  // as a save it waits for the disk
   Result<LoadTarget> found = LoadTarget();
   if (parts_.communicator.rank() == 0) found = verified(call, step);

@@ -31,8 +31,9 @@ class LoadHandler final : public Steerable {
     Communicator& communicator;
     Progress& progress;
     std::function<void(Warning warning)> publish;  ///< on rank 0
-    /// Waits for what is saved beside training, of which ckpt.keep may remove a checkpoint. Collective.
-    std::function<void()> finish_saves;
+    /// Waits for what is saved beside training, of which ckpt.keep may remove a checkpoint. Collective; may
+    /// be empty. Error: lost.
+    std::function<Result<void>()> finish_saves;
   };
   explicit LoadHandler(Parts parts);
 

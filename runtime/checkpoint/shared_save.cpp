@@ -40,6 +40,7 @@ std::filesystem::path note_of(const std::filesystem::path& folder, int rank) {
 }
 
 constexpr std::chrono::milliseconds kLookAgain{20};
+constexpr int kLastLooks = 50;
 
 /// And not only out of reach.
 bool is_gone(const std::filesystem::path& folder) {
@@ -126,10 +127,11 @@ std::optional<Result<std::vector<ManifestFile>>> SharedSave::collect_notes(
   for (int rank = 1; rank < world_size_; ++rank) {
     const auto path = note_of(plan_.temporary, rank);
     auto note = read_json_file(path);
-    for (; !note; note = read_json_file(path)) {
+    for (int looks_in_vain = 0; !note; note = read_json_file(path)) {
       const Wait now = wait();
       if (now == Wait::no_more) return std::nullopt;
-      if (now == Wait::in_vain) break;
+      // The disk may have stood until now.
+      if (now == Wait::in_vain && ++looks_in_vain > kLastLooks) break;
       std::this_thread::sleep_for(kLookAgain);
     }
     if (!note) {

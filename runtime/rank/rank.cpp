@@ -334,7 +334,7 @@ class Rank {
     guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell);
     load_handler_ = std::make_unique<LoadHandler>(LoadHandler::Parts{
         start_.schema, start_.configured, options_.start, start_.settings, options_.run_directory,
-        start_.origin.branch, *checked_, progress_, tell, [this] { trainer_->finish_saves(); }});
+        start_.origin.branch, *checked_, progress_, tell, [this] { return trainer_->finish_saves(); }});
     handlers_ = HandlerTable({load_handler_.get(), guard_.get(), trainer_.get()});
     control_->set_steerable(handlers_);
   }

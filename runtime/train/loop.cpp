@@ -145,6 +145,13 @@ Ending Trainer::Loop::end() {
   return ending;
 }
 
+Result<void> Trainer::Loop::finish_saves() {
+  checkpoints_.finish();
+  training_.timer.enter(Phase::boundary);
+  if (training_.lost) return fail(ErrorKind::lost, "a rank was lost during a save");
+  return {};
+}
+
 void Trainer::Loop::save_and_evaluate(const Ending& ending) {
   checkpoints_.finish();
   training_.timer.enter(Phase::ending);

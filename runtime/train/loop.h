@@ -62,7 +62,7 @@ class Trainer::Loop {
 
   Training& training() { return training_; }
   const Training& training() const { return training_; }  ///< any thread, as far as its members say so
-  void finish_saves() { checkpoints_.finish(); }
+  Result<void> finish_saves();
   std::string last_checkpoint() const { return checkpoints_.last(); }
   Result<SaveResult> tag(const std::string& ref, const std::string& tag) {
     return checkpoints_.tag(ref, tag);

@@ -111,8 +111,8 @@ void Trainer::stand(bool whole) {
 HeldShare Trainer::held_share() const {
   return loop_->held_share();
 }
-void Trainer::finish_saves() {
-  loop_->finish_saves();
+Result<void> Trainer::finish_saves() {
+  return loop_->finish_saves();
 }
 std::string Trainer::last_checkpoint() const {
   return loop_->last_checkpoint();

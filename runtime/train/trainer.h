@@ -99,8 +99,8 @@ class Trainer : public Steerable {
   /// Saves at the current step, on every rank; also after a failed run(). The result is ckpt.save's.
   Result<SaveResult> save(const std::string& tag);
 
-  /// What is saved beside training is waited for. Collective, in a call.
-  void finish_saves();
+  /// What is saved beside training is waited for. Collective, in a call. Error: lost.
+  Result<void> finish_saves();
 
   std::vector<std::string_view> actions() const override;
   Result<void> prepare(const Order& order, const Settings& after) override;

@@ -78,7 +78,7 @@ def test_an_mpi_that_is_not_told_of_a_host():
         with start(hosts, "h1", "h2", "h3", options=["--restarts", "1"], env={"FOOTPLATE_FAULT": "mpi_untold"}) as run:
             run.wait_for_step(12)
             hosts.power_off("h2")
-            wait_until(lambda: (run.directory / "result-1.json").exists(), NOTICES_S, "the end of the first start")
+            wait_until(lambda: (run.directory / "result-1.json").exists(), NOTICES_S + 20, "the end of the first start")
             first = run.read_json("result-1.json")
             assert first["code"] == 75 and first["reason"].startswith("host h2 is lost, and this Open MPI can't be told of it"), first
             wait_until(lambda: world(run, "h1")[0] == 2 and world(run, "h1")[1] > first["step"] + 5, 60, "new steps of a world of two")

@@ -261,16 +261,18 @@ def test_parts_of_a_rank_that_dies_are_saved_again():
 
 def test_a_load_finds_what_is_left_once_the_save_under_way_is_there():
     """ckpt.keep removes the checkpoint that ckpt.load asks for, as the save beside training ends: refused, and the run goes on."""
-    with Run([*ENDLESS, "ckpt.every=50", "ckpt.keep=1"], env=HELD) as run:
+    with Run([*ENDLESS, "ckpt.keep=1"], env=HELD) as run:
         client = run.wait_for_step(1)
-        wait_until(lambda: "step-00000050" in checkpoints(run), 60, "the checkpoint of step 50")
+        first = int(run.exec("return ckpt.save():wait().step").stdout)
         hold(run)
-        saving_step(client, after=50)
-        asked = Asked(run, "ckpt.load{ ref = 50 }:wait()")
+        saved = Asked(run, "ckpt.save():wait()")
+        saving_step(client, after=first)
+        asked = Asked(run, f"ckpt.load{{ ref = {first} }}:wait()")
         wait_until(lambda: client.ask("status")["ranks"][0]["phase"] == "saving", 20, "the load to wait")
         release(run)
         done = asked.answer()
-        assert done.returncode != 0 and "there is no checkpoint of step 50" in done.stderr, done
+        assert done.returncode != 0 and f"there is no checkpoint of step {first}" in done.stderr, done
+        assert saved.answer().returncode == 0, saved.answer()
         step = client.ask("status")["step"]
         wait_until(lambda: client.ask("status")["step"] > step, 20, "another step")
         assert run.end(client) == 0, run.output()

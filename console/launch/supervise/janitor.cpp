@@ -70,7 +70,7 @@ void wait_for(const Janitor::Watched& start, const RunPlan& plan) {
       renew_at = now + kLeaseIsRenewed;
       if (plan.hosts.empty() || !is_left_out(directory, start.start))
         renew_lease(directory);  // ranks that save aren't lost
-      else
+      else if (is_cut_off(directory, start.start))
         deadline = std::min(deadline, now + kLostHostToExit);
     }
     std::this_thread::sleep_for(kEndLook);

@@ -32,6 +32,11 @@ bool is_left_out(const std::filesystem::path& run_directory, int start) {
   return !WorldTerms(run_directory, start).has_host(host_name());
 }
 
+bool is_cut_off(const std::filesystem::path& run_directory, int start) {
+  const auto term = WorldTerms(run_directory, start).newest();
+  return term && !term->world.lost_hosts.empty() && is_left_out(run_directory, start);
+}
+
 bool goes_on_elsewhere(const std::filesystem::path& run_directory, int start) {
   const auto has_result = [&run_directory] {
     std::error_code ignored;

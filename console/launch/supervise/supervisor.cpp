@@ -314,10 +314,12 @@ RunResult Supervisor::as_stopped_between(int start, RunResult result) const {
 
 bool Supervisor::restarts_after(const RunResult& result) {
   const bool may_be_a_host = is_starting(directory_.path) && policy_.has_trained();
-  const RestartPolicy::Decision decision = policy_.decide(may_be_a_host && lacks_a_host());
+  const bool is_a_host = may_be_a_host && lacks_a_host();
+  // A signal came while hosts were asked: it ends between the two starts.
+  if (stops_asked_ > 0) return is_worth_restarting(result);
+  const RestartPolicy::Decision decision = policy_.decide(is_a_host);
   if (!decision.why_not.empty()) say(decision.why_not);
   if (!decision.again) return false;
-  if (stops_asked_ > 0) return true;  // while hosts were asked: it ends between the two starts
   const std::string text =
       plan_.name + " failed at step " + std::to_string(result.step) + " (" + result.reason + "); " +
       (decision.counts
