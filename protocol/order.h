@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,9 @@
 #include "protocol/value.h"
 
 namespace footplate {
+
+/// Largest order in bytes of JSON; with its report it has to fit a line of the protocol.
+inline constexpr std::size_t kLongestOrder = 256 * 1024;
 
 /// One assignment of an order.
 struct Change {

@@ -12,8 +12,6 @@
 namespace footplate {
 namespace {
 
-/// Largest order in bytes of JSON; with its report it has to fit a line of the protocol.
-constexpr std::size_t kMostOrderBytes = 256 * 1024;
 /// Orders of a replay that a status lists: it is sent twice a second.
 constexpr std::size_t kMostTakenOverShown = 100;
 
@@ -51,9 +49,9 @@ void Coordinator::submit(SubmitOrder submitted, Clock::time_point now) {
 std::optional<Error> Coordinator::refusal(SubmitOrder& submitted) const {
   const auto refuse = [](std::string text) { return Error{ErrorKind::refused, std::move(text)}; };
   if (ended_) return refuse("the run is ending; it takes no more orders");
-  if (submitted.bytes > kMostOrderBytes)
-    return refuse(fmt::format("an order may have {} bytes, this one has {}; split it", kMostOrderBytes,
-                              submitted.bytes));
+  if (submitted.bytes > kLongestOrder)
+    return refuse(
+        fmt::format("an order may have {} bytes, this one has {}; split it", kLongestOrder, submitted.bytes));
   if (queue_.size() >= parts_.times.queue)
     return refuse(fmt::format(
         "{} orders wait for their turn already; wait for one to be applied, then repeat", queue_.size()));

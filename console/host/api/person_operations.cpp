@@ -108,8 +108,10 @@ void role(Api& /*api*/, Request& request, const RoleRequest& fields) {
 
 void attach(Api& api, Request& request, const AttachRequest& fields) {
   Client& client = request.client;
-  client.attached_from = fields.from.substr(0, kLongestFrom);
-  api.clients.record(client, ClientState::attached);
+  if (!client.attached_from) {
+    client.attached_from = fields.from.substr(0, kLongestFrom);
+    api.clients.record(client, ClientState::attached);
+  }
   Json others = Json::array();
   for (const auto& other : api.clients.all())
     if (other->attached_from && other.get() != &client)

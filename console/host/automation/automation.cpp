@@ -254,8 +254,10 @@ void Automation::save(bool durable) {
   kept.chunks = chunks_.records();
   for (const auto& [number, rule] : run_.table.all())
     if (rule.job.empty()) kept.rules.push_back(rule.record());
-  if (auto written = kept.write(run_.directory / kFile, durable); !written)
+  if (auto written = kept.write(run_.directory / kFile, durable); !written) {
     run_.ports.log(written.error().message);
+    run_.dirty = true;  // it is tried again
+  }
 }
 
 }  // namespace footplate::host

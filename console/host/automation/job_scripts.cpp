@@ -120,24 +120,30 @@ bool JobScripts::restart_script(Job& job, const std::string& why) {
 /// A job whose script has ended and whose process was killed: its rules' functions were in there.
 void JobScripts::look_after(Job& job) {
   if (job.process.runs() || !job.script_sent || job.state != JobState::rules) return;
-  if (!restart_script(job, "its process was killed")) job.state = JobState::failed;
+  if (!restart_script(job, "its process was killed")) give_up(job, "its process was killed");
 }
 
-void JobScripts::script_ended(Job& job, const ChunkEnd& end) {
-  if (job.state == JobState::stopped) return;
-  const bool failed = !end;
-  if (failed && end.error().lost && restart_script(job, end.error().error.message)) return;
-  const bool rules = std::ranges::any_of(
-      run_.table.all(), [&](const auto& item) { return item.second.job == job.name() && item.second.on(); });
-  job.state = failed ? JobState::failed : rules ? JobState::rules : JobState::done;
+/// Its rules go with it; what nobody watches is stopped.
+void JobScripts::give_up(Job& job, const std::string& why) {
+  job.state = JobState::failed;
   keep_state(job);
-  if (!failed || run_.stopped || run_.ends()) return;
-  job.error = end.error().error.message;
+  if (run_.stopped || run_.ends()) return;
+  job.error = why;
   rules_.switch_off_all(job.name(), "its job failed");
   const std::string text = "job " + job.name() + " failed: " + job.error;
   job.process.output().note(text);
   run_.warn_of(job.name(), text);
   if (run_.unattended) run_.act("run.stop", "error", text);
+}
+
+void JobScripts::script_ended(Job& job, const ChunkEnd& end) {
+  if (job.state == JobState::stopped) return;
+  if (!end && end.error().lost && restart_script(job, end.error().error.message)) return;
+  if (!end) return give_up(job, end.error().error.message);
+  const bool rules = std::ranges::any_of(
+      run_.table.all(), [&](const auto& item) { return item.second.job == job.name() && item.second.on(); });
+  job.state = rules ? JobState::rules : JobState::done;
+  keep_state(job);
 }
 
 void JobScripts::keep_state(const Job& job) {

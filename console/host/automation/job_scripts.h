@@ -66,6 +66,7 @@ class JobScripts {
   bool restart_script(Job& job, const std::string& why);
   void look_after(Job& job);
   void script_ended(Job& job, const ChunkEnd& end);
+  void give_up(Job& job, const std::string& why);
   void keep_state(const Job& job);
 
   ScriptRun& run_;

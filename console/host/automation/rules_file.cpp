@@ -29,8 +29,11 @@ Result<void> replace_file(const std::filesystem::path& path, const std::string& 
 
 KeptRules KeptRules::read(const std::filesystem::path& path, std::vector<std::string>& lost) {
   std::ifstream file(path);
+  if (!file) return {};
   const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() ? read_kept_rules(json, lost) : KeptRules();
+  if (json.is_object()) return read_kept_rules(json, lost);
+  lost.emplace_back("it has no JSON object");
+  return {};
 }
 
 Result<void> KeptRules::write(const std::filesystem::path& path, bool durable) const {

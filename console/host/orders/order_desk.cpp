@@ -86,6 +86,11 @@ Result<std::string> OrderDesk::submit(const Client& client, Order order) {
   order.session = client.session;
   order.user = client.user;
   order.source = first_bytes(std::move(order.source), kMaxSource);
+  // Rank 0 refuses it, too; here it isn't kept, or told to anybody.
+  if (const std::size_t bytes = to_json(order).dump(-1, ' ', false, Json::error_handler_t::replace).size();
+      bytes > kLongestOrder)
+    return fail(ErrorKind::refused, "an order may have " + std::to_string(kLongestOrder) +
+                                        " bytes, this one has " + std::to_string(bytes) + "; split it");
   const std::string ref = ref_prefix_ + std::to_string(++last_ref_);
   if (!state_.rank.send(to_json(ConsoleMessage(SubmitOrder{ref, order, 0}))))
     return fail(ErrorKind::failed, "the order is longer than a line of 1 MiB, or rank 0 reads no more");

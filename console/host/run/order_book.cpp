@@ -25,6 +25,7 @@ OrderBook::Entry& OrderBook::entry_for(const OrderReport& report) {
     if (report.id != 0) found->id = report.id;
     return *found;
   }
+  forget_old();
   entries_.push_back({report.ref, report.id, {}});
   return entries_.back();
 }
@@ -52,7 +53,6 @@ const OrderBook::Entry& OrderBook::report(const OrderReport& report) {
     call.call = key.second;
     call.action = started.action;
   }
-  forget_old();
   return entry;
 }
 
@@ -84,8 +84,11 @@ std::vector<const OrderReport*> OrderBook::list() const {
 void OrderBook::forget_old() {
   // Open orders stay however old they are; rank 0 bounds their number.
   auto excess = static_cast<std::ptrdiff_t>(entries_.size()) - static_cast<std::ptrdiff_t>(kKept);
-  for (auto entry = entries_.begin(); excess > 0 && entry != entries_.end(); --excess)
-    entry = entry->final() ? entries_.erase(entry) : std::next(entry);
+  for (auto entry = entries_.begin(); excess > 0 && entry != entries_.end();) {
+    const bool goes = entry->final();
+    entry = goes ? entries_.erase(entry) : std::next(entry);
+    excess -= goes ? 1 : 0;
+  }
 }
 
 }  // namespace footplate::host

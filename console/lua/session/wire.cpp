@@ -91,8 +91,10 @@ Result<Json> Wire::ask(std::string_view op, Json fields, const Note& note) {
   if (waits) send(ChunkWaiting{});
   send(SessionRequest{id, std::string(op), std::move(fields)});
   Result<Json> result = fail(ErrorKind::script, "interrupted");
-  for (bool answered = false; !answered && !interrupted_;) {
-    while (replies.empty() && !interrupted_) {
+  // What doesn't wait is answered at once, and may have been done: an interrupt ends what comes after it.
+  const auto given_up = [this, waits] { return waits && interrupted_; };
+  for (bool answered = false; !answered && !given_up();) {
+    while (replies.empty() && !given_up()) {
       if (waits) run_handlers();
       if (replies.empty()) read(/*block=*/true);
     }

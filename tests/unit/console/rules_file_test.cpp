@@ -76,13 +76,17 @@ TEST(RulesFile, AListThatIsNoneIsNamed) {
   EXPECT_EQ(lost.size(), 3U);
 }
 
-TEST(RulesFile, OneThatIsMissingOrCutShortIsEmpty) {
+TEST(RulesFile, OneThatIsMissingIsEmptyAndOneThatIsCutShortIsToldOf) {
   const test::TemporaryFolder folder;
   std::vector<std::string> lost;
   EXPECT_EQ(KeptRules::read(folder.path() / "rules.json", lost).next_rule, 1);
-  std::ofstream(folder.path() / "rules.json") << R"({"version":1,"next_rule":7)";
-  EXPECT_EQ(KeptRules::read(folder.path() / "rules.json", lost).next_rule, 1);
   EXPECT_TRUE(lost.empty());
+  for (const char* damaged : {R"({"version":1,"next_rule":7)", ""}) {
+    std::ofstream(folder.path() / "rules.json") << damaged;
+    lost.clear();
+    EXPECT_EQ(KeptRules::read(folder.path() / "rules.json", lost).next_rule, 1);
+    EXPECT_EQ(lost.size(), 1U) << damaged;
+  }
 }
 
 TEST(RulesFile, AnErrorNamesTheFileAndLeavesTheOldOne) {
