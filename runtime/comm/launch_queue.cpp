@@ -144,14 +144,15 @@ void LaunchQueue::serve(std::shared_ptr<Shared> shared) {
     shared->waiting.pop_front();
     shared->running = true;
     Result<void> outcome = shared->outcome;
+    const bool runs = outcome.has_value();
     lock.unlock();
 
     shared->ledger.start(item.sequence);
-    if (outcome) outcome = item.operation();
+    if (runs) outcome = item.operation();
     shared->ledger.finish(item.sequence);
 
     lock.lock();
-    if (shared->outcome) shared->outcome = outcome;
+    if (runs && shared->outcome) shared->outcome = outcome;  // else it may be open again
     item.work->finish(std::move(outcome));
     shared->running = false;
     shared->changed.notify_all();

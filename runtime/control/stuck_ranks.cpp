@@ -13,7 +13,7 @@ void StuckRanks::follow(const Settings& settings) {
 void StuckRanks::tick(Clock::time_point now) {
   if (limit_.count() <= 0) return;
   const auto stuck = parts_.status.stuck(limit_, now);
-  if (!stuck || !killed_.insert(stuck->pid).second) return;
+  if (!stuck || !killed_.emplace(stuck->host, stuck->pid).second) return;
   kill(*stuck, past_limit());
 }
 
@@ -22,7 +22,8 @@ void StuckRanks::tick_recovery(const std::vector<int>& awaited, Clock::duration 
   if (limit_.count() <= 0 || waited < limit_) return;
   for (const int rank : awaited) {
     const StatusTracker::Stuck stuck = parts_.status.who(rank, now);
-    if (parts_.status.is_saving(rank) || stuck.pid == 0 || !killed_.insert(stuck.pid).second) continue;
+    if (parts_.status.is_saving(rank) || stuck.pid == 0 || !killed_.emplace(stuck.host, stuck.pid).second)
+      continue;
     kill(stuck, past_limit());
   }
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/settings.h"
@@ -42,8 +43,8 @@ class StuckRanks {
   std::string past_limit() const;
 
   Parts parts_;
-  std::chrono::duration<double> limit_{0};  ///< none: nobody is killed
-  std::set<int> killed_;                    ///< process ids
+  std::chrono::duration<double> limit_{0};        ///< none: nobody is killed
+  std::set<std::pair<std::string, int>> killed_;  ///< processes: host, id
 };
 
 }  // namespace footplate

@@ -17,8 +17,9 @@ namespace {
 /// Of the interval between heartbeats, what a rank's come after those of the ranks that send to it: 50 ms.
 constexpr int kLag = 12;
 
-/// Commits and confirmations kept for a new rank 0. Only what was on its way when a rank was lost is needed.
-constexpr std::size_t kKept = 64;
+/// Commits and confirmations kept for a new rank 0. Only what was on its way when a rank was lost is needed:
+/// of all orders that may wait for one step (ControlTimes::committed), and of those behind them.
+constexpr std::size_t kKept = 512;
 
 /// What has moved, and how long that took, rank 0 alone tells: so all others say the same.
 void leave_to_rank_zero(message::Applied& applied) {

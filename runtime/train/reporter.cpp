@@ -76,6 +76,10 @@ void Reporter::watch_device() {
 /// Marks cost some launches, so one step is marked for each line of details, and the second of an epoch: the
 /// first one of a run is like no other.
 void Reporter::before_step(bool details) {
+  const PhaseTimes& now = training_.timer.times();
+  if (in_step_) in_vain_ += now.since(at_step_);
+  at_step_ = now;
+  in_step_ = true;
   if (marks_ == nullptr) return;
   const bool for_epoch = training_.now.log_epochs && !of_epoch_ && done_.steps > at_epoch_.steps;
   training_.timer.mark_with(details || for_epoch ? marks_.get() : nullptr);
@@ -83,7 +87,8 @@ void Reporter::before_step(bool details) {
 
 void Reporter::count(const StepOutcome& outcome) {
   last_ = outcome;
-  done_.times = training_.timer.times();
+  done_.times = training_.timer.times().since(in_vain_);
+  in_step_ = false;
   done_.tokens += static_cast<std::int64_t>(outcome.sums.tokens);
   ++done_.steps;
   of_step_ = training_.timer.take_marked();

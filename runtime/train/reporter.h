@@ -77,7 +77,9 @@ class Reporter {
 
   Training& training_;
   StepOutcome last_;
-  StepTotals done_;                                    ///< since this process began
+  StepTotals done_;               ///< since this process began
+  PhaseTimes at_step_, in_vain_;  ///< as the step under way began; of steps that came to nothing, in all
+  bool in_step_ = false;
   StepTotals at_details_, at_performance_, at_epoch_;  ///< when each was written last
   double memory_gib_ = 0;                              ///< a sum of readings, of this epoch
   int memory_readings_ = 0;

@@ -63,6 +63,7 @@ void StatusTracker::world_changed(const std::vector<int>& before, Clock::time_po
     heard(static_cast<int>(rank), now);
   }
   pace_since_ = {};
+  last_tick_ = std::max(last_tick_, Clock::now());  // bringing the ranks together took this thread's time
 }
 
 void StatusTracker::beat(int rank, const message::Beat& beat, Clock::time_point now) {
