@@ -5,12 +5,10 @@ logistic regression reaches on the same rows. Exit code 1 where it doesn't.
 """
 
 import argparse
-import json
 import os
 import pathlib
-import subprocess
 
-from measure import Limits, ROOT, report
+from measure import Limits, ROOT, answer_of_peer, report
 import harness
 
 LEAST, LONGEST_S = 0.89, 300
@@ -31,11 +29,7 @@ def trained(options):
 def logistic(table):
     folder = pathlib.Path(harness.surroundings("/tmp")["FOOTPLATE_CACHE"])
     python = f"{os.environ['FOOTPLATE_BENCH_SKLEARN']}/bin/python"
-    answer = subprocess.run([python, str(ROOT / "tests" / "peers" / "logistic.py"), str(folder / table)], capture_output=True, text=True,
-                            timeout=600, check=False)
-    if answer.returncode != 0:
-        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
-    return json.loads(answer.stdout.splitlines()[-1])["accuracy"]
+    return answer_of_peer([python, str(ROOT / "tests" / "peers" / "logistic.py"), str(folder / table)], timeout_s=600)["accuracy"]
 
 
 def main():

@@ -7,14 +7,13 @@ that tell MKL that the processor is Intel's. Exit code 1 where the ratio is belo
 """
 
 import argparse
-import json
 import os
 import pathlib
 import subprocess
 import tempfile
 from collections import namedtuple
 
-from measure import Limits, ROOT, ratio_with_interval, report
+from measure import Limits, ROOT, answer_of_peer, ratio_with_interval, report
 import harness
 
 LEAST, SKIP = 1.05, 20
@@ -41,10 +40,7 @@ def ddp(options, corpus, *how):
     command = [os.environ["FOOTPLATE_BENCH_PYTHON"], str(ROOT / "tests" / "peers" / "ddp.py"), str(corpus), "--ranks",
                str(options.ranks), "--steps", str(options.steps), "--skip", str(SKIP), "--batch", str(SIZES[options.size].batch),
                "--size", options.size, "--precision", options.precision, "--threads", str(options.threads), *how]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env={**os.environ, **options.peer_variables})
-    if answer.returncode != 0:
-        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
-    return json.loads(answer.stdout.splitlines()[-1])["tokens_per_s"]
+    return answer_of_peer(command, variables=options.peer_variables)["tokens_per_s"]
 
 
 def parsed(description):

@@ -7,13 +7,11 @@ Compared are an evaluation, and the time of 25 steps with theirs. Exit code 1 wh
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
-import subprocess
 
-from measure import Limits, ROOT, ratio_with_interval, report
+from measure import Limits, ROOT, answer_of_peer, ratio_with_interval, report
 import harness
 
 EVERY, BATCHES, BATCH = 25, 10, 200  # steps; of an evaluation: batches of a data set, samples
@@ -41,10 +39,7 @@ def peer(options):
     command = [os.environ["FOOTPLATE_BENCH_PYTHON"], str(ROOT / "tests" / "peers" / "evaluated.py"), str(IMAGES),
                str(data / "digits.csv.gz"), str(data / "breast_cancer.csv"), "--ranks", str(options.ranks), "--periods",
                str(3 * options.periods), "--every", str(EVERY), "--batches", str(BATCHES), "--batch", str(BATCH)]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    if answer.returncode != 0:
-        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
-    seconds = json.loads(answer.stdout.splitlines()[-1])["seconds"]
+    seconds = answer_of_peer(command)["seconds"]
     return {way: (statistics.mean(evaluation for _, evaluation in periods), statistics.mean(map(sum, periods)))
             for way, periods in seconds.items()}
 

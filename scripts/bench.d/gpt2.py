@@ -5,14 +5,13 @@ backward; MFU is that times tokens/s over the device's dense bf16 peak (--peak-t
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
 import subprocess
 import tempfile
 
-from measure import Limits, ROOT, ratio_with_interval, report
+from measure import Limits, ROOT, answer_of_peer, ratio_with_interval, report
 import harness
 
 LEAST = 0.97
@@ -45,10 +44,7 @@ def pytorch(options, corpus):
         command += [f"--{name}", str(getattr(options, name))]
     if options.device == "cpu":
         command += ["--threads", "1"]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    if answer.returncode != 0:
-        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
-    return json.loads(answer.stdout.splitlines()[-1])
+    return answer_of_peer(command)
 
 
 def main():

@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import statistics
+import subprocess
 import sys
 
 # A benchmark that is ended early (timeout, a closed terminal) ends the run it has started.
@@ -65,6 +66,14 @@ class Limits:
     def hold(self):
         if self.beyond:
             raise SystemExit("beyond the limits: " + "; ".join(self.beyond))
+
+
+def answer_of_peer(command, timeout_s=900, variables=None):
+    """What a peer's program says in its last line, as JSON; `variables`: of the environment, besides ours."""
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env={**os.environ, **(variables or {})})
+    if answer.returncode != 0:
+        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
+    return json.loads(answer.stdout.splitlines()[-1])
 
 
 def quantile(values, share):

@@ -7,13 +7,12 @@ steps, a host read for each sample's loss and a broadcast for each metric of eac
 """
 
 import argparse
-import json
 import os
 import pathlib
 import subprocess
 import tempfile
 
-from measure import Limits, ROOT, add_run_options, ratio_with_interval, report
+from measure import Limits, ROOT, add_run_options, answer_of_peer, ratio_with_interval, report
 import blocks
 import harness
 import idle
@@ -49,10 +48,7 @@ def of_the_reports(options):
         corpus.write_bytes(subprocess.run(["bible", "-f", "gen1:1-rev22:21"], stdout=subprocess.PIPE, check=True).stdout)
         command = [os.environ["FOOTPLATE_BENCH_PYTHON"], str(ROOT / "tests" / "peers" / "monitored.py"), str(corpus),
                    "--blocks", str(2 * options.pairs)]
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
-    if answer.returncode != 0:
-        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
-    seconds = json.loads(answer.stdout.splitlines()[-1])["seconds"]
+        seconds = answer_of_peer(command, timeout_s=1800)["seconds"]
     times = [(block % 4 in (0, 3), time) for block, time in enumerate(seconds)]
     pairs = list(idle.pairs_of(times))
     return (*ratio_with_interval(pairs), len(pairs))

@@ -9,9 +9,8 @@ import json
 import math
 import os
 import statistics
-import subprocess
 
-from measure import Limits, ROOT, report
+from measure import Limits, ROOT, answer_of_peer, report
 import harness
 
 SPEECH = "/usr/share/asterisk/sounds/en_US_f_Allison"
@@ -52,10 +51,7 @@ def trained(options):
 def kmeans(options, bits):
     python = f"{os.environ['FOOTPLATE_BENCH_SKLEARN']}/bin/python"
     command = [python, str(ROOT / "tests" / "peers" / "kmeans.py"), SPEECH, "--frame", str(options.frame), "--bits", str(bits)]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
-    if answer.returncode != 0:
-        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
-    return json.loads(answer.stdout.splitlines()[-1])["error"]
+    return answer_of_peer(command, timeout_s=1800)["error"]
 
 
 def main():

@@ -4,14 +4,12 @@ PyTorch's dcp.async_save blocks for the same state. Exit code 1 beyond the limit
 
 import argparse
 import ctypes
-import json
 import mmap
 import os
 import statistics
-import subprocess
 import time
 
-from measure import Limits, ROOT, ratio_with_interval, report
+from measure import Limits, ROOT, answer_of_peer, ratio_with_interval, report
 import harness
 
 SKIP = 10
@@ -63,11 +61,8 @@ def listed(saves, what):
 
 
 def dcp_blocked_s(options):
-    answer = subprocess.run([os.environ["FOOTPLATE_BENCH_PYTHON"], str(ROOT / "tests" / "peers" / "async_save.py"), str(options.parameters)],
-                            capture_output=True, text=True, timeout=900, check=False)
-    if answer.returncode != 0:
-        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
-    return json.loads(answer.stdout.splitlines()[-1])["blocked_s"]
+    command = [os.environ["FOOTPLATE_BENCH_PYTHON"], str(ROOT / "tests" / "peers" / "async_save.py"), str(options.parameters)]
+    return answer_of_peer(command)["blocked_s"]
 
 
 def main():

@@ -5,13 +5,11 @@ Runs alternate, as in `scripts/bench ddp`. Exit code 1 where the ratio is below 
 
 import argparse
 import gzip
-import json
 import os
 import pathlib
-import subprocess
 import tempfile
 
-from measure import Limits, ROOT, ratio_with_interval, report
+from measure import Limits, ROOT, answer_of_peer, ratio_with_interval, report
 import harness
 
 LEAST, SKIP = 1.1, 100
@@ -35,10 +33,7 @@ def footplate(options, digits):
 def ddp(options, digits):
     command = [os.environ["FOOTPLATE_BENCH_PYTHON"], str(ROOT / "tests" / "peers" / "vision.py"), str(digits), "--ranks", str(options.ranks),
                "--steps", str(options.steps), "--skip", str(SKIP), "--batch", str(options.batch)]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    if answer.returncode != 0:
-        raise SystemExit(f"the peer failed:\n{answer.stderr[-4000:]}")
-    return json.loads(answer.stdout.splitlines()[-1])["samples_per_s"]
+    return answer_of_peer(command, timeout_s=600)["samples_per_s"]
 
 
 def main():
