@@ -221,6 +221,8 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
                      : now.level             ? level(now.source, training_.state)
                                              : Result<void>();
   if (!there) return there;
+  if (!now.level && now.checkpoint.empty())
+    if (auto taken = take_evaluations(now.source); !taken) return taken;
   configure();
   const std::int64_t step = training_.position.step;
   reporter_.log(
@@ -318,6 +320,18 @@ Result<void> Trainer::Loop::level(int source, const StateTable& state) {
   }
   checkpoints_.know_difference(false);
   sweep_.know_equal(training_.position.step);
+  return {};
+}
+
+/// All know the evaluations that `source` knows. Where a rank is lost in the reduction of one, it ends well on
+/// some ranks only; the best one decides which evaluations are saved, and all ranks save together.
+Result<void> Trainer::Loop::take_evaluations(int source) {
+  const LevelledState mine{training_.progress(), step_->counts()};
+  const auto told = level_state(training_.options.communicator, StateTable(), source, to_json(mine));
+  if (!told) return tl::unexpected(told.error());
+  LevelledState theirs;
+  if (auto read = read_json(*told, theirs); !read) return read;
+  training_.take_progress(theirs.progress);
   return {};
 }
 

@@ -80,6 +80,7 @@ class Trainer::Loop {
   void configure();
   void tell_refusal();
   Result<void> level(int source, const StateTable& state);
+  Result<void> take_evaluations(int source);
   Result<void> share(const Rejoin& now);
   Result<void> go_back(const Rejoin& now);
   void compare_states();

@@ -285,6 +285,7 @@ struct EndOfRun {
   Json progress;
   std::vector<std::int64_t> recovered_at;
   std::set<int> shares_of;  ///< how many shares the ranks that are left have
+  std::set<Json> best_of;   ///< what they know of the best evaluation
 };
 
 /// What a run begins with.
@@ -337,6 +338,7 @@ EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& 
       ASSERT_TRUE((*trainer)->save("end"));
       const std::scoped_lock lock(mutex);
       outcome.progress = saver.checkpoints.begin()->second.progress;
+      outcome.best_of.insert({outcome.progress.at("best_eval_at"), outcome.progress.at("evaluated_at")});
       outcome.recovered_at = gate.recovered_at;
       outcome.shares_of.insert((*trainer)->held_share().of);
     });
@@ -464,6 +466,18 @@ TEST(ShareState, NobodyIsLost) {
       const std::vector<std::string> alone{"optim.shard=" + std::to_string(stage)};
       expect_alike(trained(3, kSteps, alone, {{kNobody, 5, operation, on}}).state,
                    trained(3, kSteps, alone).state);
+    }
+}
+
+/// It ends well on some ranks only. What they take for the best decides which of them save a later one.
+TEST(ShareState, ARankIsLostInTheReductionOfAnEvaluation) {
+  for (const std::set<int>& on : {std::set<int>{0}, {2}, {0, 2}, {}})
+    for (const char* shard : {"optim.shard=0", "optim.shard=1"}) {
+      SCOPED_TRACE(std::string(shard) + ::testing::PrintToString(on));
+      const EndOfRun live = trained(3, kSteps, {shard, "ckpt.redundancy=memory", "eval.every=5"},
+                                    {{1, 4, "eval sums", on}});
+      EXPECT_EQ(live.recovered_at, std::vector<std::int64_t>{5});
+      EXPECT_EQ(live.best_of.size(), 1U) << ::testing::PrintToString(live.best_of);
     }
 }
 
