@@ -24,7 +24,11 @@ RankZero::RankZero(Parts parts, std::uint64_t first_order_id)
       repair_({status_, coordinator_, *parts.options.channel}),
       replacement_({parts.options.world, *parts.options.channel, parts.gate, coordinator_, parts.numbers,
                     parts.options.run.started, parts.options.run.host,
-                    [this](EventData event) { report(std::move(event)); }}) {
+                    [this](EventData event) { report(std::move(event)); }}),
+      advice_({parts.options.schema, status_, parts.options.ledger, parts.options.channel->world_size(),
+               first_order_id,
+               [this](Order order) { return coordinator_.submit_own(std::move(order), Clock::now()); },
+               [this](Warning warning) { report(std::move(warning)); }}) {
   const Settings settings = parts_.gate.settings();
   follow_changed(all_settings(settings));
   watch_.emplace(watch_parts(), settings);
@@ -35,14 +39,12 @@ RankZero::RankZero(Parts parts, std::uint64_t first_order_id)
 
 WorldWatch::Parts RankZero::watch_parts() {
   const ControlOptions& options = parts_.options;
-  return {options.schema,
-          status_,
+  return {status_,
           *options.channel,
           options.ledger,
           options.times,
-          options.first_order_id,
+          advice_,
           options.world != nullptr ? &timeouts_so_far_ : nullptr,
-          [this](Order order) { return coordinator_.submit_own(std::move(order), Clock::now()); },
           [this](Report told) { report(std::move(told)); },
           [this](const message::ToRanks& message) { send_all(message); }};
 }
@@ -59,7 +61,7 @@ void RankZero::follow(const Settings& settings) {
 }
 
 void RankZero::follow_changed(const SettingsUpdate& changed) {
-  if (watch_) watch_->follow_changed(changed);
+  advice_.follow(changed);
   const Settings now = parts_.gate.settings();
   if (changed.settings.contains("train.steps")) console_.set_steps(now.integer("train.steps"));
   const auto limit = [&](const char* name, Clock::duration& kept) {
@@ -179,6 +181,7 @@ bool RankZero::awaiting() const {
 
 void RankZero::change_world(const Membership& before, const Membership& after, Clock::time_point now) {
   status_.world_changed(numbers_before(before, after), now);
+  advice_.world_changed(after.world_size());
   watch_.emplace(watch_parts(), parts_.gate.settings());
 }
 

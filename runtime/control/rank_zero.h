@@ -110,6 +110,7 @@ class RankZero {
   StateRepair repair_;
   Replacement replacement_;
   CollectiveTimeouts::Memory timeouts_so_far_;
+  Advice advice_;
   std::optional<WorldWatch> watch_;
   std::deque<Order> proposed_;  ///< by the training thread, not yet given
   Clock::duration time_limit_{0}, pause_limit_{0};

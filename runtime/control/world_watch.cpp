@@ -30,8 +30,7 @@ WorldWatch::WorldWatch(const Parts& parts, const Settings& now)
     : status_(parts.status),
       report_(parts.report),
       rank_barrier_({parts.status, parts.channel.world_size(), parts.send_all}),
-      advice_({parts.schema, parts.status, parts.ledger, parts.channel.world_size(), parts.first_order_id,
-               parts.order, [this](Warning warning) { report_(std::move(warning)); }}),
+      advice_(parts.advice),
       timeouts_(timeouts_of(parts)),
       collectives_({parts.status, parts.ledger, parts.channel.world_size(),
                     [this](Clock::time_point when) {
@@ -51,7 +50,6 @@ WorldWatch::WorldWatch(const Parts& parts, const Settings& now)
                     answered(query, heard, when);
                   },
                   parts.times}) {
-  advice_.follow(all_settings(now));
   follow(now);
 }
 

@@ -24,15 +24,13 @@ class WorldWatch {
  public:
   using Clock = SteadyClock;
   struct Parts {
-    const Schema& schema;
     StatusTracker& status;
     MessageChannel& channel;
     const Ledger* ledger = nullptr;  ///< may be null
     ControlTimes times;
-    std::uint64_t first_order_id = 1;
+    Advice& advice;  ///< outlives the world; its owner tells it of settings
     /// Of the timeouts; outlives the world. Null: ranks can't rebuild.
     CollectiveTimeouts::Memory* timeouts = nullptr;
-    std::function<std::uint64_t(Order order)> order;  ///< in the run's own name
     std::function<void(Report report)> report;
     std::function<void(const message::ToRanks& message)> send_all;
   };
@@ -42,8 +40,6 @@ class WorldWatch {
   WorldWatch(const WorldWatch&) = delete;  // the watchers know each other
   WorldWatch& operator=(const WorldWatch&) = delete;
 
-  /// Those that have been set.
-  void follow_changed(const SettingsUpdate& changed) { advice_.follow(changed); }
   /// The policies in force.
   void follow(const Settings& settings);
   void handle(int source, const message::ToRankZero& message, Clock::time_point now);
@@ -66,7 +62,7 @@ class WorldWatch {
   StatusTracker& status_;
   const std::function<void(Report report)> report_;
   RankBarrier rank_barrier_;
-  Advice advice_;
+  Advice& advice_;
   std::optional<CollectiveTimeouts> timeouts_;
   CollectiveWatch collectives_;
   RankInquiries inquiries_;

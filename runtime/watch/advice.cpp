@@ -87,6 +87,12 @@ void Advice::follow_mode(AdviceMode mode) {
   news_ = true;
 }
 
+void Advice::world_changed(int world_size) {
+  late_ = LateCollectives(world_size);
+  different_ = false;
+  forget_all();
+}
+
 void Advice::forget_all() {
   for (auto& [name, knob] : knobs_) {
     knob.late.clear();

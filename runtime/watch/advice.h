@@ -37,7 +37,7 @@ class Advice {
     const Schema& schema;
     const StatusTracker& status;
     const Ledger* ledger = nullptr;  ///< rank 0's, for what smaller operations take; may be null
-    int world_size = 1;
+    int world_size = 1;  ///< at first
     std::uint64_t first_order_id = 1;  ///< of this start; earlier starts have given the smaller ones
     /// Gives an order in the run's own name. Its number; 0: it isn't taken now.
     std::function<std::uint64_t(Order order)> order;
@@ -49,6 +49,9 @@ class Advice {
 
   /// All settings at first, then those that have been set.
   void follow(const SettingsUpdate& changed);
+  /// Ranks were lost, or have joined. What was seen so far says nothing of those of now; what people and
+  /// footplate have set stays what it was.
+  void world_changed(int world_size);
   void handle(int source, const message::Overdue& overdue, Clock::time_point now);
   /// What Inquiry has found out about a collective.
   void found(CollectiveVerdict verdict, std::uint64_t sequence, const std::vector<int>& ranks);

@@ -45,10 +45,13 @@ class RankZeroOfMany {
                       [this](const Report& report) { note(report); }, times_, 1}),
         stuck_({status_, channel_, [this](const message::ToRanks& message) { send_all(message); },
                 [this](const RankChange&) { ++surprises_; }, nullptr}),
-        watch_({schema_, status_, channel_, &ledger_, times_, 1, &timeouts_, [](const Order&) { return 0U; },
+        advice_({schema_, status_, &ledger_, world_size, 1, [](const Order&) { return 0U; },
+                 [this](const Warning&) { ++surprises_; }}),
+        watch_({status_, channel_, &ledger_, times_, advice_, &timeouts_,
                 [this](const Report&) { ++surprises_; },
                 [this](const message::ToRanks& message) { send_all(message); }},
                Settings::defaults(schema_)) {
+    advice_.follow(all_settings(Settings::defaults(schema_)));
     stuck_.follow(Settings::defaults(schema_));
   }
 
@@ -110,6 +113,7 @@ class RankZeroOfMany {
   StatusTracker status_;
   Coordinator coordinator_;
   StuckRanks stuck_;
+  Advice advice_;
   WorldWatch watch_;
   Clock::time_point next_;
   std::uint64_t committed_ = 0, applied_ = 0;

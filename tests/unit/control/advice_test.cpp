@@ -327,6 +327,23 @@ TEST_F(AdviceTest, WhatIsPutBackByHandIsOnlyAdvisedFromThereOn) {
   EXPECT_EQ(orders_.size(), 2U) << "asked for again";
 }
 
+TEST_F(AdviceTest, AnotherWorldForgetsWhatWasSeenAndKeepsWhatWasSet) {
+  set("comm.auto", "apply");
+  late_at_steps(1, 2);
+  advice_->world_changed(kRanks);
+  late_at_steps(3, 4);
+  EXPECT_TRUE(orders_.empty()) << "these ranks were late at two steps";
+  late_at_steps(5, 5);
+  ASSERT_EQ(orders_.size(), 1U);
+  set("comm.timeout_s", 3.0, "order 10 (footplate)");
+  set("comm.timeout_s", 1.0, "order 11 (ann)");
+  advice_->world_changed(kRanks);
+  now_ += hours(1);
+  late_at_steps(6, 9);
+  EXPECT_EQ(orders_.size(), 1U);
+  EXPECT_THAT(text(), HasSubstr("comm.auto leaves it to you: it was put back by hand"));
+}
+
 TEST_F(AdviceTest, GoesNoFartherThanAnEarlierStartWent) {
   Settings settings = Settings::defaults(schema_);
   settings.set("comm.auto", std::string("apply"), "command line");
