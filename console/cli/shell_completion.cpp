@@ -92,17 +92,17 @@ std::string joined_words(const std::vector<std::string>& words, std::string_view
 std::string bash_proposal(const Completed& one) {
   switch (one.proposed) {
     case Proposed::runs:
-      return "_footplate_words \"$(footplate ls --names 2>/dev/null)\"";
+      return "_footplate_lines < <(footplate ls --names 2>/dev/null)";
     case Proposed::configs:
       return "_footplate_configs";
     case Proposed::settings:
-      return "_footplate_words \"$(footplate settings --names 2>/dev/null)\"";
+      return "_footplate_lines < <(footplate settings --names 2>/dev/null)";
     case Proposed::files:
       return "_footplate_files";
     case Proposed::checkpoints:
       return "_footplate_words auto; _footplate_files";
     case Proposed::choices:
-      return "_footplate_words \"" + one.choices + "\"";
+      return "_footplate_words " + one.choices;
     case Proposed::nothing:
       break;
   }
@@ -111,13 +111,35 @@ std::string bash_proposal(const Completed& one) {
 
 constexpr const char* kBashHead =
     R"sh(# Completion of footplate for bash, made by `footplate completion bash`.
-_footplate_words() { COMPREPLY+=($(compgen -W "$1" -- "$cur")); }
-_footplate_files() { COMPREPLY+=($(compgen -f -- "$cur")); compopt -o filenames 2>/dev/null; }
+# Proposes what begins as the word does. Names come from folders: they are quoted, and never evaluated.
+_footplate_words() {
+  local word
+  for word in "$@"; do
+    [[ $word == "$cur"* ]] || continue
+    printf -v word %q "$word"
+    COMPREPLY+=("$word")
+  done
+}
+_footplate_lines() {
+  local -a lines
+  mapfile -t lines
+  _footplate_words "${lines[@]}"
+}
+_footplate_files() {
+  mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$cur")
+  compopt -o filenames 2>/dev/null
+}
 _footplate_configs() {
   local file
-  for file in configs/*.lua configs/presets/*.lua; do [[ -e $file ]] && _footplate_words "$(basename "$file" .lua)"; done
-  COMPREPLY+=($(compgen -f -X '!*.lua' -- "$cur") $(compgen -d -S / -- "$cur"))
-  [[ $cur == *.* || -z ${COMPREPLY[*]} ]] && _footplate_words "$(footplate settings --names 2>/dev/null | sed 's/$/=/')"
+  for file in configs/*.lua configs/presets/*.lua; do
+    [[ -e $file ]] || continue
+    file=${file##*/}
+    _footplate_words "${file%.lua}"
+  done
+  _footplate_lines < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -S / -- "$cur")
+  if [[ $cur == *.* || -z ${COMPREPLY[*]} ]]; then
+    _footplate_lines < <(footplate settings --names 2>/dev/null | sed 's/$/=/')
+  fi
   compopt -o nospace 2>/dev/null
   if ((${#COMPREPLY[@]} == 1)) && [[ ${COMPREPLY[0]} != *[=/] ]]; then COMPREPLY[0]+=" "; fi
 }
@@ -143,11 +165,11 @@ std::string bash_script() {
       for (const auto& name : one.names) cases.push_back("\"" + command.name + " " + name + "\"");
       values += "    " + joined_words(cases, "|") + ") " + bash_proposal(one) + "; return ;;\n";
     }
-    rest += "    " + command.name + ") if [[ $cur == -* ]]; then _footplate_words \"" + options +
-            "\"; else " + words + "; fi ;;\n";
+    rest += "    " + command.name + ") if [[ $cur == -* ]]; then _footplate_words " + options +
+            "; else " + words + "; fi ;;\n";
   }
-  return std::string(kBashHead) + "  if ((COMP_CWORD == 1)); then _footplate_words \"" + names +
-         "help --help --version\"; return; fi\n  case \"${COMP_WORDS[1]} $prev\" in\n" + values +
+  return std::string(kBashHead) + "  if ((COMP_CWORD == 1)); then _footplate_words " + names +
+         "help --help --version; return; fi\n  case \"${COMP_WORDS[1]} $prev\" in\n" + values +
          "  esac\n  case ${COMP_WORDS[1]} in\n" + rest + "  esac\n}\ncomplete -F _footplate footplate\n";
 }
 

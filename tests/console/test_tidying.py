@@ -90,7 +90,7 @@ class Completion(Case):
         done = subprocess.run(["bash", "-c", script, "bash", "footplate", *words], cwd=self.folder, env=self.environment, capture_output=True,
                               text=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return sorted(done.stdout.split())
+        return sorted(line.rstrip(" ") for line in done.stdout.splitlines() if line)
 
     def test_bash(self):
         self.check(self.footplate("run", "good", "--batch", env={"FOOTPLATE_PROGRAMS": str(self.folder / "bin")}, fake={"steps": 4}), 0)
@@ -106,6 +106,17 @@ class Completion(Case):
         self.assertEqual(self.in_bash("run", "--resume", "au"), ["auto"])
         self.assertEqual(self.in_bash("completion", "z"), ["zsh"])
         self.assertEqual(self.in_bash("run", "log.every", "=", "5"), [])
+
+    def test_a_name_is_proposed_and_never_run(self):
+        configs = self.folder / "configs"
+        configs.mkdir(exist_ok=True)
+        for name in ("$(touch run_by_tab)", "`touch run_by_tab`", "a b", "a'b"):
+            (configs / f"{name}.lua").write_text("return {}\n", encoding="utf-8")
+        self.assertEqual(self.in_bash("run", "a"), sorted(["a\\ b", "a\\'b"]))
+        self.assertEqual(self.in_bash("run", "$("), ["\\$\\(touch\\ run_by_tab\\)"])
+        self.assertEqual(self.in_bash("run", "configs/a"), sorted(["configs/a\\ b.lua", "configs/a\\'b.lua"]))
+        self.assertIn("configs/a b.lua", self.in_bash("run", "--script", "configs/"))
+        self.assertEqual(list(self.folder.rglob("run_by_tab")), [])
 
     def test_both_know_every_command_and_option(self):
         for shell in ("bash", "zsh"):
