@@ -8,6 +8,7 @@
 #include <string>
 
 #include "protocol/exit_codes.h"
+#include "runtime/base/cores.h"
 #include "runtime/rank/rank.h"
 #include "runtime/tools/check_data.h"
 #include "runtime/tools/list_checkpoints.h"
@@ -34,6 +35,7 @@ void start_no_threads_of_openblas() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  footplate::usable_cores();  // before OpenMP binds this thread, as OMP_PROC_BIND has it
   CLI::App app("One rank of a footplate run. `footplate run` starts it.");
   footplate::RankOptions options;
   bool schema = false;

@@ -80,15 +80,13 @@ Check check_cores(const CoresReading& cores, const GroupLimits& limits) {
   check.found = count(static_cast<std::size_t>(cores.allowed), "core");
   if (cores.allowed < cores.online) check.found += " of " + std::to_string(cores.online) + " (bound)";
   if (limits.cores) check.found += ", time of " + rounded(*limits.cores, 3) + " (control group)";
+  if (limits.cores && *limits.cores < cores.allowed)
+    check.found += "; run.threads = 0 takes no more threads than that";
   if (cores.allowed > 1) check.found += "; ranks share them, none is bound to one";
   if (cores.allowed == 1 && cores.online > 1)
     return to_mend(check, "this process is bound to one core, and so would all ranks be: taskset -c 0-" +
                               std::to_string(cores.online - 1) +
                               " footplate run …; in a Slurm job: --cpus-per-task");
-  if (limits.cores && *limits.cores < cores.allowed)
-    return to_mend(check, "threads on cores without time wait for each other: set run.threads=" +
-                              std::to_string(std::max(1, static_cast<int>(*limits.cores))) +
-                              " over all ranks, or raise the limit (docker run --cpus, CPUQuota=)");
   return check;
 }
 

@@ -45,7 +45,8 @@ std::vector<SettingRow> run_rows() {
        .range = {.min = 0, .max = 1024},
        .applies = Applies::fixed,
        .aliases = {"threads", "num_threads", "omp_num_threads"},
-       .help = "Each rank computes with this many threads. 0 divides the cores among the ranks of the host",
+       .help = "Each rank computes with this many threads. 0 divides the cores that the run "
+               "may use among the ranks of the host",
        .example = "run.threads = 1"},
       {.name = "run.blas",
        .value = "auto",

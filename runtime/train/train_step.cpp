@@ -11,8 +11,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <thread>
 
+#include "runtime/base/cores.h"
 #include "runtime/comm/agree.h"
 #include "runtime/train/buffer_reducer.h"
 #include "runtime/train/reporter.h"
@@ -28,10 +28,6 @@ constexpr double kClipEpsilon = 1e-6;
 /// So many steps in a row that aren't finite end the run: what is wrong won't go away by itself.
 constexpr std::int64_t kMostNonfinite = 3;
 
-int cores() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 /// Batches are loaded ahead of no more steps than that, where each has few.
 constexpr int kMostStepsAhead = 256;
 
@@ -40,7 +36,7 @@ constexpr int kMostWorkers = 16;
 
 int threads_of(const TrainerOptions& options) {
   const auto asked = static_cast<int>(options.settings.integer("run.threads"));
-  return asked > 0 ? asked : std::max(1, cores() / options.local_ranks);
+  return asked > 0 ? asked : std::max(1, usable_cores() / options.local_ranks);
 }
 
 /// data.workers; on their own: a device leaves all cores of the rank, the processors those that run.threads
@@ -48,13 +44,13 @@ int threads_of(const TrainerOptions& options) {
 int workers_of(const TrainerOptions& options, const StepSettings& now) {
   if (now.workers >= 0) return static_cast<int>(now.workers);
   const bool on_host = options.device == nullptr || options.device->is_host();
-  const int spare = cores() / options.local_ranks - (on_host ? threads_of(options) : 0);
+  const int spare = usable_cores() / options.local_ranks - (on_host ? threads_of(options) : 0);
   return std::clamp(spare, 0, kMostWorkers);
 }
 
 /// Overlap needs a core for each rank's communication thread: on two cores with two ranks it loses 4 %.
 bool has_spare_cores(const TrainerOptions& options) {
-  return cores() >= options.local_ranks * (threads_of(options) + 1);
+  return usable_cores() >= options.local_ranks * (threads_of(options) + 1);
 }
 
 /// A process that joins makes no step before it is given its share.

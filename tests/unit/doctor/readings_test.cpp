@@ -1,7 +1,11 @@
 #include "console/doctor/readings.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 
+#include <thread>
+
+#include "runtime/base/cores.h"
 #include "tests/unit/doctor/fixture.h"
 
 namespace footplate {
@@ -20,6 +24,25 @@ TEST_F(ReadingsTest, Memory) {
   EXPECT_EQ(memory.available, kGiB);
   EXPECT_FALSE(parse_meminfo("").total);
   EXPECT_FALSE(parse_meminfo("MemTotal:\nMemAvailable: many kB\n").available);
+}
+
+/// run.threads = 0 divides these.
+TEST_F(ReadingsTest, CoresThatThisProcessMayUse) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
+  EXPECT_EQ(read_usable_cores(root()), CPU_COUNT(&all));
+  int bound = 0;
+  std::thread([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+    bound = read_usable_cores(root());
+  }).join();
+  EXPECT_EQ(bound, 1);
+  write("proc/self/cgroup", "0::/job\n");
+  write("sys/fs/cgroup/job/cpu.max", "50000 100000\n");
+  EXPECT_EQ(read_usable_cores(root()), 1);
 }
 
 TEST_F(ReadingsTest, NoGroups) {
