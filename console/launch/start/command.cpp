@@ -138,6 +138,9 @@ Variables variables_for_ranks(const PrivateFolders& folders, const Placement& pl
     undo_step(variables);
     // srun would wait for the step of an earlier start, which hangs at a host that is lost.
     if (slurm_job({variables.begin(), variables.end()})) variables.try_emplace("SLURM_OVERLAP", "1");
+  } else {
+    // All are on this machine: mpirun would place some on the other hosts of a job that this is in.
+    variables.try_emplace("PRTE_MCA_ras", "^slurm,pbs,lsf,gridengine");
   }
   // mpirun would end the run after 8 minutes in which a host was silent.
   if (placement.outlives_hosts) variables.try_emplace("PRTE_MCA_oob_tcp_keepalive_time", "0");

@@ -27,7 +27,7 @@ struct Command {
 
 /// Hosts on which processes are started, as mpirun takes them.
 struct Placement {
-  std::vector<Host> hosts;                       ///< none: where mpirun starts processes by itself
+  std::vector<Host> hosts;                       ///< none: all are on this machine
   std::string network = kAutoNetwork;            ///< over which they speak: comm.network's value
   std::optional<PortRange> ports = {};           ///< at which they listen; nothing: at any
   std::size_t ports_of_mpirun = kPortsOfMpirun;  ///< how many of them it is given
