@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <utility>
 
 #include "console/sinks/sink.h"
 #include "protocol/value.h"
@@ -45,9 +46,10 @@ class PrometheusSink final : public Sink {
 
   Result<void> write(const MetricsRow& row) override {
     // An evaluation beside training is of an earlier step.
-    const double known = row.start == start_ ? values_["step"] : 0;
+    const auto stretch = std::pair(row.start, row.went_back);
+    const double known = stretch == stretch_ ? values_["step"] : 0;
     values_["step"] = std::max(known, static_cast<double>(row.step));
-    start_ = row.start;
+    stretch_ = stretch;
     values_["time_seconds"] = row.time;
     for (const auto& [name, value] : row.values) values_[name] = value;
     return {};
@@ -74,7 +76,7 @@ class PrometheusSink final : public Sink {
   std::filesystem::path path_;
   std::string labels_;
   std::map<std::string, double> values_;
-  int start_ = 0;
+  std::pair<int, int> stretch_;  ///< start, and how often it went back
 };
 
 }  // namespace

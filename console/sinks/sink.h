@@ -17,6 +17,7 @@ struct MetricsRow {
   std::string branch;
   std::int64_t step = 0;
   std::vector<std::pair<std::string, double>> values;  ///< by name, "train/loss"; those that are numbers
+  int went_back = 0;  ///< how often its start had gone back to a checkpoint in place: some steps are repeated
 };
 
 /// The row of a line; what it lacks is as in a row that nobody filled.

@@ -2,9 +2,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <map>
+#include <set>
 
 #include "console/sinks/sink.h"
 
@@ -97,32 +98,44 @@ class TensorboardSink final : public Sink {
   }
 
   Result<void> flush() override {
-    for (auto& [place, file] : files_)
-      if (!file.flush()) return fail(ErrorKind::failed, "can't write below " + folder_.string());
+    if (file_.is_open() && !file_.flush())
+      return fail(ErrorKind::failed, "can't write below " + folder_.string());
     return {};
   }
 
  private:
+  /// Another file for each start, and where a start goes back in place. One of them is open at a time.
   Result<std::ofstream*> file_of(const MetricsRow& row) {
     const std::string branch = row.branch.empty() ? "main" : row.branch;
-    const auto [found, is_new] = files_.try_emplace({branch, row.start});
-    if (!is_new) return &found->second;
+    const auto path = folder_ / branch / file_name(row);
+    if (path == path_) return &file_;
+    file_.close();
     std::error_code error;
     std::filesystem::create_directories(folder_ / branch, error);
-    // The number in the middle is what TensorBoard sorts files by.
-    std::array<char, 64> name{};
-    std::snprintf(name.data(), name.size(), "events.out.tfevents.%010d.footplate", row.start);
-    const auto path = folder_ / branch / name.data();
-    found->second.open(path, std::ios::binary | std::ios::trunc);
-    if (!found->second)
-      return fail(ErrorKind::failed, "can't write " + path.string() + ": " + std::strerror(errno));
-    found->second << record(event(row.time, 0, text_field(3, "brain.Event:2")))
-                  << record(event(row.time, row.step, session_start()));
-    return &found->second;
+    const bool is_new = begun_.insert(path).second;
+    file_.clear();
+    file_.open(path, std::ios::binary | (is_new ? std::ios::trunc : std::ios::app));
+    if (!file_) return fail(ErrorKind::failed, "can't write " + path.string() + ": " + std::strerror(errno));
+    path_ = path;
+    if (is_new)
+      file_ << record(event(row.time, 0, text_field(3, "brain.Event:2")))
+            << record(event(row.time, row.step, session_start()));
+    return &file_;
+  }
+
+  /// TensorBoard reads files in the order of their names.
+  static std::string file_name(const MetricsRow& row) {
+    std::array<char, 80> name{};
+    const int length =
+        std::snprintf(name.data(), name.size(), "events.out.tfevents.%010d.footplate", row.start);
+    if (row.went_back > 0) std::snprintf(name.data() + length, name.size() - length, ".%06d", row.went_back);
+    return name.data();
   }
 
   std::filesystem::path folder_;
-  std::map<std::pair<std::string, int>, std::ofstream> files_;  ///< by branch and start
+  std::filesystem::path path_;  ///< of the file that is open
+  std::ofstream file_;
+  std::set<std::filesystem::path> begun_;
 };
 
 }  // namespace

@@ -66,6 +66,34 @@ TEST_F(TensorboardSinkTest, EachStartHasAFileAndEachBranchAFolder) {
   EXPECT_TRUE(std::filesystem::exists(folder / "from-1" / "events.out.tfevents.0000000003.footplate"));
 }
 
+/// Within one start, where ranks have gone back to a checkpoint: TensorBoard forgets what was at these steps.
+TEST_F(TensorboardSinkTest, AStartThatGoesBackHasAnotherFile) {
+  auto sink = open_tensorboard({folder, "r"});
+  ASSERT_TRUE((*sink)->write(row(1, 2.9)));
+  ASSERT_TRUE((*sink)->write(row(2, 2.8)));
+  MetricsRow again = row(2, 2.7);
+  again.went_back = 1;
+  ASSERT_TRUE((*sink)->write(again));
+  ASSERT_TRUE((*sink)->flush());
+  const auto first = folder / "main" / "events.out.tfevents.0000000001.footplate";
+  const auto second = folder / "main" / "events.out.tfevents.0000000001.footplate.000001";
+  EXPECT_EQ(records(contents(first)).size(), 4U);
+  EXPECT_EQ(records(contents(second)).size(), 3U);
+  EXPECT_LT(first, second) << "the order in which they are read";
+}
+
+/// A run may have more branches and starts than a process may have open files.
+TEST_F(TensorboardSinkTest, ManyStartsHaveOneOpenFile) {
+  auto sink = open_tensorboard({folder, "r"});
+  const auto open_files = [] {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return std::distance(begin(files), end(files));
+  };
+  const auto before = open_files();
+  for (int start = 1; start <= 20; ++start) ASSERT_TRUE((*sink)->write(row(start, 2.5, start)));
+  EXPECT_LE(open_files(), before + 1);
+}
+
 TEST_F(TensorboardSinkTest, ItsChecksumsAreCrc32c) {
   auto sink = open_tensorboard({folder, "r"});
   ASSERT_TRUE((*sink)->write({0, 1, "main", 0, {}}));
