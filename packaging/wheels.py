@@ -83,18 +83,30 @@ def moment():
     return max(time.gmtime(seconds)[:6], (1980, 1, 1, 0, 0, 0))  # the first that an archive knows
 
 
-def minor(version):
-    return tuple(int(part) for part in version.split(".")[:2])
+MOST_PATCHES = 6  # of a release of torch: it has had two at most
+
+
+def numbers(version):
+    return tuple(int(part) for part in version.split("."))
 
 
 def torch_requirement(versions):
-    """All of these versions, and none between them."""
-    ordered = sorted(versions, key=minor)
-    if len(ordered) == 1:
-        return f"torch=={ordered[0]}"
-    first, last, known = minor(ordered[0]), minor(ordered[-1]), {minor(version) for version in ordered}
-    between = [f"!={first[0]}.{number}.*" for number in range(first[1], last[1]) if (first[0], number) not in known]
-    return ",".join([f"torch>={ordered[0]}", f"<={ordered[-1]}", *between])
+    """All of these versions, and none between them: a rank runs with the torch that it was built against."""
+    ordered = sorted(numbers(version) for version in versions)
+    first, last = ordered[0], ordered[-1]
+    if first == last:
+        return f"torch=={versions[0]}"
+    known = {version[:2] for version in ordered}
+    between = []
+    for minor in range(first[1], last[1] + 1):
+        if (first[0], minor) not in known:
+            between.append(f"!={first[0]}.{minor}.*")
+            continue
+        patches = ((first[0], minor, patch) for patch in range(MOST_PATCHES))
+        between += [f"!={major}.{minor}.{patch}" for major, minor, patch in patches
+                    if first < (major, minor, patch) < last and (major, minor, patch) not in ordered]
+    text = [".".join(map(str, version)) for version in (first, last)]
+    return ",".join([f"torch>={text[0]}", f"<={text[1]}", *between])
 
 
 def main(stage, out, version, *torch):

@@ -86,13 +86,7 @@ Result<int> show(const LogOptions& options) {
     return fail(ErrorKind::failed, "run " + run->name() + " has no log yet: neither " +
                                        batch_log(run->directory).string() + " nor " + path.string());
   ::signal(SIGPIPE, SIG_IGN);
-  std::uintmax_t offset = 0;
-  if (options.last > 0) {
-    const std::string text = last_lines(path, options.last);
-    offset = std::filesystem::file_size(path, error);
-    if (!print(text)) return nobody_reads();
-  }
-  FileTail tail(path, offset);
+  FileTail tail(path, options.last > 0 ? offset_of_last_lines(path, options.last) : 0);
   bool read = print_new(tail);
   if (read && options.follow && run->life == Life::live) read = follow(*run, tail);
   read = read && print(tail.rest());

@@ -56,7 +56,7 @@ def main():
     parser.add_argument("--peak-tflops", type=float, default=989.0)
     parser.add_argument("--setting", action="append", default=[], help="one more of footplate's, KEY=VALUE")
     options = parser.parse_args()
-    if options.device == "cuda" and not pathlib.Path("/dev/nvidia0").exists():
+    if options.device == "cuda" and not any(pathlib.Path("/dev").glob("nvidia[0-9]*")):
         raise SystemExit("gpt2 is left out: no CUDA device here; --device cpu with a small model tries the benchmark itself")
     pairs, ours, theirs = [], {}, {}
     with tempfile.TemporaryDirectory() as folder:

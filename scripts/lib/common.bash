@@ -25,7 +25,8 @@ die() {
   exit 1
 }
 
-has_device() { [[ -e /dev/nvidia0 ]]; }
+# A container may have another one than the first.
+has_device() { compgen -G '/dev/nvidia[0-9]*' >/dev/null; }
 
 # The environment that programs are built against: cpu, or cuda where there is a device.
 environment_name() { if [[ ${FOOTPLATE_CUDA:-} == 1 ]] || has_device; then echo cuda; else echo cpu; fi; }

@@ -189,6 +189,11 @@ class Ended(Case):
                    "for a longer run: footplate run --name good-1 --resume auto train.steps=8")
         self.check(self.footplate("log"), 0, "step 1\nstep 2\nstep 3\nstep 4\n")
         self.assertEqual(self.footplate("log", "-n", "2").stdout, "step 3\nstep 4\n")
+        log = self.folder / "runs" / "good-1" / "log" / "batch.log"
+        long = [f"step {i}: {'x' * 60}\n" for i in range(20000)]
+        log.write_text("".join(long))
+        self.assertEqual(self.footplate("log", "-n", "12000").stdout, "".join(long[-12000:]))
+        log.write_text("step 1\nstep 2\nstep 3\nstep 4\n")
         self.check(self.footplate("log", "-f", "good-1"), 0, "step 4")
         self.check(self.footplate("ls"), 0, "no run is live", "1 ended or lost")
         self.check(self.footplate("ls", "-a"), 0, "good-1  ended  4")

@@ -9,9 +9,14 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "packaging"))
+
+from wheels import torch_requirement
 
 from installed import BUILD, ROOT, build_digits, called, elf_files, search_path
 
@@ -113,6 +118,14 @@ class Wheels(unittest.TestCase):
             said = " ".join(called(AUDITWHEEL, "-m", "auditwheel", "show", wheel, folder=self.folder).split())
             constrained = re.search(r'This constrains the platform tag to "manylinux_2_(\d+)_x86_64"', said)
             self.assertTrue(constrained and int(constrained.group(1)) <= NEWEST_C_LIBRARY, said)
+
+    def test_torch_is_one_of_those_that_were_built_against(self):
+        self.assertEqual(torch_requirement(["2.11.0"]), "torch==2.11.0")
+        self.assertEqual(torch_requirement(["2.11.1", "2.11.0"]), "torch>=2.11.0,<=2.11.1")
+        wanted = torch_requirement(["2.11.0", "2.9.0"])
+        self.assertTrue(wanted.startswith("torch>=2.9.0,<=2.11.0,"), wanted)
+        for other in ("!=2.9.1", "!=2.10.*"):
+            self.assertIn(other, wanted.split(","))
 
     def test_the_client_alone(self):
         venv = self.environment("client", self.client)

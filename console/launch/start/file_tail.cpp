@@ -4,7 +4,9 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <fstream>
 #include <utility>
 
 namespace footplate {
@@ -58,16 +60,29 @@ std::string FileTail::rest() {
   return text + std::exchange(buffer_, "");
 }
 
+std::uintmax_t offset_of_last_lines(const std::filesystem::path& path, std::size_t count) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.tellg();
+  std::array<char, 65536> block;
+  std::size_t seen = 0;
+  for (std::streamoff end = size; end > 0;) {
+    const std::streamoff begin = std::max<std::streamoff>(0, end - static_cast<std::streamoff>(block.size()));
+    file.seekg(begin);
+    if (!file.read(block.data(), end - begin)) return 0;
+    for (std::streamoff at = end - begin; at > 0; --at)
+      if (block[static_cast<std::size_t>(at - 1)] == '\n' && begin + at != size && ++seen == count)
+        return static_cast<std::uintmax_t>(begin + at);
+    end = begin;
+  }
+  return 0;
+}
+
 std::string last_lines(const std::filesystem::path& path, std::size_t count) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error || size == 0) return {};
-  FileTail tail(path, size > kTailBytes ? size - kTailBytes : 0);
-  const std::string text = tail.rest();
-  std::size_t start = text.size();
-  for (std::size_t seen = 0; start > 0; --start)
-    if (text[start - 1] == '\n' && start != text.size() && ++seen == count) break;
-  return text.substr(start);
+  const std::uintmax_t at_least = size > kTailBytes ? size - kTailBytes : 0;
+  return FileTail(path, std::max(at_least, offset_of_last_lines(path, count))).rest();
 }
 
 }  // namespace footplate

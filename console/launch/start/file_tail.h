@@ -34,7 +34,10 @@ class FileTail {
   int notify_ = -1;
 };
 
-/// The last `count` lines of a file, reading at most its last 256 KiB.
+/// Where the last `count` lines of a file begin, in bytes; 0 where it has no more, or can't be read.
+std::uintmax_t offset_of_last_lines(const std::filesystem::path& path, std::size_t count);
+
+/// The last `count` lines of a file, for few of them: at most its last 256 KiB.
 std::string last_lines(const std::filesystem::path& path, std::size_t count);
 
 }  // namespace footplate
