@@ -1,6 +1,7 @@
 """Ranks that die: the others go on in place. Through the programs, with real signals."""
 
 import os
+import pathlib
 import random
 import signal
 import statistics
@@ -61,6 +62,36 @@ def test_a_rank_is_killed_and_the_others_go_on():
         result = run.result()
         assert result["recoveries"] == 1 and result["reason"] == "asked", result
         assert "rank 1 of 3 lost" in run.output() and "rank 1 of 3 lost" in (run.directory / "journal.lua").read_text()
+        nothing_left(run)
+
+
+def has_control(pid):
+    threads = (path.read_text().strip() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm"))
+    try:
+        return "control" in threads
+    except OSError:  # it ends just now
+        return False
+
+
+def test_a_rank_that_has_ended_is_no_loss_for_one_that_saves():
+    """Of a run that has lost a rank before, whose processes can't leave MPI together."""
+    with Run([*QUICK, "train.steps=1000000"], ranks=3, env={"FOOTPLATE_FAULT": "save_hold"}) as run:
+        run.wait_for_step(20).close()
+        kill_rank(run, 1)
+        wait_for_loss(run, 1)
+        (run.directory / "hold_saves").touch()
+        client = connect(run)
+        client.ask("call", action="ckpt.save", arguments={})
+        other = wait_until(lambda: len(run.pids()) == 2 and run.pids()[1], 20, "the record of two ranks")
+        client.close()
+        stop(run)
+        wait_until(lambda: not has_control(other), 30, "rank 1 to be at its end")
+        for _ in range(50):  # it stays there as long as rank 0 saves
+            assert pathlib.Path(f"/proc/{other}/exe").exists(), "rank 1 has left"
+            time.sleep(0.02)
+        (run.directory / "hold_saves").unlink()
+        assert run.finish() == 0, run.output()
+        assert run.result()["recoveries"] == 1, run.result()
         nothing_left(run)
 
 
@@ -350,7 +381,8 @@ def test_rank_0_dies_at_random_moments():
 
 
 if __name__ == "__main__":
-    main([test_a_rank_is_killed_and_the_others_go_on, test_rank_0_is_killed_and_another_leads,
+    main([test_a_rank_is_killed_and_the_others_go_on, test_a_rank_that_has_ended_is_no_loss_for_one_that_saves,
+          test_rank_0_is_killed_and_another_leads,
           test_later_steps_are_those_of_a_smaller_world, test_a_run_that_lost_a_rank_comes_back_to_its_size,
           test_a_stopped_rank_is_named_and_waited_for,
           test_a_stopped_rank_is_killed_past_the_hard_limit,

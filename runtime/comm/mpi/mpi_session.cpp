@@ -9,13 +9,19 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "runtime/comm/mpi/patience.h"
 
 namespace footplate {
 namespace {
+
+/// At the end of a run that has lost ranks. What others still save may take that long.
+constexpr std::chrono::minutes kOthersEnd{10};
+constexpr std::chrono::milliseconds kBetweenLooks{2};
 
 Result<void> check(int code, const char* what) {
   if (code == MPI_SUCCESS) return {};
@@ -163,11 +169,27 @@ int MpiSession::launched_rank() {
 }
 
 bool MpiSession::finish() {
-  if (lost() || members_.generation > 1) return false;
+  if (lost()) return false;
+  if (members_.generation > 1) {
+    await_all_at_end();
+    return false;
+  }
   for (MPI_Comm* comm : {&data_, &control_, &base_})
     if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
   MPI_Finalize();
   return true;
+}
+
+/// As MPI_Finalize() does where no rank was ever lost: a process that is gone counts as lost for those who
+/// still save. An error says that somebody has left already, or was lost.
+void MpiSession::await_all_at_end() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int over = MPI_Ibarrier(base_, &request) == MPI_SUCCESS ? 0 : 1;
+  const auto deadline = std::chrono::steady_clock::now() + kOthersEnd;
+  while (over == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    if (MPI_Test(&request, &over, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+  }
 }
 
 void MpiSession::abort(int code) {

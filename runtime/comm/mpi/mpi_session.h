@@ -83,7 +83,7 @@ class MpiSession {
 
   /// Frees the communicators and finalises MPI; waits for the other ranks to do the same. Once, by
   /// the thread that started the session, after all threads using it have ended. Where ranks were lost
-  /// MPI can't be finalised for certain: false, nothing was done, and the process has to _exit().
+  /// MPI can't be finalised for certain: false once the others are here, too, and the process has to _exit().
   bool finish();
 
   /// Ends every rank of the run at once, with `code`. Any thread.
@@ -110,6 +110,7 @@ class MpiSession {
   Result<void> meet_host();
   void take(const Comms& comms, Roster roster);
   void find_place();
+  void await_all_at_end();
 
   Membership members_;
   int local_rank_ = 0;
