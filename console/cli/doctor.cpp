@@ -2,6 +2,7 @@
 // mend it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -142,14 +143,27 @@ Result<std::vector<Host>> hosts_of(const DoctorOptions& options) {
   return std::vector<Host>{};
 }
 
-/// Each host by itself, then those that start all at once, then what is between them.
-void look_at_hosts(Trials& trials, Report& report, const std::vector<Host>& hosts,
-                   const std::optional<LibrariesAnswer>& here) {
+/// GB/s that was measured, where the check has one.
+std::optional<double> rate_in(const Check& check) {
+  const auto rate = check.values.find("gb_per_s");
+  if (rate == check.values.end() || !rate->is_number()) return std::nullopt;
+  return rate->get<double>();
+}
+
+/// Each host by itself, then those that start all at once, then what is between them. GB/s of the slowest
+/// of what was measured; nothing: nothing was.
+std::optional<double> look_at_hosts(Trials& trials, Report& report, const std::vector<Host>& hosts,
+                                    const std::optional<LibrariesAnswer>& here) {
+  std::optional<double> slowest;
+  const auto add = [&](const Check& check) {
+    report.add(check);
+    if (const auto rate = rate_in(check)) slowest = std::min(slowest.value_or(*rate), *rate);
+  };
   std::vector<Host> good;
   std::set<std::string> bad;
   for (const Host& host : hosts) {
     const Check check = here ? trials.host(host, *here) : left_out("host " + host.name, kNoRank);
-    if (trials.was_interrupted() != 0) return;
+    if (trials.was_interrupted() != 0) return slowest;
     report.add(check);
     // One that starts a process of another version isn't asked to speak with ours.
     if (check.verdict == Verdict::good)
@@ -157,23 +171,24 @@ void look_at_hosts(Trials& trials, Report& report, const std::vector<Host>& host
     else
       bad.insert(host.name);
   }
-  if (hosts.size() < 2) return;
+  if (hosts.size() < 2) return slowest;
   const Check together = good.size() > 1
                              ? trials.hosts_together(good)
                              : left_out("hosts together", "not checked: fewer than two hosts are good");
-  if (trials.was_interrupted() != 0) return;
-  report.add(together);
+  if (trials.was_interrupted() != 0) return slowest;
+  add(together);
   for (const auto& [a, b] : pairs_to_measure(hosts.size())) {
     const bool possible = !bad.contains(hosts[a].name) && !bad.contains(hosts[b].name);
     const Check link = possible ? trials.link(hosts[a], hosts[b])
                                 : left_out(link_name(hosts[a], hosts[b]), "not checked: see its hosts above");
-    if (trials.was_interrupted() != 0) return;
-    report.add(link);
+    if (trials.was_interrupted() != 0) return slowest;
+    add(link);
   }
   if (hosts.size() > kAllPairs)
     report.add(
         left_out("other links", "of more than " + std::to_string(kAllPairs) +
                                     " hosts, neighbours in a ring are measured; others: --host n1,n7"));
+  return slowest;
 }
 
 std::string memory_text(std::int64_t elements) {
@@ -193,12 +208,6 @@ Check large_reduction(Trials& trials, const DoctorOptions& options, std::optiona
   Check check = trials.reduction(name, largest);
   if (!fits) check.found += "; the most that fit, " + memory_text(wanted);
   return check;
-}
-
-/// GB/s of the last reduction that was measured; 0: none was.
-double rate_in(const Check& check, double before) {
-  const auto rate = check.values.find("gb_per_s");
-  return rate != check.values.end() && rate->is_number() ? rate->get<double>() : before;
 }
 
 /// The settings that a run would have. Error: what was given isn't right; without any words, nothing where
@@ -261,11 +270,17 @@ Result<int> doctor(const DoctorOptions& options) {
   for (const auto& [name, trial] : tries) {
     const Check check = libraries ? trial() : left_out(name, kNoRank);
     if (trials->was_interrupted() != 0) return interrupted(*trials);
-    gb_per_s = rate_in(check, gb_per_s);
+    gb_per_s = rate_in(check).value_or(gb_per_s);
     report.add(check);
   }
-  look_at_hosts(*trials, report, *hosts, libraries);
+  const auto between_hosts = look_at_hosts(*trials, report, *hosts, libraries);
   if (trials->was_interrupted() != 0) return interrupted(*trials);
+  if (between_hosts && *run) {
+    Check check =
+        check_deadlines((*run)->settings, *between_hosts, options.elements.value_or(kLargeReduction));
+    check.name = "host deadlines";
+    report.add(check);
+  }
   return report.close(hosts->size());
 }
 

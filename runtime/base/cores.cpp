@@ -14,8 +14,7 @@ int read_usable_cores(const std::filesystem::path& root) {
   int cores = ::sched_getaffinity(0, sizeof(bound), &bound) == 0
                   ? CPU_COUNT(&bound)
                   : static_cast<int>(std::thread::hardware_concurrency());
-  if (const auto time = read_group_limits(root).cores)
-    cores = std::min(cores, static_cast<int>(*time));
+  if (const auto time = read_group_limits(root).cores) cores = std::min(cores, static_cast<int>(*time));
   return std::max(1, cores);
 }
 

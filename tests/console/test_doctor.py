@@ -227,7 +227,7 @@ class Doctor(Case):
 
     def test_hosts(self):
         checks = self.examine("--quick", "--host", "n1,n2:4,n3")
-        names = ["host n1", "host n2", "host n3", "hosts together", "link n1 - n2", "link n1 - n3", "link n2 - n3"]
+        names = ["host n1", "host n2", "host n3", "hosts together", "link n1 - n2", "link n1 - n3", "link n2 - n3", "host deadlines"]
         self.assertEqual(list(checks), [*LOOKED_AT, *TRIED, *names])
         for name in names:
             self.assertEqual(checks[name]["verdict"], "good", checks[name])
@@ -238,6 +238,11 @@ class Doctor(Case):
         self.assertIn("1.25 GB/s, 20 µs one way", checks["link n1 - n3"]["found"])
         self.assertIn("3 hosts start ranks" if all(check["verdict"] != "to mend" for check in checks.values()) else "to mend",
                       self.doctor("--quick", "--host", "n1,n2:4,n3").stdout)
+
+    def test_deadlines_between_hosts(self):
+        slow = self.examine("--quick", "--host", "n1,n2", "comm.small_timeout_s=0.02", fake={"together": {"seconds": 1}})
+        self.check_to_mend(slow, "host deadlines", "comm.small_timeout_s = ")
+        self.assertAlmostEqual(slow["host deadlines"]["values"]["gb_per_s"], 0.016)
 
     def test_hostfile(self):
         (self.folder / "hosts").write_text("# ours\nn1 slots=2\n\nn2   slots=1 max-slots=8  # old\nn1\n")
