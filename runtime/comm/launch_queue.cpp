@@ -6,7 +6,6 @@
 
 #include "protocol/mutex.h"
 #include "runtime/base/condition.h"
-#include "runtime/base/progress.h"
 
 namespace footplate {
 namespace {

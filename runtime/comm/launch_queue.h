@@ -9,13 +9,12 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/progress.h"
 #include "runtime/base/thread.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/ledger.h"
 
 namespace footplate {
-
-class Progress;
 
 /// The communication thread of a rank: runs blocking collectives one after the other, in the order
 /// they were launched, and keeps the ledger. What an operation does is the backend's business.
@@ -43,6 +42,8 @@ class LaunchQueue {
   void close(Error error);
   /// Whether an error is what comes of everything: operations that run long look at it. Any thread.
   bool closed() const;
+  /// That the rank is at. Any thread.
+  std::int64_t step() const { return progress_.step(); }
   /// Whether nothing runs or waits any more, within `at_most`. Any thread.
   bool wait_idle(std::chrono::milliseconds at_most);
   /// Operations are run again, numbered on from `sequence`, in a world of this generation. The launching

@@ -148,7 +148,8 @@ Result<void> NcclCommunicator::run(const Launched& it) {
   auto outcome = world_size() > 1 ? enqueue(it) : Result<void>();
   if (outcome) outcome = drain(std::nullopt);
   if (!outcome) return tl::unexpected(give_up(std::move(outcome.error()), it));
-  failures_ = 0;
+  // Within a step that is tried again others may go well before the one that fails each time.
+  if (parts_.queue.step() != failed_at_) failures_ = 0;
   return {};
 }
 
@@ -250,6 +251,7 @@ Error NcclCommunicator::give_up(Error error, const Launched& it) {
     return error;
   }
   static_cast<void>(parts_.stream.drain(parts_.bounds.abort));
+  failed_at_ = parts_.queue.step();
   if (error.kind == ErrorKind::lost || ++failures_ > kMostFailures || !parts_.find_together) return error;
   error.kind = ErrorKind::lost;
   parts_.find_together();

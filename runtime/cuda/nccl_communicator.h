@@ -100,7 +100,8 @@ class NcclCommunicator final : public Communicator {
   std::int64_t renewals_ = -1;  ///< how often config_ was agreed on; -1: not a rank yet
   std::int64_t chunk_elements_ = kDefaultChunk;
   std::size_t pieces_together_ = 1;
-  int failures_ = 0;             ///< in a row; communication thread
+  int failures_ = 0;             ///< since a step went well; communication thread
+  std::int64_t failed_at_ = 0;   ///< the step of the last one; communication thread
   std::optional<Error> absent_;  ///< why there are no communicators; communication thread
 };
 

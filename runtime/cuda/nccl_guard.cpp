@@ -91,8 +91,10 @@ Result<CallResult> NcclGuard::call(const Call& call, std::int64_t step) {
   return CommunicatorsRenewed{step, renewed->value_or(0)};
 }
 
-Result<void> NcclGuard::rejoin(const Rejoin& /*rejoin*/) {
-  compare_at_.reset();  // a rank that joins knows nothing of it
+/// All compare after the next step: some may have applied an order about rules that others, or a rank that
+/// joins, still have before them.
+Result<void> NcclGuard::rejoin(const Rejoin& rejoin) {
+  compare_at_ = rejoin.step + 1;
   return {};
 }
 

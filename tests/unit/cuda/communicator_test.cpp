@@ -331,6 +331,32 @@ TEST_F(CommunicatorTest, AnErrorOfNcclEndsTheOperationAndAsksForTheOthers) {
   });
 }
 
+/// One operation of a step that is tried again goes well each time, and another one fails each time.
+TEST_F(CommunicatorTest, AnErrorThatComesAgainAtOneStepEndsTheRun) {
+  make();
+  connect();
+  std::vector<ErrorKind> kinds;
+  for (int again = 0; again < 5; ++again) {
+    if (again == 1)
+      for (const auto& rank : ranks_) rank->progress.at_step(1);
+    expect_sums();
+    fault("error:rank=1");
+    on_all([&](TestRank& rank, int number) {
+      std::vector<float> numbers(10, 1.0F);
+      if (number == 1) kinds.push_back(rank.sum(numbers).error().kind);
+    });
+    fault("");
+    on_all([&](TestRank& rank, int) {
+      rank.queue.close({ErrorKind::lost, "communicators are made again"});
+      EXPECT_TRUE(rank.queue.wait_idle(kPatience));
+      rank.queue.reopen(100 * (again + 1), static_cast<std::uint32_t>(again + 2));
+      EXPECT_EQ(said(rank.communicator.rejoin(static_cast<std::uint32_t>(again + 2), 100)), "fine");
+    });
+  }
+  EXPECT_EQ(kinds, (std::vector{ErrorKind::lost, ErrorKind::lost, ErrorKind::lost, ErrorKind::lost,
+                                ErrorKind::failed}));
+}
+
 /// It leaves, and they hear of that: finding together with it would fail on all.
 TEST_F(CommunicatorTest, ARankWhoseDeviceHasFailedAsksForNobody) {
   make();

@@ -115,9 +115,16 @@ TEST_F(NcclGuardTest, TunersAreComparedAfterTheFirstStepByNewRulesAndNowAndThen)
   EXPECT_EQ(compared_, 2);
   settings_.set("nccl.rules", std::string("..5 tree"), "test");
   guard.settings_changed(settings_, 17);
-  EXPECT_TRUE(guard.rejoin({}));
+  EXPECT_TRUE(guard.rejoin({.step = 17}));
+  EXPECT_TRUE(guard.before_step(17));
+  EXPECT_EQ(compared_, 2);
   EXPECT_TRUE(guard.before_step(18));
-  EXPECT_EQ(compared_, 2) << "who has joined there doesn't know of it: all wait for the next one";
+  EXPECT_EQ(compared_, 3) << "and so does a rank that has heard of no order: the same on all";
+  NcclGuard joined = this->guard(true);
+  EXPECT_TRUE(joined.rejoin({.step = 20}));
+  EXPECT_TRUE(joined.before_step(20));
+  EXPECT_TRUE(joined.before_step(21));
+  EXPECT_EQ(compared_, 4);
 }
 
 TEST_F(NcclGuardTest, AMeasurementIsToldAStepAfterItsEnd) {
