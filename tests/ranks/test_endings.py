@@ -289,6 +289,18 @@ def test_a_supervisor_killed_between_two_starts():
             assert (run.directory / "config-2.json").exists() and run.result()["code"] == 75, run.result()
 
 
+def test_one_goes_on_as_soon_as_its_supervisor_is_killed():
+    """What the killed one has left ends by itself: who is quicker waits for it."""
+    with Run([*LONG], ranks=2) as first:
+        first.wait_for_step(5)
+        first.process.kill()
+        first.process.wait()
+        again = ["run", "--name", "t", "--resume", "auto", "--batch", "--restarts", "0", "train.steps=40"]
+        with Run(folder=first.folder, command=again) as run:
+            assert run.finish(90) == 0, run.output()
+            assert run.result()["step"] == 40, run.result()
+
+
 if __name__ == "__main__":
     main([test_endings, test_full_disk, test_surroundings_change_nothing, test_a_chunk_hears_of_the_end_it_ordered,
-          test_a_supervisor_killed_between_two_starts])
+          test_a_supervisor_killed_between_two_starts, test_one_goes_on_as_soon_as_its_supervisor_is_killed])

@@ -84,6 +84,10 @@ bool RunRecord::launcher_elsewhere() const {
   return run.launcher_host.empty() ? elsewhere() : run.launcher_host != host_name();
 }
 
+bool RunRecord::launcher_is_gone() const {
+  return launcher() != 0 && !launcher_elsewhere() && !is_footplate_process(launcher(), run.launcher_started);
+}
+
 bool RunRecord::is_done() const {
   return life == Life::ended && result && result->reason == kEndedDone;
 }

@@ -34,6 +34,7 @@ struct RunRecord {
   pid_t launcher() const;           ///< the supervisor; 0 where the record lacks it
   bool elsewhere() const;           ///< rank 0 and the console are on another host
   bool launcher_elsewhere() const;  ///< the supervisor is
+  bool launcher_is_gone() const;    ///< the supervisor was on this host; its janitor ends what it has left
   bool is_copy() const;             ///< the record is that of another folder, which is there, too
 
   bool is_done() const;  ///< it has trained to train.steps

@@ -31,7 +31,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestName = 64;
-constexpr std::chrono::seconds kLastWords{5};  ///< of a supervisor after its run's end
+constexpr std::chrono::seconds kLastWords{5};      ///< of a supervisor after its run's end
+constexpr std::chrono::seconds kJanitorTakes{20};  ///< to end ranks that nobody supervises any more
 constexpr std::chrono::milliseconds kLockLook{20};
 constexpr int kMostNumbers = 100'000;  ///< tried for a free name
 
@@ -87,11 +88,14 @@ bool was_before(const RunRecord& record, const std::optional<SlurmJob>& job) {
   return job && record.run.slurm_job == job->id && record.run.slurm_restarts < job->restarts;
 }
 
-/// Whether the lock is about to be let go: the run has ended and its supervisor has a few last words to say,
-/// or its processes were killed and the kernel is still clearing them away.
-bool is_ending(const fs::path& directory, const std::optional<SlurmJob>& job) {
+/// How long the lock may be held yet: the run has ended and its supervisor has a few last words to say, or
+/// its processes were killed and the kernel is still clearing them away, or the janitor is ending the ranks
+/// of a supervisor that was killed. 0: for as long as the run is live.
+std::chrono::seconds lock_ends_within(const fs::path& directory, const std::optional<SlurmJob>& job) {
   const auto record = read_run(directory);
-  return record && (record->life != Life::live || was_before(*record, job));
+  if (!record) return {};
+  if (record->life != Life::live || was_before(*record, job)) return kLastWords;
+  return record->launcher_is_gone() ? kJanitorTakes : std::chrono::seconds(0);
 }
 
 /// The lock ends with the process and its copies, however they end; nothing has to be cleared up.
@@ -99,10 +103,10 @@ Result<int> lock_directory(const fs::path& directory, const std::optional<SlurmJ
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return fail(ErrorKind::failed, "can't open " + directory.string() + ": " + std::strerror(errno));
-  const auto end = std::chrono::steady_clock::now() + kLastWords;
+  const auto began = std::chrono::steady_clock::now();
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return fd;  // a file system without locks: the record's processes have to do
-    if (!is_ending(directory, job) || std::chrono::steady_clock::now() >= end) {
+    if (std::chrono::steady_clock::now() - began >= lock_ends_within(directory, job)) {
       ::close(fd);
       return tl::unexpected(live_run(directory));
     }
