@@ -22,6 +22,7 @@
 #include "console/lua/config/lua_version.h"
 #include "protocol/exit_codes.h"
 #include "protocol/layout.h"
+#include "protocol/port_range.h"
 #include "protocol/version.h"
 
 namespace footplate {
@@ -251,6 +252,11 @@ Result<int> doctor(const DoctorOptions& options) {
       report.add(left_out(name, kNoFolder));
     for (const Host& host : *hosts) report.add(left_out("host " + host.name, kNoFolder));
     return report.close(hosts->size());
+  }
+  if (*run) {
+    const auto ports = parse_ports((*run)->settings.string("comm.ports"));
+    if (!ports) return tl::unexpected(ports.error());
+    trials->speak_over((*run)->settings.string("comm.network"), *ports);
   }
   const auto libraries = look_at_libraries(*trials, report);
   double gb_per_s = 0;

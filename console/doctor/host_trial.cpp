@@ -16,8 +16,9 @@ constexpr auto kTogetherTakes = 180s;
 constexpr std::int64_t kElements = 4'000'000;  ///< as between the ranks of one machine
 
 constexpr const char* kReachEachOther =
-    "hosts have to reach each other on any TCP port, in a run on those of comm.ports (firewall); where they "
-    "have several networks, name the one that all share: OMPI_MCA_btl_tcp_if_include=eth1";
+    "hosts have to reach each other on any TCP port, or on those of comm.ports (firewall); where they have "
+    "several networks, name the one that all share: comm.network=10.1.0.0/16 (or "
+    "OMPI_MCA_btl_tcp_if_include)";
 
 /// "/opt/mpi" of "/opt/mpi/lib/libmpi.so.40".
 std::string prefix_of(const LibrariesAnswer& libraries) {
@@ -35,7 +36,8 @@ Check Trials::host(const Host& host, const LibrariesAnswer& here) {
   std::string found = "starts no process";
   if (answer.error().kind == ErrorKind::timed_out)
     found += " within " + std::to_string(kStartTakes.count()) + " s";
-  if (!failure.why.empty()) found += ": " + failure.why;
+  const std::string& said = answer.error().message;
+  if (!failure.why.empty() || !said.empty()) found += ": " + (failure.why.empty() ? said : failure.why);
   return to_mend(std::move(check), std::move(found), failure.mend);
 }
 

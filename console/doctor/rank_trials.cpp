@@ -138,6 +138,8 @@ Trials::Trials(Trials&& other) noexcept
     : program_folder_(std::move(other.program_folder_)),
       signals_(other.signals_),
       folders_(std::move(other.folders_)),
+      network_(std::move(other.network_)),
+      ports_(other.ports_),
       lock_(std::exchange(other.lock_, -1)),
       interrupted_(other.interrupted_) {}
 
@@ -183,7 +185,8 @@ std::string Trials::last_output() const {
 Result<Json> Trials::answer_of_ranks(int ranks, const std::vector<std::string>& arguments,
                                      std::chrono::seconds at_most, const std::vector<Host>& hosts) {
   folders_.clear();
-  Placement placement{.hosts = hosts, .has_private_folders = hosts.empty()};
+  Placement placement{
+      .hosts = hosts, .network = network_, .ports = ports_, .has_private_folders = hosts.empty()};
   for (Host& host : placement.hosts) host.slots = 1;
   const auto command = launch_command(program_folder_, ranks, arguments, folders_, placement);
   if (!command) return tl::unexpected(command.error());
@@ -194,6 +197,11 @@ Result<Json> Trials::answer_of_ranks(int ranks, const std::vector<std::string>& 
   for (std::string line; std::getline(file, line);)
     if (auto answer = parse_line(line); answer && answer->is_object()) return *std::move(answer);
   return fail(ErrorKind::failed, "ended with code " + std::to_string(*code) + ": " + last_output());
+}
+
+void Trials::speak_over(std::string network, std::optional<PortRange> ports) {
+  network_ = std::move(network);
+  ports_ = ports;
 }
 
 Result<LibrariesAnswer> Trials::libraries() {

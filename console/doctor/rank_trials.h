@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ class Trials {
   Trials(const Trials&) = delete;
   Trials& operator=(const Trials&) = delete;
   Trials& operator=(Trials&&) = delete;
+
+  /// How hosts speak with each other from here on: comm.network and comm.ports of the run that is meant.
+  void speak_over(std::string network, std::optional<PortRange> ports);
 
   /// The libraries that footplate-rank has; no MPI is started. Errors: it can't be started, with what it
   /// said.
@@ -83,6 +87,8 @@ class Trials {
   std::filesystem::path program_folder_;
   Signals& signals_;
   PrivateFolders folders_;
+  std::string network_ = kAutoNetwork;
+  std::optional<PortRange> ports_;
   int lock_;  ///< -1 once moved from
   int interrupted_ = 0;
 };

@@ -48,6 +48,7 @@ if what == "run":
     (folder / "result.json").write_text(json.dumps({"code": 0, "reason": "done", "step": fake.get("step", 20), "checkpoint": None}))
 """
 MPIRUN = """#!/bin/sh
+echo "$@" >>"$0.log"
 while [ "${1##*/}" != footplate-rank ]; do
   [ "$1" != --host ] || export FAKE_HOSTS="$2"
   shift
@@ -243,6 +244,17 @@ class Doctor(Case):
         slow = self.examine("--quick", "--host", "n1,n2", "comm.small_timeout_s=0.02", fake={"together": {"seconds": 1}})
         self.check_to_mend(slow, "host deadlines", "comm.small_timeout_s = ")
         self.assertAlmostEqual(slow["host deadlines"]["values"]["gb_per_s"], 0.016)
+
+    def test_hosts_speak_over_what_the_settings_say(self):
+        self.examine("--quick", "--host", "n1,n2", "comm.ports=21000-21063", "comm.network=10.7.0.0/16")
+        lines = [line for line in (self.folder / "bin" / "mpirun.log").read_text().splitlines() if "--host" in line]
+        self.assertEqual(len(lines), 4, lines)  # each host, both together, the link
+        for line in lines:
+            self.assertIn("btl_tcp_port_min_v4 21000", line)
+            self.assertIn("btl_tcp_if_include 10.7.0.0/16", line)
+        nowhere = self.examine("--quick", "--host", "n1,n2", "comm.network=eth99")
+        self.check_to_mend(nowhere, "host n1", "starts no process: comm.network: this machine has no interface 'eth99'")
+        self.check(self.footplate("doctor", "--host", "n1", "comm.ports=7"), 2, "comm.ports")
 
     def test_hostfile(self):
         (self.folder / "hosts").write_text("# ours\nn1 slots=2\n\nn2   slots=1 max-slots=8  # old\nn1\n")
