@@ -34,7 +34,7 @@ void AsyncEvaluation::start(std::int64_t step, const HostedTask& training, const
     copy(training);
     thread_ = std::thread([this, &communicator] { work(communicator); });
   } catch (const std::exception& error) {
-    deliver(EvalShare::failed(error.what()));
+    deliver(EvalShare::failed(training, communicator, plan, error.what()));
   }
 }
 

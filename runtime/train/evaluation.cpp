@@ -113,6 +113,12 @@ std::vector<HeldOut> samples_of(const HostedTask& task, const Communicator& comm
   return parts;
 }
 
+double count_of(const std::vector<HeldOut>& sets) {
+  double samples = 0;
+  for (const HeldOut& set : sets) samples += static_cast<double>(set.samples.size());
+  return samples;
+}
+
 /// `row`: the loss and what is measured, on the device, which needn't be waited for after each batch.
 void add_batch(HostedTask& task, Precision precision, int set, std::span<const std::int64_t> samples,
                const at::Tensor& row, Sums& sums) {
@@ -144,7 +150,7 @@ void add_all(HostedTask& task, const Communicator& communicator, const EvalPlan&
   Sums& sums = part.sums;
   const at::NoGradGuard no_grad;
   const auto sets = samples_of(task, communicator, plan);
-  for (const HeldOut& set : sets) sums.samples_wanted += static_cast<double>(set.samples.size());
+  sums.samples_wanted = count_of(sets);
   const at::Tensor row = at::zeros({1 + task.held_out_sums().measured()},
                                    at::TensorOptions(at::kDouble).device(task.device().where()));
   for (const HeldOut& set : sets)
@@ -247,8 +253,10 @@ Result<EvalResult> evaluate(HostedTask& task, Communicator& communicator, const 
   return conclude(task, part, plan.batch_size, std::move(result));
 }
 
-EvalShare EvalShare::failed(std::string reason) {
+EvalShare EvalShare::failed(const HostedTask& task, const Communicator& communicator, const EvalPlan& plan,
+                            std::string reason) {
   EvalShare share;
+  share.samples_wanted = count_of(samples_of(task, communicator, plan));
   share.failed_ranks = 1;
   share.reason = std::move(reason);
   return share;

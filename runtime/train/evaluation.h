@@ -56,7 +56,9 @@ struct EvalShare {
   std::vector<double> measured;  ///< as of SumsLayout
   std::string reason;            ///< of its last failure; empty: there was none
 
-  static EvalShare failed(std::string reason);
+  /// Of this rank where it could evaluate none of its samples.
+  static EvalShare failed(const HostedTask& task, const Communicator& communicator, const EvalPlan& plan,
+                          std::string reason);
 };
 
 /// What evaluate() does on a rank before anything is reduced, with retries of its own. Not collective; any

@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <latch>
 #include <map>
 #include <mutex>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "runtime/comm/sim/sim_world.h"
 #include "tests/unit/train/fixtures.h"
@@ -120,33 +124,38 @@ TEST(AsyncEvaluation, CountsAsTheBestThoughEvalBatchesChangesMeanwhile) {
       });
 }
 
-/// Its parameter is the loss of its one sample; the second rank's evaluation waits to be let go.
+/// Its parameter is the loss of its one sample.
 class OneSample final : public v1::Task {
  public:
-  explicit OneSample(std::latch* let_go) : let_go_(let_go) {}
+  explicit OneSample(std::function<void()> on_load) : on_load_(std::move(on_load)) {}
   std::vector<v1::Parameter> parameters() override { return {{"loss", value_}}; }
   std::vector<v1::DataSet> data() override { return {{.name = "one", .training = 1, .held_out = 2}}; }
   v1::Batch load(const v1::Samples& /*samples*/) override {
-    if (let_go_ != nullptr) let_go_->wait();
+    if (on_load_) on_load_();
     return {.tensors = {value_}, .weight = 1};
   }
   at::Tensor loss(const v1::Batch& batch, v1::Sums& /*sums*/) override { return batch.tensors[0].sum(); }
 
  private:
-  std::latch* let_go_;
+  const std::function<void()> on_load_;
   const at::Tensor value_ = at::full({1}, 0.0F);
 };
 
-std::unique_ptr<HostedTask> one_sample(std::latch* let_go = nullptr) {
-  return std::make_unique<HostedTask>(std::make_unique<OneSample>(let_go), v1::Declaration{}, /*seed=*/1,
-                                      host_device());
+std::unique_ptr<HostedTask> one_sample(std::function<void()> on_load = {},
+                                       const ComputeDevice& device = host_device()) {
+  return std::make_unique<HostedTask>(std::make_unique<OneSample>(std::move(on_load)), v1::Declaration{},
+                                      /*seed=*/1, device);
 }
 
 TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
   std::latch let_go(1);
   testing::run_ranks(2, [&](int rank, Communicator& communicator, Progress& progress) {
     AsyncEvaluation evaluation(
-        [&]() -> Result<std::unique_ptr<HostedTask>> { return one_sample(rank == 1 ? &let_go : nullptr); },
+        [&]() -> Result<std::unique_ptr<HostedTask>> {
+          return one_sample([&let_go, rank] {
+            if (rank == 1) let_go.wait();  // its evaluation waits to be let go
+          });
+        },
         &progress);
     const auto training = one_sample();
     at::Tensor parameter = training->parameters().front().tensor;
@@ -169,19 +178,45 @@ TEST(AsyncEvaluation, IsOfTheParametersItBeganWithAndHoldsNobodyUp) {
   });
 }
 
-TEST(AsyncEvaluation, WithoutItsCopyThisRanksShareHasFailed) {
+/// What one rank alone finds, on a task of `make_task`.
+Result<EvalResult> evaluated_alone(const AsyncEvaluation::MakeTask& make_task) {
   SimWorld world(1);
   Ledger ledger;
   Progress progress;
   const auto communicator = world.communicator(0, ledger, progress);
-  AsyncEvaluation evaluation(
-      []() -> Result<std::unique_ptr<HostedTask>> { return fail(ErrorKind::failed, "out of memory"); });
+  AsyncEvaluation evaluation(make_task);
   const auto training = one_sample();
   evaluation.start(5, *training, *communicator, {});
-  EXPECT_TRUE(evaluation.ready());
-  const auto result = evaluation.finish(*communicator, *training, {[] { return false; }, {}});
+  return evaluation.finish(*communicator, *training, {[] { return false; }, {}});
+}
+
+Result<std::unique_ptr<HostedTask>> no_copy() {
+  return fail(ErrorKind::failed, "out of memory");
+}
+
+TEST(AsyncEvaluation, WithoutItsCopyThisRanksShareHasFailed) {
+  const auto result = evaluated_alone(no_copy);
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("out of memory"));
+}
+
+TEST(AsyncEvaluation, WithoutTheCopyOfOneRankTheResultIsPartial) {
+  testing::run_ranks(2, [](int rank, Communicator& communicator, Progress& progress) {
+    AsyncEvaluation evaluation(
+        [rank]() -> Result<std::unique_ptr<HostedTask>> {
+          if (rank == 1) return no_copy();
+          return one_sample();
+        },
+        &progress);
+    const auto training = one_sample();
+    evaluation.start(5, *training, communicator, {0, 1, EvalMode::all});
+    const auto result = evaluation.finish(communicator, *training, {[] { return false; }, {}});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_TRUE(result->partial());
+    EXPECT_EQ(result->batches, 1);
+    EXPECT_EQ(result->batches_wanted, 2);
+    EXPECT_THAT(result->reason, HasSubstr("rank 1: out of memory"));
+  });
 }
 
 }  // namespace
