@@ -25,6 +25,9 @@
 
 namespace footplate {
 
+/// What is known of something that a task throws and that tells nothing of itself.
+inline constexpr const char* kThrewNoException = "the task threw something that is no std::exception";
+
 /// What the processors have of some samples.
 struct LoadedSamples {
   v1::Batch batch;

@@ -57,10 +57,14 @@ void AsyncEvaluation::copy(const HostedTask& training) {
 void AsyncEvaluation::work(const Communicator& communicator) {
   pthread_setname_np(pthread_self(), "evaluation");
   give_way_to_training();
-  task_->device().enter_thread();
-  deliver(evaluate_share(*task_, communicator, plan_, [this] {
-    return stop_.load() || (progress_ != nullptr && progress_->is_cancelled(step_));
-  }));
+  try {
+    task_->device().enter_thread();
+    deliver(evaluate_share(*task_, communicator, plan_, [this] {
+      return stop_.load() || (progress_ != nullptr && progress_->is_cancelled(step_));
+    }));
+  } catch (const std::exception& error) {  // its device has failed: training finds that itself
+    deliver(EvalShare::failed(*task_, communicator, plan_, error.what()));
+  }
 }
 
 void AsyncEvaluation::deliver(EvalShare share) {

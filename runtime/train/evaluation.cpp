@@ -168,19 +168,24 @@ void add_all(HostedTask& task, const Communicator& communicator, const EvalPlan&
 std::string try_once(HostedTask& task, const Communicator& communicator, const EvalPlan& plan, const Try& now,
                      const std::function<bool()>& abandon, Part& part) {
   part = Part(task);
+  std::string reason;
+  bool lacks_memory = false;
   try {
     add_all(task, communicator, plan, now, abandon, part);
     return "";
   } catch (const std::exception& error) {
     if (task.device().failure()) throw;  // another try finds it so
-    const double wanted = part.sums.samples_wanted;
-    part = Part(task);
-    part.sums.samples_wanted = wanted;
-    part.verdict.failed_ranks = 1;
-    part.verdict.out_of_memory_ranks = is_out_of_memory(error) ? 1 : 0;
-    const std::string reason = task.device().explain(error);
-    return reason.empty() ? "unknown error" : reason;
+    lacks_memory = is_out_of_memory(error);
+    reason = task.device().explain(error);
+  } catch (...) {
+    reason = kThrewNoException;
   }
+  const double wanted = part.sums.samples_wanted;
+  part = Part(task);
+  part.sums.samples_wanted = wanted;
+  part.verdict.failed_ranks = 1;
+  part.verdict.out_of_memory_ranks = lacks_memory ? 1 : 0;
+  return reason.empty() ? "unknown error" : reason;
 }
 
 /// What all ranks' sums come to, in batches of `batch_size` whatever the ranks cut their parts into. `result`

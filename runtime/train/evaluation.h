@@ -62,7 +62,7 @@ struct EvalShare {
 };
 
 /// What evaluate() does on a rank before anything is reduced, with retries of its own. Not collective; any
-/// thread that `task` belongs to. Never throws.
+/// thread that `task` belongs to. It throws where its device has failed, as evaluate() does, and only there.
 EvalShare evaluate_share(HostedTask& task, const Communicator& communicator, const EvalPlan& plan,
                          const std::function<bool()>& abandon);
 

@@ -157,7 +157,7 @@ void TrainStep::compute_gradients() {
     gradients_.mine().failed_ranks = 1;
     gradients_.mine().out_of_memory_ranks = is_out_of_memory(error) ? 1 : 0;
   } catch (...) {
-    failure_ = "the task threw something that is no std::exception";
+    failure_ = kThrewNoException;
     gradients_.mine().failed_ranks = 1;
   }
 }

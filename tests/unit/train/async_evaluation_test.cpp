@@ -10,12 +10,14 @@
 #include <latch>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "runtime/comm/sim/sim_world.h"
+#include "runtime/device/faulty_device.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -217,6 +219,18 @@ TEST(AsyncEvaluation, WithoutTheCopyOfOneRankTheResultIsPartial) {
     EXPECT_EQ(result->batches_wanted, 2);
     EXPECT_THAT(result->reason, HasSubstr("rank 1: out of memory"));
   });
+}
+
+TEST(AsyncEvaluation, WhatItsThreadThrowsIsAFailedShare) {
+  const auto why = [](const std::function<void()>& on_load, const ComputeDevice& device) {
+    const auto result =
+        evaluated_alone([&]() -> Result<std::unique_ptr<HostedTask>> { return one_sample(on_load, device); });
+    return result ? "" : result.error().message;
+  };
+  const FaultyDevice failed(host_device(), "GPU-0", [] { return std::optional<std::string>("it is gone"); });
+  EXPECT_THAT(why([] { throw std::runtime_error("unspecified launch failure"); }, failed),
+              HasSubstr("unspecified launch failure"));
+  EXPECT_THAT(why([] { throw 7; }, host_device()), HasSubstr("no std::exception"));
 }
 
 }  // namespace
