@@ -82,6 +82,24 @@ TEST(Optimizer, SgdHasMomentum) {
   EXPECT_THAT(sgd.state(), ::testing::ElementsAre("optim/momentum/a"));
 }
 
+TEST(Optimizer, SgdWithoutMomentumFollowsTheGradientAndForgets) {
+  for (const bool nesterov : {false, true}) {
+    Optimized sgd(OptimizerKind::sgd, {parameter("a", at::ones({4}))});
+    sgd.settings.nesterov = nesterov;
+    sgd.step(1);
+    const double before = sgd.value();
+    sgd.settings.momentum = 0;
+    sgd.step(1, /*divisor=*/8, /*skip=*/true);
+    EXPECT_EQ(sgd.value(), before);
+    sgd.step(1, /*divisor=*/8);
+    EXPECT_NEAR(sgd.value(), before - kRate, 1e-6);
+    sgd.settings.momentum = 0.8;
+    sgd.settings.nesterov = false;
+    sgd.step(1);
+    EXPECT_NEAR(sgd.value(), before - 2 * kRate, 1e-6) << "its mean begins at zero";
+  }
+}
+
 TEST(Optimizer, NesterovsMomentumLooksAhead) {
   Optimized sgd(OptimizerKind::sgd, {parameter("a", at::ones({4}))});
   sgd.settings.nesterov = true;
