@@ -69,8 +69,9 @@ std::vector<std::size_t> SampleCache::missing(const v1::Samples& samples) const 
   std::vector<std::size_t> positions;
   const MutexLock lock(mutex_);
   const auto found = rows_.find(key_of(samples));
+  const bool none = found == rows_.end() || found->second.slot_of.empty();
   for (std::size_t i = 0; i < samples.indexes.size(); ++i)
-    if (found == rows_.end() || found->second.slot_of[static_cast<std::size_t>(samples.indexes[i])] < 0)
+    if (none || found->second.slot_of[static_cast<std::size_t>(samples.indexes[i])] < 0)
       positions.push_back(i);
   return positions;
 }
@@ -138,9 +139,9 @@ v1::Batch SampleCache::complete(const v1::Samples& samples, std::span<const std:
   v1::Batch whole;
   {
     const MutexLock lock(mutex_);
+    if (count > 0) check_rows(loaded, count);
     Rows& rows = rows_[key_of(samples)];
     if (count > 0) {
-      check_rows(loaded, count);
       if (rows.slot_of.empty()) make_rows(samples, loaded, count, rows);
       check_like(rows.tensors, rows.weight, loaded, count);
       keep(samples, positions, loaded, pinned, rows);

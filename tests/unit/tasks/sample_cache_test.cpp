@@ -170,6 +170,9 @@ TEST(SampleCache, ATaskThatGivesNoRowsIsToldSo) {
   Hosted sums("host");
   sums.rows->sums = true;
   EXPECT_THAT(why(sums, {0, {0, 2}}), HasSubstr("gave a tensor of 3 rows for 2 samples; a task that is"));
+  EXPECT_THAT(why(sums, {0, {0, 2}}), HasSubstr("gave a tensor of 3 rows")) << "nothing is kept of the first";
+  sums.rows->sums = false;
+  EXPECT_EQ(why(sums, {0, {0, 2}}), "");
   Hosted wider("host");
   EXPECT_EQ(why(wider, {0, {0, 2}}), "");
   wider.rows->wider = true;
