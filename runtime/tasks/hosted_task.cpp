@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -29,6 +30,23 @@ void check_tensor(const char* what, const std::string& name, const at::Tensor& t
   if (tensor.device().type() != device.where().type())
     wrong(fmt::format("the {} '{}' is on {}, the run's device is {}: make it on host.device()", what, name,
                       tensor.device().str(), device.where().str()));
+}
+
+/// An optimizer would move what is shared once for each.
+void check_apart(const std::vector<Parameter>& parameters) {
+  const auto begin = [](const Parameter* one) {
+    return static_cast<const char*>(one->tensor.const_data_ptr());
+  };
+  std::vector<const Parameter*> by_address;
+  for (const Parameter& parameter : parameters)
+    if (parameter.tensor.numel() > 0) by_address.push_back(&parameter);
+  std::ranges::stable_sort(by_address, std::less<>(), begin);
+  for (std::size_t i = 1; i < by_address.size(); ++i) {
+    const Parameter *before = by_address[i - 1], *next = by_address[i];
+    if (begin(before) + before->tensor.nbytes() > begin(next))
+      wrong(fmt::format("the parameters '{}' and '{}' share memory; a tensor has to be listed once",
+                        before->name, next->name));
+  }
 }
 
 at::Tensor one_float(at::Tensor loss, const char* function) {
@@ -104,6 +122,7 @@ void HostedTask::check() const {
     if (!parameter.tensor.is_leaf() || !parameter.tensor.requires_grad())
       wrong(fmt::format("the parameter '{}' has to be a leaf that requires a gradient", parameter.name));
   }
+  check_apart(parameters_);
   for (const v1::State& state : state_) check_tensor("state", state.name, state.tensor, device_, names);
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/tasks/hosted_task.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
@@ -8,7 +9,10 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "footplate/module.h"
 #include "runtime/schema/schema_table.h"
 
 namespace footplate {
@@ -53,6 +57,60 @@ TEST(HostedTask, WhatChangedThrowsFailsTheNextStep) {
   settings.set("optim.lr_scale", 1.0, "test");
   task.changed(settings, 4);
   EXPECT_EQ(why(), "");
+}
+
+/// Two parameters over the memory of one tensor, from these elements on.
+class TwoOfOne final : public v1::Task {
+ public:
+  explicit TwoOfOne(std::int64_t second) : second_(second) {}
+  std::vector<v1::Parameter> parameters() override {
+    const auto leaf = [this](std::int64_t first) {
+      return values_.narrow(0, first, 2).detach().requires_grad_(true);
+    };
+    return {{"first", leaf(0)}, {"second", leaf(second_)}};
+  }
+  std::vector<v1::DataSet> data() override { return {{.name = "none", .training = 1}}; }
+  v1::Batch load(const v1::Samples& /*samples*/) override { return {}; }
+  at::Tensor loss(const v1::Batch& /*batch*/, v1::Sums& /*sums*/) override { return {}; }
+
+ private:
+  const std::int64_t second_;
+  const at::Tensor values_ = at::ones({4});
+};
+
+TEST(HostedTask, ParametersThatShareMemoryAreRefused) {
+  const Settings settings = Settings::defaults(runtime_schema());
+  const auto made = [&settings](v1::Task* (*make)(const v1::Host&)) {
+    const v1::Descriptor descriptor{.name = "two", .declare = [] { return v1::Declaration{}; }, .make = make};
+    return HostedTask::make(descriptor, settings, {}, host_device(), {});
+  };
+  const auto apart = made([](const v1::Host&) -> v1::Task* { return new TwoOfOne(2); });
+  EXPECT_TRUE(apart) << apart.error().message;
+  const auto shared = made([](const v1::Host&) -> v1::Task* { return new TwoOfOne(1); });
+  ASSERT_FALSE(shared);
+  EXPECT_THAT(shared.error().message,
+              ::testing::HasSubstr("the parameters 'first' and 'second' share memory"));
+}
+
+/// Its second layer has the weight and the count of its first one.
+struct TiedLayers : torch::nn::Module {
+  TiedLayers() {
+    const at::Tensor weight = at::ones({2}).requires_grad_(true), count = at::empty({2});
+    for (const char* layer : {"first", "second"}) {
+      register_parameter(std::string(layer) + "_weight", weight);
+      register_buffer(std::string(layer) + "_count", count);
+    }
+  }
+};
+
+TEST(Module, WhatTwoLayersShareIsListedOnceByItsFirstName) {
+  const TiedLayers module;
+  const auto parameters = v1::parameters_of(module);
+  ASSERT_EQ(parameters.size(), 1U);
+  EXPECT_EQ(parameters[0].name, "first_weight");
+  const auto state = v1::state_of(module);
+  ASSERT_EQ(state.size(), 1U);
+  EXPECT_EQ(state[0].name, "first_count");
 }
 
 }  // namespace
