@@ -131,6 +131,7 @@ std::vector<std::string_view> Trainer::actions() const {
 Result<void> Trainer::prepare(const Order& order, const Settings& after) {
   if (auto possible = loop_->training().task->prepare(after); !possible) return possible;
   if (auto possible = check_sharding(after); !possible) return possible;
+  if (auto possible = loop_->training().check_epochs(after); !possible) return possible;
   const auto changes = [&order](const char* name) {
     return std::ranges::any_of(order.changes, [name](const Change& change) { return change.name == name; });
   };

@@ -53,9 +53,18 @@ Sharding Sharding::of(const Settings& settings) {
 
 double Training::samples_per_epoch() const {
   double samples = 0;
-  for (std::size_t set = 0; set < position.sets.size(); ++set)
+  for (std::size_t set = 0; set < task->sets().size(); ++set)
     samples += task->samples_per_epoch(static_cast<int>(set));
   return samples;
+}
+
+Result<void> Training::check_epochs(const Settings& settings) const {
+  const std::int64_t epochs = settings.integer("train.epochs");
+  if (epochs == 0 || samples_per_epoch() > 0) return {};
+  return fail(ErrorKind::usage,
+              fmt::format("train.epochs is {} (from {}), and the data of run.task = \"{}\" have no "
+                          "end; set train.steps",
+                          epochs, settings.source("train.epochs"), task_name));
 }
 
 /// What is left of the epochs, in whole steps; at least one step.
@@ -69,13 +78,8 @@ std::int64_t Training::steps_of_epochs(const Settings& settings) const {
 }
 
 Result<std::optional<std::int64_t>> Training::take_end_of_epochs() {
-  const std::int64_t epochs = options.settings.integer("train.epochs");
-  if (epochs == 0) return std::optional<std::int64_t>();
-  if (!(samples_per_epoch() > 0))
-    return fail(ErrorKind::usage,
-                fmt::format("train.epochs is {} (from {}), and the data of run.task = \"{}\" have no "
-                            "end; set train.steps",
-                            epochs, options.settings.source("train.epochs"), task_name));
+  if (options.settings.integer("train.epochs") == 0) return std::optional<std::int64_t>();
+  if (auto possible = check_epochs(options.settings); !possible) return tl::unexpected(possible.error());
   const std::int64_t steps = steps_of_epochs(options.settings);
   options.settings.set("train.steps", steps, kOfEpochs);
   return std::optional(steps);

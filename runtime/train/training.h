@@ -69,8 +69,10 @@ struct Training {
   bool is_lost(const Error& error, StepGate::Interrupted what = StepGate::Interrupted::work,
                const std::string& tag = "");
 
-  /// Of all data sets; passes over them are counted on average.
+  /// Of all data sets; passes over them are counted on average. Any thread.
   double samples_per_epoch() const;
+  /// Error (usage): train.epochs says when the run ends, and the data have no epochs. Any thread.
+  Result<void> check_epochs(const Settings& settings) const;
   /// Where train.epochs says when the run ends: sets train.steps, as far as the data are now. Nothing: it
   /// doesn't. Error (usage): the data have no epochs.
   Result<std::optional<std::int64_t>> take_end_of_epochs();

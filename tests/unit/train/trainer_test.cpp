@@ -1,6 +1,7 @@
 // Training through the trainer's door, on simulated ranks: what has to be bit-equal, and what nearly so.
 #include "runtime/train/trainer.h"
 
+#include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,9 +10,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "footplate/task.h"
 #include "tests/unit/train/fixtures.h"
 
 namespace footplate {
@@ -226,6 +231,34 @@ std::string refused_text(int bytes) {
   });
   std::filesystem::remove(file);
   return message;
+}
+
+/// Its data are computed, without an end.
+class Endless final : public v1::Task {
+ public:
+  std::vector<v1::Parameter> parameters() override { return {{"values", values_}}; }
+  std::vector<v1::DataSet> data() override { return {{.name = "endless", .order = v1::Order::counted}}; }
+  v1::Batch load(const v1::Samples& /*samples*/) override { return {}; }
+  at::Tensor loss(const v1::Batch& /*batch*/, v1::Sums& /*sums*/) override { return {}; }
+
+ private:
+  const at::Tensor values_ = at::ones({3}).requires_grad_(true);
+};
+
+TEST(Trainer, EpochsOfDataWithoutEndAreRefusedLiveAsAtTheStart) {
+  testing::run_ranks(1, [](int, Communicator& communicator, Progress& progress) {
+    Settings settings = small_settings({"run.task=synthetic"});
+    TrainerOptions options{settings, communicator, progress, 1, nullptr, nullptr, {}};
+    options.wrap_task = [](std::unique_ptr<v1::Task>) { return std::make_unique<Endless>(); };
+    const auto trainer = Trainer::create(std::move(options));
+    ASSERT_TRUE(trainer) << trainer.error().message;
+    settings.set("train.epochs", std::int64_t{2}, "test");
+    Order order;
+    order.changes.push_back({"train.epochs", std::int64_t{2}, {}});
+    const auto prepared = (*trainer)->prepare(order, settings);
+    ASSERT_FALSE(prepared);
+    EXPECT_THAT(prepared.error().message, HasSubstr("have no end; set train.steps"));
+  });
 }
 
 TEST(Trainer, ACorpusThatIsTooShortSaysHowMuchIsNeeded) {
