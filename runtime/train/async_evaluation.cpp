@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "runtime/base/give_way.h"
+#include "runtime/device/kept_generators.h"
 
 namespace footplate {
 namespace {
@@ -40,6 +41,7 @@ void AsyncEvaluation::start(std::int64_t step, const HostedTask& training, const
 
 void AsyncEvaluation::copy(const HostedTask& training) {
   if (!task_) {
+    const KeptGenerators kept(training.device().where());  // whoever makes a task may seed them
     auto made = make_task_();
     if (!made) throw std::runtime_error(made.error().message);
     task_ = *std::move(made);

@@ -1,7 +1,10 @@
 // Evaluation beside training: what it finds, and that training is as it would be without.
 #include "runtime/train/async_evaluation.h"
 
+#include <ATen/Context.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -231,6 +234,18 @@ TEST(AsyncEvaluation, WhatItsThreadThrowsIsAFailedShare) {
   EXPECT_THAT(why([] { throw std::runtime_error("unspecified launch failure"); }, failed),
               HasSubstr("unspecified launch failure"));
   EXPECT_THAT(why([] { throw 7; }, host_device()), HasSubstr("no std::exception"));
+}
+
+TEST(AsyncEvaluation, MakingItsTaskLeavesTheRandomNumbersOfTrainingAsTheyAre) {
+  at::manual_seed(5);
+  const auto result = evaluated_alone([]() -> Result<std::unique_ptr<HostedTask>> {
+    at::manual_seed(1);
+    return one_sample();
+  });
+  EXPECT_TRUE(result) << result.error().message;
+  const at::Tensor next = at::rand({4});
+  at::manual_seed(5);
+  EXPECT_TRUE(at::equal(next, at::rand({4})));
 }
 
 }  // namespace

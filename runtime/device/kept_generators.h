@@ -1,0 +1,29 @@
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace footplate {
+
+/// Keeps LibTorch's random number generators, those of the processors and of one device: what is seeded and
+/// drawn while it lives changes no number that is drawn afterwards. Any thread that has entered the device.
+class KeptGenerators {
+ public:
+  explicit KeptGenerators(at::Device device);
+  ~KeptGenerators();
+  KeptGenerators(const KeptGenerators&) = delete;
+  KeptGenerators& operator=(const KeptGenerators&) = delete;
+
+ private:
+  struct Kept {
+    at::Generator generator;
+    at::Tensor state;
+  };
+  void keep(at::Generator generator);
+
+  std::vector<Kept> kept_;
+};
+
+}  // namespace footplate
