@@ -9,6 +9,14 @@
 #include "runtime/train/metrics_line.h"
 
 namespace footplate {
+namespace {
+
+/// Whether it is of all samples that were wanted.
+bool is_whole(const Result<EvalResult>& result) {
+  return result && !result->partial();
+}
+
+}  // namespace
 
 EvaluationDriver::EvaluationDriver(Training& training, const Reporter& reporter, OnBest on_best)
     : training_(training),
@@ -62,7 +70,7 @@ void EvaluationDriver::evaluate_and_record(std::int64_t batches) {
   if (!evaluates()) return;
   const std::int64_t step = training_.position.step;
   const auto result = evaluate_between(batches);
-  if (result) training_.position.evaluated_at = step;
+  if (is_whole(result)) training_.position.evaluated_at = step;
   conclude(parameters_of_now(), result);
 }
 
@@ -97,7 +105,7 @@ Result<EvalResult> EvaluationDriver::explained(Result<EvalResult> result) {
 /// Of evaluations on eval.batches alone, as it was when they began: another choice of samples has another
 /// loss.
 bool EvaluationDriver::note_best(std::int64_t step, const Result<EvalResult>& result) {
-  if (!result || result->on != EvaluatedOn::batches || result->partial()) return false;
+  if (!is_whole(result) || result->on != EvaluatedOn::batches) return false;
   if (result->loss >= training_.position.best_eval_loss) return false;
   training_.know_best(result->loss, step);
   return true;
@@ -151,7 +159,7 @@ void EvaluationDriver::finish() {
   local_.reset();
   const auto result = explained(beside_.finish(training_.options.communicator, *training_.task, ports(step)));
   training_.timer.enter(Phase::boundary);
-  if (result) training_.position.evaluated_at = step;
+  if (is_whole(result)) training_.position.evaluated_at = step;
   const auto kept = std::exchange(kept_, nullptr);
   conclude({step, true, keeps_, kept.get()}, result);
 }

@@ -104,6 +104,7 @@ TEST(AsyncEvaluation, TheEndEvaluatesOnceAndAgainWhatFailed) {
   for (const char* async : {"eval.async=true", "eval.async=false"}) {
     EXPECT_EQ(final_evaluations({async}), 1U) << async;
     EXPECT_EQ(final_evaluations({async}, "eval_throw"), 2U) << async;
+    EXPECT_EQ(final_evaluations({async}, "eval_throw:rank=1"), 2U) << async << ", partial";
   }
 }
 
