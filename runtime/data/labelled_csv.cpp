@@ -30,21 +30,24 @@ std::string_view take_until(std::string_view& rest, char separator) {
   return part;
 }
 
+/// Finite as float32, too.
 std::optional<double> finite_number(std::string_view cell) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(static_cast<float>(value)))
+    return std::nullopt;
   return value;
 }
 
-/// The numbers of a line; the first cell that is none is put into `bad`.
+/// The numbers of a line; the first cell that is none is put into `bad`, with its column.
 std::vector<double> numbers_of(std::string_view line, std::optional<std::string>& bad) {
   std::vector<double> numbers;
   for (bool more = true; more;) {
     more = line.find(',') != std::string_view::npos;
     const std::string_view cell = without_blanks(take_until(line, ','));
     const auto number = finite_number(cell);
-    if (!number && !bad) bad = std::string(cell.substr(0, kQuotedCell));
+    if (!number && !bad)
+      bad = fmt::format("'{}' in column {}", cell.substr(0, kQuotedCell), numbers.size() + 1);
     numbers.push_back(number.value_or(0));
   }
   return numbers;
@@ -53,7 +56,7 @@ std::vector<double> numbers_of(std::string_view line, std::optional<std::string>
 /// What is wrong with a row that comes after `rows`; empty: nothing.
 std::string wrong_row(const LabelledRows& rows, const std::vector<double>& numbers,
                       const std::optional<std::string>& bad) {
-  if (bad) return fmt::format("'{}' is no finite number", *bad);
+  if (bad) return *bad + " is no finite number of float32";
   const auto columns = static_cast<std::int64_t>(numbers.size()) - 1;
   if (columns < 1) return "one number; at least one and a label are wanted";
   if (rows.columns != 0 && columns != rows.columns)

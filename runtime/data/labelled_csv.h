@@ -20,7 +20,7 @@ inline constexpr int kMostClasses = 1000;
 /// A CSV file, plain or gzipped: numbers separated by commas, the last of a line its label, a whole number
 /// from 0 on. A first line with something that is no number is a head, and passed over. Errors (usage), each
 /// with the path and the line: what read_file_or_gzip() says, no rows, a line of another length, something
-/// that is no finite number, a label that isn't 0 … 999.
+/// that is no finite number of float32, a label that isn't 0 … 999.
 Result<LabelledRows> read_labelled_csv(const std::filesystem::path& path);
 
 }  // namespace footplate

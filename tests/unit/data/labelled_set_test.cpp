@@ -140,11 +140,14 @@ TEST_F(LabelledSetTest, TablesHaveTheirLabelLastAndMayHaveAHead) {
 TEST_F(LabelledSetTest, DamageOfTablesIsNamedWithItsLine) {
   expect_bad_csv("", "is empty");
   expect_bad_csv("a,b,c\n", "no rows");
-  expect_bad_csv("1,2,0\n1,x,0\n", "line 2: 'x' is no finite number");
-  expect_bad_csv("1,2,0\n\n1,nan,0\n", "line 3: 'nan' is no finite number");
-  expect_bad_csv("1,2,0\n1,,0\n", "line 2: '' is no finite number");
+  expect_bad_csv("1,2,0\n1,x,0\n", "line 2: 'x' in column 2 is no finite number of float32");
+  expect_bad_csv("1,2,0\n\n1,nan,0\n", "line 3: 'nan' in column 2 is no finite number");
+  expect_bad_csv("1,2,0\n1,,0\n", "line 2: '' in column 2 is no finite number");
+  for (const char* beyond : {"1e39", "-1e39"})
+    expect_bad_csv(std::string("1,2,0\n") + beyond + ",2,0\n",
+                   std::string("line 2: '") + beyond + "' in column 1 is no finite number of float32");
   expect_bad_csv("1,2,0\n1,0\n", "line 2: 2 numbers, the lines before it have 3");
-  expect_bad_csv("1,2,0\n1,2,0,\n", "line 2: ''");
+  expect_bad_csv("1,2,0\n1,2,0,\n", "line 2: '' in column 4");
   expect_bad_csv("7\n", "line 1: one number");
   expect_bad_csv("1,2,0.5\n", "line 1: the label 0.5");
   expect_bad_csv("1,2,-1\n", "line 1: the label -1");
