@@ -26,12 +26,14 @@ class ForwardState {
   void publish(bool counts);
   /// Where it couldn't be: this rank's own statistics go, for what keep() found.
   void put_back();
-  /// After it: enqueues what they are from here on. `skip`: one float; where it is 1, what keep() found.
+  /// After it: enqueues what they are from here on. `skip`: one float; where it is 1, what keep() found. So
+  /// is a value whose sum is infinite, as that of a mask's lowest float is.
   void conclude(const at::Tensor& skip);
 
  private:
   std::vector<at::Tensor> values_, kept_, sums_;
-  at::Tensor count_;  ///< ranks that count, once reduced
+  at::Tensor all_kept_, all_sums_;  ///< what kept_ and sums_ are views of
+  at::Tensor count_;                ///< ranks that count, once reduced; one float
 };
 
 }  // namespace footplate
