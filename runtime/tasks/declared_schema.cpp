@@ -235,6 +235,13 @@ void keep_used(Schema& schema, const std::vector<std::string>& uses) {
 
 }  // namespace
 
+std::map<std::string, Value> declared_values(const Settings& settings) {
+  std::map<std::string, Value> values;
+  for (const auto& [name, setting] : settings.all())
+    if (name.starts_with(declared_name(""))) values[name] = setting.value;
+  return values;
+}
+
 std::string declared_name(const std::string& name) {
   return std::string(kGroup) + name;
 }

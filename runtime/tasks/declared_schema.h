@@ -1,9 +1,11 @@
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "footplate/task.h"
 #include "protocol/schema.h"
+#include "protocol/settings.h"
 
 namespace footplate {
 
@@ -14,6 +16,8 @@ Result<Schema> with_declared(Schema schema, const v1::Declaration& declaration, 
 
 /// How a declared name is called by people.
 std::string declared_name(const std::string& name);
+/// Of these settings the task's own, task.NAME, by their full names.
+std::map<std::string, Value> declared_values(const Settings& settings);
 /// The setting of a data set's share: data.share.NAME.
 std::string share_setting(const std::string& set);
 

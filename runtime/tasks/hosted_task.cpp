@@ -295,9 +295,8 @@ v1::Batch HostedTask::checked(const v1::Samples& samples) const {
 /// Begins anew where what load() gives may be another: with settings of the task's own.
 void HostedTask::configure_cache(const Settings& now) {
   const auto read_by_it = [](const Settings& settings) {
-    std::map<std::string, Value> values;
-    for (const auto& [name, setting] : settings.all())
-      if (name.starts_with(declared_name("")) || name.starts_with("data.cache")) values[name] = setting.value;
+    std::map<std::string, Value> values = declared_values(settings);
+    for (const char* name : {"data.cache", "data.cache_mib"}) values[name] = settings.value(name);
     return values;
   };
   if (told_ && read_by_it(*told_) == read_by_it(now)) return;

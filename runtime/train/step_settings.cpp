@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "runtime/tasks/declared_schema.h"
+
 namespace footplate {
 
 StepSettings StepSettings::from(const Settings& settings) {
@@ -46,6 +48,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.cuda_graph = settings.boolean("train.cuda_graph");
   read.gradient_checkpointing = settings.boolean("train.gradient_checkpointing");
   read.peak_tflops = settings.number("run.peak_tflops");
+  read.of_task = declared_values(settings);
   return read;
 }
 
@@ -62,7 +65,8 @@ void StepSettings::read_monitoring(const Settings& settings) {
 
 bool does_the_same(const StepSettings& some, const StepSettings& others) {
   const auto work = [](const StepSettings& of) {
-    return std::tie(of.cuda_graph, of.gradient_checkpointing, of.precision, of.attention, of.clip_norm);
+    return std::tie(of.cuda_graph, of.gradient_checkpointing, of.precision, of.attention, of.clip_norm,
+                    of.of_task);
   };
   return work(some) == work(others) && some.optimizer == others.optimizer;
 }

@@ -3,6 +3,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -95,7 +97,8 @@ struct StepSettings {
 
   bool cuda_graph = false;
   bool gradient_checkpointing = false;
-  double peak_tflops = 0;  ///< of a rank; 0: the device's
+  double peak_tflops = 0;                ///< of a rank; 0: the device's
+  std::map<std::string, Value> of_task;  ///< task.NAME
 
   static StepSettings from(const Settings& settings);
 

@@ -332,6 +332,7 @@ TEST(CudaGraph, IsRecordedAgainWhereAnOrderMakesItNecessary) {
                                     {"optim.weight_decay", 0.2},
                                     {"optim.eps", 1e-6},
                                     {"optim.betas", std::vector<double>{0.8, 0.9}},
+                                    {"task.dropout", 0.1},
                                     {"train.precision", std::string("bf16")},
                                     {"train.attention", std::string("math")}}) {
     const Course changed = course(name.c_str(), value);
