@@ -18,10 +18,11 @@
 namespace footplate {
 
 /// An evaluation beside training, one at a time: on a copy of the parameters, on a thread of its own at
-/// a lower priority. It costs one copy of the model and what one evaluation batch takes. Only the reduction
-/// of the sums is collective: it runs on the training thread once every rank's share is there, which the
-/// step's own reduction tells (StepSums::evaluations_ready), so no rank waits for another one's evaluation.
-/// Training thread, except where marked.
+/// a lower priority. It costs one copy of the model, what one evaluation batch takes, and what a second task
+/// holds: it opens the data again, and data.cache keeps its held-out samples apart from those of training.
+/// Only the reduction of the sums is collective: it runs on the training thread once every rank's share is
+/// there, which the step's own reduction tells (StepSums::evaluations_ready), so no rank waits for another
+/// one's evaluation. Training thread, except where marked.
 class AsyncEvaluation {
  public:
   /// Makes the task that holds the copy; it has the same parameters, in the same order.
