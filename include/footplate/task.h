@@ -220,8 +220,8 @@ class Host {
 /// it is asked for, never from a rank's number or from what it was asked before. Training thread, except
 /// load().
 ///
-/// What loss() or load() throws fails the step on all ranks, with the text of the exception; nothing is
-/// written, no rank hangs.
+/// What loss(), load() or learning_rate() throws fails the step on all ranks, with the text of the exception;
+/// nothing is written, no rank hangs. What update() throws ends the run: by then the optimizer writes.
 class Task {
  public:
   virtual ~Task() = default;
@@ -264,7 +264,7 @@ class Task {
     throw std::runtime_error("the task declares the action " + action + " and doesn't have it");
   }
 
-  /// The learning rate of a step, instead of sched.*: before optim.lr_scale. Nothing: sched.* says it.
+  /// The finite learning rate of a step, instead of sched.*: before optim.lr_scale. Nothing: that of sched.*.
   virtual std::optional<double> learning_rate(std::int64_t /*step*/) const { return std::nullopt; }
   /// Whether backward computes parts of the model once more, instead of keeping what forward has computed:
   /// the same to the last bit.

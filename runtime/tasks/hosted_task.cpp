@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <stdexcept>
@@ -335,6 +336,13 @@ void HostedTask::changed(const Settings& now, std::int64_t step) {
   } catch (const std::exception& error) {
     broken_ = std::string("changed(): ") + error.what();
   }
+}
+
+std::optional<double> HostedTask::learning_rate(std::int64_t step) const {
+  const auto rate = task_->learning_rate(step);
+  if (rate && !std::isfinite(*rate))
+    wrong(fmt::format("learning_rate() gave {} for step {}; it has to be finite", *rate, step));
+  return rate;
 }
 
 std::vector<std::string> HostedTask::actions() const {

@@ -101,7 +101,8 @@ class HostedTask {
   /// One of the declared actions, as Schema calls it ("task.NAME").
   Result<Json> call(const std::string& action, const Json& arguments, std::int64_t step);
   std::vector<std::string> actions() const;
-  std::optional<double> learning_rate(std::int64_t step) const { return task_->learning_rate(step); }
+  /// Throws where the task gives one that isn't finite.
+  std::optional<double> learning_rate(std::int64_t step) const;
 
   void recompute(bool on) { task_->recompute(on); }
   bool can_recompute() const { return task_->can_recompute(); }

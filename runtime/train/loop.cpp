@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "runtime/comm/agree.h"
@@ -10,6 +11,18 @@
 #include "runtime/watch/event_parts.h"
 
 namespace footplate {
+namespace {
+
+/// Nothing: the task's own can't be told. The step that needs it fails, and says why.
+std::optional<double> told_rate(const Training& training, std::int64_t step) {
+  try {
+    return training.learning_rate(step);
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
 
 Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<HostedTask> task)
     : training_(std::move(options), std::move(task)),
@@ -176,7 +189,7 @@ void Trainer::Loop::configure() {
 }
 
 std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {
-  const double before = training_.learning_rate(step);
+  const auto before = told_rate(training_, step);
   training_.options.settings = now;
   configure();
   checkpoints_.configure();
@@ -184,9 +197,9 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
   reporter_.tell_computing();
   reporter_.tell_data();
   reporter_.warn_of_warmup();
-  const double after = training_.learning_rate(step);
-  if (before == after) return {};
-  return {{"optim.lr", before, after}};
+  const auto after = told_rate(training_, step);
+  if (!before || !after || *before == *after) return {};
+  return {{"optim.lr", *before, *after}};
 }
 
 Result<CallResult> Trainer::Loop::call_task(const Call& call, std::int64_t step) {

@@ -166,6 +166,7 @@ void TrainStep::accumulate_gradients() {
   training_.timer.enter(Phase::data);
   gradients_.zero();
   forward_state_.keep();
+  learning_rate_ = training_.learning_rate(training_.position.step);
   const StepSamples step = samples_after(training_.position.sets);
   std::vector<Draws> parts = parts_of(step);
   const std::size_t now = parts.size();
@@ -273,7 +274,7 @@ Result<void> TrainStep::reduce(const OfThisRank& of_this_rank) {
 
 Result<void> TrainStep::update() {
   training_.timer.enter(Phase::optimizer);
-  outcome_.learning_rate = training_.learning_rate(training_.position.step);
+  outcome_.learning_rate = learning_rate_;
   optimizer_->set_learning_rate(outcome_.learning_rate);
   recorder_.run("update", {}, [this](const auto& /*inputs*/) { update_parameters(); });
   if (!share_) return {};

@@ -51,8 +51,8 @@ class TrainStep {
 
   /// No thread is in the task's load() once this returns, and none will be before the next step.
   void forget_loaded() { loader_.forget(); }
-  /// Data, forward and backward of this rank's slice. What fails here is told to all ranks by reduce(), but
-  /// where its device has failed it throws.
+  /// Data, forward and backward of this rank's slice, and the learning rate. What fails here is told to all
+  /// ranks by reduce(), but where its device has failed it throws.
   void compute_gradients();
   /// What the next step begins with, while the device is still at this one's gradients.
   void load_ahead();
@@ -135,6 +135,7 @@ class TrainStep {
   std::optional<std::pair<Draws, v1::Batch>> loaded_ahead_;
   std::vector<double> shares_;  ///< of the data sets
   at::Tensor since_taken_;      ///< of several data sets: what was measured, as doubles on the device
+  double learning_rate_ = 0;    ///< of the step under way
   std::string failure_;         ///< of this rank, in the step under way; empty: none
   at::Tensor norm_;             ///< of the mean gradient, on the device; one double
   at::Tensor divisor_, skip_;   ///< of the last update, on the device; one float each

@@ -185,8 +185,9 @@ class Task:
     second one where evaluations run beside training (eval.async).
 
     All ranks have to come to the same: what a task does follows from the settings, the seed and the samples it is asked for,
-    never from a rank's number or from what it was asked before. What a function raises fails the step on all ranks, with the
-    line and the exception; nothing is written, no rank hangs."""
+    never from a rank's number or from what it was asked before. What load(), loss() and learning_rate() raise fails the step on
+    all ranks, with the line and the exception; nothing is written, no rank hangs. What update() raises ends the run: by then the
+    optimizer writes."""
 
     unit: str = "samples"  # what a batch's weight counts: "tokens", "images"
     uses: Sequence[str] = ()  # settings of footplate's that only some tasks read: "model.width"

@@ -1,14 +1,21 @@
 // Through the trainer's door, on simulated ranks.
 #include "runtime/train/train_step.h"
 
+#include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
+#include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/train/fixtures.h"
@@ -31,6 +38,54 @@ TEST(TrainStep, AStepThatThrowsOnOneRankEndsAllOfThemWithItsReason) {
   const auto messages = train_to_failure(3, small_settings());
   unsetenv("FOOTPLATE_FAULT");
   EXPECT_THAT(messages, Each(AllOf(HasSubstr("step 5 failed"), HasSubstr("rank 1: injected"))));
+}
+
+/// A task with a learning rate of its own.
+class OwnRate final : public v1::Task {
+ public:
+  explicit OwnRate(std::function<double(std::int64_t step)> rate) : rate_(std::move(rate)) {}
+  std::vector<v1::Parameter> parameters() override { return {{"values", values_}}; }
+  std::vector<v1::DataSet> data() override { return {{.name = "ones", .training = 64}}; }
+  v1::Batch load(const v1::Samples& /*samples*/) override {
+    return {.tensors = {at::ones({3})}, .weight = 3};
+  }
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& /*sums*/) override {
+    return values_.dot(batch.tensors[0]);
+  }
+  std::optional<double> learning_rate(std::int64_t step) const override { return rate_(step); }
+
+ private:
+  const std::function<double(std::int64_t step)> rate_;
+  const at::Tensor values_ = at::ones({3}).requires_grad_(true);
+};
+
+/// Why two ranks fail whose learning rate is `rate` from step 5 on, on rank 1.
+std::vector<std::string> failures_with(const std::function<double()>& rate) {
+  std::vector<std::string> messages(2);
+  testing::run_ranks(2, [&](int rank, Communicator& communicator, Progress& progress) {
+    const Settings settings = small_settings({"run.task=synthetic"});
+    TrainerOptions options{settings, communicator, progress, 2, nullptr, nullptr, {}};
+    options.wrap_task = [&rate, rank](std::unique_ptr<v1::Task>) {
+      return std::make_unique<OwnRate>(
+          [&rate, rank](std::int64_t step) { return rank == 1 && step >= 5 ? rate() : 0.1; });
+    };
+    const auto trainer = Trainer::create(std::move(options));
+    ASSERT_TRUE(trainer) << trainer.error().message;
+    testing::FreeGate gate(settings, **trainer);
+    gate.change_at(5, "log.every", std::int64_t{2});  // the rates before and after it are compared
+    const auto ending = (*trainer)->run(gate);
+    ASSERT_FALSE(ending);
+    EXPECT_TRUE((*trainer)->failed_together());
+    messages[static_cast<std::size_t>(rank)] = ending.error().message;
+  });
+  return messages;
+}
+
+TEST(TrainStep, ALearningRateOfTheTaskThatIsNoneFailsTheStepOnAllRanks) {
+  EXPECT_THAT(failures_with([]() -> double { throw std::runtime_error("no rate"); }),
+              Each(AllOf(HasSubstr("step 5 failed"), HasSubstr("rank 1: no rate"))));
+  EXPECT_THAT(failures_with([] { return std::numeric_limits<double>::infinity(); }),
+              Each(AllOf(HasSubstr("step 5 failed"), HasSubstr("rank 1: learning_rate() gave inf"))));
 }
 
 /// What a run of two ranks showed, with a fault.
