@@ -251,6 +251,8 @@ def test_what_cannot_be_used_is_refused_with_its_reason():
         (site / "torch" / "version.py").write_text("__version__ = '9.9.1+cpu'\n")
         refused("torch 9.9.1+cpu", "LibTorch 2.", "pip install torch==", name="digits.py", env=active, commands=(["check"], run))
         assert not any((task.folder / "runs").glob("*")), "nothing was started"
+        rate = source.replace("self.rows = ", "self.learning_rate = 1e-3\n            self.rows = ")
+        refused("the task's learning_rate is 0.001", "make it a method", text=rate)
         refused("wrong.py:", "in __init__", "NameError", text=source.replace("self.rows = ", "self.rows = toorch."), commands=(["check"], run))
         for one in (site / "torch").iterdir():
             one.unlink()

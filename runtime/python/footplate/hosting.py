@@ -213,7 +213,11 @@ class Hosted:
         self.statistic_names = [statistic.name for statistic in self.task.statistics()]
 
     def has(self, name):
-        return hasattr(self.task, name)
+        found = getattr(self.task, name, None)
+        if found is not None and not callable(found):
+            raise Refused(f"the task's {name} is {found!r}, and footplate calls {name}(); make it a method, or give the value "
+                          "another name")
+        return found is not None
 
     def parameters(self):
         return [(one.name, one.tensor, one.group) for one in self.task.parameters()]
