@@ -103,6 +103,29 @@ class WithGelu(digits.Digits):
 '''
 
 
+BARE = '''
+import footplate
+import torch
+
+
+class Bare(footplate.Task):
+    def __init__(self, host):
+        self.values = torch.ones(3, requires_grad=True)
+
+    def parameters(self):
+        return [footplate.Parameter("values", self.values)]
+
+    def data(self):
+        return footplate.DataSet("ones", 64, 8)
+
+    def load(self, samples):
+        return torch.ones(len(samples.indexes), 3)
+
+    def loss(self, batch, sums):
+        return (batch.tensors[0] * self.values).sum()
+'''
+
+
 def digits():
     return OwnTask("python:", EXAMPLE)
 
@@ -152,6 +175,15 @@ def test_several_data_sets_train_alike_on_any_number_of_ranks():
                 lines = [line for line in run.lines("metrics.jsonl") if "data/even/loss" in line]
                 assert abs(lines[-1]["data/even/samples"] - 2 * lines[-1]["data/odd/samples"]) <= 2, lines[-1]
         assert max(losses) - min(losses) < 1e-3, losses
+
+
+def test_a_task_needs_no_module():
+    with digits() as task:
+        (task.folder / "bare.py").write_text(BARE)
+        task.config.write_text(f'run.task = "python:{task.folder}/bare.py"\nrun.threads = 1\ntrain.steps = 4\neval.every = 2\n')
+        with task.run(env=NO_VENV) as run:
+            assert run.finish() == 0, run.output()
+            assert evaluations(run), run.output()
 
 
 def test_a_rank_that_is_killed_is_gone_on_without():
@@ -281,7 +313,7 @@ def test_a_compiled_model_trains():
 
 if __name__ == "__main__":
     main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks,
-          test_a_rank_that_is_killed_is_gone_on_without,
+          test_a_task_needs_no_module, test_a_rank_that_is_killed_is_gone_on_without,
           test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
           test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains,
           test_the_layers_are_operators_of_torch])

@@ -211,7 +211,9 @@ class Task:
 
     def state(self) -> Sequence[State]:
         """By default the float32 buffers that the module saves: BatchNorm's statistics, which forward writes."""
-        saved = self.module.state_dict(keep_vars=True) if self.module is not None else {}
+        if self.module is None:
+            return []
+        saved = self.module.state_dict(keep_vars=True)
         return [State(name, tensor, "forward") for name, tensor in self.module.named_buffers()
                 if name in saved and str(tensor.dtype) == "torch.float32"]
 
@@ -237,7 +239,8 @@ class Task:
 
     def training(self, on: bool):
         """Before loss() with True, before evaluate() with False: the model's mode."""
-        self.module.train(on)
+        if self.module is not None:
+            self.module.train(on)
 
     def update(self, statistics: Sequence[Any], skip: Any):
         """In the optimizer's phase, with the sums over all ranks, in the order of statistics(). Writes states of "update".
