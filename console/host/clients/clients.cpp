@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kEventsAhead =
     256U * 1024;                 ///< unsent bytes of a client beyond which events stay in the ring
 constexpr int kLinesATurn = 64;  ///< of one client
+/// The chunk of a client that is gone may withdraw an order, which takes 6 s at most.
+constexpr std::chrono::seconds kLastChunk{8};
 
 }  // namespace
 
@@ -124,11 +126,26 @@ void Clients::drop_gone() {
   for (auto& client : clients_) {
     const bool idle = client->open_requests == 0 && !client->has_more && client->connection.unsent() == 0;
     if (idle && (client->leaving || (!client->connection.reading() && !client->reader))) client->gone = true;
-    if (!client->gone) continue;
-    state_.waits.forget(client->id);
-    if (client->attached_from) record(*client, ClientState::detached);
+    if (client->gone && !client->drop_at) lose(*client);
   }
-  std::erase_if(clients_, [](const auto& client) { return client->gone; });
+  std::erase_if(clients_, [this](const auto& client) {
+    const bool runs = client->lua && client->lua->busy();
+    if (!client->gone || (runs && state_.now < *client->drop_at)) return false;
+    state_.waits.forget(client->id);
+    return true;
+  });
+}
+
+/// Its chunk is interrupted as by Ctrl-C, and not killed: it may have something to put back.
+void Clients::lose(Client& client) {
+  client.drop_at = state_.now + kLastChunk;
+  client.connection.close();
+  client.evals.clear();
+  client.has_more = false;
+  client.reader.reset();
+  if (client.attached_from) record(client, ClientState::detached);
+  client.attached_from.reset();
+  if (client.lua) client.lua->interrupt(state_.now);
 }
 
 void Clients::record(const Client& client, ClientState state) {

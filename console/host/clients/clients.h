@@ -49,7 +49,8 @@ class Clients {
   /// Sends what is queued, and the events that the client has subscribed to.
   void flush(Client& client);
 
-  /// Forgets those who are gone, or have had their last answer.
+  /// Forgets those who are gone, or have had their last answer. A chunk that still runs is interrupted, and
+  /// has some seconds to end.
   void drop_gone();
 
   /// Puts into the run's records that a person comes or goes. By way of rank 0, which keeps them.
@@ -61,6 +62,7 @@ class Clients {
   bool have_readers() const;
 
  private:
+  void lose(Client& client);
   void deliver_events(Client& client);
   void not_sent(Client& client, std::size_t bytes, const Json& id);
 

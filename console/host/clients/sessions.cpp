@@ -101,8 +101,10 @@ std::optional<Sessions::Clock::time_point> Sessions::deadline() const {
     if (time && (!next || *time < *next)) next = time;
   };
   if (!spare_ && state_.view.known()) consider(spare_due_);
-  for (const auto& client : clients_.all())
+  for (const auto& client : clients_.all()) {
     if (client->lua) consider(client->lua->deadline());
+    consider(client->drop_at);
+  }
   return next;
 }
 

@@ -33,6 +33,7 @@ class Connection {
   std::size_t unsent() const { return writer_.pending(); }
   void stop_reading() { reading_ = false; }
   bool reading() const { return reading_; }
+  void close() { fd_ = Fd(); }
 
  private:
   Fd fd_;

@@ -35,9 +35,10 @@ struct Client {
   std::function<void(bool yes)> open_question;  ///< takes the answer to the last; empty: nothing is asked
   std::unique_ptr<LuaSession> lua;              ///< from its first eval on
 
-  bool gone = false;      ///< to be dropped at the end of the turn
+  bool gone = false;      ///< to be dropped at the end of the turn, or once its chunk has ended
   bool leaving = false;   ///< no more requests; dropped once everything is sent
   bool has_more = false;  ///< whole lines are read and not yet looked at
+  std::optional<LuaSession::Clock::time_point> drop_at;  ///< it is gone, and its chunk has until then to end
 };
 
 }  // namespace footplate::host
