@@ -156,19 +156,24 @@ void push_reported(lua_State* state, const OrderReport& report) {
   auto order = std::make_shared<StagedOrder>();
   order->order = report.order.value_or(Order{});
   order->order.id = report.id;
+  order->ref = report.ref;
   order->report = report;
   push_handle(state, std::move(order), -1);
 }
 
-/// orders[12]
+/// orders[12], and orders[0] where a single open one has no number yet.
 int orders_index(lua_State* state) {
   const lua_Integer id = number_in_brackets(state, "orders[17]");
-  for (const OrderReport& report : all_orders(state)) {
-    if (static_cast<lua_Integer>(report.id) != id) continue;
-    push_reported(state, report);
-    return 1;
-  }
-  throw ScriptError("there is no order " + std::to_string(id) + "; orders() lists them");
+  std::vector<OrderReport> reports = all_orders(state);
+  std::erase_if(reports, [id](const OrderReport& report) {
+    return static_cast<lua_Integer>(report.id) != id || (id == 0 && is_final(report.state));
+  });
+  if (reports.size() > 1)
+    throw ScriptError(std::to_string(reports.size()) +
+                      " orders have no number yet; whoever gave them can cancel each by its handle");
+  if (reports.empty()) throw ScriptError("there is no order " + std::to_string(id) + "; orders() lists them");
+  push_reported(state, reports.front());
+  return 1;
 }
 
 /// Those that rank 0 has numbered, by number.

@@ -157,7 +157,10 @@ void FakeRank0::serve() {
 }
 
 void FakeRank0::answer(const Json& line) {
-  if (deaf) return;
+  if (deaf) {
+    unheard += line["type"] == "order" ? 1 : 0;
+    return;
+  }
   const ConsoleMessage message = console_message_from_json(line).value();
   if (const auto* submit = std::get_if<SubmitOrder>(&message)) return take(*submit);
   if (const auto* withdraw = std::get_if<WithdrawOrder>(&message)) {

@@ -52,6 +52,7 @@ class FakeRank0 {
   std::atomic<bool> refuse_orders{false};
   std::atomic<bool> hold_calls{false};      ///< apply orders, and end no call before finish_call()
   std::atomic<bool> deaf{false};            ///< hear nothing, as when stopped
+  std::atomic<int> unheard{0};              ///< orders that came meanwhile
   std::atomic<std::int64_t> first_step{0};  ///< orders for an earlier step apply at this one
   std::vector<Order> orders() const;
   std::vector<Json> lines(

@@ -1,0 +1,39 @@
+// What can be done where rank 0 answers nothing.
+
+#include <gmock/gmock.h>
+
+#include "fake_rank0.h"
+#include "test_client.h"
+
+namespace footplate::test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SilentRank0, AnOrderWithoutANumberIsWithdrawn) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket()), other(rank0.socket());
+  client.run("return 1");
+  rank0.deaf = true;
+  const int unheard = rank0.unheard;
+  const auto order = [&](int every) {
+    return client.send({{"op", "set"}, {"changes", {{"log.every", every}}}, {"timeout_s", 60}});
+  };
+  const int first = order(10);
+  ASSERT_TRUE(eventually([&] { return rank0.unheard > unheard; }));
+  rank0.deaf = false;
+  EXPECT_EQ(other.run("return orders[0].state"), "sent");
+  EXPECT_EQ(other.run("return orders[0]:cancel()"), "true");
+  EXPECT_EQ(client.answer(first)["value"]["state"], "withdrawn");
+  EXPECT_THAT(other.run("return orders[0]"), HasSubstr("there is no order 0"));
+  rank0.deaf = true;
+  const int before = rank0.unheard;
+  order(20);
+  order(30);
+  ASSERT_TRUE(eventually([&] { return rank0.unheard >= before + 2; }));
+  EXPECT_THAT(other.run("return orders[0]"), HasSubstr("2 orders have no number yet"));
+}
+
+}  // namespace
+}  // namespace footplate::test
