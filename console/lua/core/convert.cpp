@@ -20,6 +20,7 @@ constexpr std::size_t kMaxEntries = 100'000;
 constexpr std::size_t kMaxBytes = 256U * 1024;  ///< a message has 1 MiB, and JSON may need six bytes for one
 constexpr std::size_t kMaxLine = 100;           ///< columns a table may take on one line
 constexpr std::size_t kMaxText = 256U * 1024;   ///< of a rendered value
+constexpr std::size_t kBetween = 2;             ///< bytes between two entries of a table, at least
 
 /// Where the value at the top of the stack is a read-only list, replaces it by its values.
 void unwrap(lua_State* state) {
@@ -150,7 +151,7 @@ class Renderer {
   std::string nested(int index, int depth) {
     switch (lua_type(state_, index)) {
       case LUA_TNUMBER:
-        return number_text(state_, index, depth);
+        return spent(number_text(state_, index, depth));
       case LUA_TSTRING: {
         std::size_t size = 0;
         const char* text = lua_tolstring(state_, index, &size);
@@ -173,7 +174,7 @@ class Renderer {
   }
 
   std::string table(int index, int depth) {
-    if (depth > 8 || used_ > kMaxText) return "{…}";
+    if (depth > 8 || used_ > kMaxText) return spent("{…}");
     luaL_checkstack(state_, 8, "value nested too deeply");
     lua_pushvalue(state_, index);
     unwrap(state_);
@@ -195,14 +196,17 @@ class Renderer {
     std::vector<std::string> parts;
     const lua_Integer length = list_length(state_, table);
     for (lua_Integer i = 1; i <= length && used_ <= kMaxText; ++i) {
+      used_ += kBetween;
       lua_rawgeti(state_, table, i);
       parts.push_back(nested(lua_gettop(state_), depth + 1));
       lua_pop(state_, 1);
     }
     if (length >= 0) return parts;
     for (lua_pushnil(state_); lua_next(state_, table) != 0; lua_pop(state_, 1)) {
-      const std::string key = spent(key_text(state_, -2));
-      const std::string name = is_name(key) ? key : "[" + nested(lua_absindex(state_, -2), depth + 1) + "]";
+      used_ += kBetween;
+      const std::string key = key_text(state_, -2);
+      const std::string name =
+          is_name(key) ? spent(key) : "[" + nested(lua_absindex(state_, -2), depth + 1) + "]";
       parts.push_back(name + " = " + nested(lua_gettop(state_), depth + 1));
       if (used_ > kMaxText) {
         lua_pop(state_, 2);
@@ -220,7 +224,7 @@ class Renderer {
   }
 
   lua_State* state_;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0;  ///< bytes of the text so far, at least
 };
 
 Result<Json> list_at(lua_State* state, int index, bool of_points = true) {

@@ -39,6 +39,13 @@ TEST(Sandbox, DoorsAreClosed) {
   EXPECT_EQ(console.run("return #string.rep('', 1 << 40)").text, "0");
 }
 
+TEST(Sandbox, AListThatContainsItselfIsCut) {
+  FakeConsole console;
+  const auto outcome = console.run("local t = {} for i = 1, 100 do t[i] = t end return t");
+  EXPECT_FALSE(outcome.error);
+  EXPECT_THAT(outcome.text, HasSubstr("cut here"));
+}
+
 TEST(Sandbox, LoopsEndAtTheirLimit) {
   for (const char* code : {"while true do end", "while true do pcall(function() while true do end end) end",
                            "coroutine.wrap(function() while true do end end)()",
