@@ -6,11 +6,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <memory>
 
 #include "console/cli/commands.h"
+#include "console/cli/output.h"
 #include "console/client/link/find_run.h"
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"
@@ -31,27 +31,9 @@ struct LogOptions {
   std::size_t last = 0;  ///< 0: all
 };
 
-/// Writes all of it; false once nobody reads. A pager that quits is no error, a full disk is: errno tells.
-bool print(const std::string& text) {
-  const std::string shown = for_output(text, STDOUT_FILENO);
-  for (std::size_t sent = 0; sent < shown.size();) {
-    const ssize_t count = ::write(STDOUT_FILENO, shown.data() + sent, shown.size() - sent);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    sent += static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
-/// After print() said so.
-Result<int> nobody_reads() {
-  if (errno == EPIPE) return 0;
-  return fail(ErrorKind::failed, std::string("can't write the log to stdout: ") + std::strerror(errno));
-}
-
 bool print_new(FileTail& tail) {
   for (std::string text = tail.lines(); !text.empty(); text = tail.lines())
-    if (!print(text)) return false;
+    if (!print_text(text)) return false;
   return true;
 }
 
@@ -89,8 +71,8 @@ Result<int> show(const LogOptions& options) {
   FileTail tail(path, options.last > 0 ? offset_of_last_lines(path, options.last) : 0);
   bool read = print_new(tail);
   if (read && options.follow && run->life == Life::live) read = follow(*run, tail);
-  read = read && print(tail.rest());
-  return read ? 0 : nobody_reads();
+  read = read && print_text(tail.rest());
+  return read ? 0 : unwritten("the log", errno);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "console/cli/commands.h"
+#include "console/cli/output.h"
 #include "console/cli/via.h"
 #include "console/client/link/find_run.h"
 #include "console/client/link/live_link.h"
@@ -110,14 +111,15 @@ class Watch final : public Background {
     return {};
   }
 
-  /// Until q, Ctrl-C or the end of the run.
-  void run() {
+  /// Until q, Ctrl-C or the end of the run, or until nobody reads its lines: then the errno of that, else 0.
+  int run() {
     const auto picture = draw_ ? std::make_unique<Picture>() : nullptr;
-    while (!over()) {
+    while (!over() && write_error_ == 0) {
       if (picture) draw(*picture);
-      if (terminal_->wait(/*with_keys=*/draw_) != Terminal::Woken::something) return;
-      if (draw_ && Picture::wants_to_leave()) return;
+      if (terminal_->wait(/*with_keys=*/draw_) != Terminal::Woken::something) break;
+      if (draw_ && Picture::wants_to_leave()) break;
     }
+    return write_error_;
   }
 
   /// What there is, once.
@@ -163,8 +165,7 @@ class Watch final : public Background {
     const std::string text =
         metrics != nullptr && !metrics_.empty() ? chosen_of(*metrics) : event_text(event->data).value_or("");
     if (text.empty()) return;
-    std::printf("%s\n", for_output(text, STDOUT_FILENO).c_str());
-    std::fflush(stdout);
+    if (!print_text(text + "\n")) write_error_ = errno;
   }
 
   /// Those that were asked for; empty where none is in it.
@@ -205,6 +206,7 @@ class Watch final : public Background {
   MetricLog log_;
   bool changed_ = true;
   bool more_ = false;
+  int write_error_ = 0;  ///< errno of a line that could not be written; 0: all were
   std::pair<std::size_t, std::size_t> size_;
   steady_clock::time_point drawn_{};
   std::chrono::milliseconds wait_{0};
@@ -218,7 +220,8 @@ Result<int> watch_run(const WatchOptions& options) {
   const bool draw = can_draw();
   Watch watch(*run, options, draw);
   if (auto chosen = watch.choose(); !chosen) return tl::unexpected(chosen.error());
-  if (run->life == Life::live) watch.run();
+  if (run->life == Life::live)
+    if (const int error = watch.run(); error != 0) return unwritten("the metrics", error);
   if (draw || run->life != Life::live) watch.print();
   const auto now = read_run(run->directory);
   if (now && now->life != Life::live) std::printf("%s %s\n", now->name().c_str(), now->outcome().c_str());

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`footplate watch`: lines into a pipe, plots on a terminal."""
 
+import itertools
 import re
 import select
 import subprocess
@@ -136,6 +137,27 @@ class Watch(TerminalCase):
         out, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0)
         self.assertIn("good-1 ended at step", out)
+
+    def test_ends_with_its_reader(self):
+        process = subprocess.Popen([FOOTPLATE, "watch", "loss"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        process.stdout.close()
+        steps = itertools.count(1000)
+        wait_until(lambda: self.command(event="metrics", data={"step": next(steps), "train/loss": 1.25}) and process.poll() is not None, "its end")
+        self.assertEqual((process.returncode, process.stderr.read()), (0, ""))
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            process = subprocess.Popen([FOOTPLATE, "watch", "loss"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                       stdout=full, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        steps = itertools.count(1000)
+        wait_until(lambda: self.command(event="metrics", data={"step": next(steps), "train/loss": 1.25}) and process.poll() is not None, "its end")
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("No space left on device", process.stderr.read())
 
     def test_unknown_metric(self):
         self.check(self.footplate("watch", "train/los"), 2, "did you mean train/loss?", "eval/loss")
