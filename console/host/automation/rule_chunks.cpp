@@ -117,6 +117,7 @@ void RuleChunks::take_again(const Chunk& chunk, const std::vector<RuleSpec>& spe
   }
 }
 
+    rule.has_function = true;
 /// The chunk has run in the rules' process: its rules get their numbers, or, after a restart, their
 /// functions.
 void RuleChunks::take_rules(Chunk& chunk, const std::vector<RuleSpec>& specs) {
@@ -163,6 +164,8 @@ void RuleChunks::failed(Chunk& chunk, const std::string& error) {
       rule.state = RuleState::off;
       rule.why = error;
       run_.warn_of(rule, "rule " + std::to_string(number) + ", " + rule.spec.text +
+  for (auto& [number, rule] : run_.table.all())
+    if (rule.chunk == chunk.kept.id) rule.has_function = false;
                              ", is off: its chunk failed when it ran again: " + error);
     }
   run_.forget = true;

@@ -72,14 +72,16 @@ void RuleRuns::queue(ScriptProcess& process, Firing firing, bool first) {
 
 void RuleRuns::send_next(ScriptProcess& process) {
   std::deque<Firing>& line = process.queue();
-  while (!line.empty()) {
-    Firing firing = std::move(line.front());
-    line.pop_front();
-    const Rule* rule = run_.table.find(firing.rule);
-    if (rule == nullptr || !rule->on()) {
-      release(firing);
+  for (auto next = line.begin(); next != line.end();) {
+    const Rule* rule = run_.table.find(next->rule);
+    const bool on = rule != nullptr && rule->on();
+    if (!on || !rule->has_function) {
+      release(*next);  // training doesn't wait for a chunk to come back
+      next = on ? std::next(next) : line.erase(next);
       continue;
     }
+    Firing firing = std::move(*next);
+    line.erase(next);
     HandleRule handle;
     handle.id = "h" + std::to_string(++last_handle_);
     handle.chunk = rule->chunk;

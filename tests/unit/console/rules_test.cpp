@@ -206,6 +206,28 @@ TEST_F(Rules, AChunkThatNoLongerRegistersItsRuleSwitchesItOff) {
   EXPECT_EQ(rule(2)["state"], "on");
 }
 
+TEST_F(Rules, OneWhoseChunkIsNotBackYetWaitsForIt) {
+  make();
+  client->run(
+      "if log.every ~= 50 then error('too early') end every(100, { on_error = 'stop' }, function(e) "
+      "ckpt.save{ tag = 's' .. e.step } end)");
+  client.reset();
+  rank0->end();
+  make({}, Json::array(), {{"settings", {{"log.every", {{"value", 10}, {"source", "test"}}}}}});
+  client->run("every(100, function() end)");  // behind the chunk that fails
+  rank0->send_status(900);
+  ASSERT_TRUE(eventually([&] { return rule(2)["runs"] == 1; }));
+  EXPECT_EQ(rule(1)["runs"], 0);
+  EXPECT_EQ(rule(1)["state"], "on");
+  rank0->send(SettingsUpdate{{{"log.every", {50, "test"}}}});
+  EXPECT_TRUE(eventually([&] {
+    rank0->send_event("metrics", log_line(905, 4.0));  // has the chunk run again
+    return !orders_with("ckpt.save").empty();
+  }));
+  EXPECT_EQ(orders_with("ckpt.save").at(0).calls.at(0).arguments["tag"], "s900");
+  EXPECT_TRUE(orders_with("run.stop").empty());
+}
+
 TEST_F(Rules, WhatIsDueTogetherRunsAltogether) {
   make();
   client->run("for i = 1, 100 do every(100, function() end) end");
