@@ -53,9 +53,9 @@ constexpr Operation kOperations[] = {
     // client      script          handler                    role           doing
     {"ping",        nullptr,        kHandled<of::ping>},
     {"status",      "status",       kHandled<of::status>},
-    {"comm_report", "comm_report",  kHandled<of::comm_report>},
-    {"comm_dump",   "comm_dump",    kHandled<of::comm_dump>, Role::operate, "writing ledgers"},
-    {"stacks",      "stacks",       kHandled<of::stacks>},
+    {"comm_report", "wait_report",  kHandled<of::comm_report>},
+    {"comm_dump",   "wait_dump",    kHandled<of::comm_dump>, Role::operate, "writing ledgers"},
+    {"stacks",      "wait_stacks",  kHandled<of::stacks>},
     {"drop",        "wait_drop",    kHandled<of::drop>,     Role::admin,   "dropping a rank"},
     {"schema",      nullptr,        kHandled<of::schema>},
     {"get",         "settings",     kHandled<of::get>},

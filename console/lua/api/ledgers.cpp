@@ -18,7 +18,7 @@ std::string line_of(const DumpedLedger& dumped) {
 }
 
 int comm_dump(lua_State* state) {
-  const auto report = session_of(state).look(request::DumpLedgers{});
+  const auto report = session_of(state).look_at_ranks(request::DumpLedgers{});
   std::string text;
   for (const DumpedLedger& dumped : report.ranks) text += (text.empty() ? "" : "\n") + line_of(dumped);
   push_listing(state, list_of(report.ranks), text);

@@ -57,7 +57,7 @@ std::string stacks_text(const std::vector<RankStacks>& ranks) {
 int ranks_stacks(lua_State* state) {
   request::Stacks asked;
   if (!lua_isnoneornil(state, 1)) asked.rank = luaL_checkinteger(state, 1);
-  const auto report = session_of(state).look(asked);
+  const auto report = session_of(state).look_at_ranks(asked);
   push_listing(state, list_of(report.ranks), without_newline(stacks_text(report.ranks)));
   return 1;
 }

@@ -135,7 +135,7 @@ int refuse_view_write(lua_State*) {
 }
 
 int comm_report(lua_State* state) {
-  const auto report = session_of(state).look(request::CommReport{});
+  const auto report = session_of(state).look_at_ranks(request::CommReport{});
   Json patterns = list_of(report.patterns);
   std::vector<std::vector<std::string>> rows{
       {"rank", "operation", "elements", "count", "mean", "longest", "rate", "past its deadline"}};

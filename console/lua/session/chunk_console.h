@@ -59,6 +59,13 @@ class ChunkConsole {
     return ask(request);
   }
 
+  /// look() at what the ranks answer: that takes as long as they do, and isn't the chunk's time.
+  template <class Request>
+  typename Request::Answer look_at_ranks(const Request& request) {
+    const Waiting waiting(now_->clock);
+    return look(request);
+  }
+
   /// The result of `action` as an Answer, one of those that read_answer() knows, or a ScriptError.
   template <class Answer>
   static Answer result_as(std::string_view action, const Json& result) {

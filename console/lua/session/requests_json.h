@@ -64,15 +64,15 @@ struct Checkpoints {
   using Answer = std::vector<CheckpointSummary>;
 };
 struct CommReport {
-  static constexpr const char* kOp = "comm_report";
+  static constexpr const char* kOp = "wait_report";
   using Answer = footplate::CommReport;
 };
 struct DumpLedgers {
-  static constexpr const char* kOp = "comm_dump";
+  static constexpr const char* kOp = "wait_dump";
   using Answer = DumpReport;
 };
 struct Stacks {
-  static constexpr const char* kOp = "stacks";
+  static constexpr const char* kOp = "wait_stacks";
   using Answer = StackReport;
   std::optional<std::int64_t> rank;  ///< nothing: all
 };

@@ -102,6 +102,12 @@ class Session final : public StateOwner {
     return console_.look(request);
   }
 
+  /// look() at what the ranks answer, which the chunk waits for.
+  template <class Request>
+  typename Request::Answer look_at_ranks(const Request& request) {
+    return console_.look_at_ranks(request);
+  }
+
   /// The result of a call, once it has ended, or what the order itself did (`call` < 0), as a wait of the
   /// script: what is staged is committed first. Throws ScriptError, as OrderSender::wait_call.
   Json wait_call(StagedOrder& order, int call, std::optional<double> timeout_s);

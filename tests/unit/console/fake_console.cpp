@@ -167,7 +167,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
   if (op == "pending") return pending;
   if (op == "settings") return computed;
   if (op == "status") return status;
-  if (op == "comm_report")
+  if (op == "wait_report")
     return Json{{"patterns",
                  {{{"rank", 0},
                    {"kind", "all_reduce"},
@@ -178,7 +178,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
                    {"longest_ms", 1.5},
                    {"overdue", 1}}}},
                 {"proposals", {{{"text", "late at 3 steps. If that is normal here: comm.timeout_s = 3"}}}}};
-  if (op == "comm_dump")
+  if (op == "wait_dump")
     return Json{{"ranks",
                  {{{"rank", 0}, {"path", "/runs/r/ledgers/rank-0-1.jsonl"}, {"operations", 812}},
                   {{"rank", 1}, {"error", "it doesn't answer: rank 1: step 5, forward, 3.3 s"}}}}};
@@ -186,7 +186,7 @@ Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note
     dropped.push_back(fields);
     return fields;
   }
-  if (op == "stacks") {
+  if (op == "wait_stacks") {
     stacks_asked.push_back(fields);
     return stacks;
   }

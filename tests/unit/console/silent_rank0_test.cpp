@@ -10,6 +10,22 @@ namespace {
 
 using testing::HasSubstr;
 
+TEST(SilentRank0, AnInterruptEndsAQuestionToItsRanks) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  client.run("mine = 7");
+  std::size_t asked = 0;
+  for (const char* code : {"ranks.stacks()", "comm.report()", "comm.dump()"}) {
+    const int eval = client.send({{"op", "eval"}, {"code", code}});
+    ++asked;
+    ASSERT_TRUE(eventually([&] { return rank0.lines("ranks").size() == asked; })) << code;
+    client.send({{"op", "interrupt"}});
+    EXPECT_THAT(client.answer(eval)["error"]["message"], testing::EndsWith("interrupted")) << code;
+    EXPECT_EQ(client.run("return mine"), "7") << code;
+  }
+}
+
 TEST(SilentRank0, AnOrderWithoutANumberIsWithdrawn) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path());
