@@ -138,6 +138,34 @@ class Paste(Typing):
         screen.enter("x150 + x299")
         screen.wait(lambda s: "449" in s.rows)
 
+    def test_ctrl_c_drops_the_rest_of_it(self):
+        screen = self.attach()
+        screen.type(PASTE_ON + "x = 1\nprint('of the")
+        screen.wait(lambda s: s.unread() == 0)
+        screen.type(CTRL_C + " paste')\n" + PASTE_OFF)
+        screen.enter("40 + 2")
+        screen.wait(lambda s: "42" in s.rows)
+        self.assertNotIn("paste", screen.text())
+
+    def test_of_which_ctrl_c_takes_the_end(self):
+        screen = self.attach()
+        screen.type(PASTE_ON + "x = 1\nprint('of the")
+        screen.wait(lambda s: s.unread() == 0)
+        screen.type(CTRL_C)
+        screen.wait(lambda s: "still training" in s.text())
+        screen.enter("40 + 2")
+        screen.wait(lambda s: "42" in s.rows)
+
+    def test_too_long_a_one_is_cut(self):
+        screen = self.attach()
+        screen.type(PASTE_ON + "--" + "x" * ((256 << 10) + 10) + "~\nprint('behind' .. ' it')\n" + PASTE_OFF)
+        screen.wait(lambda s: s.line().endswith("xxx"))
+        screen.type(CTRL_C)
+        screen.wait_prompt()
+        screen.enter("40 + 2")
+        screen.wait(lambda s: "42" in s.rows)
+        self.assertNotIn("behind it", screen.text())
+
     def test_terminal_is_left_as_it_was(self):
         screen = self.attach()
         screen.type(CTRL_D)

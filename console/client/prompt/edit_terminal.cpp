@@ -126,6 +126,7 @@ int EditTerminal::next_key(EditLine* edit, wchar_t* key) {
         self.block_used_ = self.block_size_;
         self.searching_ = false;
         self.take_hint_away();
+        self.interrupted_ = true;
         *key = kCancelKey;
         return 1;
       case Event::keys: {

@@ -1,3 +1,6 @@
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "console/client/prompt/libedit_terminal.h"
@@ -56,19 +59,44 @@ unsigned char EditTerminal::end_of_input() {
   return CC_REFRESH;
 }
 
+/// Leaves out the rest of a paste, with its end mark. The kernel may have dropped the mark at Ctrl-C: then
+/// the rest is what comes without a pause.
+void EditTerminal::skip_paste() {
+  constexpr std::string_view kEndBytes = "\x1b[201~";
+  constexpr int kPause_ms = 1000;
+  std::string last;
+  decoding_ = {};
+  pollfd keys{STDIN_FILENO, POLLIN, 0};
+  while (::poll(&keys, 1, kPause_ms) > 0) {
+    const ssize_t got = ::read(STDIN_FILENO, block_.data(), block_.size());
+    if (got <= 0) return;  // whoever reads next sees it, too
+    block_size_ = static_cast<std::size_t>(got);
+    for (block_used_ = 0; block_used_ < block_size_;) {
+      last += block_[block_used_++];
+      if (last.ends_with(kEndBytes)) return;  // keys follow
+    }
+    last.erase(0, last.size() - std::min(last.size(), kEndBytes.size()));
+  }
+}
+
 /// What stands between the marks of a bracketed paste, as one piece: nothing in it is a key.
 unsigned char EditTerminal::paste() {
   std::wstring text;
+  std::wstring last;  // as long as the end mark
   pasting_ = true;
-  while (!text.ends_with(kPasteEnd)) {
+  interrupted_ = false;
+  while (last != kPasteEnd) {
     wchar_t character = 0;
-    const bool got = ::el_wgetc(edit_, &character) == 1 && character != kCancelKey;
-    pasting_ = got;
+    const bool got = ::el_wgetc(edit_, &character) == 1;
+    pasting_ = got && !interrupted_;
     if (!got) return CC_EOF;
-    if (text.size() < kLongestPaste + kPasteEnd.size())
-      text += character;
-    else if (character == kPasteEnd.back())
-      break;
+    if (interrupted_) {
+      skip_paste();
+      return cancel();
+    }
+    if (text.size() < kLongestPaste + kPasteEnd.size()) text += character;
+    if (last.size() == kPasteEnd.size()) last.erase(0, 1);
+    last += character;
   }
   pasting_ = false;
   if (text.ends_with(kPasteEnd)) text.resize(text.size() - kPasteEnd.size());

@@ -61,6 +61,7 @@ class EditTerminal final : public Terminal {
   unsigned char cancel();
   unsigned char end_of_input();
   unsigned char paste();
+  void skip_paste();
   unsigned char complete();
   unsigned char up();
   unsigned char down();
@@ -97,6 +98,7 @@ class EditTerminal final : public Terminal {
   bool cancelled_ = false;
   bool end_ = false;
   bool pasting_ = false;
+  bool interrupted_ = false;  ///< Ctrl-C has come since paste() began
   bool hints_on_ = true;
   TypingHint hint_;      ///< on the screen, behind the cursor
   std::string painted_;  ///< what was last sent to colour the input; empty: it isn't coloured as it is now
