@@ -181,6 +181,9 @@ Result<std::int64_t> JobScripts::register_rule(const Client& client, RuleSpec sp
   const auto job = std::find_if(jobs_.begin(), jobs_.end(),
                                 [&](const Job& one) { return one.process.client().id == client.id; });
   if (job == jobs_.end()) return fail(ErrorKind::usage, "only a job's script registers rules one by one");
+  if (run_.table.has_no_room_for(1))
+    return fail(ErrorKind::refused, "the run has " + std::to_string(RuleTable::kMostRules) +
+                                        " rules, the most there may be; rules[N]:off() ends one");
   Rule rule;
   rule.spec = std::move(spec);
   rule.user = run_.own.user;

@@ -9,7 +9,6 @@
 namespace footplate::host {
 namespace {
 
-constexpr std::size_t kMostRules = 256;
 constexpr std::size_t kMostSource = 1024U * 1024;  ///< bytes of all registering chunks
 constexpr std::size_t kListedDead = 100;           ///< rules that are done or off and still listed
 constexpr int kMostFailures =
@@ -35,17 +34,15 @@ RuleChunks::Outcome RuleChunks::add(const Client& client, Registration registrat
   auto outcome = std::make_shared<Outcome::element_type>();
   std::size_t source = registration.code.size();
   for (const Chunk& other : chunks_) source += other.kept.code.size();
-  std::size_t live = registration.rules.size();
-  for (const auto& [number, rule] : run_.table.all()) live += rule.on() ? 1 : 0;
   const bool sync = std::ranges::any_of(registration.rules, [](const RuleSpec& spec) { return spec.sync; });
   if (client.role < Role::operate || (sync && client.role < Role::admin))
     *outcome =
         fail(ErrorKind::refused, std::string("registering a rule ") + (sync ? "with sync = true " : "") +
                                      "needs the role " + (sync ? "admin" : "operate") +
                                      "; this session has " + std::string(to_string(client.role)));
-  else if (live > kMostRules || source > kMostSource)
+  else if (run_.table.has_no_room_for(registration.rules.size()) || source > kMostSource)
     *outcome =
-        fail(ErrorKind::refused, "the run has " + std::to_string(kMostRules) + " rules, or " +
+        fail(ErrorKind::refused, "the run has " + std::to_string(RuleTable::kMostRules) + " rules, or " +
                                      std::to_string(kMostSource >> 20) +
                                      " MiB of their source, the most there may be; rules[N]:off() ends one");
   if (*outcome) return outcome;

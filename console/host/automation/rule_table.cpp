@@ -105,6 +105,11 @@ Rule& RuleTable::add(Rule rule, std::int64_t step, double wall_s) {
   return rules_[rule.number] = std::move(rule);
 }
 
+bool RuleTable::has_no_room_for(std::size_t more) const {
+  const auto on = std::ranges::count_if(rules_, [](const auto& entry) { return entry.second.on(); });
+  return static_cast<std::size_t>(on) + more > kMostRules;
+}
+
 Rule* RuleTable::find(std::int64_t number) {
   const auto found = rules_.find(number);
   return found == rules_.end() ? nullptr : &found->second;

@@ -62,8 +62,13 @@ struct Firing {
 /// All rules, and when they are due. Knows no processes; one thread.
 class RuleTable {
  public:
+  static constexpr std::size_t kMostRules = 256;  ///< that are on
+
   /// Takes a rule on at step `step`. Its number is new in this run.
   Rule& add(Rule rule, std::int64_t step, double wall_s);
+
+  /// Whether so many more would be more than there may be.
+  bool has_no_room_for(std::size_t more) const;
 
   Rule* find(std::int64_t number);
   std::map<std::int64_t, Rule>& all() { return rules_; }

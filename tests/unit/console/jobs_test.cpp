@@ -183,6 +183,15 @@ TEST_F(Jobs, DeadRulesAreForgotten) {
       eventually([&] { return client->run("return #rules() <= 101, rules[1].state") == "true\non"; }));
 }
 
+TEST_F(Jobs, ItsRulesAreBounded) {
+  make(
+      "local ok, why = pcall(function() for i = 1, 300 do every(1000, print) end end)\nprint(ok, why)\n"
+      "rules[1]:off()\nevery(7, print)\nprint('one more')\nrun.wait{ step = 100000 }");
+  EXPECT_TRUE(says("the run has 256 rules"));
+  EXPECT_TRUE(says("one more"));
+  EXPECT_EQ(client->run("return #rules()"), "257");
+}
+
 TEST_F(Jobs, ItsStartRuleRunsOncePerStartOfTheRun) {
   make("on('start', function(e) print('began', e.step, e.resumed) end) every(100, function() end)");
   EXPECT_TRUE(says("began\t"));
