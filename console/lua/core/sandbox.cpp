@@ -13,9 +13,10 @@ namespace footplate::lua {
 namespace {
 
 /// Functions of the base library that are safe as they are.
-constexpr std::array kBase = {"assert", "error",    "getmetatable", "next",   "pairs",
-                              "pcall",  "rawequal", "rawlen",       "rawget", "rawset",
-                              "select", "tonumber", "tostring",     "type",   "_VERSION"};
+constexpr std::array kBase = {"assert",   "error",    "getmetatable", "next",    "pairs",
+                              "pcall",    "rawequal", "rawlen",       "rawget",  "select",
+                              "tonumber", "tostring", "type",         "_VERSION"};
+constexpr const char* kView = "footplate.view";  ///< in the metatable of a library's read-only view
 constexpr std::array kString = {"byte",  "char",  "find", "format",  "gmatch", "gsub", "len",
                                 "lower", "match", "rep",  "reverse", "sub",    "upper"};
 constexpr std::array kTable = {"concat", "insert", "move", "pack", "remove", "sort", "unpack"};
@@ -34,6 +35,15 @@ constexpr AllowedLibrary kLibraries[] = {{"string", luaopen_string, kString, bou
                                          {"utf8", luaopen_utf8, kUtf8, nullptr},
                                          {"coroutine", luaopen_coroutine, kCoroutine, nullptr}};
 
+/// Calls Lua's own function, which is upvalue 1, with the arguments as they are, for one result.
+int call_own(lua_State* state) {
+  const int arguments = lua_gettop(state);
+  lua_pushvalue(state, lua_upvalueindex(1));
+  lua_insert(state, 1);
+  lua_call(state, arguments, 1);
+  return 1;
+}
+
 int set_metatable(lua_State* state) {
   luaL_checktype(state, 1, LUA_TTABLE);
   if (lua_istable(state, 2)) {
@@ -43,11 +53,14 @@ int set_metatable(lua_State* state) {
     if (!lua_isnil(state, -1)) throw ScriptError("__gc isn't available here");
     lua_pop(state, 1);
   }
-  const int arguments = lua_gettop(state);
-  lua_pushvalue(state, lua_upvalueindex(1));
-  lua_insert(state, 1);
-  lua_call(state, arguments, 1);
-  return 1;
+  return call_own(state);
+}
+
+/// rawset, but not into the libraries: their views are those of all chunks in the process.
+int raw_set(lua_State* state) {
+  if (luaL_getmetafield(state, 1, kView) != LUA_TNIL)
+    throw ScriptError("a library is read-only; use a table of your own");
+  return call_own(state);
 }
 
 /// load(text or function, name, _, env): text only, in the session's environment (upvalue 2) by default.
@@ -115,9 +128,21 @@ int refuse_write(lua_State* state) {
                     " is read-only; use a name of your own");
 }
 
+/// Pushes a table with what the one at `index` has.
+void push_entries_of(lua_State* state, int index) {
+  lua_newtable(state);
+  const int copy = lua_gettop(state);
+  for (lua_pushnil(state); lua_next(state, index) != 0;) {
+    lua_pushvalue(state, -2);
+    lua_insert(state, -2);
+    lua_rawset(state, copy);
+  }
+}
+
+/// Over a copy: next() tells what it goes through.
 int view_pairs(lua_State* state) {
   lua_getglobal(state, "next");
-  lua_pushvalue(state, lua_upvalueindex(1));
+  push_entries_of(state, lua_upvalueindex(1));
   lua_pushnil(state);
   return 3;
 }
@@ -138,7 +163,9 @@ int view_text(lua_State* state) {
 void set_view(lua_State* state, int target, const char* name) {
   const int table = lua_gettop(state);
   lua_newtable(state);
-  lua_createtable(state, 0, 4);
+  lua_createtable(state, 0, 6);
+  lua_pushboolean(state, 1);
+  lua_setfield(state, -2, kView);
   lua_pushvalue(state, table);
   lua_setfield(state, -2, "__index");
   lua_pushstring(state, name);
@@ -218,6 +245,9 @@ void add_wrapped_base(lua_State* state, int own, int environment) {
   lua_getfield(state, base, "setmetatable");
   lua_pushcclosure(state, bound<set_metatable>, 1);
   lua_setfield(state, own, "setmetatable");
+  lua_getfield(state, base, "rawset");
+  lua_pushcclosure(state, bound<raw_set>, 1);
+  lua_setfield(state, own, "rawset");
   lua_getfield(state, base, "load");
   add_load(state, own, environment);
   lua_pushcfunction(state, protected_call);
@@ -280,13 +310,8 @@ void push_environment_like(lua_State* state, int own) {
   own = lua_absindex(state, own);
   lua_newtable(state);
   const int environment = lua_gettop(state);
-  lua_newtable(state);
+  push_entries_of(state, own);
   const int copy = lua_gettop(state);
-  for (lua_pushnil(state); lua_next(state, own) != 0;) {
-    lua_pushvalue(state, -2);
-    lua_insert(state, -2);
-    lua_rawset(state, copy);
-  }
   lua_getfield(state, own, "load");
   lua_getupvalue(state, -1, 1);
   lua_remove(state, -2);
