@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kMaxString = 16U * 1024 * 1024;  ///< result of string.rep
 constexpr std::size_t kMaxSubject = 1024U * 1024;      ///< text that a pattern is matched against
 constexpr std::size_t kMaxPattern = 1024;
+constexpr std::size_t kMaxCompared = kMaxSubject * kMaxPattern;  ///< text times plain text in it
 constexpr int kMaxRepeats = 12;  ///< each * + - ? multiplies the ways a match can fail
 constexpr std::size_t kMaxFormat = 64U * 1024;
 constexpr lua_Integer kMaxRange = 1'000'000;  ///< entries that a table function touches
@@ -39,7 +40,7 @@ int repeat(lua_State* state) {
   return call_original(state);
 }
 
-/// string.find, match, gmatch and gsub.
+/// string.match, gmatch and gsub, and find with a pattern.
 int match(lua_State* state) {
   std::size_t subject = 0;
   std::size_t size = 0;
@@ -48,12 +49,24 @@ int match(lua_State* state) {
   int repeats = 0;
   for (const char c : std::string_view(pattern, size))
     repeats += c == '*' || c == '+' || c == '-' || c == '?' ? 1 : 0;
-  const bool plain = lua_isboolean(state, 4) && lua_toboolean(state, 4) != 0;
-  if (!plain && repeats > 0 && subject > kMaxSubject)
+  if (subject > kMaxSubject)
     throw ScriptError("a text of more than 1 MiB can't be matched against a pattern; cut it with string.sub");
-  if (!plain && (size > kMaxPattern || repeats > kMaxRepeats))
+  if (size > kMaxPattern || repeats > kMaxRepeats)
     throw ScriptError("pattern too costly: at most " + std::to_string(kMaxPattern) + " bytes and " +
                       std::to_string(kMaxRepeats) + " of * + - ?");
+  return call_original(state);
+}
+
+/// string.find: its fourth argument says that what it looks for is plain text.
+int find(lua_State* state) {
+  if (lua_toboolean(state, 4) == 0) return match(state);
+  std::size_t subject = 0;
+  std::size_t size = 0;
+  luaL_checklstring(state, 1, &subject);
+  luaL_checklstring(state, 2, &size);
+  if (size > 0 && subject > kMaxCompared / size)
+    throw ScriptError("a text of " + std::to_string(subject) + " bytes is too long to look for " +
+                      std::to_string(size) + " in it; cut it with string.sub");
   return call_original(state);
 }
 
@@ -108,7 +121,8 @@ void replace(lua_State* state, int library, const char* name, lua_CFunction func
 void bound_string_library(lua_State* state, int library) {
   replace(state, library, "rep", bound<repeat>);
   replace(state, library, "format", bound<format>);
-  for (const char* name : {"find", "match", "gmatch", "gsub"}) replace(state, library, name, bound<match>);
+  replace(state, library, "find", bound<find>);
+  for (const char* name : {"match", "gmatch", "gsub"}) replace(state, library, name, bound<match>);
 }
 
 void bound_table_library(lua_State* state, int library) {

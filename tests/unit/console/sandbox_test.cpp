@@ -31,12 +31,17 @@ TEST(Sandbox, DoorsAreClosed) {
         "('a'):rep(40):find(('a-'):rep(30) .. 'b')", "('x'):rep(70000):format()",
         "table.move({}, math.mininteger, math.maxinteger, 2)", "load('\\27Lua')()",
         "getmetatable('').__index.upper = 1", "getmetatable(log).__newindex = 1", "setmetatable(_G, {})",
-        "load(string.rep('x', 3), 'n', 'b')()", "rawset(math, 'floor', print)"})
+        "load(string.rep('x', 3), 'n', 'b')()", "rawset(math, 'floor', print)",
+        "string.match('a', ('a'):rep(2000), 1, true)", "string.gmatch('a', ('a'):rep(2000), 1, true)",
+        "('x'):rep(2000000):find('y')"})
     EXPECT_TRUE(console.run(code).error) << code;
   EXPECT_EQ(console.run("return getmetatable(''), getmetatable(log), getmetatable(_G)").text,
             "locked\nlocked\nlocked");
   EXPECT_EQ(console.run("return load('return log.every')()").text, "50");
   EXPECT_EQ(console.run("return #string.rep('', 1 << 40)").text, "0");
+  EXPECT_EQ(console.run("return ('x'):rep(1 << 24):find('y', 1, true)").text, "");
+  EXPECT_THAT(console.run("('a'):rep(1 << 20):find(('a'):rep(1 << 10) .. 'b', 1, true)").error->message,
+              HasSubstr("is too long to look for 1025 in it"));
   EXPECT_EQ(console.run("local t = {} rawset(t, 1, 7) return t[1]").text, "7");
   EXPECT_EQ(console.run("local _, library = pairs(math) library.floor = print return math.floor(2.5)").text,
             "2");
