@@ -13,6 +13,7 @@ constexpr std::size_t kMostSource = 1024U * 1024;  ///< bytes of all registering
 constexpr std::size_t kListedDead = 100;           ///< rules that are done or off and still listed
 constexpr int kMostFailures =
     20;  ///< of a chunk that is run again after a restart; it may read what isn't logged yet
+constexpr int kMostLosses = 3;  ///< of the process, while it runs a new chunk
 
 /// Whether a chunk that has run again has registered the same rule. The step of an at() may be another one,
 /// as at(run.step + 50, f) has it: the first one counts.
@@ -96,7 +97,7 @@ void RuleChunks::ended(const ChunkEnd& end) {
   const std::int64_t id = *std::exchange(running_, std::nullopt);
   const auto chunk = find(id);
   if (chunk == chunks_.end()) return;
-  if (!end && !end.error().own_fault) return;  // the next process registers it
+  if (!end && !end.error().own_fault) return lost(*chunk, end.error().error.message);
   if (!end) return failed(*chunk, end.error().error.message);
   RegisteredRules registered;
   if (const auto read = read_json(end->value, registered); !read)
@@ -105,16 +106,24 @@ void RuleChunks::ended(const ChunkEnd& end) {
   take_rules(*chunk, registered.rules);
 }
 
+/// Its process is, by somebody else. The next one registers every chunk; somebody waits for a new one, and
+/// that has it started.
+void RuleChunks::lost(Chunk& chunk, const std::string& error) {
+  if (!chunk.outcome) return;
+  if (++chunk.losses == kMostLosses) return failed(chunk, error);
+  next_.push_front(chunk.kept.id);
+}
+
 void RuleChunks::take_again(const Chunk& chunk, const std::vector<RuleSpec>& specs) {
   for (auto& [number, rule] : run_.table.all()) {
     if (rule.chunk != chunk.kept.id || !rule.on()) continue;
+    rule.has_function = true;
     const auto index = static_cast<std::size_t>(rule.spec.index);
     if (index >= specs.size() || !same_rule(specs[index], rule.spec))
       rules_.switch_off(rule, "its chunk didn't register it when it ran again");
   }
 }
 
-    rule.has_function = true;
 /// The chunk has run in the rules' process: its rules get their numbers, or, after a restart, their
 /// functions.
 void RuleChunks::take_rules(Chunk& chunk, const std::vector<RuleSpec>& specs) {
@@ -155,14 +164,14 @@ void RuleChunks::failed(Chunk& chunk, const std::string& error) {
     return;
   }
   run_.ports.log("rules of chunk " + std::to_string(chunk.kept.id) + " are not back yet: " + error);
+  for (auto& [number, rule] : run_.table.all())
+    if (rule.chunk == chunk.kept.id) rule.has_function = false;
   if (++chunk.failures < kMostFailures) return;
   for (auto& [number, rule] : run_.table.all())
     if (rule.chunk == chunk.kept.id && rule.on()) {
       rule.state = RuleState::off;
       rule.why = error;
       run_.warn_of(rule, "rule " + std::to_string(number) + ", " + rule.spec.text +
-  for (auto& [number, rule] : run_.table.all())
-    if (rule.chunk == chunk.kept.id) rule.has_function = false;
                              ", is off: its chunk failed when it ran again: " + error);
     }
   run_.forget = true;

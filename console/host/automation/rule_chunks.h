@@ -68,10 +68,12 @@ class RuleChunks {
     std::vector<RuleSpec> rules;  ///< as the session registered them
     Outcome outcome;              ///< set: a new one, and somebody waits
     int failures = 0;
+    int losses = 0;  ///< of the process that ran it for its outcome
   };
 
   void take_rules(Chunk& chunk, const std::vector<RuleSpec>& specs);
   void take_again(const Chunk& chunk, const std::vector<RuleSpec>& specs);
+  void lost(Chunk& chunk, const std::string& error);
   void failed(Chunk& chunk, const std::string& error);
   std::list<Chunk>::iterator find(std::int64_t id);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -226,6 +227,35 @@ TEST_F(Rules, OneWhoseChunkIsNotBackYetWaitsForIt) {
   }));
   EXPECT_EQ(orders_with("ckpt.save").at(0).calls.at(0).arguments["tag"], "s900");
   EXPECT_TRUE(orders_with("run.stop").empty());
+}
+
+/// Killed by somebody else, as the kernel does where memory is short.
+TEST_F(Rules, ARegistrationOutlivesTheKillOfItsProcess) {
+  make();
+  client->run("return 1");
+  const auto is_new = [](const std::vector<pid_t>& before) {
+    return [before](pid_t child) { return std::ranges::find(before, child) == before.end(); };
+  };
+  std::vector<pid_t> children;
+  const auto is_lua = [](pid_t child) {  // not before: the console waits for a child to become its program
+    std::error_code gone;
+    return std::filesystem::read_symlink("/proc/" + std::to_string(child) + "/exe", gone).filename() ==
+           "footplate-lua";
+  };
+  ASSERT_TRUE(eventually([&] {
+    children = children_of(rank0->console());
+    return children.size() == 2 && std::ranges::all_of(children, is_lua);
+  }));
+  for (const pid_t child : children) ::kill(child, SIGSTOP);  // the spare will be the rules' process
+  const int chunk = client->send({{"op", "eval"}, {"code", "every(100, print) return 'there'"}});
+  ::kill(children.front(), SIGCONT);
+  ASSERT_TRUE(eventually([&] {
+    const auto now = children_of(rank0->console());
+    return std::ranges::any_of(now, is_new(children));  // so that one is in use
+  }));
+  ::kill(children.back(), SIGKILL);
+  EXPECT_EQ(client->answer(chunk)["value"]["text"], "there");
+  EXPECT_EQ(rule(1)["state"], "on");
 }
 
 TEST_F(Rules, WhatIsDueTogetherRunsAltogether) {
