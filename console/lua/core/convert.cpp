@@ -27,12 +27,18 @@ void unwrap(lua_State* state) {
   if (luaL_getmetafield(state, -1, kFixedList) != LUA_TNIL) lua_remove(state, -2);
 }
 
+/// Whether the value at `index` is one of 1 … length.
+bool is_place(lua_State* state, int index, lua_Integer length) {
+  return lua_isinteger(state, index) && lua_tointeger(state, index) >= 1 &&
+         lua_tointeger(state, index) <= length;
+}
+
 /// Number of entries if the table at `index` is a list (keys 1…n only), else -1.
 lua_Integer list_length(lua_State* state, int index) {
   const auto length = static_cast<lua_Integer>(lua_rawlen(state, index));
   lua_Integer entries = 0;
   for (lua_pushnil(state); lua_next(state, index) != 0; lua_pop(state, 1)) {
-    if (++entries > length || !lua_isinteger(state, -2)) {
+    if (++entries > length || !is_place(state, -2, length)) {
       lua_pop(state, 2);
       return -1;
     }

@@ -54,6 +54,13 @@ TEST(Sandbox, AListThatContainsItselfIsCut) {
   EXPECT_THAT(outcome.text, HasSubstr("cut here"));
 }
 
+TEST(Sandbox, AListWithHolesKeepsItsKeys) {
+  FakeConsole console;
+  const auto outcome = console.run("return { 1, nil, 3, [7] = 4 }");
+  EXPECT_EQ(outcome.value, (Json{{"1", 1}, {"3", 3}, {"7", 4}}));
+  EXPECT_EQ(outcome.text, "{ [1] = 1, [3] = 3, [7] = 4 }");
+}
+
 TEST(Sandbox, LoopsEndAtTheirLimit) {
   for (const char* code : {"while true do end", "while true do pcall(function() while true do end end) end",
                            "coroutine.wrap(function() while true do end end)()",
