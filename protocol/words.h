@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,5 +26,8 @@ std::string duration(double seconds);
 
 /// "3.2 MB": a number of bytes, decimal units, three digits at most.
 std::string size_text(std::uint64_t bytes);
+
+/// The first bytes of `text`, at most so many, and no part of a character.
+std::string_view first_bytes(std::string_view text, std::size_t bytes);
 
 }  // namespace footplate

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/words.h"
+
 namespace footplate::host {
 namespace {
 
@@ -51,7 +53,7 @@ void ScriptOutput::print(const ChunkOutput& output, std::chrono::steady_clock::t
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
     if (++lines_this_second_ <= kLinesASecond) {
-      std::string line = text.substr(start, std::min(end - start, kLongestLine));
+      std::string line(first_bytes(std::string_view(text).substr(start, end - start), kLongestLine));
       if (lines_left_out_ > 0)
         line += " (" + std::to_string(std::exchange(lines_left_out_, 0)) +
                 " lines before it are only in log/" + name_ + ".log)";

@@ -2,19 +2,13 @@
 
 #include <unistd.h>
 
+#include "protocol/words.h"
+
 namespace footplate::host {
 namespace {
 
 constexpr double kWithdrawTimeout_s = 6;  ///< rank 0 decides every order within 5 s
 constexpr std::size_t kMaxSource = 16U * 1024;
-
-/// At most so many, and no part of a character.
-std::string first_bytes(std::string text, std::size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (text[bytes] & 0xC0) == 0x80) --bytes;
-  text.resize(bytes);
-  return text;
-}
 
 std::string needs(const std::string& name, Role needed, Role given) {
   return name + " needs the role " + std::string(to_string(needed)) + "; this session has " +
@@ -85,7 +79,7 @@ Result<std::string> OrderDesk::submit(const Client& client, Order order) {
   order.id = 0;
   order.session = client.session;
   order.user = client.user;
-  order.source = first_bytes(std::move(order.source), kMaxSource);
+  order.source.resize(first_bytes(order.source, kMaxSource).size());
   // Rank 0 refuses it, too; here it isn't kept, or told to anybody.
   if (const std::size_t bytes = to_json(order).dump(-1, ' ', false, Json::error_handler_t::replace).size();
       bytes > kLongestOrder)

@@ -8,6 +8,7 @@
 #include "console/lua/core/bind.h"
 #include "console/lua/core/listing.h"
 #include "protocol/schema.h"
+#include "protocol/words.h"
 
 namespace footplate::lua {
 namespace {
@@ -389,7 +390,7 @@ std::string render(lua_State* state, int index) {
       lua_type(state, index) == LUA_TSTRING ? key_text(state, index) : Renderer(state).nested(index, 0);
   if (text.size() > kMaxText) {
     const std::size_t size = text.size();
-    text.resize(kMaxText);
+    text.resize(first_bytes(text, kMaxText).size());
     text += "\n… cut here: " + std::to_string(size) + " bytes in all";
   }
   return text;

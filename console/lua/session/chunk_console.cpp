@@ -1,5 +1,7 @@
 #include "console/lua/session/chunk_console.h"
 
+#include "protocol/words.h"
+
 namespace footplate::lua {
 
 ChunkConsole::ChunkConsole(const Greeting& greeting, ConsoleLink& link) : greeting_(greeting), link_(link) {
@@ -27,10 +29,10 @@ void ChunkConsole::print(std::string_view text) {
   const std::size_t limit = greeting_.limits.output_bytes;
   std::size_t& printed = now_->printed;
   if (printed >= limit || now_->mode == Activity::Mode::registering) return;
-  const std::size_t room = std::min(text.size(), limit - printed);
+  const std::string_view shown = first_bytes(text, limit - printed);
   if (greeting_.kind != SessionKind::job)
     printed += text.size();  // a job's goes into a file, and the console bounds that
-  link_.output(text.substr(0, room), OutputStream::out);
+  link_.output(shown, OutputStream::out);
   if (printed >= limit) talk("output cut at " + std::to_string(limit) + " bytes");
 }
 

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "protocol/words.h"
+
 namespace footplate::lua {
 namespace {
 
@@ -114,8 +116,11 @@ Result<Json> Wire::ask(std::string_view op, Json fields, const Note& note) {
 }
 
 void Wire::output(std::string_view text, OutputStream stream) {
-  for (std::size_t start = 0; start < text.size(); start += kOutputPiece)
-    send(ChunkOutput{task_, std::string(text.substr(start, kOutputPiece)), stream});
+  while (!text.empty()) {
+    const std::string_view piece = first_bytes(text, kOutputPiece);
+    send(ChunkOutput{task_, std::string(piece), stream});
+    text.remove_prefix(piece.size());
+  }
 }
 
 bool Wire::interrupted() {

@@ -120,6 +120,23 @@ TEST(HostLimits, TooLongALineEndsTheConnection) {
   EXPECT_THAT(next.run("return ('\\1'):rep(400000)"), HasSubstr("cut here"));
 }
 
+TEST(HostLimits, LongOutputIsCutBetweenCharacters) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  const auto printed = [&](std::size_t before) {
+    client.others.clear();
+    client.run("io_text = ('x'):rep(" + std::to_string(before) + ") .. 'éy' print(io_text)");
+    std::string text;
+    for (const Json& line : client.others)
+      if (line["stream"] == "out") text += line["text"];
+    return text;
+  };
+  const std::size_t piece = 128 << 10, all = 1 << 20;
+  EXPECT_TRUE(printed(piece - 1) == std::string(piece - 1, 'x') + "éy\n");
+  EXPECT_TRUE(printed(all - 1) == std::string(all - 1, 'x'));
+}
+
 TEST(HostLimits, SeventeenthClientIsTurnedAway) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path());

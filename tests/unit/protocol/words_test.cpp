@@ -51,6 +51,14 @@ TEST(Words, Durations) {
   EXPECT_EQ(duration(kInfinity), "-");
 }
 
+TEST(Words, FirstBytesAreWholeCharacters) {
+  EXPECT_EQ(first_bytes("aé", 3), "aé");
+  EXPECT_EQ(first_bytes("aé", 2), "a");
+  EXPECT_EQ(first_bytes("aéb", 3), "aé");
+  EXPECT_EQ(first_bytes("a", 0), "");
+  EXPECT_EQ(first_bytes("\x80\x80\x80\x80\x80\x80", 5), "\x80\x80\x80\x80\x80") << "no UTF-8";
+}
+
 TEST(Words, Sizes) {
   EXPECT_EQ(size_text(850), "850 B");
   EXPECT_EQ(size_text(10114728), "10.1 MB");
