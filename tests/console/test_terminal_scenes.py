@@ -268,6 +268,17 @@ class Watching(Scene):
         screen.wait_prompt()
         self.assertEqual(len([row for row in screen.rows if row.startswith("seen ")]), 1, screen.text())
 
+    def test_a_time_beyond_all_clocks_is_a_day(self):
+        screen = self.attach()
+        screen.enter("n = 0")
+        screen.wait_prompt()
+        screen.enter("\\watch inf (function() n = n + 1; return 'seen ' .. n end)()")
+        screen.wait("every 86400 s, until Ctrl-C")
+        screen.type(CTRL_C)
+        screen.wait_prompt()
+        screen.enter("n")
+        screen.wait(lambda s: "1" in s.rows)
+
     def test_error_ends_it(self):
         screen = self.attach()
         screen.enter("\\watch 0.2 nothing.at_all")

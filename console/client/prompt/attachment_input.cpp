@@ -25,6 +25,7 @@ constexpr auto kCompletionTakes = 300ms;  ///< longest a Tab waits for the conso
 constexpr auto kHelpTakes = 5s;
 constexpr double kWatchEvery_s = 2;
 constexpr double kLeastWatch_s = 0.2;
+constexpr double kMostWatch_s = 86400;
 
 /// "14:03:22", here.
 std::string clock_time() {
@@ -312,7 +313,7 @@ void Attachment::watch(const std::string& arguments) {
   double every_s = std::strtod(arguments.c_str(), &end);
   const bool given = end != arguments.c_str() && *end == ' ' && every_s > 0;
   const std::string code = given ? trimmed(end) : arguments;
-  every_s = given ? std::max(every_s, kLeastWatch_s) : kWatchEvery_s;
+  every_s = given ? std::clamp(every_s, kLeastWatch_s, kMostWatch_s) : kWatchEvery_s;
   watching_ = terminal_->has_live();
   const std::string how = "every " + rounded(every_s) + " s, until Ctrl-C: " + code;
   std::string last;
