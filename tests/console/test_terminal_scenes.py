@@ -268,6 +268,28 @@ class Watching(Scene):
         screen.wait_prompt()
         self.assertEqual(len([row for row in screen.rows if row.startswith("seen ")]), 1, screen.text())
 
+    def watched(self, text):
+        """The screen once `text`, an expression of Lua with a count in it, has been evaluated five times."""
+        screen = self.attach()
+        screen.enter("n = 0")
+        screen.wait_prompt()
+        screen.enter(f"\\watch 0.2 (function() n = n + 1; return {text} end)()")
+        screen.wait(lambda s: "seen 5" in s.text())
+        return screen
+
+    def test_blank_rows_at_its_end(self):
+        screen = self.watched("'seen ' .. n .. '\\n\\n\\n'")
+        self.assertTrue(any("> n = 0" in row for row in screen.rows), screen.text())
+        self.assertEqual(len([row for row in screen.rows if row.startswith("seen ")]), 1, screen.text())
+        screen.type(CTRL_C)
+        screen.wait_prompt()
+
+    def test_tabs_are_no_longer_than_the_row(self):
+        screen = self.watched("'\\t\\t' .. ('x'):rep(70) .. '\\nseen ' .. n")
+        self.assertEqual(len([row for row in screen.rows if " · every 0.2 s" in row]), 1, screen.text())
+        screen.type(CTRL_C)
+        screen.wait_prompt()
+
     def test_a_time_beyond_all_clocks_is_a_day(self):
         screen = self.attach()
         screen.enter("n = 0")

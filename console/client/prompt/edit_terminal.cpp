@@ -269,12 +269,14 @@ void EditTerminal::draw_live() {
   if (live_.empty()) return;
   std::string lines;
   std::size_t start = 0;
-  for (live_rows_ = 0; start < live_.size() && live_rows_ + 1 < height(); ++live_rows_) {
+  for (std::size_t rows = 0; start < live_.size() && rows + 1 < height(); ++rows) {
     const std::size_t end = std::min(live_.find('\n', start), live_.size());
-    lines += cut(live_.substr(start, end - start), width() - 1) + "\n";
+    lines += cut(with_blanks(printable(live_.substr(start, end - start))), width() - 1) + "\n";
     start = end + 1;
   }
-  write_lines(styled(lines, Kind::value));
+  const std::string shown = styled(lines, Kind::value);
+  live_rows_ = static_cast<std::size_t>(std::ranges::count(shown, '\n'));
+  write_lines(shown);
 }
 
 void EditTerminal::clear_live() {

@@ -122,6 +122,19 @@ std::string cut(std::string_view line, std::size_t width) {
   return std::string(line);
 }
 
+std::string with_blanks(std::string_view line) {
+  constexpr std::size_t kTab = 8;
+  std::wstring out;
+  std::size_t used = 0;
+  for (const wchar_t character : wide(line)) {
+    const bool tab = character == L'\t';
+    const std::size_t needs = tab ? kTab - used % kTab : static_cast<std::size_t>(columns(character));
+    out += tab ? std::wstring(needs, L' ') : std::wstring(1, character);
+    used += needs;
+  }
+  return utf8(out);
+}
+
 namespace {
 
 std::size_t columns_of(std::wstring_view text) {

@@ -18,6 +18,9 @@ int columns(wchar_t character);
 /// At most `width` columns of one line of UTF-8; what was cut shows as "…".
 std::string cut(std::string_view utf8_line, std::size_t width);
 
+/// A row with blanks in place of its tabs, as a terminal shows it.
+std::string with_blanks(std::string_view utf8_line);
+
 /// Rows of columns that are wider than `width`, broken at blanks: what their last column goes on with stands
 /// beneath it. Rows without columns (two blanks in a row) stay as they are, and so does a text of one row.
 std::string fit_columns(std::string_view utf8_text, std::size_t width);

@@ -42,6 +42,11 @@ TEST(Text, CutToColumns) {
   EXPECT_EQ(cut("abcdef", 5), "abcd…");
 }
 
+TEST(Text, TabsBecomeBlanks) {
+  EXPECT_EQ(with_blanks("a\tb"), "a       b");
+  EXPECT_EQ(with_blanks("\tab\tc"), "        ab      c");
+}
+
 TEST(Place, AsLibeditLaysOut) {
   const auto at = [](const std::wstring& text) {
     const CursorPlace place = place_after(text, 3, 10);
