@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "console/cli/commands.h"
-#include "console/cli/output.h"
+#include "console/cli/print_text.h"
 #include "console/client/link/find_run.h"
 #include "console/client/render/render.h"
 #include "console/client/render/text.h"

@@ -165,8 +165,8 @@ std::string bash_script() {
       for (const auto& name : one.names) cases.push_back("\"" + command.name + " " + name + "\"");
       values += "    " + joined_words(cases, "|") + ") " + bash_proposal(one) + "; return ;;\n";
     }
-    rest += "    " + command.name + ") if [[ $cur == -* ]]; then _footplate_words " + options +
-            "; else " + words + "; fi ;;\n";
+    rest += "    " + command.name + ") if [[ $cur == -* ]]; then _footplate_words " + options + "; else " +
+            words + "; fi ;;\n";
   }
   return std::string(kBashHead) + "  if ((COMP_CWORD == 1)); then _footplate_words " + names +
          "help --help --version; return; fi\n  case \"${COMP_WORDS[1]} $prev\" in\n" + values +

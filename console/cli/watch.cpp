@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "console/cli/commands.h"
-#include "console/cli/output.h"
+#include "console/cli/print_text.h"
 #include "console/cli/via.h"
 #include "console/client/link/find_run.h"
 #include "console/client/link/live_link.h"

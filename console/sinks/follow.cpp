@@ -10,7 +10,7 @@ constexpr std::size_t kRowsBetweenFlushes = 4096;
 
 }  // namespace
 
-MetricsFile::MetricsFile(std::filesystem::path run_directory) : path_(run_directory / kMetricsFile) {}
+MetricsFile::MetricsFile(const std::filesystem::path& run_directory) : path_(run_directory / kMetricsFile) {}
 
 Result<std::size_t> MetricsFile::pass_on(Sink& sink) {
   if (!file_.is_open()) file_.open(path_);

@@ -11,7 +11,7 @@ namespace footplate::sinks {
 /// Reads the metrics.jsonl of a run that may be live. One thread.
 class MetricsFile {
  public:
-  explicit MetricsFile(std::filesystem::path run_directory);
+  explicit MetricsFile(const std::filesystem::path& run_directory);
 
   /// Hands the lines that have come since the last call to `sink`, and flushes it. A last line without its
   /// end is left for the next call: its writer may cut it off again (a full disk, a rank that was killed).

@@ -126,10 +126,13 @@ class TensorboardSink final : public Sink {
   /// TensorBoard reads files in the order of their names.
   static std::string file_name(const MetricsRow& row) {
     std::array<char, 80> name{};
-    const int length =
-        std::snprintf(name.data(), name.size(), "events.out.tfevents.%010d.footplate", row.start);
-    if (row.went_back > 0) std::snprintf(name.data() + length, name.size() - length, ".%06d", row.went_back);
-    return name.data();
+    std::snprintf(name.data(), name.size(), "events.out.tfevents.%010d.footplate", row.start);
+    std::string text = name.data();
+    if (row.went_back > 0) {
+      std::snprintf(name.data(), name.size(), ".%06d", row.went_back);
+      text += name.data();
+    }
+    return text;
   }
 
   std::filesystem::path folder_;

@@ -336,8 +336,8 @@ Result<void> Trainer::Loop::level(int source, const StateTable& state) {
   return {};
 }
 
-/// All know the evaluations that `source` knows. Where a rank is lost in the reduction of one, it ends well on
-/// some ranks only; the best one decides which evaluations are saved, and all ranks save together.
+/// All know the evaluations that `source` knows. Where a rank is lost in the reduction of one, it ends well
+/// on some ranks only; the best one decides which evaluations are saved, and all ranks save together.
 Result<void> Trainer::Loop::take_evaluations(int source) {
   const LevelledState mine{training_.progress(), step_->counts()};
   const auto told = level_state(training_.options.communicator, StateTable(), source, to_json(mine));

@@ -36,8 +36,8 @@ class Advice {
   struct Parts {
     const Schema& schema;
     const StatusTracker& status;
-    const Ledger* ledger = nullptr;  ///< rank 0's, for what smaller operations take; may be null
-    int world_size = 1;  ///< at first
+    const Ledger* ledger = nullptr;    ///< rank 0's, for what smaller operations take; may be null
+    int world_size = 1;                ///< at first
     std::uint64_t first_order_id = 1;  ///< of this start; earlier starts have given the smaller ones
     /// Gives an order in the run's own name. Its number; 0: it isn't taken now.
     std::function<std::uint64_t(Order order)> order;

@@ -349,8 +349,9 @@ TEST_F(CommunicatorTest, AnErrorThatComesAgainAtOneStepEndsTheRun) {
     on_all([&](TestRank& rank, int) {
       rank.queue.close({ErrorKind::lost, "communicators are made again"});
       EXPECT_TRUE(rank.queue.wait_idle(kPatience));
-      rank.queue.reopen(100 * (again + 1), static_cast<std::uint32_t>(again + 2));
-      EXPECT_EQ(said(rank.communicator.rejoin(static_cast<std::uint32_t>(again + 2), 100)), "fine");
+      const auto generation = static_cast<std::uint32_t>(again + 2);
+      rank.queue.reopen(std::uint64_t{100} * generation, generation);
+      EXPECT_EQ(said(rank.communicator.rejoin(generation, 100)), "fine");
     });
   }
   EXPECT_EQ(kinds, (std::vector{ErrorKind::lost, ErrorKind::lost, ErrorKind::lost, ErrorKind::lost,

@@ -474,8 +474,8 @@ TEST(ShareState, ARankIsLostInTheReductionOfAnEvaluation) {
   for (const std::set<int>& on : {std::set<int>{0}, {2}, {0, 2}, {}})
     for (const char* shard : {"optim.shard=0", "optim.shard=1"}) {
       SCOPED_TRACE(std::string(shard) + ::testing::PrintToString(on));
-      const EndOfRun live = trained(3, kSteps, {shard, "ckpt.redundancy=memory", "eval.every=5"},
-                                    {{1, 4, "eval sums", on}});
+      const EndOfRun live =
+          trained(3, kSteps, {shard, "ckpt.redundancy=memory", "eval.every=5"}, {{1, 4, "eval sums", on}});
       EXPECT_EQ(live.recovered_at, std::vector<std::int64_t>{5});
       EXPECT_EQ(live.best_of.size(), 1U) << ::testing::PrintToString(live.best_of);
     }

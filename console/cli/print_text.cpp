@@ -1,4 +1,4 @@
-#include "console/cli/output.h"
+#include "console/cli/print_text.h"
 
 #include <unistd.h>
 
