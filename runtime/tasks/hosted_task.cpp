@@ -345,6 +345,14 @@ std::optional<double> HostedTask::learning_rate(std::int64_t step) const {
   return rate;
 }
 
+bool HostedTask::decides_learning_rate(std::int64_t step) const noexcept {
+  try {
+    return task_->learning_rate(step).has_value();
+  } catch (...) {
+    return true;  // the step that needs it fails, and says why
+  }
+}
+
 std::vector<std::string> HostedTask::actions() const {
   std::vector<std::string> names;
   for (const v1::ActionDecl& action : declaration_.actions) names.push_back(declared_name(action.name));
@@ -352,6 +360,7 @@ std::vector<std::string> HostedTask::actions() const {
 }
 
 Result<Json> HostedTask::call(const std::string& action, const Json& arguments, std::int64_t step) {
+  training_.reset();  // an action that samples may leave the module in the other mode
   const std::string answer =
       task_->call(action.substr(declared_name("").size()), CallArguments(arguments), step);
   if (answer.empty()) return Json();
@@ -370,7 +379,8 @@ at::Tensor HostedTask::loss(const v1::Batch& batch, v1::Sums& sums) {
   if (!broken_.empty()) wrong(broken_);
   mode(true);
   at::Tensor loss = one_float(task_->loss(batch, sums), "loss()");
-  if (!loss.requires_grad()) wrong("loss() gave a number that no gradient goes back from");
+  if (!loss.requires_grad())
+    wrong("loss() gave a number that no gradient goes back from: look for detach(), item() and no_grad");
   return loss;
 }
 

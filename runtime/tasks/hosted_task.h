@@ -103,6 +103,8 @@ class HostedTask {
   std::vector<std::string> actions() const;
   /// Throws where the task gives one that isn't finite.
   std::optional<double> learning_rate(std::int64_t step) const;
+  /// Whether the task has a rate of its own for this step, and sched.* says nothing of it.
+  bool decides_learning_rate(std::int64_t step) const noexcept;
 
   void recompute(bool on) { task_->recompute(on); }
   bool can_recompute() const { return task_->can_recompute(); }

@@ -212,8 +212,10 @@ bool Reporter::has_ended_epoch() const {
 }
 
 void Reporter::warn_of_warmup() {
-  const std::string text = warmup_warning(training_.now.schedule);
-  if (!text.empty() && text != warmup_) warn(WarningKind::other, training_.position.step, text);
+  const std::int64_t step = training_.position.step;
+  const std::string text =
+      training_.task->decides_learning_rate(step) ? "" : warmup_warning(training_.now.schedule);
+  if (!text.empty() && text != warmup_) warn(WarningKind::other, step, text);
   warmup_ = text;
 }
 
