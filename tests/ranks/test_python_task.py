@@ -42,6 +42,7 @@ class More(digits.Digits):
 
     @footplate.action("Greets somebody.", whom="Who it is.")
     def greet(self, step, whom: str = "you", times: int = 1):
+        self.module.eval()  # as an action that samples does
         return {"said": ["hello " + whom] * times, "step": step}
 
     def prepare(self, after):
@@ -57,6 +58,8 @@ class More(digits.Digits):
         return super().load(samples)
 
     def loss(self, batch, sums):
+        if self.module.training == batch.held_out:
+            raise RuntimeError("the module is in the other mode")
         if self.fault == "loss":
             raise ValueError("the loss is broken")
         if self.fault == "busy":
@@ -186,6 +189,22 @@ def test_a_task_needs_no_module():
             assert evaluations(run), run.output()
 
 
+def test_what_is_missing_or_of_another_kind_is_said():
+    wrong = [("def load", "def laod", "the task has no load(); did you mean it by laod()?"),
+             ('return footplate.DataSet("ones", 64, 8)', 'return {"ones": 64}', "data() gave a dict; it has to give a footplate.DataSet"),
+             ("return torch.ones(len(samples.indexes), 3)", "return [[1.0]]", "load() gave a list in place 0 of the batch"),
+             ("return (batch", "(batch", "loss() gave nothing: is a return missing?"),
+             ("* self.values)", "* self.values.detach())", "look for detach()"),
+             ("footplate.Task", "footplate.Tsk", "did you mean Task?"),
+             ("def parameters", "def params", "set self.module in __init__, or write parameters()")]
+    with digits() as task:
+        task.config.write_text(f'run.task = "python:{task.folder}/bare.py"\nrun.threads = 1\ntrain.steps = 4\n')
+        for number, (right, mistake, text) in enumerate(wrong):
+            (task.folder / "bare.py").write_text(BARE.replace(right, mistake))
+            with task.run(name=f"wrong-{number}", ranks=1, options=["--restarts", "0"], env=NO_VENV) as run:
+                assert run.finish() in (1, 2) and text in run.output(), (text, run.output())
+
+
 def test_a_rank_that_is_killed_is_gone_on_without():
     with digits() as task, task.run("train.steps=300", "ckpt.every=0", ranks=3, env=NO_VENV) as run:
         client = run.wait_for_step(20)
@@ -313,7 +332,7 @@ def test_a_compiled_model_trains():
 
 if __name__ == "__main__":
     main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks,
-          test_a_task_needs_no_module, test_a_rank_that_is_killed_is_gone_on_without,
+          test_a_task_needs_no_module, test_what_is_missing_or_of_another_kind_is_said, test_a_rank_that_is_killed_is_gone_on_without,
           test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
           test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains,
           test_the_layers_are_operators_of_torch])

@@ -12,7 +12,7 @@ import sys
 import traceback
 import warnings
 
-from footplate.task import Batch, Host, Metric, Samples, Settings, Sums, Task
+from footplate.task import Batch, DataSet, Host, Metric, Samples, Settings, Sums, Task
 
 ABOVE = pathlib.Path(__file__).parent  # frames of these files say nothing about a task
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
@@ -190,13 +190,17 @@ def declaration(task):
                  "aliases": list(one.aliases), "applies": one.applies} for one in task.settings]
     actions = [{"name": name, "help": mark["help"], "role": mark["role"], "dangerous": mark["dangerous"],
                 "params": described_params(name, function, mark)} for name, function, mark in actions_of(task)]
-    metrics = [{"name": metric.name, "mean": metric.mean} for metric in metrics_of(task)]
+    metrics = [{"name": metric.name, "mean": metric.mean, "in_training": metric.in_training} for metric in metrics_of(task)]
     sets = [{"name": one.name, "share": float(one.share), "help": one.help} for one in task.sets]
     return json.dumps({"unit": task.unit, "uses": list(task.uses), "settings": settings, "actions": actions, "metrics": metrics,
                        "sets": sets, "cacheable": bool(task.cacheable)})
 
 
 # ---------------------------------------------------------------- a task
+
+
+def kind_of(value):
+    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 class Hosted:
@@ -233,18 +237,29 @@ class Hosted:
 
     def data(self):
         sets = self.task.data()
-        return [vars(one) for one in (sets if isinstance(sets, (list, tuple)) else [sets])]
+        sets = sets if isinstance(sets, (list, tuple)) else [sets]
+        for one in sets:
+            if not isinstance(one, DataSet):
+                raise Refused(f"data() gave {kind_of(one)}; it has to give a footplate.DataSet, or a list of them")
+        return [vars(one) for one in sets]
 
     def load(self, number, held_out, indexes, draws):
         batch = self.task.load(Samples(number, held_out, indexes, draws))
         if not isinstance(batch, Batch):
             batch = Batch(batch if isinstance(batch, (list, tuple)) else [batch], len(indexes))
+        for place, tensor in enumerate(batch.tensors):
+            if not isinstance(tensor, type(indexes)):
+                raise Refused(f"load() gave {kind_of(tensor)} in place {place} of the batch; each has to be a tensor "
+                              "(torch.tensor makes one)")
         return list(batch.tensors), float(batch.weight)
 
     def loss(self, tensors, weight, number, held_out):
         sums = Sums(self.metrics, () if held_out else self.statistic_names)
         call = self.task.evaluate if held_out else self.task.loss
         value = call(Batch(tensors, weight, number, held_out), sums)
+        if value is None:
+            raise Refused(f"{call.__name__}() gave nothing: is a return missing? It has to give the sum of the loss over the batch, "
+                          "one float tensor")
         return value, sums.metrics, sums.statistics
 
     def training(self, on):

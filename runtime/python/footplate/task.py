@@ -1,5 +1,6 @@
 """A task: a model, its data and its loss. Footplate trains it. The same interface as include/footplate/task.h, in Python."""
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -38,6 +39,7 @@ class Metric:
     """A number beside the loss: train/NAME and eval/NAME, and of several data sets data/SET/NAME and eval/SET/NAME."""
     name: str
     mean: bool = True  # its sum is divided by the weight of what was computed; False: the sum itself
+    in_training: bool = True  # False: evaluate() alone counts it, there is no train/NAME
 
 
 def action(help: str, *, role: str = "operate", dangerous: bool = False, **params: str):
@@ -48,6 +50,13 @@ def action(help: str, *, role: str = "operate", dangerous: bool = False, **param
         method.footplate_action = {"help": help, "role": role, "dangerous": dangerous, "params": params}
         return method
     return mark
+
+
+def missing(task, function: str) -> str:
+    """What is said of a function that the task has to have; with the name that it may be written by."""
+    own = [name for one in type(task).__mro__ if one.__module__ != __name__ for name in vars(one)]
+    near = difflib.get_close_matches(function, own, 1)
+    return f"the task has no {function}()" + (f"; did you mean it by {near[0]}()?" if near else "")
 
 
 # ---------------------------------------------------------------- what a task has
@@ -204,6 +213,8 @@ class Task:
 
     def parameters(self) -> Sequence[Parameter]:
         """The same tensors at every call, in one order on all ranks."""
+        if self.module is None:
+            raise ValueError("the task has no parameters: set self.module in __init__, or write parameters()")
         return [Parameter(name, tensor) for name, tensor in self.module.named_parameters() if tensor.requires_grad]
 
     def groups(self) -> Sequence[Group]:
@@ -222,16 +233,16 @@ class Task:
 
     def data(self) -> DataSet | Sequence[DataSet]:
         """A moment's work, called once."""
-        raise NotImplementedError("the task has no data()")
+        raise NotImplementedError(missing(self, "data"))
 
     def load(self, samples: Samples) -> Batch | Sequence[Any]:
         """The tensors of these samples, made on the processors, or a Batch of them with its weight: without one the weight is
         the number of samples. A pure function of `samples`; any thread."""
-        raise NotImplementedError("the task has no load()")
+        raise NotImplementedError(missing(self, "load"))
 
     def loss(self, batch: Batch, sums: Sums) -> Any:
         """The sum of the loss over the batch's weight: one float, differentiable."""
-        raise NotImplementedError("the task has no loss()")
+        raise NotImplementedError(missing(self, "loss"))
 
     def evaluate(self, batch: Batch, sums: Sums) -> Any:
         """The same for what is held out, without gradients."""

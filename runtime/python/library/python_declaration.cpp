@@ -49,7 +49,8 @@ v1::Declaration declaration_from(const std::string& text) {
   for (const Json& setting : json.at("settings")) declaration.settings.push_back(setting_from(setting));
   for (const Json& action : json.at("actions")) declaration.actions.push_back(action_from(action));
   for (const Json& metric : json.at("metrics"))
-    declaration.metrics.push_back({.name = metric.at("name"), .mean = metric.at("mean")});
+    declaration.metrics.push_back(
+        {.name = metric.at("name"), .mean = metric.at("mean"), .in_training = metric.at("in_training")});
   for (const Json& set : json.at("sets"))
     declaration.sets.push_back({.name = set.at("name"), .share = set.at("share"), .help = set.at("help")});
   return declaration;
