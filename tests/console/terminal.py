@@ -1,14 +1,11 @@
 """A person at a real pseudo-terminal: pexpect types, pyte is the screen. The run behind it is console_rank.py."""
 
-import fcntl
 import json
 import os
 import pathlib
 import signal
 import socket
-import struct
 import sys
-import termios
 import time
 
 import pexpect
@@ -73,11 +70,6 @@ class Screen:
     def line(self):
         """The row that the cursor is in."""
         return self.rows[self.screen.cursor.y]
-
-    def unread(self):
-        """Bytes that were typed and the program hasn't read."""
-        with open(f"/proc/{self.process.pid}/fd/0", "rb", buffering=0) as terminal:
-            return struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, b"\0" * 4))[0]
 
     def type(self, text):
         self.process.send(text)
