@@ -423,8 +423,7 @@ def test_a_trial_is_kept_or_put_back():
         assert re.search(r"nccl.tune: 5 trials, [\d.]+ -> [\d.]+ ms/step, nccl.rules = ", tuned.stdout), tuned
         journal = (pathlib.Path(run.directory) / "journal.lua").read_text()
         assert journal.count("trial of") == 8, journal
-        said = [event["text"] for event in events(run, "note") if "text" in event]
-        assert len(said) == 9, said
+        wait_until(lambda: len([event for event in events(run, "note") if "text" in event]) == 9, 20, "the nine notes in the record")
 
 
 def test_an_interrupted_trial_puts_back_what_was():

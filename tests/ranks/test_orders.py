@@ -183,7 +183,9 @@ def test_a_trial_keeps_what_is_better_and_puts_back_the_rest():
         assert run.exec("return optim.lr_scale").stdout.strip() == "0.5"
         journal = (run.directory / "journal.lua").read_text()
         assert journal.count('run.note{ text = "trial of') == 2, journal
-        notes = [event for event in run.lines("events.jsonl") if event["topic"] == "note"]
+        noted = lambda: [event for event in run.lines("events.jsonl") if event["topic"] == "note"]
+        wait_until(lambda: len(noted()) == 2, 20, "both notes in the record")
+        notes = noted()
         assert [note["data"]["text"] for note in notes] == [kept.stdout.strip(), back.stdout.strip()], notes
 
         # Interrupted, it puts back what was before it.
