@@ -159,6 +159,7 @@ Ending Trainer::Loop::end() {
 }
 
 Result<void> Trainer::Loop::finish_saves() {
+  training_.lost = false;
   checkpoints_.finish();
   training_.timer.enter(Phase::boundary);
   if (training_.lost) return fail(ErrorKind::lost, "a rank was lost during a save");

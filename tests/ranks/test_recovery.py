@@ -65,6 +65,23 @@ def test_a_rank_is_killed_and_the_others_go_on():
         nothing_left(run)
 
 
+def test_a_load_after_a_loss_is_a_load():
+    """What was lost before it is over: this start ends, and the next one goes on from the checkpoint."""
+    with Run([*QUICK, "train.steps=1000000"], ranks=2) as run:
+        client = run.wait_for_step(20)
+        client.ask("call", action="ckpt.save", arguments={}, wait=True)
+        client.close()
+        kill_rank(run, 1)
+        wait_for_loss(run, 1)
+        connect(run).close()
+        loaded = run.exec("ckpt.load{ ref = 'latest' }", timeout_s=30)
+        assert loaded.returncode == 0, (loaded, run.output())
+        wait_until(lambda: len(run.lines("starts.jsonl")) == 2, 60, "the start that ckpt.load makes")
+        run.wait_for_step(30).close()
+        stop(run)
+        assert run.finish() == 0, run.output()
+
+
 def has_control(pid):
     threads = (path.read_text().strip() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm"))
     try:
@@ -381,7 +398,8 @@ def test_rank_0_dies_at_random_moments():
 
 
 if __name__ == "__main__":
-    main([test_a_rank_is_killed_and_the_others_go_on, test_a_rank_that_has_ended_is_no_loss_for_one_that_saves,
+    main([test_a_rank_is_killed_and_the_others_go_on, test_a_load_after_a_loss_is_a_load,
+          test_a_rank_that_has_ended_is_no_loss_for_one_that_saves,
           test_rank_0_is_killed_and_another_leads,
           test_later_steps_are_those_of_a_smaller_world, test_a_run_that_lost_a_rank_comes_back_to_its_size,
           test_a_stopped_rank_is_named_and_waited_for,
