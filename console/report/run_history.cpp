@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 
 #include "console/report/lineage.h"
@@ -191,6 +192,14 @@ class Reader {
              result.reason + ", exit code " + std::to_string(result.code) +
                  (result.note.empty() ? "" : " (" + result.note + ")"));
   }
+  void take(const CallReport& report) {
+    if (report.state != CallState::failed) return;
+    const auto& told = history_.happenings;
+    if (!told.empty() && told.back().text == report.error) return;  // by what was called
+    const auto step = order_steps_.find(report.order);
+    happened(Topic::call, step == order_steps_.end() ? std::nullopt : std::optional(step->second),
+             report.action + " failed: " + report.error, true);
+  }
   /// The rest of what happens is in the metrics, or concerns nobody later.
   template <class Data>
   void take(const Data& /*data*/) {}
@@ -200,6 +209,7 @@ class Reader {
       return add(history_.happenings,
                  {time_, -1, "order " + std::to_string(report.id),
                   std::string(to_string(report.state)) + ": " + report.error, MomentKind::quiet});
+    if (report.state == OrderState::committed && report.step) order_steps_[report.id] = *report.step;
     if (report.state != OrderState::applied) return;
     const Order order = report.order.value_or(Order{});
     Applied applied = report.applied.value_or(Applied{});
@@ -267,10 +277,11 @@ class Reader {
 
   RunHistory& history_;
   Lineage lineage_;
-  std::map<std::int64_t, double> start_steps_;  ///< where each start began
-  std::int64_t start_ = 0;                      ///< of the last line
-  double last_logged_ = 0, steps_ = 1;          ///< of phases: the step, and for how many
-  std::string time_;                            ///< of the event that is taken
+  std::map<std::int64_t, double> start_steps_;         ///< where each start began
+  std::map<std::uint64_t, std::int64_t> order_steps_;  ///< where each order applies
+  std::int64_t start_ = 0;                             ///< of the last line
+  double last_logged_ = 0, steps_ = 1;                 ///< of phases: the step, and for how many
+  std::string time_;                                   ///< of the event that is taken
 };
 
 }  // namespace

@@ -197,7 +197,13 @@ TEST_F(Report, TellsStretchesChangesAndFailures) {
       "\n"
       R"({"topic":"eval","time":"2026-11-24T07:13:00Z","data":{"step":200,"failed":true,"reason":"rank 1: x"}})"
       "\n"
-      R"({"topic":"later","time":"2026-11-24T07:13:00Z","data":5})"
+      R"({"topic":"call","time":"2026-11-24T07:13:00Z","data":{"action":"eval.now","call":0,"order":5,"state":"failed","error":"rank 1: x"}})"
+      "\n"
+      R"({"topic":"order","time":"2026-11-24T07:14:00Z","data":{"state":"committed","id":6,"step":210}})"
+      "\n"
+      R"({"topic":"call","time":"2026-11-24T07:14:00Z","data":{"action":"task.mix","call":0,"order":6,"state":"failed","error":"rank 0: y"}})"
+      "\n"
+      R"({"topic":"later","time":"2026-11-24T07:15:00Z","data":5})"
       "\n"
       R"({"topic":"order","data":{"state":"applied","order":7}})"
       "\n");
@@ -213,12 +219,15 @@ TEST_F(Report, TellsStretchesChangesAndFailures) {
   EXPECT_EQ(history.phase_s.at("saving"), 2);
   ASSERT_EQ(history.changes.size(), 1U);
   EXPECT_EQ(history.changes[0].text, "optim.lr_scale 1 → 0.5, ckpt.save(tag = a)");
-  ASSERT_EQ(history.happenings.size(), 4U);
+  ASSERT_EQ(history.happenings.size(), 5U);
   EXPECT_EQ(history.happenings[0].text, "refused: no such");
   EXPECT_EQ(history.happenings[1].kind, MomentKind::failure);
   EXPECT_EQ(history.happenings[2].text, "rank 1: x");
   EXPECT_EQ(history.happenings[2].kind, MomentKind::failure);
-  EXPECT_EQ(history.happenings[3].text, "start 2 goes on from /x/step-00000100 by ckpt.load");
+  EXPECT_EQ(history.happenings[3].text, "task.mix failed: rank 0: y") << "a call's failure, once";
+  EXPECT_EQ(history.happenings[3].step, 210);
+  EXPECT_EQ(history.happenings[3].kind, MomentKind::failure);
+  EXPECT_EQ(history.happenings[4].text, "start 2 goes on from /x/step-00000100 by ckpt.load");
 
   const std::string page = report::page({history, history}, kUsualMetrics);
   for (const char* part :
