@@ -51,6 +51,45 @@ std::string argument_text(const Json& json) {
   return json.dump();
 }
 
+std::string key_text(const std::string& name) {
+  const bool plain = !name.empty() && name.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_") == std::string::npos;
+  return plain ? name : "[" + Json(name).dump() + "]";
+}
+
+/// { optim = { lr_scale = 0.5 } }
+std::string table_text(const Json& json) {
+  if (!json.is_object()) {
+    const auto value = untyped_value(json);
+    return value ? to_text(*value) : json.dump();
+  }
+  std::string fields;
+  for (const auto& [name, value] : json.items())
+    fields += (fields.empty() ? "" : ", ") + key_text(name) + " = " + table_text(value);
+  return "{ " + fields + " }";
+}
+
+/// Settings by their names, as the JSON text that an order has.
+std::string settings_table(const std::string& text) {
+  const Json settings = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!settings.is_object()) return argument_text(text);
+  Json groups = Json::object();
+  for (const auto& [name, value] : settings.items()) {
+    Json* group = &groups;
+    std::size_t from = 0;
+    for (auto dot = name.find('.'); dot != std::string::npos && group->is_object();
+         dot = name.find('.', from)) {
+      group = &(*group)[name.substr(from, dot - from)];
+      from = dot + 1;
+      if (group->is_null()) *group = Json::object();
+    }
+    if (!group->is_object()) return argument_text(text);
+    (*group)[name.substr(from)] = value;
+  }
+  return table_text(groups);
+}
+
 }  // namespace
 
 bool Call::has(const char* name) const {
@@ -81,14 +120,23 @@ std::string to_text(const Call& call) {
 }
 
 std::string shown_text(const Call& call) {
-  if (call.action != "run.store" || !call.has("name")) return to_text(call);
-  const std::string name = call.text("name");
-  const bool plain = !name.empty() && name.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_") == std::string::npos;
-  const std::string value = call.text("value", "nil");
-  return (plain ? "store." + name : "store[" + Json(name).dump() + "]") + " = " +
-         (value == "null" ? "nil" : value);
+  if (call.action == "run.store" && call.has("name")) {
+    const std::string key = key_text(call.text("name")), value = call.text("value", "nil");
+    return (key.starts_with('[') ? "store" : "store.") + key + " = " + (value == "null" ? "nil" : value);
+  }
+  if (call.action != "ckpt.load") return to_text(call);
+  std::string arguments;
+  for (const auto& [name, value] : call.arguments.items()) {
+    if (value == "") continue;  // left out
+    arguments += arguments.empty() ? "" : ", ";
+    if (name == "set" && value.is_string())
+      arguments += "set = " + settings_table(value.get<std::string>());
+    else if (name == "skip_steps")
+      arguments += "skip = { steps = " + argument_text(value) + " }";
+    else
+      arguments += name + " = " + argument_text(value);
+  }
+  return call.action + (arguments.empty() ? "()" : "{ " + arguments + " }");
 }
 
 Json to_json(const Order& order) {

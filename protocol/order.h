@@ -75,7 +75,8 @@ std::string effect_text(const Applied& applied);
 /// A call as Lua source: ckpt.save{ tag = "x" }.
 std::string to_text(const Call& call);
 
-/// The same as people write it: store.x = 5 for run.store{ name = "x", value = "5" }.
+/// The same as people write it: store.x = 5 for run.store{ name = "x", value = "5" }, and
+/// ckpt.load{ set = { optim = { lr_scale = 0.5 } } } for the settings' text.
 std::string shown_text(const Call& call);
 
 Json to_json(const Order& order);

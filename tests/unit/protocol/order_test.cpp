@@ -85,6 +85,22 @@ TEST(OrderJson, WrongTypesAreRefusedByName) {
   EXPECT_EQ(refusal(R"({"calls":[{}]})"), "a call has to name its action");
 }
 
+TEST(CallText, IsAsPeopleWriteIt) {
+  const auto load = [](Json arguments) { return shown_text({"ckpt.load", std::move(arguments)}); };
+  EXPECT_EQ(
+      load({{"ref", "-500"}, {"set", R"({"optim.betas":[0.9,0.95],"optim.lr_scale":0.5,"log.every":5})"}}),
+      "ckpt.load{ ref = \"-500\", set = { log = { every = 5 }, optim = { betas = {0.9, 0.95}, lr_scale = "
+      "0.5 } } }");
+  EXPECT_EQ(load({{"ref", "100"}, {"skip_steps", 30}, {"branch", ""}}),
+            "ckpt.load{ ref = \"100\", skip = { steps = 30 } }");
+  EXPECT_EQ(load({{"set", R"({"data.share.a-b":2})"}}),
+            "ckpt.load{ set = { data = { share = { [\"a-b\"] = 2 } } } }");
+  for (const char* text : {"no JSON", "[1]", R"({"a":1,"a.b":2})"})
+    EXPECT_EQ(load({{"set", text}}), "ckpt.load{ set = " + to_text(Value(text)) + " }");
+  EXPECT_EQ(load(Json::object()), "ckpt.load()");
+  EXPECT_EQ(shown_text({"run.store", {{"name", "a b"}, {"value", "5"}}}), "store[\"a b\"] = 5");
+}
+
 TEST(AppliedJson, RoundTrip) {
   const Applied applied{7,
                         12041,
