@@ -35,7 +35,7 @@ Result<Schema> load_schema() {
 
 namespace {
 
-constexpr std::chrono::seconds kPluginTakes{60};  ///< to load LibTorch and a plugin from a slow disk
+constexpr std::chrono::seconds kPluginTakes{300};  ///< to load LibTorch and a plugin from a cold network disk
 
 Result<Schema> ask_for_schema(const std::string& task) {
   const auto rank = find_rank(program_folder());
