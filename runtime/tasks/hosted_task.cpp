@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "protocol/schema.h"
 #include "runtime/tasks/declared_schema.h"
 
 namespace footplate {
@@ -47,6 +48,27 @@ void check_apart(const std::vector<Parameter>& parameters) {
     if (begin(before) + before->tensor.nbytes() > begin(next))
       wrong(fmt::format("the parameters '{}' and '{}' share memory; a tensor has to be listed once",
                         before->name, next->name));
+  }
+}
+
+void check_groups(const std::vector<v1::Group>& groups, const std::vector<Parameter>& parameters) {
+  std::vector<std::string> names;
+  for (const v1::Group& group : groups) {
+    if (group.name.empty()) wrong("groups() has one without a name");
+    if (std::ranges::find(names, group.name) != names.end())
+      wrong(fmt::format("groups() has '{}' twice", group.name));
+    names.push_back(group.name);
+    for (const auto& [what, value] : {std::pair("learning rate factor", group.lr_factor),
+                                      std::pair("weight decay", group.weight_decay.value_or(0))})
+      if (!std::isfinite(value) || value < 0)
+        wrong(fmt::format("the group '{}' has the {} {}; it has to be 0 or more", group.name, what, value));
+  }
+  for (const Parameter& parameter : parameters) {
+    if (parameter.group.empty() || std::ranges::find(names, parameter.group) != names.end()) continue;
+    const std::string meant = nearest(parameter.group, names);
+    wrong(fmt::format("the parameter '{}' is in the group '{}', and groups() has {}{}", parameter.name,
+                      parameter.group, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+                      meant.empty() ? "" : "; did you mean " + meant + "?"));
   }
 }
 
@@ -124,6 +146,7 @@ void HostedTask::check() const {
       wrong(fmt::format("the parameter '{}' has to be a leaf that requires a gradient", parameter.name));
   }
   check_apart(parameters_);
+  check_groups(groups_, parameters_);
   for (const v1::State& state : state_) check_tensor("state", state.name, state.tensor, device_, names);
 }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -90,6 +91,43 @@ TEST(HostedTask, ParametersThatShareMemoryAreRefused) {
   ASSERT_FALSE(shared);
   EXPECT_THAT(shared.error().message,
               ::testing::HasSubstr("the parameters 'first' and 'second' share memory"));
+}
+
+/// Of one parameter and these groups.
+class Grouped final : public v1::Task {
+ public:
+  explicit Grouped(std::vector<v1::Group> groups) : groups_(std::move(groups)) {}
+  std::vector<v1::Parameter> parameters() override { return {{"weight", weight_, "heads"}}; }
+  std::vector<v1::Group> groups() override { return groups_; }
+  std::vector<v1::DataSet> data() override { return {{.name = "none", .training = 1}}; }
+  v1::Batch load(const v1::Samples& /*samples*/) override { return {}; }
+  at::Tensor loss(const v1::Batch& /*batch*/, v1::Sums& /*sums*/) override { return {}; }
+
+ private:
+  const std::vector<v1::Group> groups_;
+  const at::Tensor weight_ = at::ones({4}).requires_grad_(true);
+};
+
+TEST(HostedTask, GroupsThatCantBeAreRefusedAtOnce) {
+  static std::vector<v1::Group> groups;
+  const Settings settings = Settings::defaults(runtime_schema());
+  const auto refusal = [&settings](std::vector<v1::Group> given) {
+    groups = std::move(given);
+    const v1::Descriptor descriptor{.name = "grouped",
+                                    .declare = [] { return v1::Declaration{}; },
+                                    .make = [](const v1::Host&) -> v1::Task* { return new Grouped(groups); }};
+    const auto made = HostedTask::make(descriptor, settings, {}, host_device(), {});
+    return made ? "" : made.error().message;
+  };
+  using ::testing::HasSubstr;
+  EXPECT_EQ(refusal({{.name = "heads", .lr_factor = 0, .weight_decay = 0.1}}), "");
+  EXPECT_THAT(refusal({}),
+              HasSubstr("the parameter 'weight' is in the group 'heads', and groups() has none"));
+  EXPECT_THAT(refusal({{.name = "head"}}), HasSubstr("groups() has head; did you mean head?"));
+  EXPECT_THAT(refusal({{.name = "heads"}, {.name = "heads"}}), HasSubstr("groups() has 'heads' twice"));
+  EXPECT_THAT(refusal({{.name = "heads", .lr_factor = -1}}),
+              HasSubstr("learning rate factor -1; it has to be 0"));
+  EXPECT_THAT(refusal({{.name = "heads", .weight_decay = std::nan("")}}), HasSubstr("weight decay nan"));
 }
 
 /// Its second layer has the weight and the count of its first one.
