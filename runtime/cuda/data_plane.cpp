@@ -137,6 +137,10 @@ bool DataPlane::tune(const Settings& now) {
   return tuning_->switch_to(version);
 }
 
+void DataPlane::forget_decisions() {
+  restart_digests(*tuning_);
+}
+
 /// On all ranks at once, after a difference.
 void DataPlane::leave_to_nccl() {
   restart_digests(*tuning_);

@@ -42,6 +42,7 @@ class DataPlane final : public NcclSteering {
   }
   bool tune(const Settings& now) override;
   Result<std::string> compare() override;
+  void forget_decisions() override;
   void measure(std::int64_t first, std::int64_t steps) override { profile_->measure(first, steps); }
   void at_step(std::int64_t step) override { profile_->at_step(step); }
   NcclMeasurement measured() const override;

@@ -92,8 +92,10 @@ Result<CallResult> NcclGuard::call(const Call& call, std::int64_t step) {
 }
 
 /// All compare after the next step: some may have applied an order about rules that others, or a rank that
-/// joins, still have before them.
+/// joins, still have before them. Those who apply it now begin to count then; so the rest begins here, behind
+/// what the trainer has sent to try the new communicators (HandlerTable goes from the last one to the first).
 Result<void> NcclGuard::rejoin(const Rejoin& rejoin) {
+  if (nccl_ != nullptr) nccl_->forget_decisions();
   compare_at_ = rejoin.step + 1;
   return {};
 }

@@ -27,6 +27,9 @@ class NcclSteering {
   /// Whether all ranks' tuners have decided alike so far, and could do what they were told to; a line for
   /// people where not, and from then on NCCL chooses by itself, on all of them. Collective. Errors: lost.
   virtual Result<std::string> compare() = 0;
+  /// What this rank's tuner has decided so far isn't compared any more. On all ranks between the same two
+  /// collectives.
+  virtual void forget_decisions() = 0;
   /// Measures the collectives of `steps` steps from `first` on, beginning anew; at_step() is called for each.
   virtual void measure(std::int64_t first, std::int64_t steps) = 0;
   virtual void at_step(std::int64_t step) = 0;

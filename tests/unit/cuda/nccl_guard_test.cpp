@@ -26,6 +26,7 @@ class NcclGuardTest : public ::testing::Test, public NcclSteering {
     ++compared_;
     return said_;
   }
+  void forget_decisions() override { ++forgotten_; }
   void measure(std::int64_t first, std::int64_t steps) override { measured_ = {first, steps}; }
   void at_step(std::int64_t step) override { looked_at_ = step; }
   NcclMeasurement measured() const override { return {}; }
@@ -48,6 +49,7 @@ class NcclGuardTest : public ::testing::Test, public NcclSteering {
   std::string rules_;
   std::string said_;
   int compared_ = 0;
+  int forgotten_ = 0;
   std::pair<std::int64_t, std::int64_t> measured_ = {-1, -1};
   std::int64_t looked_at_ = -1;
   std::vector<EventData> published_;
@@ -115,7 +117,9 @@ TEST_F(NcclGuardTest, TunersAreComparedAfterTheFirstStepByNewRulesAndNowAndThen)
   EXPECT_EQ(compared_, 2);
   settings_.set("nccl.rules", std::string("..5 tree"), "test");
   guard.settings_changed(settings_, 17);
+  EXPECT_EQ(forgotten_, 0);
   EXPECT_TRUE(guard.rejoin({.step = 17}));
+  EXPECT_EQ(forgotten_, 1) << "those who apply the order now haven't counted what tried the communicators";
   EXPECT_TRUE(guard.before_step(17));
   EXPECT_EQ(compared_, 2);
   EXPECT_TRUE(guard.before_step(18));
