@@ -25,6 +25,7 @@ struct ControlTimes {
   ms console_reads_end{1000};   ///< how long finish() waits for the console to read the end
   ms stop_retry{1000};          ///< a stop by a signal that was aborted is tried again after this
   ms rebuild{60000};            ///< how long those who are left may take to find together after a loss
+  ms lone_loss{10000};          ///< training that met a loss which nobody else knows of is helped after this
   std::size_t queue = 64;       ///< orders waiting for their turn; more are refused
   std::size_t committed = 256;  ///< orders committed ahead of their step; more are refused
   std::size_t reports = 1000;   ///< final reports kept for a new console

@@ -127,7 +127,7 @@ void ControlLoop::turn(Clock::time_point now) {
   const bool broken = options_.world != nullptr && options_.world->broken();
   if (training_ended_)
     recovery_->set_rebuild_due(false);
-  else if (broken || recovery_->rebuild_due())
+  else if (broken || recovery_->rebuild_due() || (!recovery_->under_way() && recovery_->has_lone_loss(now)))
     recovery_->recover(now);
   if (quit_) return;
   handle_messages(now);

@@ -115,6 +115,15 @@ void RankRecovery::tick() {
   parts_.participant.report_recovery_state(*standing, world_->members().generation);
 }
 
+bool RankRecovery::has_lone_loss(Clock::time_point now) {
+  if (world_ == nullptr || !parts_.gate.recovery_state()) {
+    alone_since_.reset();
+    return false;
+  }
+  if (!alone_since_) alone_since_ = now;
+  return now - *alone_since_ >= parts_.options.times.lone_loss;
+}
+
 void RankRecovery::handle(int source, const message::Standing& standing, Clock::time_point now) {
   if (!parts_.rank_zero) return;
   const auto verdict = parts_.rank_zero->add_standing(source, standing);

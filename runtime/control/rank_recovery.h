@@ -63,6 +63,9 @@ class RankRecovery {
   void admit(Clock::time_point now);
   /// While it is under way: tells rank 0 once the training thread stands.
   void tick();
+  /// While it isn't: whether the training thread has stood for long because of a loss that neither this
+  /// thread nor another rank knows of. Then all have to find together again, or it would stand for ever.
+  bool has_lone_loss(Clock::time_point now);
   void handle(int source, const message::Standing& standing, Clock::time_point now);
   void handle(const message::Rejoin& verdict);
   void handle(const message::Remedy& remedy);
@@ -85,7 +88,8 @@ class RankRecovery {
   RankNumbers numbers_;
   bool under_way_ = false;
   bool told_standing_ = false;  ///< to the rank 0 of this generation
-  bool joining_ = false;        ///< this process, until it is level
+  std::optional<Clock::time_point> alone_since_;
+  bool joining_ = false;  ///< this process, until it is level
   bool rebuild_due_ = false;
   bool admission_due_ = false;
   std::string remedy_;

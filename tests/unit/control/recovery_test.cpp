@@ -143,6 +143,26 @@ TEST(RecoveryTest, ALoadThatOneHasNotHeardOfComesToNothing) {
   }
 }
 
+/// It would stand for ever, and the others wait for it.
+TEST(RecoveryTest, ALossThatOneRankAloneHasMetIsRecoveredFrom) {
+  for (const int alone : {0, 1}) {
+    SCOPED_TRACE("rank " + std::to_string(alone) + " is alone");
+    const SimScheduler scheduler(1);
+    RecoveryRun run(3, {}, 1000000000);
+    run.wait_for_step(1, 5);
+    run.ranks[static_cast<std::size_t>(alone)]->deaf = [] {};
+    run.order(6, {{"calls", {{{"action", "ckpt.load"}, {"arguments", Json::object()}}}}});
+    run.await([&] { return run.ranks[0]->worlds.size() == 1U; });
+    run.order(7);
+    run.await([&] { return run.ranks[1]->applied.size() == 2U; });
+    run.order(8, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
+    run.join();
+    expect_whole(run, {}, run.ranks[0]->step);
+    for (const auto& rank : run.ranks) EXPECT_EQ(rank->ending.reason, "asked");
+    if (::testing::Test::HasFailure()) return show_trace();
+  }
+}
+
 TEST(RecoveryTest, ALoadEndsAllRanks) {
   const SimScheduler scheduler(1);
   RecoveryRun run(3, {}, 1000000000);
