@@ -299,7 +299,7 @@ class Rank {
     control.welcome = std::move(welcome);
     control.schema = start_.schema;
     control.settings = start_.settings;
-    set_computed(control.settings, trainer_->step());
+    control.settings.set("optim.lr", trainer_->learning_rate(), kComputed);
     control.channel = channel_.get();
     if (session_->world_size() > 1) control.world = world_.get();
     control.newest_checkpoint = newest_checkpoint(start_.origin, options_.run_directory);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <utility>
 
 #include "runtime/comm/agree.h"
@@ -11,18 +10,6 @@
 #include "runtime/watch/event_parts.h"
 
 namespace footplate {
-namespace {
-
-/// Nothing: the task's own can't be told. The step that needs it fails, and says why.
-std::optional<double> told_rate(const Training& training, std::int64_t step) {
-  try {
-    return training.learning_rate(step);
-  } catch (...) {
-    return std::nullopt;
-  }
-}
-
-}  // namespace
 
 Trainer::Loop::Loop(TrainerOptions options, std::unique_ptr<HostedTask> task)
     : training_(std::move(options), std::move(task)),
@@ -49,7 +36,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   training_.task->changed(training_.options.settings, training_.position.step);
   reporter_.tell_computing();
   reporter_.tell_data();
-  reporter_.warn_of_warmup();
+  reporter_.warn_of_schedule();
   checkpoints_.tell_other_corpus();
   checkpoints_.configure();
   training_.timer.enter(Phase::boundary);
@@ -190,15 +177,15 @@ void Trainer::Loop::configure() {
 }
 
 std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {
-  const auto before = told_rate(training_, step);
+  const auto before = training_.told_learning_rate(step);
   training_.options.settings = now;
   configure();
   checkpoints_.configure();
   training_.task->changed(now, step);
   reporter_.tell_computing();
   reporter_.tell_data();
-  reporter_.warn_of_warmup();
-  const auto after = told_rate(training_, step);
+  reporter_.warn_of_schedule();
+  const auto after = training_.told_learning_rate(step);
   if (!before || !after || *before == *after) return {};
   return {{"optim.lr", *before, *after}};
 }

@@ -211,12 +211,13 @@ bool Reporter::has_ended_epoch() const {
   return std::floor(drawn / samples) > std::floor((drawn - batch) / samples);
 }
 
-void Reporter::warn_of_warmup() {
+void Reporter::warn_of_schedule() {
   const std::int64_t step = training_.position.step;
-  const std::string text =
-      training_.task->decides_learning_rate(step) ? "" : warmup_warning(training_.now.schedule);
-  if (!text.empty() && text != warmup_) warn(WarningKind::other, step, text);
-  warmup_ = text;
+  const std::string text = training_.task->decides_learning_rate(step)
+                               ? unused_schedule_warning(training_.options.settings, training_.task_name)
+                               : warmup_warning(training_.now.schedule);
+  if (!text.empty() && text != schedule_) warn(WarningKind::other, step, text);
+  schedule_ = text;
 }
 
 void Reporter::tell_data() {

@@ -58,8 +58,8 @@ class Reporter {
   void tell_computing();
   /// Then, too: of settings of the data that change nothing here.
   void tell_data();
-  /// Then, too: of a warm-up that the run is too short for.
-  void warn_of_warmup();
+  /// Then, too: of a warm-up that the run is too short for, and of a schedule that the task doesn't follow.
+  void warn_of_schedule();
 
  private:
   double epoch() const;
@@ -89,8 +89,8 @@ class Reporter {
   std::optional<PhaseTimes> of_epoch_;  ///< the sum of this epoch's steps that were
   std::optional<EpochSums> ended_;      ///< of the last epoch, until they are written
   std::unique_ptr<GaugeReader> gauges_;
-  std::string computing_;      ///< as it was told last
-  std::string data_, warmup_;  ///< the same
+  std::string computing_;        ///< as it was told last
+  std::string data_, schedule_;  ///< the same
 };
 
 }  // namespace footplate

@@ -1,13 +1,18 @@
 #include "runtime/train/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
 #include "protocol/value.h"
+#include "protocol/words.h"
 
 namespace footplate {
 namespace {
+
+constexpr std::array kSettings{"sched.kind",        "sched.base_lr", "sched.min_lr", "sched.warmup_steps",
+                               "sched.decay_steps", "sched.every",   "sched.gamma",  "sched.points"};
 
 double cosine_height(double part) {
   return 0.5 * (1.0 + std::cos(std::numbers::pi * part));
@@ -79,10 +84,6 @@ double learning_rate(const Schedule& schedule, std::int64_t step) {
   return schedule.lr_scale * rate_after_warmup(schedule, number - warmup, length);
 }
 
-void set_computed(Settings& settings, std::int64_t step) {
-  settings.set("optim.lr", learning_rate(Schedule::from(settings), step), kComputed);
-}
-
 std::string warmup_warning(const Schedule& schedule) {
   if (!schedule.points.empty() || schedule.warmup_steps <= schedule.steps) return {};
   const double highest =
@@ -91,6 +92,15 @@ std::string warmup_warning(const Schedule& schedule) {
          ") is longer than the run (train.steps " + std::to_string(schedule.steps) +
          "): the learning rate rises to the end, to " + shortest(highest) + " instead of sched.base_lr (" +
          shortest(schedule.base_lr) + ")";
+}
+
+std::string unused_schedule_warning(const Settings& settings, const std::string& name) {
+  std::vector<std::string> set;
+  for (const char* one : kSettings)
+    if (settings.source(one) != "default") set.emplace_back(one);
+  if (set.empty()) return {};
+  return join(set) + (set.size() == 1 ? " changes" : " change") + " nothing now: run.task = \"" + name +
+         "\" decides its learning rate itself. optim.lr_scale multiplies it";
 }
 
 }  // namespace footplate

@@ -50,10 +50,11 @@ struct EnumWords<Schedule::Kind> {
 /// first and after the last. Times lr_scale. A pure function: a changed setting acts on the whole curve.
 double learning_rate(const Schedule& schedule, std::int64_t step);
 
-/// Puts what follows from `settings` at `step` into them: optim.lr.
-void set_computed(Settings& settings, std::int64_t step);
-
 /// What to say of a warm-up that doesn't end before the run does; empty: it ends.
 std::string warmup_warning(const Schedule& schedule);
+
+/// What to say of those of sched.* that are set although the task `name` decides its learning rate itself;
+/// empty: none is.
+std::string unused_schedule_warning(const Settings& settings, const std::string& name);
 
 }  // namespace footplate

@@ -93,6 +93,11 @@ Result<SaveResult> Trainer::save(const std::string& tag) {
 std::int64_t Trainer::step() const {
   return loop_->training().position.step;
 }
+double Trainer::learning_rate() const {
+  const Training& training = loop_->training();
+  const std::int64_t step = training.position.step;
+  return training.told_learning_rate(step).value_or(footplate::learning_rate(training.now.schedule, step));
+}
 std::int64_t Trainer::skipped_in_row() const {
   return loop_->skipped_in_row();
 }

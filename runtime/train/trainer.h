@@ -85,6 +85,8 @@ class Trainer : public Steerable {
   Result<std::optional<std::int64_t>> take_end_of_epochs();
 
   std::int64_t step() const;  ///< completed steps
+  /// Of the step to come. Where the task can't tell its own, what sched.* says.
+  double learning_rate() const;
   /// How many of them, up to the last one, were skipped, as they weren't finite: since those nothing was
   /// trained.
   std::int64_t skipped_in_row() const;

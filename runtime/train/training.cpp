@@ -102,6 +102,14 @@ double Training::learning_rate(std::int64_t step) const {
   return footplate::learning_rate(now.schedule, step);
 }
 
+std::optional<double> Training::told_learning_rate(std::int64_t step) const {
+  try {
+    return learning_rate(step);
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
 std::string Training::cant_record(const Sharding& sharding) const {
   if (!device.can_record()) return device.description() + " can't record a step, a CUDA device can";
   if (!task->can_be_recorded()) return "run.task = \"" + task_name + "\" reads its data while it computes";

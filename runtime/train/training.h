@@ -46,6 +46,8 @@ struct Training {
 
   /// Of the step that follows so many: the task's own schedule, or sched.*.
   double learning_rate(std::int64_t step) const;
+  /// The same. Nothing: the task's own can't be told. The step that needs it fails, and says why.
+  std::optional<double> told_learning_rate(std::int64_t step) const;
 
   /// In what steps and evaluations are computed: train.precision, where the device can.
   Precision precision() const { return device.computes_in(now.precision); }

@@ -214,6 +214,18 @@ def test_a_rank_that_is_killed_is_gone_on_without():
         assert run.result()["recoveries"] == 1 and evaluations(run)[-1]["eval/accuracy"] > 0.9, run.result()
 
 
+def test_it_may_decide_the_learning_rate():
+    with digits() as task:
+        with_more(task, "import digits\n\n\nclass Decides(digits.Digits):\n    def learning_rate(self, step):\n        return 0.25\n")
+        with task.run("train.steps=1000000", "log.every=100000", "eval.every=0", "ckpt.every=0", "optim.lr_scale=0.01", env=NO_VENV) as run:
+            run.wait_for_step(5).close()
+            assert run.exec("return optim.lr").stdout.strip() == "0.0025", "before the first line of metrics"
+            said = 'sched.base_lr, sched.warmup_steps change nothing now: run.task = "python:'
+            assert said in run.output(), run.output()
+            run.exec("sched.gamma = 0.5")
+            wait_until(lambda: "sched.base_lr, sched.warmup_steps, sched.gamma change" in run.output(), 20, "the warning of the third")
+
+
 def test_it_is_steered_like_every_other_one():
     with digits() as task:
         with_more(task)
@@ -333,6 +345,6 @@ def test_a_compiled_model_trains():
 if __name__ == "__main__":
     main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks,
           test_a_task_needs_no_module, test_what_is_missing_or_of_another_kind_is_said, test_a_rank_that_is_killed_is_gone_on_without,
-          test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
+          test_it_may_decide_the_learning_rate, test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
           test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains,
           test_the_layers_are_operators_of_torch])

@@ -111,6 +111,18 @@ TEST(Schedule, PointsAreChecked) {
   EXPECT_NE(error_of(Json::parse("[1, -0.5]")).find("can't be -0.5"), std::string::npos);
 }
 
+TEST(Schedule, ThatATaskDoesntFollowIsSaid) {
+  Settings settings = Settings::defaults(runtime_schema());
+  EXPECT_EQ(unused_schedule_warning(settings, "mine"), "");
+  settings.set("sched.base_lr", 0.1, "config");
+  EXPECT_EQ(unused_schedule_warning(settings, "mine"),
+            "sched.base_lr changes nothing now: run.task = \"mine\" decides its learning rate itself. "
+            "optim.lr_scale multiplies it");
+  settings.set("sched.warmup_steps", std::int64_t{5}, "config");
+  EXPECT_TRUE(
+      unused_schedule_warning(settings, "mine").starts_with("sched.base_lr, sched.warmup_steps change "));
+}
+
 TEST(Schedule, AWarmUpThatOutlastsTheRunIsSaid) {
   Schedule all = schedule(Schedule::Kind::cosine);
   EXPECT_EQ(warmup_warning(all), "");
