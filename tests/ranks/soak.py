@@ -211,7 +211,7 @@ def test_ranks_go_on_without_those_that_die():
 
 def test_the_journal_leads_to_the_same_bits():
     """A start ends with any rank that dies, so that the run has the same ranks all the time and can be replayed."""
-    soak(2, ["comm.on_loss=stop"], SECONDS / 2, SEED + 1, then=lambda run, _: check_equal(run, *replayed(run)))
+    soak(2, ["comm.on_loss=stop"], SECONDS / 2, SEED + 1, then=lambda run, _: check_equal(run, *replayed(run, at_most_s=PATIENCE_S + 4 * SECONDS)))
 
 
 if __name__ == "__main__":

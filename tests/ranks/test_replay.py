@@ -62,11 +62,11 @@ def give_orders(client, run, count, between_s, seed):
             raise
 
 
-def replayed(run, *options, name="again"):
+def replayed(run, *options, name="again", at_most_s=300):
     """`footplate replay` of that run, with its faults and devices, to its end: the result, and what it said."""
     same = {variable: run.environment.get(variable) for variable in ("FOOTPLATE_FAULT", "CUDA_VISIBLE_DEVICES")}
     with Run(folder=run.folder, name=name, command=["replay", str(run.directory), "--name", name, *options], env=same) as again:
-        code = again.finish(300)
+        code = again.finish(at_most_s)
         assert code == 0, f"{code}\n{again.output()}"
         return again.result(), again.output()
 
