@@ -196,7 +196,9 @@ def test_what_is_missing_or_of_another_kind_is_said():
              ("return (batch", "(batch", "loss() gave nothing: is a return missing?"),
              ("* self.values)", "* self.values.detach())", "look for detach()"),
              ("footplate.Task", "footplate.Tsk", "did you mean Task?"),
-             ("def parameters", "def params", "set self.module in __init__, or write parameters()")]
+             ("def parameters", "def params", "set self.module in __init__, or write parameters()"),
+             ("self.values = torch", "self.module = torch.nn.BatchNorm1d(3, momentum=None)\n        self.values = torch",
+              "the BatchNorm1d 'self.module' has momentum=None")]
     with digits() as task:
         task.config.write_text(f'run.task = "python:{task.folder}/bare.py"\nrun.threads = 1\ntrain.steps = 4\n')
         for number, (right, mistake, text) in enumerate(wrong):

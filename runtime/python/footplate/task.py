@@ -224,6 +224,10 @@ class Task:
         """By default the float32 buffers that the module saves: BatchNorm's statistics, which forward writes."""
         if self.module is None:
             return []
+        for name, module in self.module.named_modules():
+            if getattr(module, "track_running_stats", False) and getattr(module, "momentum", 0) is None:
+                raise ValueError(f"the {type(module).__name__} '{name or 'self.module'}' has momentum=None: its statistics depend on the number of "
+                                 "batches, which no checkpoint has. Give it one, as in momentum=0.1")
         saved = self.module.state_dict(keep_vars=True)
         return [State(name, tensor, "forward") for name, tensor in self.module.named_buffers()
                 if name in saved and str(tensor.dtype) == "torch.float32"]

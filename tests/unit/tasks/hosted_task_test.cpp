@@ -141,6 +141,23 @@ struct TiedLayers : torch::nn::Module {
   }
 };
 
+/// Two BatchNorms, the second one as `options` say.
+struct TwoNorms : torch::nn::Module {
+  explicit TwoNorms(const torch::nn::BatchNormOptions& options) {
+    register_module("first", std::make_shared<torch::nn::BatchNorm1dImpl>(2));
+    register_module("second", std::make_shared<torch::nn::BatchNorm2dImpl>(options));
+  }
+};
+
+TEST(Module, ABatchNormThatAveragesAllBatchesIsRefused) {
+  EXPECT_EQ(v1::state_of(TwoNorms(torch::nn::BatchNormOptions(2))).size(), 4U);
+  const auto none = torch::nn::BatchNormOptions(2).momentum(std::nullopt);
+  EXPECT_EQ(v1::state_of(TwoNorms(torch::nn::BatchNormOptions(none).track_running_stats(false))).size(), 2U);
+  EXPECT_THAT([&none] { v1::state_of(TwoNorms(none)); },
+              ::testing::ThrowsMessage<std::invalid_argument>(
+                  ::testing::HasSubstr("the BatchNorm 'second' has no momentum")));
+}
+
 TEST(Module, WhatTwoLayersShareIsListedOnceByItsFirstName) {
   const TiedLayers module;
   const auto parameters = v1::parameters_of(module);
