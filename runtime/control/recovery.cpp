@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <cstdint>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
+
+#include "runtime/orders/held_share.h"
 
 namespace footplate {
 namespace {
@@ -27,22 +30,22 @@ bool any(const AllStanding& standing, bool message::Standing::*field) {
                      [&](const auto& entry) { return entry.second.*field; });
 }
 
-/// Which state no rank has any more; empty: all of it is somewhere. Where a rank was lost as the state was
-/// being divided, some may have all of it, and others shares.
+/// Which state no rank has any more; empty: all of it is somewhere.
 std::string lost_state(const AllStanding& standing) {
-  std::set<int> there;
-  int of = 0;
+  std::vector<HeldShare> held;
   bool with_copies = false;
   for (const auto& [rank, said] : standing) {
     if (said.step == kUndefined) continue;
-    if (said.shares == 1) return "";
-    of = said.shares;
-    there.insert({said.share, said.copied});
+    held.push_back({said.share, said.copied, said.shares});
     with_copies = with_copies || said.copied != said.share;
   }
-  if (of == 0) return "no rank is left whose state is whole";
+  if (held.empty()) return "no rank is left whose state is whole";
+  if (whole_division(held) > 0) return "";
+  const int of = held.front().of;
   for (int share = 0; share < of; ++share)
-    if (!there.contains(share))
+    if (std::ranges::none_of(held, [&](const HeldShare& one) {
+          return one.of == of && (one.share == share || one.copied == share);
+        }))
       return fmt::format("share {} of {} of the optimizer's state (optim.shard) was lost{}", share + 1, of,
                          with_copies ? " together with its copy on another rank (ckpt.redundancy)" : "");
   return "";
@@ -56,12 +59,21 @@ std::pair<std::int64_t, int> newest_step(const AllStanding& standing) {
   return newest;
 }
 
-/// As whoever has applied most orders has it: what the others have yet to apply brings them there, too.
+/// As those have it who have applied most orders: what the others have yet to apply brings them there, too.
+/// Where only some of them are paused, a loss has kept the rest from it, and the step is tried again.
 bool is_paused(const AllStanding& standing) {
-  const auto how_far = [](const auto& entry) {
-    return std::pair(entry.second.applied, entry.second.reached);
-  };
-  return std::ranges::max_element(standing, {}, how_far)->second.paused;
+  const bool all_undefined =
+      std::ranges::all_of(standing, [](const auto& entry) { return entry.second.step == kUndefined; });
+  std::pair<std::uint64_t, std::int64_t> farthest{0, kUndefined};
+  bool paused = false;
+  for (const auto& [rank, said] : standing) {
+    if (said.step == kUndefined && !all_undefined) continue;  // it may join just now
+    const std::pair how_far{said.applied, said.reached};
+    if (how_far < farthest) continue;
+    paused = said.paused && (how_far > farthest || paused);
+    farthest = how_far;
+  }
+  return paused;
 }
 
 /// `lost`: as of lost_state(). Whoever has heard that all are at the end may have left already.
@@ -124,7 +136,7 @@ std::optional<message::Rejoin> Recovery::verdict(const NewestCheckpoint& newest)
     if (said.commit && (!verdict.commit || said.commit->ticket > verdict.commit->ticket))
       verdict.commit = said.commit;
   }
-  verdict.paused = goes_back ? is_paused(standing_) : standing_.at(verdict.source).paused;
+  verdict.paused = is_paused(standing_);
   verdict.shared = any(standing_, &message::Standing::shared);
   verdict.tag = tag_of_save(standing_);
   // A periodic one is of a step that comes again.

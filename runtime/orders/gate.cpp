@@ -126,7 +126,7 @@ void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t beg
     state_.progress.at_step(rejoin.step);  // the next fence comes behind it
   }
   state_.recovery.resume(rejoin);
-  if (rejoin.behind) state_.course.pause(paused);
+  state_.course.pause(paused);
   if (finished)
     state_.course.finish();
   else if (state_.course.ending().reason == kLoadEnding)

@@ -10,6 +10,7 @@
 #include "protocol/order.h"
 #include "protocol/settings.h"
 #include "runtime/orders/call_result.h"
+#include "runtime/orders/held_share.h"
 
 namespace footplate {
 
@@ -31,14 +32,6 @@ struct Rejoin {
   int local_ranks = 1;           ///< on this host, now
   std::uint64_t refused = 0;     ///< number of the last order that some rank has seen refused; 0: none
   std::string refusal = {};      ///< why
-};
-
-/// What a rank has of state that the ranks share (optim.shard).
-struct HeldShare {
-  int share = 0;        ///< its share, by the number of the rank that it was made for
-  int copied = 0;       ///< the share that it has a copy of; its own one: it has no copy
-  int of = 1;           ///< how many shares there are; 1: it has all of the state
-  bool shared = false;  ///< optim.shard is on, also where one rank alone has all of the state
 };
 
 /// What an order's settings make new at its step.

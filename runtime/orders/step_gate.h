@@ -53,6 +53,8 @@ class StepGate {
 
   /// Id of the last order whose settings are in force; 0: none yet. Training thread.
   virtual std::uint64_t last_applied() const { return 0; }
+  /// How many orders are in force; their ids may be in another order.
+  virtual std::uint64_t applied() const { return 0; }
 
   /// What `store` holds (docs/lua.md): equal on all ranks at the same step. Training thread.
   virtual Json store() const { return Json::object(); }

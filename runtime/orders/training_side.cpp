@@ -181,6 +181,11 @@ std::uint64_t TrainingSide::last_applied() const {
   return state_.applied.last_id();
 }
 
+std::uint64_t TrainingSide::applied() const {
+  MutexLock lock(state_.mutex);
+  return state_.applied.count();
+}
+
 Json TrainingSide::store() const {
   MutexLock lock(state_.mutex);
   return state_.course.store();

@@ -23,6 +23,7 @@ class TrainingSide final : public StepGate {
   Ending ending() const override;
   const Settings& settings() const override;
   std::uint64_t last_applied() const override;
+  std::uint64_t applied() const override;
   Json store() const override;
   Json orders_ahead() const override;
   bool abandon() const override { return state_.abandon.load(std::memory_order_relaxed); }

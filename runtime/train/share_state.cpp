@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/comm/agree.h"
+#include "runtime/orders/held_share.h"
 #include "runtime/state/move_state.h"
 
 namespace footplate {
@@ -17,12 +18,12 @@ constexpr auto kOptimizer = "optim/";
 
 /// What a rank tells the others of itself.
 struct Holding {
-  std::uint64_t applied = 0;           ///< the last order whose settings are in force
-  std::int32_t share = 0, shares = 1;  ///< as of HeldShare
-  std::int32_t whole = 0;              ///< 1: its state is that of a step
-  std::int32_t behind = 0;             ///< 1: of the one before
-  std::int32_t parameters_whole = 0;   ///< 1: all parameters are of that step
-  std::int32_t stage = 0, copies = 0;  ///< as of Sharding
+  std::uint64_t applied = 0;                       ///< how many orders are in force
+  std::int32_t share = 0, copied = 0, shares = 1;  ///< as of HeldShare
+  std::int32_t whole = 0;                          ///< 1: its state is that of a step
+  std::int32_t behind = 0;                         ///< 1: of the one before
+  std::int32_t parameters_whole = 0;               ///< 1: all parameters are of that step
+  std::int32_t stage = 0, copies = 0;              ///< as of Sharding
 };
 
 using Entries = std::vector<StateEntry>;
@@ -45,8 +46,9 @@ class Holdings {
   static Result<Holdings> of(const Training& training, const OptimizerShare& has, bool parameters_whole,
                              const Rejoin& now) {
     Holding mine;
-    mine.applied = training.gate != nullptr ? training.gate->last_applied() : 0;
+    mine.applied = training.gate != nullptr ? training.gate->applied() : 0;
     mine.share = has.share();
+    mine.copied = has.copied_share();
     mine.shares = has.shares();
     mine.whole = now.whole ? 1 : 0;
     mine.behind = now.behind ? 1 : 0;
@@ -73,12 +75,14 @@ class Holdings {
   }
 
   /// What this rank gives of what it had: its own, and the copy where the rank that it is of isn't here any
-  /// more. What all have alike the source gives; and a rank that has all of the state gives all.
+  /// more. What all have alike one rank gives; and a rank that has all of the state gives all. Of two
+  /// divisions the ranks of one give, and those of the other nothing.
   Entries given(const OptimizerShare& had) const {
-    if (mine().whole == 0) return {};
-    if (const int all = rank_with_all(); all >= 0) return all == rank_ ? had.own() : Entries();
+    if (!gives(mine())) return {};
+    if (division_ == 1) return first_that_gives() == rank_ ? had.own() : Entries();
     Entries given = had.own();
-    if (rank_ != source_) drop_replicated(given);
+    const bool by_source = gives(all_[static_cast<std::size_t>(source_)]);
+    if (rank_ != (by_source ? source_ : first_that_gives())) drop_replicated(given);
     if (!is_here(had.copied_share())) {
       Entries copied = had.copied();
       drop_replicated(copied);
@@ -89,23 +93,27 @@ class Holdings {
 
  private:
   Holdings(int rank, std::vector<Holding> all, int source)
-      : rank_(rank), all_(std::move(all)), source_(source) {}
+      : rank_(rank), all_(std::move(all)), source_(source) {
+    std::vector<HeldShare> held;
+    for (const Holding& one : all_)
+      if (one.whole != 0) held.push_back({one.share, one.copied, one.shares});
+    division_ = whole_division(held);
+  }
 
   const Holding& mine() const { return all_[static_cast<std::size_t>(rank_)]; }
+  bool gives(const Holding& one) const { return one.whole != 0 && one.shares == division_; }
   bool is_here(int share) const {
-    return std::ranges::any_of(all_,
-                               [share](const Holding& one) { return one.whole != 0 && one.share == share; });
+    return std::ranges::any_of(all_, [&](const Holding& one) { return gives(one) && one.share == share; });
   }
-  /// The first; -1: each has a share.
-  int rank_with_all() const {
-    const auto found =
-        std::ranges::find_if(all_, [](const Holding& one) { return one.whole != 0 && one.shares == 1; });
-    return found != all_.end() ? static_cast<int>(found - all_.begin()) : -1;
+  int first_that_gives() const {
+    const auto found = std::ranges::find_if(all_, [this](const Holding& one) { return gives(one); });
+    return static_cast<int>(found - all_.begin());
   }
 
   int rank_;
   std::vector<Holding> all_;
   int source_;
+  int division_ = 0;  ///< whose shares count; 0: some are gone, and a checkpoint has the state
 };
 
 /// Of the optimizer's state, and of all parameters.

@@ -393,7 +393,7 @@ TEST(RecoveryDecision, GoesOnFromWhoeverIsAhead) {
   EXPECT_FALSE(recovery.verdict(none));
   recovery.add(2, standing(99, {{"generation", 1}}));
   EXPECT_FALSE(recovery.verdict(none)) << "of the world before";
-  recovery.add(2, standing(12, {{"save", true}, {"tag", "kept"}}));
+  recovery.add(2, standing(12, {{"paused", true}, {"save", true}, {"tag", "kept"}}));
   const auto verdict = recovery.verdict(none);
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->step, 12);
@@ -403,6 +403,19 @@ TEST(RecoveryDecision, GoesOnFromWhoeverIsAhead) {
   EXPECT_EQ(verdict->paused, true);
   EXPECT_EQ(verdict->save, true);
   EXPECT_EQ(verdict->tag, "kept");
+}
+
+/// One has found too little memory for the step, and the loss has kept the other from it.
+TEST(RecoveryDecision, APauseThatOneRankAloneHasIsOver) {
+  Recovery recovery(3, 2);
+  recovery.add(0, standing(12, {{"paused", true}}));
+  recovery.add(1, standing(12));
+  recovery.add(2, standing(11, {{"paused", true}}));
+  EXPECT_FALSE(recovery.verdict(none)->paused);
+  recovery.add(1, standing(12, {{"applied", 1}, {"paused", true}}));
+  EXPECT_TRUE(recovery.verdict(none)->paused) << "by an order that the others have yet to apply";
+  recovery.add(1, standing(-1, {{"reached", 12}}));
+  EXPECT_TRUE(recovery.verdict(none)->paused) << "it joins a run that is paused";
 }
 
 TEST(RecoveryDecision, WhatAnybodySawRefusedIsRefused) {
@@ -446,6 +459,24 @@ TEST(RecoveryDecision, EachShareOfShardedStateIsWithItsRankOrTheNextOne) {
   EXPECT_NE(left_of_four({1}), "");
   EXPECT_EQ(left_of_four({0, 1}, 2), "") << "of two hosts one is lost";
   EXPECT_EQ(left_of_four({2, 3}, 2), "");
+}
+
+/// As the state was divided among fewer ranks another one was lost.
+TEST(RecoveryDecision, SharesOfTwoDivisionsDontFitTogether) {
+  const auto share = [](int number, int copied, int of) {
+    return standing(12, {{"share", number}, {"copied", copied}, {"shares", of}});
+  };
+  const auto impossible = [](const std::vector<message::Standing>& all) {
+    Recovery recovery(static_cast<int>(all.size()), 2);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) recovery.add(static_cast<int>(rank), all[rank]);
+    return recovery.verdict(none)->impossible;
+  };
+  EXPECT_EQ(impossible({share(0, 3, 4), share(1, 0, 5), share(2, 1, 4)}), "")
+      << "those of four are all there";
+  EXPECT_EQ(impossible({share(1, 0, 5), share(2, 1, 4), share(3, 2, 4)}),
+            "share 3 of 5 of the optimizer's state (optim.shard) was lost together with its copy on another "
+            "rank (ckpt.redundancy), and there is no checkpoint yet");
+  EXPECT_EQ(impossible({share(1, 0, 5), share(0, 0, 1)}), "") << "one has all of it";
 }
 
 /// Also a rank whose own state is whole.

@@ -497,6 +497,17 @@ TEST(ShareState, AnotherRankIsLostWhileTheStateIsDivided) {
     }
 }
 
+/// Some have shares of four ranks then, and one those of five.
+TEST(ShareState, AnotherRankIsLostAsTheStateIsDividedOnSomeRanks) {
+  for (const std::set<int>& on : {std::set<int>{0, 2}, {0, 1, 2}, {}}) {
+    SCOPED_TRACE(::testing::PrintToString(on));
+    const EndOfRun live =
+        trained(5, kSteps, redundant(), {{4, 4, "gradients", {}}, {3, 4, "moving state", on}});
+    const EndOfRun before = trained(5, 4, redundant());
+    expect_alike(live.state, trained(3, kSteps, redundant(), {}, Begin{before.state, before.progress}).state);
+  }
+}
+
 TEST(ShareState, WithEachKindOfOptimizer) {
   for (const char* kind : {"optim.kind=lion", "optim.kind=sgd"})
     expect_as_resumed(3, {{1, 4, "step sums", std::set<int>{2}}}, {kind});
