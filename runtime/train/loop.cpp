@@ -171,9 +171,25 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
 void Trainer::Loop::configure() {
   const StepSettings before = std::exchange(training_.now, StepSettings::from(training_.options.settings));
   step_->configure(before);
+  if (!rejoins_) configure_communicators(training_.now);
   reporter_.configure(before);
   timetable_.configure(training_.now, Timetable::Clock::now());
   comm_metrics_.configure(training_.now.log_comm_every, Timetable::Clock::now());
+}
+
+/// How operations are cut and checked: the same on all ranks, or they hang.
+void Trainer::Loop::configure_communicators(const StepSettings& now) {
+  const TrainerOptions& options = training_.options;
+  Communicator& gradients = training_.gradients_communicator();
+  for (Communicator* one : {&options.communicator, &gradients}) {
+    one->set_checks(now.checks_collectives);
+    one->set_two_levels(now.hierarchy == Hierarchy::automatic);
+  }
+  options.communicator.set_chunk_elements(now.chunk_elements);
+  // A million elements are good for MPI; over NCCL each piece is a launch on the device.
+  const bool goes_by_size =
+      options.gradients != nullptr && options.settings.source("comm.chunk_elements") == "default";
+  gradients.set_chunk_elements(goes_by_size ? 0 : now.chunk_elements);
 }
 
 std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int64_t step) {
@@ -211,6 +227,10 @@ void Trainer::Loop::tell_refusal() {
 Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   evaluation_.give_up("communicators were made anew");
   profile_.give_up("the ranks were made anew");
+  rejoins_ = true;
+  StepSettings plain;  // an order about how operations go may be in force on some ranks only
+  plain.hierarchy = Hierarchy::off;
+  configure_communicators(plain);
   TrainerOptions& options = training_.options;
   if (auto there = options.communicator.rejoin(now.generation, now.sequence); !there) return there;
   if (options.gradients != nullptr)
@@ -224,6 +244,7 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   if (!there) return there;
   if (!now.level && now.checkpoint.empty())
     if (auto taken = take_evaluations(now.source); !taken) return taken;
+  options.joins = false;
   configure();
   const std::int64_t step = training_.position.step;
   reporter_.log(
@@ -284,6 +305,8 @@ Result<void> Trainer::Loop::take_up(const Rejoin& now) {
   checkpoints_.configure();
   if (auto there = checkpoints_.rejoin(); !there) return there;
   if (now.save) checkpoints_.save_or_warn(now.tag);
+  rejoins_ = false;
+  configure_communicators(training_.now);
   training_.timer.enter(Phase::boundary);
   return {};
 }

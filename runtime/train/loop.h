@@ -78,6 +78,7 @@ class Trainer::Loop {
   tl::unexpected<Error> failed(const Error& error);
   void save_and_evaluate(const Ending& ending);
   void configure();
+  void configure_communicators(const StepSettings& now);
   void tell_refusal();
   Result<void> level(int source, const StateTable& state);
   Result<void> take_evaluations(int source);
@@ -89,6 +90,7 @@ class Trainer::Loop {
   const std::vector<std::string> task_actions_ = training_.task->actions();
   Timetable timetable_;
   bool saves_after_step_ = false;    ///< the step that was just done
+  bool rejoins_ = false;             ///< from rejoin() to the end of take_up()
   std::int64_t skipped_in_row_ = 0;  ///< steps up to the last completed one
   Reporter reporter_;
   std::unique_ptr<TrainStep> step_;      ///< null where there was no memory for another one

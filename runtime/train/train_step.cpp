@@ -132,15 +132,6 @@ void TrainStep::configure(const StepSettings& before) {
   // Of a recorded backward pass nobody hears when a gradient is there.
   reducer_->configure(now.bucket_mb, overlap && !records);
   torch::autograd::AnomalyMode::set_enabled(now.anomaly);
-  options.communicator.set_checks(now.checks_collectives);
-  training_.gradients_communicator().set_checks(now.checks_collectives);
-  options.communicator.set_two_levels(now.hierarchy == Hierarchy::automatic);
-  training_.gradients_communicator().set_two_levels(now.hierarchy == Hierarchy::automatic);
-  options.communicator.set_chunk_elements(now.chunk_elements);
-  // A million elements are good for MPI; over NCCL each piece is a launch on the device.
-  const bool goes_by_size =
-      options.gradients != nullptr && options.settings.source("comm.chunk_elements") == "default";
-  training_.gradients_communicator().set_chunk_elements(goes_by_size ? 0 : now.chunk_elements);
 }
 
 void TrainStep::compute_gradients() {
