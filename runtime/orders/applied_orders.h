@@ -18,7 +18,8 @@ class AppliedOrders {
   void take_back() { --count_; }
   /// The settings of the order are in force.
   void set_in_force(std::uint64_t id) { last_id_ = id; }
-  /// This rank does what needs the others: new communicators, a call.
+  /// This rank does what needs the others, new communicators or a call; or has gone on without, as others had
+  /// begun it: after another loss those who come to it follow this rank.
   void begin_calls() { begun_ = count_; }
   /// Whether the others have begun that, and it failed by a loss.
   bool calls_are_over() const { return count_ <= calls_over_; }

@@ -108,6 +108,7 @@ bool OrderApplier::change_settings(GateState& state, const Order& order, std::in
 bool OrderApplier::renew(GateState& state, const Settings& after, Renewal what, std::int64_t step,
                          OrderApplied& outcome) {
   if (state.applied.calls_are_over()) {
+    state.applied.begin_calls();
     if (state.applied.is_refused()) outcome.error = Error{ErrorKind::refused, state.applied.refusal()};
     return true;
   }
@@ -149,6 +150,7 @@ void OrderApplier::run_calls(GateState& state, std::int64_t step, const Order& o
     } else if (is_own(moved.action)) {
       run_own(state, order, moved, step);
     } else if (state.applied.calls_are_over()) {
+      state.applied.begin_calls();
       fail_call(moved, "a rank was lost while others were at it; give it again");
     } else if (moved.action == kAdmit) {
       run_admit(state, order, moved, step);

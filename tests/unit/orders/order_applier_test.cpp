@@ -117,6 +117,8 @@ TEST_F(OrderApplierTest, FollowsTheRanksThatHaveSeenAnOrderRefused) {
   const auto events = apply(for_communicators(1));
   EXPECT_EQ(std::get<OrderApplied>(events.at(0)).error->message, "no such communicator");
   EXPECT_EQ(renewals_, 0);
+  MutexLock lock(state_.mutex);
+  EXPECT_EQ(state_.applied.begun(), 1U) << "after another loss the rest follows this rank";
 }
 
 TEST_F(OrderApplierTest, LetsAProcessInForThisStartAlone) {

@@ -29,6 +29,14 @@ TEST(RecoveryHoldTest, AnotherLossTakesTheVerdictBack) {
   EXPECT_FALSE(recovery.is_decided());
 }
 
+TEST(RecoveryHoldTest, ASaveThatTheVerdictAsksForOutlivesAnotherLoss) {
+  RecoveryHold recovery;
+  recovery.interrupt(Interrupted::save, "best");
+  recovery.resume({.step = 7, .save = true, .tag = "best"});
+  recovery.hold_again();
+  EXPECT_EQ(recovery.save_again(), "best");
+}
+
 TEST(RecoveryHoldTest, WhoIsBehindHasNoWholeStateUntilItIsLevel) {
   RecoveryHold recovery;
   recovery.hold();
