@@ -37,6 +37,7 @@ void RankRecovery::join_run(const Welcome& welcome) {
 
 void RankRecovery::recover(Clock::time_point now) {
   rebuild_due_ = false;
+  alone_since_.reset();
   if (joining_) return parts_.give_up("a rank was lost before this one was level");
   if (ends_by_remedy_) return parts_.give_up(remedy_);
   if (on_loss_ == OnLoss::stop && remedy_.empty()) return parts_.give_up(kOnLossStop);
@@ -64,6 +65,7 @@ void RankRecovery::recover(Clock::time_point now) {
 
 void RankRecovery::admit(Clock::time_point now) {
   admission_due_ = false;
+  alone_since_.reset();
   parts_.catch_up(now);  // as recover() does
   const Membership before = world_->members();
   story_.since = now;

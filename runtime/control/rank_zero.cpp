@@ -216,7 +216,9 @@ void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story,
     repair_.go_back(verdict.step);
   }
   coordinator_.go_on(members.world_size(), verdict.commits, now);
-  status_.note("recovery", "");
+  for (const char* of_before : {"recovery", "collective", "different"}) status_.note(of_before, "");
+  if (!verdict.checkpoint.empty() || (!verdict.behind.empty() && !verdict.shared))
+    status_.note("state_hash", "");
   note_missing();
   RecoveryStory told = story;
   if (parts_.options.why_lost)

@@ -25,6 +25,7 @@ class RecoveryHold {
   /// Control thread: a loss, perhaps another one before the training thread has gone on.
   void hold_again() {
     holds_ = true;
+    if (rejoin_ && rejoin_->save) save_again_ = rejoin_->tag;
     rejoin_.reset();
   }
   /// In a process that joins a run: its state is nobody's.
