@@ -72,8 +72,8 @@ std::string size_text(std::uint64_t bytes) {
 std::string_view first_bytes(std::string_view text, std::size_t bytes) {
   constexpr std::size_t kLongestCharacter = 4;
   if (text.size() <= bytes) return text;
-  for (std::size_t end = bytes; end > 0 && end + kLongestCharacter > bytes; --end)
-    if ((static_cast<unsigned char>(text[end]) & 0xc0) != 0x80) return text.substr(0, end);
+  for (std::size_t cut = 0; cut < kLongestCharacter && cut <= bytes; ++cut)
+    if ((static_cast<unsigned char>(text[bytes - cut]) & 0xc0) != 0x80) return text.substr(0, bytes - cut);
   return text.substr(0, bytes);  // no UTF-8
 }
 

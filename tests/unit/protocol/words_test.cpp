@@ -56,6 +56,9 @@ TEST(Words, FirstBytesAreWholeCharacters) {
   EXPECT_EQ(first_bytes("aé", 2), "a");
   EXPECT_EQ(first_bytes("aéb", 3), "aé");
   EXPECT_EQ(first_bytes("a", 0), "");
+  EXPECT_EQ(first_bytes("é", 1), "");
+  for (std::size_t room = 0; room < 4; ++room) EXPECT_EQ(first_bytes("🚂a", room), "") << room;
+  EXPECT_EQ(first_bytes("🚂a", 4), "🚂");
   EXPECT_EQ(first_bytes("\x80\x80\x80\x80\x80\x80", 5), "\x80\x80\x80\x80\x80") << "no UTF-8";
 }
 
