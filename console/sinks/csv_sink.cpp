@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "console/sinks/sink.h"
 #include "protocol/iso_time.h"
@@ -11,29 +12,51 @@
 
 // A table: time, start, branch and step, then a column for each metric. A metric that appears later than the
 // first line has its column behind the others, and each earlier line then ends with an empty cell for it.
+// A pipe or a device gets the lines one after another: its columns are those of the first lines.
 
 namespace footplate::sinks {
 namespace {
 
+namespace fs = std::filesystem;
+
+/// The file that is written for `path`, behind its links. Nothing: what is there can't be replaced, as a
+/// pipe, a device, or a file that has no name any more.
+std::optional<fs::path> table_at(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // as the kernel has it
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status)) {
+    if (!fs::is_regular_file(status)) return std::nullopt;
+    fs::path table = fs::canonical(path, error);
+    return error ? std::nullopt : std::optional(table);
+  }
+  fs::path table = path;  // canonical() knows no link to a file that is still to be made
+  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(table, error)); ++links)
+    table = table.parent_path() / fs::read_symlink(table, error);
+  return table;
+}
+
 class CsvSink final : public Sink {
  public:
-  explicit CsvSink(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit CsvSink(fs::path path) : path_(std::move(path)) {}
 
   Result<void> write(const MetricsRow& row) override {
-    for (const auto& [name, value] : row.values) columns_.try_emplace(name, columns_.size());
+    for (const auto& [name, value] : row.values)
+      if (!stream_.is_open())
+        columns_.try_emplace(name, columns_.size());
+      else if (!columns_.contains(name) && left_out_.insert(name).second)
+        std::fprintf(stderr, "%s: %s came after the header was written, and is left out\n", path_.c_str(),
+                     name.c_str());
     rows_.push_back(row);
     return {};
   }
 
   Result<void> flush() override {
-    if (!in_file_ || *in_file_ < columns_.size())
-      if (auto widened = widen(); !widened) return widened;
-    std::ofstream file(path_, std::ios::app);
-    for (const MetricsRow& row : rows_) file << line_of(row);
-    file.close();
-    if (!file) return unwritten();
-    rows_.clear();
-    return {};
+    if (!begun_) table_ = table_at(path_);
+    begun_ = true;
+    auto written = table_ ? to_table() : to_stream();
+    if (written) rows_.clear();
+    return written;
   }
 
  private:
@@ -41,22 +64,53 @@ class CsvSink final : public Sink {
     return fail(ErrorKind::failed, "can't write " + path_.string() + ": " + std::strerror(errno));
   }
 
+  Result<void> to_stream() {
+    if (rows_.empty()) return {};
+    if (!stream_.is_open()) {
+      stream_.open(path_);
+      stream_ << header();
+    }
+    for (const MetricsRow& row : rows_) stream_ << line_of(row);
+    if (!stream_.flush()) return unwritten();
+    return {};
+  }
+
+  Result<void> to_table() {
+    if (!in_file_ || *in_file_ < columns_.size())
+      if (auto widened = widen(); !widened) return widened;
+    std::ofstream file(*table_, std::ios::in | std::ios::ate);  // a file that is gone isn't made
+    for (const MetricsRow& row : rows_) file << line_of(row);
+    file.close();
+    if (!file) return unwritten();
+    return {};
+  }
+
   /// Gives the file all columns. It is replaced by rename: whoever reads it sees whole lines.
   Result<void> widen() {
-    const std::filesystem::path fresh = path_.string() + ".new";
+    const fs::path fresh = table_->string() + ".new";
     std::ofstream wider(fresh, std::ios::trunc);
     wider << header();
-    if (in_file_) {
-      std::ifstream before(path_);
-      const std::string more(columns_.size() - *in_file_, ',');
-      std::string line;
-      std::getline(before, line);  // the header
-      while (std::getline(before, line)) wider << line << more << "\n";
-    }
+    const bool copied = !in_file_ || copy_to(wider);
     wider.close();
-    if (!wider || std::rename(fresh.c_str(), path_.c_str()) != 0) return unwritten();
+    if (!copied || !wider || std::rename(fresh.c_str(), table_->c_str()) != 0) {
+      auto failure = unwritten();
+      std::error_code error;
+      fs::remove(fresh, error);
+      return failure;
+    }
     in_file_ = columns_.size();
     return {};
+  }
+
+  /// The lines so far, with empty cells for the new columns. False: they couldn't be read.
+  bool copy_to(std::ofstream& wider) const {
+    std::ifstream before(*table_);
+    if (!before) return false;
+    const std::string more(columns_.size() - *in_file_, ',');
+    std::string line;
+    std::getline(before, line);  // the header
+    while (std::getline(before, line)) wider << line << more << "\n";
+    return !before.bad();
   }
 
   std::string header() const {
@@ -69,15 +123,21 @@ class CsvSink final : public Sink {
 
   std::string line_of(const MetricsRow& row) const {
     std::vector<std::string> cells(columns_.size());
-    for (const auto& [name, value] : row.values) cells[columns_.at(name)] = shortest(value);
+    for (const auto& [name, value] : row.values)
+      if (const auto column = columns_.find(name); column != columns_.end())
+        cells[column->second] = shortest(value);
     std::string text = shortest(row.time) + "," + std::to_string(row.start) + "," + row.branch + "," +
                        std::to_string(row.step);
     for (const std::string& cell : cells) text += "," + cell;
     return text + "\n";
   }
 
-  std::filesystem::path path_;
+  fs::path path_;
+  bool begun_ = false;             ///< table_ says where to
+  std::optional<fs::path> table_;  ///< nothing: stream_ is written
+  std::ofstream stream_;
   std::map<std::string, std::size_t> columns_;  ///< by name: its place, in the order in which they came
+  std::set<std::string> left_out_;              ///< metrics without a column, each of which was told once
   std::vector<MetricsRow> rows_;                ///< not written yet
   std::optional<std::size_t> in_file_;          ///< its columns; nothing: there is no file of this export
 };
