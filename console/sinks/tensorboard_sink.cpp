@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include "console/sinks/sink.h"
 
@@ -98,6 +99,7 @@ class TensorboardSink final : public Sink {
   }
 
   Result<void> flush() override {
+    if (!lost_.empty()) return fail(ErrorKind::failed, "can't write " + std::exchange(lost_, "").string());
     if (file_.is_open() && !file_.flush())
       return fail(ErrorKind::failed, "can't write below " + folder_.string());
     return {};
@@ -109,11 +111,10 @@ class TensorboardSink final : public Sink {
     const std::string branch = row.branch.empty() ? "main" : row.branch;
     const auto path = folder_ / branch / file_name(row);
     if (path == path_) return &file_;
-    file_.close();
+    close();
     std::error_code error;
     std::filesystem::create_directories(folder_ / branch, error);
     const bool is_new = begun_.insert(path).second;
-    file_.clear();
     file_.open(path, std::ios::binary | (is_new ? std::ios::trunc : std::ios::app));
     if (!file_) return fail(ErrorKind::failed, "can't write " + path.string() + ": " + std::strerror(errno));
     path_ = path;
@@ -121,6 +122,14 @@ class TensorboardSink final : public Sink {
       file_ << record(event(row.time, 0, text_field(3, "brain.Event:2")))
             << record(event(row.time, row.step, session_start()));
     return &file_;
+  }
+
+  /// What the disk didn't take of this file is told at the next flush.
+  void close() {
+    if (!file_.is_open()) return;
+    file_.close();
+    if (!file_ && lost_.empty()) lost_ = path_;
+    file_.clear();
   }
 
   /// TensorBoard reads files in the order of their names.
@@ -137,6 +146,7 @@ class TensorboardSink final : public Sink {
 
   std::filesystem::path folder_;
   std::filesystem::path path_;  ///< of the file that is open
+  std::filesystem::path lost_;  ///< a file that couldn't be written, until flush() has told so
   std::ofstream file_;
   std::set<std::filesystem::path> begun_;
 };

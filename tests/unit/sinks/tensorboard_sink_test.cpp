@@ -82,6 +82,18 @@ TEST_F(TensorboardSinkTest, AStartThatGoesBackHasAnotherFile) {
   EXPECT_LT(first, second) << "the order in which they are read";
 }
 
+TEST_F(TensorboardSinkTest, AFullDiskIsToldOfAFileThatIsClosed) {
+  std::filesystem::create_directory(folder / "main");
+  std::filesystem::create_symlink("/dev/full", folder / "main" / "events.out.tfevents.0000000001.footplate");
+  auto sink = open_tensorboard({folder, "r"});
+  ASSERT_TRUE((*sink)->write(row(1, 2.9)));
+  ASSERT_TRUE((*sink)->write(row(2, 2.8, 2)));
+  const auto flushed = (*sink)->flush();
+  ASSERT_FALSE(flushed);
+  EXPECT_NE(flushed.error().message.find("tfevents.0000000001"), std::string::npos)
+      << flushed.error().message;
+}
+
 /// A run may have more branches and starts than a process may have open files.
 TEST_F(TensorboardSinkTest, ManyStartsHaveOneOpenFile) {
   auto sink = open_tensorboard({folder, "r"});
