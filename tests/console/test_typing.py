@@ -3,6 +3,7 @@
 
 import json
 import re
+import time
 import unittest
 
 from terminal import CTRL_C, CTRL_D, CTRL_R, DOWN, END, HOME, LEFT, PASTE_OFF, PASTE_ON, TAB, UP, TerminalCase, wait_until
@@ -157,6 +158,17 @@ class Paste(Typing):
         screen.wait(lambda s: "still training" in s.text())
         screen.enter("40 + 2")
         screen.wait(lambda s: "42" in s.rows)
+
+    def test_whoever_types_on_after_ctrl_c_is_heard(self):
+        screen = self.attach()
+        screen.type(PASTE_ON + LONGER_THAN_ANY_BUFFER)
+        screen.type(CTRL_C)
+        for _ in range(100):
+            screen.type("y")
+            time.sleep(0.3)  # as a person does who looks for the keys
+            if screen.line().endswith("y"):
+                break
+        self.assertRegex(screen.line(), "> y+$")
 
     def test_too_long_a_one_is_cut(self):
         screen = self.attach()

@@ -1,7 +1,7 @@
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "console/client/prompt/libedit_terminal.h"
 #include "console/client/prompt/margin.h"
@@ -60,16 +60,26 @@ unsigned char EditTerminal::end_of_input() {
 }
 
 /// Leaves out the rest of a paste, with its end mark. The kernel may have dropped the mark at Ctrl-C: then
-/// the rest is what comes without a pause.
+/// this ends a second after the last of what only a paste sends at once, in a pause between keys. A signal
+/// ends it, too. The background goes on meanwhile.
 void EditTerminal::skip_paste() {
+  using namespace std::chrono_literals;
+  using Clock = std::chrono::steady_clock;
   constexpr std::string_view kEndBytes = "\x1b[201~";
-  constexpr int kPause_ms = 1000;
+  constexpr ssize_t kLongestKey = 8;  ///< bytes: an arrow key with its modifiers has 6
+  constexpr auto kAfterPaste = 1000ms;
+  constexpr auto kBetweenKeys = 50ms;
   std::string last;
   decoding_ = {};
-  pollfd keys{STDIN_FILENO, POLLIN, 0};
-  while (::poll(&keys, 1, kPause_ms) > 0) {
+  auto end = Clock::now() + kAfterPaste;
+  for (auto now = Clock::now(); now < end; now = Clock::now()) {
+    const Event event =
+        next_event(/*with_keys=*/true, std::chrono::ceil<std::chrono::milliseconds>(end - now));
+    if (event == Event::interrupt || event == Event::ended || background_.over()) return;
+    if (event != Event::keys) continue;
     const ssize_t got = ::read(STDIN_FILENO, block_.data(), block_.size());
     if (got <= 0) return;  // whoever reads next sees it, too
+    end = std::max(end, Clock::now() + (got > kLongestKey ? kAfterPaste : kBetweenKeys));
     block_size_ = static_cast<std::size_t>(got);
     for (block_used_ = 0; block_used_ < block_size_;) {
       last += block_[block_used_++];
@@ -92,7 +102,9 @@ unsigned char EditTerminal::paste() {
     if (!got) return CC_EOF;
     if (interrupted_) {
       skip_paste();
-      return cancel();
+      if (!ended_ && !background_.over()) return cancel();
+      hide();
+      return CC_EOF;
     }
     if (text.size() < kLongestPaste + kPasteEnd.size()) text += character;
     if (last.size() == kPasteEnd.size()) last.erase(0, 1);

@@ -97,13 +97,13 @@ Terminal::Woken Terminal::wait(bool with_keys) {
   }
 }
 
-Terminal::Event Terminal::next_event(bool with_keys) {
+Terminal::Event Terminal::next_event(bool with_keys, std::chrono::milliseconds longest) {
   if (ended_) return Event::ended;
   std::array<pollfd, 3> ready{{{signals_, POLLIN, 0},
                                {background_.descriptor(), POLLIN, 0},
                                {with_keys ? STDIN_FILENO : -1, POLLIN, 0}}};
-  const int count =
-      ::poll(ready.data(), ready.size(), static_cast<int>(std::max<long>(0, background_.patience().count())));
+  const auto patience = std::min(background_.patience(), longest);
+  const int count = ::poll(ready.data(), ready.size(), static_cast<int>(std::max<long>(0, patience.count())));
   if (count < 0 && errno != EINTR) return Event::ended;
   if (count > 0 && ready[0].revents != 0) return take_signal();
   if (count <= 0 || ready[1].revents != 0) background_.look();

@@ -111,7 +111,8 @@ class Terminal {
   explicit Terminal(Background& background);
 
   enum class Event { keys, interrupt, ended, nothing };
-  Event next_event(bool with_keys);
+  /// `longest`: nothing after so long, where the background hasn't less patience.
+  Event next_event(bool with_keys, std::chrono::milliseconds longest = std::chrono::milliseconds::max());
   virtual void resized() {}
   virtual void suspend();
 
