@@ -112,12 +112,42 @@ std::string bash_proposal(const Completed& one) {
 constexpr const char* kBashHead =
     R"sh(# Completion of footplate for bash, made by `footplate completion bash`.
 # Proposes what begins as the word does. Names come from folders: they are quoted, and never evaluated.
+
+# Sets `typed`, what the word means, and `mark`, the quotation mark that it begins with.
+_footplate_read() {
+  local rest=$cur
+  mark= typed=
+  if [[ $rest == [\"\']* ]]; then mark=${rest:0:1} rest=${rest:1}; fi
+  if [[ $mark == \' ]]; then typed=$rest; return; fi
+  while [[ $rest == *\\* ]]; do
+    typed+=${rest%%\\*}
+    rest=${rest#*\\}
+    typed+=${rest:0:1}
+    rest=${rest:1}
+  done
+  typed+=$rest
+}
+# Sets `quoted`, as the word goes on. The home folder that somebody has typed, ~/ or ~name/, stays one.
+_footplate_quote() {
+  local home= character backslash='\' single="'\''"
+  quoted=$1
+  case $mark in
+    \') quoted=${quoted//\'/"$single"} ;;
+    \")
+      for character in "$backslash" '"' '$' '`'; do quoted=${quoted//"$character"/"$backslash$character"}; done ;;
+    *)
+      if [[ $cur == "~"*/* && ${cur%%/*} != *\\* ]]; then home=${cur%%/*}; fi
+      quoted=${quoted#"$home"}
+      if [[ -n $quoted ]]; then printf -v quoted %q "$quoted"; fi
+      quoted=$home$quoted ;;
+  esac
+}
 _footplate_words() {
-  local word
+  local word quoted
   for word in "$@"; do
-    [[ $word == "$cur"* ]] || continue
-    printf -v word %q "$word"
-    COMPREPLY+=("$word")
+    [[ $word == "$typed"* ]] || continue
+    _footplate_quote "$word"
+    COMPREPLY+=("$quoted")
   done
 }
 _footplate_lines() {
@@ -137,15 +167,16 @@ _footplate_configs() {
     _footplate_words "${file%.lua}"
   done
   _footplate_lines < <(compgen -f -X '!*.lua' -- "$cur"; compgen -d -S / -- "$cur")
-  if [[ $cur == *.* || -z ${COMPREPLY[*]} ]]; then
+  if [[ $typed == *.* || -z ${COMPREPLY[*]} ]]; then
     _footplate_lines < <(footplate settings --names 2>/dev/null | sed 's/$/=/')
   fi
   compopt -o nospace 2>/dev/null
-  if ((${#COMPREPLY[@]} == 1)) && [[ ${COMPREPLY[0]} != *[=/] ]]; then COMPREPLY[0]+=" "; fi
+  if ((${#COMPREPLY[@]} == 1)) && [[ -z $mark && ${COMPREPLY[0]} != *[=/] ]]; then COMPREPLY[0]+=" "; fi
 }
 _footplate() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} mark typed
   COMPREPLY=()
+  _footplate_read
   [[ $cur == = || $prev == = ]] && return
 )sh";
 

@@ -118,6 +118,27 @@ class Completion(Case):
         self.assertIn("configs/a b.lua", self.in_bash("run", "--script", "configs/"))
         self.assertEqual(list(self.folder.rglob("run_by_tab")), [])
 
+    def test_a_word_goes_on_as_it_was_typed(self):
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        for folder in (self.folder, home):
+            for name in ("my config", "it's", 'q"$(touch run_by_tab)'):
+                (folder / f"{name}.lua").write_text("return {}\n", encoding="utf-8")
+        (self.folder / "~$(touch run_by_tab).lua").write_text("return {}\n", encoding="utf-8")
+        terminal = pexpect.spawn("bash", ["--norc", "--noprofile"], cwd=str(self.folder), timeout=60, encoding="utf-8", dimensions=(40, 200),
+                                 env={**self.environment, "HOME": str(home), "TERM": "dumb"})
+        self.addCleanup(terminal.close, force=True)
+        terminal.sendline("source <(footplate completion bash); footplate() { printf '<%s>' \"$@\"; echo EN''D; }; echo lo''aded")
+        terminal.expect("loaded")
+        for typed, meant in (("~/my", f"{home}/my config.lua"), ("~/my\\ c", f"{home}/my config.lua"), ("~/i", f"{home}/it's.lua"),
+                             ("my\\ c", "my config.lua"), ('"my c', "my config.lua"), ("'my c", "my config.lua"), ("'it", "it's.lua"),
+                             ('q\\"', 'q"$(touch run_by_tab).lua'), ('"q', 'q"$(touch run_by_tab).lua')):
+            terminal.send(f"footplate check {typed}\t\r")
+            terminal.expect("<check>(.*)END")
+            self.assertEqual(terminal.match.group(1), f"<{meant}>", typed)
+        self.assertEqual(self.in_bash("run", "~"), ["\\~\\$\\(touch\\ run_by_tab\\).lua"])
+        self.assertEqual(list(self.folder.rglob("run_by_tab")), [])
+
     def test_both_know_every_command_and_option(self):
         for shell in ("bash", "zsh"):
             script = self.check(self.footplate("completion", shell), 0).stdout
