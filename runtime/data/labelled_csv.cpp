@@ -30,24 +30,32 @@ std::string_view take_until(std::string_view& rest, char separator) {
   return part;
 }
 
-/// Finite as float32, too.
-std::optional<double> finite_number(std::string_view cell) {
+/// What is wrong with a cell of a line.
+struct BadCell {
+  std::string text;        ///< quoted, with its column
+  bool is_number = false;  ///< one that float32 has no finite value for
+};
+
+/// Finite as float32, too. Else nothing; `is_number`: it is a number nevertheless.
+std::optional<double> finite_number(std::string_view cell, bool& is_number) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(static_cast<float>(value)))
-    return std::nullopt;
+  is_number = error != std::errc::invalid_argument && end == cell.data() + cell.size();
+  if (!is_number || error != std::errc() || !std::isfinite(static_cast<float>(value))) return std::nullopt;
   return value;
 }
 
-/// The numbers of a line; the first cell that is none is put into `bad`, with its column.
-std::vector<double> numbers_of(std::string_view line, std::optional<std::string>& bad) {
+/// The numbers of a line. `bad`: the first cell that is no number at all, else the first that isn't finite.
+std::vector<double> numbers_of(std::string_view line, std::optional<BadCell>& bad) {
   std::vector<double> numbers;
   for (bool more = true; more;) {
     more = line.find(',') != std::string_view::npos;
     const std::string_view cell = without_blanks(take_until(line, ','));
-    const auto number = finite_number(cell);
-    if (!number && !bad)
-      bad = fmt::format("'{}' in column {}", cell.substr(0, kQuotedCell), numbers.size() + 1);
+    bool is_number = false;
+    const auto number = finite_number(cell, is_number);
+    if (!number && (!bad || (bad->is_number && !is_number)))
+      bad = BadCell{fmt::format("'{}' in column {}", cell.substr(0, kQuotedCell), numbers.size() + 1),
+                    is_number};
     numbers.push_back(number.value_or(0));
   }
   return numbers;
@@ -55,8 +63,8 @@ std::vector<double> numbers_of(std::string_view line, std::optional<std::string>
 
 /// What is wrong with a row that comes after `rows`; empty: nothing.
 std::string wrong_row(const LabelledRows& rows, const std::vector<double>& numbers,
-                      const std::optional<std::string>& bad) {
-  if (bad) return *bad + " is no finite number of float32";
+                      const std::optional<BadCell>& bad) {
+  if (bad) return bad->text + " is no finite number of float32";
   const auto columns = static_cast<std::int64_t>(numbers.size()) - 1;
   if (columns < 1) return "one number; at least one and a label are wanted";
   if (rows.columns != 0 && columns != rows.columns)
@@ -78,9 +86,9 @@ Result<LabelledRows> read_labelled_csv(const std::filesystem::path& path) {
   for (int line = 1; !text.empty(); ++line) {
     const std::string_view row = without_blanks(take_until(text, '\n'));
     if (row.empty()) continue;
-    std::optional<std::string> bad;
+    std::optional<BadCell> bad;
     const std::vector<double> numbers = numbers_of(row, bad);
-    if (bad && line == 1) continue;  // a head
+    if (line == 1 && bad && !bad->is_number) continue;  // a head
     if (const std::string wrong = wrong_row(rows, numbers, bad); !wrong.empty())
       return fail(ErrorKind::usage, fmt::format("{}, line {}: {}", path.string(), line, wrong));
     rows.columns = static_cast<std::int64_t>(numbers.size()) - 1;

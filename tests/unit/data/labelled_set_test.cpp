@@ -146,6 +146,9 @@ TEST_F(LabelledSetTest, DamageOfTablesIsNamedWithItsLine) {
   for (const char* beyond : {"1e39", "-1e39"})
     expect_bad_csv(std::string("1,2,0\n") + beyond + ",2,0\n",
                    std::string("line 2: '") + beyond + "' in column 1 is no finite number of float32");
+  for (const char* first : {"1e39", "-1e39", "1e400", "nan", "inf"})
+    expect_bad_csv(std::string(first) + ",0\n1,1\n",
+                   std::string("line 1: '") + first + "' in column 1 is no finite number of float32");
   expect_bad_csv("1,2,0\n1,0\n", "line 2: 2 numbers, the lines before it have 3");
   expect_bad_csv("1,2,0\n1,2,0,\n", "line 2: '' in column 4");
   expect_bad_csv("7\n", "line 1: one number");
