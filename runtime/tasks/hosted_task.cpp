@@ -86,11 +86,6 @@ std::string names_of(const auto& sets) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::vector<v1::MetricDecl> counted_in_training(std::vector<v1::MetricDecl> metrics) {
-  std::erase_if(metrics, [](const v1::MetricDecl& metric) { return !metric.in_training; });
-  return metrics;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descriptor,
@@ -128,7 +123,7 @@ HostedTask::HostedTask(std::unique_ptr<TaskHost> host, std::unique_ptr<v1::Task>
       groups_(task_->groups()),
       state_(task_->state()),
       sets_(task_->data()),
-      sums_(counted_in_training(declaration_.metrics), task_->statistics(), static_cast<int>(sets_.size())),
+      sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size()), SumsOf::training),
       held_out_sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size())) {
   check_sets();
 }

@@ -26,10 +26,16 @@ const T& place_of(const std::map<std::string, T>& places, const std::string& nam
 }  // namespace
 
 SumsLayout::SumsLayout(const std::vector<v1::MetricDecl>& metrics,
-                       const std::vector<v1::Statistic>& statistics, int sets)
-    : metrics_(metrics), sets_(sets) {
+                       const std::vector<v1::Statistic>& statistics, int sets, SumsOf of)
+    : sets_(sets) {
+  for (const v1::MetricDecl& metric : metrics) {
+    if (of == SumsOf::training && !metric.in_training)
+      of_evaluations_alone_.insert(metric.name);
+    else
+      metrics_.push_back(metric);
+  }
   std::int64_t of_a_set = before_metrics();
-  for (const v1::MetricDecl& metric : metrics)
+  for (const v1::MetricDecl& metric : metrics_)
     if (!metric_places_.insert({metric.name, of_a_set++}).second)
       throw std::invalid_argument("the task declares the metric '" + metric.name + "' twice");
   size_ = measured_ = sets * of_a_set;
@@ -45,6 +51,10 @@ SumsLayout::SumsLayout(const std::vector<v1::MetricDecl>& metrics,
 }
 
 std::int64_t SumsLayout::metric(const std::string& name, int set) const {
+  if (of_evaluations_alone_.contains(name))
+    throw std::invalid_argument("the metric '" + name +
+                                "' is of evaluations alone (in_training = false); add it only where "
+                                "batch.held_out is true");
   return block(set) + place_of(metric_places_, name, "metric");
 }
 const SumsLayout::Place& SumsLayout::statistic(const std::string& name) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,6 +27,9 @@ struct TaskMetrics {
   std::vector<SetMetrics> sets;
 };
 
+/// What a row of sums is counted for: metrics with `in_training = false` are of evaluations alone.
+enum class SumsOf { evaluation, training };
+
 /// Where each of a task's metrics and statistics has its place in one row of sums. What is measured comes
 /// first: the metrics in the order of their declaration; of several data sets, for each its loss, its weight
 /// and its metrics.
@@ -34,7 +38,7 @@ class SumsLayout {
   /// Programming error of the task, thrown (std::invalid_argument): a name twice, a shape with a negative
   /// size.
   SumsLayout(const std::vector<v1::MetricDecl>& metrics, const std::vector<v1::Statistic>& statistics,
-             int sets = 1);
+             int sets = 1, SumsOf of = SumsOf::evaluation);
 
   struct Place {
     std::int64_t first = 0;
@@ -60,6 +64,7 @@ class SumsLayout {
   std::map<std::string, double> declared(std::span<const double> sums, double weight) const;
 
   std::vector<v1::MetricDecl> metrics_;
+  std::set<std::string> of_evaluations_alone_;         ///< metrics without a place
   std::map<std::string, std::int64_t> metric_places_;  ///< in their set's block
   std::map<std::string, Place> statistic_places_;
   std::vector<std::string> statistics_;

@@ -112,6 +112,8 @@ import torch
 
 
 class Bare(footplate.Task):
+    metrics = [footplate.Metric("sum", in_training=False)]
+
     def __init__(self, host):
         self.values = torch.ones(3, requires_grad=True)
 
@@ -125,6 +127,8 @@ class Bare(footplate.Task):
         return torch.ones(len(samples.indexes), 3)
 
     def loss(self, batch, sums):
+        if batch.held_out:
+            sums.add("sum", batch.tensors[0].sum())
         return (batch.tensors[0] * self.values).sum()
 '''
 
@@ -186,7 +190,7 @@ def test_a_task_needs_no_module():
         task.config.write_text(f'run.task = "python:{task.folder}/bare.py"\nrun.threads = 1\ntrain.steps = 4\neval.every = 2\n')
         with task.run(env=NO_VENV) as run:
             assert run.finish() == 0, run.output()
-            assert evaluations(run), run.output()
+            assert evaluations(run)[-1]["eval/sum"] > 0, run.output()
 
 
 def test_what_is_missing_or_of_another_kind_is_said():
@@ -194,6 +198,7 @@ def test_what_is_missing_or_of_another_kind_is_said():
              ('return footplate.DataSet("ones", 64, 8)', 'return {"ones": 64}', "data() gave a dict; it has to give a footplate.DataSet"),
              ("return torch.ones(len(samples.indexes), 3)", "return [[1.0]]", "load() gave a list in place 0 of the batch"),
              ("return (batch", "(batch", "loss() gave nothing: is a return missing?"),
+             ("if batch.held_out:", "if True:", "sums.add('sum'): that metric is of evaluations alone (Metric(in_training=False))"),
              ("* self.values)", "* self.values.detach())", "look for detach()"),
              ("footplate.Task", "footplate.Tsk", "did you mean Task?"),
              ("def parameters", "def params", "set self.module in __init__, or write parameters()"),

@@ -212,7 +212,7 @@ class Hosted:
             sys.stdout.log = log
         torch.manual_seed(seed)
         self.names = [f"task.{setting.name}" for setting in task_class.settings] + list(task_class.uses)
-        self.metrics = [metric.name for metric in metrics_of(task_class)]
+        self.metrics = metrics_of(task_class)
         self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, rank, folder, log))
         self.statistic_names = [statistic.name for statistic in self.task.statistics()]
 
@@ -254,7 +254,8 @@ class Hosted:
         return list(batch.tensors), float(batch.weight)
 
     def loss(self, tensors, weight, number, held_out):
-        sums = Sums(self.metrics, () if held_out else self.statistic_names)
+        sums = Sums([metric.name for metric in self.metrics if held_out or metric.in_training], () if held_out else self.statistic_names,
+                    [metric.name for metric in self.metrics if not (held_out or metric.in_training)])
         call = self.task.evaluate if held_out else self.task.loss
         value = call(Batch(tensors, weight, number, held_out), sums)
         if value is None:

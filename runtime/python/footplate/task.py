@@ -165,12 +165,15 @@ class Host:
 class Sums:
     """Where loss() and evaluate() put what they count. Sums stay on the device; nothing waits for it."""
 
-    def __init__(self, metrics: Sequence[str], statistics: Sequence[str] = ()):
-        self._metrics, self._statistics = metrics, statistics
+    def __init__(self, metrics: Sequence[str], statistics: Sequence[str] = (), of_evaluations_alone: Sequence[str] = ()):
+        self._metrics, self._statistics, self._of_evaluations_alone = metrics, statistics, of_evaluations_alone
         self.metrics, self.statistics = [], []
 
     def add(self, metric: str, sum: Any):
         """`sum`: a tensor of one element, over the batch."""
+        if metric in self._of_evaluations_alone:
+            raise ValueError(f"sums.add({metric!r}): that metric is of evaluations alone (Metric(in_training=False)); "
+                             "add it only where batch.held_out is true")
         if metric not in self._metrics:
             raise ValueError(f"sums.add({metric!r}): the task declares {_listed('metric', self._metrics)}")
         self.metrics.append((metric, sum))

@@ -79,6 +79,39 @@ class TwoOfOne final : public v1::Task {
   const at::Tensor values_ = at::ones({4});
 };
 
+/// Counts in training what it declares for evaluations.
+class Eager final : public v1::Task {
+ public:
+  std::vector<v1::Parameter> parameters() override { return {{"values", values_}}; }
+  std::vector<v1::DataSet> data() override { return {{.name = "ones", .training = 64, .held_out = 8}}; }
+  v1::Batch load(const v1::Samples& /*samples*/) override {
+    return {.tensors = {at::ones({3})}, .weight = 3};
+  }
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override {
+    sums.add("accuracy", at::ones({1}));
+    return values_.dot(batch.tensors[0]);
+  }
+
+ private:
+  const at::Tensor values_ = at::ones({3}).requires_grad_(true);
+};
+
+TEST(HostedTask, AMetricOfEvaluationsAloneIsNoneOfTraining) {
+  const v1::Declaration declaration{.metrics = {{.name = "accuracy", .in_training = false}}};
+  HostedTask task(std::make_unique<Eager>(), declaration, /*seed=*/1, host_device());
+  RowOfSums held_out(task.held_out_sums(), at::zeros({task.held_out_sums().size()}), false);
+  const std::vector<std::int64_t> samples{0, 1};
+  task.evaluate(task.load_held_out(0, samples), held_out);
+  EXPECT_EQ(task.sums().size(), 0);
+  RowOfSums trained(task.sums(), at::zeros({0}), true);
+  try {
+    task.loss(task.load({0, {0, 1}}), trained);
+    ADD_FAILURE() << "it is counted";
+  } catch (const std::exception& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("the metric 'accuracy' is of evaluations alone"));
+  }
+}
+
 TEST(HostedTask, ParametersThatShareMemoryAreRefused) {
   const Settings settings = Settings::defaults(runtime_schema());
   const auto made = [&settings](v1::Task* (*make)(const v1::Host&)) {
