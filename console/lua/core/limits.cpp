@@ -46,7 +46,11 @@ void ChunkClock::resume() {
 }
 
 bool ChunkClock::expired() const {
-  return running_ && used_ + (Clock::now() - since_) > limit_;
+  return running_ && left() <= Clock::duration::zero();
+}
+
+ChunkClock::Clock::duration ChunkClock::left() const {
+  return limit_ - used_ - (running_ ? Clock::now() - since_ : Clock::duration::zero());
 }
 
 }  // namespace footplate::lua

@@ -40,6 +40,7 @@ class ChunkClock {
   /// It ends. One shorter than 5 ms is counted after all: a loop of waits that return at once is busy.
   void resume();
   bool expired() const;
+  Clock::duration left() const;  ///< until it expires, unless it pauses; below 0: it has
   std::chrono::duration<double> used() const { return used_; }  ///< up to the last pause
 
  private:

@@ -18,7 +18,8 @@ namespace {
 /// A run that is about to begin: nothing logged, nothing ordered. Actions and assignments go no further.
 class NoRun final : public ConsoleLink {
  public:
-  Result<Json> ask(std::string_view op, Json /*fields*/, const Note& /*note*/) override {
+  Result<Json> ask(std::string_view op, Json /*fields*/, const Note& /*note*/,
+                   std::optional<Time> /*left*/) override {
     constexpr std::array<std::string_view, 4> kLists = {request::Orders::kOp, request::Rules::kOp,
                                                         request::Jobs::kOp, request::Pending::kOp};
     if (std::ranges::find(kLists, op) != kLists.end()) return Json::array();

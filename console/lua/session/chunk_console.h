@@ -59,11 +59,18 @@ class ChunkConsole {
     return ask(request);
   }
 
-  /// look() at what the ranks answer: that takes as long as they do, and isn't the chunk's time.
+  /// look() at what the ranks answer: that takes as long as they do, and isn't the chunk's time. It is the
+  /// time of a rule, which has the others wait, and so it is while one is registered.
   template <class Request>
   typename Request::Answer look_at_ranks(const Request& request) {
-    const Waiting waiting(now_->clock);
-    return look(request);
+    if (now_->mode == Activity::Mode::chunk) {
+      const Waiting waiting(now_->clock);
+      return look(request);
+    }
+    if (out_of_time()) throw ScriptError(now_->stop);
+    const auto answer = link_.ask(Request::kOp, request::fields_of(request), {}, now_->clock.left());
+    if (out_of_time()) throw ScriptError(now_->stop);
+    return or_throw(well_formed(Request::kOp, answer.and_then(read_answer<typename Request::Answer>)));
   }
 
   /// The result of `action` as an Answer, one of those that read_answer() knows, or a ScriptError.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,11 +16,15 @@ class ConsoleLink {
   virtual ~ConsoleLink() = default;
 
   using Note = std::function<void(const OrderReport& report)>;
+  using Time = std::chrono::steady_clock::duration;
 
   /// One request of docs/protocol.md ("The console and a session's Lua process"), blocking until its
   /// answer; `note` is called for reports that come before it. An interrupt ends the wait with an error,
   /// and interrupted() is true from then on.
-  virtual Result<Json> ask(std::string_view op, Json fields, const Note& note = {}) = 0;
+  /// `left`: the asking counts as running time, and ends with an error once that time is over. Without it a
+  /// wait counts as none.
+  virtual Result<Json> ask(std::string_view op, Json fields, const Note& note = {},
+                           std::optional<Time> left = {}) = 0;
 
   /// What the chunk printed, or what footplate says about it (`talk`).
   virtual void output(std::string_view text, OutputStream stream) = 0;

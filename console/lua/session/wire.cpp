@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -23,6 +24,14 @@ constexpr std::size_t kOutputPiece = 128U * 1024;  ///< bytes of text in one out
 [[noreturn]] void leave_unread(const Error& error) {
   std::fprintf(stderr, "footplate-lua: malformed line from the console: %s\n", error.message.c_str());
   ::_exit(1);
+}
+
+/// For poll().
+int milliseconds_to(std::optional<std::chrono::steady_clock::time_point> end) {
+  using std::chrono::milliseconds;
+  if (!end) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(*end - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp(left, milliseconds(0), milliseconds(std::chrono::hours(1))).count());
 }
 
 }  // namespace
@@ -45,9 +54,9 @@ void Wire::run_handlers() {
   }
 }
 
-void Wire::read(bool block) {
+void Wire::read(bool block, std::optional<Clock::time_point> end) {
   pollfd readable{fd_, POLLIN, 0};
-  if (::poll(&readable, 1, block ? -1 : 0) <= 0) return;
+  if (::poll(&readable, 1, block ? milliseconds_to(end) : 0) <= 0) return;
   std::array<char, 65536> bytes;
   const ssize_t count = ::recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -86,19 +95,23 @@ void Wire::send(const FromSession& message) {
   }
 }
 
-Result<Json> Wire::ask(std::string_view op, Json fields, const Note& note) {
+Result<Json> Wire::ask(std::string_view op, Json fields, const Note& note, std::optional<Time> left) {
   const bool waits = op.starts_with("wait_");
+  const bool uncounted = waits && !left;
+  const auto end = left ? std::optional(Clock::now() + *left) : std::nullopt;
   const std::uint64_t id = ++asked_;
   auto& replies = replies_[id];
-  if (waits) send(ChunkWaiting{});
+  if (uncounted) send(ChunkWaiting{});
   send(SessionRequest{id, std::string(op), std::move(fields)});
   Result<Json> result = fail(ErrorKind::script, "interrupted");
   // What doesn't wait is answered at once, and may have been done: an interrupt ends what comes after it.
-  const auto given_up = [this, waits] { return waits && interrupted_; };
+  const auto given_up = [this, waits, end] {
+    return waits && (interrupted_ || (end && Clock::now() >= *end));
+  };
   for (bool answered = false; !answered && !given_up();) {
     while (replies.empty() && !given_up()) {
       if (waits) run_handlers();
-      if (replies.empty()) read(/*block=*/true);
+      if (replies.empty()) read(/*block=*/true, end);
     }
     if (replies.empty()) break;
     Reply reply = std::move(replies.front());
@@ -111,7 +124,7 @@ Result<Json> Wire::ask(std::string_view op, Json fields, const Note& note) {
     result = std::get<SessionAnswer>(std::move(reply)).value;
   }
   replies_.erase(id);
-  if (waits) send(ChunkRunning{});
+  if (uncounted) send(ChunkRunning{});
   return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <optional>
@@ -34,7 +35,7 @@ class Wire final : public ConsoleLink {
 
   void send(const FromSession& message);
 
-  Result<Json> ask(std::string_view op, Json fields, const Note& note) override;
+  Result<Json> ask(std::string_view op, Json fields, const Note& note, std::optional<Time> left) override;
   void output(std::string_view text, OutputStream stream) override;
   bool interrupted() override;
   void clear_interrupt() override { interrupted_ = false; }
@@ -42,8 +43,10 @@ class Wire final : public ConsoleLink {
  private:
   using Reply = std::variant<SessionAnswer, SessionNote>;
 
-  /// Reads what is there, waiting for it if `block`, and takes it.
-  void read(bool block);
+  using Clock = std::chrono::steady_clock;
+
+  /// Reads what is there, waiting for it if `block`, at the longest until `end`, and takes it.
+  void read(bool block, std::optional<Clock::time_point> end = {});
   void take(SessionHello hello) { hello_ = std::move(hello); }
   void take(EvalChunk chunk) { tasks_.push_back(std::move(chunk)); }
   void take(RegisterChunk chunk) { tasks_.push_back(std::move(chunk)); }

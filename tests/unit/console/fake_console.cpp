@@ -122,7 +122,8 @@ Json FakeConsole::wait_lines(const Json& fields) {
   return {{"next", fields["since"].get<int>() + 2}, {"lines", lines}};
 }
 
-Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note) {
+Result<Json> FakeConsole::ask(std::string_view op, Json fields, const Note& note,
+                              std::optional<Time> /*left*/) {
   asked.emplace_back(op);
   if (op.starts_with("wait_") && interrupt_waits) {
     interrupt_waits = false;

@@ -53,7 +53,7 @@ class FakeConsole final : public lua::ConsoleLink {
   std::vector<Json> dropped;    ///< what comm.drop() has asked for
   Json status = {{"run", "kjv-3"}, {"state", "running"}, {"step", 812}, {"ranks", Json::array()}};
 
-  Result<Json> ask(std::string_view op, Json fields, const Note& note) override;
+  Result<Json> ask(std::string_view op, Json fields, const Note& note, std::optional<Time> left) override;
   void output(std::string_view text, OutputStream stream) override;
   bool interrupted() override { return interrupted_; }
   void clear_interrupt() override { interrupted_ = false; }

@@ -26,6 +26,24 @@ TEST(SilentRank0, AnInterruptEndsAQuestionToItsRanks) {
   }
 }
 
+TEST(SilentRank0, ARuleThatAsksTheRanksEndsWithItsBudget) {
+  const TemporaryFolder folder;
+  FakeRank0 rank0(folder.path());
+  TestClient client(rank0.socket());
+  client.run("every(100, { budget_ms = 50 }, function() while true do pcall(comm.report) end end)");
+  client.run("every(100, function() log.every = 20 end)");
+  rank0.send_status(900);
+  ASSERT_TRUE(eventually([&] { return rank0.orders().size() == 1; }));
+  const auto failed = [&] {
+    std::string text;
+    for (const Json& line : rank0.lines("publish")) text += line["data"].value("text", "");
+    return text;
+  };
+  EXPECT_TRUE(eventually([&] {
+    return failed().find("stopped: a rule may run for budget_ms = 50") != std::string::npos;
+  })) << failed();
+}
+
 TEST(SilentRank0, AnOrderWithoutANumberIsWithdrawn) {
   const TemporaryFolder folder;
   FakeRank0 rank0(folder.path());
