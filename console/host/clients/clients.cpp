@@ -136,7 +136,7 @@ void Clients::drop_gone() {
   });
 }
 
-/// Its chunk is interrupted as by Ctrl-C, and not killed: it may have something to put back.
+/// Its chunk ends as by Ctrl-C, and isn't killed: it may have something to put back.
 void Clients::lose(Client& client) {
   client.drop_at = state_.now + kLastChunk;
   client.connection.close();
@@ -145,7 +145,7 @@ void Clients::lose(Client& client) {
   client.reader.reset();
   if (client.attached_from) record(client, ClientState::detached);
   client.attached_from.reset();
-  if (client.lua) client.lua->interrupt(state_.now);
+  if (client.lua) client.lua->leave(state_.now);
 }
 
 void Clients::record(const Client& client, ClientState state) {

@@ -78,6 +78,12 @@ void LuaSession::interrupt(Clock::time_point now) {
   if (chunk_ && !chunk_->waiting) stop(now);
 }
 
+void LuaSession::leave(Clock::time_point now) {
+  if (!chunk_ || !process_) return;
+  if (!chunk_->interrupted) return interrupt(now);
+  if (!chunk_->waiting && !chunk_->stop_since) stop(now);
+}
+
 void LuaSession::on_ready(short revents, Clock::time_point now) {
   Connection& connection = process_->connection();
   if (!connection.flush()) return ended(" by itself");

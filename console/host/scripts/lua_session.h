@@ -53,6 +53,9 @@ class LuaSession {
   /// Whether a request that has just come is the handler's, not the script's around it.
   bool in_handler() const { return handler_ && handler_->begun; }
   void interrupt(Clock::time_point now);
+  /// Nobody is left to hear of the chunk: it is interrupted, unless it has been. What an interrupted one
+  /// still orders puts back what was, and a second interrupt would withdraw that.
+  void leave(Clock::time_point now);
 
   /// Kills the process; a running chunk ends with `error`. `own_fault`: by what it has done.
   void end(const Error& error, bool own_fault = false);

@@ -126,6 +126,14 @@ void FakeRank0::finish_call(std::uint64_t order) {
   send(CallReport{order, 0, "eval.now", CallState::done, {{"loss", 1.5}}, "", false});
 }
 
+void FakeRank0::apply_held(std::uint64_t order) {
+  OrderReport report;
+  report.id = order;
+  report.state = OrderState::applied;
+  report.applied = Applied{order, 12041, 8, 8, "digest", {}};
+  send(report);
+}
+
 void FakeRank0::send_event(const std::string& topic, const Json& data, std::uint64_t hold) {
   Json line = {{"type", "event"}, {"topic", topic}, {"time", "2026-11-20T19:00:01Z"}, {"data", data}};
   if (hold != 0) line["hold"] = hold;
@@ -168,7 +176,7 @@ void FakeRank0::answer(const Json& line) {
     report.state = OrderState::withdrawn;
     report.id = withdraw->id.value_or(0);
     report.ref = withdraw->ref;
-    return send(report);
+    send(report);
   }
   if (const auto* publish = std::get_if<PublishEvent>(&message))
     send_event(std::string(to_string(topic_of(publish->data))), to_json(publish->data));

@@ -44,6 +44,8 @@ class FakeRank0 {
   void send_status(std::int64_t step);
   /// The first call of an order is done.
   void finish_call(std::uint64_t order);
+  /// An order that hold_orders has kept back is applied after all.
+  void apply_held(std::uint64_t order);
 
   /// Closes the socketpair and waits for the console; its exit code, or 256 where it had to be killed.
   int end();
@@ -56,7 +58,7 @@ class FakeRank0 {
   std::atomic<std::int64_t> first_step{0};  ///< orders for an earlier step apply at this one
   std::vector<Order> orders() const;
   std::vector<Json> lines(
-      const std::string& type) const;  ///< that the console has sent: publish, ranks, sync, release
+      const std::string& type) const;  ///< that the console has sent: publish, ranks, sync, release, withdraw
 
   /// An event, as rank 0 sends it; `hold` != 0: training waits.
   void send_event(const std::string& topic, const Json& data, std::uint64_t hold = 0);

@@ -353,45 +353,6 @@ TEST(Host, OneShotLeavesNoProcess) {
   EXPECT_TRUE(eventually([&] { return children_of(rank0.console()).size() == 1; }));
 }
 
-TEST(Host, AClientThatDiesTakesItsLuaWithIt) {
-  const TemporaryFolder folder;
-  FakeRank0 rank0(folder.path());
-  for (const char* code : {"return ('a'):rep(100000):find('a-a-a-a-b')",
-                           "while true do pcall(run.wait, { step = 1000000 }) end", "while true do end"}) {
-    TestClient client(rank0.socket());
-    client.send({{"op", "eval"}, {"code", std::string("print('go') ") + code}});
-    EXPECT_EQ(client.read()["text"], "go\n");
-    ASSERT_TRUE(eventually([&] { return children_of(rank0.console()).size() == 2; }));
-    client.close();
-    EXPECT_TRUE(eventually([&] { return children_of(rank0.console()).size() == 1; })) << code;
-  }
-}
-
-/// Nobody is left who would end the trial.
-TEST(Host, WhatALostClientTriesIsPutBack) {
-  const TemporaryFolder folder;
-  FakeRank0 rank0(folder.path());
-  TestClient client(rank0.socket());
-  const auto ordered_scale = [&] {
-    Value last;
-    for (const Order& order : rank0.orders())
-      for (const Change& change : order.changes)
-        if (change.name == "optim.lr_scale") last = change.value;
-    return last;
-  };
-  client.send(
-      {{"op", "eval"}, {"code", "log.every = 10 try{ set = { optim = { lr_scale = 2 } }, steps = 100 }"}});
-  std::int64_t step = 812;
-  ASSERT_TRUE(eventually([&] {
-    rank0.send_status(step += 10);
-    rank0.send_event("metrics", {{"step", step}, {"train/loss", 2.0}});
-    return ordered_scale() == Value(2.0);
-  }));
-  client.close();
-  EXPECT_TRUE(eventually([&] { return ordered_scale() == Value(1.0); }));
-  EXPECT_TRUE(eventually([&] { return children_of(rank0.console()).size() == 1; })) << "the spare";
-}
-
 /// Scheduling policies of a process's threads, oldest first; the thread sanitizer has one of its own.
 std::vector<int> policies_of(pid_t pid) {
   std::vector<int> policies;
