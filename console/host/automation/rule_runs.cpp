@@ -11,10 +11,10 @@
 namespace footplate::host {
 namespace {
 
-constexpr std::size_t kLongestQueue = 64;  ///< firings of a process; on()'s events beyond are dropped
-constexpr int kMostErrors = 3;             ///< in a row
-constexpr int kMostTries = 3;              ///< of a handler whose process was killed by somebody else
-constexpr double kSlow_ms = 100;           ///< a handler that takes longer is named once
+constexpr std::ptrdiff_t kLongestQueue = 64;  ///< firings of a rule; on()'s events beyond are dropped
+constexpr int kMostErrors = 3;                ///< in a row
+constexpr int kMostTries = 3;                 ///< of a handler whose process was killed by somebody else
+constexpr double kSlow_ms = 100;              ///< a handler that takes longer is named once
 
 /// As warnings begin: "rule 3, every(100, …)".
 std::string name_of(const Rule& rule) {
@@ -51,23 +51,29 @@ void RuleRuns::fire(std::vector<Firing> firings, std::uint64_t hold) {
 /// A rule that hasn't come round to the last one gets the newest step or metrics; whole events wait in line.
 void RuleRuns::queue(ScriptProcess& process, Firing firing, bool first) {
   std::deque<Firing>& line = process.queue();
-  const Rule& rule = *run_.table.find(firing.rule);
+  Rule& rule = *run_.table.find(firing.rule);
   const bool on_event = rule.spec.kind == RuleKind::on;
   const bool newest_counts = !on_event || rule.spec.event == RuleEvent::log;
-  const auto waiting =
-      std::find_if(line.begin(), line.end(), [&](const Firing& other) { return other.rule == firing.rule; });
+  const auto is_its = [&](const Firing& other) { return other.rule == firing.rule; };
+  const auto waiting = std::ranges::find_if(line, is_its);
   if (newest_counts && waiting != line.end()) {
     release(*waiting);
     *waiting = std::move(firing);
-  } else if (on_event && line.size() >= kLongestQueue) {
-    // The others have one firing in line at most, and would not come back.
-    run_.warn_of(rule, name_of(rule) + ", doesn't keep up: an event was left out");
+  } else if (on_event && std::ranges::count_if(line, is_its) >= kLongestQueue) {
+    leave_out(rule);
     release(firing);
   } else if (first) {
     line.push_front(std::move(firing));
   } else {
     line.push_back(std::move(firing));
   }
+}
+
+/// Said once until it has run again: two rules on("warn") would have each other warned for ever.
+void RuleRuns::leave_out(Rule& rule) {
+  if (std::exchange(rule.said_left_out, true)) return;
+  const char* const why = rule.has_function ? "doesn't keep up" : "waits for its chunk to run again";
+  run_.warn_of(rule, name_of(rule) + ", " + why + ": events are left out");
 }
 
 void RuleRuns::send_next(ScriptProcess& process) {
@@ -104,6 +110,7 @@ void RuleRuns::handled(ScriptProcess& process, Firing firing, const ChunkEnd& en
   Rule* rule = run_.table.find(firing.rule);
   if (rule == nullptr) return;
   if (std::exchange(rule->fired_at, -1) >= 0) run_.dirty = true;
+  rule->said_left_out = false;
   if (!end) return retry_or_fail(process, std::move(firing), end.error());
   ++rule->runs;
   rule->errors_in_a_row = 0;

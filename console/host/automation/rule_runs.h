@@ -45,6 +45,7 @@ class RuleRuns {
 
  private:
   void queue(ScriptProcess& process, Firing firing, bool first);
+  void leave_out(Rule& rule);
   void retry_or_fail(ScriptProcess& process, Firing firing, const ChunkFailure& failure);
   void failed(Rule& rule, const std::string& error, std::int64_t step);
   void release(std::uint64_t hold, std::int64_t rule);

@@ -25,6 +25,7 @@ struct Rule {
   std::uint64_t runs = 0;
   int errors_in_a_row = 0;
   bool said_slow = false;
+  bool said_left_out = false;   ///< since it has run last
   bool has_function = true;     ///< false: its chunk has failed when it ran again, and is tried later
   bool called = false;          ///< an order of it has called something, not only set
   bool for_good = false;        ///< it is done, and so it stays where the run passes its step again

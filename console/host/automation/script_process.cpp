@@ -136,6 +136,13 @@ void ScriptProcess::handle(Firing firing, const HandleRule& rule) {
   client_.lua->handle(rule);
 }
 
+bool ScriptProcess::has_work() const {
+  return firing_.has_value() || std::ranges::any_of(queue_, [this](const Firing& firing) {
+           const Rule* rule = run_.table.find(firing.rule);
+           return rule != nullptr && rule->on() && rule->has_function;
+         });
+}
+
 void ScriptProcess::end(const Error& error) {
   if (client_.lua) client_.lua->end(error);
 }

@@ -79,7 +79,8 @@ class ScriptProcess {
   /// Functions of rules that wait for their turn, and the one that runs.
   std::deque<Firing>& queue() { return queue_; }
   std::optional<Firing>& firing() { return firing_; }
-  bool has_work() const { return !queue_.empty() || firing_.has_value(); }
+  /// Whether a function runs, or one waits that can: not one whose chunk has yet to run again.
+  bool has_work() const;
 
   /// Has a rule's function run.
   void handle(Firing firing, const HandleRule& rule);

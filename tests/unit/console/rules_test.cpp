@@ -229,6 +229,30 @@ TEST_F(Rules, OneWhoseChunkIsNotBackYetWaitsForIt) {
   EXPECT_TRUE(orders_with("run.stop").empty());
 }
 
+TEST_F(Rules, OneWhoseChunkIsNotBackYetLeavesTheOthersTheirEvents) {
+  make();
+  client->run("if log.every ~= 50 then error('too early') end on('order', print)");
+  client.reset();
+  rank0->end();
+  make({}, Json::array(), {{"settings", {{"log.every", {{"value", 10}, {"source", "test"}}}}}});
+  client->run("on('order', print)");  // behind the chunk that fails
+  constexpr int kEvents = 70;
+  for (int i = 1; i <= kEvents; ++i) {
+    client->ask({{"op", "set"}, {"changes", {{"eval.every", i}}}});
+    if (i % 10 == 0) {
+      ASSERT_TRUE(eventually([&] { return rule(2)["runs"] == i; })) << i;
+    }
+  }
+  EXPECT_TRUE(says("rule 1, on(\"order\", …), waits for its chunk to run again: events are left out"));
+  EXPECT_EQ(published().find("rule 2"), std::string::npos) << published();
+  EXPECT_EQ(published().find("rule 1"), published().rfind("rule 1")) << "said once";
+  rank0->send(SettingsUpdate{{{"log.every", {50, "test"}}}});
+  EXPECT_TRUE(eventually([&] {
+    rank0->send_event("metrics", log_line(905, 4.0));  // has the chunk run again
+    return rule(1)["runs"] == 64;
+  }));
+}
+
 /// Killed by somebody else, as the kernel does where memory is short.
 TEST_F(Rules, ARegistrationOutlivesTheKillOfItsProcess) {
   make();
