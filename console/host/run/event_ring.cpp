@@ -14,8 +14,12 @@ void EventRing::push(Event event) {
   if (auto* metrics = std::get_if<LoggedMetrics>(&event.data);
       metrics != nullptr && !metrics->is_of_evaluation())
     kept.training = std::move(*metrics);
+  bytes_ += kept.line.size();
   events_.push_back(std::move(kept));
-  if (events_.size() > capacity_) events_.pop_front();
+  while (events_.size() > 1 && (events_.size() > capacity_ || bytes_ > most_bytes_)) {
+    bytes_ -= events_.front().line.size();
+    events_.pop_front();
+  }
 }
 
 std::optional<std::string> EventRing::next_for(Reader& reader) const {

@@ -14,7 +14,8 @@ namespace footplate::host {
 /// pace; what has left the ring before they came is counted for them.
 class EventRing {
  public:
-  explicit EventRing(std::size_t capacity) : capacity_(capacity) {}
+  /// Keeps at most `capacity` events, and of their lines at most `bytes`; the newest in any case.
+  EventRing(std::size_t capacity, std::size_t bytes) : capacity_(capacity), most_bytes_(bytes) {}
 
   /// Gives the event its number.
   void push(Event event);
@@ -44,6 +45,8 @@ class EventRing {
   };
 
   std::size_t capacity_;
+  std::size_t most_bytes_;
+  std::size_t bytes_ = 0;  ///< of the lines of events_
   std::uint64_t next_ = 1;
   std::deque<Kept> events_;
 };

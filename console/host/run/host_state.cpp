@@ -18,7 +18,8 @@ HostState::HostState(ConsoleOptions its_options)
     : options(std::move(its_options)),
       rank(Fd(options.rank_fd), kRankUnread),  // all reads and writes pass MSG_DONTWAIT
       view(options.limits.silent_s),
-      ring(static_cast<std::size_t>(options.limits.events)),
+      ring(static_cast<std::size_t>(options.limits.events),
+           static_cast<std::size_t>(options.limits.event_bytes)),
       now(Clock::now()) {
   view.heard(now);
 }

@@ -28,6 +28,7 @@ constexpr std::array kNames = {
     Name{"memory_bytes", &Limits::memory_bytes},
     Name{"unread_bytes", &Limits::unread_bytes},
     Name{"events", &Limits::events},
+    Name{"event_bytes", &Limits::event_bytes},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Limits {
   double memory_bytes = 64.0 * 1048576;  ///< of a session's Lua state
   double unread_bytes = 8.0 * 1048576;   ///< left unread by a client before it is disconnected
   double events = 10'000;                ///< kept for clients that read slowly or come back
+  double event_bytes = 8.0 * 1048576;    ///< of the lines of those, whatever their number
 
   /// "chunk_s=0.5". Errors: unknown name (with the nearest), not a positive number.
   Result<void> set(std::string_view assignment);
