@@ -144,6 +144,8 @@ std::string line_of(const StepProfile& profile, std::int64_t /*steps*/) {
   if (profile.recorded < profile.steps)
     line.add(std::to_string(profile.recorded) + " of " + std::to_string(profile.steps) +
              " steps: they have many operations");
+  if (profile.lost_collectives > 0)
+    line.add(std::to_string(profile.lost_collectives) + " collectives are missing: a step has too many");
   if (!profile.missing.empty())
     line.add("traces of " + std::to_string(profile.missing.size()) + " ranks are on their own hosts");
   return line.add(profile.path).take();

@@ -150,6 +150,7 @@ struct FieldsOf<StepProfile> {
     field("recorded", profile.recorded);
     field.unless_empty("path", profile.path);
     field.unless_empty("missing", profile.missing);
+    field.unless_empty("lost_collectives", profile.lost_collectives);
     field.unless_empty("reason", profile.reason);
   }
 };

@@ -307,7 +307,8 @@ struct StepProfile {
   std::int64_t recorded = 0;      ///< that every rank's trace has; fewer where there were too many operations
   std::string path = {};          ///< of the trace; empty: it failed
   std::vector<int> missing = {};  ///< ranks whose traces are on hosts that don't share the run's folder
-  std::string reason = {};        ///< why it failed
+  std::int64_t lost_collectives = 0;  ///< that a rank's trace lacks: a step had more than its ledger keeps
+  std::string reason = {};            ///< why it failed
 };
 Json to_json(const StepProfile& profile);
 Result<void> read_json(const Json& json, StepProfile& profile);

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -52,7 +53,7 @@ Result<MeasurementBegun> ProfileDriver::begin(std::int64_t steps) {
 void ProfileDriver::before_step() {
   if (!now_ || now_->has_begun) return;
   now_->has_begun = true;
-  if (training_.options.ledger != nullptr) now_->collectives = training_.options.ledger->newest();
+  if (training_.options.ledger != nullptr) now_->looked_up = training_.options.ledger->newest();
   training_.timer.record(&now_->phases);
   if (auto begun = trace_.begin(); !begun) now_->failure = begun.error().message;
 }
@@ -62,6 +63,7 @@ void ProfileDriver::after_step() {
   const bool is_last = training_.position.step >= now_->first + now_->steps;
   if (trace_.is_recording()) {
     ++now_->recorded;
+    look_up_collectives();
     if (is_last || trace_.is_full()) take();
   }
   if (is_last) finish();
@@ -72,8 +74,8 @@ void ProfileDriver::take() {
   const std::vector<TraceEvent> operations = trace_.end();
   training_.timer.record(nullptr);
   add_phases();
-  add_collectives();
-  now_->events.insert(now_->events.end(), operations.begin(), operations.end());
+  std::ranges::move(now_->collectives, std::back_inserter(now_->events));
+  std::ranges::copy(operations, std::back_inserter(now_->events));
 }
 
 void ProfileDriver::add_phases() {
@@ -88,12 +90,19 @@ void ProfileDriver::add_phases() {
     now_->events.push_back(event("phases", std::string(to_string(stay.phase)), stay.since, stay.until));
 }
 
-void ProfileDriver::add_collectives() {
+/// After each step, as the ledger keeps the last Ledger::kSize only. They end in the order of their launches:
+/// from the first that is under way on they are the next step's.
+void ProfileDriver::look_up_collectives() {
   const Ledger* ledger = training_.options.ledger;
   if (ledger == nullptr) return;
-  for (std::uint64_t sequence = now_->collectives + 1; sequence <= ledger->newest(); ++sequence)
-    if (const auto entry = ledger->find(sequence); entry && entry->is_finished())
-      now_->events.push_back(event("collectives", name_of(*entry), entry->started, entry->finished));
+  for (; now_->looked_up < ledger->newest(); ++now_->looked_up) {
+    const auto entry = ledger->find(now_->looked_up + 1);
+    if (entry && !entry->is_finished()) return;
+    if (entry)
+      now_->collectives.push_back(event("collectives", name_of(*entry), entry->started, entry->finished));
+    else
+      ++now_->lost_collectives;
+  }
 }
 
 void ProfileDriver::finish() {
@@ -108,7 +117,7 @@ void ProfileDriver::finish() {
 Result<StepProfile> ProfileDriver::write() {
   StepProfile profile{.first = now_->first, .steps = now_->steps};
   std::int64_t origin_ns = 0;
-  if (auto told = agree_on_times(origin_ns, profile.recorded); !told) return tl::unexpected(told.error());
+  if (auto told = agree_on_extent(origin_ns, profile); !told) return tl::unexpected(told.error());
   const auto folder =
       std::filesystem::path(training_.options.folder) / "profiles" / fmt::format("step-{:08}", now_->first);
   Result<void> mine;
@@ -126,14 +135,16 @@ Result<StepProfile> ProfileDriver::write() {
   return profile;
 }
 
-/// The earliest time that any rank's trace has, and the fewest steps.
-Result<void> ProfileDriver::agree_on_times(std::int64_t& origin_ns, std::int64_t& recorded) const {
-  std::array<std::int64_t, 2> least{std::numeric_limits<std::int64_t>::max(), now_->recorded};
+/// The earliest time that any rank's trace has, the fewest steps, and the most collectives that one lacks.
+Result<void> ProfileDriver::agree_on_extent(std::int64_t& origin_ns, StepProfile& profile) const {
+  std::array<std::int64_t, 3> least{std::numeric_limits<std::int64_t>::max(), now_->recorded,
+                                    -now_->lost_collectives};
   for (const TraceEvent& event : now_->events) least[0] = std::min(least[0], event.start_ns);
   const Buffer buffer{least.data(), static_cast<std::int64_t>(least.size()), DataType::int64};
   auto reduced = training_.options.communicator.all_reduce(buffer, ReduceOp::min, "profile")->wait();
   origin_ns = least[0];
-  recorded = least[1];
+  profile.recorded = least[1];
+  profile.lost_collectives = -least[2];
   return reduced;
 }
 

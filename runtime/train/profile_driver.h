@@ -35,17 +35,19 @@ class ProfileDriver {
     std::int64_t steps = 0;
     std::int64_t recorded = 0;           ///< of them, by this rank
     bool has_begun = false;              ///< also where it couldn't
-    std::uint64_t collectives = 0;       ///< that were launched before
+    std::uint64_t looked_up = 0;         ///< the last collective that was, or was launched before
+    std::int64_t lost_collectives = 0;   ///< that the ledger had no longer
     std::vector<PhaseStay> phases = {};  ///< since it has begun
+    std::vector<TraceEvent> collectives = {};
     std::vector<TraceEvent> events = {};
     std::string failure = {};
   };
   void take();
   void finish();
   void add_phases();
-  void add_collectives();
+  void look_up_collectives();
   Result<StepProfile> write();
-  Result<void> agree_on_times(std::int64_t& origin_ns, std::int64_t& recorded) const;
+  Result<void> agree_on_extent(std::int64_t& origin_ns, StepProfile& profile) const;
 
   Training& training_;
   const Reporter& reporter_;

@@ -65,6 +65,42 @@ def test_the_same_steps_of_all_ranks_in_one_trace():
         assert "profile of steps" in run.output(), run.output()
 
 
+def gradients_by_step(rows):
+    """How many reductions of gradients each step has: they are over before its optimizer begins."""
+    begins = [event["ts"] for event in rows["phases"] if event["name"] == "optimizer"]
+    reductions = [event["ts"] for event in rows["collectives"] if event["name"].startswith("gradients: ")]
+    return [sum(since < at <= until for at in reductions) for since, until in zip([-1, *begins], begins)]
+
+
+def profiled(run, steps, count=1):
+    assert run.exec(f"profile.now{{ steps = {steps} }}").returncode == 0
+    found = profile_of(run, count)
+    return found, [rows_of(json.loads(pathlib.Path(found["path"]).read_text()), rank) for rank in (0, 1)]
+
+
+def test_collectives_of_all_steps():
+    with Run([*SMALL, ENDLESS, "comm.bucket_mb=0.0001"], ranks=2, config="kjv") as run:
+        client = run.wait_for_step(3)
+        found, both = profiled(run, 100)
+        assert found["recorded"] == 100 and "lost_collectives" not in found, found
+        for rows in both:
+            counts = gradients_by_step(rows)
+            assert len(counts) == 100 and sum(counts) > 1024 and len(set(counts)) == 1, counts
+        client.ask("call", action="run.stop", arguments={"save": False})
+        assert run.finish() == 0, run.output()
+
+
+def test_a_step_of_more_collectives_than_are_kept():
+    with Run([*SMALL, ENDLESS, "comm.bucket_mb=0.00001", "model.layers=100", "model.width=8", "model.heads=1"], ranks=2, config="kjv") as run:
+        client = run.wait_for_step(3)
+        found, both = profiled(run, 1)
+        assert found["recorded"] == 1 and found["lost_collectives"] > 0, found
+        assert [len(rows["collectives"]) for rows in both] == [1024, 1024], [len(rows["collectives"]) for rows in both]
+        client.ask("call", action="run.stop", arguments={"save": False})
+        assert run.finish() == 0, run.output()
+        assert f"{found['lost_collectives']} collectives are missing: a step has too many" in run.output(), run.output()
+
+
 def test_parameters_are_those_without():
     ends = []
     for order in ("", "profile.now{ steps = 3 }; "):
@@ -123,5 +159,6 @@ def test_it_is_given_up_where_a_rank_dies():
 
 
 if __name__ == "__main__":
-    main([test_the_same_steps_of_all_ranks_in_one_trace, test_parameters_are_those_without, test_one_at_a_time,
+    main([test_the_same_steps_of_all_ranks_in_one_trace, test_collectives_of_all_steps,
+          test_a_step_of_more_collectives_than_are_kept, test_parameters_are_those_without, test_one_at_a_time,
           test_what_a_rank_cant_write_is_told_and_training_goes_on, test_it_is_given_up_where_a_rank_dies])

@@ -61,6 +61,9 @@ TEST(EventLine, TheTimeThatIsLeftNeedsStepsAndAPace) {
 TEST(EventLine, Topics) {
   EXPECT_EQ(line("nccl", {{"steps", 10}, {"step", 50}, {"step_ms", 12.34567}}),
             "nccl: measured 10 steps before step 50 · 12.35 ms/step");
+  EXPECT_EQ(line("profile",
+                 {{"first", 5}, {"steps", 1}, {"recorded", 1}, {"path", "/x"}, {"lost_collectives", 76}}),
+            "profile of steps 5 to 5 · 76 collectives are missing: a step has too many · /x");
   EXPECT_EQ(line("later", {{"text", "x"}}), "(none)");
   EXPECT_EQ(line("warn", {{"text", 5}}), "(none)");
   EXPECT_EQ(line("warn", Json::array()), "(none)");
