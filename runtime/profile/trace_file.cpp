@@ -17,6 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Profiles that begin with the same step: of several branches, or taken again after a restart.
+constexpr std::int64_t kMostOfOneStep = 1000;
+
 // Around the lines of events, which is all that merging has to know.
 constexpr std::string_view kOpening = "[\n", kBetween = ",\n", kClosing = "\n]\n";
 
@@ -127,6 +130,23 @@ Result<std::vector<int>> merge_traces(const fs::path& folder, int ranks) {
   std::error_code error;
   for (int rank = 0; rank < ranks; ++rank) fs::remove(rank_trace(folder, rank), error);
   return missing;
+}
+
+void remove_traces(const fs::path& folder, int first, int end) {
+  std::error_code error;
+  for (int rank = first; rank < end; ++rank) fs::remove(rank_trace(folder, rank), error);
+  fs::remove(folder, error);
+}
+
+fs::path profile_folder(const fs::path& folder, std::int64_t step, std::int64_t number) {
+  return folder / (number > 1 ? fmt::format("step-{:08}-{}", step, number) : fmt::format("step-{:08}", step));
+}
+
+std::int64_t free_profile_number(const fs::path& folder, std::int64_t step) {
+  std::error_code error;
+  for (std::int64_t number = 1; number <= kMostOfOneStep; ++number)
+    if (!fs::exists(profile_folder(folder, step, number), error)) return number;
+  return 0;
 }
 
 }  // namespace footplate

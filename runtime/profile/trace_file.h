@@ -31,6 +31,16 @@ std::filesystem::path rank_trace(const std::filesystem::path& folder, int rank);
 /// path.
 Result<std::vector<int>> merge_traces(const std::filesystem::path& folder, int ranks);
 
+/// Of a profile that failed: removes the traces of ranks `first` to `end` - 1, and the folder where it is
+/// empty then.
+void remove_traces(const std::filesystem::path& folder, int first, int end);
+
+/// Where a profile that begins with `step` goes: `folder`/step-00000812, then step-00000812-2, …
+std::filesystem::path profile_folder(const std::filesystem::path& folder, std::int64_t step,
+                                     std::int64_t number);
+/// The first number whose folder isn't there; 0: none of the first 1,000.
+std::int64_t free_profile_number(const std::filesystem::path& folder, std::int64_t step);
+
 inline constexpr auto kMergedTrace = "trace.json";
 
 }  // namespace footplate

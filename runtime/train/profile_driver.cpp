@@ -113,39 +113,57 @@ void ProfileDriver::finish() {
   reporter_.publish(*written);
 }
 
+std::filesystem::path ProfileDriver::parent() const {
+  return std::filesystem::path(training_.options.folder) / "profiles";
+}
+
 /// Collective. On rank 0 what all have, on the others something that nobody hears of.
 Result<StepProfile> ProfileDriver::write() {
-  StepProfile profile{.first = now_->first, .steps = now_->steps};
-  std::int64_t origin_ns = 0;
-  if (auto told = agree_on_extent(origin_ns, profile); !told) return tl::unexpected(told.error());
-  const auto folder =
-      std::filesystem::path(training_.options.folder) / "profiles" / fmt::format("step-{:08}", now_->first);
-  Result<void> mine;
-  if (!now_->failure.empty())
-    mine = fail(ErrorKind::failed, now_->failure);
-  else
-    mine = write_trace(rank_trace(folder, training_.rank()), {training_.rank(), host_name()}, now_->events,
-                       origin_ns);
-  if (auto all = agree(training_.options.communicator, mine); !all) return tl::unexpected(all.error());
-  if (training_.rank() != 0) return profile;
-  auto missing = merge_traces(folder, training_.world_size());
-  if (!missing) return tl::unexpected(missing.error());
+  const auto extent = agree_on_extent();
+  if (!extent) return tl::unexpected(extent.error());
+  StepProfile profile{.first = now_->first,
+                      .steps = now_->steps,
+                      .recorded = extent->recorded,
+                      .lost_collectives = extent->lost_collectives};
+  if (extent->number == 0)
+    return fail(ErrorKind::failed, fmt::format("{} has too many profiles of step {}: remove some",
+                                               parent().string(), now_->first));
+  const auto folder = profile_folder(parent(), now_->first, extent->number);
+  const int rank = training_.rank(), ranks = training_.world_size();
+  const Result<void> mine = write_part(folder, extent->origin_ns);
+  if (auto all = agree(training_.options.communicator, mine); !all) {
+    remove_traces(folder, rank, rank == 0 ? ranks : rank + 1);  // rank 0 also that of a rank that was lost
+    return tl::unexpected(all.error());
+  }
+  if (rank != 0) return profile;
+  auto missing = merge_traces(folder, ranks);
+  if (!missing) {
+    remove_traces(folder, 0, ranks);
+    return tl::unexpected(missing.error());
+  }
   profile.missing = *std::move(missing);
   profile.path = (folder / kMergedTrace).string();
   return profile;
 }
 
-/// The earliest time that any rank's trace has, the fewest steps, and the most collectives that one lacks.
-Result<void> ProfileDriver::agree_on_extent(std::int64_t& origin_ns, StepProfile& profile) const {
-  std::array<std::int64_t, 3> least{std::numeric_limits<std::int64_t>::max(), now_->recorded,
-                                    -now_->lost_collectives};
+Result<void> ProfileDriver::write_part(const std::filesystem::path& folder, std::int64_t origin_ns) const {
+  if (!now_->failure.empty()) return fail(ErrorKind::failed, now_->failure);
+  return write_trace(rank_trace(folder, training_.rank()), {training_.rank(), host_name()}, now_->events,
+                     origin_ns);
+}
+
+/// The earliest time that any rank's trace has, the fewest steps, the most collectives that one lacks, and
+/// the number of the folder that rank 0 has found free.
+Result<ProfileDriver::Extent> ProfileDriver::agree_on_extent() const {
+  constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
+  std::array<std::int64_t, 4> least{
+      kNone, now_->recorded, -now_->lost_collectives,
+      training_.rank() == 0 ? free_profile_number(parent(), now_->first) : kNone};
   for (const TraceEvent& event : now_->events) least[0] = std::min(least[0], event.start_ns);
   const Buffer buffer{least.data(), static_cast<std::int64_t>(least.size()), DataType::int64};
   auto reduced = training_.options.communicator.all_reduce(buffer, ReduceOp::min, "profile")->wait();
-  origin_ns = least[0];
-  profile.recorded = least[1];
-  profile.lost_collectives = -least[2];
-  return reduced;
+  if (!reduced) return tl::unexpected(reduced.error());
+  return Extent{least[0], least[1], -least[2], least[3]};
 }
 
 void ProfileDriver::give_up(const std::string& why) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,7 +48,15 @@ class ProfileDriver {
   void add_phases();
   void look_up_collectives();
   Result<StepProfile> write();
-  Result<void> agree_on_extent(std::int64_t& origin_ns, StepProfile& profile) const;
+  std::filesystem::path parent() const;
+  Result<void> write_part(const std::filesystem::path& folder, std::int64_t origin_ns) const;
+  struct Extent {
+    std::int64_t origin_ns = 0;
+    std::int64_t recorded = 0;
+    std::int64_t lost_collectives = 0;
+    std::int64_t number = 0;
+  };
+  Result<Extent> agree_on_extent() const;
 
   Training& training_;
   const Reporter& reporter_;

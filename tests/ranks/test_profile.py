@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 
 from harness import PAUSE, Run, main, not_finite_at, wait_for_pause, wait_until
@@ -142,6 +143,44 @@ def test_what_a_rank_cant_write_is_told_and_training_goes_on():
         assert run.finish() == 0, run.output()
 
 
+def test_a_part_that_fails_takes_the_others_with_it():
+    with Run([*SMALL, ENDLESS], ranks=2, config="kjv") as run:
+        client = run.wait_for_step(3)
+        assert run.exec("profile.now{ steps = 1 }").returncode == 0
+        kept = pathlib.Path(profile_of(run)["path"]).parent
+        rank = run.pids()[1]
+        before = resource.prlimit(rank, resource.RLIMIT_NOFILE)
+        resource.prlimit(rank, resource.RLIMIT_NOFILE, (3, before[1]))  # it can't open a file
+        assert run.exec("profile.now{ steps = 1 }").returncode == 0
+        found = profile_of(run, 2)
+        resource.prlimit(rank, resource.RLIMIT_NOFILE, before)
+        assert found["reason"].startswith("rank 1: can't write "), found
+        # The event is of rank 0: rank 1 is through with it by the next step.
+        at = client.ask("status")["step"]
+        wait_until(lambda: client.ask("status")["step"] > at + 1, 60, "the next steps")
+        assert list(kept.parent.iterdir()) == [kept], list(kept.parent.iterdir())
+        client.ask("call", action="run.stop", arguments={"save": False})
+        assert run.finish() == 0, run.output()
+
+
+def test_the_same_step_of_two_branches():
+    with Run([*SMALL, ENDLESS, "ckpt.every=4", PAUSE], ranks=2, config="kjv", env={"FOOTPLATE_FAULT": not_finite_at(5)}) as run:
+        paths = []
+        for branch in (1, 2):
+            wait_until(lambda: len(run.lines("starts.jsonl")) == branch, 60, "the branch")
+            wait_for_pause(run.wait_for_step(5), 5)
+            assert run.exec("profile.now{ steps = 1 }; run.resume()").returncode == 0
+            found = profile_of(run, branch)
+            paths.append(pathlib.Path(found["path"]))
+            first = paths[0].read_bytes() if branch == 1 else first
+            if branch == 1:
+                assert run.exec("ckpt.load{ ref = 4 }").returncode == 0
+        assert [path.parent.name for path in paths] == [f"step-{found['first']:08d}", f"step-{found['first']:08d}-2"], paths
+        assert paths[0].read_bytes() == first != paths[1].read_bytes()
+        run.wait_for_step(6).ask("call", action="run.stop", arguments={"save": False})
+        assert run.finish() == 0, run.output()
+
+
 def test_it_is_given_up_where_a_rank_dies():
     with Run([*SMALL, ENDLESS], ranks=3, config="kjv") as run:
         client = run.wait_for_step(3)
@@ -161,4 +200,5 @@ def test_it_is_given_up_where_a_rank_dies():
 if __name__ == "__main__":
     main([test_the_same_steps_of_all_ranks_in_one_trace, test_collectives_of_all_steps,
           test_a_step_of_more_collectives_than_are_kept, test_parameters_are_those_without, test_one_at_a_time,
-          test_what_a_rank_cant_write_is_told_and_training_goes_on, test_it_is_given_up_where_a_rank_dies])
+          test_what_a_rank_cant_write_is_told_and_training_goes_on, test_a_part_that_fails_takes_the_others_with_it,
+          test_the_same_step_of_two_branches, test_it_is_given_up_where_a_rank_dies])
