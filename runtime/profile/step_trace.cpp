@@ -56,7 +56,8 @@ Result<void> StepTrace::begin() {
   } catch (const std::exception& error) {
     return fail(ErrorKind::failed, "LibTorch's profiler doesn't start: " + explain(error));
   }
-  counter_ = at::addGlobalCallback(at::RecordFunctionCallback(&count_operation));
+  // As the profiler's own callback: of this thread, and of those that work with its state.
+  counter_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&count_operation));
   recording_ = true;
   return {};
 }
