@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -59,7 +58,7 @@ std::vector<Mapping> executable_mappings() {
 /// An address that is looked up in a file's table.
 struct Wanted {
   std::uint64_t value = 0;  ///< as symbols have it
-  std::size_t index = 0;    ///< among the addresses asked for
+  std::size_t index = 0;    ///< among the places asked for
 };
 
 /// Of several names for one function the one that its users know: poll, not __poll; MPI_Send, not PMPI_Send.
@@ -72,7 +71,8 @@ bool is_better(const std::string& name, const std::string& than) {
 /// The symbols of one file on the disk. Whatever it holds, no read goes beyond it.
 class ElfFile {
  public:
-  explicit ElfFile(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  /// Of a descriptor that it closes, or -1.
+  explicit ElfFile(int descriptor) : descriptor_(descriptor) {
     Elf64_Ehdr header{};
     if (!read(&header, 1, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
         header.e_ident[EI_CLASS] != ELFCLASS64)
@@ -163,6 +163,10 @@ std::string last_part(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+std::string without_symbol(const std::string& path, std::uint64_t place) {
+  return fmt::format("{}+{:#x}", last_part(path), place);
+}
+
 std::string demangled(const std::string& symbol) {
   if (!symbol.starts_with("_Z") || symbol.size() > kMostMangled) return symbol;
   int status = 0;
@@ -226,31 +230,6 @@ std::string cut(std::string text) {
   return text += kEllipsis;
 }
 
-/// One of the addresses, by the place in the file that is mapped there.
-struct Place {
-  std::size_t index = 0;
-  std::uint64_t offset = 0;
-};
-
-void name_places(const std::string& path, const std::vector<Place>& places, std::vector<std::string>& names) {
-  const std::string opened = file_of(path);
-  const ElfFile file(opened);
-  std::vector<Wanted> wanted;
-  for (const Place& place : places) {
-    names[place.index].clear();
-    if (const auto value = file.value_at(place.offset)) wanted.push_back({*value, place.index});
-  }
-  std::ranges::sort(wanted, {}, &Wanted::value);
-  file.name(wanted, names);
-  const std::string library = opened == path ? fmt::format(" ({})", last_part(path)) : "";
-  for (const Place& place : places) {
-    std::string& name = names[place.index];
-    name = name.empty()
-               ? fmt::format("{}+{:#x}", last_part(path), file.value_at(place.offset).value_or(place.offset))
-               : readable_symbol(name) + library;
-  }
-}
-
 }  // namespace
 
 std::string readable_symbol(const std::string& symbol) {
@@ -262,18 +241,43 @@ std::string readable_symbol(const std::string& symbol) {
   return cut(std::move(text));
 }
 
-std::vector<std::string> name_addresses(const std::vector<std::uintptr_t>& addresses) {
-  std::vector<std::string> names;
+CodePlaces places_of(const std::vector<std::uintptr_t>& addresses) {
+  CodePlaces places;
   const std::vector<Mapping> mappings = executable_mappings();
-  std::map<std::string, std::vector<Place>> by_path;
   for (const std::uintptr_t address : addresses) {
     const auto in = std::ranges::find_if(mappings, [address](const Mapping& mapping) {
       return address >= mapping.first && address < mapping.last && !mapping.path.empty();
     });
-    if (in != mappings.end()) by_path[in->path].push_back({names.size(), address - in->first + in->offset});
-    names.push_back(fmt::format("{:#x}", address));  // stays so where it was made at run time
+    if (in == mappings.end()) {
+      places.texts.push_back(fmt::format("{:#x}", address));
+    } else {
+      const std::uint64_t offset = address - in->first + in->offset;
+      places.by_file[in->path].push_back({places.texts.size(), offset});
+      places.texts.push_back(without_symbol(in->path, offset));
+    }
   }
-  for (const auto& [path, places] : by_path) name_places(path, places, names);
+  return places;
+}
+
+int open_file(const std::string& path) {
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+}
+
+std::vector<std::string> names_in(const std::string& path, const std::vector<CodePlace>& places,
+                                  const OpenFile& open) {
+  const std::string opened = file_of(path);
+  const ElfFile file(open(opened));
+  std::vector<Wanted> wanted;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (const auto value = file.value_at(places[i].offset)) wanted.push_back({*value, i});
+  std::ranges::sort(wanted, {}, &Wanted::value);
+  std::vector<std::string> names(places.size());
+  file.name(wanted, names);
+  const std::string library = opened == path ? fmt::format(" ({})", last_part(path)) : "";
+  for (std::size_t i = 0; i < places.size(); ++i)
+    names[i] = names[i].empty()
+                   ? without_symbol(path, file.value_at(places[i].offset).value_or(places[i].offset))
+                   : readable_symbol(names[i]) + library;
   return names;
 }
 

@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "protocol/mutex.h"
-#include "runtime/stacks/symbols.h"
+#include "runtime/stacks/symbol_thread.h"
 
 namespace footplate {
 namespace {
@@ -313,11 +313,17 @@ void leave_out_middle(std::vector<std::string>& frames, std::size_t most) {
   frames.insert(frames.begin() + inner, kLeftOut);
 }
 
+/// Of the process. It lasts to the end: it may be stuck then.
+SymbolThread& symbol_thread() {
+  static SymbolThread& thread = *new SymbolThread;
+  return thread;
+}
+
 void name_frames(std::vector<Question>& questions) {
   std::vector<std::uintptr_t> all;
   for (const Question& question : questions)
     all.insert(all.end(), question.addresses.begin(), question.addresses.end());
-  std::vector<std::string> names = name_addresses(all);
+  std::vector<std::string> names = symbol_thread().name(all);
   auto name = names.begin();
   for (Question& question : questions) {
     const auto count = static_cast<std::ptrdiff_t>(question.addresses.size());
@@ -349,6 +355,7 @@ void prepare_stacks() {
     action.sa_sigaction = on_stack_signal;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     ::sigaction(stack_signal(), &action, nullptr);
+    symbol_thread();
   });
 }
 

@@ -378,17 +378,6 @@ TEST(Symbols, AreReadable) {
   EXPECT_THAT(endless, ::testing::EndsWith("z…"));
 }
 
-TEST(Symbols, ComeFromTheProgramAndItsLibraries) {
-  const auto names = name_addresses({reinterpret_cast<std::uintptr_t>(&::poll) + 1, 64,
-                                     reinterpret_cast<std::uintptr_t>(&spins_in_a_circle)});
-  ASSERT_EQ(names.size(), 3U);
-  if (!kSanitized) {
-    EXPECT_EQ(names[0], "poll (libc.so.6)");
-  }
-  EXPECT_EQ(names[1], "0x40");
-  EXPECT_EQ(names[2], "footplate::spins_in_a_circle()");
-}
-
 /// Rank 0's questions, without threads.
 class RankInquiriesTest : public ::testing::Test {
  protected:
