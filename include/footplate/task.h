@@ -19,7 +19,7 @@
 namespace footplate::v1 {
 
 /// Changes with every change of what is below. A plugin of another number is refused.
-inline constexpr std::uint32_t kApi = 3;
+inline constexpr std::uint32_t kApi = 4;
 
 // ---------------------------------------------------------------- what a task declares, before it is made
 
@@ -307,11 +307,11 @@ struct Descriptor {
   extern "C" {                                                                                         \
   __attribute__((visibility("default"))) extern const char footplate_task_built_with[];                \
   __attribute__((used)) const char footplate_task_built_with[] =                                       \
-      "footplate task: api 3, torch " TORCH_VERSION ";";                                               \
+      "footplate task: api 4, torch " TORCH_VERSION ";";                                               \
   __attribute__((visibility("default"))) extern const footplate::v1::Descriptor footplate_task;        \
   __attribute__((used)) const footplate::v1::Descriptor footplate_task = {                             \
       .name = #NAME,                                                                                   \
       .declare = [] { return TYPE::declare(); },                                                       \
       .make = [](const footplate::v1::Host& host) -> footplate::v1::Task* { return new TYPE(host); }}; \
   }                                                                                                    \
-  static_assert(footplate::v1::kApi == 3)
+  static_assert(footplate::v1::kApi == 4)

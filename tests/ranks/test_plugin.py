@@ -94,10 +94,10 @@ def test_what_cannot_be_used_is_refused_with_its_reason():
         refused("plugin:digits.csv", "no task of footplate's", "FOOTPLATE_TASK")
         refused("digits.so", "run.task can't be 'digits.so'", 'write "plugin:digits.so"')
         refused("txt", "run.task can't be 'txt'", "did you mean 'text'?")
-        torch = (digits.folder / "digits.so").read_bytes().split(b"footplate task: api 3, torch ")[1].split(b";")[0]
+        torch = (digits.folder / "digits.so").read_bytes().split(b"footplate task: api 4, torch ")[1].split(b";")[0]
         other = b"1" + torch[1:]
-        refused(patched("old.so", b"api 3, torch " + torch, b"api 3, torch " + other), f"LibTorch {other.decode()}", torch.decode(), "pip install torch==")
-        refused(patched("api.so", b"footplate task: api 3", b"footplate task: api 7"), "interface 7", "has 3")
+        refused(patched("old.so", b"api 4, torch " + torch, b"api 4, torch " + other), f"LibTorch {other.decode()}", torch.decode(), "pip install torch==")
+        refused(patched("api.so", b"footplate task: api 4", b"footplate task: api 7"), "interface 7", "has 4")
         refused(patched("hidden.so", b"footplate_task\0", b"footplate_tusk\0"), "no symbol footplate_task")
         assert not (digits.folder / "runs").exists() or not any((digits.folder / "runs").iterdir()), "nothing was started"
 
