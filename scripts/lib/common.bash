@@ -1,7 +1,8 @@
 # Sourced by the scripts: where things are, and how they speak. Expects `set -euo pipefail`.
 # shellcheck shell=bash disable=SC2034  # the variables are for those who source this
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+unset CDPATH # with it cd may go elsewhere, and prints where
+ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # Some CI systems start jobs without HOME; mpirun and ccache both want one.
 if [[ -z ${HOME:-} ]]; then

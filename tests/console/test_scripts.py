@@ -40,6 +40,28 @@ FAILED = """<testsuite name="Linux" tests="3" failures="2">
 """
 
 
+class SearchedFolders(unittest.TestCase):
+    """With an exported CDPATH `cd` goes elsewhere, and prints where."""
+
+    ROOT = SCRIPTS.parent
+
+    def called(self, *command, cdpath="."):
+        return subprocess.run(command, cwd=self.ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+                              env={**os.environ, "CDPATH": cdpath})
+
+    def test_scripts_know_where_they_are(self):
+        for cdpath in (".", str(self.ROOT), ":/tmp"):
+            found = self.called("bash", "-c", 'source scripts/lib/common.bash; printf "%s\n" "$ROOT"', cdpath=cdpath)
+            self.assertEqual((found.stdout, found.stderr), (f"{self.ROOT}\n", ""), cdpath)
+        self.assertEqual(self.called("scripts/deps", "--check").stderr, self.called("scripts/deps", "--check", cdpath="").stderr)
+
+    def test_programs_of_a_bundle_know_where_they_are(self):
+        said = self.called("scripts/lib/bundle_setup").stderr
+        self.assertIn(f": {self.ROOT}/scripts/lib/lib/libtorch.version", said)
+        said = self.called("bash", "-xc", "source scripts/lib/bundle_check_device --help").stderr
+        self.assertIn(f"built={self.ROOT}/build/release\n", said)
+
+
 class SecondTry(unittest.TestCase):
     def pattern(self, listed, code=0):
         with tempfile.TemporaryDirectory() as folder:
