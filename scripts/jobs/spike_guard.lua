@@ -4,6 +4,7 @@
 --
 -- A jump is a logged loss above FACTOR (2) times the average of the LINES (20) logged before it. sync:
 -- training waits for the answer, at most 50 ms, so the lower rate counts from the next step or the one after.
+-- A loss that isn't finite is left out: such a step is skipped.
 
 local factor = tonumber(arg[1] or 2)
 local lines = tonumber(arg[2] or 20)
@@ -17,6 +18,7 @@ end
 
 on("log", { sync = true, budget_ms = 50 }, function(m)
   local loss = m["train/loss"]
+  if not (math.abs(loss) < math.huge) then return end
   if #losses >= lines and loss > factor * average() then
     optim.lr_scale = optim.lr_scale / 2
     ckpt.save("spike-" .. m.step)

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -239,6 +240,18 @@ def test_examples():
             assert says in said, (name, said)
 
 
+def test_a_guard_sees_on_after_a_step_that_is_not_finite():
+    """Its loss is in no average. FACTOR 0: the guard acts at the first loss above 0 with LINES finite ones before it."""
+    with with_script(JOBS / "spike_guard.lua", "train.steps=250", arguments=["0", "10"],
+                     env={"FOOTPLATE_FAULT": "nan_loss:rank=1:step=99"}) as run:
+        assert run.finish(90) == 0, run.output()
+        logged = {line["step"]: line["train/loss"] for line in run.lines("metrics.jsonl") if "train/loss" in line}
+        assert logged.pop(100) == "@nan" and len(logged) == 24, logged
+        first = next(step for step in list(logged)[10:] if logged[step] > 0)
+        assert first < 200, logged
+        assert re.findall(r"step (\d+): loss", run.output())[0] == str(first), (first, run.output())
+
+
 def test_a_sweep_of_learning_rates_takes_five_lines():
     """Each branch trains as long from the same checkpoint; the best one goes on; the script comes to its end once."""
     sweep = JOBS / "lr_sweep.lua"
@@ -302,4 +315,5 @@ if __name__ == "__main__":
           test_an_error_in_a_handler_stops_a_batch_run, test_rules_survive_kills_and_order_each_once,
           test_rules_jobs_and_store_go_on_after_a_resume, test_a_sync_rule_acts_before_the_next_steps,
           test_a_late_sync_rule_is_let_go, test_a_runaway_rule_slows_nobody, test_examples,
+          test_a_guard_sees_on_after_a_step_that_is_not_finite,
           test_a_sweep_of_learning_rates_takes_five_lines, test_what_is_kept_in_store_survives_a_load, test_a_long_warm_up_is_said])
