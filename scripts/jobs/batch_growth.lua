@@ -27,7 +27,7 @@ local function grow(e)
 end
 
 on("eval", function(e)
-  if e.failed then return end
+  if e.failed or e.partial or e.on then return end  -- e.on: other samples than those of eval.batches
   if e.loss < (store.batch_best or math.huge) - min_gain then
     store.batch_best = e.loss
     store.batch_waited = 0

@@ -8,7 +8,7 @@ local patience = tonumber(arg[1] or 5)
 local min_gain = tonumber(arg[2] or 0.001)
 
 on("eval", function(e)
-  if e.failed then return end
+  if e.failed or e.partial or e.on then return end  -- e.on: other samples than those of eval.batches
   local best = store.stop_best or math.huge
   if e.loss < best - min_gain then
     store.stop_best = e.loss

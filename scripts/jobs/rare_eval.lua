@@ -10,7 +10,7 @@ local most = tonumber(arg[2] or 10000)
 
 on("eval", function(e)
   local step_ms = e["perf/step_ms"]
-  if e.failed or not step_ms or eval.every == 0 then return end
+  if e.failed or e.on or not step_ms or eval.every == 0 then return end
   local between_s = eval.every * step_ms / 1000
   if e.seconds <= share * between_s or eval.every * 2 > most then return end
   eval.every = eval.every * 2

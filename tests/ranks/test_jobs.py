@@ -252,6 +252,26 @@ def test_a_guard_sees_on_after_a_step_that_is_not_finite():
         assert re.findall(r"step (\d+): loss", run.output())[0] == str(first), (first, run.output())
 
 
+def test_examples_compare_losses_of_the_same_samples():
+    """What eval.now{ batches = … } finds, or some of the ranks alone, is no gain and no wait of theirs."""
+    jobs = {"early_stop": "stop", "lr_step_down": "lr", "batch_growth": "batch"}
+    more = [option for name in list(jobs)[1:] for option in ("--script", str(JOBS / f"{name}.lua"))]
+    with with_script(JOBS / "early_stop.lua", "train.steps=1000000", "eval.every=0", arguments=["3", "1e9", "1e9", "1e9"],
+                     options=more) as run:
+        client = run.wait_for_step(1)
+        for asked in ("", "{ batches = 1 }", "{ batches = 1 }", "{ batches = 1 }", ""):
+            on = client.ask("eval", code=f"return eval.now({asked}):wait().on").get("value")
+            assert on == ("other" if asked else None), (asked, on)
+        for name in jobs.values():
+            wait_until(lambda: client.ask("eval", code=f"return store.{name}_waited")["value"] == 1, 30, f"the second loss of {name}")
+        assert run.end(client) == 0, run.output()
+    with with_script(JOBS / "early_stop.lua", "train.steps=100", "eval.every=20", "eval.at_end=false", arguments=["1", "1e9"],
+                     env={"FOOTPLATE_FAULT": "eval_throw:rank=1"}) as run:
+        assert run.finish(90) == 0, run.output()
+        partial = [line for line in run.lines("metrics.jsonl") if line.get("eval/partial") == 1]
+        assert len(partial) >= 4 and run.result()["step"] == 100, (partial, run.output())
+
+
 def test_a_sweep_of_learning_rates_takes_five_lines():
     """Each branch trains as long from the same checkpoint; the best one goes on; the script comes to its end once."""
     sweep = JOBS / "lr_sweep.lua"
@@ -315,5 +335,5 @@ if __name__ == "__main__":
           test_an_error_in_a_handler_stops_a_batch_run, test_rules_survive_kills_and_order_each_once,
           test_rules_jobs_and_store_go_on_after_a_resume, test_a_sync_rule_acts_before_the_next_steps,
           test_a_late_sync_rule_is_let_go, test_a_runaway_rule_slows_nobody, test_examples,
-          test_a_guard_sees_on_after_a_step_that_is_not_finite,
+          test_a_guard_sees_on_after_a_step_that_is_not_finite, test_examples_compare_losses_of_the_same_samples,
           test_a_sweep_of_learning_rates_takes_five_lines, test_what_is_kept_in_store_survives_a_load, test_a_long_warm_up_is_said])
