@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "console/sinks/sink.h"
@@ -48,10 +49,10 @@ class PrometheusSink final : public Sink {
     // An evaluation beside training is of an earlier step.
     const auto stretch = std::pair(row.start, row.went_back);
     const double known = stretch == stretch_ ? values_["step"] : 0;
-    values_["step"] = std::max(known, static_cast<double>(row.step));
+    keep("step", std::max(known, static_cast<double>(row.step)));
     stretch_ = stretch;
-    values_["time_seconds"] = row.time;
-    for (const auto& [name, value] : row.values) values_[name] = value;
+    keep("time_seconds", row.time);
+    for (const auto& [name, value] : row.values) keep(name, value);
     return {};
   }
 
@@ -59,7 +60,7 @@ class PrometheusSink final : public Sink {
     const std::filesystem::path fresh = path_.string() + ".new";
     std::ofstream file(fresh, std::ios::trunc);
     for (const auto& [name, value] : values_) {
-      const std::string metric = metric_name(name);
+      const std::string& metric = names_.at(name);
       file << "# HELP " << metric << " The newest " << name << " of a run of footplate.\n# TYPE " << metric
            << " gauge\n"
            << metric << labels_ << prometheus_number(value) << "\n";
@@ -73,9 +74,21 @@ class PrometheusSink final : public Sink {
   }
 
  private:
+  /// A collector refuses a file that has a name twice: where two metrics would get the same one, the one that
+  /// comes later has "_2" behind it, as long as the sink lives.
+  void keep(const std::string& name, double value) {
+    values_[name] = value;
+    if (names_.contains(name)) return;
+    std::string metric = metric_name(name);
+    while (!taken_.insert(metric).second) metric += "_2";
+    names_.emplace(name, std::move(metric));
+  }
+
   std::filesystem::path path_;
   std::string labels_;
   std::map<std::string, double> values_;
+  std::map<std::string, std::string> names_;  ///< of these, for Prometheus
+  std::set<std::string> taken_;
   std::pair<int, int> stretch_;  ///< start, and how often it went back
 };
 

@@ -22,6 +22,25 @@ TEST_F(PrometheusSinkTest, TheNewestValuesAreThere) {
   EXPECT_FALSE(std::filesystem::exists(folder / "m.prom.new"));
 }
 
+/// A collector refuses a file that has a name twice.
+TEST_F(PrometheusSinkTest, NamesThatWouldBecomeOneStayApart) {
+  auto sink = open_prometheus({folder / "m.prom", "r"});
+  MetricsRow later = row(2, 2), sooner = row(1, 3);
+  sooner.values = {{"eval/full_loss", 1.5}};
+  later.values = {{"eval/full/loss", 2.5}, {"eval/full_loss", 3.5}, {"eval/full_loss_2", 4.5}};
+  ASSERT_TRUE((*sink)->write(sooner));
+  ASSERT_TRUE((*sink)->write(later));
+  ASSERT_TRUE((*sink)->flush());
+  const std::string text = contents(folder / "m.prom");
+  for (const char* line :
+       {"footplate_eval_full_loss{run=\"r\"} 3.5\n", "footplate_eval_full_loss_2{run=\"r\"} 2.5\n",
+        "footplate_eval_full_loss_2_2{run=\"r\"} 4.5\n",
+        "# HELP footplate_eval_full_loss_2 The newest eval/full/loss of a run of footplate.\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  const std::string type = "# TYPE footplate_eval_full_loss gauge\n";
+  EXPECT_EQ(text.find(type), text.rfind(type)) << text;
+}
+
 TEST_F(PrometheusSinkTest, WhatIsNoNumberHasItsWord) {
   auto sink = open_prometheus({folder / "m.prom", "r"});
   ASSERT_TRUE((*sink)->write(row(1, std::numeric_limits<double>::quiet_NaN())));
