@@ -62,7 +62,7 @@ std::string outcomes(const std::vector<RunHistory>& runs, const std::vector<Bran
     const StartRecord last = run.starts.empty() ? StartRecord() : run.starts.back();
     table.row(run_cell(runs, views, i) + cell(run.record.state()) +
               cell(std::to_string(run.record.step()), "n") + cell(std::to_string(last.world_size), "n") +
-              cell(std::to_string(run.starts.size()), "n") + cell(duration(run.last_time - run.first_time)) +
+              cell(std::to_string(run.starts.size()), "n") + cell(duration(run.trained_s)) +
               cell(best ? four_digits(best->loss) + " at step " + std::to_string(best->step)
                         : four_digits(best_evaluation(run)),
                    "n") +

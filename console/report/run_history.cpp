@@ -80,10 +80,7 @@ class Reader {
 
   void metrics(const MetricsLine& line) {
     if (!line.step) return;
-    if (line.time) {
-      if (history_.first_time == 0) history_.first_time = *line.time;
-      history_.last_time = std::max(history_.last_time, *line.time);
-    }
+    if (line.time) add_time(line.start, *line.time);
     Stretch& stretch = stretch_of(line);
     for (const auto& [name, json] : line.metrics.values.items()) {
       if (name.find('/') == std::string::npos) continue;
@@ -269,6 +266,13 @@ class Reader {
           history_.phase_s[phase] += *value * steps_ / 1000;
   }
 
+  /// Lines of a start come one after the other; before and after it the run stood still.
+  void add_time(std::int64_t start, double time) {
+    const double last = last_times_.try_emplace(start, time).first->second;
+    history_.trained_s += std::max(0.0, time - last);
+    last_times_[start] = std::max(last, time);
+  }
+
   void add(std::vector<Moment>& list, Moment moment) const {
     moment.text = in_folder(moment.text, history_.record.directory);
     if (moment.text.size() > kLongestText) moment.text = moment.text.substr(0, kLongestText) + "…";
@@ -279,6 +283,7 @@ class Reader {
   Lineage lineage_;
   std::map<std::int64_t, double> start_steps_;         ///< where each start began
   std::map<std::uint64_t, std::int64_t> order_steps_;  ///< where each order applies
+  std::map<std::int64_t, double> last_times_;          ///< of each start's lines
   std::int64_t start_ = 0;                             ///< of the last line
   double last_logged_ = 0, steps_ = 1;                 ///< of phases: the step, and for how many
   std::string time_;                                   ///< of the event that is taken

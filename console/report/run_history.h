@@ -86,9 +86,8 @@ struct RunHistory {
   RecordedSettings now;                   ///< after all that was changed
   std::map<std::string, double> phase_s;  ///< by phase of the step ("forward", …), "evaluation", "saving"
   double trained_steps = 0;               ///< that phase_s is of
-  double first_time = 0;                  ///< of a metric, seconds since the epoch
-  double last_time = 0;
-  std::uint64_t unreadable = 0;  ///< lines
+  double trained_s = 0;                   ///< from the first metrics of each start to its last ones
+  std::uint64_t unreadable = 0;           ///< lines
 
   /// Null: there is none of this name.
   const Branch* branch(const std::string& name) const;

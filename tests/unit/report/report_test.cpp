@@ -250,6 +250,16 @@ TEST_F(Report, CountsStepsThatAStartMakesTwice) {
   EXPECT_EQ(history.trained_steps, 150 + 50 + 50);
 }
 
+TEST_F(Report, LeavesOutTheTimeBetweenStarts) {
+  std::string lines;
+  for (const auto& [start, time] : {std::pair(1, 1000), {1, 1060}, {2, 37'000}, {2, 37'030}})
+    lines += Json{{"step", time}, {"time", time}, {"start", start}, {"train/loss", 2.0}}.dump() + "\n";
+  write("metrics.jsonl", lines);
+  const RunHistory history = read_run_history(run_);
+  EXPECT_EQ(history.trained_s, 90);
+  EXPECT_THAT(report::page({history}, kUsualMetrics), HasSubstr("<td>1 min 30 s</td>"));
+}
+
 TEST_F(Report, OfARunThatHasWrittenNothing) {
   const std::string page = report::page({read_run_history(run_)}, kUsualMetrics);
   EXPECT_THAT(page, HasSubstr("No metric has been written yet."));
