@@ -172,7 +172,7 @@ class Reader {
   }
 
   void take(const SaveResult& result) {
-    history_.phase_s["saving"] += result.seconds;
+    history_.phase_s["saving"] += result.waited_s.value_or(result.seconds);
     if (!result.reason.empty()) happened(Topic::ckpt, result.step, result.reason, true);
   }
   void take(const EvaluationResult& result) {

@@ -250,6 +250,16 @@ TEST_F(Report, CountsStepsThatAStartMakesTwice) {
   EXPECT_EQ(history.trained_steps, 150 + 50 + 50);
 }
 
+/// A save beside training costs it what it waits.
+TEST_F(Report, CountsOfWhatIsDoneBesideTrainingTheWait) {
+  write("events.jsonl",
+        R"({"topic":"ckpt","time":"2026-11-24T07:12:00Z","data":{"step":100,"seconds":60,"waited_s":0.125}})"
+        "\n"
+        R"({"topic":"ckpt","time":"2026-11-24T07:13:00Z","data":{"step":200,"seconds":2}})"
+        "\n");
+  EXPECT_EQ(read_run_history(run_).phase_s.at("saving"), 2.125);
+}
+
 TEST_F(Report, LeavesOutTheTimeBetweenStarts) {
   std::string lines;
   for (const auto& [start, time] : {std::pair(1, 1000), {1, 1060}, {2, 37'000}, {2, 37'030}})
