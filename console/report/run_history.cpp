@@ -89,8 +89,7 @@ class Reader {
       if (value) stretch.metrics[other ? kOtherEvaluations : name].add(*line.step, *value);
     }
     if (line.metrics.values.contains("perf/forward_ms")) add_phases(line.metrics, *line.step);
-    if (const auto seconds = line.metrics.number("eval/seconds"); seconds && std::isfinite(*seconds))
-      history_.phase_s["evaluation"] += *seconds;
+    add_evaluation(line.metrics);
   }
 
   void event(const Event& event) {
@@ -264,6 +263,13 @@ class Reader {
       if (const std::string phase = phase_of(name); !phase.empty())
         if (const auto value = number_from_json(json); value && std::isfinite(*value))
           history_.phase_s[phase] += *value * steps_ / 1000;
+  }
+
+  /// Beside training it costs what training has waited for it.
+  void add_evaluation(const LoggedMetrics& line) {
+    const auto seconds = line.number("eval/seconds"), waited = line.number("eval/waited_s");
+    if (const auto cost = waited ? waited : seconds; cost && std::isfinite(*cost))
+      history_.phase_s["evaluation"] += *cost;
   }
 
   /// Lines of a start come one after the other; before and after it the run stood still.

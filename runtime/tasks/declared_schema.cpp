@@ -27,7 +27,7 @@ constexpr std::array kOwnMetrics{"loss",       "lr",
                                  "reason",     "step",
                                  "retries",    "batches_wanted",
                                  "batches",    "evaluation_failed",
-                                 "samples"};
+                                 "samples",    "waited_s"};
 
 constexpr double kLargestShare = 1e9;
 

@@ -126,9 +126,11 @@ void EvaluationDriver::start_beside() {
   if (!evaluates()) return;
   const std::int64_t step = training_.position.step;
   if (!beside_.under_way()) {
+    const auto since = Progress::Clock::now();
     left_out_ = false;
     beside_.start(step, *training_.task, training_.options.communicator, plan(training_.now.eval_batches));
     keep_state();
+    waited_ = Progress::Clock::now() - since;
     return;
   }
   if (std::exchange(left_out_, true)) return;
@@ -155,10 +157,13 @@ void EvaluationDriver::keep_state() {
 void EvaluationDriver::finish() {
   if (!beside_.under_way()) return;
   training_.timer.enter(Phase::evaluation);
+  const auto since = Progress::Clock::now();
   const std::int64_t step = beside_.step();
   local_.reset();
-  const auto result = explained(beside_.finish(training_.options.communicator, *training_.task, ports(step)));
+  auto result = explained(beside_.finish(training_.options.communicator, *training_.task, ports(step)));
   training_.timer.enter(Phase::boundary);
+  waited_ += Progress::Clock::now() - since;
+  if (result) result->waited_s = waited_.count();
   if (is_whole(result)) training_.position.evaluated_at = step;
   const auto kept = std::exchange(kept_, nullptr);
   conclude({step, true, keeps_, kept.get()}, result);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -71,8 +72,9 @@ class EvaluationDriver {
   const Reporter& reporter_;
   const OnBest on_best_;
   AsyncEvaluation beside_;
-  bool keeps_ = false;                    ///< what is beside training, in case that it is a new best
-  std::unique_ptr<EvaluatedState> kept_;  ///< that
+  std::chrono::duration<double> waited_{};  ///< by training, for what is beside it
+  bool keeps_ = false;                      ///< what is beside training, in case that it is a new best
+  std::unique_ptr<EvaluatedState> kept_;    ///< that
   std::optional<LocalEvaluation>
       local_;              ///< of the last evaluation, where the ranks' parts weren't put together
   bool left_out_ = false;  ///< while that one is under way, and said

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "protocol/messages/event.h"
@@ -22,9 +23,10 @@ struct EvalResult {
   std::int64_t tokens = 0;
   std::int64_t batches = 0;  ///< of eval.batch_size, over all ranks together
   std::int64_t batches_wanted = 0;
-  double seconds = 0;  ///< on this rank
-  int retries = 0;     ///< with smaller batches, after a failure
-  std::string reason;  ///< of the last failure; empty: there was none
+  double seconds = 0;                   ///< on this rank
+  std::optional<double> waited_s = {};  ///< by training, for one beside it
+  int retries = 0;                      ///< with smaller batches, after a failure
+  std::string reason;                   ///< of the last failure; empty: there was none
 
   /// Ranks that failed again and again are left out.
   bool partial() const { return batches < batches_wanted; }

@@ -141,6 +141,7 @@ Json eval_line(std::int64_t step, const EvalResult& result, double best, std::sp
   add_sets(line, group.substr(std::string_view("eval/").size()), result.metrics, sets);
   if (std::isfinite(best)) line["eval/best"] = best;
   line["eval/seconds"] = result.seconds;
+  if (result.waited_s) line["eval/waited_s"] = *result.waited_s;
   if (result.retries > 0) {
     line["eval/retries"] = result.retries;
     line["eval/reason"] = result.reason;

@@ -250,14 +250,20 @@ TEST_F(Report, CountsStepsThatAStartMakesTwice) {
   EXPECT_EQ(history.trained_steps, 150 + 50 + 50);
 }
 
-/// A save beside training costs it what it waits.
+/// What goes on beside training costs it what it waits.
 TEST_F(Report, CountsOfWhatIsDoneBesideTrainingTheWait) {
+  write("metrics.jsonl", R"({"step":100,"time":100,"eval/loss":1.2,"eval/seconds":50,"eval/waited_s":0.5})"
+                         "\n"
+                         R"({"step":200,"time":200,"eval/loss":1.1,"eval/seconds":7})"
+                         "\n");
   write("events.jsonl",
         R"({"topic":"ckpt","time":"2026-11-24T07:12:00Z","data":{"step":100,"seconds":60,"waited_s":0.125}})"
         "\n"
         R"({"topic":"ckpt","time":"2026-11-24T07:13:00Z","data":{"step":200,"seconds":2}})"
         "\n");
-  EXPECT_EQ(read_run_history(run_).phase_s.at("saving"), 2.125);
+  const RunHistory history = read_run_history(run_);
+  EXPECT_EQ(history.phase_s.at("evaluation"), 7.5);
+  EXPECT_EQ(history.phase_s.at("saving"), 2.125);
 }
 
 TEST_F(Report, LeavesOutTheTimeBetweenStarts) {

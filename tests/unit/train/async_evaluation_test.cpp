@@ -65,8 +65,11 @@ TEST(AsyncEvaluation, ChangesNothingInTraining) {
 TEST(AsyncEvaluation, FindsWhatAnEvaluationInBetweenWouldFind) {
   const auto between = train_with({"eval.every=1"});
   const auto beside = train_with({"eval.every=1", "eval.async=true"});
-  for (const auto& [step, line] : beside.evaluations)
+  for (const auto& [step, line] : beside.evaluations) {
     EXPECT_EQ(line.at("eval/loss"), between.evaluations.at(step).at("eval/loss")) << step;
+    EXPECT_GT(line.at("eval/waited_s"), 0) << step;
+    EXPECT_FALSE(between.evaluations.at(step).contains("eval/waited_s")) << step;
+  }
 }
 
 TEST(AsyncEvaluation, OneThatFailsIsRecordedAndTrainingGoesOn) {
