@@ -18,7 +18,7 @@ end
 
 on("log", { sync = true, budget_ms = 50 }, function(m)
   local loss = m["train/loss"]
-  if not (math.abs(loss) < math.huge) then return end
+  if loss ~= loss or math.abs(loss) == math.huge then return end
   if #losses >= lines and loss > factor * average() then
     optim.lr_scale = optim.lr_scale / 2
     ckpt.save("spike-" .. m.step)
