@@ -12,6 +12,7 @@
 #include "run_files/failed_devices.h"
 #include "run_files/run_file.h"
 #include "runtime/base/library_variables.h"
+#include "runtime/comm/agree.h"
 #include "runtime/cuda/tuner_plugin.h"
 
 namespace footplate {
@@ -134,14 +135,27 @@ bool DataPlane::tune(const Settings& now) {
   while (!tuning_->propose(version, rules)) std::this_thread::yield();
   restart_digests(*tuning_);
   difference_told_ = false;
+  left_ = 0;
   return tuning_->switch_to(version);
 }
 
-void DataPlane::forget_decisions() {
-  restart_digests(*tuning_);
+void DataPlane::leave_rules() {
+  leave_to_nccl();
+  asked_ = 0;
 }
 
-/// On all ranks at once, after a difference.
+Result<void> DataPlane::take_rules(const Settings& now) {
+  const auto left = from_all_ranks(host_, left_, "rules left to NCCL");
+  if (!left) return tl::unexpected(left.error());
+  restart_digests(*tuning_);
+  tune(now);
+  if (asked_ == 0 || std::ranges::find(*left, asked_) == left->end()) return {};
+  leave_to_nccl();
+  left_ = asked_;
+  difference_told_ = true;
+  return {};
+}
+
 void DataPlane::leave_to_nccl() {
   restart_digests(*tuning_);
   while (!tuning_->propose(0, {})) std::this_thread::yield();
@@ -174,6 +188,7 @@ Result<std::string> DataPlane::compare() {
     if (tuning_->version() == 0)
       return alike.error().message + "; that is NCCL's own choice there, and may hang";
     leave_to_nccl();
+    left_ = asked_;
     return alike.error().message +
            "; NCCL chooses by itself from here on, until nccl.rules, nccl.algo or nccl.proto change";
   }

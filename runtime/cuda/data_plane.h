@@ -42,7 +42,8 @@ class DataPlane final : public NcclSteering {
   }
   bool tune(const Settings& now) override;
   Result<std::string> compare() override;
-  void forget_decisions() override;
+  void leave_rules() override;
+  Result<void> take_rules(const Settings& now) override;
   void measure(std::int64_t first, std::int64_t steps) override { profile_->measure(first, steps); }
   void at_step(std::int64_t step) override { profile_->at_step(step); }
   NcclMeasurement measured() const override;
@@ -54,6 +55,7 @@ class DataPlane final : public NcclSteering {
 
  private:
   DataPlane(std::string path, const NcclLibrary& library, Communicator& host, CudaDevice* device);
+  /// On all ranks between the same two collectives.
   void leave_to_nccl();
 
   const std::string path_;
@@ -61,6 +63,7 @@ class DataPlane final : public NcclSteering {
   Communicator& host_;
   bool difference_told_ = false;  ///< of the rules in force
   std::uint32_t asked_ = 0;       ///< the version of the rules that the settings ask for; training thread
+  std::uint32_t left_ = 0;        ///< the version that is left to NCCL after a difference; 0: none
   /// What NCCL calls: as long-lived as its communicators.
   std::unique_ptr<Tuning> tuning_;
   std::unique_ptr<CollectiveProfile> profile_;

@@ -25,9 +25,9 @@ tl::unexpected<Error> no_communicator(const std::string& action) {
 
 }  // namespace
 
-NcclGuard::NcclGuard(Settings at_start, NcclSteering* nccl, Publish publish)
+NcclGuard::NcclGuard(Settings at_start, NcclSteering* nccl, Publish publish, bool joins)
     : at_start_(std::move(at_start)), nccl_(nccl), publish_(std::move(publish)), now_(at_start_) {
-  if (nccl_ != nullptr) nccl_->tune(now_);
+  if (nccl_ != nullptr && !joins) nccl_->tune(now_);
 }
 
 std::vector<std::string_view> NcclGuard::actions() const {
@@ -91,12 +91,21 @@ Result<CallResult> NcclGuard::call(const Call& call, std::int64_t step) {
   return CommunicatorsRenewed{step, renewed->value_or(0)};
 }
 
-/// All compare after the next step: some may have applied an order about rules that others, or a rank that
-/// joins, still have before them. Those who apply it now begin to count then; so the rest begins here, behind
-/// what the trainer has sent to try the new communicators (HandlerTable goes from the last one to the first).
+/// Some may have applied an order about rules that others, or a rank that joins, still have before them; or
+/// all but the one that joins may have left the choice to NCCL. What tries the new communicators goes by no
+/// rules, on all of them: ranks that choose differently hang.
+void NcclGuard::stand(bool /*whole*/) {
+  if (nccl_ != nullptr) nccl_->leave_rules();
+}
+
+/// All compare after the next step. Those who apply an order about rules now begin to count then; so the rest
+/// begins here, behind what the trainer has sent to try the new communicators (HandlerTable goes from the
+/// last one to the first). A measurement begins anew: what the loss took isn't NCCL's time.
 Result<void> NcclGuard::rejoin(const Rejoin& rejoin) {
-  if (nccl_ != nullptr) nccl_->forget_decisions();
+  if (nccl_ == nullptr) return {};
+  if (auto taken = nccl_->take_rules(now_); !taken) return taken;
   compare_at_ = rejoin.step + 1;
+  if (measurement_ && !measurement_->told) measure(rejoin.step, measurement_->end - measurement_->first);
   return {};
 }
 

@@ -27,9 +27,11 @@ class NcclSteering {
   /// Whether all ranks' tuners have decided alike so far, and could do what they were told to; a line for
   /// people where not, and from then on NCCL chooses by itself, on all of them. Collective. Errors: lost.
   virtual Result<std::string> compare() = 0;
-  /// What this rank's tuner has decided so far isn't compared any more. On all ranks between the same two
-  /// collectives.
-  virtual void forget_decisions() = 0;
+  /// NCCL chooses by itself until take_rules(): ranks may have different rules.
+  virtual void leave_rules() = 0;
+  /// By what `now` says again, as tune(). Where any rank has left just that to NCCL, all who would go by it
+  /// leave it. What the tuner has decided so far isn't compared any more. Collective. Errors: lost.
+  virtual Result<void> take_rules(const Settings& now) = 0;
   /// Measures the collectives of `steps` steps from `first` on, beginning anew; at_step() is called for each.
   virtual void measure(std::int64_t first, std::int64_t steps) = 0;
   virtual void at_step(std::int64_t step) = 0;
@@ -45,15 +47,17 @@ class NcclGuard final : public Steerable {
   using Publish = std::function<void(EventData event)>;
 
   /// `at_start`: what this start began with; sources tell which settings the environment overrides.
-  /// `nccl`: null where gradients of this start aren't reduced by NCCL. Both outlive this. `publish`: to the
-  /// console, on rank 0; does nothing elsewhere.
-  NcclGuard(Settings at_start, NcclSteering* nccl, Publish publish);
+  /// `nccl`: null where gradients of this start aren't reduced by NCCL; it outlives this. `publish`: to the
+  /// console, on rank 0; does nothing elsewhere. `joins`: this process joins a run, and its rules count from
+  /// rejoin() on.
+  NcclGuard(Settings at_start, NcclSteering* nccl, Publish publish, bool joins = false);
 
   std::vector<std::string_view> actions() const override;
   Result<void> prepare(const Order& order, const Settings& after) override;
   Result<std::optional<double>> renew(const Settings& after, Renewal what, std::int64_t step) override;
   std::vector<Moved> settings_changed(const Settings& now, std::int64_t step) override;
   Result<CallResult> call(const Call& call, std::int64_t step) override;
+  void stand(bool whole) override;
   Result<void> rejoin(const Rejoin& rejoin) override;
 
   /// Training thread, on every rank, once orders of `step` are in force. Collective where tuners are

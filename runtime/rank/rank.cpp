@@ -331,7 +331,7 @@ class Rank {
     control.recoveries = [this] { return recoveries_.load(); };
     control_ = std::make_unique<Control>(std::move(control));
     const auto tell = [this](EventData event) { publish(std::move(event)); };
-    guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell);
+    guard_ = std::make_unique<NcclGuard>(start_.settings, compute_.plane.get(), tell, options_.joins >= 0);
     load_handler_ = std::make_unique<LoadHandler>(LoadHandler::Parts{
         start_.schema, start_.configured, options_.start, start_.settings, options_.run_directory,
         start_.origin.branch, *checked_, progress_, tell, [this] { return trainer_->finish_saves(); }});

@@ -387,6 +387,26 @@ def test_a_rank_that_decides_otherwise_is_named():
         assert len(events(run, "warn")) == 1, events(run, "warn")  # by rules that leave no choice they decide alike
 
 
+def test_a_rank_that_joins_goes_by_no_other_rules_than_the_rest():
+    """They have left the choice to NCCL, and it would begin with the rules: ranks that choose differently hang. So does whoever
+    takes the same rules again."""
+    odd = "odd_trees:rank=0,alike:init=3"
+    with NcclRun([*LONG, "comm.replace=true", "guard.check_every=0"], fault=odd) as run:
+        client = run.wait_for_step(5)
+        run.exec("nccl.rules = 'tree'")
+        warned = wait_until(lambda: events(run, "warn"), 20, "a warning")[0]["text"]
+        assert "NCCL chooses by itself from here on" in warned, warned
+        os.kill(run.pids()[1], signal.SIGKILL)
+        wait_until(lambda: rebuilds(run, "joined"), 60, "the replacement")
+        step = rebuilds(run, "joined")[0]["step"]
+        wait_until(lambda: client.ask("status")["step"] > step + 20, 30, "training to go on")
+        assert len(rebuilds(run, "rebuilt")) == 0, events(run, "comm")
+        assert run.exec(MEASURE).stdout.strip() == "ring simple 2", "as NCCL chooses"
+        assert len(events(run, "warn")) == 1, events(run, "warn")
+        assert run.exec("nccl.rules = 'tree simple'").returncode == 0
+        assert run.exec(MEASURE).stdout.strip() == "tree simple 2", "by rules that leave no choice"
+
+
 def test_another_tuner_of_the_users_stays():
     with NcclRun(LONG, env={"NCCL_TUNER_PLUGIN": "libnccl-tuner-own.so"}) as run:
         run.wait_for_step(5).close()
@@ -449,5 +469,5 @@ if __name__ == "__main__":
           test_a_replacement_joins_in, test_a_start_that_hangs_is_bounded, test_nccls_log_level_counts_at_once,
           test_nccls_own_view_can_be_asked_for, test_rules_count_from_the_next_collective_on,
           test_a_newer_library_is_told_the_rule_with_the_call, test_what_nccl_cant_do_is_said_and_done_otherwise, test_a_rank_that_decides_otherwise_is_named,
-          test_another_tuner_of_the_users_stays, test_a_trial_is_kept_or_put_back,
+          test_a_rank_that_joins_goes_by_no_other_rules_than_the_rest, test_another_tuner_of_the_users_stays, test_a_trial_is_kept_or_put_back,
           test_an_interrupted_trial_puts_back_what_was])

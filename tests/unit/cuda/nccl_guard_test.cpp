@@ -20,20 +20,27 @@ class NcclGuardTest : public ::testing::Test, public NcclSteering {
     return {};
   }
   bool tune(const Settings& now) override {
+    ++tuned_;
     return std::exchange(rules_, now.string("nccl.rules")) != rules_;
   }
   Result<std::string> compare() override {
     ++compared_;
     return said_;
   }
-  void forget_decisions() override { ++forgotten_; }
+  void leave_rules() override { rules_.clear(); }
+  Result<void> take_rules(const Settings& now) override {
+    ++taken_;
+    tune(now);
+    return {};
+  }
   void measure(std::int64_t first, std::int64_t steps) override { measured_ = {first, steps}; }
   void at_step(std::int64_t step) override { looked_at_ = step; }
   NcclMeasurement measured() const override { return {}; }
 
-  NcclGuard guard(bool has_communicator) {
-    return NcclGuard(settings_, has_communicator ? this : nullptr,
-                     [this](EventData event) { published_.push_back(std::move(event)); });
+  NcclGuard guard(bool has_communicator, bool joins = false) {
+    return NcclGuard(
+        settings_, has_communicator ? this : nullptr,
+        [this](EventData event) { published_.push_back(std::move(event)); }, joins);
   }
 
   std::string prepare(bool has_communicator, const char* name) {
@@ -49,7 +56,8 @@ class NcclGuardTest : public ::testing::Test, public NcclSteering {
   std::string rules_;
   std::string said_;
   int compared_ = 0;
-  int forgotten_ = 0;
+  int taken_ = 0;
+  int tuned_ = 0;
   std::pair<std::int64_t, std::int64_t> measured_ = {-1, -1};
   std::int64_t looked_at_ = -1;
   std::vector<EventData> published_;
@@ -117,15 +125,21 @@ TEST_F(NcclGuardTest, TunersAreComparedAfterTheFirstStepByNewRulesAndNowAndThen)
   EXPECT_EQ(compared_, 2);
   settings_.set("nccl.rules", std::string("..5 tree"), "test");
   guard.settings_changed(settings_, 17);
-  EXPECT_EQ(forgotten_, 0);
+  EXPECT_EQ(taken_, 0);
+  guard.stand(/*whole=*/true);
+  EXPECT_EQ(rules_, "") << "others may have other rules";
   EXPECT_TRUE(guard.rejoin({.step = 17}));
-  EXPECT_EQ(forgotten_, 1) << "those who apply the order now haven't counted what tried the communicators";
+  EXPECT_EQ(rules_, "..5 tree");
+  EXPECT_EQ(taken_, 1);
   EXPECT_TRUE(guard.before_step(17));
   EXPECT_EQ(compared_, 2);
   EXPECT_TRUE(guard.before_step(18));
   EXPECT_EQ(compared_, 3) << "and so does a rank that has heard of no order: the same on all";
-  NcclGuard joined = this->guard(true);
+  tuned_ = 0;
+  NcclGuard joined = this->guard(true, /*joins=*/true);
+  EXPECT_EQ(tuned_, 0);
   EXPECT_TRUE(joined.rejoin({.step = 20}));
+  EXPECT_EQ(tuned_, 1);
   EXPECT_TRUE(joined.before_step(20));
   EXPECT_TRUE(joined.before_step(21));
   EXPECT_EQ(compared_, 4);
@@ -150,6 +164,21 @@ TEST_F(NcclGuardTest, AMeasurementIsToldAStepAfterItsEnd) {
   EXPECT_EQ(std::get<NcclMeasurement>(published_[0]).steps, 3);
   EXPECT_GT(std::get<NcclMeasurement>(published_[0]).step_ms, 0);
   EXPECT_EQ(std::get<NcclMeasurement>(*guard.call({"nccl.profile", {}}, 11)).step, 8);
+}
+
+TEST_F(NcclGuardTest, AMeasurementBeginsAnewAfterALoss) {
+  NcclGuard guard = this->guard(true);
+  EXPECT_TRUE(guard.call({"nccl.measure", {{"steps", 3}}}, 5));
+  EXPECT_TRUE(guard.before_step(5));
+  EXPECT_TRUE(guard.before_step(6));
+  guard.stand(/*whole=*/true);
+  EXPECT_TRUE(guard.rejoin({.step = 6}));
+  EXPECT_EQ(measured_, (std::pair<std::int64_t, std::int64_t>(6, 3)));
+  for (std::int64_t step = 6; step <= 10; ++step) EXPECT_TRUE(guard.before_step(step));
+  ASSERT_EQ(published_.size(), 1u);
+  EXPECT_EQ(std::get<NcclMeasurement>(published_[0]).step, 9);
+  EXPECT_TRUE(guard.rejoin({.step = 11}));
+  EXPECT_EQ(measured_.first, 6) << "what was told isn't measured again";
 }
 
 }  // namespace

@@ -12,7 +12,9 @@
 //       never_ready           it returns, and the communicator is never ready, on any rank
 //       hang                  reductions never end, until they are aborted
 //       error                 they don't, and ncclCommGetAsyncError tells of a remote error
-//       odd_costs             the tuner is shown other costs than on other ranks
+//       odd_costs, odd_trees  the tuner is shown other costs than on other ranks; of trees alone
+//       alike                 with one of these: ranks that choose differently break the communicator all the
+//       same
 //     where rank is R, max_ctas M, for the N-th init of the process, from its K-th reduction on
 //     (rank=R:max_ctas=M:init=N:reduction=K, each where given).
 //  FOOTPLATE_STAND_IN_VERSION  the version that it tells, instead of 22809 (2.28.9)
@@ -45,12 +47,15 @@
 #include "runtime/cuda/host_stream.h"
 #include "runtime/cuda/nccl_library.h"
 #include "runtime/cuda/plugin_abi.h"
+#include "tests/unit/cuda/stand_in_faults.h"
 
 using footplate::HostStreamHandle;
 using footplate::nccl_abi::Config;
 using footplate::nccl_abi::Status;
 using footplate::nccl_abi::UniqueId;
 namespace abi = footplate::nccl_abi;
+using footplate::test::Fault;
+using footplate::test::faults;
 
 namespace {
 
@@ -62,6 +67,7 @@ struct Segment {
   struct alignas(64) Rank {
     std::atomic<std::uint64_t> round;  ///< how often it has come to a meeting
     std::atomic<int> to;               ///< of an exchange: whom its piece is for
+    std::atomic<int> choice;           ///< how it does the reduction under way
   };
   std::array<Rank, kMostRanks> ranks;
   std::atomic<bool> gone;  ///< a rank has left before all were there: its connections are closed
@@ -82,32 +88,6 @@ void record(const std::string& line) {
 
 std::atomic<std::int64_t> inits{0};
 
-struct Fault {
-  std::string kind;
-  std::map<std::string, std::int64_t> where;
-
-  bool fits(const std::string& name, std::int64_t value) const {
-    const auto found = where.find(name);
-    return found == where.end() || found->second == value;
-  }
-};
-
-std::vector<Fault> faults() {
-  const char* given = std::getenv("FOOTPLATE_STAND_IN_FAULT");
-  std::vector<Fault> list;
-  std::istringstream all(given != nullptr ? given : "");
-  for (std::string one; std::getline(all, one, ',');) {
-    std::istringstream parts(one);
-    Fault fault;
-    std::getline(parts, fault.kind, ':');
-    for (std::string part; std::getline(parts, part, ':');)
-      if (const auto equals = part.find('='); equals != std::string::npos)
-        fault.where[part.substr(0, equals)] = std::stoll(part.substr(equals + 1));
-    list.push_back(std::move(fault));
-  }
-  return list;
-}
-
 /// A table that the program exports, found as NCCL does; null: it isn't asked for.
 template <class Table>
 const Table* plugin(const char* variable, const char* name) {
@@ -126,6 +106,8 @@ struct Choice {
   static constexpr std::array kProtocols{"LL", "LL128", "Simple"};
   const char* algorithm_name() const { return kAlgorithms.at(static_cast<std::size_t>(algorithm)); }
   const char* protocol_name() const { return kProtocols.at(static_cast<std::size_t>(protocol)); }
+  /// Another one for another choice.
+  int number() const { return (channels * 16 + protocol) * 16 + algorithm; }
   std::string text() const {
     return std::string(algorithm_name()) + "/" + protocol_name() + "/" + std::to_string(channels);
   }
@@ -187,6 +169,9 @@ struct State {
     }
     return true;
   }
+  void wait_for_abort() const {
+    while (!aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   std::byte* piece(int of) const {
     return reinterpret_cast<std::byte*>(segment) + sizeof(Segment) +
            kPieceBytes * static_cast<std::size_t>(of);
@@ -210,6 +195,17 @@ void close_plugins(State& state) {
   if (state.profiler != nullptr) state.profiler->finalize(state.profiler_context);
 }
 
+/// Whether all do the reduction under way in one way, where NCCL would hang otherwise. Of tests of tuners
+/// that choose differently it isn't asked.
+bool all_choose_alike(const State& state) {
+  bool odd = false;
+  for (const Fault& fault : faults()) odd = odd || fault.kind == "odd_costs" || fault.kind == "odd_trees";
+  if (odd && !state.has("alike")) return true;
+  const auto& ranks = state.segment->ranks;
+  return std::all_of(ranks.begin(), ranks.begin() + state.ranks,
+                     [&](const Segment::Rank& rank) { return rank.choice == ranks.front().choice; });
+}
+
 /// Rings and trees can be had by every protocol but LL128 by rings; the rest not at all.
 Choice choose(State& state, abi::Function function, std::size_t bytes) {
   Choice choice;
@@ -219,6 +215,7 @@ Choice choose(State& state, abi::Function function, std::size_t bytes) {
   const std::array<float, 6> had{8, 7, 9, 5, -1, 2};
   std::copy(had.begin(), had.end(), costs.begin());
   if (state.has("odd_costs")) costs[3] = 1;
+  if (state.has("odd_trees")) costs[0] = 6;
   int channels = 0;
   state.tuner->collective(state.tuner_context, function, bytes, 1, reinterpret_cast<float**>(costs.data()),
                           abi::kAlgorithms, abi::kProtocols, 0, &channels);
@@ -248,6 +245,11 @@ void in_pieces(State& state, const Number* mine, std::size_t count, Use use) {
     const std::size_t here = std::min(kAtOnce, count - first);
     std::memcpy(state.piece(state.rank), mine + first, here * sizeof(Number));
     if (!state.meet()) return;
+    if (!all_choose_alike(state)) {
+      state.broken = true;
+      state.wait_for_abort();
+      return;
+    }
     use(first, here);
     if (!state.meet()) return;  // nobody overwrites a piece that is being read
   }
@@ -374,9 +376,10 @@ void run(void* argument) {
   ++state.reductions;
   const bool breaks = state.has("error");
   if (breaks) state.broken = true;
-  if (breaks || state.has("hang"))
-    while (!state.aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (breaks || state.has("hang")) state.wait_for_abort();
   if (state.aborted) return;
+  state.segment->ranks[static_cast<std::size_t>(state.rank)].choice =
+      job->function ? job->choice.number() : 0;
   const std::uint64_t began = now_ns();
   if (job->type == abi::kFloat32) run_on<float>(*job);
   if (job->type == abi::kFloat64) run_on<double>(*job);
