@@ -7,16 +7,21 @@
 
 namespace footplate {
 
-std::uint64_t last_journaled_order(const std::filesystem::path& journal) {
-  std::uint64_t last = 0;
+std::set<std::uint64_t> journaled_orders(const std::filesystem::path& journal) {
+  std::set<std::uint64_t> ids;
   std::ifstream file(journal);
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with(kJournalOrder)) continue;
     std::uint64_t id = 0;
     std::from_chars(line.data() + kJournalOrder.size(), line.data() + line.size(), id);
-    last = std::max(last, id);
+    if (id != 0) ids.insert(id);
   }
-  return last;
+  return ids;
+}
+
+std::uint64_t last_journaled_order(const std::filesystem::path& journal) {
+  const auto ids = journaled_orders(journal);
+  return ids.empty() ? 0 : *ids.rbegin();
 }
 
 std::size_t held_by_checkpoint(const std::vector<AppliedAt>& applied, std::uint64_t last, std::int64_t step) {

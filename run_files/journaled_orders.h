@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -11,8 +12,11 @@ namespace footplate {
 inline constexpr std::string_view kJournalOrder = "-- order ";
 inline constexpr std::string_view kJournalStart = "-- start ";
 
-/// The largest order id in journal.lua; 0: none. Ids of a later start go on from there, so that a
-/// number means one order in all of a run's files.
+/// The ids of all orders in journal.lua.
+std::set<std::uint64_t> journaled_orders(const std::filesystem::path& journal);
+
+/// The largest of them; 0: none. Ids of a later start go on from there, so that a number means one order in
+/// all of a run's files.
 std::uint64_t last_journaled_order(const std::filesystem::path& journal);
 
 /// Where an order stands among those that were applied.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -66,8 +67,9 @@ struct ControlOptions {
   std::function<void()> before_exit;
   std::filesystem::path console_program;  ///< empty: no console. The one that rank 0 starts, whoever that is
   /// Control thread, the world is a new one; before anything is reported in it. `leads`: this rank has become
-  /// rank 0, and keeps the run's records from now on. Returns the first free order id by those records, or 0.
-  std::function<std::uint64_t(const Membership&, bool leads)> on_world;
+  /// rank 0, and keeps the run's records from now on. Returns the orders that are in those; empty where it
+  /// doesn't lead.
+  std::function<std::set<std::uint64_t>(const Membership&, bool leads)> on_world;
   /// Control thread, on rank 0: what those ranks said of why they leave; empty: nothing. May be empty itself.
   std::function<std::string(const std::vector<int>& origins)> why_lost;
   /// Control thread: how often ranks were lost in this start, for a process that joins; empty: never.

@@ -1,6 +1,7 @@
 #include "runtime/control/rank_recovery.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "runtime/base/deadline_timer.h"
@@ -96,12 +97,14 @@ void RankRecovery::world_changed(const Membership& before, Clock::time_point now
   const Membership& after = world_->members();
   numbers_.next = std::max(numbers_.next, largest_origin(after) + 1);
   const bool leads = after.rank == 0 && !parts_.rank_zero;
-  const std::uint64_t first_order_id = parts_.options.on_world ? parts_.options.on_world(after, leads) : 0;
+  std::set<std::uint64_t> recorded;
+  if (parts_.options.on_world) recorded = parts_.options.on_world(after, leads);
   if (after.rank != 0) return;
   if (leads) {
-    parts_.lead(std::max(parts_.options.first_order_id, first_order_id));
+    const std::uint64_t free = recorded.empty() ? 1 : *recorded.rbegin() + 1;
+    parts_.lead(std::max(parts_.options.first_order_id, free));
     parts_.rank_zero->suspend();
-    parts_.rank_zero->take_the_lead(first_order_id);
+    parts_.rank_zero->take_the_lead(std::move(recorded));
   } else {
     parts_.rank_zero->change_world(before, after, now);
   }

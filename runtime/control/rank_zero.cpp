@@ -209,7 +209,7 @@ Result<CheckpointAt> RankZero::newest_checkpoint(std::int64_t at_most) const {
 
 void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story, Clock::time_point now) {
   const Membership& members = parts_.options.world->members();
-  if (first_unrecorded_) inherit_orders(*std::exchange(first_unrecorded_, std::nullopt));
+  if (recorded_) inherit_orders(*std::exchange(recorded_, std::nullopt));
   coordinator_.continue_from(verdict.ticket, verdict.order);
   if (!verdict.checkpoint.empty()) {
     coordinator_.go_back(verdict.left, verdict.step);
@@ -247,11 +247,16 @@ void RankZero::note_missing() {
                                                 " ranks: the others were lost, and training goes on");
 }
 
-void RankZero::inherit_orders(std::uint64_t first_unrecorded) {
+/// Those that the journal lacks aren't the youngest ones: one for a later step is applied, and written, after
+/// younger ones. What was refused as it was applied isn't written, and was told of.
+void RankZero::inherit_orders(const std::set<std::uint64_t>& recorded) {
   for (const Committed& committed : parts_.gate.forecast().pending) coordinator_.inherit(committed);
-  for (const Committed& committed : parts_.participant.committed())
-    if (committed.order.id >= first_unrecorded && !parts_.gate.is_pending(committed.order.id))
-      coordinator_.inherit(committed);
+  const std::uint64_t newest = recorded.empty() ? 0 : *recorded.rbegin();
+  for (const Committed& committed : parts_.participant.committed()) {
+    const std::uint64_t id = committed.order.id;
+    const bool is_known = recorded.contains(id) || (id < newest && parts_.participant.was_refused(id));
+    if (!is_known && !parts_.gate.is_pending(id)) coordinator_.inherit(committed);
+  }
 }
 
 }  // namespace footplate

@@ -5,7 +5,9 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "runtime/control/console_feed.h"
 #include "runtime/control/control_options.h"
@@ -71,8 +73,8 @@ class RankZero {
   void suspend() { coordinator_.suspend(); }
   /// The world is `after`; this rank was its rank 0 before, too.
   void change_world(const Membership& before, const Membership& after, Clock::time_point now);
-  /// This rank leads since rank 0 was lost. Orders from `first_unrecorded` on aren't in the journal.
-  void take_the_lead(std::uint64_t first_unrecorded) { first_unrecorded_ = first_unrecorded; }
+  /// This rank leads since rank 0 was lost; `recorded`: the orders that the journal has.
+  void take_the_lead(std::set<std::uint64_t> recorded) { recorded_ = std::move(recorded); }
   /// From now on the training threads are awaited.
   void await_standing(const Membership& members);
   /// The verdict, once: all stand.
@@ -100,7 +102,7 @@ class RankZero {
   /// "1 of 2 ranks" in the status, as long as ranks are missing.
   void note_missing();
   /// What is agreed on and not confirmed by all, or not recorded.
-  void inherit_orders(std::uint64_t first_unrecorded);
+  void inherit_orders(const std::set<std::uint64_t>& recorded);
 
   Parts parts_;
   StatusTracker status_;
@@ -115,9 +117,9 @@ class RankZero {
   std::deque<Order> proposed_;  ///< by the training thread, not yet given
   Clock::duration time_limit_{0}, pause_limit_{0};
   std::optional<Recovery> recovery_;
-  Clock::time_point standing_since_{};  ///< the training threads are awaited
-  bool recovery_told_ = false;          ///< whom it waits for
-  std::optional<std::uint64_t> first_unrecorded_;
+  Clock::time_point standing_since_{};               ///< the training threads are awaited
+  bool recovery_told_ = false;                       ///< whom it waits for
+  std::optional<std::set<std::uint64_t>> recorded_;  ///< until go_on()
 };
 
 }  // namespace footplate

@@ -184,6 +184,11 @@ void Participant::take_commit(message::NewestCommit commit) {
   commit_ = std::move(commit);
 }
 
+bool Participant::was_refused(std::uint64_t order) const {
+  return std::ranges::any_of(
+      applied_, [order](const message::Applied& one) { return one.order == order && !one.error.empty(); });
+}
+
 Result<Committed> Participant::checked(Committed committed) const {
   return checked_order(parts_.schema, std::move(committed.order)).map([&](Order order) {
     return Committed{std::move(order), committed.step, committed.targeted};

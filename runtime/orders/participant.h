@@ -68,6 +68,8 @@ class Participant {
   Result<Committed> checked(Committed committed) const;
   /// The orders of late that this rank knows to be agreed, with their steps.
   const std::deque<Committed>& committed() const { return committed_; }
+  /// Whether it is known that the order was refused as it was applied.
+  bool was_refused(std::uint64_t order) const;
 
   /// Whether an outcome is awaited; messages are worth looking for more often then.
   bool awaiting_outcome() const { return open_.has_value() || meeting_; }

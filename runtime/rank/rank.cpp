@@ -429,13 +429,13 @@ class Rank {
 
   /// Control thread; training stands, or is about to: this rank's number is another, and perhaps rank 0's
   /// work its own.
-  std::uint64_t enter_world(const Membership& members, bool leads) {
+  std::set<std::uint64_t> enter_world(const Membership& members, bool leads) {
     for (const auto& [origin, pid] : session_->pids()) pids_[origin] = pid;
     if (!is_member_.exchange(true)) {
       records_->info(fmt::format("joins the run as rank {} of {}", members.rank, members.world_size()));
       watch_for_other_hosts();  // rank 0 has claimed the term of this world
       if (hosts_) hosts_->watch(world_->take_bells());
-      return 0;
+      return {};
     }
     const int before = std::exchange(world_size_, members.world_size());
     const bool grown = members.world_size() > before;
@@ -447,16 +447,16 @@ class Rank {
                                members.rank, members.world_size(),
                                members.origins[static_cast<std::size_t>(members.rank)]));
     if (hosts_) hosts_->enter_world(world_->take_bells());
-    if (members.rank != 0) return 0;
-    std::uint64_t first_order = 0;
+    if (members.rank != 0) return {};
+    std::set<std::uint64_t> recorded;
     if (leads) {
       if (auto taken = records_->take_over(); !taken) records_->warn(taken.error().message);
       if (const fs::path& folder = folders_.folder(); !folder.empty())
         if ((step_file_ = StepFile::make(folder, progress_.step()))) progress_.mirror(step_file_->step());
-      first_order = last_journaled_order(options_.run_directory / kJournalFile) + 1;
+      recorded = journaled_orders(options_.run_directory / kJournalFile);
     }
     records_->world(rank_table(*session_, pids_), hostname());
-    return first_order;
+    return recorded;
   }
 
   /// Any thread; the others may hang. What is on the disk is whole: the newest checkpoint is what is left.

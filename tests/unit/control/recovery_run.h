@@ -267,13 +267,13 @@ class RecoveryRun {
       reports_.push_back(told(observed));
     };
     for (int rank = 0; rank < ranks; ++rank) {
-      control.on_world = [this, rank](const Membership& members, bool) -> std::uint64_t {
+      control.on_world = [this, rank](const Membership& members, bool) {
         std::lock_guard lock(mutex_);
         if (members.rank == 0 && members.generation > led_) {  // one that died may still say so
           leader = rank;
           led_ = members.generation;
         }
-        return 1;
+        return recorded;
       };
       this->ranks.push_back(std::make_unique<AddingRank>(world, rank, control, late, checkpoints));
     }
@@ -332,6 +332,7 @@ class RecoveryRun {
   SimWorld world;
   std::vector<std::unique_ptr<AddingRank>> ranks;
   std::atomic<int> leader{0};
+  std::set<std::uint64_t> recorded;  ///< the orders that the journal has, for a new rank 0
 
  private:
   std::mutex mutex_;

@@ -53,6 +53,32 @@ TEST(RecoveryTest, AnotherRankLeadsWhereRankZeroDied) {
   EXPECT_EQ(run.ranks[1]->applied[0].batches, 77);
 }
 
+/// An order for a later step, that rank 0 hasn't written down any more, is older than one that it has.
+TEST(RecoveryTest, ANewLeaderTellsOfEachOrderThatTheJournalLacks) {
+  const SimScheduler scheduler(1);
+  RecoveryRun run(3, {}, 1000000000);
+  const auto applied = [&](std::uint64_t id) {
+    const auto told = run.reports("order");
+    return std::ranges::count_if(told, [id](const Json& report) {
+      return report["state"] == "applied" && report["applied"]["id"] == id;
+    });
+  };
+  run.wait_for_step(1, 5);
+  run.order(5, {{"at_step", run.ranks[0]->now() + 400}});
+  run.order(6);
+  run.await([&] { return applied(2) == 1; });
+  EXPECT_EQ(applied(1), 0);
+  run.await([&] { return applied(1) == 1; });
+  run.recorded = {2};
+  run.world.kill(0);
+  run.await([&] { return run.leader == 1; });
+  run.order(7, {{"calls", {{{"action", "run.stop"}, {"arguments", Json::object()}}}}});
+  run.join();
+  EXPECT_EQ(applied(1), 2) << "by the new rank 0, too";
+  EXPECT_EQ(applied(2), 1);
+  EXPECT_EQ(applied(3), 1) << "with the next id";
+}
+
 TEST(RecoveryTest, APausedRunStaysPausedWithFewerRanks) {
   const SimScheduler scheduler(1);
   RecoveryRun run(3, {}, 1000000000);
