@@ -181,12 +181,13 @@ bool RankZero::awaiting() const {
 
 void RankZero::change_world(const Membership& before, const Membership& after, Clock::time_point now) {
   status_.world_changed(numbers_before(before, after), now);
+  repair_.change_world(numbers_before(before, after));
   advice_.world_changed(after.world_size());
   watch_.emplace(watch_parts(), parts_.gate.settings());
 }
 
 void RankZero::await_standing(const Membership& members) {
-  recovery_.emplace(members.world_size(), members.generation);
+  recovery_.emplace(members.world_size(), members.generation, repair_.odd());
   standing_since_ = Clock::now();
   recovery_told_ = false;
 }
@@ -217,8 +218,7 @@ void RankZero::go_on(const message::Rejoin& verdict, const RecoveryStory& story,
   }
   coordinator_.go_on(members.world_size(), verdict.commits, now);
   for (const char* of_before : {"recovery", "collective", "different"}) status_.note(of_before, "");
-  if (!verdict.checkpoint.empty() || (!verdict.behind.empty() && !verdict.shared))
-    status_.note("state_hash", "");
+  if (!verdict.checkpoint.empty() || (!verdict.behind.empty() && !verdict.shared)) repair_.level();
   note_missing();
   RecoveryStory told = story;
   if (parts_.options.why_lost)

@@ -51,11 +51,13 @@ std::string lost_state(const AllStanding& standing) {
   return "";
 }
 
-/// The newest step that a rank has completed, and the first one that has.
-std::pair<std::int64_t, int> newest_step(const AllStanding& standing) {
+/// The newest step that a rank has completed, and the first one that has; one of `odd` where all are.
+std::pair<std::int64_t, int> newest_step(const AllStanding& standing, const std::vector<int>& odd) {
+  const auto is_odd = [&](int rank) { return std::ranges::find(odd, rank) != odd.end(); };
   std::pair<std::int64_t, int> newest{kUndefined, 0};
   for (const auto& [rank, said] : standing)
-    if (said.step > newest.first) newest = {said.step, rank};
+    if (said.step > newest.first || (said.step == newest.first && is_odd(newest.second) && !is_odd(rank)))
+      newest = {said.step, rank};
   return newest;
 }
 
@@ -125,7 +127,7 @@ std::optional<message::Rejoin> Recovery::verdict(const NewestCheckpoint& newest)
   if (static_cast<int>(standing_.size()) < world_size_) return std::nullopt;
   message::Rejoin verdict;
   verdict.generation = generation_;
-  std::tie(verdict.step, verdict.source) = newest_step(standing_);
+  std::tie(verdict.step, verdict.source) = newest_step(standing_, odd_);
   verdict.finished = any(standing_, &message::Standing::finished);
   if (const std::string lost = lost_state(standing_); !lost.empty())
     go_back(verdict, lost, standing_, newest);

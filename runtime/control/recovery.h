@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/result.h"
@@ -24,14 +25,16 @@ using NewestCheckpoint = std::function<Result<CheckpointAt>(std::int64_t at_most
 /// for all, once, how they go on. A state machine as Coordinator is; control thread.
 ///
 /// State goes on from the rank that has completed the most steps (they are one apart at most: nobody gets
-/// through a step's reduction alone). Of state that is shared among ranks somebody has to have each share, or
-/// its copy. Where a share is gone, or no rank's state is that of one step, all go back to the newest
-/// checkpoint; without one nobody can go on. Orders: at most the newest commit can be known to some ranks
-/// only, since the next order isn't opened before all have it; who knows it tells, and all have it. What
-/// nobody saw committed has changed nothing anywhere.
+/// through a step's reduction alone); of several from none that is known to differ from most. Of state that
+/// is shared among ranks somebody has to have each share, or its copy. Where a share is gone, or no rank's
+/// state is that of one step, all go back to the newest checkpoint; without one nobody can go on. Orders: at
+/// most the newest commit can be known to some ranks only, since the next order isn't opened before all have
+/// it; who knows it tells, and all have it. What nobody saw committed has changed nothing anywhere.
 class Recovery {
  public:
-  Recovery(int world_size, std::uint32_t generation) : world_size_(world_size), generation_(generation) {}
+  /// `odd`: ranks that have another state than most.
+  Recovery(int world_size, std::uint32_t generation, std::vector<int> odd = {})
+      : world_size_(world_size), generation_(generation), odd_(std::move(odd)) {}
 
   /// One of another generation is ignored.
   void add(int source, const message::Standing& standing);
@@ -45,6 +48,7 @@ class Recovery {
  private:
   int world_size_;
   std::uint32_t generation_;
+  std::vector<int> odd_;
   std::map<int, message::Standing> standing_;  ///< by rank
 };
 

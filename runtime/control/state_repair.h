@@ -16,7 +16,7 @@
 namespace footplate {
 
 /// Rank 0: what follows where the ranks' states differ, as guard.on_mismatch says: a stop, or an order that
-/// has all take the state of the majority. Control thread.
+/// has all take the state of the majority. Knows who differs until all have one state again. Control thread.
 class StateRepair {
  public:
   using Clock = SteadyClock;
@@ -38,7 +38,14 @@ class StateRepair {
   void note(const OrderReport& report);
   void note(const CallReport& report);
   /// Training goes back to this step: hashes of later ones count again.
-  void go_back(std::int64_t step) { repaired_before_ = std::min(repaired_before_, step); }
+  void go_back(std::int64_t step) { repaired_at_ = std::min(repaired_at_, step); }
+  /// All ranks have one state again.
+  void level();
+
+  /// Ranks that have another state than most.
+  const std::vector<int>& odd() const { return odd_; }
+  /// `before`: of each rank the number that it had; -1: none.
+  void change_world(const std::vector<int>& before);
 
  private:
   void act_on(const Warning& difference, Clock::time_point now);
@@ -46,8 +53,9 @@ class StateRepair {
   Parts parts_;
   OnMismatch on_mismatch_ = OnMismatch::warn;
   std::vector<Warning> differences_;
-  std::uint64_t order_ = 0;           ///< under way; 0: none
-  std::int64_t repaired_before_ = 0;  ///< hashes of earlier steps are of before the repair
+  std::vector<int> odd_;
+  std::uint64_t order_ = 0;        ///< under way; 0: none
+  std::int64_t repaired_at_ = -1;  ///< hashes up to this step are of before the repair
 };
 
 }  // namespace footplate

@@ -292,7 +292,6 @@ void Coordinator::on_call(const CallReport& report) {
 void Coordinator::on_hash(int source, const message::Hash& hash) {
   const auto mismatch = hashes_.add(source, hash.of);
   if (!mismatch) return;
-  parts_.status.note("state_hash", mismatch->text);
   Warning warning = warning_at(WarningKind::state_hash, mismatch->step, mismatch->text);
   warning.ranks = mismatch->odd;
   warning.tensors = mismatch->tensors;

@@ -440,9 +440,16 @@ def test_too_little_memory_for_one_sequence_ends_the_run():
 
 
 def test_the_odd_rank_is_named():
-    with Run([*SMALL, "train.steps=60", "eval.every=0"], ranks=3, config="kjv",
+    """In the record, and in the status until all have one state again."""
+    with Run([*SMALL, "train.steps=1000000", "eval.every=0", "guard.check_every=3"], ranks=3, config="kjv",
              env={"FOOTPLATE_FAULT": "flip_bit:rank=1:step=15"}) as run:
-        run.finish(300)
+        client = run.wait_for_step(15)
+        differ = lambda: [note for note in client.ask("status")["notes"] if "rank 1 differs" in note]
+        wait_until(differ, 60, "the note")
+        assert run.exec("guard.repair{ source = 0 }").returncode == 0
+        wait_until(lambda: not differ(), 20, "the note to go away")
+        run.end_after(10)
+        assert run.finish(300) == 0, run.output()
         events = [event for event in run.lines("events.jsonl") if "hash" in str(event)]
         assert events and "rank 1" in str(events), run.lines("events.jsonl")[-5:]
 

@@ -431,6 +431,16 @@ TEST(RecoveryDecision, GoesOnFromWhoeverIsAhead) {
   EXPECT_EQ(verdict->tag, "kept");
 }
 
+TEST(RecoveryDecision, GoesOnFromNoRankThatIsKnownToDiffer) {
+  Recovery recovery(3, 2, {0, 1});
+  recovery.add(0, standing(12));
+  recovery.add(1, standing(12));
+  recovery.add(2, standing(12));
+  EXPECT_EQ(recovery.verdict(none)->source, 2);
+  recovery.add(2, standing(11));
+  EXPECT_EQ(recovery.verdict(none)->source, 0) << "nobody else is as far";
+}
+
 /// One has found too little memory for the step, and the loss has kept the other from it.
 TEST(RecoveryDecision, APauseThatOneRankAloneHasIsOver) {
   Recovery recovery(3, 2);
