@@ -15,21 +15,25 @@ namespace {
 /// Of one rank's reason, its terminating zero included.
 constexpr std::size_t kReasonBytes = 501;
 
+bool names_ranks(const std::string& reason) {
+  return reason.starts_with("rank ") || reason.starts_with("ranks ");
+}
+
 }  // namespace
 
 Result<std::string> gather_reasons(Communicator& communicator, const std::string& reason) {
   std::vector<char> mine(kReasonBytes),
-      all(kReasonBytes * static_cast<std::size_t>(communicator.world_size()));
+      theirs(kReasonBytes * static_cast<std::size_t>(communicator.world_size()));
   reason.copy(mine.data(), kReasonBytes - 1);
   const auto gathered =
       communicator
           .all_gather({mine.data(), static_cast<std::int64_t>(mine.size()), DataType::uint8},
-                      {all.data(), static_cast<std::int64_t>(all.size()), DataType::uint8}, "reasons")
+                      {theirs.data(), static_cast<std::int64_t>(theirs.size()), DataType::uint8}, "reasons")
           ->wait();
   if (!gathered) return tl::unexpected(gathered.error());
   std::vector<std::pair<std::string, std::vector<int>>> reasons;  // in the order of their first ranks
   for (int rank = 0; rank < communicator.world_size(); ++rank) {
-    const std::string said = all.data() + static_cast<std::size_t>(rank) * kReasonBytes;
+    const std::string said = theirs.data() + static_cast<std::size_t>(rank) * kReasonBytes;
     if (said.empty()) continue;
     const auto same =
         std::find_if(reasons.begin(), reasons.end(), [&](auto& one) { return one.first == said; });
@@ -38,6 +42,10 @@ Result<std::string> gather_reasons(Communicator& communicator, const std::string
     else
       reasons.push_back({said, {rank}});
   }
+  // What all have from an agreement before this one says whose it is.
+  const auto all = static_cast<std::size_t>(communicator.world_size());
+  if (reasons.size() == 1 && reasons.front().second.size() == all && names_ranks(reasons.front().first))
+    return reasons.front().first;
   std::string text;
   for (const auto& [said, ranks] : reasons)
     text += fmt::format("{}{} {}: {}", text.empty() ? "" : "; ", ranks.size() == 1 ? "rank" : "ranks",

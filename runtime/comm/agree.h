@@ -24,7 +24,8 @@ Result<void> outcome_of(const Result<T>& result) {
 Result<void> agree(Communicator& communicator, const Result<void>& mine);
 
 /// Where all ranks know already that some failed: "rank 1: out of memory; ranks 2, 3: …" out of each
-/// rank's `reason` (empty: this rank is well; cut at 500 bytes). Collective.
+/// rank's `reason` (empty: this rank is well; cut at 500 bytes). One that all have from an agreement before
+/// stays as it is. Collective.
 Result<std::string> gather_reasons(Communicator& communicator, const std::string& reason);
 
 /// Collective: the text of rank `root`, on all ranks. Of any length.

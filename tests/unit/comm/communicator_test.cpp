@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/thread.h"
+#include "runtime/comm/agree.h"
 #include "runtime/comm/sim/sim_scheduler.h"
 #include "runtime/comm/sim/sim_world.h"
 #include "tests/unit/comm/shares_cases.h"
@@ -216,6 +217,17 @@ TEST(Communicator, ErrorsNameRankAndOperationAndStay) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().message, "rank 0: barrier of gradients failed: rank 1 has died");
   EXPECT_FALSE(comm->barrier("next")->wait());
+}
+
+TEST(Communicator, AgreedReasonsNameTheirRanksOnce) {
+  on_ranks(3, [](Communicator& comm, Ledger&, SimWorld&) {
+    const bool fails = comm.rank() > 0;
+    EXPECT_EQ(*gather_reasons(comm, fails ? "no such file" : ""), "ranks 1, 2: no such file");
+    EXPECT_EQ(*gather_reasons(comm, "no such file"), "ranks 0, 1, 2: no such file");
+    EXPECT_EQ(*gather_reasons(comm, "ranks 1, 2: no such file"), "ranks 1, 2: no such file");
+    EXPECT_EQ(*gather_reasons(comm, fails ? "rank 0 is odd" : ""), "ranks 1, 2: rank 0 is odd");
+    EXPECT_EQ(*gather_reasons(comm, ""), "");
+  });
 }
 
 TEST(Communicator, RanksOutOfStepAreToldWhoCalledWhat) {
