@@ -70,8 +70,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How long a rank's end waits for its control thread to record what happened before; a disk may hold that
-/// up.
+/// A rank's end waits so long for its control thread to record what happened; a disk may hold that up.
 constexpr std::chrono::milliseconds kSettle{1000};
 /// For a joining rank, from its welcome until all ranks have let it in; it takes milliseconds.
 constexpr std::chrono::milliseconds kJoinTakes{20000};
@@ -235,6 +234,7 @@ class Rank {
       for (const std::string& line : saver_->remove_leftovers()) records_->info(line);
 
     metrics_.add([this](const Json& line) { records_->write(line); });
+    metrics_.keep_with([this](const Json& line) { records_->keep(line); });
     metrics_.add([this](const Json& line) { control_->gate().publish(LoggedMetrics{line}); });
     TrainerOptions trainer{.settings = start_.settings,
                            .communicator = *checked_,

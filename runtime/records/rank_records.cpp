@@ -119,8 +119,8 @@ void RankRecords::print(const EventData& event) {
   if (line) printer_->print(*std::move(line));
 }
 
-/// What result.json and checkpoints tell is of whole evaluations.
-void RankRecords::note_evaluation(const Json& metrics) {
+/// Another choice of samples has another loss: what result.json and checkpoints tell is of whole evaluations.
+void RankRecords::keep(const Json& metrics) {
   if (metrics.contains("eval/partial")) return;
   MutexLock lock(mutex_);
   if (const auto loss = metrics.find("eval/loss"); loss != metrics.end())
@@ -131,8 +131,7 @@ void RankRecords::note_evaluation(const Json& metrics) {
 
 void RankRecords::write(const Json& metrics) {
   if (!writer_) return;
-  // Another choice of samples has another loss: what result.json tells is of a whole evaluation.
-  note_evaluation(metrics);
+  keep(metrics);
   print(LoggedMetrics{metrics});
   writer_->metrics(metrics);
 }

@@ -56,6 +56,8 @@ class RankRecords final : public Sink {
 
   /// Rank 0: a line of metrics.jsonl.
   void write(const Json& metrics) override;
+  /// Any rank: what last_evaluation() and full_loss() tell of it.
+  void keep(const Json& metrics) override;
 
   void info(const std::string& text);
   void warn(const std::string& text);
@@ -67,21 +69,20 @@ class RankRecords final : public Sink {
 
   /// Rank 0: id of the last order that was applied in this start; 0: none.
   std::uint64_t last_order() const { return last_order_; }
-  /// Rank 0: eval/loss of the last evaluation of all that eval.batches chooses, and eval/step; empty: there
+  /// eval/loss of the last evaluation of all that eval.batches chooses, and eval/step; empty: there
   /// was none.
   LoggedMetrics last_evaluation() const;
-  /// Rank 0: the loss of everything held out, where that is more; nothing: there was none in this start.
+  /// The loss of everything held out, where that is more; nothing: there was none in this start.
   std::optional<double> full_loss() const;
   /// Rank 0: the run's best evaluation, for run.json; nothing: none yet.
   void best(const std::optional<BestEvaluation>& best);
-  /// Rank 0: the same, as it was when the checkpoint was saved that this start goes on from.
+  /// The last evaluation, as it was when the checkpoint was saved that this start goes on from.
   void resumed(LoggedMetrics last_evaluation);
 
  private:
   RankRecords(std::filesystem::path directory, int start, const Settings& settings);
   Result<void> open_writer();
   void follow(const Moved& moved);
-  void note_evaluation(const Json& metrics);
   void print(const EventData& event);
 
   const std::filesystem::path directory_;

@@ -132,6 +132,8 @@ class Sink {
 
   /// Training thread of rank 0: one flat object (docs: "metrics.jsonl"). Must not wait for a disk.
   virtual void write(const Json& metrics) = 0;
+  /// Training thread of the others: what rank 0 writes of an evaluation, for whoever comes to lead.
+  virtual void keep(const Json& /*metrics*/) {}
 };
 
 }  // namespace footplate

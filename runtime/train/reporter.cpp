@@ -45,7 +45,8 @@ void Reporter::warn(WarningKind kind, std::int64_t step, const std::string& text
 }
 
 void Reporter::write(Json line) const {
-  if (training_.rank() != 0 || training_.options.sink == nullptr) return;
+  if (training_.options.sink == nullptr) return;
+  if (training_.rank() != 0) return training_.options.sink->keep(line);
   line["branch"] = training_.options.branch;
   training_.options.sink->write(line);
 }

@@ -309,6 +309,7 @@ def test_the_best_evaluation_is_known_to_a_new_rank_0():
         client.ask("call", action="run.stop", arguments={"save": False})
         client.close()
         assert run.finish() == 0, run.output()
+        assert run.result()["eval_loss"] == best, run.result()
         with Run(settings, ranks=1, folder=run.folder, options=["--resume", "auto"]) as again:
             client = again.wait_for_step(21)
             assert client.ask("status")["best_eval_loss"] == best, (best, client.ask("status"))

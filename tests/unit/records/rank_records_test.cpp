@@ -171,6 +171,14 @@ TEST_F(RankRecordsTest, APartialEvaluationIsNotTheRunsLoss) {
   EXPECT_EQ(records->last_evaluation().values.at("eval/step"), 20);
 }
 
+TEST_F(RankRecordsTest, ARankThatWritesNothingKnowsTheLastEvaluation) {
+  Stdout redirected(output_);
+  const auto records = open(1);
+  records->keep({{"step", 20}, {"eval/loss", 1.75}});
+  EXPECT_EQ(records->last_evaluation().values, (Json{{"eval/loss", 1.75}, {"eval/step", 20}}));
+  EXPECT_FALSE(std::filesystem::exists(run_ / "metrics.jsonl"));
+}
+
 TEST_F(RankRecordsTest, TheBestEvaluationIsInTheRunsRecord) {
   Stdout redirected(output_);
   const auto records = open(0);
