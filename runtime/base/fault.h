@@ -37,6 +37,7 @@ namespace footplate {
 ///   odd_reduce:rank=1:step=5 rank 1 calls one reduction too many at step 5, of the size of the first one
 ///   flip_bit:rank=1:step=50  one bit of a parameter of rank 1 is flipped as the step after 50 begins
 ///   late_start:rank=1:ms=500 rank 1 starts half a second late
+///   late_choice:rank=0:ms=9000 rank 0 takes long to verify the checkpoint to go on from
 ///   start_hang:rank=1        rank 1 hangs before MPI starts
 ///   start_hang:rank=1:mpi=1  … right after MPI has started
 ///   start_die:rank=1         rank 1 is killed (SIGKILL) there; takes mpi=1, too

@@ -10,6 +10,14 @@
 #include "runtime/base/fault.h"
 
 namespace footplate {
+namespace {
+
+void delay(const char* kind, int rank) {
+  if (const auto late = fault(kind, rank))
+    std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
+}
+
+}  // namespace
 
 void inject_start_fault(int rank, bool has_mpi) {
   const auto is_here = [&](const std::optional<Fault>& fault) {
@@ -20,8 +28,11 @@ void inject_start_fault(int rank, bool has_mpi) {
 }
 
 void delay_start(int rank) {
-  if (const auto late = fault("late_start", rank))
-    std::this_thread::sleep_for(std::chrono::milliseconds(late->get("ms").value_or(0)));
+  delay("late_start", rank);
+}
+
+void delay_choice(int rank) {
+  delay("late_choice", rank);
 }
 
 }  // namespace footplate

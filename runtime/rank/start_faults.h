@@ -6,7 +6,8 @@ namespace footplate {
 /// it.
 void inject_start_fault(int rank, bool has_mpi);
 
-/// For tests: this rank comes late.
+/// For tests: this rank comes late, or takes long to choose a checkpoint.
 void delay_start(int rank);
+void delay_choice(int rank);
 
 }  // namespace footplate

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "runtime/comm/agree.h"
 #include "runtime/rank/arrival_note.h"
 
@@ -16,6 +18,17 @@ class StartMeeting {
   template <typename Together>
   auto meet(const Together& together) {
     arrival_.waits_in("a meeting of the start");
+    auto agreed = together();
+    arrival_.is_at("after that meeting");
+    return agreed;
+  }
+
+  /// The same where rank 0 has something to do before that may take long: the others' wait is no wait for a
+  /// rank that doesn't arrive. `work`: what they wait for.
+  template <typename Together>
+  auto meet_after(const std::string& work, const Together& together) {
+    if (communicator_.rank() == 0) return meet(together);
+    arrival_.is_at("a meeting of the start, until rank 0 is through with " + work);
     auto agreed = together();
     arrival_.is_at("after that meeting");
     return agreed;

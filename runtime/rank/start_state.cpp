@@ -7,6 +7,7 @@
 #include "run_files/result_file.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/resumed_settings.h"
+#include "runtime/rank/start_faults.h"
 #include "runtime/rank/start_up.h"
 #include "runtime/tasks/registry.h"
 
@@ -53,10 +54,14 @@ Result<void> choose_origin(StartState& state, const RankOptions& options, StartM
                            RankRecords& records) {
   meeting.arrival().is_at("choosing a checkpoint");
   Result<Origin> mine;
+  delay_choice(meeting.communicator().rank());
   if (leads(meeting))
     mine = find_origin(options.run_directory, options.resume, options.branch,
                        [&](const std::string& text) { records.warn("checkpoint skipped: " + text); });
-  auto chosen = meeting.meet([&] { return share(meeting.communicator(), mine); });
+  const auto tell = [&] { return share(meeting.communicator(), mine); };
+  // Rank 0 reads all of the checkpoint, and of newer ones that are damaged.
+  auto chosen =
+      options.resume.empty() ? meeting.meet(tell) : meeting.meet_after("verifying the checkpoint", tell);
   if (!chosen) return tl::unexpected(chosen.error());
   state.origin = *std::move(chosen);
   return {};

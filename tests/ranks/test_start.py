@@ -144,7 +144,22 @@ def test_slow_is_not_late():
         assert run.finish(90) == 0, run.output()
 
 
+def test_a_checkpoint_may_take_long_to_verify():
+    """Rank 0 reads all of it, and the others are no ranks that wait for one that doesn't arrive."""
+    bound_s = 10
+    settings = [f"comm.init_timeout_s={bound_s}", "eval.every=0", "ckpt.every=10"]
+    with Run([*settings, "train.steps=20"]) as run:
+        assert run.finish(90) == 0, run.output()
+        fault = {"FOOTPLATE_FAULT": f"late_choice:rank=0:ms={1000 * (bound_s + 12)}"}
+        with Run([*settings, "train.steps=40"], folder=run.folder, options=["--resume", "auto"], env=fault) as again:
+            assert again.finish(120) == 0, again.output()
+            assert again.result()["step"] == 40, again.result()
+            told = [line for line in again.output().splitlines() if "waiting for rank 0" in line]
+            assert len(told) == 1 and "choosing a checkpoint" in told[0] and "fails" not in told[0], again.output()
+
+
 if __name__ == "__main__":
     main([test_hangs_before_mpi, test_hangs_after_mpi, test_rank_0_hangs, test_a_fault_that_there_isnt, test_a_start_records_what_it_ran_with, test_a_start_that_was_refused_leaves_its_name_free, test_a_run_keeps_to_its_own_folders, test_several_hang, test_one_rank_alone_hangs, test_dies_before_mpi,
           test_dies_after_mpi, test_rank_0_dies, test_each_start_has_the_bound, test_stopped_while_starting,
-          test_status_and_log_tell_whom_a_start_waits_for, test_slow_is_not_late])
+          test_status_and_log_tell_whom_a_start_waits_for, test_slow_is_not_late,
+          test_a_checkpoint_may_take_long_to_verify])

@@ -236,14 +236,15 @@ std::optional<std::string> StartWatch::look(Clock::time_point now) {
 
 std::string StartWatch::patience(Clock::time_point now) {
   if (has_spoken_ || ready_ || now - launched_ < kPatience) return {};
-  has_spoken_ = true;
   const auto ranks = read_starts(notes_, ranks_);
-  if (none_has_begun(ranks))
-    return "starting: " + explain_none(ranks, "") + "; the start fails if none begins" + bound();
   const auto missing = ranks_behind(ranks);
+  const bool none = none_has_begun(ranks);
+  has_spoken_ = none || !missing.empty();
+  if (none) return "starting: " + explain_none(ranks, "") + "; the start fails if none begins" + bound();
   if (missing.empty()) return {};
-  return "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front()) +
-         "; the start fails if it doesn't come" + bound();
+  const std::string whom =
+      "starting, and waiting for rank " + numbers(missing) + ": " + describe(missing.front());
+  return whom + (waiting_since(ranks, now) ? "; the start fails if it doesn't come" + bound() : "");
 }
 
 std::optional<std::string> StartWatch::lost_rank() const {

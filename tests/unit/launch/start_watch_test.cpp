@@ -151,6 +151,17 @@ TEST_F(Watched, ALongStartIsToldOnce) {
   EXPECT_EQ(watch.patience(begin_ + 30s), "");
 }
 
+TEST_F(Watched, ALongStartIsToldOnceSomebodyIsBehind) {
+  StartWatch watch(folder_, folders_, 2, 60);
+  for (const int rank : {0, 1}) arrives(rank, 3, false, true);
+  EXPECT_EQ(watch.patience(begin_ + 20s), "");
+  arrives(1, 4, false, true);
+  EXPECT_THAT(watch.patience(begin_ + 40s),
+              AllOf(HasSubstr("waiting for rank 0: host"), Not(HasSubstr("within 60 s"))))
+      << "nobody waits for it in a way that is bounded";
+  EXPECT_EQ(watch.patience(begin_ + 50s), "");
+}
+
 TEST_F(Watched, WhereNoProcessBeginsTheHostsDontReachEachOther) {
   StartWatch watch(folder_, folders_, 2, 60);
   EXPECT_THAT(watch.patience(begin_ + 20s), AllOf(HasSubstr("no process of the 2 ranks has begun;"),
