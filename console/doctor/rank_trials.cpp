@@ -160,10 +160,9 @@ Result<int> Trials::run_to_end(const Command& command, std::chrono::seconds at_m
     for (const int number : signals_.take()) interrupted_ = number;
   }
   const bool in_time = child->ended();
-  if (!in_time) {
-    // `footplate run` clears up after itself at the second one; anything else ends at the first.
-    child->signal(SIGTERM);
-    child->signal(SIGINT);
+  // `footplate run` kills its ranks and clears up after itself.
+  if (!in_time && std::filesystem::path(command.arguments.front()).filename() == "footplate") {
+    child->signal(SIGQUIT);
     say_goodbye(*child, kRunClearsUp);
   }
   end_launched(child->pid());

@@ -42,7 +42,7 @@ void install_signal_handlers() {
   for (const int signal : kStopSignals) sigaction(signal, &action, nullptr);
   sigset_t held;  // of a rank that has no mpirun (console/launch/start/child.cpp)
   sigemptyset(&held);
-  sigaddset(&held, SIGTERM);
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) sigaddset(&held, signal);
   sigprocmask(SIG_UNBLOCK, &held, nullptr);
   prepare_stacks();
 }

@@ -120,6 +120,14 @@ class Case(unittest.TestCase):
         except (FileNotFoundError, json.JSONDecodeError):
             return None
 
+    @staticmethod
+    def wait_for_words(process, words):
+        """Reads what the process says on its stderr up to a line with these words."""
+        for line in process.stderr:
+            if words in line:
+                return
+        raise AssertionError(f"it ended without a word of {words!r}")
+
     def wait_for_step(self, step=1, run="good-1"):
         wait_until(lambda: (self.json("run.json", run) or {}).get("step", 0) >= step, f"step {step} of {run}")
         return self.json("run.json", run)

@@ -52,6 +52,34 @@ class Endings(Case):
                 self.assertEqual(result["reason"], "signal")
                 self.assertTrue(os.path.exists(result["checkpoint"]))
 
+    def test_signals_that_come_together_are_one_request(self):
+        """As a login's end sends them, to every process of it."""
+        for count, names in enumerate((("TERM", "HUP"), ("HUP", "TERM"), ("TERM", "USR1"))):
+            with self.subTest(names):
+                name = f"both-{count}"
+                process = self.start("--name", name, "-n", "2", fake={**LONG, "save_s": 2})
+                self.wait_for_step(2, name)
+                for one in names:
+                    process.send_signal(getattr(signal, "SIG" + one))
+                _, err = self.finish(process, 75)
+                self.assertNotIn("stopping at once", err)
+                self.assertTrue(os.path.exists(self.json("result.json", name)["checkpoint"]))
+
+    def test_a_run_that_a_run_has_started_outlives_it(self):
+        """As by a job's script: it has the environment of the ranks."""
+        outer = self.start("--name", "outer", fake=LONG)
+        self.wait_for_step(2, "outer")
+        folder = pathlib.Path(self.json("run.json", "outer")["socket"]).with_suffix(".d")
+        inner = self.start("--name", "inner", fake=LONG, env={"FOOTPLATE_DOORBELL_DIR": str(folder), "TMPDIR": str(folder)})
+        self.wait_for_step(2, "inner")
+        outer.send_signal(signal.SIGTERM)
+        self.finish(outer, 75)
+        self.assertFalse(folder.exists())
+        self.wait_for_step(self.json("run.json", "inner")["step"] + 20, "inner")
+        self.assertIsNone(inner.poll())
+        inner.send_signal(signal.SIGTERM)
+        self.finish(inner, 75)
+
     def test_ignored_hangup_is_honoured(self):
         process = self.start(fake=LONG, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         step = self.wait_for_step(2)["step"]
@@ -77,7 +105,8 @@ class Endings(Case):
         process = self.start(fake={**LONG, "deaf": True})
         self.wait_for_step(2)
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
+        self.wait_for_words(process, "saving and stopping")
+        time.sleep(1.2)  # within a second they are one request
         process.send_signal(signal.SIGTERM)
         self.finish(process, 75)
 

@@ -3,6 +3,7 @@
 
 import os
 import signal
+import time
 import unittest
 
 from harness import Case, MPIRUN, alive, wait_until
@@ -48,6 +49,8 @@ class Launch(Case):
         process = self.start("-n", "3", fake={**LONG, "deaf": True})
         self.wait_for_step(2)
         process.send_signal(signal.SIGINT)
+        self.wait_for_words(process, "saving and stopping")
+        time.sleep(1.2)  # within a second they are one request
         process.send_signal(signal.SIGTERM)
         self.finish(process, 75)
 
@@ -71,7 +74,7 @@ class Launch(Case):
         process = self.start("-n", "2", fake=LONG)
         os.kill(self.wait_for_step(3)["ranks"][0]["pid"], signal.SIGSTOP)
         process.send_signal(signal.SIGTERM)
-        process.send_signal(signal.SIGUSR1)
+        process.send_signal(signal.SIGQUIT)
         self.finish(process, 75)
 
     def test_failed_rank(self):

@@ -142,7 +142,7 @@ ENDINGS = [
     Ending("SIGTERM to all processes", 75, "signal", act=terminate_everything, checkpoint=True),
     Ending("stop --now", 75, "signal", act=stop_now, checkpoint=False),
     # The first can't succeed: a rank doesn't come to the end of its step. mpirun wakes one that is stopped.
-    Ending("a second signal", 75, "signal", act=signals(signal.SIGTERM, signal.SIGTERM), checkpoint=False,
+    Ending("a second signal", 75, "signal", act=signals(signal.SIGINT, signal.SIGINT), checkpoint=False,
            env={"FOOTPLATE_FAULT": "reduce_late:rank=1:step=30:ms=600000"}),
     Ending("time limit", 75, "time limit", assignments=(*LONG, "run.time_limit=8"), checkpoint=True),
     Ending("pause limit", 75, "pause limit", assignments=(*LONG, "run.pause_limit=2"), act=pauses, checkpoint=True),

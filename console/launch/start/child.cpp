@@ -40,11 +40,11 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   by_default.sa_handler = SIG_DFL;
   for (const int number : {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD})
     ::sigaction(number, &by_default, nullptr);
-  // Some systems send TERM to all processes of a job. mpirun would kill the ranks for it while they save;
-  // they themselves start with nothing blocked.
+  // Some systems send TERM to all processes of a job, and systemd a HUP with it. mpirun would kill the ranks
+  // for either while they save; they themselves start with nothing blocked.
   sigset_t held;
   sigemptyset(&held);
-  sigaddset(&held, SIGTERM);
+  for (const int number : {SIGTERM, SIGHUP, SIGINT}) sigaddset(&held, number);
   ::sigprocmask(SIG_SETMASK, &held, nullptr);
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);

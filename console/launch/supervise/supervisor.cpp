@@ -49,6 +49,7 @@ using std::chrono::steady_clock;
 
 constexpr auto kLongestSleep =
     200ms;                         ///< longest sleep of the loop: what no descriptor tells is seen by then
+constexpr auto kOneRequest = 1s;   ///< signals within it are one
 constexpr auto kReaderTakes = 2s;  ///< for the last lines, by a slow reader of stdout
 
 /// As stdout: never waited for. A run whose terminal stands still has to hear a signal all the same.
@@ -522,7 +523,16 @@ void Supervisor::wait_for_something() {
   ::poll(ready.data(), ready.size(), static_cast<int>(std::chrono::milliseconds(kLongestSleep).count()));
 }
 
+/// TERM and HUP come together where systemd ends a login, TERM twice from timeout(1), HUP twice as a terminal
+/// closes. Ctrl-C comes twice from people alone.
+bool Supervisor::is_same_request(int number) const {
+  if (stops_asked_ == 0 || number == SIGQUIT) return false;
+  if (number == SIGHUP) return true;
+  return (number != SIGINT || first_signal_ != SIGINT) && steady_clock::now() - signaled_at_ < kOneRequest;
+}
+
 void Supervisor::on_signal(Subprocess& child, int number) {
+  if (is_same_request(number)) return;
   if (stops_asked_ == 0) remember_signal(number);
   stops_asked_ += number == SIGQUIT ? 2 : 1;
   if (stops_asked_ == 1 && is_starting(directory_.path)) {
@@ -542,6 +552,7 @@ void Supervisor::on_signal(Subprocess& child, int number) {
 void Supervisor::remember_signal(int number) {
   constexpr std::int64_t kMinute = 60;
   first_signal_ = number;
+  signaled_at_ = steady_clock::now();
   if (!plan_.requeue || !plan_.requeue->end_s) return;
   // Later than that the job was given more time since, and the end isn't known.
   const std::int64_t past_end = static_cast<std::int64_t>(std::time(nullptr)) - *plan_.requeue->end_s;

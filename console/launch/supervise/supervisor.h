@@ -71,6 +71,7 @@ class Supervisor {
   /// Why the start has failed, once it has: then the ranks are ended at once.
   void look_at_start(StartWatch& start, std::string& failed);
   void on_signal(Subprocess& child, int number);
+  bool is_same_request(int number) const;
   void remember_signal(int number);
   /// --requeue. `before`: the newest checkpoint as the command began.
   void put_back(const RunResult& result, const std::filesystem::path& before);
@@ -117,7 +118,8 @@ class Supervisor {
   std::chrono::steady_clock::time_point look_again_{};  ///< at the run's state
   std::chrono::steady_clock::time_point renew_at_{};    ///< the lease
   int stops_asked_ = 0;
-  int first_signal_ = 0;        ///< that asked
+  int first_signal_ = 0;  ///< that asked
+  std::chrono::steady_clock::time_point signaled_at_{};
   bool came_near_end_ = false;  ///< of the Slurm job
   std::chrono::steady_clock::time_point end_by_ = std::chrono::steady_clock::time_point::max();
   const Janitor* janitor_ = nullptr;
