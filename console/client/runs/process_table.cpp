@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -16,9 +17,9 @@ constexpr unsigned kExiting = 0x4;  ///< PF_EXITING among the kernel's flags of 
 ProcessEntry process_entry(pid_t pid) {
   ProcessEntry entry;
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  if (pid <= 0 || !std::getline(file, line)) return entry;
-  // "PID (NAME) STATE PPID PGRP SESSION …"; the name may hold spaces and parentheses.
+  const std::string line(std::istreambuf_iterator<char>(file), {});
+  if (pid <= 0 || line.empty()) return entry;
+  // "PID (NAME) STATE PPID PGRP SESSION …"; the name may hold spaces, parentheses and line ends.
   const auto open = line.find('(');
   const auto close = line.rfind(')');
   if (open == std::string::npos || close == std::string::npos) return entry;
@@ -57,6 +58,16 @@ std::vector<ProcessEntry> processes_that(const std::function<bool(const ProcessE
   return found;
 }
 
+bool is_footplates(std::string_view program) {
+  return program.starts_with("footplate");
+}
+
+/// The file that it runs, without its folder; empty where it is another user's.
+std::string program_of(pid_t pid) {
+  std::error_code unreadable;
+  return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", unreadable).filename();
+}
+
 /// Whether its environment, as it was started with, has this line; `unreadable` where it is another user's.
 bool has_variable(pid_t pid, std::string_view line, bool unreadable = false) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
@@ -81,7 +92,8 @@ std::vector<ProcessEntry> processes_with_variable(const std::string& line) {
 bool is_footplate_process(pid_t pid, std::uint64_t started) {
   const ProcessEntry entry = process_entry(pid);
   if (started != 0 && entry.started != started) return false;
-  return entry.pid != 0 && entry.state != 'Z' && !entry.exiting && entry.name.rfind("footplate", 0) == 0;
+  if (entry.pid == 0 || entry.state == 'Z' || entry.exiting) return false;
+  return is_footplates(entry.name) || is_footplates(program_of(pid));
 }
 
 bool is_process_of_run(pid_t pid, const std::string& private_folder) {

@@ -31,7 +31,8 @@ inline constexpr const char* kRunVariable = "FOOTPLATE_DOORBELL_DIR";
 std::vector<ProcessEntry> processes_with_variable(const std::string& line);
 
 /// Whether `pid` runs and is one of footplate's programs: a pid from a file may since belong to another
-/// program. `started`, where it isn't 0, has to be right as well.
+/// program. By its name or its file: a task may have renamed a rank's thread. `started`, where it isn't 0,
+/// has to be right as well.
 bool is_footplate_process(pid_t pid, std::uint64_t started = 0);
 
 /// The same, of the run with this private folder. Another user's process is taken for it: its environment
