@@ -115,6 +115,7 @@ Result<Settings> settings_of(const RunOptions& options) {
     start = *std::move(earlier);
   }
   auto settings = configure(words, *schema, std::move(start));
+  if (settings) forget_earlier_job(*settings);
   if (settings && options.job) limit_to_job(*settings, *options.job, static_cast<double>(std::time(nullptr)));
   return settings;
 }

@@ -84,6 +84,9 @@ class Slurm(Case):
         later = str(int(time.time()) + 7200)
         self.check(self.footplate("run", "--batch", "--name", "new", "--resume", "auto", env={"SLURM_JOB_END_TIME": later}, fake={"steps": 1}), 0)
         self.assertTrue(7000 < self.json("config-2.json", "new")["run.time_limit"]["value"] <= 7080)
+        # Outside of a job there is none.
+        self.check(self.footplate("run", "--batch", "--name", "new", "--resume", "auto", env={"SLURM_JOB_ID": None}, fake={"steps": 1}), 0)
+        self.assertEqual(self.json("config-3.json", "new")["run.time_limit"], {"value": 0.0, "source": "default"})
 
     def test_the_limit_counts_from_the_command(self):
         """Each start is told how long the command has run."""

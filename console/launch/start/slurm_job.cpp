@@ -13,6 +13,7 @@ namespace footplate {
 namespace {
 
 constexpr const char* kTimeLimit = "run.time_limit";
+constexpr const char* kDefault = "default";  ///< there is no limit
 constexpr const char* kSource = "Slurm's end of job ";
 constexpr double kTimeToSave_s = 120;
 constexpr std::chrono::seconds kSqueueTakes{10};
@@ -88,10 +89,13 @@ std::string ask_for_end(SlurmJob& job, std::int64_t now_s) {
   return {};
 }
 
+void forget_earlier_job(Settings& settings) {
+  if (settings.has(kTimeLimit) && settings.source(kTimeLimit).starts_with(kSource))
+    settings.set(kTimeLimit, 0.0, kDefault);
+}
+
 bool limit_to_job(Settings& settings, const SlurmJob& job, double now_s) {
-  if (!job.end_s || !settings.has(kTimeLimit)) return false;
-  const std::string& source = settings.source(kTimeLimit);
-  if (source != "default" && !source.starts_with(kSource)) return false;
+  if (!job.end_s || !settings.has(kTimeLimit) || settings.source(kTimeLimit) != kDefault) return false;
   const double left = static_cast<double>(*job.end_s) - now_s;
   const double limit = std::max(1.0, left - std::min(kTimeToSave_s, left / 4));
   settings.set(kTimeLimit, limit, kSource + job.id);

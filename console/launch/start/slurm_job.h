@@ -32,9 +32,12 @@ std::optional<std::int64_t> seconds_left(std::string_view text);
 /// why it isn't known; empty: it is, or there is no end.
 std::string ask_for_end(SlurmJob& job, std::int64_t now_s);
 
+/// run.time_limit is its default again where an earlier job's end has set it.
+void forget_earlier_job(Settings& settings);
+
 /// run.time_limit where nobody has set it: what the job's end leaves at `now_s` (seconds since the epoch),
-/// less time to save: two minutes, or a quarter of it where that is less. At least a second. What it was set
-/// to by an earlier job doesn't count. True: it was set.
+/// less time to save: two minutes, or a quarter of it where that is less. At least a second. True: it was
+/// set.
 bool limit_to_job(Settings& settings, const SlurmJob& job, double now_s);
 
 /// Whether `environment` is that of a step that srun has started. The batch script isn't one, and neither is

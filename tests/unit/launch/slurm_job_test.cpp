@@ -54,11 +54,16 @@ TEST(Slurm, TheLimitLeavesTimeToSaveAndGivesWayToTheUsers) {
   EXPECT_EQ(settings.number(kLimit), 3600 - 120);
   EXPECT_THAT(settings.source(kLimit), HasSubstr("job 7"));
   // The next job of the same run, and ones that are short, or over.
+  EXPECT_FALSE(limit_to_job(settings, job_of("8", 1100), 1000)) << "it is that of another job";
+  forget_earlier_job(settings);
+  EXPECT_EQ(settings.number(kLimit), 0);
   EXPECT_TRUE(limit_to_job(settings, job_of("8", 1100), 1000));
   EXPECT_EQ(settings.number(kLimit), 75);
+  forget_earlier_job(settings);
   EXPECT_TRUE(limit_to_job(settings, job_of("9", 900), 1000));
   EXPECT_EQ(settings.number(kLimit), 1) << "0 would be none";
   settings.set(kLimit, 60.0, "mine.lua");
+  forget_earlier_job(settings);
   EXPECT_FALSE(limit_to_job(settings, job_of("9", 4600), 1000));
   EXPECT_EQ(settings.number(kLimit), 60);
 }
