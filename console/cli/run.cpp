@@ -347,6 +347,7 @@ Result<int> beside(const RunPlan& plan, pid_t supervisor, Mode mode, std::option
 Result<int> run(const RunOptions& options) {
   std::optional<Signals> signals(std::in_place);  // before anything is made that a signal would leave behind
   if (auto good = check_options(options); !good) return tl::unexpected(good.error());
+  leave_outer_run();
   auto settings = settings_of(options);
   if (!settings) return tl::unexpected(settings.error());
   const auto scripts = scripts_of(options, *settings);

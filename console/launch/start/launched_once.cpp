@@ -1,9 +1,13 @@
 #include "console/launch/start/launched_once.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "console/client/runs/process_table.h"
 #include "console/launch/start/slurm_job.h"
@@ -24,6 +28,14 @@ constexpr Launcher kSlurm{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"};
 constexpr std::array kLaunchers{kSlurm, Launcher{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                 Launcher{"mpirun", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
                                 Launcher{"mpirun", "PMI_RANK", "PMI_SIZE"}};
+
+/// What mpirun tells the processes that it starts, by the beginnings of the names.
+constexpr std::array<std::string_view, 6> kOfAnMpi{"PMIX_",     "PRTE_LAUNCHED", "OMPI_COMM_WORLD_",
+                                                   "OMPI_APP_", "OMPI_FIRST_",   "OMPI_UNIVERSE_SIZE"};
+
+bool is_of_an_mpi(const std::string& name) {
+  return std::ranges::any_of(kOfAnMpi, [&](std::string_view begin) { return name.starts_with(begin); });
+}
 
 std::string refusal(const Launcher& launcher, std::int64_t rank, std::int64_t size) {
   const std::string count = std::to_string(size);
@@ -51,6 +63,20 @@ Result<void> check_launched_once(const Environment& environment) {
     return fail(ErrorKind::usage, refusal(launcher, *rank, *size));
   }
   return {};
+}
+
+/// Whoever ends the outer run finds its processes by that variable in what they were started with
+/// (processes_with_variable): that memory is written over.
+void leave_outer_run() {
+  char* const folder = std::getenv(kRunVariable);
+  if (folder == nullptr || *folder == '\0') return;
+  if (const char* temporary = std::getenv("TMPDIR");
+      temporary != nullptr && std::string_view(temporary) == folder)
+    ::unsetenv("TMPDIR");  // it goes with that run
+  std::fill_n(folder, std::strlen(folder), '-');
+  ::unsetenv(kRunVariable);
+  for (const auto& [name, value] : environment_of_process())
+    if (is_of_an_mpi(name)) ::unsetenv(name.c_str());
 }
 
 }  // namespace footplate

@@ -11,4 +11,8 @@ namespace footplate {
 /// neither is what a run has started itself (a job's script).
 Result<void> check_launched_once(const Environment& environment);
 
+/// Where a run has started this process (a job's script): it isn't ended with that run, and its ranks take
+/// nothing from that run's MPI. For the main thread, before there is another one.
+void leave_outer_run();
+
 }  // namespace footplate
