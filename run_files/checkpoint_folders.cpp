@@ -20,15 +20,18 @@ constexpr std::string_view kTemporary = ".tmp-";
 constexpr std::string_view kReplaced = ".replaced-";
 constexpr std::size_t kStepDigits = 8;  ///< longer steps have more; names then sort by number, not by text
 
+/// Which start of the run made it, and when by the clock of its host, in ISO 8601; 0 and empty where its
+/// manifest doesn't say so.
+using Made = std::pair<std::int64_t, std::string>;
+
+Made made(const fs::path& checkpoint) {
+  const auto manifest = read_json_file(checkpoint / kManifestName);
+  return manifest ? Made(integer_of(*manifest, "start", 0), text_of(*manifest, "created")) : Made();
+}
+
 /// What orders the checkpoints of a branch, the newest greatest: step, whether it is in force, when it was
 /// made, tag.
-using Age = std::tuple<std::int64_t, bool, std::string, std::string>;
-
-/// When, as its manifest has it, in ISO 8601; empty where that can't be read.
-std::string created(const fs::path& checkpoint) {
-  const auto manifest = read_json_file(checkpoint / kManifestName);
-  return manifest ? text_of(*manifest, "created") : "";
-}
+using Age = std::tuple<std::int64_t, bool, Made, std::string>;
 
 /// In no order.
 std::vector<std::pair<Age, fs::path>> checkpoints_in(const fs::path& branch_folder) {
@@ -37,13 +40,13 @@ std::vector<std::pair<Age, fs::path>> checkpoints_in(const fs::path& branch_fold
   for (fs::directory_iterator entry(branch_folder, error), end; !error && entry != end;
        entry.increment(error))
     if (const auto name = parse_folder_name(entry->path().filename().string()))
-      found.push_back({{name->step, !name->replaced, created(entry->path()), name->tag}, entry->path()});
+      found.push_back({{name->step, !name->replaced, made(entry->path()), name->tag}, entry->path()});
   return found;
 }
 
-/// When a branch was saved into last; empty where none of its manifests says so.
-std::string saved_into(const fs::path& branch_folder) {
-  std::string newest;
+/// When a branch was saved into last. First by the start: hosts that came to lead may have other clocks.
+Made saved_into(const fs::path& branch_folder) {
+  Made newest;
   for (const auto& [age, path] : checkpoints_in(branch_folder)) newest = std::max(newest, std::get<2>(age));
   return newest;
 }
@@ -111,7 +114,7 @@ std::vector<fs::path> list_checkpoints(const fs::path& branch_folder) {
 }
 
 std::vector<fs::path> list_branches(const fs::path& run_directory) {
-  std::vector<std::pair<std::string, fs::path>> found;
+  std::vector<std::pair<Made, fs::path>> found;
   std::error_code error;
   for (fs::directory_iterator entry(checkpoints_folder(run_directory), error), end; !error && entry != end;
        entry.increment(error))
@@ -121,6 +124,23 @@ std::vector<fs::path> list_branches(const fs::path& run_directory) {
   std::vector<fs::path> folders;
   for (auto& [when, folder] : found) folders.push_back(std::move(folder));
   return folders;
+}
+
+Result<void> can_list_checkpoints(const fs::path& run_directory) {
+  std::error_code error;
+  const fs::path all = checkpoints_folder(run_directory);
+  if (fs::symlink_status(all, error).type() == fs::file_type::not_found) return {};
+  std::vector<fs::path> folders{all};
+  for (fs::directory_iterator entry(all, error), end; !error && entry != end; entry.increment(error))
+    if (std::error_code none; is_tag(entry->path().filename().string()) && !entry->is_regular_file(none))
+      folders.push_back(entry->path());
+  for (const fs::path& folder : folders)
+    if (fs::directory_iterator(folder, error); error)
+      return fail(ErrorKind::failed,
+                  "the run's checkpoints can't be listed: " + folder.string() + ": " + error.message() +
+                      "; make them readable again (permissions, a disk that isn't mounted), "
+                      "or begin a run of another name");
+  return {};
 }
 
 bool has_manifest(const fs::path& checkpoint) {

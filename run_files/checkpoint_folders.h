@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/result.h"
+
 namespace footplate {
 
 /// In a checkpoint's folder: what it says of itself (docs/checkpoints.md). Written last.
@@ -46,12 +48,15 @@ std::filesystem::path checkpoints_folder(const std::filesystem::path& run_direct
 std::filesystem::path branch_folder(const std::filesystem::path& run_directory,
                                     const std::string& branch = "main");
 
-/// Committed checkpoints in a branch's folder by their names, newest first: by step, and by their manifests'
-/// `created` within one. Empty where the folder can't be read. Verifies nothing.
+/// Committed checkpoints in a branch's folder by their names, newest first: by step, and within one by
+/// `start` and `created` of their manifests. Empty where the folder can't be read. Verifies nothing.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& branch_folder);
 
 /// The folders of a run's branches, the one that was saved into last first. Empty: no checkpoints.
 std::vector<std::filesystem::path> list_branches(const std::filesystem::path& run_directory);
+
+/// Error (failed): there are checkpoints, perhaps, and a folder of theirs can't be read.
+Result<void> can_list_checkpoints(const std::filesystem::path& run_directory);
 
 /// Whether a checkpoint may be the one that is looked for. Asked newest first, up to the first good one.
 using IsGood = std::function<bool(const std::filesystem::path& checkpoint)>;

@@ -356,8 +356,9 @@ Result<int> run(const RunOptions& options) {
   if (!plan) return tl::unexpected(plan.error());
   auto directory = take_directory(options);
   if (!directory) return tl::unexpected(directory.error());
+  auto logs = options.resume == "auto" ? can_list_checkpoints(directory->path) : Result<void>();
   complete(*plan, options, *directory);
-  auto logs = make_logs(directory->path);
+  if (logs) logs = make_logs(directory->path);
   if (logs)
     logs =
         keep_scripts(directory->path, *scripts, options.scripts, options.resume == "auto", is_batch(options));
@@ -379,7 +380,10 @@ Result<int> run(const RunOptions& options) {
     std::error_code ignored;
     const auto lines_before = fs::file_size(batch_log(directory->path), ignored);
     const auto supervisor = detach(launcher_log(directory->path));
-    if (!supervisor) return tl::unexpected(supervisor.error());
+    if (!supervisor) {
+      abandon_run_directory(*directory);
+      return tl::unexpected(supervisor.error());
+    }
     if (*supervisor > 0) {
       ::close(directory->lock);
       return beside(*plan, *supervisor, mode, signals, lines_before);

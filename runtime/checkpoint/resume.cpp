@@ -43,11 +43,26 @@ ResumeChoice newest_of_branches(const std::filesystem::path& run) {
   return choice;
 }
 
+tl::unexpected<Error> none_can_be_used(const std::filesystem::path& run, const ResumeChoice& choice,
+                                       const std::string& advice = {}) {
+  return fail(ErrorKind::failed,
+              run.string() + " has no checkpoint that can be used" + advice + joined(choice.skipped));
+}
+
 Result<ResumeChoice> newest_of_run(const std::filesystem::path& run) {
   ResumeChoice choice = newest_of_branches(run);
   if (choice.path) return choice;
-  return fail(ErrorKind::failed,
-              run.string() + " has no checkpoint that can be used" + joined(choice.skipped));
+  return none_can_be_used(run, choice);
+}
+
+/// A run that began at step 0 beside them would lose its own checkpoints to them: theirs have more steps.
+Result<ResumeChoice> newest_of_own(const std::filesystem::path& run) {
+  if (auto readable = can_list_checkpoints(run); !readable) return tl::unexpected(readable.error());
+  ResumeChoice choice = newest_of_branches(run);
+  if (choice.path || choice.skipped.empty()) return choice;
+  return none_can_be_used(
+      run, choice,
+      "; bring one back, or move " + checkpoints_folder(run).string() + " away to begin at step 0:");
 }
 
 }  // namespace
@@ -59,7 +74,7 @@ ResumeChoice newest_verified(const std::filesystem::path& branch) {
 }
 
 Result<ResumeChoice> resolve_resume(const std::filesystem::path& run_directory, const std::string& resume) {
-  if (resume == "auto") return newest_of_branches(run_directory);
+  if (resume == "auto") return newest_of_own(run_directory);
   const std::filesystem::path path(resume);
   std::error_code error;
   if (!std::filesystem::is_directory(path, error))

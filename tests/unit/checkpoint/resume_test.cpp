@@ -50,7 +50,17 @@ TEST_F(ResumeTest, AutoTakesTheNewestThatVerifiesAndNamesTheSkipped) {
     }
     damage(newest);
   }
-  EXPECT_FALSE(resolve_resume(run_.path(), "auto")->path);
+  const auto none = resolve_resume(run_.path(), "auto");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("to begin at step 0:"), std::string::npos) << none.error().message;
+  EXPECT_NE(none.error().message.find("skipped step-00000001: "), std::string::npos) << none.error().message;
+}
+
+TEST_F(ResumeTest, AutoBeginsAtStep0WhereThereIsNone) {
+  TemporaryFolder other;
+  const auto choice = resolve_resume(other.path(), "auto");
+  ASSERT_TRUE(choice);
+  EXPECT_FALSE(choice->path);
 }
 
 TEST_F(ResumeTest, PathOfACheckpointOrOfARun) {

@@ -1,5 +1,7 @@
 #include "run_files/checkpoint_folders.h"
 
+#include <gmock/gmock.h>
+
 #include "tests/unit/records/fixture.h"
 
 namespace footplate {
@@ -65,10 +67,11 @@ TEST(FolderName, Tags) {
 class NewestCheckpoint : public testing::Test {
  protected:
   /// A checkpoint as a save leaves it, but for its tensors. `created`: "" for one without a manifest.
-  void save(const std::string& branch, const std::string& name, const std::string& created) {
+  void save(const std::string& branch, const std::string& name, const std::string& created, int start = 1) {
     const auto folder = branch_folder(run_.path(), branch) / name;
     std::filesystem::create_directories(folder);
-    if (!created.empty()) std::ofstream(folder / kManifestName) << "{\"created\": \"" << created << "\"}";
+    if (!created.empty())
+      std::ofstream(folder / kManifestName) << to_line({{"created", created}, {"start", start}});
   }
 
   std::string newest(const IsGood& is_good = has_manifest) {
@@ -88,6 +91,27 @@ TEST_F(NewestCheckpoint, OfTheBranchThatWasSavedIntoLast) {
   EXPECT_EQ(newest(), "from-100/step-00000150");
   EXPECT_EQ(newest_in(branch_folder(run_.path())).filename(), "step-00000300");
   EXPECT_TRUE(newest_in(branch_folder(run_.path(), "nowhere")).empty());
+}
+
+/// The host that leads now may be behind the one that led before.
+TEST_F(NewestCheckpoint, OfTheNewestStartWhateverTheClocksSay) {
+  save("main", "step-00000300", "2026-11-20T09:10:00.000Z", 1);
+  save("from-100", "step-00000100", "2026-11-20T09:01:00.000Z", 2);
+  EXPECT_EQ(newest(), "from-100/step-00000100");
+}
+
+TEST_F(NewestCheckpoint, FoldersThatCantBeReadAreAnError) {
+  EXPECT_TRUE(can_list_checkpoints(run_.path())) << "there are none";
+  save("main", "step-00000300", "2026-11-20T09:00:03.000Z");
+  EXPECT_TRUE(can_list_checkpoints(run_.path()));
+  std::ofstream(checkpoints_folder(run_.path()) / "README") << "somebody's own";
+  EXPECT_TRUE(can_list_checkpoints(run_.path()));
+  std::filesystem::create_symlink("/no/such/disk", branch_folder(run_.path(), "from-100"));
+  EXPECT_THAT(can_list_checkpoints(run_.path()).error().message,
+              testing::HasSubstr("from-100: No such file"));
+  std::filesystem::remove_all(checkpoints_folder(run_.path()));
+  std::filesystem::create_symlink("/no/such/disk", checkpoints_folder(run_.path()));
+  EXPECT_FALSE(can_list_checkpoints(run_.path()));
 }
 
 TEST_F(NewestCheckpoint, WithoutAManifestItIsNone) {
