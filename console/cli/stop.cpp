@@ -86,7 +86,12 @@ void be_patient(const RunRecord& run, steady_clock::time_point ordered, bool& to
 
 /// The supervisor kills the ranks.
 Result<void> stop_at_once(const RunRecord& run) {
-  if (run.elsewhere()) return tl::unexpected(not_live(run));
+  if (run.launcher_elsewhere()) {
+    const std::string& host = run.run.launcher_host.empty() ? run.host() : run.run.launcher_host;
+    return fail(ErrorKind::failed, "the supervisor of " + run.name() +
+                                       ", which ends it at once, is on host " + host +
+                                       "; there: footplate stop " + run.name() + " --now");
+  }
   if (!is_footplate_process(run.launcher(), run.run.launcher_started))
     return fail(ErrorKind::failed,
                 "the supervisor of " + run.name() + " is gone; its ranks save and stop by themselves");
@@ -103,7 +108,7 @@ bool is_between_starts(const RunRecord& run) {
 /// Its last words take it a moment; after that the run's name is free.
 void wait_for_supervisor(const RunRecord& run) {
   const auto end = steady_clock::now() + kLastWords;
-  while (!run.elsewhere() && is_footplate_process(run.launcher(), run.run.launcher_started) &&
+  while (!run.launcher_elsewhere() && is_footplate_process(run.launcher(), run.run.launcher_started) &&
          steady_clock::now() < end)
     std::this_thread::sleep_for(kLook);
 }

@@ -123,6 +123,7 @@ def test_every_command_from_every_host_after_rank_0_has_moved():
                     assert "return" not in " ".join(command) or told.stdout == "on h2\n", (host, told)
             refused = run.on("h3", "stop", "--now", folder)
             assert refused.returncode != 0 and run.process.poll() is None, refused
+            assert "is on host h1; there: footplate stop" in refused.stderr, refused
             stopped = pasted(hosts, run.on("h3", "stop", folder).stderr)
             assert stopped.returncode == 0, stopped
             assert run.finish(60) == 0, run.output()

@@ -126,7 +126,7 @@ bool Attachment::is_over() const {
   const RunRecord& record = link_.record();
   if (link_.connected() || record.life == Life::live) return false;
   const bool supervised =
-      !record.elsewhere() && is_footplate_process(record.launcher(), record.run.launcher_started);
+      !record.launcher_elsewhere() && is_footplate_process(record.launcher(), record.run.launcher_started);
   return !record.directory.empty() && !supervised;
 }
 

@@ -100,7 +100,13 @@ void PlannedRestart::order(const std::string& reason, Clock::time_point now) {
     return;
   }
   auto console = Connection::open(folders_.socket.string(), now + kConsoleTakes);
-  if (!console) return;  // rank 0 may be on another host
+  if (!console) {  // rank 0 may be on another host
+    if (!std::exchange(cant_order_, true))
+      say_(plan_.name + ": " + reason +
+           "; the run's console isn't reached from here. run.restart() at the prompt " +
+           "has the run started again");
+    return;
+  }
   const ClientRequest restart{
       "call", {{"action", "run.restart"}, {"arguments", {{"reason", reason}, {"force", true}}}}};
   if (!console->send(restart, 1)) return;

@@ -61,6 +61,7 @@ class PlannedRestart {
   Clock::time_point order_again_{};
   bool is_ordered_ = false;
   bool waits_for_resume_ = false;  ///< that has been said
+  bool cant_order_ = false;        ///< likewise: no console is reached
 };
 
 }  // namespace footplate
