@@ -1,9 +1,12 @@
 #include "runtime/data/corpus_cache.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,6 +38,38 @@ std::string remedy(int cause, const fs::path& folder, std::optional<std::uintmax
   return text + "; make room, or set FOOTPLATE_CACHE to another folder";
 }
 
+/// While it lives this process alone writes to the folder, of those on this host at least. Where the file
+/// system has no locks several may, each to a file of its own.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder)
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  const int fd_;
+};
+
+/// What a process left that was killed while it wrote. Another host may be at a newer one.
+void remove_left_behind(const fs::path& folder, const std::string& prefix) {
+  constexpr std::chrono::hours kAbandoned{1};
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (!entry->path().filename().string().starts_with(prefix)) continue;
+    const auto written = fs::last_write_time(entry->path(), ignored);
+    if (!ignored && fs::file_time_type::clock::now() - written > kAbandoned)
+      fs::remove(entry->path(), ignored);
+  }
+}
+
 }  // namespace
 
 Result<fs::path> cached_corpus_path(const std::string& name) {
@@ -49,16 +84,24 @@ Result<fs::path> cached_corpus(const std::string& name, std::optional<std::uintm
   const fs::path path = *folder / name;
   std::error_code error;
   // One of another size was cut short by a full disk: earlier versions didn't notice.
-  if (const auto has = fs::file_size(path, error); !error && has == bytes.value_or(has)) return path;
+  const auto is_there = [&] {
+    const auto has = fs::file_size(path, error);
+    return !error && has == bytes.value_or(has);
+  };
+  if (is_there()) return path;
 
-  // Ranks that start together, on any host, each write their own, and the last rename wins.
-  const fs::path temporary = *folder / fmt::format("{}.tmp-{:08x}", name, std::random_device{}());
+  // Of hosts that start together each may write its own, and the last rename wins.
+  const std::string unfinished = name + ".tmp-";
+  const fs::path temporary = *folder / fmt::format("{}{:08x}", unfinished, std::random_device{}());
   const auto cant = [&](const char* what, int cause) {
     return fail(ErrorKind::failed, fmt::format("data.corpus: can't {} {}: {}{}", what, temporary.string(),
                                                std::strerror(cause), remedy(cause, *folder, bytes)));
   };
   fs::create_directories(*folder, error);
   if (error) return cant("make the folder of", error.value());
+  const FolderLock lock(*folder);
+  if (is_there()) return path;  // another rank of this host has written it
+  remove_left_behind(*folder, unfinished);
   FILE* out = std::fopen(temporary.c_str(), "wbxe");
   if (out == nullptr) return cant("make", errno);
   auto written = write([&](std::string_view some) -> Result<void> {

@@ -7,11 +7,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
 #include <vector>
+
+#include "runtime/data/corpus_cache.h"
 
 namespace footplate {
 namespace {
@@ -241,6 +247,40 @@ TEST_F(CorpusTest, OneThatWasCutShortIsMadeAgain) {
   const auto corpus = Corpus::open(folder_ / "text");
   ASSERT_TRUE(corpus) << corpus.error().message;
   EXPECT_EQ(text_of(*corpus), "all of it");
+}
+
+/// As the ranks of a host do it, which start together.
+TEST_F(CorpusTest, OneOfSeveralThatComeAtOnceWrites) {
+  std::atomic<int> writers{0};
+  const auto make = [&] {
+    const auto path = cached_corpus("whole.txt", 5, [&](const TakeBytes& take) {
+      ++writers;
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+      while (writers < 2 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+      return take("whole");
+    });
+    ASSERT_TRUE(path) << path.error().message;
+    EXPECT_EQ(fs::file_size(*path), 5u);
+  };
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 3; ++rank) ranks.emplace_back(make);
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(writers, 1);
+  EXPECT_EQ(cache().size(), 1u);
+}
+
+TEST_F(CorpusTest, WhatAKilledWriterLeftGoes) {
+  fs::create_directories(folder_ / "cache");
+  for (const char* name : {"whole.txt.tmp-0000000a", "whole.txt.tmp-0000000b", "other.txt.tmp-0000000c"})
+    std::ofstream(folder_ / "cache" / name) << "who";
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(2);
+  fs::last_write_time(folder_ / "cache" / "whole.txt.tmp-0000000a", old);
+  fs::last_write_time(folder_ / "cache" / "other.txt.tmp-0000000c", old);
+  ASSERT_TRUE(cached_corpus("whole.txt", 5, [](const TakeBytes& take) { return take("whole"); }));
+  std::set<std::string> names;
+  for (const fs::path& path : cache()) names.insert(path.filename());
+  EXPECT_EQ(names, (std::set<std::string>{"whole.txt", "whole.txt.tmp-0000000b", "other.txt.tmp-0000000c"}))
+      << "another host may be writing the newer one";
 }
 
 TEST_F(CorpusTest, AFileThatCantBeReadIsAnErrorAndNotLeftOut) {
