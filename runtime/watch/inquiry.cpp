@@ -11,8 +11,10 @@
 namespace footplate {
 namespace {
 
-/// Entries in an answer: ranks that called different collectives are compared this far back.
+/// Entries in an answer: the newest ones, as far back as ranks that called different collectives are
+/// compared, and those around the one that is under way, behind which hundreds may wait (LaunchQueue).
 constexpr std::uint64_t kTold = 256;
+constexpr std::uint64_t kAround = 32;
 
 LedgerLine line_of(const LedgerEntry& entry, LedgerEntry::Clock::time_point now) {
   return {.sequence = entry.sequence,
@@ -43,11 +45,17 @@ std::string ranks_text(const std::vector<int>& ranks) {
 
 LedgerAnswer answer_of(const Ledger& ledger, LedgerEntry::Clock::time_point now) {
   LedgerAnswer answer{ledger.newest(), {}};
-  const std::uint64_t last = answer.newest;
+  const std::uint64_t last = answer.newest, under_way = ledger.current().sequence;
   const auto newest = ledger.find(last);
-  for (std::uint64_t sequence = last < kTold ? 1 : last - kTold + 1; newest && sequence <= last; ++sequence)
+  const auto before = [](std::uint64_t sequence, std::uint64_t by) {
+    return sequence > by ? sequence - by : 1;
+  };
+  const std::uint64_t first = std::min(before(under_way, kAround), before(last + 1, kTold));
+  for (std::uint64_t sequence = first; newest && sequence <= last; ++sequence) {
+    if (sequence > under_way + kAround && sequence + kTold <= last) continue;
     if (const auto entry = ledger.find(sequence); entry && entry->generation == newest->generation)
       answer.entries.push_back(line_of(*entry, now));
+  }
   return answer;
 }
 

@@ -228,6 +228,26 @@ TEST_F(CollectiveWatchTest, NamesWhatHangsAfterRanksThatDiffer) {
   EXPECT_THAT(text(), HasSubstr("all_reduce #6 of gradients"));
 }
 
+/// A step launches all its buckets before it waits for the first one.
+TEST_F(CollectiveWatchTest, FindsTheOneThatHangsBehindHundredsThatWait) {
+  all_launch(gradients(1000), {0, 1, 2}, 400, false);
+  overdue(5);
+  answer_all();
+  ASSERT_EQ(reports_.size(), 1U);
+  EXPECT_EQ(verdict(), "slow");
+  EXPECT_THAT(text(), HasSubstr("all_reduce #5 of gradients"));
+}
+
+TEST_F(CollectiveWatchTest, NamesWhoIsMissingFromOneBehindWhichHundredsWait) {
+  all_launch(gradients(1000), {0, 2}, 400, false);
+  overdue(5);
+  answer_all();
+  ASSERT_EQ(reports_.size(), 1U);
+  EXPECT_EQ(verdict(), "missing");
+  EXPECT_THAT(ranks(), ElementsAre(1));
+  EXPECT_THAT(text(), HasSubstr("all_reduce #5 of gradients"));
+}
+
 TEST_F(CollectiveWatchTest, ReportsThePatternsOfThoseThatAnswer) {
   inquiries_.ask(*find_rank_query("comm"), std::nullopt, now_);
   EXPECT_EQ(sent_.back(), (Json{{"t", "inquire"}, {"what", "comm"}}));
