@@ -33,9 +33,11 @@ void keep(std::deque<T>& kept, T one) {
   if (kept.size() > kKept) kept.pop_front();
 }
 
+/// One that waits behind others in the rank's own queue runs since they are through.
 CollectiveStatus status_of(const LedgerEntry& entry) {
   const bool running = !entry.is_finished();
-  const auto since = running ? entry.enqueued : entry.finished;
+  const auto launched = entry.is_started() ? entry.started : entry.enqueued;
+  const auto since = running ? launched : entry.finished;
   return {.sequence = entry.sequence,
           .kind = std::string(to_string(entry.kind)),
           .elements = entry.elements,
