@@ -194,6 +194,20 @@ def test_a_replacement_that_dies_is_tried_again():
         end(run, client)
 
 
+def test_a_replacement_that_gives_up_is_tried_again():
+    """It is ready, and an evaluation takes longer than it waits: the ranks make their communicators anew once for that, not for ever."""
+    with Run([*QUICK, "eval.every=0", "comm.init_timeout_s=6"], ranks=3, env={"FOOTPLATE_FAULT": "eval_stall:ms=25000"}) as run:
+        client = run.wait_for_step(20)
+        kill_rank(run, 2)
+        client.send("call", action="eval.now", arguments={"batches": 1})
+        wait_for(run, "joined", 1, 120)
+        assert len(rank_events(run, "rebuilt")) <= 1, rank_events(run, "rebuilt")
+        told = warnings(run, "replacement")
+        assert len(told) == 1 and "as it was to be let in; tried again" in told[0], told
+        client.close()
+        wait_for_size(run, 3).close()
+
+
 def test_a_replacement_with_another_corpus_is_not_let_in():
     with tempfile.TemporaryDirectory(prefix="fp-text-") as folder:
         text, kept, other = (pathlib.Path(folder) / name for name in ("text", "kept", "other"))
@@ -218,4 +232,4 @@ def test_a_replacement_with_another_corpus_is_not_let_in():
 if __name__ == "__main__":
     main([test_a_lost_rank_is_replaced, test_rank_0_is_replaced, test_a_replacement_becomes_rank_0, test_one_after_the_other,
           test_a_second_kill_during_the_start_of_a_replacement, test_a_replacement_that_dies_is_tried_again,
-          test_a_replacement_with_another_corpus_is_not_let_in])
+          test_a_replacement_that_gives_up_is_tried_again, test_a_replacement_with_another_corpus_is_not_let_in])

@@ -4,9 +4,12 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "protocol/mutex.h"
+#include "runtime/base/times.h"
 #include "runtime/comm/mpi/mpi_session.h"
 
 namespace footplate {
@@ -69,6 +72,7 @@ struct Invitation::Shared {
   Mutex mutex;
   std::string failure GUARDED_BY(mutex);
   MPI_Comm pair = MPI_COMM_NULL;  ///< written before `state` is ready
+  std::string welcome;            ///< kept for as long as it may be read
 
   void become(JoiningRank now, const std::string& why = "") {
     MutexLock lock(mutex);  // nobody is called after dismiss()
@@ -146,17 +150,27 @@ void Invitation::serve(const std::shared_ptr<Shared>& shared) {
   shared->become(JoiningRank::ready);
 }
 
+/// The text stays where it is: a process that is stopped may read it once it goes on.
 MPI_Comm Invitation::welcome(const std::string& text) {
   if (state() != JoiningRank::ready) return MPI_COMM_NULL;
+  const auto failed = [this](const std::string& why) {
+    static std::vector<std::shared_ptr<Shared>> may_be_read;
+    may_be_read.push_back(shared_);
+    shared_->become(JoiningRank::failed, "it " + why + " as it was to be let in");
+    return MPI_COMM_NULL;
+  };
+  shared_->welcome = text;
   MPI_Request request = MPI_REQUEST_NULL;
   const auto deadline = Clock::now() + kTakesWelcome;
-  if (MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, kJoiningRank, kWelcome, shared_->pair,
-                &request) != MPI_SUCCESS)
-    return MPI_COMM_NULL;
-  for (int sent = 0; sent == 0;) {
-    if (MPI_Test(&request, &sent, MPI_STATUS_IGNORE) != MPI_SUCCESS || Clock::now() > deadline)
-      return MPI_COMM_NULL;
+  int code = MPI_Isend(shared_->welcome.data(), static_cast<int>(shared_->welcome.size()), MPI_BYTE,
+                       kJoiningRank, kWelcome, shared_->pair, &request);
+  for (int sent = 0; code == MPI_SUCCESS && sent == 0;) {
+    if (code = MPI_Test(&request, &sent, MPI_STATUS_IGNORE); code != MPI_SUCCESS || sent != 0) break;
+    if (Clock::now() > deadline)
+      return failed(fmt::format("didn't answer within {:.3g} s", in_seconds(kTakesWelcome)));
+    std::this_thread::sleep_for(milliseconds(1));
   }
+  if (code != MPI_SUCCESS) return failed("was gone (" + mpi_error_text(code) + ")");
   shared_->state = JoiningRank::none;  // it belongs to the run now, or is lost with the attempt
   return shared_->pair;
 }
