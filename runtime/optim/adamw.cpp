@@ -43,6 +43,11 @@ void AdamW::forget_gradients() {
   for (Part& part : parts_) part.group.gradients.clear();
 }
 
+void AdamW::take_gradients(std::vector<ParameterGroup> groups) {
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    parts_[i].group.gradients = std::move(groups.at(i).gradients);
+}
+
 void AdamW::list_state(StateTable& table) const {
   for (const Part& part : parts_) {
     for (std::size_t i = 0; i < part.group.names.size(); ++i) {

@@ -20,6 +20,7 @@ class AdamW final : public Optimizer {
   void step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) override;
   void list_state(StateTable& table) const override;
   void forget_gradients() override;
+  void take_gradients(std::vector<ParameterGroup> groups) override;
 
  private:
   struct Part {

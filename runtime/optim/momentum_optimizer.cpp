@@ -31,6 +31,11 @@ void MomentumOptimizer::forget_gradients() {
   for (Part& part : parts_) part.group.gradients.clear();
 }
 
+void MomentumOptimizer::take_gradients(std::vector<ParameterGroup> groups) {
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    parts_[i].group.gradients = std::move(groups.at(i).gradients);
+}
+
 void MomentumOptimizer::move_all(const OptimizerSettings& settings, const at::Tensor& divisor,
                                  const at::Tensor& skip, const Rule& rule) {
   const at::NoGradGuard no_grad;

@@ -20,6 +20,7 @@ class MomentumOptimizer : public Optimizer {
   void set_learning_rate(double rate) override { rate_.set(rate); }
   void list_state(StateTable& table) const override;
   void forget_gradients() override;
+  void take_gradients(std::vector<ParameterGroup> groups) override;
 
  protected:
   struct Part {

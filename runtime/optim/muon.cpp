@@ -57,6 +57,11 @@ void Muon::forget_gradients() {
   others_.forget_gradients();
 }
 
+void Muon::take_gradients(std::vector<ParameterGroup> groups) {
+  MomentumOptimizer::take_gradients(taken(groups, /*orthogonal=*/true));
+  others_.take_gradients(std::move(groups));
+}
+
 at::Tensor orthogonalized(const at::Tensor& matrix) {
   // The coefficients make the slope at zero as large as it can be, at the cost of singular values that only
   // come near one.

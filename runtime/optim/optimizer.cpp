@@ -8,11 +8,17 @@
 
 namespace footplate {
 
+std::vector<ParameterGroup> groups_for(OptimizerKind kind, const std::vector<v1::Parameter>& parameters,
+                                       const std::vector<v1::Group>& groups,
+                                       const std::optional<ShareOfRank>& share) {
+  auto parts = grouped(parameters, groups, kind == OptimizerKind::muon);
+  return share ? cut(parts, *share) : parts;
+}
+
 std::unique_ptr<Optimizer> make_optimizer(OptimizerKind kind, const std::vector<v1::Parameter>& parameters,
                                           const std::vector<v1::Group>& groups, ComputeDevice& device,
                                           const std::optional<ShareOfRank>& share) {
-  auto parts = grouped(parameters, groups, kind == OptimizerKind::muon);
-  if (share) parts = cut(parts, *share);
+  auto parts = groups_for(kind, parameters, groups, share);
   switch (kind) {
     case OptimizerKind::adamw:
       break;

@@ -32,7 +32,14 @@ class Optimizer {
 
   /// Lets go of the gradients: it makes no step any more, and what it keeps is still there.
   virtual void forget_gradients() = 0;
+  /// It makes steps again, with the gradients of the same groups, as groups_for() has them now.
+  virtual void take_gradients(std::vector<ParameterGroup> groups) = 0;
 };
+
+/// The groups that make_optimizer() makes an optimizer for.
+std::vector<ParameterGroup> groups_for(OptimizerKind kind, const std::vector<v1::Parameter>& parameters,
+                                       const std::vector<v1::Group>& groups,
+                                       const std::optional<ShareOfRank>& share);
 
 /// That of `kind`, for parameters that have their grads already. `groups`: those that parameters are in by
 /// name; one that isn't there throws std::invalid_argument. `share`: what of them this rank updates; nothing:

@@ -18,7 +18,8 @@ std::vector<StateEntry> values_of(const std::vector<v1::Parameter>& parameters, 
 
 OptimizerShare::OptimizerShare(OptimizerKind kind, const std::vector<v1::Parameter>& parameters,
                                const std::vector<v1::Group>& groups, ComputeDevice& device,
-                               const std::optional<KeptShares>& kept) {
+                               const std::optional<KeptShares>& kept)
+    : kind_(kind) {
   const std::optional<ShareOfRank> mine = kept ? std::optional(kept->mine) : std::nullopt;
   mine_ = make_optimizer(kind, parameters, groups, device, mine);
   mine_values_ = values_of(parameters, device, mine);
@@ -45,6 +46,14 @@ void OptimizerShare::step(const OptimizerSettings& settings, const at::Tensor& d
 void OptimizerShare::forget_gradients() {
   mine_->forget_gradients();
   if (copy_) copy_->forget_gradients();
+}
+
+void OptimizerShare::take_gradients(const std::vector<v1::Parameter>& parameters,
+                                    const std::vector<v1::Group>& groups,
+                                    const std::optional<KeptShares>& kept) {
+  const std::optional<ShareOfRank> mine = kept ? std::optional(kept->mine) : std::nullopt;
+  mine_->take_gradients(groups_for(kind_, parameters, groups, mine));
+  if (copy_) copy_->take_gradients(groups_for(kind_, parameters, groups, kept->copied));
 }
 
 std::vector<StateEntry> OptimizerShare::copied() const {

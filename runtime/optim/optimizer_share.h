@@ -33,6 +33,9 @@ class OptimizerShare {
   void list_state(StateTable& table) const { mine_->list_state(table); }
   /// It makes no step any more, and what it keeps is still there.
   void forget_gradients();
+  /// It makes steps again, of the same share: with the gradients of now.
+  void take_gradients(const std::vector<v1::Parameter>& parameters, const std::vector<v1::Group>& groups,
+                      const std::optional<KeptShares>& kept);
 
   int share() const { return share_; }
   int copied_share() const { return copied_share_; }  ///< its own: there is no copy
@@ -47,6 +50,7 @@ class OptimizerShare {
   static std::vector<StateEntry> entries_of(const Optimizer& optimizer,
                                             const std::vector<StateEntry>& values);
 
+  const OptimizerKind kind_;
   int share_ = 0, copied_share_ = 0, shares_ = 1;
   std::unique_ptr<Optimizer> mine_, copy_;
   std::vector<StateEntry> mine_values_, copied_values_;

@@ -54,15 +54,23 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
 /// Where all ranks have failed together nobody has written anything: the state is the one before, and worth
 /// a checkpoint, as where a signal ends the run.
 tl::unexpected<Error> Trainer::Loop::failed(const Error& error) {
-  if (step_->failed_together())
+  if (step_ != nullptr && step_->failed_together())
     checkpoints_.save_or_warn();
   else
     checkpoints_.finish_here();
   return tl::unexpected(error);
 }
 
+Result<void> Trainer::Loop::has_step() const {
+  if (step_ != nullptr) return {};
+  return fail(ErrorKind::failed,
+              "there was no memory for the optimizer's state, neither divided otherwise (optim.shard, "
+              "ckpt.redundancy) nor as it was");
+}
+
 /// False: nothing has changed, and the step is to be tried again.
 Result<bool> Trainer::Loop::train_step() {
+  if (auto there = has_step(); !there) return tl::unexpected(there.error());
   if (const auto& before_step = training_.options.before_step)
     if (auto done = before_step(training_.position.step); !done) return tl::unexpected(done.error());
   profile_.before_step();
@@ -170,7 +178,7 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
 
 void Trainer::Loop::configure() {
   const StepSettings before = std::exchange(training_.now, StepSettings::from(training_.options.settings));
-  step_->configure(before);
+  if (step_ != nullptr) step_->configure(before);
   if (!rejoins_) configure_communicators(training_.now);
   reporter_.configure(before);
   timetable_.configure(training_.now, Timetable::Clock::now());
@@ -207,7 +215,7 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
 }
 
 Result<CallResult> Trainer::Loop::call_task(const Call& call, std::int64_t step) {
-  step_->forget_loaded();
+  if (step_ != nullptr) step_->forget_loaded();
   auto answer = training_.task->call(call.action, call.arguments, step);
   if (!answer) return tl::unexpected(answer.error());
   return TaskAnswer{*std::move(answer)};
@@ -225,6 +233,7 @@ void Trainer::Loop::tell_refusal() {
 }
 
 Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
+  if (auto there = has_step(); !there) return there;
   evaluation_.give_up("communicators were made anew");
   profile_.give_up("the ranks were made anew");
   rejoins_ = true;

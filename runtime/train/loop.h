@@ -33,6 +33,7 @@ class Trainer::Loop {
   void stand(bool whole) { checkpoints_.stand(/*may_go_back=*/!whole || training_.is_sharded()); }
   /// Steerable::held_share.
   HeldShare held_share() const {
+    if (had_ == nullptr && step_ == nullptr) return {};
     const OptimizerShare& optimizer = had_ ? *had_ : step_->optimizer();
     return {optimizer.share(), optimizer.copied_share(), optimizer.shares(), training_.sharding().stage > 0};
   }
@@ -72,6 +73,8 @@ class Trainer::Loop {
   std::int64_t skipped_in_row() const { return skipped_in_row_; }
 
  private:
+  /// Error (failed): a change of what ranks share, and the way back, have failed for want of memory.
+  Result<void> has_step() const;
   Result<bool> train_step();
   void after_step();
   Ending end();

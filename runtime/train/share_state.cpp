@@ -1,7 +1,6 @@
 #include "runtime/train/share_state.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -133,13 +132,15 @@ TrainStep::Kept take_down(std::unique_ptr<TrainStep>& step) {
   return kept;
 }
 
-/// May throw: it takes memory.
+/// May throw: it takes memory, what is `had` aside.
 void set_up(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
-            const TrainStep::Kept& kept, const Sharding& sharding) {
+            const TrainStep::Kept& kept, const Sharding& sharding,
+            std::unique_ptr<OptimizerShare> had = nullptr) {
   step.reset();
+  for (const Parameter& parameter : training.task->parameters()) parameter.tensor.mutable_grad().reset();
   training.state.remove(kOptimizer);
   training.set_sharding(sharding);
-  step = std::make_unique<TrainStep>(training, reporter);
+  step = std::make_unique<TrainStep>(training, reporter, std::move(had));
   step->configure({});
   step->put_kept(kept);
 }
@@ -150,18 +151,6 @@ Result<void> move_all(const Training& training, Entries given, Entries wanted, b
     drop_model(wanted);
   }
   return move_state(training.options.communicator, given, wanted);
-}
-
-/// Both keep the same of the state.
-void copy_within_rank(const OptimizerShare& from, const OptimizerShare& to) {
-  std::vector<std::byte> room;
-  const auto copy = [&room](const Entries& had, const Entries& has) {
-    assert(had.size() == has.size());
-    for (std::size_t i = 0; i < had.size(); ++i)
-      if (had[i].name.starts_with(kOptimizer)) has[i].take(had[i].on_host(room));
-  };
-  copy(from.own(), to.own());
-  copy(from.copied(), to.copied());
 }
 
 }  // namespace
@@ -204,7 +193,7 @@ Result<void> change_sharding(Training& training, const Reporter& reporter, std::
   const Sharding before = training.sharding();
   const auto holdings = Holdings::of(training, step->optimizer(), /*parameters_whole=*/true, {});
   if (!holdings) return tl::unexpected(holdings.error());
-  const TrainStep::Kept kept = take_down(step);
+  TrainStep::Kept kept = take_down(step);
   Result<void> mine;
   try {
     set_up(training, reporter, step, kept, wanted);
@@ -216,8 +205,7 @@ Result<void> change_sharding(Training& training, const Reporter& reporter, std::
     outcome = move_all(training, holdings->given(*kept.optimizer), wanted_by(training, step->optimizer()),
                        /*with_parameters=*/false);
   if (outcome) return outcome;
-  set_up(training, reporter, step, kept, before);
-  copy_within_rank(*kept.optimizer, step->optimizer());
+  set_up(training, reporter, step, kept, before, std::move(kept.optimizer));
   return outcome;
 }
 

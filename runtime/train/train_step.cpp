@@ -88,7 +88,7 @@ std::vector<double> doubles_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-TrainStep::TrainStep(Training& training, const Reporter& reporter)
+TrainStep::TrainStep(Training& training, const Reporter& reporter, std::unique_ptr<OptimizerShare> has)
     : training_(training),
       reporter_(reporter),
       gradients_(training.task->parameters(), training.device,
@@ -103,10 +103,15 @@ TrainStep::TrainStep(Training& training, const Reporter& reporter)
       reducer_(share_ ? share_->make_reducer(training.timer)
                       : std::make_unique<BufferReducer>(training.task->parameters(), gradients_,
                                                         training.gradients_communicator(), Reduction::all)),
-      optimizer_(std::make_unique<OptimizerShare>(
-          OptimizerSettings::from(training.options.settings).kind, training.task->parameters(),
-          training.task->groups(), training.device, kept_by(training, gradients_, share_.get()))),
+      optimizer_(std::move(has)),
       recorder_(training.device) {
+  const HostedTask& task = *training.task;
+  const auto kept = kept_by(training, gradients_, share_.get());
+  if (optimizer_ != nullptr)
+    optimizer_->take_gradients(task.parameters(), task.groups(), kept);
+  else
+    optimizer_ = std::make_unique<OptimizerShare>(OptimizerSettings::from(training.options.settings).kind,
+                                                  task.parameters(), task.groups(), training.device, kept);
   optimizer_->list_state(training.state);
   if (training.task->sums().has_several_sets())
     since_taken_ = at::zeros({training.task->sums().measured()},

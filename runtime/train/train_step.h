@@ -44,7 +44,9 @@ struct OfThisRank {
 /// that they work on. Training thread.
 class TrainStep {
  public:
-  TrainStep(Training& training, const Reporter& reporter);
+  /// `has`: made for the same division of the optimizer's state, and without gradients (take_kept()); null:
+  /// it begins.
+  TrainStep(Training& training, const Reporter& reporter, std::unique_ptr<OptimizerShare> has = nullptr);
 
   /// Between steps, where settings or ranks are others; `before`: the settings so far.
   void configure(const StepSettings& before);
