@@ -112,7 +112,7 @@ struct State {
   enum class WrittenBy {
     nobody,   ///< a constant
     forward,  ///< by loss(), as BatchNorm's statistics are: averaged over the ranks after each step
-    update,   ///< by update(), from statistics that all ranks have added up
+    update,   ///< by update(), from statistics that all ranks have added up, or from the parameters
   };
   std::string name;
   at::Tensor tensor;
@@ -248,8 +248,9 @@ class Task {
   virtual at::Tensor evaluate(const Batch& batch, Sums& sums) { return loss(batch, sums); }
   /// Before loss() with true, before evaluate() with false: the model's mode.
   virtual void training(bool /*on*/) {}
-  /// In the optimizer's phase, with the sums over all ranks, in the order of statistics(). Writes states of
-  /// WrittenBy::update. `skip`: one float on the device; where it is 1, nothing may be written.
+  /// After each step, once all parameters are those of that step, with the sums over all ranks, in the order
+  /// of statistics(); also where there are none. Writes states of WrittenBy::update. `skip`: one float on the
+  /// device; where it is 1, nothing may be written.
   virtual void update(const std::vector<at::Tensor>& /*statistics*/, const at::Tensor& /*skip*/) {}
 
   /// Whether settings may become these; empty: yes, else the reason. Changes nothing. Control thread.
@@ -270,8 +271,8 @@ class Task {
   /// the same to the last bit.
   virtual void recompute(bool /*on*/) {}
   virtual bool can_recompute() const { return false; }
-  /// Whether loss() enqueues the same work for all batches of one shape, and reads nothing back: then a
-  /// device may record it (train.cuda_graph).
+  /// Whether loss() enqueues the same work for all batches of one shape, and update() the same after each
+  /// step, and neither reads anything back: then a device may record them (train.cuda_graph).
   virtual bool can_be_recorded() const { return false; }
   /// Floating-point operations of forward and backward for one unit of weight; 0: not known.
   virtual double flops_per_weight() const { return 0; }

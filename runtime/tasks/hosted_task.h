@@ -86,11 +86,10 @@ class HostedTask {
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums);
   at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums);
 
-  /// Reduced statistics, in the optimizer's phase; where `skip` is 1 nothing may be written.
+  /// Reduced statistics, behind the optimizer's pass; where `skip` is 1 nothing may be written.
   void update(const at::Tensor& row, const at::Tensor& skip) {
     task_->update(sums_.statistics_of(row), skip);
   }
-  bool has_statistics() const { return sums_.size() > sums_.measured(); }
 
   /// Control thread: the task's refusal of these settings; none where they are its own of now.
   Result<void> prepare(const Settings& after) const;

@@ -15,7 +15,7 @@ namespace {
 constexpr auto kModel = "model/";
 constexpr auto kOptimizer = "optim/";
 
-/// What a rank tells the others of itself.
+/// What a rank tells the others of itself. A task's states follow from whole parameters (Task::update).
 struct Holding {
   std::uint64_t applied = 0;                       ///< how many orders are in force
   std::int32_t share = 0, copied = 0, shares = 1;  ///< as of HeldShare
@@ -66,6 +66,10 @@ class Holdings {
     return std::ranges::any_of(all_, [](const Holding& one) {
       return one.whole == 0 || one.behind != 0 || one.parameters_whole == 0;
     });
+  }
+  /// Whether on some ranks the task's update of the last step is pending.
+  bool update_is_pending() const {
+    return std::ranges::any_of(all_, [](const Holding& one) { return one.parameters_whole == 0; });
   }
   /// How the newest settings have it: a rank may have been lost as an order about it was applied.
   Sharding newest() const {
@@ -172,8 +176,11 @@ Result<void> share_state(Training& training, const Reporter& reporter, std::uniq
   set_up(training, reporter, step, kept, holdings->newest());
   auto moved = move_all(training, had ? holdings->given(*had) : Entries(),
                         wanted_by(training, step->optimizer()), holdings->parameters_move());
-  if (moved) had.reset();
-  return moved;
+  if (!moved) return moved;
+  had.reset();
+  step->make_pending_update();
+  // Whoever was behind, and has the states of the others as they were before it, has nothing to make it with.
+  return holdings->update_is_pending() ? level() : Result<void>();
 }
 
 Result<void> divide_anew(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,

@@ -18,8 +18,9 @@ class Reporter;
 /// Within Steerable::rejoin(): among the ranks of now, wherever the state is. Whoever is one step behind
 /// makes that step's update with the gradients that it has; a rank whose state isn't whole gives nothing.
 /// `level` brings what isn't divided level: all but parameters and the optimizer's state, and the counts of
-/// `step`. `had`: null at first, and once this has succeeded; in between it is what this rank had, for the
-/// next try. Errors: as of the collectives; a rank that is whole and not behind stays so.
+/// `step`; it may be called twice. `had`: null at first, and once this has succeeded; in between it is what
+/// this rank had, for the next try. Errors: as of the collectives; a rank that is whole and not behind stays
+/// so.
 Result<void> share_state(Training& training, const Reporter& reporter, std::unique_ptr<TrainStep>& step,
                          std::unique_ptr<OptimizerShare>& had, const Rejoin& now,
                          const std::function<Result<void>()>& level);

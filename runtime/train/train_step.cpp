@@ -272,10 +272,19 @@ Result<void> TrainStep::update() {
   training_.timer.enter(Phase::optimizer);
   outcome_.learning_rate = learning_rate_;
   optimizer_->set_learning_rate(outcome_.learning_rate);
-  recorder_.run("update", {}, [this](const auto& /*inputs*/) { update_parameters(); });
+  recorder_.run("update", {}, [this](const auto& /*inputs*/) {
+    update_parameters();
+    if (!share_) update_task(task_row(), skip_);
+  });
   if (!share_) return {};
   training_.timer.enter(Phase::reduce);
-  return share_->gather();
+  if (auto gathered = share_->gather(); !gathered) {
+    pending_ = {task_row().clone(), skip_.clone()};
+    return gathered;
+  }
+  training_.timer.enter(Phase::optimizer);
+  update_task(task_row(), skip_);
+  return {};
 }
 
 /// Enqueued before the host knows what the step has come to: where a rank failed, or anything isn't finite,
@@ -300,8 +309,16 @@ void TrainStep::update_parameters() {
   divisor_ = divisor.to(at::kFloat);
   skip_ = is_sound.logical_not().to(at::kFloat);
   optimizer_->step(training_.now.optimizer, divisor_, skip_);
-  if (training_.task->has_statistics()) training_.task->update(task_row(), skip_);
   forward_state_.conclude(skip_);
+}
+
+void TrainStep::update_task(const at::Tensor& row, const at::Tensor& skip) {
+  const at::NoGradGuard no_grad;
+  training_.task->update(row, skip);
+}
+
+void TrainStep::make_pending_update() {
+  if (const auto update = std::exchange(pending_, std::nullopt)) update_task(update->row, update->skip);
 }
 
 Result<bool> TrainStep::conclude() {
@@ -444,13 +461,14 @@ Result<void> TrainStep::catch_up(int source, bool behind) {
 TrainStep::Kept TrainStep::take_kept() {
   optimizer_->forget_gradients();
   for (const Parameter& parameter : training_.task->parameters()) parameter.tensor.mutable_grad().reset();
-  return {std::move(optimizer_), counts(), smaller_micro_batch_, since_taken_};
+  return {std::move(optimizer_), counts(), smaller_micro_batch_, since_taken_, pending_};
 }
 
 void TrainStep::put_kept(const Kept& kept) {
   take_counts(kept.counts);
   smaller_micro_batch_ = kept.smaller_micro_batch;
   if (kept.since_taken.defined()) since_taken_ = kept.since_taken;
+  pending_ = kept.pending;
 }
 
 }  // namespace footplate

@@ -60,9 +60,10 @@ class TrainStep {
   void load_ahead();
   /// Sums over all ranks.
   Result<void> reduce(const OfThisRank& of_this_rank);
-  /// Enqueues the optimizer's pass, which writes nothing where a rank failed or anything isn't finite.
-  /// Errors: where ranks update shares of the parameters, as of StepShare::gather(); the step counts, and
-  /// conclude() says what it has come to.
+  /// Enqueues the optimizer's pass, which writes nothing where a rank failed or anything isn't finite, and
+  /// the task's own behind it. Errors: where ranks update shares of the parameters, as of
+  /// StepShare::gather(); the step counts, conclude() says what it has come to, and the task's update is
+  /// pending.
   Result<void> update();
   /// What it has come to. False: nothing has changed, and the step is to be tried again. Errors, the same on
   /// all ranks: a rank failed, or steps weren't finite; lost.
@@ -96,12 +97,19 @@ class TrainStep {
   /// update that `source` made last, of their shares and copies. They have the gradients
   /// (StepShare::reduce_sums). Errors: as of an operation.
   Result<void> catch_up(int source, bool behind);
+  /// The task's update of the last step, where it is pending: all parameters are of that step now.
+  void make_pending_update();
+  /// What Task::update() is to get.
+  struct TaskUpdate {
+    at::Tensor row, skip;
+  };
   /// What goes on where the parts of a step are made for another division of the state.
   struct Kept {
     std::unique_ptr<OptimizerShare> optimizer = {};  ///< without gradients
     NonfiniteCounts counts = {};
     std::int64_t smaller_micro_batch = 0;
     at::Tensor since_taken = {};  ///< sums of the data sets; undefined: none yet
+    std::optional<TaskUpdate> pending = {};
   };
   /// No step can be made with this object any more.
   Kept take_kept();
@@ -117,6 +125,7 @@ class TrainStep {
   void add_coming(const StepSamples& step, std::vector<Draws>& parts) const;
   v1::Batch load(const Draws& draws);
   void update_parameters();
+  void update_task(const at::Tensor& row, const at::Tensor& skip);
   /// Of the sums that the task declares, this rank's before reduce() and all ranks' after it.
   at::Tensor task_row() const { return gradients_.others().narrow(0, 0, training_.task->sums().size()); }
   at::Tensor measured() const { return task_row().narrow(0, 0, training_.task->sums().measured()); }
@@ -141,6 +150,7 @@ class TrainStep {
   std::string failure_;         ///< of this rank, in the step under way; empty: none
   at::Tensor norm_;             ///< of the mean gradient, on the device; one double
   at::Tensor divisor_, skip_;   ///< of the last update, on the device; one float each
+  std::optional<TaskUpdate> pending_;
   StepOutcome outcome_;
   std::int64_t nonfinite_in_row_ = 0;     ///< up to the last step
   std::int64_t smaller_micro_batch_ = 0;  ///< that the ranks wait for; 0: for none

@@ -214,6 +214,7 @@ class Hosted:
         self.names = [f"task.{setting.name}" for setting in task_class.settings] + list(task_class.uses)
         self.metrics = metrics_of(task_class)
         self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, rank, folder, log))
+        self.updates = task_class.update is not Task.update
         self.statistic_names = [statistic.name for statistic in self.task.statistics()]
 
     def has(self, name):

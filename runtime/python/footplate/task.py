@@ -261,8 +261,9 @@ class Task:
             self.module.train(on)
 
     def update(self, statistics: Sequence[Any], skip: Any):
-        """In the optimizer's phase, with the sums over all ranks, in the order of statistics(). Writes states of "update".
-        `skip`: one float on the device; where it is 1, nothing may be written."""
+        """After each step, once all parameters are those of that step, with the sums over all ranks, in the order of
+        statistics(); also where there are none. Writes states of "update". `skip`: one float on the device; where it is 1,
+        nothing may be written."""
 
     def changed(self, now: Settings, step: int):
         """Settings are these from `step` on. Before the first step, too."""

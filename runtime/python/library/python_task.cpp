@@ -119,6 +119,7 @@ PythonTask::PythonTask(py::handle task_class, std::string file, const v1::Host& 
     has_prepare_ = has("prepare");
     has_learning_rate_ = has("learning_rate");
     has_flops_ = has("flops_per_weight");
+    updates_ = hosted_.attr("updates").cast<bool>();
   });
 }
 
@@ -250,7 +251,7 @@ void PythonTask::training(bool on) {
 }
 
 void PythonTask::update(const std::vector<at::Tensor>& statistics, const at::Tensor& skip) {
-  call_python([&] { hosted_.attr("update")(list_of(statistics), to_python(skip)); });
+  if (updates_) call_python([&] { hosted_.attr("update")(list_of(statistics), to_python(skip)); });
 }
 
 /// Control thread, which answers for this rank: it doesn't wait for a Python that is busy.

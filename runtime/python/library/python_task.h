@@ -51,7 +51,7 @@ class PythonTask final : public v1::Task {
   const std::uint64_t seed_;
   const std::shared_ptr<Log> log_;
   pybind11::handle hosted_;
-  bool has_prepare_ = false, has_learning_rate_ = false, has_flops_ = false;
+  bool has_prepare_ = false, has_learning_rate_ = false, has_flops_ = false, updates_ = false;
   Aside aside_;
 };
 

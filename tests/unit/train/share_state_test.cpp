@@ -1,27 +1,35 @@
 // optim.shard with ckpt.redundancy: ranks are lost at any point of a step, and those who are left go on with
 // the state of one step. A rank that is lost is one of a simulated world; the collective that it is lost in
 // may have succeeded on some ranks only.
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "runtime/comm/message_channel.h"
 #include "runtime/schema/schema_table.h"
 #include "tests/unit/train/fixtures.h"
+#include "tests/unit/train/losing_ranks.h"
 
 namespace footplate {
 namespace {
 
-using testing::FreeGate;
+using ::testing::ElementsAre;
+using testing::LosingCommunicator;
+using testing::Loss;
+using testing::MeetingPoint;
 using testing::MemorySaver;
 using testing::MemorySink;
+using testing::RecoveringGate;
 using testing::small_settings;
+using ::testing::StartsWith;
 
 /// Whole tensors by name.
 using WholeState = std::map<std::string, std::string>;
@@ -36,9 +44,13 @@ class Assembly {
       for (const std::int64_t extent : entry.shard ? entry.shard->shape : entry.shape)
         bytes *= static_cast<std::size_t>(extent);
       std::string& whole = whole_[entry.name];
-      whole.resize(bytes);
       std::vector<std::byte> room;
       const auto content = entry.on_host(room);
+      const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
+      if (entry.placement == Placement::replicated && !whole.empty()) {
+        EXPECT_TRUE(whole == text) << entry.name << ": the ranks have different ones";
+      }
+      whole.resize(bytes);
       const std::size_t first =
           entry.shard ? static_cast<std::size_t>(entry.shard->first) * sizeof(float) : 0;
       if (!content.empty()) std::memcpy(whole.data() + first, content.data(), content.size());
@@ -70,214 +82,55 @@ class WholeSaver final : public MemorySaver {
   Json progress_;
 };
 
-/// One that is over.
-class Over final : public Work {
+/// Around another task: also keeps a running mean of some elements of each parameter.
+class WithMean final : public v1::Task {
  public:
-  explicit Over(Result<void> outcome) : outcome_(std::move(outcome)) {}
-  bool done() const override { return true; }
-  Result<void> wait(Clock::time_point) override { return outcome_; }
+  explicit WithMean(std::unique_ptr<v1::Task> inner)
+      : inner_(std::move(inner)),
+        mean_(at::zeros({2 * static_cast<std::int64_t>(inner_->parameters().size())})) {}
+
+  std::vector<v1::Parameter> parameters() override { return inner_->parameters(); }
+  std::vector<v1::Group> groups() override { return inner_->groups(); }
+  std::vector<v1::State> state() override {
+    return {{.name = "mean", .tensor = mean_, .by = v1::State::WrittenBy::update}};
+  }
+  std::vector<v1::DataSet> data() override { return inner_->data(); }
+  v1::Batch load(const v1::Samples& samples) override { return inner_->load(samples); }
+  at::Tensor loss(const v1::Batch& batch, v1::Sums& sums) override { return inner_->loss(batch, sums); }
+  void training(bool on) override { inner_->training(on); }
+  void update(const std::vector<at::Tensor>& /*statistics*/, const at::Tensor& skip) override {
+    std::vector<at::Tensor> ends;
+    for (const v1::Parameter& parameter : inner_->parameters())
+      for (const std::int64_t at : {std::int64_t{0}, parameter.tensor.numel() - 1})
+        ends.push_back(parameter.tensor.detach().view({-1}).select(0, at));
+    mean_.lerp_(at::stack(ends), 0.5 * (1 - skip.item<double>()));
+  }
+  void changed(const v1::Values& now, std::int64_t step) override { inner_->changed(now, step); }
 
  private:
-  Result<void> outcome_;
+  const std::unique_ptr<v1::Task> inner_;
+  at::Tensor mean_;
 };
 
-/// A rank is lost: in the operation of that name in that step.
-struct Loss {
-  int rank = 0;  ///< its number at the start
-  std::int64_t step = 0;
-  std::string operation;
-  /// On these ranks, by their numbers at the start, the operation has succeeded, and the lost one has done
-  /// its part of it; on the others it fails. Nothing: it is lost before it.
-  std::optional<std::set<int>> succeeds_on = {};
-  int before = 0;  ///< so many operations of that name in that step go well
-};
-
-class LosingCommunicator final : public Communicator {
+/// The processors, with too little memory for what is made next.
+class ShortOfMemory final : public ComputeDevice {
  public:
-  LosingCommunicator(Communicator& inner, SimWorld& world, int origin, std::vector<Loss> losses)
-      : inner_(inner), world_(world), origin_(origin), losses_(std::move(losses)) {}
-  void begin_step(std::int64_t step) { step_ = step; }
-
-  int rank() const override { return inner_.rank(); }
-  int world_size() const override { return inner_.world_size(); }
-  void set_chunk_elements(std::int64_t elements) override { inner_.set_chunk_elements(elements); }
-  std::unique_ptr<Work> all_reduce(Buffer buffer, ReduceOp op, const char* name) override {
-    return with_losses(name, buffer, [&] { return inner_.all_reduce(buffer, op, name); });
+  at::Device where() const override { return host_device().where(); }
+  std::string description() const override { return host_device().description(); }
+  at::Tensor bring(const at::Tensor& host, bool pinned) const override {
+    return host_device().bring(host, pinned);
   }
-  std::unique_ptr<Work> broadcast(Buffer buffer, int root, const char* name) override {
-    return with_losses(name, buffer, [&] { return inner_.broadcast(buffer, root, name); });
+  at::Tensor host_floats(std::int64_t elements) const override {
+    if (std::exchange(is_short, false)) throw std::bad_alloc();
+    return host_device().host_floats(elements);
   }
-  std::unique_ptr<Work> all_gather(Buffer send, Buffer receive, const char* name) override {
-    return with_losses(name, receive, [&] { return inner_.all_gather(send, receive, name); });
+  void copy_out(void* to, const void* from, std::size_t bytes) override {
+    host_device().copy_out(to, from, bytes);
   }
-  std::unique_ptr<Work> barrier(const char* name) override { return inner_.barrier(name); }
-  std::unique_ptr<Work> reduce_scatter(Buffer buffer, ReduceOp op, const char* name) override {
-    return with_losses(name, buffer, [&] { return inner_.reduce_scatter(buffer, op, name); });
+  void copy_in(void* to, const void* from, std::size_t bytes) override {
+    host_device().copy_in(to, from, bytes);
   }
-  std::unique_ptr<Work> all_gather_shares(Buffer buffer, const char* name) override {
-    return with_losses(name, buffer, [&] { return inner_.all_gather_shares(buffer, name); });
-  }
-  std::unique_ptr<Work> pass_shares(Buffer buffer, int distance, const char* name) override {
-    return with_losses("pass", buffer, [&] { return inner_.pass_shares(buffer, distance, name); });
-  }
-  Result<void> rejoin(std::uint32_t generation, std::uint64_t sequence) override {
-    return inner_.rejoin(generation, sequence);
-  }
-
- private:
-  template <class Operation>
-  std::unique_ptr<Work> with_losses(const std::string& name, const Buffer& buffer,
-                                    const Operation& operation) {
-    for (auto loss = losses_.begin(); loss != losses_.end(); ++loss) {
-      if (loss->step != step_ || loss->operation != name || loss->before-- > 0) continue;
-      const Loss now = *loss;
-      losses_.erase(loss);
-      if (now.succeeds_on) return partly(now, buffer, operation);
-      if (now.rank == origin_) return lost();
-      break;
-    }
-    return operation();
-  }
-  template <class Operation>
-  std::unique_ptr<Work> partly(const Loss& loss, const Buffer& buffer, const Operation& operation) {
-    const auto* first = static_cast<const char*>(buffer.data);
-    const std::string before(first, static_cast<std::size_t>(buffer.elements) * size_of(buffer.type));
-    EXPECT_TRUE(operation()->wait());
-    if (loss.rank == origin_) return lost();
-    if (loss.succeeds_on->contains(origin_)) return std::make_unique<Over>(Result<void>());
-    std::memcpy(buffer.data, before.data(), before.size());
-    return std::make_unique<Over>(fail(ErrorKind::lost, "a rank is lost"));
-  }
-  std::unique_ptr<Work> lost() {
-    world_.kill(origin_);
-    return std::make_unique<Over>(fail(ErrorKind::lost, "this rank is lost"));
-  }
-
-  Communicator& inner_;
-  SimWorld& world_;
-  int origin_;
-  std::vector<Loss> losses_;
-  std::int64_t step_ = -1;
-};
-
-/// Where those who are left agree how to go on, as Recovery does. `checkpoint`: where they go back to, each
-/// time, as where nobody has a copy of what is lost.
-class MeetingPoint {
- public:
-  explicit MeetingPoint(std::optional<std::int64_t> checkpoint) : checkpoint_(checkpoint) {}
-
-  struct Standing {
-    std::int64_t step = 0;
-    bool whole = true;
-  };
-  Rejoin meet(const Membership& members, const Standing& mine) {
-    std::unique_lock lock(mutex_);
-    auto& all = standing_[members.generation];
-    all[members.rank] = mine;
-    changed_.notify_all();
-    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(60),
-                                  [&] { return all.size() == members.origins.size(); }));
-    Rejoin rejoin;
-    rejoin.step = -1;
-    for (const auto& [rank, standing] : all)
-      if (standing.whole && standing.step > rejoin.step) {
-        rejoin.step = standing.step;
-        rejoin.source = rank;
-      }
-    const auto is_behind = [&](const Standing& one) { return !one.whole || one.step != rejoin.step; };
-    for (const auto& [rank, standing] : all) rejoin.level = rejoin.level || is_behind(standing);
-    rejoin.behind = is_behind(mine);
-    rejoin.whole = mine.whole;
-    if (checkpoint_) {
-      rejoin.checkpoint = "whole";
-      rejoin.left = std::exchange(rejoin.step, *checkpoint_);
-      rejoin.behind = rejoin.level = true;
-    }
-    rejoin.shared = true;
-    rejoin.generation = members.generation;
-    rejoin.sequence = 1000 * members.generation;
-    return rejoin;
-  }
-
- private:
-  const std::optional<std::int64_t> checkpoint_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::uint32_t, std::map<int, Standing>> standing_;
-};
-
-Settings with(Settings settings, const std::vector<std::string>& assignments) {
-  for (const std::string& text : assignments) {
-    const std::string name = text.substr(0, text.find('='));
-    settings.set(name, *runtime_schema().check_text(name, text.substr(text.find('=') + 1)), "test");
-  }
-  return settings;
-}
-
-/// Lets those who are left go on.
-class RecoveringGate final : public FreeGate {
- public:
-  RecoveringGate(const Settings& settings, Trainer& trainer, MeetingPoint& point, World& world,
-                 std::function<bool()> is_dead, std::int64_t until)
-      : FreeGate(settings, trainer),
-        trainer_(trainer),
-        point_(point),
-        world_(world),
-        is_dead_(std::move(is_dead)),
-        until_(until) {}
-
-  bool lost(Interrupted what, const std::string& /*tag*/) override {
-    whole_ = whole_ && what != Interrupted::state;
-    lost_ = !is_dead_();
-    return lost_;
-  }
-  Verdict enter(std::int64_t step) override {
-    do {
-      while (lost_) step = recover(step);
-    } while (!apply(step));
-    return step < until_ ? FreeGate::enter(step) : Verdict::end;
-  }
-  std::vector<std::int64_t> recovered_at;
-  std::map<std::int64_t, std::vector<std::string>> changes;  ///< orders: assignments by step
-
- private:
-  std::int64_t recover(std::int64_t step) {
-    lost_ = false;
-    if (is_dead_()) return step;  // its next step fails
-    EXPECT_TRUE(world_.rebuild());
-    const Rejoin now = point_.meet(world_.members(), {whole_ ? step : -1, whole_});
-    whole_ = whole_ && !now.behind;
-    if (auto there = trainer_.rejoin(now); !there) {
-      EXPECT_EQ(there.error().kind, ErrorKind::lost) << there.error().message;
-      lost_ = true;
-      return step;
-    }
-    whole_ = true;
-    recovered_at.push_back(now.step);
-    EXPECT_TRUE(trainer_.take_up(now));
-    return now.step;
-  }
-  /// False: a rank was lost.
-  bool apply(std::int64_t step) {
-    const auto due = changes.find(step);
-    if (due == changes.end()) return true;
-    const Settings after = with(settings(), due->second);
-    const auto renewed = trainer_.renew(after, {.state = true}, step);
-    if (!renewed && renewed.error().kind == ErrorKind::lost) return is_dead_();
-    EXPECT_TRUE(renewed) << renewed.error().message;
-    for (const auto& spec : runtime_schema().settings)
-      if (spec.knobs.empty() && after.value(spec.name) != settings().value(spec.name))
-        change_at(step, spec.name, after.value(spec.name));
-    changes.erase(due);
-    return true;
-  }
-
-  Trainer& trainer_;
-  MeetingPoint& point_;
-  World& world_;
-  std::function<bool()> is_dead_;
-  std::int64_t until_;
-  bool lost_ = false, whole_ = true;
+  mutable bool is_short = false;
 };
 
 struct EndOfRun {
@@ -286,6 +139,7 @@ struct EndOfRun {
   std::vector<std::int64_t> recovered_at;
   std::set<int> shares_of;  ///< how many shares the ranks that are left have
   std::set<Json> best_of;   ///< what they know of the best evaluation
+  std::set<std::string> refusals;
 };
 
 /// What a run begins with.
@@ -297,7 +151,8 @@ struct Begin {
 
 EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& assignments,
                  const std::vector<Loss>& losses = {}, const std::optional<Begin>& begin = {},
-                 const std::map<std::int64_t, std::vector<std::string>>& changes = {}) {
+                 const std::map<std::int64_t, std::vector<std::string>>& changes = {},
+                 std::optional<std::int64_t> last_rank_is_short_at = {}) {
   const Settings settings = small_settings(assignments);
   SimWorld world(ranks);
   MeetingPoint point(begin ? begin->go_back_to : std::nullopt);
@@ -321,6 +176,11 @@ EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& 
         losing.begin_step(step);
         return Result<void>();
       };
+      ShortOfMemory device;
+      options.device = &device;
+      options.wrap_task = [](std::unique_ptr<v1::Task> inner) {
+        return std::make_unique<WithMean>(std::move(inner));
+      };
       auto trainer = Trainer::create(std::move(options));
       ASSERT_TRUE(trainer) << trainer.error().message;
       if (begin) {
@@ -331,6 +191,9 @@ EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& 
       RecoveringGate gate(
           settings, **trainer, point, *member, [&] { return world.is_dead(rank); }, until);
       gate.changes = changes;
+      gate.before_change = [&](std::int64_t step) {
+        device.is_short = step == last_rank_is_short_at && rank + 1 == ranks;
+      };
       const auto ending = (*trainer)->run(gate);
       EXPECT_EQ(ending.has_value(), !dies) << rank;
       if (dies) return;
@@ -340,6 +203,7 @@ EndOfRun trained(int ranks, std::int64_t until, const std::vector<std::string>& 
       outcome.progress = saver.checkpoints.begin()->second.progress;
       outcome.best_of.insert({outcome.progress.at("best_eval_at"), outcome.progress.at("evaluated_at")});
       outcome.recovered_at = gate.recovered_at;
+      outcome.refusals.insert(gate.refused.begin(), gate.refused.end());
       outcome.shares_of.insert((*trainer)->held_share().of);
     });
   for (std::thread& thread : threads) thread.join();
@@ -384,6 +248,14 @@ void expect_as_resumed(int ranks, const std::vector<Loss>& losses, const std::ve
   }
   expect_alike(recovered.state, undisturbed.state);
   EXPECT_EQ(recovered.shares_of, std::set<int>{ranks - static_cast<int>(losses.size())});
+}
+
+/// The same ones on all ranks (Assembly), also where it has no statistics.
+TEST(ShareState, TheTasksOwnUpdateSeesWholeParameters) {
+  for (const char* stage : {"optim.shard=0", "optim.shard=1", "optim.shard=2"}) {
+    const std::string mean = trained(2, kSteps, {stage}).state.at("state/mean");
+    EXPECT_NE(mean, std::string(mean.size(), '\0')) << stage;
+  }
 }
 
 TEST(ShareState, CopiesChangeNothing) {
@@ -532,6 +404,19 @@ TEST(ShareState, SettingsChangeWhoKeepsWhat) {
                       Begin{from.state, from.progress});
     }
     expect_alike(live.state, parts.state);
+  }
+}
+
+/// Nothing has changed then, whatever the others could have done.
+TEST(ShareState, WithoutMemoryForItAChangeIsRefused) {
+  for (const auto& [from, to] : {std::pair<std::vector<std::string>, std::string>{{}, "optim.shard=1"},
+                                 {{}, "optim.shard=2"},
+                                 {redundant(), "optim.shard=0"},
+                                 {redundant({"optim.kind=lion"}), "optim.shard=2"}}) {
+    SCOPED_TRACE(to);
+    const EndOfRun live = trained(3, kSteps, from, {}, {}, {{4, {to}}}, 4);
+    EXPECT_THAT(live.refusals, ElementsAre(StartsWith("rank 2: ")));
+    expect_alike(live.state, trained(3, kSteps, from).state);
   }
 }
 
