@@ -7,6 +7,23 @@
 #include <utility>
 
 namespace footplate {
+namespace {
+
+void begin_with(at::Generator& generator, std::uint64_t seed) {
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+}  // namespace
+
+void seed_processors(std::uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  begin_with(generator, seed);
+}
+
+void KeptGenerators::seed(std::uint64_t seed) {
+  for (Kept& kept : kept_) begin_with(kept.generator, seed);
+}
 
 KeptGenerators::KeptGenerators(at::Device device) {
   keep(at::globalContext().defaultGenerator(at::kCPU));

@@ -3,9 +3,13 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace footplate {
+
+/// The processors' generator begins with `seed`. Any thread.
+void seed_processors(std::uint64_t seed);
 
 /// Keeps LibTorch's random number generators, those of the processors and of one device: what is seeded and
 /// drawn while it lives changes no number that is drawn afterwards. Any thread that has entered the device.
@@ -15,6 +19,9 @@ class KeptGenerators {
   ~KeptGenerators();
   KeptGenerators(const KeptGenerators&) = delete;
   KeptGenerators& operator=(const KeptGenerators&) = delete;
+
+  /// They begin with `seed`.
+  void seed(std::uint64_t seed);
 
  private:
   struct Kept {

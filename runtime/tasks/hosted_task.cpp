@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "protocol/schema.h"
+#include "runtime/device/kept_generators.h"
 #include "runtime/tasks/declared_schema.h"
 
 namespace footplate {
@@ -391,6 +392,12 @@ Result<Json> HostedTask::call(const std::string& action, const Json& arguments, 
 void HostedTask::mode(bool training) {
   if (training_ != training) task_->training(training);
   training_ = training;
+}
+
+void HostedTask::seed(const Draws& draws) const {
+  if (!device_.is_host()) return;
+  const std::uint64_t of_set = counter_hash(seed_, static_cast<std::uint64_t>(draws.set));
+  seed_processors(counter_hash(of_set, static_cast<std::uint64_t>(draws.slice.first)));
 }
 
 at::Tensor HostedTask::loss(const v1::Batch& batch, v1::Sums& sums) {

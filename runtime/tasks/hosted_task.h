@@ -82,6 +82,9 @@ class HostedTask {
   /// What it reads its samples from, which is to be the same on all ranks.
   CorpusIdentity corpus() const;
 
+  /// On the processors the random numbers of loss() begin with a seed that follows from run.seed and these
+  /// samples: a step that is computed again has the same ones, whatever was drawn before.
+  void seed(const Draws& draws) const;
   /// The sum over the batch: one float on the device. Throws where the task gives something else.
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums);
   at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums);

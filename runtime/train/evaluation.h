@@ -31,7 +31,7 @@ struct EvalPorts {
 
 /// Evaluates on the held-out samples; the same result on any number of ranks, up to rounding, because
 /// every chosen sample counts once. Where not all are wanted they are taken evenly spread, the same
-/// ones every time. Training is untouched: no gradients, no random numbers, no cursor.
+/// ones every time. Training is untouched: no gradients, no cursor.
 ///
 /// Collective, training thread. Before they reduce anything the ranks meet; where one doesn't come, none of
 /// them reduces and all have the same error (timed_out). All sums are reduced at once at the end, with a

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/device/kept_generators.h"
 #include "runtime/train/metrics_line.h"
 
 namespace footplate {
@@ -82,6 +83,9 @@ Result<EvalResult> EvaluationDriver::evaluate_between(std::int64_t batches) {
                                         : "waiting for rank 0 to evaluate");
   training_.options.progress.evaluates_now(step);
   local_.reset();
+  // What it draws is the same each time, and changes nothing that training draws.
+  KeptGenerators kept(training_.device.where());
+  kept.seed(static_cast<std::uint64_t>(training_.options.settings.integer("run.seed")));
   auto result =
       explained(evaluate(*training_.task, training_.options.communicator, plan(batches), ports(step)));
   training_.options.progress.evaluates_now(std::nullopt);

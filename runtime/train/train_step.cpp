@@ -211,6 +211,7 @@ void TrainStep::forward_backward(const Draws& draws, bool last) {
   gradients_.mine().tokens += static_cast<float>(batch.weight);
   task_sums_.begin(batch);
   timer.enter(Phase::forward);
+  training_.task->seed(draws);
   reducer_->expect_backward(last);
   // What a recording captures is the work: of the batch it has the tensors, each time others.
   const std::string name = fmt::format("forward and backward of data set {}", batch.set);
