@@ -27,7 +27,7 @@ if what in fake.get("fail", []):
     print(f"no {what} with this one", file=sys.stderr)
     sys.exit(1)
 if what == "versions":
-    print(json.dumps({"footplate": "0.1.0", "libtorch": "2.11.0", "libtorch_file": "/opt/libtorch_cpu.so", "mpi": "Open MPI v5.0.11",
+    print(json.dumps({"footplate": "@VERSION@", "libtorch": "2.11.0", "libtorch_file": "/opt/libtorch_cpu.so", "mpi": "Open MPI v5.0.11",
                       "host": hosts.split(":")[0], "cores": 4, **fake.get("versions", {}), **fake.get("there", {}).get(hosts, {})}))
 if what == "link":
     print(json.dumps({"hosts": hosts.replace(":1", "").split(","), "gb_per_s": 1.25, "latency_us": 20, **fake.get("link", {})}))
@@ -66,7 +66,8 @@ LOOKED_AT = ("memory", "cores", "devices", "network", "shared memory", "limits",
 class Doctor(Case):
     def setUp(self):
         super().setUp()
-        self.program("footplate-rank", f"#!{sys.executable}\n{RANK}")
+        version = subprocess.run([FOOTPLATE, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout.split()[1]
+        self.program("footplate-rank", f"#!{sys.executable}\n{RANK.replace('@VERSION@', version)}")
         for name in ("footplate-console", "footplate-lua"):  # no rank is there to start them
             self.program(name, "")
         self.environment["FOOTPLATE_MPIRUN"] = self.program("mpirun", MPIRUN)
