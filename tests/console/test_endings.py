@@ -53,11 +53,11 @@ class Endings(Case):
                 self.assertTrue(os.path.exists(result["checkpoint"]))
 
     def test_signals_that_come_together_are_one_request(self):
-        """As a login's end sends them, to every process of it."""
+        """As a login's end sends them."""
         for count, names in enumerate((("TERM", "HUP"), ("HUP", "TERM"), ("TERM", "USR1"))):
             with self.subTest(names):
                 name = f"both-{count}"
-                process = self.start("--name", name, "-n", "2", fake={**LONG, "save_s": 2})
+                process = self.start("--name", name, fake={**LONG, "save_s": 2})
                 self.wait_for_step(2, name)
                 for one in names:
                     process.send_signal(getattr(signal, "SIG" + one))

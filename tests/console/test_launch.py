@@ -45,6 +45,17 @@ class Launch(Case):
         self.finish(process, 75)
         self.assertEqual(self.json("result.json")["reason"], "signal")
 
+    def test_signals_to_every_process_of_a_login(self):
+        """mpirun gets them, too, and doesn't end the ranks, which save."""
+        process = self.start("-n", "2", fake={**LONG, "save_s": 2})
+        self.wait_for_step(2)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            os.kill(self.mpirun_of(process), number)
+            process.send_signal(number)
+        _, err = self.finish(process, 75)
+        self.assertNotIn("stopping at once", err)
+        self.assertTrue(os.path.exists(self.json("result.json")["checkpoint"]))
+
     def test_second_signal(self):
         process = self.start("-n", "3", fake={**LONG, "deaf": True})
         self.wait_for_step(2)
