@@ -106,8 +106,8 @@ struct Group {
   bool is_table = false;
 };
 
-/// A tensor beside the parameters that lives as long as the run: in checkpoints, equal on all ranks. float32,
-/// contiguous, never replaced.
+/// A tensor beside the parameters that lives as long as the run: in checkpoints, equal on all ranks. float32;
+/// one that loss() doesn't write may also be float64, int64, uint8 or bool. Contiguous, never replaced.
 struct State {
   enum class WrittenBy {
     nobody,   ///< a constant

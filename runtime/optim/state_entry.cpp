@@ -5,6 +5,20 @@
 namespace footplate {
 namespace {
 
+DataType type_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kDouble:
+      return DataType::float64;
+    case at::kLong:
+      return DataType::int64;
+    case at::kByte:
+    case at::kBool:
+      return DataType::uint8;
+    default:
+      return DataType::float32;
+  }
+}
+
 /// Of a group of shards it is one, too.
 StateEntry part_of(const ParameterGroup& group, std::size_t i, StateEntry entry) {
   if (group.shards.empty()) return entry;
@@ -16,8 +30,8 @@ StateEntry part_of(const ParameterGroup& group, std::size_t i, StateEntry entry)
 }  // namespace
 
 StateEntry state_entry(std::string name, const at::Tensor& tensor, ComputeDevice& device) {
-  return {std::move(name),           DataType::float32, tensor.sizes().vec(), Placement::replicated,
-          tensor.mutable_data_ptr(), tensor.nbytes(),   device.state_memory()};
+  return {std::move(name),           type_of(tensor), tensor.sizes().vec(), Placement::replicated,
+          tensor.mutable_data_ptr(), tensor.nbytes(), device.state_memory()};
 }
 
 StateEntry state_entry(const std::string& kind, const ParameterGroup& group, std::size_t i,

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -26,13 +27,25 @@ void check_tensor(const char* what, const std::string& name, const at::Tensor& t
   if (name.empty()) wrong(fmt::format("the task has a {} without a name", what));
   if (!names.insert(name).second) wrong(fmt::format("the task has the {} '{}' twice", what, name));
   if (!tensor.defined()) wrong(fmt::format("the {} '{}' is no tensor", what, name));
-  if (tensor.scalar_type() != at::kFloat)
-    wrong(fmt::format("the {} '{}' has the type {}; it has to be float32", what, name,
-                      c10::toString(tensor.scalar_type())));
   if (!tensor.is_contiguous()) wrong(fmt::format("the {} '{}' has to be contiguous", what, name));
   if (tensor.device().type() != device.where().type())
     wrong(fmt::format("the {} '{}' is on {}, the run's device is {}: make it on host.device()", what, name,
                       tensor.device().str(), device.where().str()));
+}
+
+void check_float(const char* what, const std::string& name, const at::Tensor& tensor) {
+  if (tensor.scalar_type() != at::kFloat)
+    wrong(fmt::format("the {} '{}' has the type {}; it has to be float32", what, name,
+                      c10::toString(tensor.scalar_type())));
+}
+
+void check_type(const v1::State& state) {
+  if (state.by == v1::State::WrittenBy::forward)
+    return check_float("state that loss() writes,", state.name, state.tensor);
+  constexpr std::array kTypes{at::kFloat, at::kDouble, at::kLong, at::kByte, at::kBool};
+  if (std::ranges::find(kTypes, state.tensor.scalar_type()) == kTypes.end())
+    wrong(fmt::format("the state '{}' has the type {}; it has to be float32, float64, int64, uint8 or bool",
+                      state.name, c10::toString(state.tensor.scalar_type())));
 }
 
 /// An optimizer would move what is shared once for each.
@@ -138,12 +151,16 @@ void HostedTask::check() const {
   if (parameters_.empty()) wrong("the task has no parameters");
   for (const Parameter& parameter : parameters_) {
     check_tensor("parameter", parameter.name, parameter.tensor, device_, names);
+    check_float("parameter", parameter.name, parameter.tensor);
     if (!parameter.tensor.is_leaf() || !parameter.tensor.requires_grad())
       wrong(fmt::format("the parameter '{}' has to be a leaf that requires a gradient", parameter.name));
   }
   check_apart(parameters_);
   check_groups(groups_, parameters_);
-  for (const v1::State& state : state_) check_tensor("state", state.name, state.tensor, device_, names);
+  for (const v1::State& state : state_) {
+    check_tensor("state", state.name, state.tensor, device_, names);
+    check_type(state);
+  }
 }
 
 void HostedTask::check_sets() const {

@@ -184,6 +184,51 @@ def test_several_data_sets_train_alike_on_any_number_of_ranks():
         assert max(losses) - min(losses) < 1e-3, losses
 
 
+COUNTS = """
+import footplate
+import torch
+import digits
+
+
+class Counts(digits.Digits):
+    def __init__(self, host):
+        super().__init__(host)
+        for name, value in (("steps", 0), ("begun", False), ("forgotten", 0)):
+            self.module.register_buffer(name, torch.tensor([value]))
+        self.begun_with = None
+
+    def state(self):
+        counted = [footplate.State(name, getattr(self.module, name), "update") for name in ("steps", "begun")]
+        return [*super().state(), *counted]
+
+    def update(self, statistics, skip):
+        if not self.module.begun:
+            print("it begins at", int(self.module.steps))
+        elif self.begun_with is None:
+            self.begun_with = int(self.module.steps)
+            print("it goes on at", self.begun_with)
+        self.module.steps += 1
+        self.module.begun.fill_(True)
+"""
+
+
+def test_counts_and_flags_are_kept():
+    """Of no float type; and the log names what isn't kept."""
+    def check(run, said):
+        assert run.finish() == 0, run.output()
+        for rank in (0, 1):
+            log = (run.directory / "log" / f"rank-{rank}.log").read_text()
+            assert said in log and "checkpoints leave out these tensors of the task's module: forgotten." in log, log
+
+    with digits() as task:
+        with_more(task, COUNTS, "counts.py")
+        with task.run("ckpt.every=6", "train.steps=6", name="counted", env=NO_VENV) as run:
+            check(run, "it begins at 0")
+        with Run(folder=task.folder, name="counted", env=NO_VENV,
+                 command=["run", "--name", "counted", "--resume", "auto", "train.steps=10", "--batch"]) as run:
+            check(run, "it goes on at 6")
+
+
 def test_a_task_needs_no_module():
     with digits() as task:
         (task.folder / "bare.py").write_text(BARE)
@@ -350,7 +395,7 @@ def test_a_compiled_model_trains():
 
 
 if __name__ == "__main__":
-    main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks,
+    main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks, test_counts_and_flags_are_kept,
           test_a_task_needs_no_module, test_what_is_missing_or_of_another_kind_is_said, test_a_rank_that_is_killed_is_gone_on_without,
           test_it_may_decide_the_learning_rate, test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
           test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains,

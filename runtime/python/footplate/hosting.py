@@ -203,6 +203,21 @@ def kind_of(value):
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
+def not_kept(task):
+    """Names of the tensors that the task's module saves and footplate doesn't. BatchNorm's count of batches is none of them: only a
+    BatchNorm without a momentum uses it, and that one is refused."""
+    if task.module is None:
+        return []
+    kept = {one.tensor.data_ptr() for one in (*task.parameters(), *task.state())}
+    return [name for name, tensor in task.module.state_dict(keep_vars=True).items()
+            if hasattr(tensor, "data_ptr") and tensor.numel() > 0 and tensor.data_ptr() not in kept
+            and not name.endswith("num_batches_tracked")]
+
+
+def _some(names, most=4):
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 class Hosted:
     """One task as the rank calls it."""
 
@@ -215,6 +230,8 @@ class Hosted:
         self.metrics = metrics_of(task_class)
         self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, rank, folder, log))
         self.updates = task_class.update is not Task.update
+        if left_out := not_kept(self.task):
+            log(f"checkpoints leave out these tensors of the task's module: {_some(left_out)}. List those that change in state()")
         self.statistic_names = [statistic.name for statistic in self.task.statistics()]
 
     def has(self, name):

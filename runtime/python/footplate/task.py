@@ -81,7 +81,8 @@ class Group:
 
 @dataclass(frozen=True)
 class State:
-    """A tensor beside the parameters that lives as long as the run: in checkpoints, equal on all ranks. float32."""
+    """A tensor beside the parameters that lives as long as the run: in checkpoints, equal on all ranks. float32; one that loss()
+    doesn't write may also be float64, int64, uint8 or bool. It is written in place, never replaced."""
     name: str
     tensor: Any
     by: str = "nobody"  # written by "forward" (averaged over the ranks after each step), by "update", or by "nobody"
@@ -224,7 +225,8 @@ class Task:
         return []
 
     def state(self) -> Sequence[State]:
-        """By default the float32 buffers that the module saves: BatchNorm's statistics, which forward writes."""
+        """By default the float32 buffers that the module saves: BatchNorm's statistics, which forward writes. What else the module
+        has is in no checkpoint: frozen parameters, buffers of other types. The log names it."""
         if self.module is None:
             return []
         for name, module in self.module.named_modules():

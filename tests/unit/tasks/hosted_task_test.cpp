@@ -126,6 +126,44 @@ TEST(HostedTask, ParametersThatShareMemoryAreRefused) {
               ::testing::HasSubstr("the parameters 'first' and 'second' share memory"));
 }
 
+/// With one state of that type.
+class WithState final : public v1::Task {
+ public:
+  WithState(at::ScalarType type, v1::State::WrittenBy by) : state_(at::zeros({4}, type)), by_(by) {}
+  std::vector<v1::Parameter> parameters() override { return {{"values", values_}}; }
+  std::vector<v1::State> state() override { return {{"kept", state_, by_}}; }
+  std::vector<v1::DataSet> data() override { return {{.name = "none", .training = 1}}; }
+  v1::Batch load(const v1::Samples& /*samples*/) override { return {}; }
+  at::Tensor loss(const v1::Batch& /*batch*/, v1::Sums& /*sums*/) override { return {}; }
+
+ private:
+  const at::Tensor values_ = at::ones({3}).requires_grad_(true);
+  const at::Tensor state_;
+  const v1::State::WrittenBy by_;
+};
+
+template <at::ScalarType type, v1::State::WrittenBy by>
+std::string refusal_of_state() {
+  const v1::Descriptor descriptor{
+      .name = "kept",
+      .declare = [] { return v1::Declaration{}; },
+      .make = [](const v1::Host&) -> v1::Task* { return new WithState(type, by); }};
+  const auto made = HostedTask::make(descriptor, Settings::defaults(runtime_schema()), {}, host_device(), {});
+  return made ? "" : made.error().message;
+}
+
+TEST(HostedTask, AStateThatLossDoesntWriteMayBeOfOtherTypes) {
+  using By = v1::State::WrittenBy;
+  EXPECT_EQ((refusal_of_state<at::kLong, By::update>()), "");
+  EXPECT_EQ((refusal_of_state<at::kBool, By::nobody>()), "");
+  EXPECT_EQ((refusal_of_state<at::kDouble, By::update>()), "");
+  EXPECT_THAT(
+      (refusal_of_state<at::kLong, By::forward>()),
+      ::testing::HasSubstr("the state that loss() writes, 'kept' has the type Long; it has to be float32"));
+  EXPECT_THAT((refusal_of_state<at::kHalf, By::update>()),
+              ::testing::HasSubstr("it has to be float32, float64, int64, uint8 or bool"));
+}
+
 /// Of one parameter and these groups.
 class Grouped final : public v1::Task {
  public:
