@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,9 @@ const std::string kAgain = "again ";
 
 /// However often it has failed.
 constexpr double kLongestRetry_s = 3600;
+
+/// Before each further try at the run's end, as parts of ckpt.retry_s.
+constexpr std::array kPausesAtEnd{1.0 / 6, 1.0 / 3, 1.0 / 2};
 
 /// An exception of this rank alone must not keep it from the agreement that all ranks enter next.
 template <class T, class Body>
@@ -389,6 +394,23 @@ void CheckpointDriver::warn(std::int64_t step, const Error& error, Retried retri
 void CheckpointDriver::save_or_warn(const std::string& tag) {
   if (training_.options.saver == nullptr) return;
   if (const auto saved = save(tag); !saved) warn(training_.position.step, saved.error());
+}
+
+void CheckpointDriver::save_at_end() {
+  if (training_.options.saver == nullptr) return;
+  auto saved = save("");
+  for (const double part : kPausesAtEnd) {
+    const double pause_s = part * training_.now.ckpt_retry_s;
+    if (saved || saved.error().kind == ErrorKind::lost || pause_s <= 0) break;
+    warn(training_.position.step, saved.error());
+    reporter_.say(
+        fmt::format("the run ends with this checkpoint: it is tried again in {:.3g} s (ckpt.retry_s); "
+                    "another signal ends the run without",
+                    pause_s));
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
+    saved = save("");
+  }
+  if (!saved) warn(training_.position.step, saved.error());
 }
 
 void CheckpointDriver::save_best(const EvaluationDriver::BestParameters& best) {

@@ -33,6 +33,8 @@ class CheckpointDriver {
   Result<SaveResult> save(const std::string& tag);
   /// The same, where the run goes on without it: the checkpoints before are still there.
   void save_or_warn(const std::string& tag = "");
+  /// The same where the run ends with it: the disk may be back within ckpt.retry_s.
+  void save_at_end();
   /// ckpt.save, within its call. With ckpt.async its outcome comes once it is written (StepGate::defer).
   Result<SaveResult> save_by_order(const std::string& tag);
 

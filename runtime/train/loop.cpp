@@ -168,7 +168,12 @@ void Trainer::Loop::save_and_evaluate(const Ending& ending) {
   const bool finished = ending.reason == kEndedDone;
   // Saved first: whatever ends the process during a long evaluation then costs no step.
   // One that is there already isn't written again: the saver knows.
-  if (ending.save || (finished && training_.now.ckpt_every.is_ever())) checkpoints_.save_or_warn();
+  if (ending.save || (finished && training_.now.ckpt_every.is_ever())) {
+    if (finished || ending.reason == kEndedAsked || ending.reason == kEndedRestart)
+      checkpoints_.save_at_end();
+    else  // somebody may kill the ranks soon
+      checkpoints_.save_or_warn();
+  }
   if (training_.lost) return;
   if (!finished) return evaluation_.give_up("the run ends");
   evaluation_.finish();

@@ -47,6 +47,22 @@ TEST(CheckpointDriver, ResumeIsBitExact) {
   }
 }
 
+/// As where a disk is away for a moment.
+TEST(CheckpointDriver, TheLastSaveIsTriedAgain) {
+  for (const int failures : {1, 3, 4}) {
+    std::vector<std::string> warnings;
+    train(
+        2, small_settings({"ckpt.every=100", "ckpt.retry_s=0.06"}),
+        [&](Rank& rank) { rank.saver.fails = failures; },
+        [&](Rank& rank) {
+          EXPECT_EQ(rank.saver.checkpoints.contains("step-10"), failures < 4) << failures;
+          if (rank.communicator.rank() != 0) return;
+          for (const Json& one : rank.gate.events["warn"]) warnings.push_back(one.at("text"));
+        });
+    EXPECT_EQ(warnings.size(), static_cast<std::size_t>(failures));
+  }
+}
+
 /// What rank 0 has saved, and the steps of the evaluations that were the new best.
 struct Saves {
   std::map<std::string, testing::MemorySaver::Copy> copies;
@@ -109,7 +125,7 @@ TEST(CheckpointDriver, OneOfAnEvaluationBesideTrainingIsGoneOnFromBitForBit) {
 
 TEST(CheckpointDriver, ASaveThatFailsOnOneRankFailsOnAllAndTrainingGoesOn) {
   const auto undisturbed = final_hash(2, {});
-  EXPECT_EQ(final_hash(2, {"ckpt.every=5"},
+  EXPECT_EQ(final_hash(2, {"ckpt.every=5", "ckpt.retry_s=0"},
                        [](Rank& rank) { rank.saver.disk_full = rank.communicator.rank() == 1; }),
             undisturbed);
   train(
@@ -221,7 +237,7 @@ TEST(CheckpointDriver, ASaveByOrderThatFailedIsNotMadeAgain) {
 
 TEST(CheckpointDriver, FailuresAreCountedUntilOneIsWritten) {
   train(
-      1, small_settings({"ckpt.every=2"}),
+      1, small_settings({"ckpt.every=2", "ckpt.retry_s=0"}),
       [](Rank& rank) {
         write_beside(rank, 1);
         rank.saver.disk_full = true;
