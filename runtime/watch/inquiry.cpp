@@ -63,6 +63,7 @@ Inquiry::Inquiry(Question question, int world_size)
     : question_(std::move(question)), answers_(static_cast<std::size_t>(world_size)) {}
 
 void Inquiry::add(int source, LedgerAnswer answer) {
+  for (const LedgerLine& one : answer.entries) generation_ = std::max(generation_, one.generation);
   answers_[static_cast<std::size_t>(source)] = std::move(answer);
 }
 
@@ -92,10 +93,8 @@ std::optional<Inquiry::Verdict> Inquiry::judge(const StatusTracker& status, Cloc
 const LedgerLine* Inquiry::entry(int rank, std::uint64_t sequence) const {
   const auto& answer = answers_[static_cast<std::size_t>(rank)];
   if (!answer) return nullptr;
-  const std::uint32_t now = generation();
-  for (const LedgerLine& one : answer->entries)
-    if (one.sequence == sequence && one.generation == now) return &one;
-  return nullptr;
+  const auto found = std::ranges::find(answer->entries, sequence, &LedgerLine::sequence);
+  return found != answer->entries.end() && found->generation == generation_ ? &*found : nullptr;
 }
 
 const LedgerLine* Inquiry::entry(std::uint64_t sequence) const {
@@ -104,19 +103,10 @@ const LedgerLine* Inquiry::entry(std::uint64_t sequence) const {
   return nullptr;
 }
 
-/// Of the newest communicator that anybody has used. What a rank did on the one before is over.
-std::uint32_t Inquiry::generation() const {
-  std::uint32_t newest = 0;
-  for (const auto& answer : answers_)
-    if (answer)
-      for (const LedgerLine& one : answer->entries) newest = std::max(newest, one.generation);
-  return newest;
-}
-
 std::uint64_t Inquiry::newest(int rank) const {
   const auto& answer = answers_[static_cast<std::size_t>(rank)];
   if (!answer || answer->entries.empty()) return 0;
-  return answer->entries.back().generation == generation() ? answer->newest : 0;
+  return answer->entries.back().generation == generation_ ? answer->newest : 0;
 }
 
 /// The first collective that isn't the same on all ranks that have come to it. A digest covers what was

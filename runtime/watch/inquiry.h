@@ -53,12 +53,13 @@ class Inquiry {
   const LedgerLine* entry(int rank, std::uint64_t sequence) const;
   const LedgerLine* entry(std::uint64_t sequence) const;
   std::uint64_t newest(int rank) const;
-  std::uint32_t generation() const;
   std::string name_of(std::uint64_t sequence) const;
   int world_size() const { return static_cast<int>(answers_.size()); }
 
   Question question_;
   std::vector<std::optional<LedgerAnswer>> answers_;  ///< by rank; nothing: none yet
+  /// Of the newest communicator that anybody has used. What a rank did on the one before is over.
+  std::uint32_t generation_ = 0;
 };
 
 }  // namespace footplate
