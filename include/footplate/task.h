@@ -88,7 +88,8 @@ struct Declaration {
 // ---------------------------------------------------------------- what a task has
 
 /// A trained tensor: a float32 leaf that requires a gradient, contiguous, on the host's device, never
-/// replaced. Its initial values are the same on all ranks.
+/// replaced. Its initial values are the same on all ranks. With train.param_dtype = "bf16" it becomes
+/// bfloat16 once the task is made, if it is a matrix and no table.
 struct Parameter {
   std::string name;  ///< "blocks.0.qkv.weight"
   at::Tensor tensor;

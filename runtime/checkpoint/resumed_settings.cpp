@@ -12,7 +12,8 @@ constexpr std::size_t kNamed = 4;  ///< settings in a message
 
 bool says_what_is_saved(const SettingSpec& spec) {
   return spec.applies == Applies::fixed && spec.name != kOfTime &&
-         (spec.name == "run.task" || spec.name.starts_with("model.") || spec.name.starts_with("optim."));
+         (spec.name == "run.task" || spec.name == "train.param_dtype" || spec.name.starts_with("model.") ||
+          spec.name.starts_with("optim."));
 }
 
 /// train.steps is worked out anew from train.epochs at each start, so a difference is nobody's choice.

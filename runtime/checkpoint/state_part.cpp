@@ -21,6 +21,8 @@ TensorType tensor_type(DataType type) {
       return TensorType::int64;
     case DataType::uint8:
       return TensorType::uint8;
+    case DataType::bfloat16:
+      return TensorType::bfloat16;
   }
   return TensorType::uint8;
 }

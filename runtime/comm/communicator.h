@@ -11,7 +11,8 @@
 
 namespace footplate {
 
-enum class DataType { float32, float64, int64, uint8 };
+/// bfloat16 is for what is moved: only NCCL adds it up.
+enum class DataType { float32, float64, int64, uint8, bfloat16 };
 enum class ReduceOp { sum, min, max };
 
 constexpr std::size_t size_of(DataType type) {
@@ -23,6 +24,8 @@ constexpr std::size_t size_of(DataType type) {
       return 8;
     case DataType::uint8:
       return 1;
+    case DataType::bfloat16:
+      return 2;
   }
   return 0;
 }

@@ -37,6 +37,7 @@ struct EnumWords<DataType> {
       std::pair{DataType::float64, std::string_view("float64")},
       std::pair{DataType::int64, std::string_view("int64")},
       std::pair{DataType::uint8, std::string_view("uint8")},
+      std::pair{DataType::bfloat16, std::string_view("bfloat16")},
   };
 };
 

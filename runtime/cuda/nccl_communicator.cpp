@@ -31,6 +31,8 @@ nccl_abi::DataTypeNumber nccl_type(DataType type) {
       return nccl_abi::kInt64;
     case DataType::uint8:
       return nccl_abi::kUint8;
+    case DataType::bfloat16:
+      return nccl_abi::kBfloat16;
   }
   return nccl_abi::kUint8;
 }

@@ -11,8 +11,9 @@
 
 namespace footplate {
 
-/// In what matrix products, attention and what lies between them are computed. Parameters, gradients, the
-/// residual stream, normalisation, the loss and the optimizer are float32 in either case.
+/// In what matrix products, attention and what lies between them are computed, and in what matrices are kept
+/// (train.param_dtype). Gradients, the residual stream, normalisation, the loss and the optimizer are float32
+/// in either case.
 enum class Precision { fp32, bf16 };
 template <>
 struct EnumWords<Precision> {

@@ -43,7 +43,8 @@ std::vector<ParameterGroup> groups_for(OptimizerKind kind, const std::vector<v1:
 
 /// That of `kind`, for parameters that have their grads already. `groups`: those that parameters are in by
 /// name; one that isn't there throws std::invalid_argument. `share`: what of them this rank updates; nothing:
-/// all. Not of muon, which needs whole matrices. `device` outlives it.
+/// all. Not of muon, which needs whole matrices. Parameters may be float32 or, with MasterWeights, bfloat16;
+/// gradients are float32. `device` outlives it.
 std::unique_ptr<Optimizer> make_optimizer(OptimizerKind kind, const std::vector<v1::Parameter>& parameters,
                                           const std::vector<v1::Group>& groups, ComputeDevice& device,
                                           const std::optional<ShareOfRank>& share = {});

@@ -77,7 +77,9 @@ std::vector<ParameterGroup> cut(const std::vector<ParameterGroup>& groups, const
       const at::Tensor value = group.values[i].view({-1});
       const Stretch whole = share.layout->of(group.names[i]);
       const auto parts = within(whole, share.blocks);
-      if (parts.empty()) mine.elsewhere.push_back({group.names[i], group.values[i].sizes().vec()});
+      if (parts.empty())
+        mine.elsewhere.push_back(
+            {group.names[i], group.values[i].sizes().vec(), group.values[i].scalar_type()});
       for (const Stretch& part : parts) {
         mine.names.push_back(group.names[i]);
         mine.values.push_back(value.slice(0, part.first - whole.first, part.end - whole.first));

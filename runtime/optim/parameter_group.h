@@ -27,6 +27,7 @@ struct ParameterGroup {
   struct Elsewhere {
     std::string name;
     std::vector<std::int64_t> shape;
+    at::ScalarType type = at::kFloat;
   };
   std::vector<Elsewhere> elsewhere = {};
 

@@ -14,6 +14,8 @@ DataType type_of(const at::Tensor& tensor) {
     case at::kByte:
     case at::kBool:
       return DataType::uint8;
+    case at::kBFloat16:
+      return DataType::bfloat16;
     default:
       return DataType::float32;
   }

@@ -11,8 +11,8 @@
 
 namespace footplate {
 
-/// A state entry of a contiguous tensor of that device: of float32, float64, int64, uint8 or bool, which is
-/// kept as uint8.
+/// A state entry of a contiguous tensor of that device: of float32, bfloat16, float64, int64, uint8 or
+/// bool, which is kept as uint8.
 StateEntry state_entry(std::string name, const at::Tensor& tensor, ComputeDevice& device);
 
 /// What an optimizer keeps of the values of a group's place `i`: "optim/KIND/NAME", sharded where they are.

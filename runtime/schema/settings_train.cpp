@@ -57,11 +57,23 @@ std::vector<SettingRow> computing() {
        .value = "fp32",
        .choices = {"fp32", "bf16"},
        .aliases = {"precision", "dtype", "mixed_precision", "amp", "bf16", "train.dtype"},
-       .help = "Matrix products and attention are computed in this type. bf16 halves their memory "
-               "and is several times as fast on a device that has it, and on processors with AVX-512 BF16 "
-               "or AMX; other processors keep fp32, and say so. Parameters, gradients, loss and optimizer "
-               "stay fp32",
+       .help =
+           "Matrix products and attention are computed in this type. bf16 halves their memory "
+           "and is several times as fast on a device that has it, and on processors with AVX-512 BF16 "
+           "or AMX; other processors keep fp32, and say so. Gradients, loss and optimizer stay fp32, and so "
+           "do parameters by default (train.param_dtype)",
        .example = "train.precision = \"bf16\""},
+      {.name = "train.param_dtype",
+       .value = "fp32",
+       .choices = {"fp32", "bf16"},
+       .applies = Applies::fixed,
+       .aliases = {"param_dtype", "params_dtype", "model_dtype", "train.params_dtype"},
+       .help = "The model's matrices are kept in this type; tables, vectors and gradients stay fp32. With "
+               "bf16 the "
+               "optimizer has fp32 master weights, which optim.shard shares among the ranks: a parameter "
+               "takes 2 bytes on each rank instead of 4, and no step casts it. bf16 needs train.precision = "
+               "\"bf16\", and the model begins with rounded values",
+       .example = "train.param_dtype = \"bf16\""},
       {.name = "train.attention",
        .value = "auto",
        .choices = {"auto", "flash", "efficient", "cudnn", "math"},

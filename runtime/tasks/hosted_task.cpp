@@ -1,5 +1,6 @@
 #include "runtime/tasks/hosted_task.h"
 
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -114,6 +115,7 @@ Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descr
     auto hosted = std::unique_ptr<HostedTask>(
         new HostedTask(std::move(host), std::move(task), descriptor.declare(), seed, device));
     hosted->check();
+    if (choice_of<Precision>(settings, "train.param_dtype") == Precision::bf16) hosted->keep_in_bf16();
     hosted->with_replacement_ = settings.boolean("data.replacement");
     if (auto shares = hosted->shares(settings); !shares) wrong(shares.error().message);
     hosted->task_->changed(SettingsValues(settings), 0);
@@ -160,6 +162,18 @@ void HostedTask::check() const {
   for (const v1::State& state : state_) {
     check_tensor("state", state.name, state.tensor, device_, names);
     check_type(state);
+  }
+}
+
+/// The tensors stay those that the task has. Matrices that aren't tables: what autocast would cast for each
+/// product, and nothing that it leaves in float32.
+void HostedTask::keep_in_bf16() const {
+  const at::NoGradGuard no_grad;
+  for (const Parameter& parameter : parameters_) {
+    const auto group = std::ranges::find(groups_, parameter.group, &v1::Group::name);
+    const bool is_table = group != groups_.end() && group->is_table;
+    if (parameter.tensor.dim() >= 2 && !is_table)
+      parameter.tensor.set_data(parameter.tensor.detach().to(at::kBFloat16));
   }
 }
 

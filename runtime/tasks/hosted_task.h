@@ -119,6 +119,7 @@ class HostedTask {
              std::uint64_t seed, const ComputeDevice& device);
   void check() const;
   void check_sets() const;
+  void keep_in_bf16() const;
   struct Drawn;
   Drawn drawn(const Draws& draws) const;
   std::int64_t index_of(int set, std::int64_t draw) const;

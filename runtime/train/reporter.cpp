@@ -243,6 +243,11 @@ void Reporter::tell_computing() {
                                  training_.device.description());
   if (used != now.precision)
     text += "; train.precision = \"bf16\" changes nothing: no instructions here multiply bf16";
+  if (now.param_dtype == Precision::bf16) {
+    text += "; matrices are kept in bf16, with fp32 master weights (train.param_dtype)";
+    if (training_.device.computes_in(Precision::bf16) != Precision::bf16)
+      text += "; slowly: no instructions here multiply bf16";
+  }
   if (training_.device.is_host() && products_library() != kMkl) text += "; products by " + products_library();
   if (const std::string kernels = training_.task->runs_on(used); !kernels.empty()) text += "; " + kernels;
   if (now.gradient_checkpointing)

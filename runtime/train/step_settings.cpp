@@ -31,6 +31,7 @@ StepSettings StepSettings::from(const Settings& settings) {
   read.read_monitoring(settings);
   read.eval_batches = settings.integer("eval.batches");
   read.precision = choice_of<Precision>(settings, "train.precision");
+  read.param_dtype = choice_of<Precision>(settings, "train.param_dtype");
   read.attention = choice_of<AttentionKernel>(settings, "train.attention");
   read.empty_cache_every = settings.integer("train.empty_cache_every");
   read.eval_at_end = settings.boolean("eval.at_end");

@@ -88,6 +88,7 @@ struct StepSettings {
   std::chrono::milliseconds eval_meet_timeout{0};  ///< by eval_mode
   Nonfinite nonfinite = Nonfinite::skip;
   Precision precision = Precision::fp32;
+  Precision param_dtype = Precision::fp32;
   AttentionKernel attention = AttentionKernel::automatic;
   std::int64_t empty_cache_every = 0;
   bool eval_at_end = true;

@@ -49,8 +49,11 @@ struct Training {
   /// The same. Nothing: the task's own can't be told. The step that needs it fails, and says why.
   std::optional<double> told_learning_rate(std::int64_t step) const;
 
-  /// In what steps and evaluations are computed: train.precision, where the device can.
-  Precision precision() const { return device.computes_in(now.precision); }
+  /// In what steps and evaluations are computed: train.precision, where the device can; what is kept in bf16
+  /// is also computed in it where that is slow.
+  Precision precision() const {
+    return now.param_dtype == Precision::bf16 ? Precision::bf16 : device.computes_in(now.precision);
+  }
 
   /// Why train.cuda_graph would change nothing where the ranks share that; empty: it would. Any thread.
   std::string cant_record(const Sharding& sharding) const;

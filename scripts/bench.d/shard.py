@@ -1,7 +1,8 @@
 """What optim.shard and ckpt.redundancy cost, what memory they save, and how long training stands when a rank is lost.
 
 Steps of the King James job on two ranks, with the optimizer's state on each rank, shared, shared with copies, and shared with the
-gradients, in turns. Then the largest memory of a rank with a model of 100 million parameters. Then one of three ranks is killed, at
+gradients, in turns; and computed in bf16, with parameters in fp32 and in bf16. Then the largest memory of a rank with a model of 100
+million parameters. Then one of three ranks is killed, at
 --millions of parameters: from the last step's line before it to the first one after it, with and without shards; and where nobody has
 a copy, in place from a checkpoint, and by a restart from it. Exit code 1 beyond a limit.
 """
@@ -16,8 +17,12 @@ import harness
 
 KINDS = {"plain": [], "shard": ["optim.shard=1"], "copies": ["optim.shard=1", "ckpt.redundancy=memory"],
          "gradients": ["optim.shard=2"]}
+BF16 = {"cast": ["optim.shard=2", "train.precision=bf16"],
+        "kept": ["optim.shard=2", "train.precision=bf16", "train.param_dtype=bf16"]}
+KINDS |= BF16
 LEAST_PACE = 0.9           # of copies, and of shared gradients, against shards without
 LEAST_SAVED = 0.75         # of the memory that one of two ranks doesn't need for what the other one keeps
+LEAST_SAVED_IN_BF16 = 0.75  # of the memory of the copies that a step's casts make
 MOST_S_PER_GB = 2          # of parameters and optimizer's state: how much longer training stands than without shards
 MOST_OF_RESTART = 0.75     # how long training stands where ranks go back to a checkpoint in place, against a restart
 STEADY = ["eval.mode=off", "ckpt.every=0", "run.threads=1", "log.every=1"]
@@ -100,11 +105,13 @@ def main():
             took[kind].append(step_ms(kind, options))
     median = {kind: statistics.median(times) for kind, times in took.items()}
     pace = {kind: statistics.median(shard / other for shard, other in zip(took["shard"], took[kind])) for kind in ("copies", "gradients")}
+    bf16_pace = statistics.median(cast / kept for cast, kept in zip(took["cast"], took["kept"]))
     print(f"two ranks, {options.rounds} rounds: a step takes " +
           ", ".join(f"{kind} {ms:.1f} ms" for kind, ms in median.items()) + f"; with copies {pace['copies']:.3f} of the pace without, "
-          f"with shared gradients {pace['gradients']:.3f}")
-    peaks = {kind: memory_mib(kind) for kind in ("plain", "shard", "gradients")}
+          f"with shared gradients {pace['gradients']:.3f}; with parameters in bf16 {bf16_pace:.3f} of the pace with casts")
+    peaks = {kind: memory_mib(kind) for kind in ("plain", "shard", "gradients", "cast", "kept")}
     saved = (peaks["shard"] - peaks["gradients"]) / (LARGE_MIB / 2)
+    saved_in_bf16 = (peaks["cast"] - peaks["kept"]) / (LARGE_MIB / 2)
     print(f"two ranks, {LARGE_MIB / 4 * 2**20 / 1e6:.0f} million parameters: a rank needs at most " +
           ", ".join(f"{kind} {mib:.0f} MiB" for kind, mib in peaks.items()))
     pauses = {kind: pause_s(kind, options) for kind in ("plain", "copies")}
@@ -114,13 +121,15 @@ def main():
     back = {"in place": back_s(options), "by a restart": back_s(options, "comm.on_loss=stop")}
     print("a rank is lost, and nobody has a copy of its share: from the last line to the first one from the checkpoint " +
           ", ".join(f"{how} {seconds:.2f} s" for how, seconds in back.items()))
-    report("shard", **{f"{kind}_pace": value for kind, value in pace.items()}, **{f"{kind}_mib": mib for kind, mib in peaks.items()}, **{f"{kind}_ms": ms for kind, ms in median.items()}, pause_s=pauses["copies"], plain_pause_s=pauses["plain"],
+    report("shard", bf16_pace=bf16_pace, **{f"{kind}_pace": value for kind, value in pace.items()}, **{f"{kind}_mib": mib for kind, mib in peaks.items()}, **{f"{kind}_ms": ms for kind, ms in median.items()}, pause_s=pauses["copies"], plain_pause_s=pauses["plain"],
            back_s=back["in place"], restart_s=back["by a restart"],
            gigabytes=gigabytes)
     limits = Limits()
     limits.at_least("the pace with copies, against shards without", pace["copies"], LEAST_PACE)
     limits.at_least("the pace with shared gradients, against shards", pace["gradients"], LEAST_PACE)
     limits.at_least("of the other rank's gradients, the memory that shared ones save", saved, LEAST_SAVED)
+    limits.at_least("of the copies in bf16 that casts make, the memory that parameters in bf16 save", saved_in_bf16, LEAST_SAVED_IN_BF16)
+    limits.at_least("the pace with parameters in bf16, against casts", bf16_pace, LEAST_PACE)
     limits.at_most("the seconds that training stands longer for each GB of state", (pauses["copies"] - pauses["plain"]) / gigabytes,
                    MOST_S_PER_GB)
     limits.at_most("the time to go back to a checkpoint in place, against a restart", back["in place"] / back["by a restart"],

@@ -229,6 +229,21 @@ def test_counts_and_flags_are_kept():
             check(run, "it goes on at 6")
 
 
+def test_its_parameters_may_be_in_bf16():
+    """All of the task's own; BatchNorm's vectors and statistics stay float32. It goes on from its checkpoint bit for bit."""
+    in_bf16 = ["train.precision=bf16", "train.param_dtype=bf16", "optim.shard=1", "sched.kind=constant", "ckpt.keep=0"]
+    with digits() as task:
+        with task.run("ckpt.every=20", "train.steps=60", *in_bf16, name="in-bf16", env=NO_VENV) as run:
+            assert run.finish() == 0, run.output()
+            assert "matrices are kept in bf16" in (run.directory / "log" / "rank-0.log").read_text()
+            assert evaluations(run)[-1]["eval/accuracy"] > 0.6, evaluations(run)
+            whole = run.result()["state_hash"]
+            checkpoint = next((run.directory / "checkpoints" / "main").glob("*40"))
+        with task.run("train.steps=60", *in_bf16, name="again", env=NO_VENV, options=("--resume", str(checkpoint))) as again:
+            assert again.finish() == 0, again.output()
+            assert again.result()["state_hash"] == whole, again.result()
+
+
 def test_a_task_needs_no_module():
     with digits() as task:
         (task.folder / "bare.py").write_text(BARE)
@@ -395,7 +410,7 @@ def test_a_compiled_model_trains():
 
 
 if __name__ == "__main__":
-    main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks, test_counts_and_flags_are_kept,
+    main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks, test_counts_and_flags_are_kept, test_its_parameters_may_be_in_bf16,
           test_a_task_needs_no_module, test_what_is_missing_or_of_another_kind_is_said, test_a_rank_that_is_killed_is_gone_on_without,
           test_it_may_decide_the_learning_rate, test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
           test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains,

@@ -12,6 +12,7 @@ import time
 from harness import FULL, Run, main, wait_until
 
 SHARDED = ["optim.shard=1"]
+BF16 = ["train.precision=bf16", "train.param_dtype=bf16"]
 GRADIENTS = ["optim.shard=2"]
 TEXT = ["model.layers=2", "model.width=64", "model.heads=2", "model.context=32", "train.batch_size=12", "eval.every=0", "eval.at_end=false",
         "ckpt.every=0", "log.every=1", "run.threads=1", "sched.base_lr=1e-3", "sched.warmup_steps=50"]
@@ -54,13 +55,15 @@ def test_losses_are_those_of_a_plain_run():
 
 
 def test_checkpoints_of_any_number_of_ranks_are_read_by_any_other():
-    """1 -> 2 -> 4 -> 3 -> 1 ranks, and back to an optimizer that isn't sharded: the state stays the same, bit for bit."""
-    finished = [*TEXT, "train.steps=12", "ckpt.every=12"]
+    """1 -> 2 -> 4 -> 3 -> 1 ranks, and back to an optimizer that isn't sharded: the state stays the same, bit for bit. Matrices are in
+    bf16 with their master weights, tables and vectors in fp32."""
+    finished = [*TEXT, "train.steps=12", "ckpt.every=12", *BF16]
     with Run([*finished, *SHARDED], ranks=1, config="kjv", name="r1") as first:
         assert first.finish(120) == 0, first.output()
         checkpoint, ends = first.result()["checkpoint"], []
         expected = state_of(checkpoint)
-        assert any(name.startswith("optim/") for name in expected), list(expected)
+        assert len(expected["optim/master/blocks.1.up.weight"]) == 2 * len(expected["model/blocks.1.up.weight"]), list(expected)
+        assert "optim/exp_avg/embedding.weight" in expected and "optim/master/embedding.weight" not in expected, list(expected)
         for number, (ranks, sharded) in enumerate(((2, 1), (4, 2), (3, 1), (2, 0), (3, 2), (1, 0))):
             with Run(folder=first.folder, name=f"again-{number}", command=[
                     "run", "kjv", "--name", f"again-{number}", "--ranks", str(ranks), "--resume", checkpoint, "--batch",
@@ -71,6 +74,10 @@ def test_checkpoints_of_any_number_of_ranks_are_read_by_any_other():
                 assert state_of(checkpoint) == expected, f"{ranks} ranks, optim.shard = {sharded}"
                 ends.append(again.result()["state_hash"])
         assert ends[3] == ends[5], ends
+        with Run(folder=first.folder, name="fp32", command=["run", "kjv", "--name", "fp32", "--ranks", "2", "--resume", checkpoint, "--batch",
+                                                            *finished, "train.param_dtype=fp32"]) as other:
+            assert other.finish(60) == 2, other.output()
+            assert 'go on with train.param_dtype="bf16"' in other.output(), other.output()
 
 
 REDUNDANT = [*SHARDED, "ckpt.redundancy=memory"]

@@ -16,6 +16,8 @@ inline MPI_Datatype mpi_type(DataType type) {
       return MPI_INT64_T;
     case DataType::uint8:
       return MPI_UINT8_T;
+    case DataType::bfloat16:
+      return MPI_UINT16_T;
   }
   return MPI_BYTE;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "protocol/mutex.h"
@@ -48,6 +49,8 @@ void reduce(const std::vector<SimAttendance>& ranks) {
       return reduce_as<std::int64_t>(ranks);
     case DataType::uint8:
       return reduce_as<std::uint8_t>(ranks);
+    case DataType::bfloat16:
+      assert(false && "bfloat16 isn't added up here");
   }
 }
 

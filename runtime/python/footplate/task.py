@@ -64,7 +64,8 @@ def missing(task, function: str) -> str:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A trained tensor: a float32 leaf that requires a gradient, contiguous, never replaced; equal on all ranks at first."""
+    """A trained tensor: a float32 leaf that requires a gradient, contiguous, never replaced; equal on all ranks at first. With
+    train.param_dtype = "bf16" it becomes bfloat16 once the task is made, if it is a matrix and no table."""
     name: str
     tensor: Any
     group: str = ""  # of Task.groups(); empty: none

@@ -40,8 +40,10 @@ class Optimized {
             const std::vector<v1::Group>& groups = {})
       : parameters_(std::move(parameters)),
         optimizer_(make_optimizer(kind, parameters_, groups, host_device())) {
-    optimizer_->set_learning_rate(kRate);
+    set_learning_rate(kRate);
   }
+
+  void set_learning_rate(double rate) { optimizer_->set_learning_rate(rate); }
 
   OptimizerSettings settings{.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .momentum = 0.8};
 
@@ -80,6 +82,24 @@ TEST(Optimizer, SgdHasMomentum) {
   sgd.step(1);
   EXPECT_NEAR(sgd.value(), 1 - kRate - kRate * 1.8, 1e-6);
   EXPECT_THAT(sgd.state(), ::testing::ElementsAre("optim/momentum/a"));
+}
+
+/// Each step is a twentieth of what bfloat16 tells apart below 1.
+TEST(Optimizer, SmallStepsAddUpInTheMasterOfAParameterInBf16) {
+  constexpr double kSmall = 1e-4;
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::lion, OptimizerKind::adamw}) {
+    v1::Parameter narrow = parameter("narrow", at::ones({2, 2}));
+    narrow.tensor.set_data(narrow.tensor.detach().to(at::kBFloat16));
+    Optimized of_both(kind, {narrow, parameter("wide", at::ones({2, 2}))});
+    of_both.settings.momentum = 0;
+    of_both.set_learning_rate(kSmall);
+    for (int step = 0; step < 100; ++step)
+      of_both.step(kind == OptimizerKind::sgd ? 1 : 0.5, /*divisor=*/1, /*skip=*/step % 2 == 1);
+    EXPECT_NEAR(of_both.value(1), 1 - 50 * kSmall, 1e-6);
+    EXPECT_EQ(of_both.value(0), of_both.values(1).to(at::kBFloat16).flatten()[0].item<double>());
+    EXPECT_THAT(of_both.state(), ::testing::Contains("optim/master/narrow"));
+    EXPECT_THAT(of_both.state(), ::testing::Not(::testing::Contains("optim/master/wide")));
+  }
 }
 
 TEST(Optimizer, SgdWithoutMomentumFollowsTheGradientAndForgets) {

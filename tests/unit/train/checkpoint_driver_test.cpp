@@ -47,6 +47,25 @@ TEST(CheckpointDriver, ResumeIsBitExact) {
   }
 }
 
+/// Of parameters in bfloat16, and their masters.
+TEST(CheckpointDriver, ResumeIsBitExactInBf16) {
+  const std::vector<std::string> in_bf16{"train.precision=bf16", "train.param_dtype=bf16"};
+  std::map<std::string, testing::MemorySaver::Copy> copies;
+  train(
+      1, small_settings(in_bf16),
+      [](Rank& rank) {
+        rank.gate.call_at(4, {"ckpt.save", Json::object()});
+      },
+      [&](Rank& rank) { copies = rank.saver.checkpoints; });
+  EXPECT_EQ(final_hash(1, in_bf16,
+                       [&](Rank& rank) {
+                         rank.saver.checkpoints = copies;
+                         const auto loaded = rank.trainer.load("step-4");
+                         ASSERT_TRUE(loaded) << loaded.error().message;
+                       }),
+            final_hash(1, in_bf16));
+}
+
 /// As where a disk is away for a moment.
 TEST(CheckpointDriver, TheLastSaveIsTriedAgain) {
   for (const int failures : {1, 3, 4}) {

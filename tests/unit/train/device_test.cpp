@@ -418,6 +418,26 @@ TEST(Precision, EvaluationsAreComputedInItToo) {
   EXPECT_EQ(eval_loss("train.precision=bf16", "eval.async=true"), half);
 }
 
+TEST(Precision, ParametersInBf16TrainAlmostAsIfTheyWerentAndStayInIt) {
+  const std::vector<std::string> in_bf16{"train.precision=bf16", "train.param_dtype=bf16"};
+  const Course kept = run(2, in_bf16);
+  expect_near(kept.losses, run(2, {}).losses, 0.05);
+  EXPECT_EQ(kept.hashes[0], kept.hashes[1]);
+  EXPECT_EQ(kept.hashes, run(2, in_bf16).hashes) << "bit by bit";
+  EXPECT_THAT(kept.told, Contains(HasSubstr("matrices are kept in bf16, with fp32 master weights")));
+  train(1, small_settings(in_bf16), nullptr, [](Rank& rank) {
+    Settings after = small_settings({"train.precision=fp32", "train.param_dtype=bf16"});
+    const auto refused = rank.trainer.prepare({}, after);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("the run keeps its parameters in bf16"));
+    const StateTable& state = rank.trainer.state();
+    EXPECT_EQ(state.find("model/blocks.0.qkv.weight")->type, DataType::bfloat16);
+    for (const char* kept_wide : {"model/embedding.weight", "model/positions.weight",
+                                  "model/blocks.0.qkv.bias", "optim/master/blocks.0.qkv.weight"})
+      EXPECT_EQ(state.find(kept_wide)->type, DataType::float32) << kept_wide;
+  });
+}
+
 TEST(Precision, StaysFp32WhereTheDeviceDoesntMultiplyBf16) {
   struct WithoutBf16 final : Apart {
     Precision computes_in(Precision /*wanted*/) const override { return Precision::fp32; }

@@ -52,7 +52,7 @@ class Assembly {
       }
       whole.resize(bytes);
       const std::size_t first =
-          entry.shard ? static_cast<std::size_t>(entry.shard->first) * sizeof(float) : 0;
+          entry.shard ? static_cast<std::size_t>(entry.shard->first) * size_of(entry.type) : 0;
       if (!content.empty()) std::memcpy(whole.data() + first, content.data(), content.size());
     }
   }
@@ -71,7 +71,7 @@ class WholeSaver final : public MemorySaver {
     for (const StateEntry& entry : into.entries()) {
       const auto whole = std::as_bytes(std::span(state_.at(entry.name)));
       const std::size_t first =
-          entry.shard ? static_cast<std::size_t>(entry.shard->first) * sizeof(float) : 0;
+          entry.shard ? static_cast<std::size_t>(entry.shard->first) * size_of(entry.type) : 0;
       entry.take(whole.subspan(first, entry.bytes));
     }
     return progress_;
@@ -385,6 +385,42 @@ TEST(ShareState, WithEachKindOfOptimizer) {
     expect_as_resumed(3, {{1, 4, "step sums", std::set<int>{2}}}, {kind});
 }
 
+/// Matrices with master weights, which are shared, and tables without; both of a rank that is lost.
+TEST(ShareState, OfParametersInBf16) {
+  const std::vector<std::string> in_bf16{"train.precision=bf16", "train.param_dtype=bf16"};
+  for (const char* operation : {"gradients", "parameters"})
+    for (const int stage : {1, 2}) {
+      SCOPED_TRACE(std::string(operation) + ", " + std::to_string(stage));
+      expect_as_resumed(3, {{1, 4, operation, {}}}, in_bf16, stage);
+    }
+  const WholeState whole = trained(2, kSteps, in_bf16).state;
+  const auto bytes = [&](const std::string& name) { return whole.at(name).size(); };
+  EXPECT_EQ(bytes("optim/master/blocks.0.up.weight"), 2 * bytes("model/blocks.0.up.weight"));
+  EXPECT_EQ(bytes("optim/exp_avg/embedding.weight"), bytes("model/embedding.weight"));
+  EXPECT_FALSE(whole.contains("optim/master/embedding.weight"));
+}
+
+/// Autocast rounds the parameters for each product; here they are rounded once, and the masters are what they
+/// would be: the same bits.
+TEST(ShareState, ParametersInBf16AreThoseThatAutocastComputesWith) {
+  const std::vector<std::string> in_bf16{"train.precision=bf16", "train.param_dtype=bf16"};
+  const auto as_floats = [](WholeState state) {
+    for (auto& [name, bytes] : state)
+      if (const auto master = state.find("optim/master/" + name.substr(name.find('/') + 1));
+          name.starts_with("model/") && master != state.end())
+        bytes = master->second;
+    std::erase_if(state, [](const auto& one) { return one.first.starts_with("optim/master/"); });
+    return state;
+  };
+  const EndOfRun first = trained(1, 1, in_bf16);
+  const WholeState begin = as_floats(first.state);
+  const EndOfRun autocast = trained(1, kSteps, {"train.precision=bf16"}, {}, Begin{begin, first.progress});
+  WholeState kept = as_floats(trained(1, kSteps, in_bf16).state), cast = autocast.state;
+  kept.erase("state/mean");  // of what the parameters are
+  cast.erase("state/mean");
+  expect_alike(kept, cast);
+}
+
 /// Live, by orders: as runs that were stopped there and resumed with the other settings.
 TEST(ShareState, SettingsChangeWhoKeepsWhat) {
   const std::map<std::int64_t, std::vector<std::string>> changes{{2, {"optim.shard=1"}},
@@ -392,10 +428,12 @@ TEST(ShareState, SettingsChangeWhoKeepsWhat) {
                                                                  {5, {"ckpt.redundancy=none"}},
                                                                  {6, {"optim.shard=2"}},
                                                                  {7, {"optim.shard=0"}}};
-  for (const int ranks : {1, 3}) {
-    const EndOfRun live = trained(ranks, kSteps, {}, {}, {}, changes);
-    EndOfRun parts = trained(ranks, 2, {});
-    std::vector<std::string> settings;
+  for (const auto& [ranks, begun_with] : {std::pair<int, std::vector<std::string>>{1, {}},
+                                          {3, {}},
+                                          {3, {"train.precision=bf16", "train.param_dtype=bf16"}}}) {
+    const EndOfRun live = trained(ranks, kSteps, begun_with, {}, {}, changes);
+    EndOfRun parts = trained(ranks, 2, begun_with);
+    std::vector<std::string> settings = begun_with;
     for (auto change = changes.begin(); change != changes.end(); ++change) {
       settings.push_back(change->second.front());
       const EndOfRun from = std::move(parts);
