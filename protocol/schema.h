@@ -120,12 +120,14 @@ struct Constraint {
     at_most_where_set,  ///< a <= b, where neither is 0, which leaves it to a library
     product_at_most,    ///< a * b <= limit
     channels_at_most,   ///< no rule of `a` (kTuningRules) has more channels than `b`
+    needs,              ///< where `a` is `value`, so is `b`; both are choices
   };
   Kind kind = Kind::divides;
   std::string a;
   std::string b;
   std::string help;  ///< why, in one clause
   std::int64_t limit = 0;
+  std::string value = {};
 };
 
 class Settings;

@@ -35,12 +35,13 @@ constexpr std::array<std::pair<Applies, std::string_view>, 5> kApplies{{{Applies
                                                                         {Applies::comm, "comm"},
                                                                         {Applies::state, "state"},
                                                                         {Applies::restart, "restart"}}};
-constexpr std::array<std::pair<Constraint::Kind, std::string_view>, 5> kConstraints{
+constexpr std::array<std::pair<Constraint::Kind, std::string_view>, 6> kConstraints{
     {{Constraint::Kind::divides, "divides"},
      {Constraint::Kind::at_most, "at_most"},
      {Constraint::Kind::at_most_where_set, "at_most_where_set"},
      {Constraint::Kind::product_at_most, "product_at_most"},
-     {Constraint::Kind::channels_at_most, "channels_at_most"}}};
+     {Constraint::Kind::channels_at_most, "channels_at_most"},
+     {Constraint::Kind::needs, "needs"}}};
 
 template <class Enum, std::size_t N>
 std::string_view name_of(const std::array<std::pair<Enum, std::string_view>, N>& names, Enum value) {
@@ -133,6 +134,7 @@ Json action_to_json(const ActionSpec& spec) {
 Json constraint_to_json(const Constraint& rule) {
   Json item = {{"kind", name_of(kConstraints, rule.kind)}, {"a", rule.a}, {"b", rule.b}, {"help", rule.help}};
   if (rule.kind == Constraint::Kind::product_at_most) item["limit"] = rule.limit;
+  if (rule.kind == Constraint::Kind::needs) item["value"] = rule.value;
   return item;
 }
 
@@ -176,7 +178,7 @@ Result<Schema> schema_from_json(const Json& json) {
       // A kind of a later version is for the run alone to check.
       if (const auto kind = from_name(kConstraints, item.at("kind").get<std::string>()))
         schema.constraints.push_back({*kind, item.at("a"), item.at("b"), item.value("help", ""),
-                                      item.value("limit", std::int64_t{0})});
+                                      item.value("limit", std::int64_t{0}), item.value("value", "")});
     for (const auto& item : json.value("hints", Json::array()))
       schema.hints.push_back({item.at("name"), item.value("text", ""), item.value("foreign", false)});
     return schema;

@@ -190,6 +190,11 @@ std::optional<std::string> violation_of(const Constraint& rule, const Settings& 
   const auto side = [&](const std::string& name, const std::string& value) {
     return name + " (" + value + ", from " + settings.source(name) + ")";
   };
+  if (rule.kind == Constraint::Kind::needs) {
+    const std::string a = settings.string(rule.a), b = settings.string(rule.b);
+    if (a != rule.value || b == rule.value) return std::nullopt;
+    return side(rule.a, a) + " needs the same of " + side(rule.b, b);
+  }
   const std::int64_t b = settings.integer(rule.b);
   const std::string right = side(rule.b, std::to_string(b));
   if (rule.kind == Constraint::Kind::channels_at_most) {
@@ -216,6 +221,7 @@ std::optional<std::string> violation_of(const Constraint& rule, const Settings& 
         return std::nullopt;
       return left + " times " + right + " is more than " + std::to_string(rule.limit);
     case Constraint::Kind::channels_at_most:
+    case Constraint::Kind::needs:
       break;
   }
   return std::nullopt;

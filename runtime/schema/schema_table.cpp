@@ -25,6 +25,8 @@ Schema runtime_schema() {
       {Constraint::Kind::divides, "model.width", "model.heads", "every head gets an equal part of the width"},
       {Constraint::Kind::at_most, "train.micro_batch", "train.batch_size",
        "a micro-batch is cut from a rank's slice of the batch; 0 takes the whole slice at once"},
+      {Constraint::Kind::needs, "train.param_dtype", "train.precision",
+       "what is kept in bf16 is computed in bf16", 0, "bf16"},
   };
   for (auto& rule : nccl_constraints()) schema.constraints.push_back(std::move(rule));
   return schema;

@@ -24,7 +24,8 @@ std::vector<SettingRow> checkpoint_rows() {
        .help =
            "A checkpoint of ckpt.every that couldn't be written, as on a full disk, is saved again after so "
            "long, and each further time after twice as long, up to an hour. 0 = when ckpt.every is due next. "
-           "The last one of a run that is done, or is stopped by an order, is tried again for so long",
+           "The last one of a run that is done, or is stopped by an order, is tried again within so long, a "
+           "minute at most",
        .example = "ckpt.retry_s = 300"},
       {.name = "ckpt.async",
        .value = true,

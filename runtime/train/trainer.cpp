@@ -37,21 +37,6 @@ Result<void> check_sharding(const Settings& settings) {
                           settings.integer("optim.shard"), settings.source("optim.shard")));
 }
 
-Result<void> check_param_dtype(const Settings& settings) {
-  if (choice_of<Precision>(settings, "train.param_dtype") == Precision::fp32 ||
-      choice_of<Precision>(settings, "train.precision") == Precision::bf16)
-    return {};
-  return fail(ErrorKind::usage,
-              fmt::format("train.precision = \"fp32\" (from {}): the run keeps its parameters in bf16 "
-                          "(train.param_dtype, from {}), and computes with them in bf16; set train.precision "
-                          "= \"bf16\", or begin a run with train.param_dtype = \"fp32\"",
-                          settings.source("train.precision"), settings.source("train.param_dtype")));
-}
-
-Result<void> check_settings(const Settings& settings) {
-  return check_sharding(settings).and_then([&] { return check_param_dtype(settings); });
-}
-
 }  // namespace
 
 Trainer::Trainer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
@@ -63,7 +48,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
       communicator.rank(), [&]() -> Result<std::unique_ptr<Trainer>> {
         const auto blas = choice_of<ProductLibrary>(options.settings, "run.blas");
         if (auto chosen = choose_products(blas); !chosen) return tl::unexpected(chosen.error());
-        if (auto possible = check_settings(options.settings); !possible)
+        if (auto possible = check_sharding(options.settings); !possible)
           return tl::unexpected(possible.error());
         auto task = make_task(options);
         if (!task) return tl::unexpected(task.error());
@@ -150,7 +135,7 @@ std::vector<std::string_view> Trainer::actions() const {
 
 Result<void> Trainer::prepare(const Order& order, const Settings& after) {
   if (auto possible = loop_->training().task->prepare(after); !possible) return possible;
-  if (auto possible = check_settings(after); !possible) return possible;
+  if (auto possible = check_sharding(after); !possible) return possible;
   if (auto possible = loop_->training().check_epochs(after); !possible) return possible;
   const auto changes = [&order](const char* name) {
     return std::ranges::any_of(order.changes, [name](const Change& change) { return change.name == name; });

@@ -168,6 +168,23 @@ TEST_F(SchemaTest, CombinationsByTheirProduct) {
   EXPECT_FALSE(schema_.check_combination(settings));  // and no overflow
 }
 
+TEST_F(SchemaTest, AChoiceThatNeedsTheSameOfAnother) {
+  schema_.constraints = {{Constraint::Kind::needs, "log.text", "log.other", "for the test", 0, "bf16"}};
+  SettingSpec other = *schema_.setting("log.text");
+  other.name = "log.other";
+  schema_.settings.push_back(other);
+  Settings settings = Settings::defaults(schema_);
+  EXPECT_TRUE(schema_.check_combination(settings));
+  settings.set("log.text", std::string("bf16"), "kjv.lua");
+  EXPECT_THAT(message(schema_.check_combination(settings)),
+              testing::HasSubstr("log.text (bf16, from kjv.lua) needs the same of log.other ("));
+  settings.set("log.other", std::string("bf16"), "kjv.lua");
+  EXPECT_TRUE(schema_.check_combination(settings));
+  const auto again = Schema::from_json(schema_.to_json());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->constraints[0].value, "bf16");
+}
+
 TEST_F(SchemaTest, CombinationsOfRulesWithChannels) {
   schema_.constraints = {
       {Constraint::Kind::channels_at_most, "log.text", "model.heads", "every communicator has so many"}};
