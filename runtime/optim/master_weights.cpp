@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -53,6 +54,15 @@ void MasterWeights::step(const OptimizerSettings& settings, const at::Tensor& di
   inner_->step(settings, divisor, skip);
   const at::NoGradGuard no_grad;
   if (!parameters_.empty()) at::_foreach_copy_(parameters_, values_);
+}
+
+/// A parameter that nobody has written is its rounded master.
+void MasterWeights::take_parameters() {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const at::Tensor same = values_[i].to(at::kBFloat16).eq(parameters_[i]);
+    values_[i].copy_(at::where(same, values_[i], parameters_[i].to(at::kFloat)));
+  }
 }
 
 void MasterWeights::list_state(StateTable& table) const {

@@ -30,6 +30,7 @@ class MasterWeights final : public Optimizer {
   void set_learning_rate(double rate) override { inner_->set_learning_rate(rate); }
   void step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip) override;
   void list_state(StateTable& table) const override;
+  void take_parameters() override;
   void forget_gradients() override { inner_->forget_gradients(); }
   void take_gradients(std::vector<ParameterGroup> groups) override {
     inner_->take_gradients(std::move(groups));

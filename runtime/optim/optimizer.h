@@ -30,6 +30,9 @@ class Optimizer {
   /// Adds what it keeps between steps ("optim/…"); it stays where it is.
   virtual void list_state(StateTable& table) const = 0;
 
+  /// Takes up what somebody else has written into parameters since the last step: it goes on from there.
+  virtual void take_parameters() {}
+
   /// Lets go of the gradients: it makes no step any more, and what it keeps is still there.
   virtual void forget_gradients() = 0;
   /// It makes steps again, with the gradients of the same groups, as groups_for() has them now.

@@ -43,6 +43,11 @@ void OptimizerShare::step(const OptimizerSettings& settings, const at::Tensor& d
   if (copy_) copy_->step(settings, divisor, skip);
 }
 
+void OptimizerShare::take_parameters() {
+  mine_->take_parameters();
+  if (copy_) copy_->take_parameters();
+}
+
 void OptimizerShare::forget_gradients() {
   mine_->forget_gradients();
   if (copy_) copy_->forget_gradients();

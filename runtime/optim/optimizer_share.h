@@ -31,6 +31,8 @@ class OptimizerShare {
   void step(const OptimizerSettings& settings, const at::Tensor& divisor, const at::Tensor& skip);
   /// What it keeps of its own share ("optim/…").
   void list_state(StateTable& table) const { mine_->list_state(table); }
+  /// Optimizer::take_parameters().
+  void take_parameters();
   /// It makes no step any more, and what it keeps is still there.
   void forget_gradients();
   /// It makes steps again, of the same share: with the gradients of now.

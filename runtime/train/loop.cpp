@@ -211,6 +211,7 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
   configure();
   checkpoints_.configure();
   training_.task->changed(now, step);
+  if (step_ != nullptr) step_->take_parameters();
   reporter_.tell_computing();
   reporter_.tell_data();
   reporter_.warn_of_schedule();
@@ -221,9 +222,15 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
 
 Result<CallResult> Trainer::Loop::call_task(const Call& call, std::int64_t step) {
   if (step_ != nullptr) step_->forget_loaded();
-  auto answer = training_.task->call(call.action, call.arguments, step);
+  const auto answer = [&] {
+    if (training_.now.param_dtype == Precision::fp32)
+      return training_.task->call(call.action, call.arguments, step);
+    const MixedPrecision precision(training_.precision(), training_.device.where());
+    return training_.task->call(call.action, call.arguments, step);
+  }();
+  if (step_ != nullptr) step_->take_parameters();
   if (!answer) return tl::unexpected(answer.error());
-  return TaskAnswer{*std::move(answer)};
+  return TaskAnswer{*answer};
 }
 
 void Trainer::Loop::tell_refusal() {

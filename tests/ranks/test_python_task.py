@@ -229,6 +229,39 @@ def test_counts_and_flags_are_kept():
             check(run, "it goes on at 6")
 
 
+ACTS = """
+import digits
+import footplate
+import torch
+
+
+class Acts(digits.Digits):
+    @footplate.action("Sets the last layer to zero, and computes.")
+    def zero(self, step):
+        with torch.no_grad():
+            self.module[-1].weight.zero_()
+            return {"logits": float(self.module(torch.ones(2, 1, 8, 8)).std())}
+
+    @footplate.action("The largest weight of the last layer.")
+    def largest(self, step):
+        return {"largest": float(self.module[-1].weight.abs().max())}
+"""
+
+
+def test_an_action_may_write_parameters_in_bf16():
+    """The optimizer goes on from what it has written."""
+    with digits() as task:
+        with_more(task, ACTS, "acts.py")
+        with task.run("train.steps=1000000", "eval.every=0", "ckpt.every=0", "train.precision=bf16", "train.param_dtype=bf16",
+                      "optim.lr_scale=1e-4", env=NO_VENV) as run:
+            run.wait_for_step(20).close()
+            largest = float(run.exec("return task.largest{}:wait().largest").stdout)
+            assert run.exec("return task.zero{}:wait().logits >= 0").stdout.strip() == "true"
+            run.exec("run.wait{ steps = 5 }")
+            after = float(run.exec("return task.largest{}:wait().largest").stdout)
+            assert largest > 0.05 > 0.01 > after > 0, (largest, after)
+
+
 def test_its_parameters_may_be_in_bf16():
     """All of the task's own; BatchNorm's vectors and statistics stay float32. It goes on from its checkpoint bit for bit."""
     in_bf16 = ["train.precision=bf16", "train.param_dtype=bf16", "optim.shard=1", "sched.kind=constant", "ckpt.keep=0"]
@@ -411,6 +444,7 @@ def test_a_compiled_model_trains():
 
 if __name__ == "__main__":
     main([test_it_trains_alike_and_goes_on_bit_equal, test_several_data_sets_train_alike_on_any_number_of_ranks, test_counts_and_flags_are_kept, test_its_parameters_may_be_in_bf16,
+          test_an_action_may_write_parameters_in_bf16,
           test_a_task_needs_no_module, test_what_is_missing_or_of_another_kind_is_said, test_a_rank_that_is_killed_is_gone_on_without,
           test_it_may_decide_the_learning_rate, test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
           test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains,

@@ -208,7 +208,7 @@ def not_kept(task):
     BatchNorm without a momentum uses it, and that one is refused."""
     if task.module is None:
         return []
-    kept = {one.tensor.data_ptr() for one in (*task.parameters(), *task.state())}
+    kept = {one.tensor.data_ptr() for one in (*task.parameters(), *task.state()) if hasattr(one.tensor, "data_ptr")}
     return [name for name, tensor in task.module.state_dict(keep_vars=True).items()
             if hasattr(tensor, "data_ptr") and tensor.numel() > 0 and tensor.data_ptr() not in kept
             and not name.endswith("num_batches_tracked")]

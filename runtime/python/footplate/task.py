@@ -62,6 +62,9 @@ def missing(task, function: str) -> str:
 # ---------------------------------------------------------------- what a task has
 
 
+_TABLES = "tables"
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A trained tensor: a float32 leaf that requires a gradient, contiguous, never replaced; equal on all ranks at first. With
@@ -220,10 +223,19 @@ class Task:
         """The same tensors at every call, in one order on all ranks."""
         if self.module is None:
             raise ValueError("the task has no parameters: set self.module in __init__, or write parameters()")
-        return [Parameter(name, tensor) for name, tensor in self.module.named_parameters() if tensor.requires_grad]
+        tables = self._tables()
+        return [Parameter(name, tensor, _TABLES if id(tensor) in tables else "") for name, tensor in self.module.named_parameters()
+                if tensor.requires_grad]
 
     def groups(self) -> Sequence[Group]:
-        return []
+        """By default the module's embeddings are tables."""
+        return [Group(_TABLES, is_table=True)] if self._tables() else []
+
+    def _tables(self):
+        """Ids of the weights of embeddings, where groups() is the one above."""
+        if self.module is None or type(self).groups is not Task.groups:
+            return set()
+        return {id(module.weight) for module in self.module.modules() if type(module).__name__ in ("Embedding", "EmbeddingBag")}
 
     def state(self) -> Sequence[State]:
         """By default the float32 buffers that the module saves: BatchNorm's statistics, which forward writes. What else the module

@@ -43,6 +43,7 @@ class Optimized {
     set_learning_rate(kRate);
   }
 
+  void take_parameters() { optimizer_->take_parameters(); }
   void set_learning_rate(double rate) { optimizer_->set_learning_rate(rate); }
 
   OptimizerSettings settings{.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .momentum = 0.8};
@@ -100,6 +101,22 @@ TEST(Optimizer, SmallStepsAddUpInTheMasterOfAParameterInBf16) {
     EXPECT_THAT(of_both.state(), ::testing::Contains("optim/master/narrow"));
     EXPECT_THAT(of_both.state(), ::testing::Not(::testing::Contains("optim/master/wide")));
   }
+}
+
+/// As an action of a task does that sets a layer back.
+TEST(Optimizer, AMasterTakesUpWhatSomebodyElseHasWritten) {
+  v1::Parameter narrow = parameter("narrow", at::ones({2, 2}));
+  narrow.tensor.set_data(narrow.tensor.detach().to(at::kBFloat16));
+  at::Tensor value = narrow.tensor.detach();
+  Optimized sgd(OptimizerKind::sgd, {narrow});
+  sgd.settings.momentum = 0;
+  sgd.set_learning_rate(1e-3);
+  sgd.step(1);
+  value[0][0] = 0.0;
+  sgd.take_parameters();
+  for (int step = 0; step < 9; ++step) sgd.step(1);
+  EXPECT_NEAR(value[0][0].item<double>(), -0.009, 1e-4);
+  EXPECT_EQ(value[1][1].item<double>(), at::full({}, 0.99).to(at::kBFloat16).item<double>()) << "as before";
 }
 
 TEST(Optimizer, SgdWithoutMomentumFollowsTheGradientAndForgets) {
