@@ -16,16 +16,22 @@ constexpr std::size_t kLeastSlice = std::size_t{256} << 10U;
 
 constexpr std::size_t kAlign = 64;  ///< slices begin on a cache line, seen from the tensor before
 
+constexpr std::size_t kWord = 4;
+
+/// Each tensor begins at a word, so that no piece of a later one begins within.
+std::size_t in_words(std::size_t bytes) {
+  return (bytes + kWord - 1) / kWord * kWord;
+}
+
 std::size_t replicated_bytes(const StateTable& state) {
   std::size_t bytes = 0;
   for (const StateEntry& entry : state.entries())
-    if (entry.placement == Placement::replicated) bytes += entry.bytes;
+    if (entry.placement == Placement::replicated) bytes += in_words(entry.bytes);
   return bytes;
 }
 
 /// In words of four bytes.
 bool is_hashed_by_device(const StateEntry& entry) {
-  constexpr std::size_t kWord = 4;
   return entry.memory != nullptr && entry.memory->most_hashed() > 0 && entry.bytes % kWord == 0;
 }
 
@@ -103,7 +109,7 @@ void StateSweep::list_pieces(std::int64_t slice, std::int64_t period) {
     const std::size_t from = std::clamp(first, here, here + entry.bytes);
     const std::size_t to = std::clamp(end, here, here + entry.bytes);
     add(entry, from - here, to - here);
-    here += entry.bytes;
+    here += in_words(entry.bytes);
   }
 }
 

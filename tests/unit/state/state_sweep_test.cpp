@@ -184,6 +184,8 @@ TEST(StateSweep, ADeviceThatHashesIsAskedAtTheBeginningAndAnswersAtTheEnd) {
       auto known = std::make_unique<Known>();
       for (const auto stretch : stretches) {
         EXPECT_LE(stretch.size(), most_hashed());
+        EXPECT_EQ(stretch.size() % 4, 0U);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(stretch.data()) % 4, 0U) << "a device reads words";
         std::uint64_t sum = 0;
         for (const std::byte byte : stretch) sum = sum * 31 + static_cast<std::uint64_t>(byte);
         known->hashes.push_back(sum);
@@ -191,15 +193,20 @@ TEST(StateSweep, ADeviceThatHashesIsAskedAtTheBeginningAndAnswersAtTheEnd) {
       return known;
     }
   } memory;
-  State state = model();
+  State state;
+  state.add("state/flag", 1).add("state/flags", 7);  // which the host hashes
+  state.add("model/embedding", 3 << 20).add("model/bias", 12).add("model/weight", 1 << 20);
+  state.add("optim/step", 4).add("optim/exp_avg/weight", (1 << 20) + 20);
   StateTable on_device;
   for (StateEntry entry : state.table().entries()) {
-    entry.memory = &memory;
+    if (entry.bytes % 4 == 0) entry.memory = &memory;
     on_device.add(std::move(entry));
   }
   StateSweep sweep(on_device);
   const auto before = hash_at(sweep, 0, 1);
-  EXPECT_THAT(sweep.report().tensors, SizeIs(5));
+  EXPECT_THAT(sweep.report().tensors, SizeIs(7));
+  for (int step = 0; step < 11; ++step) hash_at(sweep, step, 11);
+  EXPECT_EQ(hash_at(sweep, 0, 1), before);
   sweep.begin(0, 1);
   state.at("model/weight", 1000) ^= 1U;
   EXPECT_EQ(sweep.finish(), before);
