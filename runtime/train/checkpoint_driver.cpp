@@ -28,8 +28,10 @@ const std::string kAgain = "again ";
 /// However often it has failed.
 constexpr double kLongestRetry_s = 3600;
 
-/// Before each further try at the run's end, as parts of ckpt.retry_s.
+/// Before each further try at the run's end, as parts of ckpt.retry_s, or of a minute where that is less:
+/// nobody hears an order any more.
 constexpr std::array kPausesAtEnd{1.0 / 6, 1.0 / 3, 1.0 / 2};
+constexpr double kLongestAtEnd_s = 60;
 
 /// An exception of this rank alone must not keep it from the agreement that all ranks enter next.
 template <class T, class Body>
@@ -400,13 +402,14 @@ void CheckpointDriver::save_at_end() {
   if (training_.options.saver == nullptr) return;
   auto saved = save("");
   for (const double part : kPausesAtEnd) {
-    const double pause_s = part * training_.now.ckpt_retry_s;
+    const double pause_s = part * std::min(training_.now.ckpt_retry_s, kLongestAtEnd_s);
     if (saved || saved.error().kind == ErrorKind::lost || pause_s <= 0) break;
     warn(training_.position.step, saved.error());
     reporter_.say(
         fmt::format("the run ends with this checkpoint: it is tried again in {:.3g} s (ckpt.retry_s); "
-                    "another signal ends the run without",
+                    "footplate stop --now ends the run without",
                     pause_s));
+    training_.timer.enter(Phase::saving);
     std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
     saved = save("");
   }
