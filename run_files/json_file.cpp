@@ -14,8 +14,6 @@
 namespace footplate {
 namespace {
 
-constexpr std::size_t kLargestFile = 16U << 20;
-
 std::error_code write_all(int descriptor, std::string_view text, Durable durable) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -46,14 +44,16 @@ std::error_code write_new_file(const std::string& path, std::string_view text, D
 
 }  // namespace
 
-Result<Json> read_json_file(const std::filesystem::path& path) {
+Result<Json> read_json_file(const std::filesystem::path& path, std::size_t largest) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail(ErrorKind::failed, "can't read " + path.string() + ": " + std::strerror(errno));
   std::string text;
   for (char block[65536]; file.read(block, sizeof(block)) || file.gcount() > 0;) {
     text.append(block, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kLargestFile) return fail(ErrorKind::failed, path.string() + " is larger than 16 MiB");
+    if (text.size() > largest)
+      return fail(ErrorKind::failed,
+                  path.string() + " is larger than " + std::to_string(largest >> 20U) + " MiB");
   }
   auto json = parse_line(text);
   if (!json)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string_view>
 
@@ -11,9 +12,11 @@ namespace footplate {
 /// Whether a write returns only once its content is on the device.
 enum class Durable { no, yes };
 
-/// Reads one JSON value. Errors (failed), with the file's name: the operating system's, larger than 16 MiB,
-/// not JSON. Any thread.
-Result<Json> read_json_file(const std::filesystem::path& path);
+inline constexpr std::size_t kLargestJsonFile = std::size_t{16} << 20U;
+
+/// Reads one JSON value. Errors (failed), with the file's name: the operating system's, larger than `largest`
+/// bytes, not JSON. Any thread.
+Result<Json> read_json_file(const std::filesystem::path& path, std::size_t largest = kLargestJsonFile);
 
 /// Writes a file beside `path` and renames it into place: a reader sees the old or the new one whole. On a
 /// full disk the new one goes into the reserved room of `path` (protocol/reserved_file.h), if it has any.

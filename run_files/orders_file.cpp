@@ -15,8 +15,13 @@ Json to_json(const OrdersFile& file) {
   return {{"why", to_string(file.why)}, {"orders", std::move(list)}};
 }
 
+Result<Json> read_orders_json(const std::filesystem::path& path) {
+  constexpr std::size_t kLargest = std::size_t{512} << 20U;  // of a million orders
+  return read_json_file(path, kLargest);
+}
+
 std::optional<OrdersFile> read_orders_file(const std::filesystem::path& run_directory, int start) {
-  const auto json = read_json_file(orders_path(run_directory, start));
+  const auto json = read_orders_json(orders_path(run_directory, start));
   if (!json || !json->is_object()) return std::nullopt;
   OrdersFile file;
   file.why = from_word<OrdersWhy>(text_of(*json, "why")).value_or(OrdersWhy::journal);
@@ -30,7 +35,7 @@ std::optional<OrdersFile> read_orders_file(const std::filesystem::path& run_dire
 
 Result<void> write_orders_file(const std::filesystem::path& run_directory, int start,
                                const OrdersFile& file) {
-  return write_json_file(orders_path(run_directory, start), to_json(file));
+  return write_text_file(orders_path(run_directory, start), to_line(to_json(file)));
 }
 
 }  // namespace footplate

@@ -29,6 +29,9 @@ struct OrdersFile {
 };
 Json to_json(const OrdersFile& file);
 
+/// One of these, whatever is in it. Error (failed): as read_json_file; it may be large, as the journal may.
+Result<Json> read_orders_json(const std::filesystem::path& path);
+
 /// Of start `start`. Orders that can't be read are passed over. Nothing: no such file, or no object in it.
 std::optional<OrdersFile> read_orders_file(const std::filesystem::path& run_directory, int start);
 

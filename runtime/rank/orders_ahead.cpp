@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "run_files/journaled_orders.h"
-#include "run_files/json_file.h"
+#include "run_files/orders_file.h"
 #include "runtime/rank/ahead_orders_json.h"
 
 namespace footplate {
@@ -39,7 +39,9 @@ bool does_something(const AheadOrder& item) {
 
 Result<AheadFile> read_file(const std::filesystem::path& path) {
   AheadFile file;
-  if (const auto json = read_json_file(path); json && read_json(*json, file)) return file;
+  const auto json = read_orders_json(path);
+  if (!json) return fail(ErrorKind::usage, json.error().message);
+  if (read_json(*json, file)) return file;
   return fail(ErrorKind::usage, "can't read " + path.string() + ": it is no list of orders");
 }
 

@@ -408,9 +408,10 @@ Supervisor::Beginning Supervisor::next_beginning(const Beginning& before, const 
 Settings Supervisor::settings_of(int start, const Beginning& beginning) const {
   const Settings settings = start == plan_.start ? settings_ : as_of_start(settings_, plan_.start);
   if (beginning.load) return with_loaded_settings(settings, plan_.schema, *beginning.load);
-  // A journal that can't be read keeps nobody from going on; what it would have told is said to be missing.
-  return with_kept_settings(settings, plan_.schema, directory_.path, start, beginning.resume)
-      .value_or(settings);
+  // A journal that can't be read keeps nobody from going on.
+  const auto kept = with_kept_settings(settings, plan_.schema, directory_.path, start, beginning.resume);
+  if (!kept) say("settings that were changed live are as the run was started with: " + kept.error().message);
+  return kept.value_or(settings);
 }
 
 /// What the ranks of this start read.

@@ -19,7 +19,8 @@ constexpr std::size_t kMemoryPerByte = 100;
 constexpr std::size_t kInstructionsPerByte = 10;
 constexpr std::size_t kLeastMemory = 16 << 20;
 constexpr std::size_t kLeastInstructions = 1'000'000;
-constexpr double kProcessor_s = 60;
+constexpr double kProcessor_s = 60;   ///< for one piece
+constexpr int kMostEntries = 20'000;  ///< of a piece
 constexpr std::string_view kStart = "-- start ";
 constexpr std::string_view kOrder = "-- order ";
 constexpr std::string_view kSource = "--   ";
@@ -86,6 +87,27 @@ Comments read_comments(const std::string& text) {
   return comments;
 }
 
+/// A journal in pieces of so many entries: an entry with calls is a function, and Lua takes 131,071 of them
+/// in one chunk. Each piece has as many empty lines before it as there are lines before it, so that what Lua
+/// says of a line is of the journal's.
+std::vector<std::string> in_pieces(const std::string& text) {
+  std::vector<std::string> pieces;
+  std::size_t begin = 0, lines = 0, lines_before = 0;
+  int entries = 0;
+  for (std::size_t at = 0; at < text.size(); ++lines) {
+    if (text.compare(at, kOrder.size(), kOrder) == 0 && entries++ == kMostEntries) {
+      pieces.push_back(std::string(lines_before, '\n') + text.substr(begin, at - begin));
+      begin = at;
+      lines_before = lines;
+      entries = 1;
+    }
+    const std::size_t end = text.find('\n', at);
+    at = end == std::string::npos ? text.size() : end + 1;
+  }
+  pieces.push_back(std::string(lines_before, '\n') + text.substr(begin));
+  return pieces;
+}
+
 }  // namespace
 
 Result<std::vector<JournalPart>> read_journal_text(std::string text, const std::string& shown_as,
@@ -97,8 +119,9 @@ Result<std::vector<JournalPart>> read_journal_text(std::string text, const std::
   BoundedState state(kLeastMemory + kMemoryPerByte * text.size(),
                      static_cast<int>(std::min<std::size_t>(instructions, std::numeric_limits<int>::max())),
                      kProcessor_s);
-  if (auto ran = state.run(text, [&](lua_State* lua) { install_recorder(lua, recording); }); !ran)
-    return fail(ErrorKind::usage, shown_as + ": " + ran.error().message);
+  for (const std::string& piece : in_pieces(text))
+    if (auto ran = state.run(piece, [&](lua_State* lua) { install_recorder(lua, recording); }); !ran)
+      return fail(ErrorKind::usage, shown_as + ": " + ran.error().message);
 
   std::vector<JournalPart> parts;
   for (const auto& start : comments.starts) parts.push_back({start, {}});

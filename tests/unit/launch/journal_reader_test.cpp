@@ -52,6 +52,27 @@ TEST(JournalReader, ReadsOrdersWithTheirComments) {
   EXPECT_EQ((*parts)[2].orders[0].calls[0].arguments["resumable"], true);
 }
 
+/// More entries with calls than Lua takes functions in a chunk.
+TEST(JournalReader, ReadsAsManyOrdersAsThereAre) {
+  constexpr int kOrders = 140'000;
+  std::string text = "-- start \"2026-11-21T09:00:00.000Z\" of run t\n";
+  for (int order = 1; order <= kOrders; ++order)
+    text += "-- order " + std::to_string(order) + " · ann · s3 · 2026-11-21T09:00:01Z\nat(" +
+            std::to_string(10 + order) + ", function() eval.now() end)\n";
+  const auto parts = read(text);
+  ASSERT_TRUE(parts) << parts.error().message;
+  ASSERT_EQ(parts->size(), 2U);
+  const std::vector<Order>& orders = (*parts)[1].orders;
+  ASSERT_EQ(orders.size(), static_cast<std::size_t>(kOrders));
+  for (const int at : {0, 19'999, 20'000, 131'072, kOrders - 1}) {
+    EXPECT_EQ(orders[static_cast<std::size_t>(at)].id, static_cast<std::uint64_t>(at + 1));
+    EXPECT_EQ(orders[static_cast<std::size_t>(at)].at_step, 11 + at);
+  }
+  const auto wrong = read(text + "-- order 140001 · ann · s3 · 2026-11-21T09:00:01Z\nat(200000, no)\n");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message, HasSubstr("280003"));
+}
+
 TEST(JournalReader, LeavesOutWhatACrashCutShort) {
   const std::string whole = kJournal;
   for (std::size_t size = 0; size <= whole.size(); ++size) {
