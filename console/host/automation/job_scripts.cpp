@@ -62,6 +62,10 @@ void JobScripts::run(Job& job) {
 void JobScripts::on_time() {
   for (Job& job : jobs_) {
     job.process.on_time();
+    if (job.state == JobState::rules && !job.process.has_work() && !has_rules(job)) {
+      job.state = JobState::done;
+      keep_state(job);
+    }
     look_after(job);
     run(job);
   }
@@ -140,10 +144,13 @@ void JobScripts::script_ended(Job& job, const ChunkEnd& end) {
   if (job.state == JobState::stopped) return;
   if (!end && end.error().lost && restart_script(job, end.error().error.message)) return;
   if (!end) return give_up(job, end.error().error.message);
-  const bool rules = std::ranges::any_of(
-      run_.table.all(), [&](const auto& item) { return item.second.job == job.name() && item.second.on(); });
-  job.state = rules ? JobState::rules : JobState::done;
+  job.state = has_rules(job) ? JobState::rules : JobState::done;
   keep_state(job);
+}
+
+bool JobScripts::has_rules(const Job& job) const {
+  return std::ranges::any_of(
+      run_.table.all(), [&](const auto& item) { return item.second.job == job.name() && item.second.on(); });
 }
 
 void JobScripts::keep_state(const Job& job) {

@@ -67,6 +67,7 @@ class JobScripts {
   void look_after(Job& job);
   void script_ended(Job& job, const ChunkEnd& end);
   void give_up(Job& job, const std::string& why);
+  bool has_rules(const Job& job) const;  ///< that may fire
   void keep_state(const Job& job);
 
   ScriptRun& run_;
