@@ -77,7 +77,10 @@ void Console::turn() {
 void Console::serve(const std::vector<pollfd>& ready, const std::vector<Client*>& clients) {
   constexpr std::size_t kFirstClient = 3;
   on_rank(ready[0].revents);
-  if (ready[1].revents != 0) running_ = false;
+  if (ready[1].revents != 0) {
+    by_signal_ = true;
+    running_ = false;
+  }
   for (std::size_t i = 0; i < clients.size(); ++i) {
     Client& client = *clients[i];
     const pollfd& lua = ready[kFirstClient + 2 * i + 1];
@@ -166,16 +169,20 @@ void Console::follow_if_needed() {
   state_.to_rank(FollowRun{followed});
 }
 
-/// Rank 0 is gone: everyone who waits is told, what is written gets a moment to be read.
+/// Rank 0 is gone: everyone who waits is told, what is written gets a moment to be read. Where a signal ends
+/// this console alone, rank 0 starts another one: rules and jobs go on there, as after one that was killed.
 void Console::say_bye() {
-  const std::string how = state_.view.result() ? "the run has ended" : "rank 0 is gone";
+  const std::string how = state_.view.result() ? "the run has ended"
+                          : by_signal_         ? "a signal ends this console; rank 0 starts another one"
+                                               : "rank 0 is gone";
   const Error error{ErrorKind::unreachable, how};
   for (const auto& client : clients_.all())
     for (const EvalChunk& eval : std::exchange(client->evals, {}))
       clients_.send_error(*client, eval.id, error);
-  finish_scripts(error);
+  const bool goes_on_elsewhere = by_signal_ && !state_.view.result();
+  if (!goes_on_elsewhere) finish_scripts(error);
   sessions_.end(error);
-  automation_.end(error);
+  if (!goes_on_elsewhere) automation_.end(error);
   clients_.stop_listening();
   const auto end = Clock::now() + kClientsReadEnd;
   while (Clock::now() < end) {

@@ -52,6 +52,7 @@ class Console {
   Clock::time_point next_look_;  ///< at the socket's file, the journal's backlog and ended children
   bool running_ = true;
   int exit_code_ = 0;
+  bool by_signal_ = false;
 };
 
 }  // namespace footplate::host

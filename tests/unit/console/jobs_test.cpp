@@ -38,12 +38,13 @@ class Jobs : public testing::Test {
     rank0.emplace(folder.path(), arguments, reports, hello);
     client.emplace(rank0->socket());
   }
+  bool ordered_now(const std::string& session, std::size_t count = 1) const {
+    std::size_t found = 0;
+    for (const Order& order : rank0->orders()) found += order.session == session ? 1 : 0;
+    return found >= count;
+  }
   bool ordered(const std::string& session, std::size_t count = 1) const {
-    return eventually([&] {
-      std::size_t found = 0;
-      for (const Order& order : rank0->orders()) found += order.session == session ? 1 : 0;
-      return found >= count;
-    });
+    return eventually([&] { return ordered_now(session, count); });
   }
   bool says_now(const std::string& part) const {
     for (const Json& line : rank0->lines("publish"))
@@ -256,6 +257,33 @@ TEST_F(Jobs, AKilledProcessOfAJobThatHasEndedComesBackForItsRules) {
   ASSERT_TRUE(state_is("rules"));
   rank0->send_status(900);
   ASSERT_TRUE(ordered("rule 2"));
+}
+
+TEST_F(Jobs, OneWhoseRulesAreDoneIsDoneAndNotRunAgain) {
+  make("log.every = 5\nat(12100, function() eval.every = 7 end)");
+  ASSERT_TRUE(ordered("job:watch"));
+  ASSERT_TRUE(state_is("rules"));
+  rank0->send_status(12100);
+  ASSERT_TRUE(ordered("rule 1"));
+  ASSERT_TRUE(state_is("done"));
+  client.reset();
+  rank0->end();
+  start();
+  ASSERT_TRUE(state_is("done"));
+  EXPECT_TRUE(rank0->orders().empty());
+}
+
+/// The run goes on, and rank 0 starts another console: nothing has stopped, and no job has failed.
+TEST_F(Jobs, ASignalEndsTheConsoleAlone) {
+  make("log.every = 5\non('stop', function() eval.every = 7 end)\nrun.wait{ step = 90000 }");
+  ASSERT_TRUE(registered(1));
+  client.reset();
+  ::kill(rank0->console(), SIGTERM);
+  EXPECT_EQ(rank0->end(), 0);
+  EXPECT_FALSE(ordered_now("rule 1"));
+  start();
+  ASSERT_TRUE(registered(1));
+  ASSERT_TRUE(state_is("running"));
 }
 
 TEST_F(Jobs, AnErrorStopsAnUnattendedRun) {
