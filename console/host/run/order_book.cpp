@@ -58,7 +58,12 @@ const OrderBook::Entry& OrderBook::report(const OrderReport& report) {
 
 void OrderBook::call_report(const CallReport& report) {
   calls_[{report.order, report.call}] = report;
-  while (calls_.size() > kKept) calls_.erase(calls_.begin());
+  while (calls_.size() > kKept) {
+    const auto over =
+        std::ranges::find_if(calls_, [](const auto& one) { return is_final(one.second.state); });
+    if (over == calls_.end()) return;  // somebody may wait for any of them
+    calls_.erase(over);
+  }
 }
 
 const OrderBook::Entry* OrderBook::find(std::uint64_t id, const std::string& ref) const {

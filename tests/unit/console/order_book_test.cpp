@@ -28,5 +28,23 @@ TEST(OrderBook, AnOldOrderThatBecomesFinalIsThereForWhoeverHearsOfIt) {
   EXPECT_EQ(book.find(1, ""), nullptr) << "it is final, and the oldest";
 }
 
+/// However many have come and gone meanwhile, as of rules that keep something at each line.
+TEST(OrderBook, ACallThatRunsIsNotForgotten) {
+  OrderBook book;
+  const auto call = [&](std::uint64_t order, CallState state) {
+    CallReport report;
+    report.order = order;
+    report.state = state;
+    book.call_report(report);
+  };
+  call(1, CallState::running);
+  for (std::uint64_t order = 2; order < 1500; ++order) call(order, CallState::done);
+  ASSERT_NE(book.call(1, 0), nullptr);
+  EXPECT_EQ(book.call(400, 0), nullptr) << "the last thousand are kept";
+  call(1, CallState::done);
+  call(1500, CallState::done);
+  EXPECT_EQ(book.call(1, 0), nullptr);
+}
+
 }  // namespace
 }  // namespace footplate::host
