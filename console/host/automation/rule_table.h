@@ -58,6 +58,9 @@ struct Firing {
   std::uint64_t hold = 0;               ///< training waits for it (docs/protocol.md, `hold`)
   int tries = 0;
   bool ordered = false;  ///< an order of it has been sent
+  /// While its function runs: whose rule it is. The rule itself may be off by then, and forgotten.
+  std::string user = {};
+  Role role = Role::view;
 };
 
 /// All rules, and when they are due. Knows no processes; one thread.

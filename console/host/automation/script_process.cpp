@@ -103,10 +103,9 @@ bool ScriptProcess::start(const Start& start) {
 /// In the name of the rule whose function asks, where one does.
 void ScriptProcess::request(const SessionRequest& request) {
   const bool handler = client_.lua->in_handler() && firing_;
-  const Rule* rule = handler ? run_.table.find(firing_->rule) : nullptr;
-  client_.session = rule != nullptr ? "rule " + std::to_string(rule->number) : session_of(job_);
-  client_.user = rule != nullptr ? rule->user : run_.own.user;
-  client_.role = rule != nullptr ? rule->role : events_.role();
+  client_.session = handler ? "rule " + std::to_string(firing_->rule) : session_of(job_);
+  client_.user = handler ? firing_->user : run_.own.user;
+  client_.role = handler ? firing_->role : events_.role();
   if (handler && request.op == kOrderOperation) firing_->ordered = true;
   run_.ports.request(client_, request);
 }
@@ -132,6 +131,9 @@ void ScriptProcess::print(const ChunkOutput& output) {
 
 void ScriptProcess::handle(Firing firing, const HandleRule& rule) {
   firing.ordered = false;
+  const Rule& of = *run_.table.find(firing.rule);
+  firing.user = of.user;
+  firing.role = of.role;
   firing_ = std::move(firing);
   client_.lua->handle(rule);
 }
