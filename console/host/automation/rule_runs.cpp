@@ -24,7 +24,12 @@ std::string name_of(const Rule& rule) {
 }  // namespace
 
 void RuleRuns::fire(std::vector<Firing> firings, std::uint64_t hold) {
+  const auto is_waited_for = [&](const Rule& rule) { return hold != 0 && rule.spec.sync; };
   std::set<std::int64_t> waited_for;
+  for (const Firing& firing : firings)
+    if (is_waited_for(*run_.table.find(firing.rule))) waited_for.insert(firing.rule);
+  if (waited_for.empty() && hold != 0) run_.ports.to_rank(ReleaseHold{hold});
+  if (!waited_for.empty()) holds_[hold] = std::move(waited_for);  // an event that is left out is released
   for (Firing& firing : firings) {
     Rule& rule = *run_.table.find(firing.rule);
     if (rule.on_schedule()) {
@@ -34,18 +39,10 @@ void RuleRuns::fire(std::vector<Firing> firings, std::uint64_t hold) {
     if (firing.at_step && *firing.at_step <= run_.ports.step())
       run_.warn_of(rule, name_of(rule) + ": the run is at step " + std::to_string(run_.ports.step()) +
                              " already; it applies at the next step");
-    const bool sync = hold != 0 && rule.spec.sync;
-    if (sync) {
-      firing.hold = hold;
-      waited_for.insert(rule.number);
-    }
+    const bool sync = is_waited_for(rule);
+    if (sync) firing.hold = hold;
     queue(process_of_(rule), std::move(firing), sync);
   }
-  if (hold == 0) return;
-  if (waited_for.empty())
-    run_.ports.to_rank(ReleaseHold{hold});
-  else
-    holds_[hold] = std::move(waited_for);
 }
 
 /// A rule that hasn't come round to the last one gets the newest step or metrics; whole events wait in line.
