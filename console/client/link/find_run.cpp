@@ -104,7 +104,7 @@ Result<Connection> connect_to(const std::string& name, Deadline deadline, std::c
     if (!run) return tl::unexpected(run.error());
     if (run->life != Life::live || run->elsewhere()) return tl::unexpected(not_live(*run));
     auto connection = Connection::open(run->socket(), deadline);
-    if (connection || connection.error().kind == ErrorKind::timed_out) return connection;
+    if (connection || connection.error().kind != ErrorKind::unreachable) return connection;
     if (std::chrono::steady_clock::now() >= until)
       return fail(ErrorKind::unreachable, not_live(*run).message + " (" + connection.error().message + ")");
     std::this_thread::sleep_for(kLook);

@@ -15,7 +15,8 @@ using Deadline = std::chrono::steady_clock::time_point;
 class Connection {
  public:
   /// Connects and reads the server's first line. Errors: unreachable (nobody listens, another user's socket,
-  /// another protocol version), timed_out.
+  /// another protocol version), timed_out; those of the console, as refused: it has all the clients that it
+  /// takes.
   static Result<Connection> open(const std::string& socket_path, Deadline deadline);
 
   Connection(Connection&& other) noexcept;

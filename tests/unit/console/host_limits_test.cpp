@@ -9,6 +9,7 @@
 
 #include <random>
 
+#include "console/client/link/run_connection.h"
 #include "fake_rank0.h"
 #include "test_client.h"
 
@@ -144,6 +145,11 @@ TEST(HostLimits, SeventeenthClientIsTurnedAway) {
   for (int i = 0; i < 16; ++i) clients.push_back(std::make_unique<TestClient>(rank0.socket()));
   TestClient extra(rank0.socket());
   EXPECT_THAT(extra.hello()["error"]["message"], HasSubstr("16 clients are connected already"));
+  const auto refused =
+      Connection::open(rank0.socket(), std::chrono::steady_clock::now() + std::chrono::seconds(10));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("16 clients are connected already"));
   clients.pop_back();
   EXPECT_TRUE(eventually([&] { return TestClient(rank0.socket()).hello()["type"] == "hello"; }));
 }
