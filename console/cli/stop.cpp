@@ -24,8 +24,9 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr auto kLook = 20ms;
-constexpr auto kPatience = 10s;  ///< an end that takes longer is told about
-constexpr auto kLastWords = 5s;  ///< of a supervisor whose stdout is read slowly, and a bit more
+constexpr auto kWithdrawn = 10s;  ///< within it the console answers that an order came too late
+constexpr auto kPatience = 10s;   ///< an end that takes longer is told about
+constexpr auto kLastWords = 5s;   ///< of a supervisor whose stdout is read slowly, and a bit more
 
 struct StopOptions {
   std::string run;
@@ -49,11 +50,8 @@ Result<Connection> reach_console(const RunRecord& run, steady_clock::time_point 
   return connect_to(run.directory.string(), deadline, starting ? kConsoleStarts : kConsoleReturns);
 }
 
-/// What came of the order to stop, where it wasn't applied.
+/// What came of the order to stop, where the ranks haven't agreed.
 Error not_agreed(const RunRecord& run, const OrderReport& report) {
-  if (report.state == OrderState::committed)
-    return {ErrorKind::timed_out,
-            "run " + run.name() + " has agreed to stop, and hasn't come to it: " + report.text + or_now(run)};
   return {report.state == OrderState::refused ? ErrorKind::refused : ErrorKind::timed_out,
           "run " + run.name() + " isn't stopped, its order was " + std::string(to_string(report.state)) +
               (report.error.empty() ? "" : ": " + report.error) + or_now(run)};
@@ -67,12 +65,14 @@ Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady
                           {"reason", "footplate stop, by " + user_name()},
                           {"force", true}};
   const auto report = connection->request_as<OrderReport>(
-      {"call", {{"action", "run.stop"}, {"arguments", arguments}}}, deadline);
+      {"call", {{"action", "run.stop"}, {"arguments", arguments}, {"timeout_s", options.timeout_s}}},
+      deadline + kWithdrawn);
   if (!report && report.error().kind == ErrorKind::timed_out)
     return fail(ErrorKind::timed_out,
                 "run " + run.name() + " isn't stopped: " + report.error().message + or_now(run));
   if (!report) return tl::unexpected(report.error());
-  if (report->state != OrderState::applied) return tl::unexpected(not_agreed(run, *report));
+  const bool agreed = report->state == OrderState::applied || report->state == OrderState::committed;
+  if (!agreed) return tl::unexpected(not_agreed(run, *report));
   return {};
 }
 
