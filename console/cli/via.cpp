@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "console/client/link/find_run.h"
+#include "console/client/render/text.h"
 
 namespace footplate {
 namespace {
@@ -28,6 +29,10 @@ std::vector<std::string> without_via(std::vector<std::string> words) {
 
 /// Becomes that program; returns only where it can't.
 Error go_to(const RunRecord& run, const std::string& program) {
+  // Of a run.json that somebody else has written: ssh would take it as an option.
+  if (run.host().starts_with('-'))
+    return {ErrorKind::usage, "run " + run.name() + " says that it is on host '" + printable(run.host()) +
+                                  "', which is no host's name"};
   std::vector<std::string> words{program};
   const bool is_ssh = std::filesystem::path(program).filename() == "ssh";
   // ssh gives the other side a terminal where it is told to.
