@@ -42,7 +42,13 @@ Result<int> export_metrics(const ExportOptions& options) {
     last = !now || now->life != Life::live;  // what came in between is read once more
     if (!last) std::this_thread::sleep_for(kBetweenLooks);
   }
-  std::printf("%s: %zu lines of metrics in %s\n", run->name().c_str(), lines, out.c_str());
+  // A pipe has the metrics, and nothing else.
+  std::error_code ignored;
+  const bool kept =
+      (std::filesystem::is_regular_file(out, ignored) || std::filesystem::is_directory(out, ignored)) &&
+      !std::filesystem::equivalent(out, "/dev/stdout", ignored);
+  std::fprintf(kept ? stdout : stderr, "%s: %zu lines of metrics in %s\n", run->name().c_str(), lines,
+               out.c_str());
   if (lines == 0) std::fputs("nothing has been logged yet; --follow waits for it\n", stderr);
   return 0;
 }

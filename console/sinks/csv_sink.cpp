@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "console/sinks/replaced_file.h"
 #include "console/sinks/sink.h"
 #include "protocol/iso_time.h"
 #include "protocol/value.h"
@@ -18,23 +19,6 @@ namespace footplate::sinks {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The file that is written for `path`, behind its links. Nothing: what is there can't be replaced, as a
-/// pipe, a device, or a file that has no name any more.
-std::optional<fs::path> table_at(const fs::path& path) {
-  constexpr int kMostLinks = 40;  // as the kernel has it
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::exists(status)) {
-    if (!fs::is_regular_file(status)) return std::nullopt;
-    fs::path table = fs::canonical(path, error);
-    return error ? std::nullopt : std::optional(table);
-  }
-  fs::path table = path;  // canonical() knows no link to a file that is still to be made
-  for (int links = 0; links < kMostLinks && fs::is_symlink(fs::symlink_status(table, error)); ++links)
-    table = table.parent_path() / fs::read_symlink(table, error);
-  return table;
-}
 
 class CsvSink final : public Sink {
  public:
@@ -52,7 +36,7 @@ class CsvSink final : public Sink {
   }
 
   Result<void> flush() override {
-    if (!begun_) table_ = table_at(path_);
+    if (!begun_) table_ = replaced_file(path_);
     begun_ = true;
     auto written = table_ ? to_table() : to_stream();
     if (written) rows_.clear();

@@ -8,12 +8,13 @@
 #include <set>
 #include <utility>
 
+#include "console/sinks/replaced_file.h"
 #include "console/sinks/sink.h"
 #include "protocol/value.h"
 
 // The newest value of each metric, in the text format of Prometheus: for node_exporter's textfile collector.
-// The file is replaced by rename, as the collector may read it at any time. It has no timestamps, since the
-// collector skips a file that has some.
+// The file is replaced by rename, as the collector may read it at any time; a pipe or a device gets them each
+// time. It has no timestamps, since the collector skips a file that has some.
 
 namespace footplate::sinks {
 namespace {
@@ -57,8 +58,10 @@ class PrometheusSink final : public Sink {
   }
 
   Result<void> flush() override {
-    const std::filesystem::path fresh = path_.string() + ".new";
-    std::ofstream file(fresh, std::ios::trunc);
+    const auto replaced = replaced_file(path_);
+    const std::filesystem::path written =
+        replaced ? std::filesystem::path(replaced->string() + ".new") : path_;
+    std::ofstream file(written, replaced ? std::ios::trunc : std::ios::app);
     for (const auto& [name, value] : values_) {
       const std::string& metric = names_.at(name);
       file << "# HELP " << metric << " The newest " << name << " of a run of footplate.\n# TYPE " << metric
@@ -67,7 +70,7 @@ class PrometheusSink final : public Sink {
     }
     file.close();
     std::error_code error;
-    if (file) std::filesystem::rename(fresh, path_, error);
+    if (file && replaced) std::filesystem::rename(written, *replaced, error);
     if (file && !error) return {};
     return fail(ErrorKind::failed,
                 "can't write " + path_.string() + ": " + (error ? error.message() : std::strerror(errno)));

@@ -22,6 +22,20 @@ TEST_F(PrometheusSinkTest, TheNewestValuesAreThere) {
   EXPECT_FALSE(std::filesystem::exists(folder / "m.prom.new"));
 }
 
+/// What isn't a file isn't replaced by one, and a link leads to the file that is.
+TEST_F(PrometheusSinkTest, ADeviceAndALinkStay) {
+  std::ofstream(folder / "kept.prom") << "of an earlier export\n";
+  std::filesystem::create_symlink("/dev/null", folder / "device.prom");
+  std::filesystem::create_symlink("kept.prom", folder / "link.prom");
+  for (const char* link : {"device.prom", "link.prom"}) {
+    auto sink = open_prometheus({folder / link, "r"});
+    ASSERT_TRUE((*sink)->write(row(1, 3)));
+    ASSERT_TRUE((*sink)->flush());
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / link));
+  }
+  EXPECT_NE(contents(folder / "kept.prom").find("footplate_train_loss"), std::string::npos);
+}
+
 /// A collector refuses a file that has a name twice.
 TEST_F(PrometheusSinkTest, NamesThatWouldBecomeOneStayApart) {
   auto sink = open_prometheus({folder / "m.prom", "r"});
