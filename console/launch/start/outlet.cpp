@@ -27,14 +27,19 @@ int writable(int fd, std::chrono::milliseconds wait) {
 
 void Outlet::push(std::string_view text) {
   if (fd_ < 0 || text.empty()) return;
-  if (buffer_.size() + text.size() > kMostPending) {
+  // What comes at once is shown, however long it is: of a reader that takes nothing there is some already.
+  if (!buffer_.empty() && buffer_.size() + text.size() > kMostPending) {
     lost_lines_ += static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
     return;
   }
+  tell_lost();
+  buffer_ += printable(text);
+}
+
+void Outlet::tell_lost() {
   if (lost_lines_ > 0)
     buffer_ += "(" + std::to_string(lost_lines_) + " lines left out: the reader is slow)\n";
   lost_lines_ = 0;
-  buffer_ += printable(text);
 }
 
 void Outlet::flush() {
@@ -57,6 +62,7 @@ void Outlet::drain(std::chrono::milliseconds at_most) {
       return;
     }
     buffer_.erase(0, static_cast<std::size_t>(written));
+    if (buffer_.empty()) tell_lost();
   }
 }
 

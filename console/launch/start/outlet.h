@@ -26,6 +26,8 @@ class Outlet {
   int fd() const { return fd_; }
 
  private:
+  void tell_lost();
+
   int fd_;  ///< -1 once nobody reads
   std::string buffer_;
   std::uint64_t lost_lines_ = 0;
