@@ -19,6 +19,7 @@ namespace footplate {
 namespace {
 
 constexpr auto kOffset = "data.offset";
+constexpr auto kBatchSize = "train.batch_size";
 constexpr auto kOfThisCall = "order";  ///< the source of what the call sets, before the order has a number
 
 tl::unexpected<Error> refused(const std::string& why) {
@@ -49,14 +50,18 @@ void add_live(const Schema& schema, const Settings& now, SetByName& settings) {
       settings[spec.name] = {footplate::to_json(now.value(spec.name)), now.source(spec.name)};
 }
 
-/// skip_steps: what the steps from there on would have had is left out.
+/// skip_steps: what the steps from there on would have had is left out; with the batch size that they go on
+/// with.
 void skip_data(const Call& call, const Settings& saved, const Settings& now, SetByName& settings) {
   if (!call.has("skip_steps")) return;
   const std::int64_t steps = call.integer("skip_steps");
   std::int64_t offset = saved.has(kOffset) ? saved.integer(kOffset) : 0;
   if (const auto set = settings.find(kOffset); set != settings.end())
     offset = set->second.value.get<std::int64_t>();
-  offset += steps * now.integer("train.batch_size");
+  std::int64_t batch_size = (saved.has(kBatchSize) ? saved : now).integer(kBatchSize);
+  if (const auto set = settings.find(kBatchSize); set != settings.end())
+    batch_size = set->second.value.get<std::int64_t>();
+  offset += steps * batch_size;
   settings[kOffset] = {offset, ""};
 }
 

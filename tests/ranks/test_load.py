@@ -232,6 +232,17 @@ def test_data_can_be_left_out():
         assert [losses["from-10", 10 + i] for i in steps] == [losses["main", 14 + i] for i in steps]
 
 
+def test_what_is_left_out_is_of_the_batches_to_come():
+    """Steps are of the size that they have after the load: that of the checkpoint, or what the load sets."""
+    for settings, batch_size in (("", 7), (", set = { ['train.batch_size'] = 5 }", 5), (", settings = 'keep'", 14)):
+        with Run([*SMALL, "train.batch_size=7", "train.steps=1000000"]) as run:
+            run.wait_for_step(1).close()
+            assert run.exec("ckpt.save():wait() train.batch_size = 14").returncode == 0
+            load(run, "ref = 'latest', skip = { steps = 3 }" + settings)
+            second_start(run)
+            assert value_of(run, "data.offset") == 3 * batch_size, settings
+
+
 def test_what_cant_be_left_out_is_refused():
     with Run([*SMALL, "train.steps=1000000"]) as run:
         run.wait_for_step(1).close()
@@ -244,4 +255,5 @@ def test_what_cant_be_left_out_is_refused():
 
 if __name__ == "__main__":
     main([test_back_and_on_in_a_branch, test_settings_restored_kept_and_set, test_the_warning_says_what_the_load_does, test_a_crash_of_the_branch_goes_on_in_the_branch,
-          test_what_led_to_a_load_doesnt_lead_there_again, test_data_can_be_left_out, test_what_cant_be_left_out_is_refused, test_what_cant_be_loaded_changes_nothing])
+          test_what_led_to_a_load_doesnt_lead_there_again, test_data_can_be_left_out, test_what_is_left_out_is_of_the_batches_to_come,
+          test_what_cant_be_left_out_is_refused, test_what_cant_be_loaded_changes_nothing])
