@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "run_files/file_names.h"
+#include "run_files/journaled_orders.h"
 
 namespace footplate::report {
 namespace {
@@ -51,11 +52,18 @@ RecordedSettings Lineage::inherited(std::size_t place) const {
   if (start.parent == place) return read_recorded_settings(config_path(directory_, start.record.start));
   RecordedSettings settings = starts_[start.parent].settings;
   // Also what other starts of that branch have moved until then.
+  std::vector<AppliedAt> applied;
+  std::vector<const SettingMove*> moves;
   for (std::size_t i = start.parent; i < place; ++i) {
     if (starts_[i].record.branch != starts_[start.parent].record.branch) continue;
-    for (const auto& [order, move] : starts_[i].moves)
-      if (order <= start.record.journal) settings[move.name] = {move.after, "order " + std::to_string(order)};
+    for (const auto& [order, move] : starts_[i].moves) {
+      applied.push_back({order, move.step});
+      moves.push_back(&move);
+    }
   }
+  const std::size_t held = held_by_checkpoint(applied, start.record.journal, start.record.step);
+  for (std::size_t i = 0; i < held; ++i)
+    settings[moves[i]->name] = {moves[i]->after, "order " + std::to_string(applied[i].id)};
   return settings;
 }
 

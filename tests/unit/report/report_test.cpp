@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "console/report/chart.h"
+#include "console/report/lineage.h"
 #include "console/report/page.h"
 
 namespace footplate::report {
@@ -68,6 +69,31 @@ TEST(Series, IsSmoothedWithoutALag) {
   EXPECT_NEAR(means[0], 5.5, 0.05);
   for (const double mean : means) EXPECT_NEAR(mean, 5.5, 0.05);
   EXPECT_EQ(thinned(series.pieces(), 30).size(), 25U);
+}
+
+/// Order 1 was given first, and for a later step: what order 2 has changed before is in the checkpoint, too.
+TEST(Lineage, WhatACheckpointHoldsGoesByTheOrderOfApplication) {
+  Lineage lineage("/nowhere");
+  const auto apply = [&](std::uint64_t id, std::int64_t step, const char* setting, double after) {
+    Applied applied;
+    applied.id = id;
+    applied.step = step;
+    applied.moved = {{setting, 1.0, after}};
+    lineage.order(applied, "2026-11-30T09:10:00.000Z");
+  };
+  lineage.start({.start = 1, .time = "2026-11-30T09:00:00.000Z"});
+  apply(2, 100, "train.clip_norm", 0.5);
+  apply(1, 1000, "optim.lr_scale", 0.25);
+  apply(3, 1300, "train.clip_norm", 0.125);
+  lineage.start({.start = 2,
+                 .time = "2026-11-30T10:00:00.000Z",
+                 .step = 1200,
+                 .resumed = "/nowhere/checkpoints/main/step-00001200",
+                 .journal = 1});
+  lineage.settle();
+  const RecordedSettings now = lineage.now();
+  EXPECT_EQ(now.at("train.clip_norm").value, Value(0.5));
+  EXPECT_EQ(now.at("optim.lr_scale").value, Value(0.25));
 }
 
 TEST(Chart, DrawsWhatThereIs) {
