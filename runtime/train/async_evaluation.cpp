@@ -44,6 +44,11 @@ void AsyncEvaluation::copy(const HostedTask& training) {
     const KeptGenerators kept(training.device().where());  // whoever makes a task may seed them
     auto made = make_task_();
     if (!made) throw std::runtime_error(made.error().message);
+    // It may have read its data long after the start.
+    if ((*made)->corpus().hash != training.corpus().hash || (*made)->held_out() != training.held_out())
+      throw std::runtime_error("the data have changed on the disk since the run began: they are " +
+                               (*made)->corpus().text() + " now, and training has " +
+                               training.corpus().text() + "; eval.async = false evaluates on those");
     task_ = *std::move(made);
   }
   const at::NoGradGuard no_grad;

@@ -8,7 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <latch>
 #include <map>
@@ -70,6 +74,35 @@ TEST(AsyncEvaluation, FindsWhatAnEvaluationInBetweenWouldFind) {
     EXPECT_GT(line.at("eval/waited_s"), 0) << step;
     EXPECT_FALSE(between.evaluations.at(step).contains("eval/waited_s")) << step;
   }
+}
+
+/// As where somebody has added a text to a folder since the run began.
+TEST(AsyncEvaluation, DataThatHaveChangedOnTheDiskAreNotEvaluated) {
+  const std::filesystem::path corpus =
+      std::filesystem::temp_directory_path() / ("footplate-changing-" + std::to_string(::getpid()));
+  const auto write = [&](const char* line) {
+    const std::filesystem::path fresh = corpus.string() + ".new";  // training has the old one mapped
+    std::ofstream file(fresh);
+    for (int i = 0; i < 2000; ++i) file << line << i << "\n";
+    file.close();
+    std::filesystem::rename(fresh, corpus);
+  };
+  write("the first of the texts ");
+  const auto reason = [&](const char* later) {
+    std::string told = "no evaluation";
+    testing::train(
+        1, small_settings({"eval.async=true", "eval.every=10", "data.corpus=" + corpus.string()}),
+        [&](Rank&) { write(later); },
+        [&](Rank& rank) {
+          for (const Json& line : rank.sink.lines)
+            if (line.contains("eval/loss") || line.contains("eval/evaluation_failed"))
+              told = line.value("eval/reason", "");
+        });
+    return told;
+  };
+  EXPECT_EQ(reason("the first of the texts "), "");
+  EXPECT_THAT(reason("another text "), HasSubstr("the data have changed on the disk"));
+  std::filesystem::remove(corpus);
 }
 
 TEST(AsyncEvaluation, OneThatFailsIsRecordedAndTrainingGoesOn) {
