@@ -227,6 +227,8 @@ Result<CallResult> OrderApplier::call(const Call& call, std::int64_t step) {
     return steerable_->call(call, step);
   } catch (const std::exception& error) {
     return fail(ErrorKind::failed, error.what());
+  } catch (...) {
+    return fail(ErrorKind::failed, call.action + ": it threw something that is no std::exception");
   }
 }
 

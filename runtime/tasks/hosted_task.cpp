@@ -140,7 +140,8 @@ HostedTask::HostedTask(std::unique_ptr<TaskHost> host, std::unique_ptr<v1::Task>
       state_(task_->state()),
       sets_(task_->data()),
       sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size()), SumsOf::training),
-      held_out_sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size())) {
+      held_out_sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size())),
+      flops_per_token_(task_->flops_per_weight()) {
   check_sets();
 }
 
@@ -372,6 +373,9 @@ Result<void> HostedTask::prepare(const Settings& after) const {
   } catch (const std::exception& error) {
     return fail(ErrorKind::refused,
                 std::string("the task can't say whether that is possible: ") + error.what());
+  } catch (...) {
+    return fail(ErrorKind::refused,
+                std::string("the task can't say whether that is possible: ") + kThrewNoException);
   }
 }
 
@@ -385,6 +389,8 @@ void HostedTask::changed(const Settings& now, std::int64_t step) {
     task_->changed(values, step);
   } catch (const std::exception& error) {
     broken_ = std::string("changed(): ") + error.what();
+  } catch (...) {
+    broken_ = std::string("changed(): ") + kThrewNoException;
   }
 }
 

@@ -111,7 +111,7 @@ class HostedTask {
   void recompute(bool on) { task_->recompute(on); }
   bool can_recompute() const { return task_->can_recompute(); }
   bool can_be_recorded() const { return task_->can_be_recorded(); }
-  double flops_per_token() const { return task_->flops_per_weight(); }
+  double flops_per_token() const { return flops_per_token_; }
   std::string runs_on(Precision precision) const { return task_->runs_on(precision == Precision::bf16); }
 
  private:
@@ -142,6 +142,7 @@ class HostedTask {
   const std::vector<v1::State> state_;
   const std::vector<v1::DataSet> sets_;
   const SumsLayout sums_, held_out_sums_;
+  const double flops_per_token_;
   bool with_replacement_ = false;
   bool pins_ = true;
   CachePlace cache_place_ = CachePlace::none;  ///< where cache_ is

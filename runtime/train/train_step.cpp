@@ -248,7 +248,7 @@ void TrainStep::load_ahead() {
   if (parts.empty() || !loader_.is_ready(parts.front())) return;
   try {
     loaded_ahead_ = {parts.front(), training_.task->on_device(parts.front(), loader_.take(parts.front()))};
-  } catch (const std::exception&) {
+  } catch (...) {
     // The step that needs it tries again, and says why it fails.
   }
 }
