@@ -82,6 +82,8 @@ Result<LabelledRows> read_labelled_csv(const std::filesystem::path& path) {
   const auto file = read_file_or_gzip(path);
   if (!file) return tl::unexpected(file.error());
   std::string_view text(reinterpret_cast<const char*>(file->data()), file->size());
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as spreadsheets put it before UTF-8
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   LabelledRows rows;
   for (int line = 1; !text.empty(); ++line) {
     const std::string_view row = without_blanks(take_until(text, '\n'));

@@ -23,12 +23,12 @@ Result<void> same_corpus(Communicator& communicator, const CorpusIdentity& mine)
 }
 
 std::optional<KeptCorpus> kept(const CorpusIdentity& corpus) {
-  if (corpus.bytes == 0) return std::nullopt;
+  if (corpus.bytes == 0 && corpus.hash == 0) return std::nullopt;
   return KeptCorpus{corpus.bytes, corpus.hash_text()};
 }
 
 std::string other_corpus(const std::optional<KeptCorpus>& kept, const CorpusIdentity& now) {
-  if (!kept || now.bytes == 0 || kept->hash == now.hash_text()) return "";
+  if (!kept || (now.bytes == 0 && now.hash == 0) || kept->hash == now.hash_text()) return "";
   return fmt::format(
       "data.corpus isn't the one this checkpoint was trained on: that had {} bytes, hash {}; training goes "
       "on with {}; where that isn't meant, stop the run and resume it with the text of before",

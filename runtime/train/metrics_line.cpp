@@ -73,7 +73,7 @@ Json line_at(std::int64_t step) {
 void add_to(Json& line, const LightMetrics& metrics) {
   line["train/loss"] = number_to_json(metrics.loss);
   line["train/lr"] = number_to_json(metrics.learning_rate);
-  line["train/epoch"] = metrics.epoch;
+  if (std::isfinite(metrics.epoch)) line["train/epoch"] = metrics.epoch;
   for (const auto& [name, value] : metrics.of_task) line["train/" + name] = number_to_json(value);
   if (metrics.nonfinite > 0) line["guard/nonfinite"] = metrics.nonfinite;
 }
@@ -118,7 +118,7 @@ void add_to(Json& line, const std::vector<SetLine>& sets) {
   for (const SetLine& set : sets) {
     const std::string group = "data/" + set.name + "/";
     line[group + "samples"] = set.drawn;
-    line[group + "epoch"] = set.epoch;
+    if (std::isfinite(set.epoch)) line[group + "epoch"] = set.epoch;  // not of one that is only evaluated
     if (set.metrics.weight > 0) add_measured(line, group, "", set.metrics);
   }
 }

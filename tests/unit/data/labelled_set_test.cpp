@@ -128,6 +128,9 @@ TEST_F(LabelledSetTest, DamageOfGzipIsNamed) {
 
 TEST_F(LabelledSetTest, TablesHaveTheirLabelLastAndMayHaveAHead) {
   for (const fs::path& path : {write("a.csv", "1, 2.5,0\r\n\n-3e2,4,12\n"),
+                               write("c.csv",
+                                     "\xEF\xBB\xBF"
+                                     "1,2.5,0\n-300,4,12\n"),
                                write_gzip("b.csv.gz", "height,width,class\n1,2.5,0\n-300,4,12")}) {
     const auto rows = read_labelled_csv(path);
     ASSERT_TRUE(rows) << rows.error().message;
