@@ -34,6 +34,7 @@ Result<Ending> Trainer::Loop::run(StepGate& gate) {
   training_.device.enter_thread();
   configure();
   training_.task->changed(training_.options.settings, training_.position.step);
+  if (step_ != nullptr) step_->take_parameters();
   reporter_.tell_computing();
   reporter_.tell_data();
   reporter_.warn_of_schedule();
@@ -296,6 +297,7 @@ Result<void> Trainer::Loop::go_back(const Rejoin& now) {
   sweep_.know_equal(now.step);
   reporter_.begin_epoch();
   training_.task->changed(training_.options.settings, now.step);
+  step_->take_parameters();
   return {};
 }
 

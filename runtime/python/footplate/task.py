@@ -235,7 +235,8 @@ class Task:
         """Ids of the weights of embeddings, where groups() is the one above."""
         if self.module is None or type(self).groups is not Task.groups:
             return set()
-        return {id(module.weight) for module in self.module.modules() if type(module).__name__ in ("Embedding", "EmbeddingBag")}
+        import torch
+        return {id(module.weight) for module in self.module.modules() if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag))}
 
     def state(self) -> Sequence[State]:
         """By default the float32 buffers that the module saves: BatchNorm's statistics, which forward writes. What else the module
