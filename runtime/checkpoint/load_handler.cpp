@@ -19,7 +19,6 @@ namespace footplate {
 namespace {
 
 constexpr auto kOffset = "data.offset";
-constexpr auto kBatchSize = "train.batch_size";
 constexpr auto kOfThisCall = "order";  ///< the source of what the call sets, before the order has a number
 
 tl::unexpected<Error> refused(const std::string& why) {
@@ -50,18 +49,13 @@ void add_live(const Schema& schema, const Settings& now, SetByName& settings) {
       settings[spec.name] = {footplate::to_json(now.value(spec.name)), now.source(spec.name)};
 }
 
-/// skip_steps: what the steps from there on would have had is left out; with the batch size that they go on
-/// with.
-void skip_data(const Call& call, const Settings& saved, const Settings& now, SetByName& settings) {
-  if (!call.has("skip_steps")) return;
+/// skip_steps: what the steps from there on would have had is left out; `after`: as they go on.
+void skip_data(const Call& call, const Settings& saved, const Settings& after, SetByName& settings) {
   const std::int64_t steps = call.integer("skip_steps");
   std::int64_t offset = saved.has(kOffset) ? saved.integer(kOffset) : 0;
   if (const auto set = settings.find(kOffset); set != settings.end())
     offset = set->second.value.get<std::int64_t>();
-  std::int64_t batch_size = (saved.has(kBatchSize) ? saved : now).integer(kBatchSize);
-  if (const auto set = settings.find(kBatchSize); set != settings.end())
-    batch_size = set->second.value.get<std::int64_t>();
-  offset += steps * batch_size;
+  offset += steps * after.integer("train.batch_size");
   settings[kOffset] = {offset, ""};
 }
 
@@ -126,15 +120,19 @@ Result<LoadHandler::Plan> LoadHandler::plan(const Call& call, const Settings& no
   if (!saved) return refused(saved.error().message);
 
   if (call.text("settings", "restore") == "keep") add_live(parts_.schema, now, *settings);
-  skip_data(call, *saved, now, *settings);
+  // As `footplate run` and the ranks of the next start come to theirs.
+  const auto settings_after = [&] {
+    const LoadTarget target{found->path.string(), manifest.step, *branch,
+                            to_json(*settings),   kOfThisCall,   {}};
+    const Settings configured = with_loaded_settings(given(), parts_.schema, target);
+    const std::int64_t saved_in = manifest.start > 0 ? manifest.start : parts_.start;
+    return merge_resumed(parts_.schema, configured, *saved, saved_in).settings;
+  };
+  if (call.has("skip_steps")) skip_data(call, *saved, settings_after(), *settings);
   for (const auto& [name, setting] : *settings)
     if (const auto value = parts_.schema.check(name, setting.value); !value)
       return refused(value.error().message);  // what skip_steps comes to may be too much
-  // As `footplate run` and the ranks of the next start come to theirs.
-  const LoadTarget target{found->path.string(), manifest.step, *branch, to_json(*settings), kOfThisCall, {}};
-  const Settings configured = with_loaded_settings(given(), parts_.schema, target);
-  const std::int64_t saved_in = manifest.start > 0 ? manifest.start : parts_.start;
-  Settings after = merge_resumed(parts_.schema, configured, *saved, saved_in).settings;
+  Settings after = settings_after();
   if (auto fits = parts_.schema.check_combination(after); !fits) return refused(fits.error().message);
   return Plan{*std::move(found), *std::move(branch), *std::move(settings), std::move(after)};
 }
