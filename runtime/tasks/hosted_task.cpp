@@ -119,6 +119,7 @@ Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descr
     hosted->with_replacement_ = settings.boolean("data.replacement");
     if (auto shares = hosted->shares(settings); !shares) wrong(shares.error().message);
     hosted->task_->changed(SettingsValues(settings), 0);
+    hosted->flops_per_token_ = hosted->task_->flops_per_weight();
     return hosted;
   } catch (const TaskError& error) {
     return fail(error.kind, error.what());
@@ -140,8 +141,7 @@ HostedTask::HostedTask(std::unique_ptr<TaskHost> host, std::unique_ptr<v1::Task>
       state_(task_->state()),
       sets_(task_->data()),
       sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size()), SumsOf::training),
-      held_out_sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size())),
-      flops_per_token_(task_->flops_per_weight()) {
+      held_out_sums_(declaration_.metrics, task_->statistics(), static_cast<int>(sets_.size())) {
   check_sets();
 }
 
@@ -387,6 +387,7 @@ void HostedTask::changed(const Settings& now, std::int64_t step) {
   const SettingsValues values(now);
   try {
     task_->changed(values, step);
+    flops_per_token_ = task_->flops_per_weight();
   } catch (const std::exception& error) {
     broken_ = std::string("changed(): ") + error.what();
   } catch (...) {

@@ -142,14 +142,14 @@ class HostedTask {
   const std::vector<v1::State> state_;
   const std::vector<v1::DataSet> sets_;
   const SumsLayout sums_, held_out_sums_;
-  const double flops_per_token_;
   bool with_replacement_ = false;
   bool pins_ = true;
   CachePlace cache_place_ = CachePlace::none;  ///< where cache_ is
   std::unique_ptr<SampleCache> cache_;         ///< null: nothing is kept
   std::optional<bool> training_;               ///< the mode that the task was told
   std::optional<Settings> told_;
-  std::string broken_;  ///< what changed() threw: loss() throws it, until another changed() went well
+  double flops_per_token_ = 0;  ///< as of the last changed()
+  std::string broken_;          ///< what changed() threw: loss() throws it, until another changed() went well
 };
 
 /// An error of a built-in task with its kind; a plugin's are all usage errors.
