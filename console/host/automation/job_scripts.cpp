@@ -53,6 +53,7 @@ void JobScripts::add(const PlannedJob& script) {
 void JobScripts::run(Job& job) {
   ScriptProcess& process = job.process;
   if (job.over() || !run_.placed || (job.script_sent && process.queue().empty())) return;
+  if (!job.script_sent && run_.state == RunState::ending) return;  // it could order nothing any more
   if (!process.runs() && !process.start({SessionKind::job, job.resumed, job.path(), job.script.arguments}))
     return;
   if (!job.script_sent) return start_script(job);

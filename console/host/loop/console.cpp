@@ -2,6 +2,8 @@
 
 #include <poll.h>
 #include <spdlog/spdlog.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +16,8 @@ constexpr std::chrono::seconds kLookLate{2};  ///< how long a look may wait for 
 constexpr std::chrono::milliseconds kClientsReadEnd{500};  ///< for what clients still have to read at the end
 constexpr std::chrono::milliseconds kLastWords{
     400};  ///< for on("stop"): rank 0 waits a second for all of this
+
+constexpr std::chrono::milliseconds kRankSaysSo{500};  ///< that the run ends: at the next step, mostly
 
 }  // namespace
 
@@ -67,6 +71,7 @@ void Console::turn() {
   state_.now = Clock::now();
   serve(ready, clients);
   on_time();
+  leave_if_due();
   flush_clients();
   for (LuaSession* lua : automation_.processes()) lua->on_ready(0, state_.now);
   clients_.drop_gone();
@@ -77,10 +82,7 @@ void Console::turn() {
 void Console::serve(const std::vector<pollfd>& ready, const std::vector<Client*>& clients) {
   constexpr std::size_t kFirstClient = 3;
   on_rank(ready[0].revents);
-  if (ready[1].revents != 0) {
-    by_signal_ = true;
-    running_ = false;
-  }
+  if (ready[1].revents != 0) on_signal();
   for (std::size_t i = 0; i < clients.size(); ++i) {
     Client& client = *clients[i];
     const pollfd& lua = ready[kFirstClient + 2 * i + 1];
@@ -106,10 +108,28 @@ void Console::flush_clients() {
 int Console::timeout_ms() const {
   if (clients_.have_more()) return 0;
   Clock::time_point next = next_look_ + kLookLate;
-  for (const auto& time : {state_.waits.next_deadline(), automation_.deadline(), sessions_.deadline()})
+  for (const auto& time :
+       {leaves_at_, state_.waits.next_deadline(), automation_.deadline(), sessions_.deadline()})
     if (time && *time < next) next = *time;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 10'000));
+}
+
+/// TERM to all processes of a job ends the run, too. Rank 0 says so within a moment, and on("stop") is this
+/// console's to run.
+void Console::on_signal() {
+  signalfd_siginfo told{};
+  while (::read(state_.options.signal_fd, &told, sizeof told) > 0) {
+  }
+  leaves_at_ = state_.now + kRankSaysSo;
+}
+
+void Console::leave_if_due() {
+  if (!leaves_at_ || state_.now < *leaves_at_) return;
+  leaves_at_.reset();
+  if (state_.view.status().state == RunState::ending) return;
+  by_signal_ = true;
+  running_ = false;
 }
 
 void Console::on_rank(short revents) {

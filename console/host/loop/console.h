@@ -31,6 +31,8 @@ class Console {
   void serve(const std::vector<pollfd>& ready, const std::vector<Client*>& clients);
   int timeout_ms() const;
   void on_rank(short revents);
+  void on_signal();
+  void leave_if_due();
   void hear(const std::string& line);
   void on_time();
   void follow_if_needed();
@@ -52,6 +54,7 @@ class Console {
   Clock::time_point next_look_;  ///< at the socket's file, the journal's backlog and ended children
   bool running_ = true;
   int exit_code_ = 0;
+  std::optional<Clock::time_point> leaves_at_;  ///< for a signal, unless the run ends by then
   bool by_signal_ = false;
 };
 
