@@ -72,14 +72,14 @@ Result<int> attach_to(const RunRecord& run, Attachment::Options options) {
   {
     Attachment attachment(run, std::move(options));
     end = attachment.run();
-    if (end == Attachment::End::failed) error = attachment.error();
+    error = attachment.error();
   }
   const auto now = read_run(run.directory);
   switch (end) {
     case Attachment::End::failed:
       return static_cast<int>(exit_code_for(error.kind));  // it has been shown
     case Attachment::End::unreachable:
-      return tl::unexpected(not_live(run));
+      return tl::unexpected(error.message.empty() ? not_live(run) : error);
     case Attachment::End::not_started:
       return explain_end(run.name(), run.directory);
     case Attachment::End::run_over:

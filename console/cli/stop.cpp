@@ -1,6 +1,7 @@
 // footplate stop: orders the end of a run and waits for it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -24,9 +25,10 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr auto kLook = 20ms;
-constexpr auto kWithdrawn = 10s;  ///< within it the console answers that an order came too late
-constexpr auto kPatience = 10s;   ///< an end that takes longer is told about
-constexpr auto kLastWords = 5s;   ///< of a supervisor whose stdout is read slowly, and a bit more
+constexpr double kLeastForOrder_s = 30;  ///< a run that isn't waited for may still come to it
+constexpr auto kWithdrawn = 10s;         ///< within it the console answers that an order came too late
+constexpr auto kPatience = 10s;          ///< an end that takes longer is told about
+constexpr auto kLastWords = 5s;          ///< of a supervisor whose stdout is read slowly, and a bit more
 
 struct StopOptions {
   std::string run;
@@ -65,8 +67,11 @@ Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady
                           {"reason", "footplate stop, by " + user_name()},
                           {"force", true}};
   const auto report = connection->request_as<OrderReport>(
-      {"call", {{"action", "run.stop"}, {"arguments", arguments}, {"timeout_s", options.timeout_s}}},
-      deadline + kWithdrawn);
+      {"call",
+       {{"action", "run.stop"},
+        {"arguments", arguments},
+        {"timeout_s", std::max(kLeastForOrder_s, options.timeout_s)}}},
+      options.timeout_s < kLeastForOrder_s ? deadline : deadline + kWithdrawn);
   if (!report && report.error().kind == ErrorKind::timed_out)
     return fail(ErrorKind::timed_out,
                 "run " + run.name() + " isn't stopped: " + report.error().message + or_now(run));

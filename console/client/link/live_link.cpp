@@ -83,6 +83,8 @@ void LiveLink::connect() {
   record_ = *std::move(record);
   if (record_.life != Life::live) return;
   auto connection = Connection::open(record_.socket(), Clock::now() + kHelloTakes);
+  refusal_.reset();
+  if (!connection && connection.error().kind == ErrorKind::refused) refusal_ = connection.error();
   if (!connection) return;
   connection_ = std::make_unique<Connection>(*std::move(connection));
   events_.connected(connection_->hello());

@@ -34,6 +34,9 @@ class LiveLink {
   /// The run as its files say, as of the last look while there was no connection.
   const RunRecord& record() const { return record_; }
 
+  /// Why the console hasn't taken the last connection, where it has said so.
+  const std::optional<Error>& refusal() const { return refusal_; }
+
   /// Sends a request; `answer` gets what comes of it, at once with `unreachable` where nobody is connected.
   /// Returns its id.
   int ask(const ClientRequest& request, Answer answer);
@@ -59,6 +62,7 @@ class LiveLink {
   Events events_;
   RunRecord record_;
   std::unique_ptr<Connection> connection_;
+  std::optional<Error> refusal_;
   std::map<int, Answer> open_;
   int last_id_ = 0;
   Clock::time_point next_try_{};

@@ -74,7 +74,7 @@ Result<Connection> Connection::open(const std::string& socket_path, Deadline dea
   const auto line = connection.next_line(deadline, -1);
   if (!line) return tl::unexpected(line.error());
   if (!*line) return fail(ErrorKind::timed_out, "the console at " + socket_path + " said nothing in time");
-  if ((*line)->value("type", "") == "error")
+  if (text_of(**line, "type") == "error")
     return tl::unexpected(error_from_json((*line)->value("error", Json())));
   ConsoleHello& hello = connection.hello_;
   if (!read_json(**line, hello))

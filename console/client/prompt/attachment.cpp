@@ -90,7 +90,8 @@ std::optional<Attachment::End> Attachment::wait_for_console() {
     if (starting && !was_connected_ && options_.startup_ended()) return End::not_started;
     // What is being started may still have the record of its last start: startup_ended() tells of its end.
     if (over_ && (!starting || was_connected_)) return End::run_over;
-    if (!starting && Clock::now() >= deadline) return End::unreachable;
+    if (!starting && link_.refusal()) error_ = *link_.refusal();
+    if (!starting && (link_.refusal() || Clock::now() >= deadline)) return End::unreachable;
     if (terminal_->wait() != Terminal::Woken::something) return End::detached;
   }
   return std::nullopt;

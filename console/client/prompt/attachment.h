@@ -38,7 +38,7 @@ class Attachment final : public Background {
 
   /// Until the user leaves or the run is over.
   End run();
-  const Error& error() const { return *error_; }
+  Error error() const { return error_.value_or(Error()); }
 
   int descriptor() const override { return link_.fd(); }
   std::chrono::milliseconds patience() const override;
