@@ -186,9 +186,11 @@ Result<std::vector<std::string>> schedule_again(const fs::path& directory, int s
   if (!history) return tl::unexpected(history.error());
   std::vector<Order> orders;
   // Those that only called something as well, without their calls: the checkpoint's last order may be one.
-  // The journal has what they came from; a job's whole script, it may be.
-  for (const Order& order : history->applied)
-    if (order.id != 0) orders.emplace_back(changes_of(order)).source.clear();
+  for (const Order& order : history->applied) {
+    if (order.id == 0) continue;
+    Order& again = orders.emplace_back(changes_of(order));
+    if (again.changes.empty() && again.calls.empty()) again.source.clear();
+  }
   orders.insert(orders.end(), history->ahead.begin(), history->ahead.end());
   const std::vector<std::string> lines = lines_of_gone(*history);
   if (orders.empty()) return lines;

@@ -90,13 +90,14 @@ Comments read_comments(const std::string& text) {
 /// A journal in pieces of so many entries: an entry with calls is a function, and Lua takes 131,071 of them
 /// in one chunk. Each piece has as many empty lines before it as there are lines before it, so that what Lua
 /// says of a line is of the journal's.
-std::vector<std::string> in_pieces(const std::string& text) {
-  std::vector<std::string> pieces;
+/// `run` has each; its first error ends it.
+template <class Run>
+Result<void> in_pieces(const std::string& text, const Run& run) {
   std::size_t begin = 0, lines = 0, lines_before = 0;
   int entries = 0;
   for (std::size_t at = 0; at < text.size(); ++lines) {
     if (text.compare(at, kOrder.size(), kOrder) == 0 && entries++ == kMostEntries) {
-      pieces.push_back(std::string(lines_before, '\n') + text.substr(begin, at - begin));
+      if (auto ran = run(std::string(lines_before, '\n') + text.substr(begin, at - begin)); !ran) return ran;
       begin = at;
       lines_before = lines;
       entries = 1;
@@ -104,8 +105,7 @@ std::vector<std::string> in_pieces(const std::string& text) {
     const std::size_t end = text.find('\n', at);
     at = end == std::string::npos ? text.size() : end + 1;
   }
-  pieces.push_back(std::string(lines_before, '\n') + text.substr(begin));
-  return pieces;
+  return run(std::string(lines_before, '\n') + text.substr(begin));
 }
 
 }  // namespace
@@ -119,9 +119,10 @@ Result<std::vector<JournalPart>> read_journal_text(std::string text, const std::
   BoundedState state(kLeastMemory + kMemoryPerByte * text.size(),
                      static_cast<int>(std::min<std::size_t>(instructions, std::numeric_limits<int>::max())),
                      kProcessor_s);
-  for (const std::string& piece : in_pieces(text))
-    if (auto ran = state.run(piece, [&](lua_State* lua) { install_recorder(lua, recording); }); !ran)
-      return fail(ErrorKind::usage, shown_as + ": " + ran.error().message);
+  const auto ran = in_pieces(text, [&](const std::string& piece) {
+    return state.run(piece, [&](lua_State* lua) { install_recorder(lua, recording); });
+  });
+  if (!ran) return fail(ErrorKind::usage, shown_as + ": " + ran.error().message);
 
   std::vector<JournalPart> parts;
   for (const auto& start : comments.starts) parts.push_back({start, {}});

@@ -139,6 +139,7 @@ std::string surplus_value(std::string_view code) {
   std::size_t number = 0;
   for (const std::string& line : lines_of(code)) {
     ++number;
+    if (line.empty()) continue;
     std::smatch found;
     if (depth == 0 && line.size() <= kLongestLine && std::regex_match(line, found, kTwoValues))
       return std::to_string(number) + ": " + found.str(1) + " = " + found.str(2) +

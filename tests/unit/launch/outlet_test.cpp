@@ -20,6 +20,7 @@ class OutletTest : public testing::Test {
  protected:
   OutletTest() {
     EXPECT_EQ(::pipe2(ends_.data(), O_NONBLOCK | O_CLOEXEC), 0);
+    ::fcntl(ends_[1], F_SETPIPE_SZ, 1 << 16);
     outlet.emplace(ends_[1]);
   }
   ~OutletTest() override {
