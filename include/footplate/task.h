@@ -44,7 +44,7 @@ struct ParamDecl {
   std::string name;
   std::string kind;          ///< "integer", "number", "boolean" or "string"
   std::string initial = {};  ///< as JSON; empty: it may be left out and has no value
-  std::string help = {};
+  std::string help;          ///< what it says; a full sentence
 };
 
 /// Something that the console can ask the task to do, on all ranks before one step: task.NAME{ … }.

@@ -106,6 +106,9 @@ def test_shares_are_live_and_exact():
             assert sum(map(sum, counts.values())) == 50 * BATCH, counts
             changed = run.exec("data.share.set{ big = 0, small = 3 }")
             assert changed.returncode == 0 and "data.share.big 2 -> 0" in changed.stdout + changed.stderr, changed
+            again = run.exec("set{ data = { share = { small = 3 } } }")  # as the journal has it
+            assert again.returncode == 0, again
+            assert "unknown setting" in run.exec("set{ data = { shares = { small = 3 } } }").stderr
             refused = run.exec("data.share.set{ middle = 0, small = 0 }")
             assert refused.returncode != 0 and "all of data.share are 0" in refused.stderr, refused
             assert "data.share.small" in run.exec("data.share.smal = 1").stderr

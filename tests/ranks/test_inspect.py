@@ -133,9 +133,13 @@ def test_tags_move_and_go():
         second = json.loads(run.exec("return ckpt.save():wait().step").stdout)
         moved = run.exec('return ckpt.tag("good"):wait().path')
         assert moved.returncode == 0 and moved.stdout.strip().endswith(f"step-{second:08d}-good"), moved
+        for step in (first, second):
+            moved = run.exec(f'return ckpt.tag{{ tag = "good", ref = {step} }}:wait().path')
+            assert moved.returncode == 0 and moved.stdout.strip().endswith(f"step-{step:08d}-good"), moved
         assert run.exec("local all = ckpt.list() return #all, all[1].tag, all[1].step, all[2].tag").stdout.split() == ["2", "good", str(second), "nil"]
         assert f"main/step-{second:08d}-good" in run.exec("ckpt.list()").stdout
-        for chunk, words in (('ckpt.tag{ tag = "x", ref = "godo" }', "did you mean good?"), ('ckpt.tag("a b")', "letters, digits"),
+        for chunk, words in (("ckpt.tag{ tag = 'x', ref = 1.5 }", "a step is a whole number; got 1.5"),
+                             ('ckpt.tag{ tag = "x", ref = "godo" }', "did you mean good?"), ('ckpt.tag("a b")', "letters, digits"),
                              ('ckpt.delete{ tag = "godo", force = true }', "did you mean good?"),
                              ('ckpt.delete{ tag = "good", force = true }:wait()', "the run's newest checkpoint")):
             refused = run.exec(chunk)

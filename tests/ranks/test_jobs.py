@@ -94,6 +94,7 @@ def test_check_says_what_a_script_would_do():
 def test_a_job_orders_waits_prints_and_ends():
     text = """
 print("hello", arg[1], run.resumed)
+assert(#ckpt.list() == 0)
 log.every = 20
 run.wait{ step = 100 }
 optim.lr_scale = 0.5

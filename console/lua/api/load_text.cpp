@@ -54,6 +54,13 @@ std::string settings_text(const Schema& schema, const Json& set, const TableOpti
 
 }  // namespace
 
+void spell_out_ref(const std::string& action, Json& arguments) {
+  if (!arguments.is_object()) return;
+  const TableOptions options(arguments, action);
+  if (const Json* ref = options.find("ref"); ref != nullptr && ref->is_number())
+    arguments["ref"] = step_text(Json(*ref), options);
+}
+
 void spell_out_load(const Schema& schema, Json& arguments) {
   if (!arguments.is_object()) return;
   const TableOptions options(arguments, "ckpt.load");

@@ -374,7 +374,7 @@ int register_stop_when(lua_State* state) {
   RuleSpec spec;
   spec.kind = RuleKind::stop_when;
   const int function =
-      function_and_options(state, 1, spec, "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end)");
+      function_and_options(state, 1, spec, "run.stop_when(function(m) return m[\"train/loss\"] < 1.2 end)");
   return add(state, std::move(spec), function, "run.stop_when(…)");
 }
 

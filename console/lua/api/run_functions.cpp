@@ -142,8 +142,9 @@ constexpr Registration kRunFunctions[] = {
      .handler = bound<run_wait>},
     {.doc = {.name = "run.stop_when",
              .role = Role::operate,
-             .example = "run.stop_when(function(m) return m[\"eval/loss\"] < 1.2 end)",
-             .help = "a rule that ends the run"},
+             .example = "run.stop_when(function(m) return m[\"train/loss\"] < 1.2 end)",
+             .help = "a rule that ends the run, with the newest metrics; before the first evaluation "
+                     "m[\"eval/loss\"] is nil"},
      .handler = bound<register_stop_when>},
     {.doc = {.name = "run.left",
              .role = Role::view,
@@ -172,7 +173,7 @@ constexpr Registration kRunFunctions[] = {
      .handler = bound<run_step>},
     {.doc = {.name = "run.state",
              .role = Role::view,
-             .help = "starting running paused evaluating saving ending ended"},
+             .help = "starting running paused evaluating saving recovering ending ended"},
      .form = Form::field,
      .handler = bound<run_state>},
 };

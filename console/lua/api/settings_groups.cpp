@@ -19,6 +19,7 @@ namespace footplate::lua {
 namespace {
 
 constexpr const char* kLoadAction = "ckpt.load";
+constexpr const char* kTagAction = "ckpt.tag";
 
 /// force = true: nobody is asked. No parameter of an action has that name.
 bool take_force(Json& arguments) {
@@ -49,6 +50,7 @@ int call_action(lua_State* state) {
   }
   const bool forced = take_force(arguments);
   if (action == kLoadAction) spell_out_load(session.schema(), arguments);
+  if (action == kTagAction) spell_out_ref(action, arguments);
   auto staged = session.stage().call(action, arguments);
   if (!staged) throw ScriptError(staged.error());
   if (forced) session.stage().force(action);

@@ -20,8 +20,9 @@ class NoRun final : public ConsoleLink {
  public:
   Result<Json> ask(std::string_view op, Json /*fields*/, const Note& /*note*/,
                    std::optional<Time> /*left*/) override {
-    constexpr std::array<std::string_view, 4> kLists = {request::Orders::kOp, request::Rules::kOp,
-                                                        request::Jobs::kOp, request::Pending::kOp};
+    constexpr std::array<std::string_view, 5> kLists = {request::Orders::kOp, request::Rules::kOp,
+                                                        request::Jobs::kOp, request::Pending::kOp,
+                                                        request::Checkpoints::kOp};
     if (std::ranges::find(kLists, op) != kLists.end()) return Json::array();
     if (op == request::Journal::kOp) return Json("");
     return Json::object();  // a status, too: it is about to start

@@ -60,7 +60,11 @@ std::string unknown_member(const Schema& schema, const std::string& name) {
 }
 
 bool names_group(lua_State* state, const std::string& name, int depth) {
-  if (depth > 0 || name.find('.') != std::string::npos || is_option(name)) return false;
+  const Schema& schema = session_of(state).schema();
+  const bool is_nested = depth > 0 || name.find('.') != std::string::npos;  // as data.share of data
+  if (is_nested && (schema.setting(name) != nullptr || !is_group(schema, name) || depth >= kDeepestSet))
+    return false;
+  if (is_option(name)) return false;
   if (is_empty(state, lua_gettop(state)))
     throw ScriptError(name + " = {} names no setting; as in " + name + " = { NAME = VALUE }");
   return true;

@@ -15,4 +15,4 @@
 
 export PATH=$SLURM_SUBMIT_DIR/build/release/bin:$PATH
 export FOOTPLATE_RUNS=${FOOTPLATE_RUNS:-$SLURM_SUBMIT_DIR/runs}
-exec footplate run "$@" --resume auto --requeue --batch
+exec footplate run --resume auto --requeue --batch "$@"
