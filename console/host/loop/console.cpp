@@ -17,7 +17,8 @@ constexpr std::chrono::milliseconds kClientsReadEnd{500};  ///< for what clients
 constexpr std::chrono::milliseconds kLastWords{
     400};  ///< for on("stop"): rank 0 waits a second for all of this
 
-constexpr std::chrono::milliseconds kRankSaysSo{500};  ///< that the run ends: at the next step, mostly
+constexpr std::chrono::milliseconds kRankSaysSo{500};  ///< that the run ends, at the next step
+constexpr std::chrono::milliseconds kLongestSilence{5000};
 
 }  // namespace
 
@@ -121,13 +122,17 @@ void Console::on_signal() {
   signalfd_siginfo told{};
   while (::read(state_.options.signal_fd, &told, sizeof told) > 0) {
   }
-  leaves_at_ = state_.now + kRankSaysSo;
+  const std::chrono::duration<double, std::milli> two_steps(2 * state_.view.status().step_ms.value_or(0));
+  leaves_at_ = state_.now + std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(two_steps),
+                                       kRankSaysSo, kLongestSilence);
 }
 
 void Console::leave_if_due() {
   if (!leaves_at_ || state_.now < *leaves_at_) return;
-  leaves_at_.reset();
-  if (state_.view.status().state == RunState::ending) return;
+  if (state_.view.status().state == RunState::ending) {
+    leaves_at_ = state_.now + kRankSaysSo;  // an order may still have it train on
+    return;
+  }
   by_signal_ = true;
   running_ = false;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <fstream>
 #include <sstream>
@@ -279,6 +280,8 @@ TEST_F(Jobs, ASignalEndsTheConsoleAlone) {
   ASSERT_TRUE(registered(1));
   client.reset();
   ::kill(rank0->console(), SIGTERM);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(rank0->console()), &ended, WEXITED | WNOWAIT), 0);
   EXPECT_EQ(rank0->end(), 0);
   EXPECT_FALSE(ordered_now("rule 1"));
   start();
