@@ -275,7 +275,8 @@ class Task {
   /// Whether loss() enqueues the same work for all batches of one shape, and update() the same after each
   /// step, and neither reads anything back: then a device may record them (train.cuda_graph).
   virtual bool can_be_recorded() const { return false; }
-  /// Floating-point operations of forward and backward for one unit of weight; 0: not known.
+  /// Floating-point operations of forward and backward for one unit of weight; 0: not known. Asked behind
+  /// each changed().
   virtual double flops_per_weight() const { return 0; }
   /// For the log, what the model's parts run on in that precision ("attention: flash"); empty: nothing to
   /// tell.

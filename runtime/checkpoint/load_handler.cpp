@@ -50,13 +50,9 @@ void add_live(const Schema& schema, const Settings& now, SetByName& settings) {
 }
 
 /// skip_steps: what the steps from there on would have had is left out; `after`: as they go on.
-void skip_data(const Call& call, const Settings& saved, const Settings& after, SetByName& settings) {
+void skip_data(const Call& call, const Settings& after, SetByName& settings) {
   const std::int64_t steps = call.integer("skip_steps");
-  std::int64_t offset = saved.has(kOffset) ? saved.integer(kOffset) : 0;
-  if (const auto set = settings.find(kOffset); set != settings.end())
-    offset = set->second.value.get<std::int64_t>();
-  offset += steps * after.integer("train.batch_size");
-  settings[kOffset] = {offset, ""};
+  settings[kOffset] = {after.integer(kOffset) + steps * after.integer("train.batch_size"), ""};
 }
 
 Json to_json(const SetByName& settings) {
@@ -128,7 +124,7 @@ Result<LoadHandler::Plan> LoadHandler::plan(const Call& call, const Settings& no
     const std::int64_t saved_in = manifest.start > 0 ? manifest.start : parts_.start;
     return merge_resumed(parts_.schema, configured, *saved, saved_in).settings;
   };
-  if (call.has("skip_steps")) skip_data(call, *saved, settings_after(), *settings);
+  if (call.has("skip_steps")) skip_data(call, settings_after(), *settings);
   for (const auto& [name, setting] : *settings)
     if (const auto value = parts_.schema.check(name, setting.value); !value)
       return refused(value.error().message);  // what skip_steps comes to may be too much

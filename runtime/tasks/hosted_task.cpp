@@ -387,11 +387,15 @@ void HostedTask::changed(const Settings& now, std::int64_t step) {
   const SettingsValues values(now);
   try {
     task_->changed(values, step);
-    flops_per_token_ = task_->flops_per_weight();
   } catch (const std::exception& error) {
     broken_ = std::string("changed(): ") + error.what();
   } catch (...) {
     broken_ = std::string("changed(): ") + kThrewNoException;
+  }
+  try {
+    flops_per_token_ = task_->flops_per_weight();
+  } catch (...) {
+    flops_per_token_ = 0;  // not known now; a step doesn't need it
   }
 }
 
