@@ -74,7 +74,8 @@ Result<void> order_stop(const RunRecord& run, const StopOptions& options, steady
       options.timeout_s < kLeastForOrder_s ? deadline : deadline + kWithdrawn);
   if (!report && report.error().kind == ErrorKind::timed_out)
     return fail(ErrorKind::timed_out,
-                "run " + run.name() + " isn't stopped: " + report.error().message + or_now(run));
+                "run " + run.name() + " was told to stop, and the ranks haven't agreed " + "within " +
+                    shortest(options.timeout_s) + " s; it stops once they do" + or_now(run));
   if (!report) return tl::unexpected(report.error());
   const bool agreed = report->state == OrderState::applied || report->state == OrderState::committed;
   if (!agreed) return tl::unexpected(not_agreed(run, *report));

@@ -181,16 +181,25 @@ Result<void> write_orders_ahead(const fs::path& directory, int start, OrdersWhy 
   return write_orders_file(directory, start, file);
 }
 
+/// Of the orders that still do something, as far as there is room: a job's whole script may be the source of
+/// each of its orders, and every rank reads them all.
+void keep_newest_sources(std::vector<Order>& orders) {
+  constexpr std::size_t kRoom = std::size_t{8} << 20U;
+  std::size_t used = 0;
+  for (auto order = orders.rbegin(); order != orders.rend(); ++order) {
+    used += order->source.size();
+    if (used > kRoom || (order->changes.empty() && order->calls.empty())) order->source.clear();
+  }
+}
+
 Result<std::vector<std::string>> schedule_again(const fs::path& directory, int start, const Schema& schema) {
   const auto history = read_history(directory, schema);
   if (!history) return tl::unexpected(history.error());
   std::vector<Order> orders;
   // Those that only called something as well, without their calls: the checkpoint's last order may be one.
-  for (const Order& order : history->applied) {
-    if (order.id == 0) continue;
-    Order& again = orders.emplace_back(changes_of(order));
-    if (again.changes.empty() && again.calls.empty()) again.source.clear();
-  }
+  for (const Order& order : history->applied)
+    if (order.id != 0) orders.push_back(changes_of(order));
+  keep_newest_sources(orders);
   orders.insert(orders.end(), history->ahead.begin(), history->ahead.end());
   const std::vector<std::string> lines = lines_of_gone(*history);
   if (orders.empty()) return lines;
