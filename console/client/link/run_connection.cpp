@@ -74,8 +74,9 @@ Result<Connection> Connection::open(const std::string& socket_path, Deadline dea
   const auto line = connection.next_line(deadline, -1);
   if (!line) return tl::unexpected(line.error());
   if (!*line) return fail(ErrorKind::timed_out, "the console at " + socket_path + " said nothing in time");
-  if (text_of(**line, "type") == "error")
-    return tl::unexpected(error_from_json((*line)->value("error", Json())));
+  const ConsoleLine first = console_line_from_json(**line);
+  if (const auto* answer = std::get_if<RequestAnswer>(&first); answer != nullptr && !answer->value)
+    return tl::unexpected(answer->value.error());
   ConsoleHello& hello = connection.hello_;
   if (!read_json(**line, hello))
     return fail(ErrorKind::unreachable, socket_path + " is not a footplate console");
