@@ -36,8 +36,11 @@ environment() { echo "$CACHE/env-$(environment_name)"; }
 # configure PRESET: runs CMake where the preset was never configured, or against another environment. Ninja itself sees to
 # changed CMake files.
 configure() {
-  local folder=$ROOT/build/$1 wanted
+  local folder=$ROOT/build/$1 wanted of
   wanted=$(environment)
+  # A checkout that was moved or copied: what CMake has written names files of the old place.
+  of=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$folder/CMakeCache.txt" 2>/dev/null || true)
+  if [[ -n $of && ! $of -ef $ROOT ]]; then rm -rf "$folder"/{CMakeCache.txt,CMakeFiles,build.ninja,environment}; fi
   if [[ -f $folder/build.ninja && -f $folder/environment && $(<"$folder/environment") == "$wanted" ]]; then return; fi
   mkdir -p "$folder"
   if ! (cd "$ROOT" && cmake --preset "$1" "-DFOOTPLATE_ENV=$wanted" -UFOOTPLATE_TORCH -UFOOTPLATE_MPI) \
