@@ -135,7 +135,14 @@ int EditTerminal::next_key(EditLine* edit, wchar_t* key) {
         self.ended_ = got <= 0;
         self.block_used_ = 0;
         self.block_size_ = got > 0 ? static_cast<std::size_t>(got) : 0;
-        break;
+        // Ctrl-C between the look and the read: what was read came behind it, and is the rest of the paste.
+        if (!self.pasting_ ||
+            self.next_event(/*with_keys=*/false, std::chrono::milliseconds(0)) != Event::interrupt)
+          break;
+        self.take_hint_away();
+        self.interrupted_ = true;
+        *key = kCancelKey;
+        return 1;
       }
       default:
         break;

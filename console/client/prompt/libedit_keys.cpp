@@ -71,6 +71,15 @@ void EditTerminal::skip_paste() {
   constexpr auto kBetweenKeys = 50ms;
   std::string last;
   decoding_ = {};
+  const auto ends_in_block = [&] {
+    while (block_used_ < block_size_) {
+      last += block_[block_used_++];
+      if (last.ends_with(kEndBytes)) return true;  // keys follow
+    }
+    last.erase(0, last.size() - std::min(last.size(), kEndBytes.size()));
+    return false;
+  };
+  if (ends_in_block()) return;
   auto end = Clock::now() + kAfterPaste;
   for (auto now = Clock::now(); now < end; now = Clock::now()) {
     const Event event =
@@ -80,12 +89,9 @@ void EditTerminal::skip_paste() {
     const ssize_t got = ::read(STDIN_FILENO, block_.data(), block_.size());
     if (got <= 0) return;  // whoever reads next sees it, too
     end = std::max(end, Clock::now() + (got > kLongestKey ? kAfterPaste : kBetweenKeys));
+    block_used_ = 0;
     block_size_ = static_cast<std::size_t>(got);
-    for (block_used_ = 0; block_used_ < block_size_;) {
-      last += block_[block_used_++];
-      if (last.ends_with(kEndBytes)) return;  // keys follow
-    }
-    last.erase(0, last.size() - std::min(last.size(), kEndBytes.size()));
+    if (ends_in_block()) return;
   }
 }
 
