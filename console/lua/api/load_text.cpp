@@ -63,10 +63,9 @@ void spell_out_ref(const std::string& action, Json& arguments) {
 
 void spell_out_load(const Schema& schema, Json& arguments) {
   if (!arguments.is_object()) return;
+  spell_out_ref("ckpt.load", arguments);
   const TableOptions options(arguments, "ckpt.load");
   Json spelt = Json::object();
-  if (const Json* ref = options.find("ref"); ref != nullptr && ref->is_number())
-    spelt["ref"] = step_text(*ref, options);
   if (const Json* skip = options.find("skip")) spelt["skip_steps"] = skipped_steps(*skip, options);
   const Json* set = options.find("set");
   if (set != nullptr && !set->is_string())  // text: as the journal has it
