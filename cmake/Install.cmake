@@ -25,9 +25,11 @@ endif()
 add_custom_target(install_runtime)
 add_dependencies(install_runtime footplate-rank)
 
+# The links of lib/footplate/ are in the build tree, too: its programs have the RPATH of installed ones. CMake would fill up one of
+# its own with empty elements, and the loader takes those for the folder that the program is started in.
 # footplate_install_library(TARGET): what a rank opens where it needs it, in lib/; in bundles and wheels, too.
 function(footplate_install_library target)
-  set_target_properties(${target} PROPERTIES
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON
                         INSTALL_RPATH "$ORIGIN/footplate/torch/lib:$ORIGIN/footplate/torch/../nvidia/cu13/lib")
   install(TARGETS ${target} LIBRARY DESTINATION lib COMPONENT runtime)
   add_dependencies(install_runtime ${target})
@@ -36,14 +38,24 @@ footplate_install_library(footplate_cuda)
 footplate_install_library(footplate_python)
 install(DIRECTORY runtime/python/footplate DESTINATION lib/python COMPONENT runtime PATTERN __pycache__ EXCLUDE)
 
-set_target_properties(footplate-rank PROPERTIES
+set_target_properties(footplate-rank PROPERTIES BUILD_WITH_INSTALL_RPATH ON
                       INSTALL_RPATH "$ORIGIN/../lib/footplate/torch/lib:$ORIGIN/../lib/footplate/mpi/lib")
 install(TARGETS footplate-rank RUNTIME DESTINATION bin COMPONENT runtime)
 install(CODE "
   set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/footplate\")
   file(MAKE_DIRECTORY \"\${folder}\")
   file(CREATE_LINK \"${FOOTPLATE_TORCH}\" \"\${folder}/torch\" SYMBOLIC)
-  file(CREATE_LINK \"${FOOTPLATE_MPI}\" \"\${folder}/mpi\" SYMBOLIC)" COMPONENT links)
+  file(CREATE_LINK \"${FOOTPLATE_MPI}\" \"\${folder}/mpi\" SYMBOLIC)
+  set(environment \"${FOOTPLATE_ENV}\")" COMPONENT links)
+# Who builds as root has the environment in a home that nobody else may enter.
+install(CODE [[
+  execute_process(COMMAND sh -c
+    [=[at=$(realpath "$0"); while [ "$at" != / ]; do find "$at" -maxdepth 0 ! -perm -o=x; at=$(dirname "$at"); done]=]
+    "${environment}" OUTPUT_VARIABLE closed OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(closed)
+    message(WARNING "Only you may enter ${closed}, where LibTorch and Open MPI are: nobody else can train with "
+            "${CMAKE_INSTALL_PREFIX}. Build with FOOTPLATE_CACHE=DIR, a folder that all may read, for scripts/deps and the build.")
+  endif()]] COMPONENT links)
 
 # For those who build tasks: find_package(footplate).
 set(FOOTPLATE_TORCH_VERSIONS "${FOOTPLATE_TORCH_VERSION}")

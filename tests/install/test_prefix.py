@@ -35,6 +35,13 @@ class Prefix(unittest.TestCase):
             for place in search_path(path):
                 self.assertTrue(place.startswith("$ORIGIN"), (path, place))
 
+    def test_programs_of_the_build_look_nowhere_else(self):
+        """An empty element is the folder that a program is started in: whoever may write there could give it a library."""
+        for name in ("bin/footplate", "bin/footplate-console", "bin/footplate-lua", "bin/footplate-rank", "lib/libfootplate_cuda.so",
+                     "lib/libfootplate_python.so"):
+            for place in search_path(BUILD / name):
+                self.assertTrue(place.startswith("$ORIGIN/"), (name, place))
+
     def test_a_task_is_built_from_it_and_trains(self):
         self.assertIn("plugin:", build_digits(self.folder / "own task", self.prefix))
 
