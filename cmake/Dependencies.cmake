@@ -53,7 +53,9 @@ if(FOOTPLATE_LIBTORCH)
   file(GLOB FOOTPLATE_SITE_PACKAGES "${FOOTPLATE_ENV}/lib/python3*/site-packages")
   set(FOOTPLATE_TORCH "${FOOTPLATE_SITE_PACKAGES}/torch" CACHE PATH "LibTorch's folder (include/ and lib/)")
   if(NOT EXISTS "${FOOTPLATE_TORCH}/lib/libtorch_cpu.so")
-    message(FATAL_ERROR "no LibTorch in ${FOOTPLATE_TORCH}: run scripts/deps, or pass -DFOOTPLATE_TORCH=DIR")
+    unset(FOOTPLATE_TORCH CACHE)  # the next try looks again
+    unset(FOOTPLATE_ENV CACHE)
+    message(FATAL_ERROR "no LibTorch in '${FOOTPLATE_SITE_PACKAGES}/torch', of the environment '${FOOTPLATE_ENV}': run scripts/deps, or pass -DFOOTPLATE_TORCH=DIR")
   endif()
   file(GLOB FOOTPLATE_CUDA_LIB "${FOOTPLATE_SITE_PACKAGES}/nvidia/cu13/lib")
   # Beside bin/ as in a prefix: where programs look for mpirun (protocol/layout.h), and what `cmake --install` makes as well.
@@ -82,6 +84,7 @@ if(FOOTPLATE_LIBTORCH)
 
   set(FOOTPLATE_MPI "${FOOTPLATE_ENV}" CACHE PATH "Open MPI's prefix (include/, lib/, bin/mpirun)")
   if(NOT EXISTS "${FOOTPLATE_MPI}/include/mpi.h")
+    unset(FOOTPLATE_MPI CACHE)
     message(FATAL_ERROR "no MPI in ${FOOTPLATE_MPI}: run scripts/deps, or pass -DFOOTPLATE_MPI=PREFIX")
   endif()
   add_library(footplate_mpi INTERFACE)

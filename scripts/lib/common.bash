@@ -30,8 +30,39 @@ die() {
 has_device() { compgen -G '/dev/nvidia[0-9]*' >/dev/null; }
 
 # The environment that programs are built against: cpu, or cuda where there is a device.
-environment_name() { if [[ ${FOOTPLATE_CUDA:-} == 1 ]] || has_device; then echo cuda; else echo cpu; fi; }
-environment() { echo "$CACHE/env-$(environment_name)"; }
+# FOOTPLATE_CUDA=1 and 0 decide; scripts/deps --cuda leaves a mark for the builds that follow on a machine without a device.
+environment_name() {
+  case ${FOOTPLATE_CUDA:-} in
+    0) echo cpu ;;
+    1) echo cuda ;;
+    *) if has_device || [[ -e $CACHE/with-cuda ]]; then echo cuda; else echo cpu; fi ;;
+  esac
+}
+
+requirements() { if [[ $1 == cpu ]]; then echo "$ROOT/requirements.txt"; else echo "$ROOT/requirements-$1.txt"; fi; }
+
+# The pinned lines of a requirements file and of those it includes. Of them, and of what makes the stubs, an environment's stamp
+# is the hash.
+pins() {
+  local line
+  while IFS= read -r line; do
+    case $line in
+      '#'*) ;;
+      '-r '*) pins "$ROOT/${line#-r }" ;;
+      *) printf '%s\n' "$line" ;;
+    esac
+  done <"$1"
+}
+has_torch() { [[ $1 == cpu || $1 == cuda ]]; }
+pins_hash() { { pins "$(requirements "$1")" && { ! has_torch "$1" || cat "$ROOT/scripts/lib/cuda_stubs.py"; }; } | sha256sum | cut -d' ' -f1; }
+
+# environment_of NAME: its folder. Checkouts with other pins have others, so that an upgrade takes nothing from a run that goes on.
+environment_of() {
+  local hash
+  hash=$(pins_hash "$1")
+  echo "$CACHE/env-$1-${hash:0:8}"
+}
+environment() { environment_of "$(environment_name)"; }
 
 # configure PRESET: runs CMake where the preset was never configured, or against another environment. Ninja itself sees to
 # changed CMake files.
