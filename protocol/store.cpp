@@ -9,6 +9,13 @@ constexpr std::size_t kMaxName = 128;
 constexpr const char* kKept = "@keep";  ///< in the store: the names that are kept, each with true
 constexpr int kLevels = 32;             ///< of a value: manifests and events have it inside
 
+/// Anything else in its place, as a checkpoint of before 0.3 may have it, is none.
+Json& kept_names(Json& store) {
+  Json& names = store[kKept];
+  if (!names.is_object()) names = Json::object();
+  return names;
+}
+
 }  // namespace
 
 Result<void> put_in_store(Json& store, const std::string& name, const Json& value) {
@@ -39,9 +46,12 @@ Result<void> apply_store(Json& store, const Json& arguments) {
                                       std::to_string(kLevels) + " levels: " + value.error().message +
                                       "; store.x = … does that by itself");
   const std::string name = text_of(arguments, "name");
+  if (name == kKept)
+    return fail(ErrorKind::usage,
+                "store." + name + " is footplate's own: store.set{ NAME = VALUE, keep = true } keeps a name");
   if (auto put = put_in_store(store, name, *value); !put) return put;
-  if (!value->is_null() && flag_of(arguments, "keep")) store[kKept][name] = true;
-  if (value->is_null() && store.contains(kKept)) store[kKept].erase(name);
+  if (!value->is_null() && flag_of(arguments, "keep")) kept_names(store)[name] = true;
+  if (value->is_null() && store.contains(kKept)) kept_names(store).erase(name);
   return {};
 }
 
@@ -57,7 +67,7 @@ void take_kept(Json& store, const Json& kept) {
   if (!kept.is_object()) return;
   for (const auto& [name, value] : kept.items()) {
     store[name] = value;
-    store[kKept][name] = true;
+    kept_names(store)[name] = true;
   }
 }
 

@@ -15,7 +15,8 @@ inline constexpr std::size_t kMaxStoreBytes = 64U * 1024;
 Result<void> put_in_store(Json& store, const std::string& name, const Json& value);
 
 /// Does what the arguments of a call of run.store say: {"name", "value": JSON as text, "keep"?}. Errors: as
-/// put_in_store, and a value that isn't JSON or has more than 32 levels.
+/// put_in_store, a value that isn't JSON or has more than 32 levels, and the name "@keep"; `store` is
+/// unchanged then.
 Result<void> apply_store(Json& store, const Json& arguments);
 
 /// Names with this at their beginning are footplate's own, and not shown.

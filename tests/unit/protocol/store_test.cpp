@@ -68,5 +68,23 @@ TEST(Store, WhatIsKeptIsPutIntoAnother) {
   EXPECT_EQ(other["x"], 4);
 }
 
+/// An exception here would end every rank.
+TEST(Store, TheListOfKeptNamesIsNobodysToSet) {
+  Json store = Json::object();
+  for (const bool keep : {false, true}) {
+    const auto stored = apply_store(store, {{"name", "@keep"}, {"value", "5"}, {"keep", keep}});
+    ASSERT_FALSE(stored);
+    EXPECT_THAT(stored.error().message, HasSubstr("store.@keep is footplate's own"));
+  }
+  EXPECT_TRUE(store.empty());
+  store = {{"@keep", 5}, {"x", 1}};  // of a checkpoint in which somebody has set it
+  Json other = store;
+  ASSERT_TRUE(apply_store(store, {{"name", "x"}, {"value", "null"}}));
+  ASSERT_TRUE(apply_store(store, {{"name", "y"}, {"value", "2"}, {"keep", true}}));
+  EXPECT_EQ(kept_in_store(store), Json({{"y", 2}}));
+  take_kept(other, kept_in_store(store));
+  EXPECT_EQ(kept_in_store(other), Json({{"y", 2}}));
+}
+
 }  // namespace
 }  // namespace footplate
