@@ -5,11 +5,13 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "console/sinks/replaced_file.h"
 #include "console/sinks/sink.h"
+#include "protocol/messages/event.h"
 #include "protocol/value.h"
 
 // The newest value of each metric, in the text format of Prometheus: for node_exporter's textfile collector.
@@ -41,6 +43,12 @@ std::string prometheus_number(double value) {
   return shortest(value);
 }
 
+bool is_of_evaluation(const MetricsRow& row) {
+  return std::any_of(row.values.begin(), row.values.end(), [](const auto& named) {
+    return named.first == "eval/seconds" || named.first == "eval/evaluation_failed";
+  });
+}
+
 class PrometheusSink final : public Sink {
  public:
   explicit PrometheusSink(const SinkTarget& target)
@@ -53,15 +61,18 @@ class PrometheusSink final : public Sink {
     keep("step", std::max(known, static_cast<double>(row.step)));
     stretch_ = stretch;
     keep("time_seconds", row.time);
+    if (is_of_evaluation(row))
+      for (const char* name : kNotOfEachEvaluation) values_.erase(name);
     for (const auto& [name, value] : row.values) keep(name, value);
     return {};
   }
 
   Result<void> flush() override {
-    const auto replaced = replaced_file(path_);
+    // Once: /dev/stdout leads to a file by a name that the first rename takes away.
+    if (!std::exchange(begun_, true)) replaced_ = replaced_file(path_);
     const std::filesystem::path written =
-        replaced ? std::filesystem::path(replaced->string() + ".new") : path_;
-    std::ofstream file(written, replaced ? std::ios::trunc : std::ios::app);
+        replaced_ ? std::filesystem::path(replaced_->string() + ".new") : path_;
+    std::ofstream file(written, replaced_ ? std::ios::trunc : std::ios::app);
     for (const auto& [name, value] : values_) {
       const std::string& metric = names_.at(name);
       file << "# HELP " << metric << " The newest " << name << " of a run of footplate.\n# TYPE " << metric
@@ -70,7 +81,7 @@ class PrometheusSink final : public Sink {
     }
     file.close();
     std::error_code error;
-    if (file && replaced) std::filesystem::rename(written, *replaced, error);
+    if (file && replaced_) std::filesystem::rename(written, *replaced_, error);
     if (file && !error) return {};
     return fail(ErrorKind::failed,
                 "can't write " + path_.string() + ": " + (error ? error.message() : std::strerror(errno)));
@@ -88,6 +99,8 @@ class PrometheusSink final : public Sink {
   }
 
   std::filesystem::path path_;
+  bool begun_ = false;                             ///< replaced_ says where to
+  std::optional<std::filesystem::path> replaced_;  ///< nothing: what is written goes to path_ as it is
   std::string labels_;
   std::map<std::string, double> values_;
   std::map<std::string, std::string> names_;  ///< of these, for Prometheus

@@ -78,6 +78,10 @@ struct LoggedMetrics {
     return values.contains("eval/seconds") || values.contains("eval/evaluation_failed");
   }
 };
+/// What a line of an evaluation may have, and the next one may not: what is newest of these is that line's.
+inline constexpr std::array kNotOfEachEvaluation{
+    "eval/evaluation_failed", "eval/reason",         "eval/retries",    "eval/partial",
+    "eval/batches",           "eval/batches_wanted", "eval/local_loss", "eval/waited_s"};
 Json to_json(const LoggedMetrics& metrics);
 Result<void> read_json(const Json& json, LoggedMetrics& metrics);
 

@@ -14,9 +14,7 @@ constexpr std::streamoff kTail = 64 * 1024;
 void merge_metrics(LoggedMetrics& latest, const LoggedMetrics& line) {
   const bool of_evaluation = line.is_of_evaluation();
   if (of_evaluation)
-    for (const char* not_always : {"eval/evaluation_failed", "eval/reason", "eval/retries", "eval/partial",
-                                   "eval/batches", "eval/batches_wanted", "eval/local_loss", "eval/waited_s"})
-      latest.values.erase(not_always);
+    for (const char* name : kNotOfEachEvaluation) latest.values.erase(name);
   // An evaluation beside training is of an earlier step than what is newest.
   const std::int64_t newest = latest.step();
   latest.values.update(line.values);

@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <limits>
 
 #include "tests/unit/sinks/sink_fixture.h"
@@ -34,6 +37,37 @@ TEST_F(PrometheusSinkTest, ADeviceAndALinkStay) {
     EXPECT_TRUE(std::filesystem::is_symlink(folder / link));
   }
   EXPECT_NE(contents(folder / "kept.prom").find("footplate_train_loss"), std::string::npos);
+}
+
+/// An alert on it has to end with the next evaluation that is good.
+TEST_F(PrometheusSinkTest, WhatAnEvaluationLacksIsntKeptOfTheOneBefore) {
+  auto sink = open_prometheus({folder / "m.prom", "r"});
+  MetricsRow failed = row(1, 3), training = row(2, 3), good = row(3, 3);
+  failed.values = {{"eval/evaluation_failed", 1}, {"eval/retries", 2}};
+  good.values = {{"eval/loss", 2.5}, {"eval/seconds", 0.1}};
+  for (const MetricsRow& each : {failed, training}) ASSERT_TRUE((*sink)->write(each));
+  ASSERT_TRUE((*sink)->flush());
+  EXPECT_NE(contents(folder / "m.prom").find("footplate_eval_evaluation_failed{run=\"r\"} 1\n"),
+            std::string::npos);
+  ASSERT_TRUE((*sink)->write(good));
+  ASSERT_TRUE((*sink)->flush());
+  const std::string text = contents(folder / "m.prom");
+  EXPECT_EQ(text.find("evaluation_failed"), std::string::npos) << text;
+  EXPECT_EQ(text.find("retries"), std::string::npos) << text;
+  EXPECT_NE(text.find("footplate_eval_loss{run=\"r\"} 2.5\n"), std::string::npos) << text;
+}
+
+/// `footplate export --to prometheus -f -o /dev/stdout > m.prom`.
+TEST_F(PrometheusSinkTest, AFileBehindADescriptorIsReplacedEachTime) {
+  const int fd = ::open((folder / "m.prom").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  auto sink = open_prometheus({"/proc/self/fd/" + std::to_string(fd), "r"});
+  for (const double loss : {3.0, 2.0}) {
+    ASSERT_TRUE((*sink)->write(row(1, loss)));
+    ASSERT_TRUE((*sink)->flush());
+  }
+  ::close(fd);
+  const std::string text = contents(folder / "m.prom");
+  EXPECT_NE(text.find("footplate_train_loss{run=\"r\"} 2\n"), std::string::npos) << text;
 }
 
 /// A collector refuses a file that has a name twice.
