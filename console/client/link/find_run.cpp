@@ -75,6 +75,14 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
+/// Whether a word, or the value in --OPTION=VALUE, is a path from where this process is: ssh begins at home.
+bool names_something_here(const std::string& word) {
+  std::error_code ignored;
+  const auto begin = word.starts_with("--") ? word.find('=') + 1 : 0;
+  const fs::path path = word.substr(begin);
+  return !path.empty() && path.is_relative() && fs::exists(path, ignored);
+}
+
 }  // namespace
 
 Result<RunRecord> find_run(const std::string& name, Wanted wanted) {
@@ -136,8 +144,10 @@ std::vector<std::string> typed_words() {
 
 std::string remote_command(const RunRecord& run, const std::vector<std::string>& words) {
   std::error_code ignored;
-  std::string command = "FOOTPLATE_RUNS=" + shell_word(run.directory.parent_path().string()) + " " +
-                        shell_word(fs::read_symlink("/proc/self/exe", ignored).string());
+  const bool here = std::any_of(words.begin(), words.end(), names_something_here);
+  std::string command = here ? "cd " + shell_word(fs::current_path(ignored).string()) + " && " : "";
+  command += "FOOTPLATE_RUNS=" + shell_word(run.directory.parent_path().string()) + " " +
+             shell_word(fs::read_symlink("/proc/self/exe", ignored).string());
   for (const std::string& word : words) command += " " + shell_word(word);
   return command;
 }
@@ -145,7 +155,7 @@ std::string remote_command(const RunRecord& run, const std::vector<std::string>&
 /// Words are quoted twice, for the shells of both hosts.
 std::string typed_command(const RunRecord& run) {
   const std::string command = remote_command(run, typed_words());
-  return command.find('\'') == std::string::npos ? command : shell_word(command);
+  return command.find_first_of("'&") == std::string::npos ? command : shell_word(command);
 }
 
 }  // namespace footplate

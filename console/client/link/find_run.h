@@ -36,7 +36,8 @@ Error not_live(const RunRecord& record);
 std::vector<std::string> typed_words();
 
 /// That command for the shell of another host: with the whole path of the program, which may not be in PATH
-/// there, and the folder of the run, which need not be known there.
+/// there, the folder of the run, which need not be known there, and in the folder of this process where a
+/// word names something in it.
 std::string remote_command(const RunRecord& run, const std::vector<std::string>& words);
 
 /// The same with the words that were typed, to be typed behind `ssh HOST`.
