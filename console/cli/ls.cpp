@@ -92,7 +92,7 @@ Result<int> list(bool all) {
     rows.back().push_back(run.directory.string());
   }
   if (rows.size() > 1)
-    std::fputs(table(rows).c_str(), stdout);
+    std::fputs(for_output(table(rows), STDOUT_FILENO).c_str(), stdout);
   else
     std::puts(hidden > 0 ? "no run is live" : "there is no run yet; start one with: footplate run CONFIG");
   if (hidden > 0) std::fprintf(stderr, "%zu ended or lost: footplate ls -a\n", hidden);

@@ -14,6 +14,7 @@
 #include "console/cli/commands.h"
 #include "console/cli/scripts.h"
 #include "console/cli/usage_advice.h"
+#include "console/client/render/render.h"
 #include "protocol/exit_codes.h"
 #include "protocol/version.h"
 
@@ -21,7 +22,7 @@ namespace footplate {
 namespace {
 
 int report(const Error& error) {
-  std::fprintf(stderr, "footplate: %s\n", error.message.c_str());
+  std::fprintf(stderr, "footplate: %s\n", for_output(error.message, STDERR_FILENO).c_str());
   return static_cast<int>(exit_code_for(error.kind));
 }
 

@@ -12,6 +12,7 @@
 #include "console/cli/via.h"
 #include "console/client/link/find_run.h"
 #include "console/client/link/run_connection.h"
+#include "console/client/render/render.h"
 #include "console/client/render/text.h"
 #include "console/client/runs/process_table.h"
 #include "console/launch/supervise/start_watch.h"
@@ -147,7 +148,7 @@ Result<int> stop(const StopOptions& options) {
   }
   if (!run) return tl::unexpected(run.error());
   wait_for_supervisor(*run);
-  std::printf("%s %s\n", run->name().c_str(), run->outcome().c_str());
+  std::printf("%s\n", for_output(run->name() + " " + run->outcome(), STDOUT_FILENO).c_str());
   return 0;
 }
 
