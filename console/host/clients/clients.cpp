@@ -85,6 +85,8 @@ void Clients::read(Client& client, short revents, const OnLine& on_line) {
       break;
     } else {
       on_line(client, **line);
+      // After a bye nothing is taken any more, and nothing that comes all the same is kept.
+      if (client.leaving) client.connection.stop_reading();
     }
   }
 }
