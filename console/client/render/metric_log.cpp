@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uintmax_t kMostRead = 16 << 20;
 constexpr std::size_t kMostPoints = 200'000;  ///< of one metric
+constexpr std::size_t kMostMarks = 2000;      ///< more than a picture has columns
 
 }  // namespace
 
@@ -45,6 +46,7 @@ void MetricLog::add_order(const OrderReport& report) {
   const std::string giver = order_giver(report);
   marks_[report.id] = {static_cast<double>(report.applied->step),
                        (giver.empty() ? "" : giver + ": ") + order_effect(report)};
+  if (marks_.size() > kMostMarks) marks_.erase(marks_.begin());
 }
 
 Result<std::string> MetricLog::find(const std::string& name) const {

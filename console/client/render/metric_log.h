@@ -19,7 +19,7 @@ class MetricLog {
 
   /// A metrics line, as in metrics.jsonl. After a resume steps come a second time: the later ones count.
   void add_metrics(const LoggedMetrics& line);
-  /// An order report; only applied ones are kept, each once.
+  /// An order report; only applied ones are kept, each once, and of those the newest 2,000.
   void add_order(const OrderReport& report);
 
   /// The metric that is meant by `name`: itself, train/NAME, or the only one that ends in /NAME; itself where
