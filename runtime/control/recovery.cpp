@@ -146,6 +146,7 @@ std::optional<message::Rejoin> Recovery::verdict(const NewestCheckpoint& newest)
   verdict.sequence = largest(standing_, &message::Standing::sequence);
   verdict.commits = largest(standing_, &message::Standing::commits);
   verdict.begun = largest(standing_, &message::Standing::begun);
+  verdict.applied = largest(standing_, &message::Standing::applied);
   verdict.ticket = largest(standing_, &message::Standing::ticket);
   verdict.order = largest(standing_, &message::Standing::order);
   set_last_refused(verdict, standing_);

@@ -36,11 +36,19 @@ class AppliedOrders {
     last_id_ = last_id;
   }
   /// After a loss: what the others know.
-  void resume(std::uint64_t calls_over, std::uint64_t refused, const std::string& refusal) {
+  void resume(std::uint64_t calls_over, std::uint64_t refused, const std::string& refusal,
+              std::uint64_t most = 0) {
+    most_ = most;
     calls_over_ = calls_over;
     refused_ = refused;
     refusal_ = refusal;
   }
+
+  /// Whether another rank has applied more, which are due here before the next step: it may have taken them
+  /// while it stood still, and this rank stands no more.
+  bool is_behind() const { return count_ < most_; }
+  /// There is none of these here.
+  void caught_up() { most_ = 0; }
 
   std::uint64_t count() const { return count_; }
   /// The id of the last order whose settings are in force; 0: none.
@@ -55,6 +63,7 @@ class AppliedOrders {
   std::uint64_t count_ = 0;
   std::uint64_t last_id_ = 0;
   std::uint64_t begun_ = 0;
+  std::uint64_t most_ = 0;        ///< orders that a rank had applied as all went on after a loss
   std::uint64_t calls_over_ = 0;  ///< calls of those up to this number aren't begun any more
   std::uint64_t refused_ = 0;
   std::string refusal_;

@@ -117,7 +117,7 @@ std::optional<RecoveryState> Gate::recovery_state() const {
 void Gate::resume(const Rejoin& rejoin, std::uint64_t commits, std::uint64_t begun, bool paused,
                   bool finished) {
   MutexLock lock(state_.mutex);
-  state_.applied.resume(begun, rejoin.refused, rejoin.refusal);
+  state_.applied.resume(begun, rejoin.refused, rejoin.refusal, rejoin.applied);
   state_.meetings.reset();
   state_.announced_end.reset();
   state_.pending.set_commits(commits);

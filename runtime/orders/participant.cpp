@@ -387,6 +387,7 @@ void Participant::rejoin(const message::Rejoin& verdict, int local_ranks) {
   rejoin.local_ranks = local_ranks;
   rejoin.refused = verdict.refused;
   rejoin.refusal = verdict.refusal;
+  rejoin.applied = verdict.applied;
   parts_.gate.resume(rejoin, verdict.commits, verdict.begun, verdict.paused, verdict.finished);
   for (message::Applied applied : applied_) {
     if (rank != 0) leave_to_rank_zero(applied);

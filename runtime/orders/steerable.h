@@ -32,6 +32,7 @@ struct Rejoin {
   int local_ranks = 1;           ///< on this host, now
   std::uint64_t refused = 0;     ///< number of the last order that some rank has seen refused; 0: none
   std::string refusal = {};      ///< why
+  std::uint64_t applied = 0;     ///< orders: as many as the rank has that has applied most
 };
 
 /// What an order's settings make new at its step.

@@ -25,10 +25,13 @@ std::optional<StepGate::Verdict> TrainingSide::act(MutexLock& lock, std::int64_t
   }
   const bool at_end = state_.course.at_end(step);
   const bool paused = state_.course.paused();
-  if (const auto due = state_.pending.take_due(step, paused || at_end)) {
+  const bool is_behind = state_.applied.is_behind();
+  if (const auto due = state_.pending.take_due(step, paused || at_end || is_behind)) {
     state_.look_ahead();
     state_.look_for_abandon();
     applier_.apply(state_, step, *due);
+  } else if (is_behind) {
+    state_.applied.caught_up();
   } else if (state_.fence.blocks(step)) {
     stand_still(lock, Held::fence, step);
   } else if (state_.course.stopped() || (at_end && !paused)) {

@@ -98,7 +98,8 @@ struct Rejoin {
   std::uint64_t sequence = 0;
   std::uint64_t commits = 0;
   std::uint64_t begun = 0;
-  std::uint64_t ticket = 0;  ///< this one and the next: the largest that anybody has seen
+  std::uint64_t applied = 0;  ///< orders: the most that a rank has
+  std::uint64_t ticket = 0;   ///< this one and the next: the largest that anybody has seen
   std::uint64_t order = 0;
   std::uint64_t refused = 0;  ///< number of the last order that was refused as it was applied; 0: none
   std::string refusal;

@@ -116,6 +116,7 @@ struct FieldsOf<message::Rejoin> {
     field("sequence", rejoin.sequence);
     field("commits", rejoin.commits);
     field("begun", rejoin.begun);
+    field("applied", rejoin.applied);
     field("ticket", rejoin.ticket);
     field("order", rejoin.order);
     field("refused", rejoin.refused);

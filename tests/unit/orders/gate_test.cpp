@@ -113,6 +113,26 @@ TEST_F(GateTest, ItsStateCountsOnceItIsLevelThoughAnotherRankIsLostBeforeItGoesO
   training.join();
 }
 
+/// Another rank, which stood paused, has applied at 3 what is agreed for 4, and goes on with 3. Here it is
+/// due at 3, too.
+TEST_F(GateTest, WhatAnotherRankHasAppliedBeforeALossIsDueWhereAllGoOn) {
+  EXPECT_EQ(training_.enter(2), StepGate::Verdict::train);
+  training_.pause();
+  std::thread training([&] { EXPECT_EQ(training_.enter(3), StepGate::Verdict::train); });
+  while (gate_.held() != Held::pause) std::this_thread::yield();
+  gate_.hold_for_recovery();
+  while (!gate_.recovery_state()) std::this_thread::yield();
+  Committed ends_pause = agreed(1, 4, false);
+  ends_pause.order.calls = {{"run.resume", Json::object()}};
+  gate_.commit(ends_pause);
+  gate_.commit(agreed(2, 4, false));
+  gate_.resume({.step = 3, .applied = 1}, 2, 0, /*paused=*/false, false);
+  training.join();
+  EXPECT_THAT(applied_, ElementsAre(std::pair(1, 3))) << "and nothing that the other rank has yet to apply";
+  EXPECT_EQ(training_.enter(4), StepGate::Verdict::train);
+  EXPECT_THAT(applied_, ElementsAre(std::pair(1, 3), std::pair(2, 4)));
+}
+
 TEST_F(GateTest, DropsAnOrderThatHasBecomeImpossibleAndSaysWhy) {
   Committed expecting = agreed(1, 3, true);
   expecting.order.changes[0].expect.emplace(std::int64_t{77});
