@@ -36,6 +36,32 @@ Result<void> check_target(const Settings& before, const Order& order) {
                   *order.at_step, steps, steps));
 }
 
+Settings with_values(const Settings& now, const Order& order) {
+  Settings after = now;
+  for (const auto& change : order.changes) after.set(change.name, change.value, source_of(order));
+  return after;
+}
+
+/// Whether what is agreed for later stays possible. What isn't possible without `order` either, since
+/// somebody has withdrawn what it was given after, is dropped at its step, and makes nothing else impossible.
+Result<void> check_later(const Schema& schema, const Forecast& forecast, Settings without, Settings with,
+                         const Order& order) {
+  if (order.changes.empty()) return {};
+  for (const auto& committed : forecast.pending) {
+    if (comes_before(committed, order, forecast)) continue;
+    Settings then = with_values(without, committed.order);
+    if (!schema.check_combination(then)) continue;
+    without = std::move(then);
+    with = with_values(with, committed.order);
+    if (auto possible = schema.check_combination(with); !possible)
+      return fail(
+          ErrorKind::refused,
+          fmt::format("this would make order {}, due at step {}, impossible: {}; withdraw that one first",
+                      committed.order.id, committed.step, possible.error().message));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string source_of(const Order& order) {
@@ -101,17 +127,8 @@ Result<Settings> foresee(const Schema& schema, const Forecast& forecast, const O
   if (!after) return after;
   if (auto target = check_target(then.settings, order); !target) return tl::unexpected(target.error());
 
-  Settings later = *after;
-  for (const auto& committed : forecast.pending) {
-    if (comes_before(committed, order, forecast)) continue;
-    for (const auto& change : committed.order.changes)
-      later.set(change.name, change.value, source_of(committed.order));
-    if (auto possible = schema.check_combination(later); !possible)
-      return fail(
-          ErrorKind::refused,
-          fmt::format("this would make order {}, due at step {}, impossible: {}; withdraw that one first",
-                      committed.order.id, committed.step, possible.error().message));
-  }
+  if (auto later = check_later(schema, forecast, then.settings, *after, order); !later)
+    return tl::unexpected(later.error());
   return after;
 }
 
