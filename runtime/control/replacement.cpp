@@ -15,6 +15,10 @@ namespace {
 constexpr std::chrono::seconds kFirstPause{1};
 constexpr int kPauseDoublings = 6;
 
+std::chrono::seconds pause_after(int failures) {
+  return kFirstPause * (1 << std::min(failures, kPauseDoublings));
+}
+
 }  // namespace
 
 void Replacement::tick(Clock::time_point now) {
@@ -43,7 +47,7 @@ void Replacement::invite(int missing, Clock::time_point now) {
 }
 
 void Replacement::try_later(Clock::time_point now) {
-  const auto pause = kFirstPause * (1 << std::min(failures_++, kPauseDoublings));
+  const auto pause = pause_after(failures_++);
   next_try_ = now + pause;
   parts_.report(warning_of(
       WarningKind::replacement,
@@ -52,7 +56,8 @@ void Replacement::try_later(Clock::time_point now) {
 }
 
 void Replacement::order_admission(Clock::time_point now) {
-  if (order_ != 0) return;
+  if (std::exchange(refused_, false)) next_order_ = now + pause_after(refusals_++);
+  if (order_ != 0 || now < next_order_ || parts_.gate.held() == Held::end) return;
   Order order;
   order.source = "-- comm.replace: a process is ready";
   order.calls = {{kAdmit, {{"start", parts_.start}}}};
@@ -60,11 +65,15 @@ void Replacement::order_admission(Clock::time_point now) {
 }
 
 void Replacement::note(const OrderReport& report) {
-  if (report.id == order_ && is_final(report.state) && report.state != OrderState::applied) order_ = 0;
+  if (report.id != order_ || !is_final(report.state) || report.state == OrderState::applied) return;
+  order_ = 0;
+  refused_ = true;
 }
 
 void Replacement::note(const CallReport& report) {
-  if (report.order == order_ && report.state == CallState::failed) order_ = 0;
+  if (report.order != order_ || report.state != CallState::failed) return;
+  order_ = 0;
+  refused_ = true;
 }
 
 }  // namespace footplate

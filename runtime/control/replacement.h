@@ -46,7 +46,7 @@ class Replacement {
   /// The order is over, or lost with the world: another one may be given.
   void forget_order() { order_ = 0; }
   /// The process is in.
-  void succeeded() { failures_ = 0; }
+  void succeeded() { failures_ = refusals_ = 0; }
 
  private:
   void invite(int missing, Clock::time_point now);
@@ -56,8 +56,10 @@ class Replacement {
   Parts parts_;
   bool wanted_ = false;
   std::uint64_t order_ = 0;  ///< under way; 0: none
-  int failures_ = 0;         ///< in a row
-  Clock::time_point next_try_{};
+  bool refused_ = false;     ///< the last order was: the next one comes after a pause
+  int failures_ = 0;         ///< of processes, in a row
+  int refusals_ = 0;         ///< of orders, since a process has come in
+  Clock::time_point next_try_{}, next_order_{};
 };
 
 }  // namespace footplate

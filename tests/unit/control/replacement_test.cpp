@@ -71,7 +71,24 @@ TEST_F(ReplacementTest, OrdersAgainWhereTheOrderWasAborted) {
   EXPECT_EQ(coordinator_.open_orders().size(), 1U);
   replacement_.note(testing::from_json<OrderReport>({{"id", 100}, {"state", "aborted"}}));
   pass(seconds(1));
+  EXPECT_EQ(coordinator_.open_orders().size(), 1U) << "after a pause, or it would be given all the time";
+  pass(seconds(1));
   EXPECT_EQ(coordinator_.open_orders().size(), 2U);
+}
+
+TEST_F(ReplacementTest, OrdersAgainAfterLongerAndLongerPauses) {
+  fake_.state = JoiningRank::ready;
+  std::uint64_t order = 100;
+  for (const std::size_t pause : {1U, 2U, 4U}) {
+    pass(seconds(0));
+    replacement_.note(testing::from_json<OrderReport>({{"id", order++}, {"state", "refused"}}));
+    const std::size_t before = coordinator_.open_orders().size();
+    for (std::size_t i = 0; i < 100; ++i) pass(seconds(0));
+    for (std::size_t i = 1; i < pause; ++i) pass(seconds(1));
+    EXPECT_EQ(coordinator_.open_orders().size(), before);
+    pass(seconds(1));
+    EXPECT_EQ(coordinator_.open_orders().size(), before + 1);
+  }
 }
 
 TEST_F(ReplacementTest, WaitsLongerAfterEachFailure) {
