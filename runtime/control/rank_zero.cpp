@@ -25,6 +25,9 @@ RankZero::RankZero(Parts parts, std::uint64_t first_order_id)
       replacement_({parts.options.world, *parts.options.channel, parts.gate, coordinator_, parts.numbers,
                     parts.options.run.started, parts.options.run.host,
                     [this](EventData event) { report(std::move(event)); }}),
+      proposal_({coordinator_,
+                 [progress = parts.options.progress] { return progress->phase() == Phase::paused; },
+                 parts.options.times.stop_retry, [this](EventData event) { report(std::move(event)); }}),
       advice_({parts.options.schema, status_, parts.options.ledger, parts.options.channel->world_size(),
                first_order_id,
                [this](Order order) { return coordinator_.submit_own(std::move(order), Clock::now()); },
@@ -97,7 +100,10 @@ void RankZero::note(const EventData& event) {
     repair_.note(report);
     replacement_.note(report);
   };
-  if (const auto* order = std::get_if<OrderReport>(&event)) tell(*order);
+  if (const auto* order = std::get_if<OrderReport>(&event)) {
+    tell(*order);
+    proposal_.note(*order);
+  }
   if (const auto* call = std::get_if<CallReport>(&event)) tell(*call);
 }
 
@@ -138,7 +144,7 @@ CollectiveTimeouts::Due RankZero::tick(Clock::time_point now) {
   replacement_.tick(now);
   repair_.tick(now);
   watch_->tick(now);
-  while (!proposed_.empty() && coordinator_.submit_own(proposed_.front(), now) != 0) proposed_.pop_front();
+  proposal_.tick(now);
   return watch_->tick_timeouts(now);
 }
 
@@ -183,6 +189,7 @@ void RankZero::change_world(const Membership& before, const Membership& after, C
   status_.world_changed(numbers_before(before, after), now);
   repair_.change_world(numbers_before(before, after));
   advice_.world_changed(after.world_size());
+  stuck_.change_world();
   watch_.emplace(watch_parts(), parts_.gate.settings());
 }
 

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "runtime/control/console_feed.h"
 #include "runtime/control/control_options.h"
+#include "runtime/control/proposal.h"
 #include "runtime/control/recovery.h"
 #include "runtime/control/recovery_report.h"
 #include "runtime/control/replacement.h"
@@ -52,7 +52,7 @@ class RankZero {
   /// What the training thread has published.
   void measured(const LoggedMetrics& metrics) { status_.metrics(metrics); }
   /// An order of the training thread's; given once it can be.
-  void propose(Order order) { proposed_.push_back(std::move(order)); }
+  void propose(Order order) { proposal_.propose(std::move(order)); }
 
   void handle(int source, const message::ToRankZero& message, Clock::time_point now);
   void handle(const HeardOf& heard, Clock::time_point now) { status_.heard_of(heard, now); }
@@ -111,10 +111,10 @@ class RankZero {
   StuckRanks stuck_;
   StateRepair repair_;
   Replacement replacement_;
+  Proposal proposal_;
   CollectiveTimeouts::Memory timeouts_so_far_;
   Advice advice_;
   std::optional<WorldWatch> watch_;
-  std::deque<Order> proposed_;  ///< by the training thread, not yet given
   Clock::duration time_limit_{0}, pause_limit_{0};
   std::optional<Recovery> recovery_;
   Clock::time_point standing_since_{};               ///< the training threads are awaited

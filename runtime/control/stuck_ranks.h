@@ -35,6 +35,8 @@ class StuckRanks {
   void tick(Clock::time_point now);
   /// While a recovery has waited `waited` for the training threads of `awaited`.
   void tick_recovery(const std::vector<int>& awaited, Clock::duration waited, Clock::time_point now);
+  /// Who was told to die and lives may not have heard of it: messages are lost with a world.
+  void change_world() { killed_.clear(); }
   /// comm.drop(); `user`: who asked for it.
   void drop(int rank, const std::string& user, Clock::time_point now);
 

@@ -193,6 +193,27 @@ TEST(Order, ThatWouldMakeALaterOneImpossibleIsRefused) {
   run.stop();
 }
 
+/// What was given after an order that is withdrawn may have become impossible. It is dropped at its step, and
+/// keeps nobody from anything, least of all from a stop.
+TEST(Order, ThatIsImpossibleAlreadyMakesNoOtherImpossible) {
+  SimRun run(ranks(2));
+  run.order("larger", {{"nccl.max_ctas", 32}}, Json::array(), {{"at_step", 800000}});
+  const Json larger = run.wait_for_order("larger", "committed");
+  run.order("later", {{"nccl.min_ctas", 32}}, Json::array(), {{"at_step", 900000}});
+  ASSERT_FALSE(run.wait_for_order("later", "committed").is_null());
+  run.order("smaller", {{"nccl.max_ctas", 16}});
+  EXPECT_EQ(run.wait_for_outcome("smaller")["state"], "applied");
+  run.send({{"type", "withdraw"}, {"id", larger["id"]}});
+  EXPECT_EQ(run.wait_for_outcome("larger")["state"], "withdrawn");
+  run.order("other", {{"log.every", 7}});
+  EXPECT_EQ(run.wait_for_outcome("other")["state"], "applied");
+  run.order("call", Json::object(), {"eval.now"});
+  EXPECT_EQ(run.wait_for_outcome("call")["state"], "applied");
+  run.control(0).request_stop("signal", true);
+  run.join();
+  EXPECT_EQ(run.record(1).ending.reason, "signal");
+}
+
 TEST(Order, CommittedIsTakenBackBeforeItsStep) {
   SimRun run(ranks(3));
   run.order("a", {{"log.every", 3}}, Json::array(), {{"at_step", 500000}});
@@ -449,6 +470,37 @@ TEST(End, ByASignalIsTriedAgainWhereARankWasStuck) {
   EXPECT_FALSE(run.wait_for("order", aborted).is_null());
   run.join();
   EXPECT_EQ(run.record(1).ending.reason, "signal");
+}
+
+/// Short of memory all have paused for it, and nobody else would give it again.
+TEST(Order, ThatEndsAPauseOfTheRunsOwnIsGivenAgainWhereItWasAborted) {
+  auto options = ranks(2);
+  options.times.outcome = milliseconds(100);
+  options.times.stop_retry = milliseconds(20);
+  SimRun* running = nullptr;
+  options.call = [&running](int rank, const Call&, std::int64_t, StepGate& gate) -> Result<CallResult> {
+    gate.pause();  // at the same step, as where memory was short
+    if (rank != 0) return CallResult();
+    Order order;
+    order.changes = {{"log.every", Value(std::int64_t{9}), std::nullopt}};
+    order.calls = {{"run.resume", Json::object()}};
+    running->world().pause(1, SimWorld::Clock::now() + milliseconds(250));
+    gate.propose(order);
+    return CallResult();
+  };
+  SimRun run(options);
+  running = &run;
+  run.order("a", Json::object(), {"eval.now"});
+  const auto aborted = [](const Json& report) { return report["state"] == "aborted"; };
+  const Json first = run.wait_for("order", aborted);
+  ASSERT_FALSE(first.is_null());
+  const auto again = [&](const Json& report) {
+    return report["state"] == "applied" && report["id"] > first["id"];
+  };
+  ASSERT_FALSE(run.wait_for("order", again).is_null());
+  run.wait_for_step(run.step(0) + 3);
+  run.stop();
+  EXPECT_EQ(run.record(1).changes.size(), 1U);
 }
 
 TEST(End, ByTheTimeLimitIsResumable) {

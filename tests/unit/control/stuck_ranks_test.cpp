@@ -66,6 +66,15 @@ TEST_F(StuckRanksTest, KillsWhomARecoveryWaitsForButNotOneThatSaves) {
   EXPECT_TRUE(before_exit_) << "this rank's records outlive it";
 }
 
+TEST_F(StuckRanksTest, KillsAgainInAnotherWorld) {
+  stuck_.tick_recovery({1}, seconds(11), now_);
+  stuck_.tick_recovery({1}, seconds(12), now_);
+  EXPECT_EQ(sent_.size(), 1U);
+  stuck_.change_world();  // with which the message may have been lost
+  stuck_.tick_recovery({1}, seconds(11), now_);
+  EXPECT_EQ(sent_.size(), 2U);
+}
+
 TEST_F(StuckRanksTest, DropsAnyRankButRankZero) {
   stuck_.drop(0, "ann", now_);
   stuck_.drop(3, "ann", now_);
