@@ -61,6 +61,7 @@ void AgreedOrders::take_over(const Committed& committed) {
       .entry = {committed.order}, .step = committed.step, .targeted = true, .taken_over = true};
   agreed.confirmations = Answers<AgreedOrder::Confirmation>(world_size_);
   orders_.emplace(committed.order.id, std::move(agreed));
+  add_calls(committed.order);
 }
 
 void AgreedOrders::inherit(const Committed& committed) {

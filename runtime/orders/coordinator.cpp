@@ -237,6 +237,7 @@ void Coordinator::agree_withdrawal(std::int64_t step) {
   send_all(message::Commit{ticket, 0, false, id});
   end_.count_commit();
   const OrderEntry entry = agreed_.take(id);
+  agreed_.end_calls(entry.order);
   reports_.give_final(report_of(entry, OrderState::withdrawn), entry);
 }
 

@@ -53,6 +53,11 @@ TEST_F(AgreedOrdersTest, AnOrderLeavesOnceAllHaveConfirmedIt) {
   EXPECT_FALSE(report["applied"].contains("renewed_s"));
 }
 
+TEST_F(AgreedOrdersTest, CallsOfAnOrderAheadCanBeCancelled) {
+  orders_.take_over(agreed(3, 50, true, {{"eval.now", Json::object()}}));
+  EXPECT_TRUE(orders_.has_call(3, 0));
+}
+
 TEST_F(AgreedOrdersTest, WhereTrainingWentBackRanksMayHaveAppliedItAtTwoSteps) {
   add(3, 5, false);
   add(8, 5, true);
