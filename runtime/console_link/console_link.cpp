@@ -58,7 +58,7 @@ void ConsoleLink::start(Clock::time_point now) {
   auto process = ConsoleProcess::start(parts_.program, parts_.run_directory, log_.get());
   if (!process) {
     lost_ = true;
-    parts_.warn(process.error().message);
+    warn_once(process.error().message);
     return;
   }
   process_ = *std::move(process);
@@ -93,8 +93,13 @@ void ConsoleLink::read_lines() {
 
 void ConsoleLink::send(const RankZeroMessage& message) {
   if (!process_ || lost_) return;
-  if (writer_->push(to_json(message)))
+  const Json line = to_json(message);
+  if (writer_->push(line))
     flush();
+  else if (const std::size_t bytes = to_line(line).size(); bytes > kMaxFrameBytes)
+    parts_.warn("a message to the console has " + std::to_string(bytes) +
+                " bytes, and is left out; at most " + std::to_string(kMaxFrameBytes) +
+                " can be sent at once");
   else
     lose("it doesn't read what it is sent");
 }
@@ -112,7 +117,15 @@ void ConsoleLink::lose(const std::string& why) {
   if (lost_) return;
   lost_ = true;
   process_->kill();
-  parts_.warn("the console ended (" + why + "); another one is started, its log is log/console.log");
+  warn_once("the console ended (" + why + "); another one is started, its log is log/console.log");
+}
+
+/// Where none lives for as long as it takes, the same comes with each try: for days, where a program was
+/// removed under a run.
+void ConsoleLink::warn_once(const std::string& text) {
+  if (Clock::now() - started_ < parts_.survives && text == last_warning_) return;
+  last_warning_ = text;
+  parts_.warn(text);
 }
 
 void ConsoleLink::finish(const RunEnd& end, std::chrono::milliseconds at_most) {

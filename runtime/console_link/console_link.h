@@ -57,6 +57,7 @@ class ConsoleLink {
   void read_lines();
   void flush();
   void lose(const std::string& why);
+  void warn_once(const std::string& text);
 
   Parts parts_;
   Fd log_;
@@ -65,6 +66,7 @@ class ConsoleLink {
   std::optional<LineWriter> writer_;
   std::deque<Clock::time_point> starts_;  ///< within the last minute
   Clock::time_point started_{};           ///< the one that runs
+  std::string last_warning_;
   Clock::time_point next_start_{};
   bool lost_ = false;  ///< the console is gone; pump() schedules the next
 };
