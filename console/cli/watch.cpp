@@ -132,10 +132,14 @@ class Watch final : public Background {
 
   int descriptor() const override { return link_.fd(); }
   std::chrono::milliseconds patience() const override {
-    return more_ ? 0ms : std::min(link_.patience(), wait_);
+    return more_ ? 0ms : draw_ ? std::min(link_.patience(), wait_) : link_.patience();
   }
   void look() override { more_ = link_.look(); }
-  bool over() const override { return !link_.connected() && link_.record().life != Life::live; }
+  bool over() const override {
+    return !link_.connected() && (link_.record().life != Life::live || link_.refusal());
+  }
+  /// Why the run can't be watched any more, though it goes on.
+  const std::optional<Error>& refusal() const { return link_.refusal(); }
   bool is_complete(const std::string&) override { return true; }
   Completions complete(const std::string&) override { return {}; }
   bool nothing_to_cancel() override { return false; }
@@ -180,6 +184,7 @@ class Watch final : public Background {
   void draw(const Picture& picture) {
     const auto now = steady_clock::now();
     const std::pair size{terminal_->width(), terminal_->height()};
+    if (const bool lost = !link_.why_not().empty(); lost != std::exchange(lost_, lost)) changed_ = true;
     wait_ = changed_
                 ? std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(drawn_ + kBetweenDrawings - now))
                 : 1000ms;
@@ -193,7 +198,10 @@ class Watch final : public Background {
       for (auto& row : plot(log_.series(name), size.first, plot_height(), how_))
         rows.push_back(std::move(row));
     rows.resize(size.second - 1);
-    rows.push_back(cut(run_.name() + " · q ends the watching, not the run", size.first));
+    const std::string& why = link_.why_not();
+    rows.push_back(cut(run_.name() + " · q ends the watching, not the run" +
+                           (why.empty() ? "" : " · no connection: " + printable(why)),
+                       size.first));
     picture.show(rows, size.second);
   }
 
@@ -206,10 +214,11 @@ class Watch final : public Background {
   MetricLog log_;
   bool changed_ = true;
   bool more_ = false;
+  bool lost_ = false;    ///< in the last picture
   int write_error_ = 0;  ///< errno of a line that could not be written; 0: all were
   std::pair<std::size_t, std::size_t> size_;
   steady_clock::time_point drawn_{};
-  std::chrono::milliseconds wait_{0};
+  std::chrono::milliseconds wait_{0};  ///< until the next picture
 };
 
 Result<int> watch_run(const WatchOptions& options) {
@@ -222,9 +231,11 @@ Result<int> watch_run(const WatchOptions& options) {
   if (auto chosen = watch.choose(); !chosen) return tl::unexpected(chosen.error());
   if (run->life == Life::live)
     if (const int error = watch.run(); error != 0) return unwritten("the metrics", error);
+  if (watch.refusal()) return tl::unexpected(*watch.refusal());
   if (draw || run->life != Life::live) watch.print();
   const auto now = read_run(run->directory);
-  if (now && now->life != Life::live) std::printf("%s %s\n", now->name().c_str(), now->outcome().c_str());
+  if (now && now->life != Life::live)
+    std::printf("%s\n", for_output(now->name() + " " + now->outcome(), STDOUT_FILENO).c_str());
   return 0;
 }
 

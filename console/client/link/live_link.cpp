@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "console/client/link/find_run.h"
+
 namespace footplate {
 namespace {
 
@@ -82,8 +84,14 @@ void LiveLink::connect() {
   if (!record) return;
   record_ = *std::move(record);
   if (record_.life != Life::live) return;
-  auto connection = Connection::open(record_.socket(), Clock::now() + kHelloTakes);
   refusal_.reset();
+  if (record_.elsewhere()) {  // rank 0 was lost, and another host has it now
+    refusal_ = not_live(record_);
+    why_not_ = refusal_->message;
+    return;
+  }
+  auto connection = Connection::open(record_.socket(), Clock::now() + kHelloTakes);
+  why_not_ = connection ? "" : connection.error().message;
   if (!connection && connection.error().kind == ErrorKind::refused) refusal_ = connection.error();
   if (!connection) return;
   connection_ = std::make_unique<Connection>(*std::move(connection));

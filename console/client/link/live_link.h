@@ -34,8 +34,10 @@ class LiveLink {
   /// The run as its files say, as of the last look while there was no connection.
   const RunRecord& record() const { return record_; }
 
-  /// Why the console hasn't taken the last connection, where it has said so.
+  /// Why there will be no connection, as things are: the console has said so, or is on another host.
   const std::optional<Error>& refusal() const { return refusal_; }
+  /// Why the last try came to no connection; empty where the last one did, or where none was made.
+  const std::string& why_not() const { return why_not_; }
 
   /// Sends a request; `answer` gets what comes of it, at once with `unreachable` where nobody is connected.
   /// Returns its id.
@@ -63,6 +65,7 @@ class LiveLink {
   RunRecord record_;
   std::unique_ptr<Connection> connection_;
   std::optional<Error> refusal_;
+  std::string why_not_;
   std::map<int, Answer> open_;
   int last_id_ = 0;
   Clock::time_point next_try_{};

@@ -1,5 +1,6 @@
 #include "console/client/link/run_connection.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -65,10 +66,12 @@ Result<Connection> Connection::open(const std::string& socket_path, Deadline dea
   if (socket_path.empty() || socket_path.size() >= sizeof(address.sun_path))
     return fail(ErrorKind::unreachable, "the path of the socket is empty or too long: '" + socket_path + "'");
   std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size() + 1);
-  Connection connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ::setsockopt(connection.fd_, SOL_SOCKET, SO_SNDTIMEO, &kSendLimit, sizeof(kSendLimit));
+  // A console that hangs accepts nobody: where its queue is full this fails at once, and doesn't wait.
+  Connection connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (::connect(connection.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     return fail(ErrorKind::unreachable, "can't connect to " + socket_path + ": " + std::strerror(errno));
+  ::fcntl(connection.fd_, F_SETFL, ::fcntl(connection.fd_, F_GETFL) & ~O_NONBLOCK);
+  ::setsockopt(connection.fd_, SOL_SOCKET, SO_SNDTIMEO, &kSendLimit, sizeof(kSendLimit));
   if (!peer_is_trusted(connection.fd_))
     return fail(ErrorKind::unreachable, socket_path + " belongs to another user; not speaking to it");
   const auto line = connection.next_line(deadline, -1);

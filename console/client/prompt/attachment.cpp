@@ -22,8 +22,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStatusEvery = 1s;
-constexpr auto kKeepEvery = 60s;  ///< of the record of where this user left, for a client that is killed
-constexpr auto kPatientFor = 2s;  ///< with a console that is gone, before saying so
+constexpr auto kKeepEvery = 60s;   ///< of the record of where this user left, for a client that is killed
+constexpr auto kAnswerTakes = 3s;  ///< at most, of a console that is well
+constexpr auto kPatientFor = 2s;   ///< with a console that is gone, before saying so
 
 /// "pts/3", "pts/3, ssh from 10.0.0.2": where this client is typed into.
 std::string where_from() {
@@ -90,8 +91,14 @@ std::optional<Attachment::End> Attachment::wait_for_console() {
     if (starting && !was_connected_ && options_.startup_ended()) return End::not_started;
     // What is being started may still have the record of its last start: startup_ended() tells of its end.
     if (over_ && (!starting || was_connected_)) return End::run_over;
-    if (!starting && link_.refusal()) error_ = *link_.refusal();
-    if (!starting && (link_.refusal() || Clock::now() >= deadline)) return End::unreachable;
+    if (!starting && (link_.refusal() || Clock::now() >= deadline)) {
+      if (link_.refusal())
+        error_ = *link_.refusal();
+      else if (!link_.why_not().empty())
+        error_ =
+            Error{ErrorKind::unreachable, not_live(link_.record()).message + " (" + link_.why_not() + ")"};
+      return End::unreachable;
+    }
     if (terminal_->wait() != Terminal::Woken::something) return End::detached;
   }
   return std::nullopt;
@@ -116,8 +123,10 @@ void Attachment::look() {
     terminal_->show(lines, Terminal::Kind::event);
   if (lost_since_ && now - *lost_since_ > kPatientFor && !is_over()) {
     lost_since_.reset();
-    terminal_->show("the console doesn't answer; trying again until it does, the run goes on without it");
+    terminal_->show("the console doesn't answer; trying again until it does, the run goes on without it" +
+                    (link_.why_not().empty() ? "" : " (" + printable(link_.why_not()) + ")"));
   }
+  tell_silence();
   update_prompt();
   over_ = is_over();
 }
@@ -133,7 +142,22 @@ bool Attachment::is_over() const {
 
 void Attachment::update_prompt() {
   terminal_->set_prompt(asking_ ? "really? [y/N] "
-                                : printable(prompt_text(name_, status_, role_, link_.connected())));
+                                : printable(prompt_text(name_, status_, role_, link_state())));
+}
+
+LinkState Attachment::link_state() const {
+  if (!link_.connected()) return LinkState::lost;
+  return asked_since_ && Clock::now() - *asked_since_ > kAnswerTakes ? LinkState::silent
+                                                                     : LinkState::connected;
+}
+
+/// A console that hangs, in a file system that doesn't answer, say, keeps its connections.
+void Attachment::tell_silence() {
+  const bool silent = link_state() == LinkState::silent;
+  if (silent && !told_silence_)
+    terminal_->show("the console hasn't answered for " + std::to_string(kAnswerTakes.count()) +
+                    " s; the run goes on without it");
+  told_silence_ = silent;
 }
 
 // --- the link ---
@@ -251,8 +275,10 @@ void Attachment::happened(const Event& event) {
 
 void Attachment::ask_status() {
   status_due_ = Clock::now() + kStatusEvery;
-  if (!link_.connected() || !greeted_) return;
+  if (!link_.connected() || !greeted_ || asked_since_) return;
+  asked_since_ = Clock::now();
   link_.ask({"status"}, [this](const Result<Json>& answer) {
+    asked_since_.reset();
     if (const auto status = answer_as<RunStatus>(answer)) know(*status);
   });
 }

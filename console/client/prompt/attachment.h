@@ -10,6 +10,7 @@
 #include "console/client/link/event_feed.h"
 #include "console/client/link/live_link.h"
 #include "console/client/prompt/own_actions.h"
+#include "console/client/prompt/prompt.h"
 #include "console/client/prompt/terminal.h"
 
 namespace footplate {
@@ -67,6 +68,8 @@ class Attachment final : public Background {
   void know(const RunStatus& status);
   bool is_news(const RankChange& change);
   void update_prompt();
+  void tell_silence();
+  LinkState link_state() const;
   bool is_over() const;
 
   // attachment_input.cpp: what is typed
@@ -113,6 +116,8 @@ class Attachment final : public Background {
   Clock::time_point status_due_{};
   Clock::time_point keep_due_{};
   std::optional<Clock::time_point> lost_since_;
+  std::optional<Clock::time_point> asked_since_;  ///< for a status that hasn't come yet
+  bool told_silence_ = false;
 };
 
 }  // namespace footplate

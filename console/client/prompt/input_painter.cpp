@@ -39,7 +39,8 @@ std::string_view style_of(Token token) {
 
 /// States in which something needs a person, as the prompt names them.
 bool is_alarm(std::wstring_view prompt) {
-  constexpr std::array<std::wstring_view, 3> kAlarms{L" STALLED", L" RECOVERING", L" RECONNECTING"};
+  constexpr std::array<std::wstring_view, 4> kAlarms{L" STALLED", L" RECOVERING", L" RECONNECTING",
+                                                     L" NO ANSWER"};
   for (const auto& word : kAlarms)
     if (prompt.find(word) != std::wstring_view::npos) return true;
   return false;

@@ -6,8 +6,9 @@ namespace footplate {
 namespace {
 
 /// What a state is called where it isn't simply running.
-std::string state_word(const std::optional<RunStatus>& status, bool connected) {
-  if (!connected) return " RECONNECTING";
+std::string state_word(const std::optional<RunStatus>& status, LinkState link) {
+  if (link == LinkState::lost) return " RECONNECTING";
+  if (link == LinkState::silent) return " NO ANSWER";
   if (!status) return "";
   if (std::any_of(status->ranks.begin(), status->ranks.end(),
                   [](const RankStatus& rank) { return rank.stalled; }))
@@ -36,9 +37,9 @@ std::string state_word(const std::optional<RunStatus>& status, bool connected) {
 }  // namespace
 
 std::string prompt_text(const std::string& run, const std::optional<RunStatus>& status, Role role,
-                        bool connected) {
+                        LinkState link) {
   const std::string step = status ? ":" + std::to_string(status->step) : "";
-  return run + step + state_word(status, connected) +
+  return run + step + state_word(status, link) +
          (role == Role::admin ? "" : " " + std::string(to_string(role))) + "> ";
 }
 

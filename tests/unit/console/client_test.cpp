@@ -155,16 +155,17 @@ TEST(Prompt, TellsTheTruth) {
   RunStatus running;
   running.state = RunState::running;
   running.step = 48211;
-  EXPECT_EQ(prompt_text("kjv-3", running, Role::admin, true), "kjv-3:48211> ");
-  EXPECT_EQ(prompt_text("kjv-3", running, Role::view, true), "kjv-3:48211 view> ");
-  EXPECT_EQ(prompt_text("kjv-3", running, Role::admin, false), "kjv-3:48211 RECONNECTING> ");
-  EXPECT_EQ(prompt_text("kjv-3", std::nullopt, Role::admin, true), "kjv-3> ");
+  EXPECT_EQ(prompt_text("kjv-3", running, Role::admin, LinkState::connected), "kjv-3:48211> ");
+  EXPECT_EQ(prompt_text("kjv-3", running, Role::view, LinkState::connected), "kjv-3:48211 view> ");
+  EXPECT_EQ(prompt_text("kjv-3", running, Role::admin, LinkState::lost), "kjv-3:48211 RECONNECTING> ");
+  EXPECT_EQ(prompt_text("kjv-3", running, Role::admin, LinkState::silent), "kjv-3:48211 NO ANSWER> ");
+  EXPECT_EQ(prompt_text("kjv-3", std::nullopt, Role::admin, LinkState::connected), "kjv-3> ");
   running.step = 1;
   RunStatus paused = running;
   paused.state = RunState::paused;
-  EXPECT_EQ(prompt_text("kjv-3", paused, Role::operate, true), "kjv-3:1 PAUSED operate> ");
+  EXPECT_EQ(prompt_text("kjv-3", paused, Role::operate, LinkState::connected), "kjv-3:1 PAUSED operate> ");
   running.ranks.emplace_back().stalled = true;
-  EXPECT_EQ(prompt_text("r", running, Role::admin, true), "r:1 STALLED> ");
+  EXPECT_EQ(prompt_text("r", running, Role::admin, LinkState::connected), "r:1 STALLED> ");
 }
 
 TEST(Errors, CaretUnderTheName) {
