@@ -22,6 +22,8 @@ Result<T> without_exceptions(int rank, const std::function<Result<T>()>& body) {
     return body();
   } catch (const std::exception& error) {
     return fail(ErrorKind::failed, fmt::format("rank {}: {}", rank, explain(error)));
+  } catch (...) {
+    return fail(ErrorKind::failed, fmt::format("rank {}: {}", rank, kThrewNoException));
   }
 }
 
@@ -59,12 +61,12 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
 
 Result<void> Trainer::check_corpus(const std::string& of_run) const {
   const CorpusIdentity& mine = loop_->training().corpus;
-  if (!of_run.empty() && of_run != mine.hash_text())
+  if (!of_run.empty() && of_run != mine.ranks_hash_text())
     return fail(
         ErrorKind::usage,
-        fmt::format("data.corpus isn't that of the ranks: they have one with hash {}, this process has "
-                    "{}; copy theirs to this host",
-                    of_run, mine.text()));
+        fmt::format("the data (data.corpus, or what the task reads) aren't those of the ranks: they have "
+                    "some with hash {}, this process has {} with hash {}; copy theirs to this host",
+                    of_run, mine.of_ranks(), mine.ranks_hash_text()));
   return same_corpus(loop_->training().options.communicator, mine);
 }
 
@@ -75,7 +77,7 @@ Result<void> Trainer::check_state() const {
 }
 
 std::string Trainer::corpus_hash() const {
-  return loop_->training().corpus.hash_text();
+  return loop_->training().corpus.ranks_hash_text();
 }
 
 Result<void> Trainer::load(const std::string& checkpoint) {
@@ -134,7 +136,12 @@ std::vector<std::string_view> Trainer::actions() const {
 }
 
 Result<void> Trainer::prepare(const Order& order, const Settings& after) {
-  if (auto possible = loop_->training().task->prepare(after); !possible) return possible;
+  // Whatever a task says of the settings that it has, its run can be stopped, paused, saved and given smaller
+  // micro-batches.
+  const bool asks_task = std::ranges::any_of(
+      order.changes, [](const Change& change) { return change.name != "train.micro_batch"; });
+  if (asks_task)
+    if (auto possible = loop_->training().task->prepare(after); !possible) return possible;
   if (auto possible = check_sharding(after); !possible) return possible;
   if (auto possible = loop_->training().check_epochs(after); !possible) return possible;
   const auto changes = [&order](const char* name) {

@@ -258,6 +258,8 @@ void PythonTask::update(const std::vector<at::Tensor>& statistics, const at::Ten
 std::string PythonTask::prepare(const v1::Values& after) {
   if (!has_prepare_) return {};
   const OpenValues values(after);
+  if (std::this_thread::get_id() == maker_)  // at the start, when nothing else waits
+    return call_python([&] { return hosted_.attr("prepare")(reader(values.shared())).cast<std::string>(); });
   const auto answer = aside_.ask(
       [hosted = hosted_, file = file_, shared = values.shared()] {
         return in_python(file, [&] { return hosted.attr("prepare")(reader(shared)).cast<std::string>(); });

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "footplate/task.h"
@@ -50,6 +51,7 @@ class PythonTask final : public v1::Task {
   const at::Device device_;
   const std::uint64_t seed_;
   const std::shared_ptr<Log> log_;
+  const std::thread::id maker_ = std::this_thread::get_id();
   pybind11::handle hosted_;
   bool has_prepare_ = false, has_learning_rate_ = false, has_flops_ = false, updates_ = false;
   Aside aside_;
