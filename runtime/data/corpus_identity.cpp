@@ -16,7 +16,19 @@ std::string CorpusIdentity::hash_text() const {
 }
 
 std::string CorpusIdentity::text() const {
-  return fmt::format("{} ({} bytes, hash {})", path, bytes, hash_text());
+  return fmt::format("{} ({} bytes, hash {})", path.empty() ? "data" : path, bytes, hash_text());
+}
+
+std::uint64_t CorpusIdentity::ranks_hash() const {
+  return XXH3_64bits_withSeed(sets.data(), sets.size(), hash ^ bytes);
+}
+
+std::string CorpusIdentity::ranks_hash_text() const {
+  return fmt::format("{:016x}", ranks_hash());
+}
+
+std::string CorpusIdentity::of_ranks() const {
+  return sets.empty() ? text() : fmt::format("{}, {}", text(), sets);
 }
 
 std::uint64_t corpus_hash(std::span<const std::uint8_t> text) {

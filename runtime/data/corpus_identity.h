@@ -11,10 +11,16 @@ namespace footplate {
 struct CorpusIdentity {
   std::string path;         ///< where this process reads it
   std::uint64_t bytes = 0;  ///< 0: there is none (run.task = "synthetic")
-  std::uint64_t hash = 0;   ///< as of corpus_hash()
+  std::uint64_t hash = 0;   ///< as of corpus_hash(); 0: not known
+  std::string sets = {};    ///< how much each data set has: "digits: 1500 samples to train on, 297 held out"
 
   std::string hash_text() const;  ///< 16 hexadecimal digits
   std::string text() const;       ///< for people: "/data/mine.txt (4404412 bytes, hash …)"
+
+  /// What is to be the same on all ranks: all of it but the path. Of `hash` alone a task may tell nothing.
+  std::uint64_t ranks_hash() const;
+  std::string ranks_hash_text() const;  ///< 16 hexadecimal digits
+  std::string of_ranks() const;         ///< for people: text(), and how much there is
 };
 
 /// Up to this size all of a text is hashed: 15 ms of a rank's start; kjv takes 1 ms, python 3.

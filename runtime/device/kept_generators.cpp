@@ -16,8 +16,8 @@ void begin_with(at::Generator& generator, std::uint64_t seed) {
 
 }  // namespace
 
-void seed_processors(std::uint64_t seed) {
-  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+void seed_generator(at::Device where, std::uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(where);
   begin_with(generator, seed);
 }
 

@@ -8,8 +8,9 @@
 
 namespace footplate {
 
-/// The processors' generator begins with `seed`. Any thread.
-void seed_processors(std::uint64_t seed);
+/// The generator of `where` begins with `seed`: no work for a device. Any thread that has entered it, but not
+/// while the work of a device is captured.
+void seed_generator(at::Device where, std::uint64_t seed);
 
 /// Keeps LibTorch's random number generators, those of the processors and of one device: what is seeded and
 /// drawn while it lives changes no number that is drawn afterwards. Any thread that has entered the device.

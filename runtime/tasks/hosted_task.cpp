@@ -117,7 +117,7 @@ Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descr
     hosted->check();
     if (choice_of<Precision>(settings, "train.param_dtype") == Precision::bf16) hosted->keep_in_bf16();
     hosted->with_replacement_ = settings.boolean("data.replacement");
-    if (auto shares = hosted->shares(settings); !shares) wrong(shares.error().message);
+    if (auto possible = hosted->prepare(settings); !possible) wrong(possible.error().message);
     hosted->task_->changed(SettingsValues(settings), 0);
     hosted->flops_per_token_ = hosted->task_->flops_per_weight();
     return hosted;
@@ -126,6 +126,9 @@ Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descr
   } catch (const std::exception& error) {
     return fail(ErrorKind::usage,
                 fmt::format("the task {} can't be made: {}", descriptor.name, device.explain(error)));
+  } catch (...) {
+    return fail(ErrorKind::usage,
+                fmt::format("the task {} can't be made: {}", descriptor.name, kThrewNoException));
   }
 }
 
@@ -241,6 +244,10 @@ CorpusIdentity HostedTask::corpus() const {
     all.bytes += other.bytes;
     all.hash = counter_hash(all.hash, other.hash);
   }
+  for (const v1::DataSet& set : sets_)
+    all.sets += fmt::format("{}{}{}{} samples to train on{}, {} held out", all.sets.empty() ? "" : "; ",
+                            set.name, set.name.empty() ? "" : ": ", set.training,
+                            set.epoch > 0 ? fmt::format(" (a pass has {})", set.epoch) : "", set.held_out);
   return all;
 }
 
@@ -422,6 +429,8 @@ std::vector<std::string> HostedTask::actions() const {
 
 Result<Json> HostedTask::call(const std::string& action, const Json& arguments, std::int64_t step) {
   training_.reset();  // an action that samples may leave the module in the other mode
+  KeptGenerators generators(device_.where());
+  generators.seed(seed_of(step, Drawing::in_an_action));
   const std::string answer =
       task_->call(action.substr(declared_name("").size()), CallArguments(arguments), step);
   if (answer.empty()) return Json();
@@ -436,10 +445,20 @@ void HostedTask::mode(bool training) {
   training_ = training;
 }
 
+std::uint64_t HostedTask::seed_of(std::int64_t step, Drawing drawing) const {
+  return counter_hash(counter_hash(~seed_, static_cast<std::uint64_t>(drawing)),
+                      static_cast<std::uint64_t>(step));
+}
+
+void HostedTask::update(const at::Tensor& row, const at::Tensor& skip, std::int64_t step) {
+  // On a device this may be captured.
+  if (device_.is_host()) seed_generator(device_.where(), seed_of(step, Drawing::in_update));
+  task_->update(sums_.statistics_of(row), skip);
+}
+
 void HostedTask::seed(const Draws& draws) const {
-  if (!device_.is_host()) return;
   const std::uint64_t of_set = counter_hash(seed_, static_cast<std::uint64_t>(draws.set));
-  seed_processors(counter_hash(of_set, static_cast<std::uint64_t>(draws.slice.first)));
+  seed_generator(device_.where(), counter_hash(of_set, static_cast<std::uint64_t>(draws.slice.first)));
 }
 
 at::Tensor HostedTask::loss(const v1::Batch& batch, v1::Sums& sums) {

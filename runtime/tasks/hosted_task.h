@@ -82,25 +82,25 @@ class HostedTask {
   /// What it reads its samples from, which is to be the same on all ranks.
   CorpusIdentity corpus() const;
 
-  /// On the processors the random numbers of loss() begin with a seed that follows from run.seed and these
-  /// samples: a step that is computed again has the same ones, whatever was drawn before.
+  /// The random numbers of loss() begin with a seed that follows from run.seed and these samples: a step that
+  /// is computed again has the same ones, whatever was drawn before, and each rank has others.
   void seed(const Draws& draws) const;
   /// The sum over the batch: one float on the device. Throws where the task gives something else.
   at::Tensor loss(const v1::Batch& batch, v1::Sums& sums);
   at::Tensor evaluate(const v1::Batch& batch, v1::Sums& sums);
 
-  /// Reduced statistics, behind the optimizer's pass; where `skip` is 1 nothing may be written.
-  void update(const at::Tensor& row, const at::Tensor& skip) {
-    task_->update(sums_.statistics_of(row), skip);
-  }
+  /// Reduced statistics, behind the optimizer's pass of `step`; where `skip` is 1 nothing may be written.
+  /// What it draws on the processors is the same on all ranks: it follows from run.seed and the step.
+  void update(const at::Tensor& row, const at::Tensor& skip, std::int64_t step);
 
-  /// Control thread: the task's refusal of these settings; none where they are its own of now.
+  /// Control thread: the task's refusal of these settings. make() has asked it about those of the start.
   Result<void> prepare(const Settings& after) const;
   /// What the task throws here fails the next step.
   void changed(const Settings& now, std::int64_t step);
   /// Settings as they were told last; nothing: not yet.
   const std::optional<Settings>& told() const { return told_; }
-  /// One of the declared actions, as Schema calls it ("task.NAME").
+  /// One of the declared actions, as Schema calls it ("task.NAME"). What it draws is the same on all ranks,
+  /// as in update(), also on a device.
   Result<Json> call(const std::string& action, const Json& arguments, std::int64_t step);
   std::vector<std::string> actions() const;
   /// Throws where the task gives one that isn't finite.
@@ -117,6 +117,9 @@ class HostedTask {
  private:
   HostedTask(std::unique_ptr<TaskHost> host, std::unique_ptr<v1::Task> task, v1::Declaration declaration,
              std::uint64_t seed, const ComputeDevice& device);
+  /// What random numbers are for, where all ranks have to draw the same.
+  enum class Drawing { in_update, in_an_action };
+  std::uint64_t seed_of(std::int64_t step, Drawing drawing) const;
   void check() const;
   void check_sets() const;
   void keep_in_bf16() const;

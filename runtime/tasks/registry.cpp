@@ -56,6 +56,9 @@ Result<Schema> schema_of_task(const std::string& task) {
   } catch (const std::exception& error) {
     return fail(ErrorKind::usage,
                 fmt::format("run.task = \"{}\": its declare() throws: {}", task, error.what()));
+  } catch (...) {
+    return fail(ErrorKind::usage,
+                fmt::format("run.task = \"{}\": its declare(): {}", task, kThrewNoException));
   }
 }
 

@@ -8,18 +8,19 @@
 namespace footplate {
 
 Result<void> same_corpus(Communicator& communicator, const CorpusIdentity& mine) {
-  const auto others = ranks_with_another(communicator, mine.hash, "corpora");
+  const auto others = ranks_with_another(communicator, mine.ranks_hash(), "corpora");
   if (!others) return tl::unexpected(others.error());
   if (others->empty()) return {};
-  const auto first = from_rank(communicator, 0, mine.text());
-  const auto other = first ? from_rank(communicator, others->front(), mine.text()) : first;
+  const auto first = from_rank(communicator, 0, mine.of_ranks());
+  const auto other = first ? from_rank(communicator, others->front(), mine.of_ranks()) : first;
   if (!other) return tl::unexpected(other.error());
   return fail(
       ErrorKind::usage,
-      fmt::format("data.corpus isn't the same on all ranks: rank 0 has {}, rank {} has {}; other than "
-                  "rank 0: {} {}; copy one file to all hosts, or name one on a disk that they share",
-                  *first, others->front(), *other, others->size() == 1 ? "rank" : "ranks",
-                  fmt::join(*others, ", ")));
+      fmt::format(
+          "the data (data.corpus, or what the task reads) aren't the same on all ranks: rank 0 has {}, "
+          "rank {} has {}; other than rank 0: {} {}; copy the same files to all hosts, or name some on a "
+          "disk that they share",
+          *first, others->front(), *other, others->size() == 1 ? "rank" : "ranks", fmt::join(*others, ", ")));
 }
 
 std::optional<KeptCorpus> kept(const CorpusIdentity& corpus) {

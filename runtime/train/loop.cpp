@@ -223,12 +223,19 @@ std::vector<Moved> Trainer::Loop::settings_changed(const Settings& now, std::int
 
 Result<CallResult> Trainer::Loop::call_task(const Call& call, std::int64_t step) {
   if (step_ != nullptr) step_->forget_loaded();
-  const auto answer = [&] {
+  const auto called = [&] {
     if (training_.now.param_dtype == Precision::fp32)
       return training_.task->call(call.action, call.arguments, step);
     const MixedPrecision precision(training_.precision(), training_.device.where());
     return training_.task->call(call.action, call.arguments, step);
-  }();
+  };
+  Result<Json> answer;
+  try {
+    answer = called();
+  } catch (...) {
+    if (step_ != nullptr) step_->take_parameters();  // it may have written before it failed
+    throw;
+  }
   if (step_ != nullptr) step_->take_parameters();
   if (!answer) return tl::unexpected(answer.error());
   return TaskAnswer{*answer};
@@ -255,6 +262,8 @@ Result<void> Trainer::Loop::rejoin(const Rejoin& now) {
   configure_communicators(plain);
   TrainerOptions& options = training_.options;
   if (auto there = options.communicator.rejoin(now.generation, now.sequence); !there) return there;
+  // NCCL makes its buffers anew, and with a full cache there may be no memory for them.
+  training_.device.empty_cache();
   if (options.gradients != nullptr)
     if (auto there = options.gradients->rejoin(now.generation, now.sequence); !there) return there;
   options.local_ranks = now.local_ranks;

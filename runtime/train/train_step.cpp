@@ -275,16 +275,16 @@ Result<void> TrainStep::update() {
   optimizer_->set_learning_rate(outcome_.learning_rate);
   recorder_.run("update", {}, [this](const auto& /*inputs*/) {
     update_parameters();
-    if (!share_) update_task(task_row(), skip_);
+    if (!share_) update_task({task_row(), skip_, training_.position.step});
   });
   if (!share_) return {};
   training_.timer.enter(Phase::reduce);
   if (auto gathered = share_->gather(); !gathered) {
-    pending_ = {task_row().clone(), skip_.clone()};
+    pending_ = {task_row().clone(), skip_.clone(), training_.position.step};
     return gathered;
   }
   training_.timer.enter(Phase::optimizer);
-  update_task(task_row(), skip_);
+  update_task({task_row(), skip_, training_.position.step});
   return {};
 }
 
@@ -313,13 +313,13 @@ void TrainStep::update_parameters() {
   forward_state_.conclude(skip_);
 }
 
-void TrainStep::update_task(const at::Tensor& row, const at::Tensor& skip) {
+void TrainStep::update_task(const TaskUpdate& update) {
   const at::NoGradGuard no_grad;
-  training_.task->update(row, skip);
+  training_.task->update(update.row, update.skip, update.step);
 }
 
 void TrainStep::make_pending_update() {
-  if (const auto update = std::exchange(pending_, std::nullopt)) update_task(update->row, update->skip);
+  if (const auto update = std::exchange(pending_, std::nullopt)) update_task(*update);
 }
 
 Result<bool> TrainStep::conclude() {

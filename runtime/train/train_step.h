@@ -104,6 +104,7 @@ class TrainStep {
   /// What Task::update() is to get.
   struct TaskUpdate {
     at::Tensor row, skip;
+    std::int64_t step = 0;
   };
   /// What goes on where the parts of a step are made for another division of the state.
   struct Kept {
@@ -127,7 +128,7 @@ class TrainStep {
   void add_coming(const StepSamples& step, std::vector<Draws>& parts) const;
   v1::Batch load(const Draws& draws);
   void update_parameters();
-  void update_task(const at::Tensor& row, const at::Tensor& skip);
+  void update_task(const TaskUpdate& update);
   /// Of the sums that the task declares, this rank's before reduce() and all ranks' after it.
   at::Tensor task_row() const { return gradients_.others().narrow(0, 0, training_.task->sums().size()); }
   at::Tensor measured() const { return task_row().narrow(0, 0, training_.task->sums().measured()); }

@@ -152,6 +152,16 @@ std::string refusal_of_state() {
   return made ? "" : made.error().message;
 }
 
+TEST(HostedTask, WhateverItsConstructorThrowsIsARefusal) {
+  const v1::Descriptor descriptor{.name = "thrower",
+                                  .declare = [] { return v1::Declaration{}; },
+                                  .make = [](const v1::Host&) -> v1::Task* { throw "no data"; }};
+  const auto made = HostedTask::make(descriptor, Settings::defaults(runtime_schema()), {}, host_device(), {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().kind, ErrorKind::usage);
+  EXPECT_THAT(made.error().message, ::testing::HasSubstr("thrower can't be made: the task threw something"));
+}
+
 TEST(HostedTask, AStateThatLossDoesntWriteMayBeOfOtherTypes) {
   using By = v1::State::WrittenBy;
   EXPECT_EQ((refusal_of_state<at::kLong, By::update>()), "");

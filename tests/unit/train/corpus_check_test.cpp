@@ -43,6 +43,16 @@ TEST(CorpusCheck, RanksWithOthersAreNamedOnAll) {
   });
 }
 
+/// Tasks needn't tell a hash. How much there is they do tell.
+TEST(CorpusCheck, RanksWithMoreSamplesAreNamed) {
+  run_ranks(2, [](int rank, Communicator& communicator, Progress&) {
+    const auto same =
+        same_corpus(communicator, {"", 0, 0, std::to_string(90 + rank) + " samples to train on"});
+    ASSERT_FALSE(same);
+    EXPECT_THAT(same.error().message, AllOf(HasSubstr("90 samples"), HasSubstr("91 samples")));
+  });
+}
+
 TEST(CorpusCheck, AProcessThatJoinsHasTheCorpusOfTheRanks) {
   train(1, small_settings(), [](Rank& rank) {
     EXPECT_TRUE(rank.trainer.check_corpus(""));
