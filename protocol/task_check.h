@@ -13,5 +13,7 @@ inline constexpr std::string_view kCheckDone = "footplate-check: done";
 
 /// Where a line that people should know begins.
 inline constexpr std::string_view kWarningLine = "footplate: warning: ";
+/// A line that the task has logged or printed.
+inline constexpr std::string_view kTaskLine = "footplate: the task says: ";
 
 }  // namespace footplate

@@ -57,7 +57,7 @@ struct Look {
   bool done = false;
 };
 
-/// Warnings go to stderr at once.
+/// Warnings, and what the task says, go to stderr at once.
 Look read_look(ProgramAnswer answer) {
   Look look{std::move(answer), {}, {}};
   std::istringstream lines(look.answer.text);
@@ -66,7 +66,7 @@ Look read_look(ProgramAnswer answer) {
       look.part = line.substr(kCheckPart.size());
     else if (line == kCheckDone)
       look.done = true;
-    else if (line.starts_with(kWarningLine))
+    else if (line.starts_with(kWarningLine) || line.starts_with(kTaskLine))
       std::fprintf(stderr, "%s\n", printable(line).c_str());
     else
       look.said += (look.said.empty() ? "" : "\n") + printable(line);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
 
 #include "protocol/exit_codes.h"
@@ -22,6 +23,11 @@ void tell(std::string_view start, const std::string& rest = "") {
   std::fprintf(stderr, "%.*s%s\n", static_cast<int>(start.size()), start.data(), rest.c_str());
 }
 
+void tell_of_task(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) tell(kTaskLine, line);
+}
+
 /// What load() gives for the first sample of each data set, to train on and held out.
 void load_samples(const HostedTask& task) {
   constexpr std::array<std::int64_t, 1> kFirst{0};
@@ -37,13 +43,16 @@ void load_samples(const HostedTask& task) {
 
 Result<void> look_at_task(const Settings& settings) {
   tell(kCheckPart, "its constructor, parameters(), data() or changed()");
-  const auto made = make_task(settings, {}, host_device());
+  const auto made = make_task(settings, {.log = tell_of_task}, host_device());
   if (!made) return tl::unexpected(made.error());
   try {
     load_samples(**made);
   } catch (const std::exception& error) {
     return fail(ErrorKind::usage, "run.task = \"" + settings.string("run.task") +
                                       "\": a sample can't be loaded: " + (*made)->device().explain(error));
+  } catch (...) {
+    return fail(ErrorKind::usage, "run.task = \"" + settings.string("run.task") +
+                                      "\": a sample can't be loaded: " + kThrewNoException);
   }
   tell(kCheckPart, "its destructor");
   return {};

@@ -133,6 +133,49 @@ class Bare(footplate.Task):
 '''
 
 
+CLOSED = '''
+import pathlib
+import digits
+
+
+class Closed(digits.Digits):
+    def __init__(self, host):
+        super().__init__(host)
+        print("the door is here")
+
+    def prepare(self, after):
+        return "closed today" if pathlib.Path(__file__).with_name("closed").exists() else None
+'''
+
+
+DRAWS = '''
+import digits
+import footplate
+import torch
+
+
+class Draws(digits.Digits):
+    def __init__(self, host):
+        super().__init__(host)
+        self.drawn = torch.zeros(4)
+
+    def state(self):
+        return [*super().state(), footplate.State("drawn", self.drawn, "update")]
+
+    def loss(self, batch, sums):
+        torch.rand(1 + int(batch.tensors[0].sum()) % 7)  # of each rank its own number of them
+        return super().loss(batch, sums)
+
+    def update(self, statistics, skip):
+        self.drawn.copy_(torch.rand(4))
+
+    @footplate.action("Draws the last layer anew.")
+    def redraw(self, step):
+        with torch.no_grad():
+            self.module[-1].weight.normal_()
+'''
+
+
 def digits():
     return OwnTask("python:", EXAMPLE)
 
@@ -257,7 +300,7 @@ def test_an_action_may_write_parameters_in_bf16():
             run.wait_for_step(20).close()
             largest = float(run.exec("return task.largest{}:wait().largest").stdout)
             assert run.exec("return task.zero{}:wait().logits >= 0").stdout.strip() == "true"
-            run.exec("run.wait{ steps = 5 }")
+            assert run.exec("run.wait{ step = run.step + 5 }; return 1").returncode == 0
             after = float(run.exec("return task.largest{}:wait().largest").stdout)
             assert largest > 0.05 > 0.01 > after > 0, (largest, after)
 
@@ -303,6 +346,71 @@ def test_what_is_missing_or_of_another_kind_is_said():
             (task.folder / "bare.py").write_text(BARE.replace(right, mistake))
             with task.run(name=f"wrong-{number}", ranks=1, options=["--restarts", "0"], env=NO_VENV) as run:
                 assert run.finish() in (1, 2) and text in run.output(), (text, run.output())
+
+
+def test_mistakes_are_said_by_name():
+    setting = 'metrics = [footplate.Metric("sum", in_training=False)]'
+    wrong = [("64, 8", "64.5, 8", "data(): training of the data set 'ones' is 64.5; it has to be a whole number"),
+             ('[footplate.Parameter("values", self.values)]', '[("values", self.values)]',
+              "parameters() gave a tuple; each has to be a footplate.Parameter"),
+             (setting, 'settings = [footplate.Setting("width", 64, "The width.", choices=[64, 128])]',
+              "the setting 'width' has choices=[64, 128]; it has to be a list of texts"),
+             ("return torch.ones(len", 'raise OSError("M\\udcfcller.wav is short")\n        return torch.ones(len', "OSError: M?ller.wav is short"),
+             ("def data", "def prepare(self, after):\n        return True\n\n    def data", "prepare() gave True; it has to give None")]
+    text = BARE.replace("torch.ones(3, requires_grad=True)", "torch.ones(3, requires_grad=True)\n        self.rank = host.rank\n"
+                        "        self.module = torch.nn.Module()\n        self.module.register_buffer('seen', torch.zeros(1))")
+    with digits() as task:
+        task.config.write_text(f'run.task = "python:{task.folder}/bare.py"\nrun.threads = 1\ntrain.steps = 4\n')
+        for right, mistake, expected in wrong:
+            assert right in text, right
+            (task.folder / "bare.py").write_text(text.replace(right, mistake))
+            said = task.footplate("check", str(task.config), code=2, env=NO_VENV)
+            assert expected in said, (expected, said)
+        of_runs = [("64, 8", "64 + self.rank(), 8, hash=-1", "aren't the same on all ranks: rank 0 has"),
+                   ("        if batch.held_out", "        self.module.seen = self.module.seen + 1\n        if batch.held_out",
+                    "the module's tensor 'seen' was replaced by another one")]
+        for number, (right, mistake, expected) in enumerate(of_runs):
+            (task.folder / "bare.py").write_text(text.replace(right, mistake))
+            with task.run(name=f"mistake-{number}", options=["--restarts", "0"], env=NO_VENV) as run:
+                assert run.finish() in (1, 2) and expected in run.output(), (expected, run.output())
+
+
+def test_what_is_of_training_alone_may_be_in_its_loss_and_bounds_may_be_infinite():
+    text = BARE.replace("    def data", "    settings = [footplate.Setting('wide', 1.0, 'A number.', min=0, max=float('inf'))]\n\n"
+                        "    def statistics(self):\n        return [footplate.Statistic('rows', [3])]\n\n    def data")
+    text = text.replace("        if batch.held_out", "        sums.add_statistic('rows', batch.tensors[0].sum(0))\n        if batch.held_out")
+    with digits() as task:
+        (task.folder / "bare.py").write_text(text)
+        task.config.write_text(f'run.task = "python:{task.folder}/bare.py"\nrun.threads = 1\ntrain.steps = 4\neval.every = 2\n')
+        with task.run("task.wide=1e300", env=NO_VENV) as run:
+            assert run.finish() == 0 and len(evaluations(run)) == 2, run.output()
+            assert all("eval/evaluation_failed" not in line for line in run.lines("metrics.jsonl"))
+
+
+def test_all_ranks_draw_the_same_where_they_have_to():
+    with digits() as task:
+        with_more(task, DRAWS, "draws.py")
+        with task.run("train.steps=1000000", "eval.every=0", "ckpt.every=0", "guard.check_every=1", "optim.lr_scale=0.01", env=NO_VENV) as run:
+            run.wait_for_step(20).close()
+            done = run.exec("task.redraw{}:wait(); run.wait{ step = run.step + 20 }; return 1")
+            assert done.returncode == 0, done
+            assert not [event for event in run.lines("events.jsonl") if "differ" in str(event)], run.output()
+
+
+def test_a_task_that_refuses_everything_is_paused_saved_and_stopped():
+    with digits() as task:
+        with_more(task, CLOSED, "closed.py")
+        with task.run("train.steps=1000000", "eval.every=0", "ckpt.every=0", name="open", env=NO_VENV) as run:
+            run.wait_for_step(20).close()
+            (task.folder / "closed").touch()
+            refused = run.exec("optim.lr_scale = 0.5")
+            assert refused.returncode != 0 and "the task refuses: closed today" in refused.stderr, refused
+            assert run.exec("run.pause(); ckpt.save():wait(); train.micro_batch = 16; run.resume(); return 1").returncode == 0
+            run.process.send_signal(signal.SIGTERM)
+            assert run.finish(60) == 75, run.output()
+            assert len(list((run.directory / "checkpoints" / "main").glob("step-*"))) == 2
+        said = task.footplate("check", str(task.config), code=2, env=NO_VENV)
+        assert "the task refuses: closed today" in said and "the task says: the door is here" in said, said
 
 
 def test_a_rank_that_is_killed_is_gone_on_without():
@@ -448,4 +556,6 @@ if __name__ == "__main__":
           test_a_task_needs_no_module, test_what_is_missing_or_of_another_kind_is_said, test_a_rank_that_is_killed_is_gone_on_without,
           test_it_may_decide_the_learning_rate, test_it_is_steered_like_every_other_one, test_what_it_raises_is_a_failed_step_that_names_the_line,
           test_what_cannot_be_used_is_refused_with_its_reason, test_a_compiled_model_trains,
-          test_the_layers_are_operators_of_torch])
+          test_the_layers_are_operators_of_torch, test_mistakes_are_said_by_name,
+          test_what_is_of_training_alone_may_be_in_its_loss_and_bounds_may_be_infinite, test_all_ranks_draw_the_same_where_they_have_to,
+          test_a_task_that_refuses_everything_is_paused_saved_and_stopped])

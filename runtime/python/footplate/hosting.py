@@ -5,6 +5,8 @@ import inspect
 import io
 import json
 import linecache
+import math
+import operator
 import os
 import pathlib
 import runpy
@@ -12,7 +14,8 @@ import sys
 import traceback
 import warnings
 
-from footplate.task import Batch, DataSet, Host, Metric, Samples, Settings, Sums, Task
+from footplate.task import (Batch, DataSet, Group, Host, Metric, Parameter, Samples, Setting, Settings, State, Statistic, Sums,
+                            Task)
 
 ABOVE = pathlib.Path(__file__).parent  # frames of these files say nothing about a task
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
@@ -25,6 +28,11 @@ class Refused(Exception):
 
 
 # ---------------------------------------------------------------- the interpreter
+
+
+def in_utf8(text):
+    """Names of files may have bytes that are no text; Python keeps them as halves of characters, which nobody else takes."""
+    return str(text).encode(errors="replace").decode()
 
 
 class Lines(io.TextIOBase):
@@ -42,7 +50,7 @@ class Lines(io.TextIOBase):
             if self.log is None:
                 print(line, file=sys.stderr)
             else:
-                self.log(line)
+                self.log(in_utf8(line))
         return len(text)
 
 
@@ -86,15 +94,15 @@ def blamed(frames, file):
 
 
 def cut(text, most):
-    data = text.encode()
-    return text if len(data) <= most else data[:most - 3].decode(errors="ignore") + "…"
+    data = text.encode(errors="replace")
+    return data.decode() if len(data) <= most else data[:most - 3].decode(errors="ignore") + "…"
 
 
 def explain(error, file):
     """(short, long, memory): one line with the place and the exception, with as many of the innermost other frames as an agreed
     text has room for; Python's own traceback; whether memory was short."""
     if isinstance(error, Refused):
-        return str(error), "", False
+        return in_utf8(error), "", False
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(("<frozen", str(ABOVE)))]
     said = " ".join(str(error).split("\n\nException raised from")[0].split()) or "no reason given"
     if isinstance(error, SyntaxError) and error.filename:
@@ -111,8 +119,8 @@ def explain(error, file):
         if room < 0:
             break
         lines.append(line)
-    return short + "".join(reversed(lines)), "".join(traceback.format_exception(error)).rstrip(), isinstance(error, MemoryError) or \
-        type(error).__name__ == "OutOfMemoryError"
+    details = in_utf8("".join(traceback.format_exception(error)).rstrip())
+    return short + "".join(reversed(lines)), details, isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
 def name_lines_of_backward(file):
@@ -183,11 +191,37 @@ def described_params(name, function, mark):
     return params
 
 
+def described_setting(one):
+    if not isinstance(one, Setting):
+        raise Refused(f"settings has {kind_of(one)}; each has to be a footplate.Setting")
+    if not isinstance(one.name, str):
+        raise Refused(f"a setting's name is {one.name!r}; it has to be text")
+    if not isinstance(one.initial, (bool, int, float, str)):
+        raise Refused(f"the setting {one.name!r} begins with {kind_of(one.initial)}; it has to be a bool, int, float or str")
+
+    def bound(field):
+        value = getattr(one, field)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value)):
+            raise Refused(f"the setting {one.name!r} has {field}={value!r}; it has to be a number, or None")
+        return None if value is None or math.isinf(value) else value
+
+    def texts(field):
+        values = getattr(one, field)
+        if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+            raise Refused(f"the setting {one.name!r} has {field}={values!r}; it has to be a list of texts. Numbers have min and max")
+        return list(values)
+
+    for field in ("help", "unit", "applies"):
+        if not isinstance(getattr(one, field), str):
+            raise Refused(f"the setting {one.name!r} has {field}={getattr(one, field)!r}; it has to be text")
+    return {"name": one.name, "initial": json.dumps(one.initial), "help": one.help, "unit": one.unit, "min": bound("min"),
+            "max": bound("max"), "usual_min": bound("usual_min"), "usual_max": bound("usual_max"), "choices": texts("choices"),
+            "aliases": texts("aliases"), "applies": one.applies}
+
+
 def declaration(task):
     """As JSON, in the members of v1::Declaration."""
-    settings = [{"name": one.name, "initial": json.dumps(one.initial), "help": one.help, "unit": one.unit, "min": one.min,
-                 "max": one.max, "usual_min": one.usual_min, "usual_max": one.usual_max, "choices": list(one.choices),
-                 "aliases": list(one.aliases), "applies": one.applies} for one in task.settings]
+    settings = [described_setting(one) for one in task.settings]
     actions = [{"name": name, "help": mark["help"], "role": mark["role"], "dangerous": mark["dangerous"],
                 "params": described_params(name, function, mark)} for name, function, mark in actions_of(task)]
     metrics = [{"name": metric.name, "mean": metric.mean, "in_training": metric.in_training} for metric in metrics_of(task)]
@@ -203,12 +237,50 @@ def kind_of(value):
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
+def whole(value, what, least=None):
+    """`value` as an int; numpy's are good, too."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Refused(f"{what} is {value!r}; it has to be a whole number") from None
+    if least is not None and number < least:
+        raise Refused(f"{what} is {number}; it has to be at least {least}")
+    return number
+
+
+def all_of(kind, given, function):
+    for one in given:
+        if not isinstance(one, kind):
+            raise Refused(f"{function}() gave {kind_of(one)}; each has to be a footplate.{kind.__name__}")
+    return given
+
+
+def tensors_of(task):
+    return [*all_of(Parameter, task.parameters(), "parameters"), *all_of(State, task.state(), "state")]
+
+
+class Places:
+    """Where a module has the tensors that footplate trains, averages and saves. It has to be these ones for the whole run."""
+
+    def __init__(self, task):
+        kept = set() if task.module is None else {id(one.tensor) for one in tensors_of(task)}
+        self.places = [] if task.module is None else [
+            (owner, name, tensor, f"{prefix}.{name}" if prefix else name) for prefix, module in task.module.named_modules()
+            for owner in (module._parameters, module._buffers) for name, tensor in owner.items() if id(tensor) in kept]
+
+    def check(self):
+        for owner, name, tensor, path in self.places:
+            if owner.get(name) is not tensor:
+                raise Refused(f"the module's tensor {path!r} was replaced by another one, and footplate keeps the one that it was given: "
+                              f"write into it, as in self.{name}.copy_(…)")
+
+
 def not_kept(task):
     """Names of the tensors that the task's module saves and footplate doesn't. BatchNorm's count of batches is none of them: only a
     BatchNorm without a momentum uses it, and that one is refused."""
     if task.module is None:
         return []
-    kept = {one.tensor.data_ptr() for one in (*task.parameters(), *task.state()) if hasattr(one.tensor, "data_ptr")}
+    kept = {one.tensor.data_ptr() for one in tensors_of(task) if hasattr(one.tensor, "data_ptr")}
     return [name for name, tensor in task.module.state_dict(keep_vars=True).items()
             if hasattr(tensor, "data_ptr") and tensor.numel() > 0 and tensor.data_ptr() not in kept
             and not name.endswith("num_batches_tracked")]
@@ -228,8 +300,10 @@ class Hosted:
         torch.manual_seed(seed)
         self.names = [f"task.{setting.name}" for setting in task_class.settings] + list(task_class.uses)
         self.metrics = metrics_of(task_class)
-        self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, rank, folder, log))
+        self.task = task_class(Host(Settings(read, self.names), torch.device(device), seed, world_size, rank, folder,
+                                    lambda text: log(in_utf8(text))))
         self.updates = task_class.update is not Task.update
+        self.module_places = Places(self.task)
         if left_out := not_kept(self.task):
             log(f"checkpoints leave out these tensors of the task's module: {_some(left_out)}. List those that change in state()")
         self.statistic_names = [statistic.name for statistic in self.task.statistics()]
@@ -242,16 +316,18 @@ class Hosted:
         return found is not None
 
     def parameters(self):
-        return [(one.name, one.tensor, one.group) for one in self.task.parameters()]
+        return [(str(one.name), one.tensor, str(one.group)) for one in all_of(Parameter, self.task.parameters(), "parameters")]
 
     def groups(self):
-        return [(one.name, float(one.lr_factor), one.weight_decay, bool(one.is_table)) for one in self.task.groups()]
+        return [(str(one.name), float(one.lr_factor), None if one.weight_decay is None else float(one.weight_decay), bool(one.is_table))
+                for one in all_of(Group, self.task.groups(), "groups")]
 
     def state(self):
-        return [(one.name, one.tensor, one.by) for one in self.task.state()]
+        return [(str(one.name), one.tensor, str(one.by)) for one in all_of(State, self.task.state(), "state")]
 
     def statistics(self):
-        return [(one.name, list(one.shape)) for one in self.task.statistics()]
+        return [(str(one.name), [whole(size, f"the statistic {one.name!r} has a shape of which one size", 0) for size in one.shape])
+                for one in all_of(Statistic, self.task.statistics(), "statistics")]
 
     def data(self):
         sets = self.task.data()
@@ -259,7 +335,10 @@ class Hosted:
         for one in sets:
             if not isinstance(one, DataSet):
                 raise Refused(f"data() gave {kind_of(one)}; it has to give a footplate.DataSet, or a list of them")
-        return [vars(one) for one in sets]
+        return [{"name": str(one.name), "order": str(one.order), "source": in_utf8(one.source), "epoch": float(one.epoch),
+                 **{field: whole(getattr(one, field), f"data(): {field} of the data set {one.name!r}", 0)
+                    for field in ("training", "held_out", "bytes")},
+                 "hash": whole(one.hash, f"data(): hash of the data set {one.name!r}") & (2**64 - 1)} for one in sets]
 
     def load(self, number, held_out, indexes, draws):
         batch = self.task.load(Samples(number, held_out, indexes, draws))
@@ -272,14 +351,16 @@ class Hosted:
         return list(batch.tensors), float(batch.weight)
 
     def loss(self, tensors, weight, number, held_out):
-        sums = Sums([metric.name for metric in self.metrics if held_out or metric.in_training], () if held_out else self.statistic_names,
+        sums = Sums([metric.name for metric in self.metrics if held_out or metric.in_training], self.statistic_names,
                     [metric.name for metric in self.metrics if not (held_out or metric.in_training)])
         call = self.task.evaluate if held_out else self.task.loss
         value = call(Batch(tensors, weight, number, held_out), sums)
         if value is None:
             raise Refused(f"{call.__name__}() gave nothing: is a return missing? It has to give the sum of the loss over the batch, "
                           "one float tensor")
-        return value, sums.metrics, sums.statistics
+        if not held_out:
+            self.module_places.check()
+        return value, sums.metrics, () if held_out else sums.statistics
 
     def training(self, on):
         self.task.training(on)
@@ -288,7 +369,10 @@ class Hosted:
         self.task.update(statistics, skip)
 
     def prepare(self, read):
-        return self.task.prepare(Settings(read, self.names)) or ""
+        refusal = self.task.prepare(Settings(read, self.names))
+        if refusal is not None and not isinstance(refusal, str):
+            raise Refused(f"prepare() gave {refusal!r}; it has to give None where the settings are possible, else the reason as text")
+        return in_utf8(refusal or "")
 
     def changed(self, read, step):
         self.task.changed(Settings(read, self.names), step)

@@ -184,7 +184,7 @@ class Sums:
         self.metrics.append((metric, sum))
 
     def add_statistic(self, statistic: str, values: Any):
-        """`values`: of the statistic's shape. Not while evaluating."""
+        """`values`: of the statistic's shape. Nothing comes of it while evaluating."""
         if statistic not in self._statistics:
             raise ValueError(f"sums.add_statistic({statistic!r}): the task has {_listed('statistic', self._statistics)}")
         self.statistics.append((statistic, values))
