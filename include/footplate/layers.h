@@ -37,8 +37,9 @@ inline at::Tensor causal_attention(const at::Tensor& query, const at::Tensor& ke
 }
 
 /// The sum of the cross-entropies, in nats, of logits = x · weightᵀ: x is [rows, width], weight [classes,
-/// width], targets int64 [rows]. The logits exist a piece at a time, which saves most of a language model's
-/// memory. Sums, softmax and the gradient of `weight` are float32 or more.
+/// width], targets int64 [rows], each a class, from 0 to classes - 1: rows that don't
+/// count have to be left out before. The logits exist a piece at a time, which saves most of a language
+/// model's memory. Sums, softmax and the gradient of `weight` are float32 or more.
 inline at::Tensor linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                        const at::Tensor& targets) {
   static const auto found =

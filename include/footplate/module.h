@@ -25,10 +25,12 @@ inline std::vector<std::pair<std::string, at::Tensor>> each_once(
   return once;
 }
 
-/// The module's parameters, in its order, by its names.
+/// The module's parameters, in its order, by its names: those that require a gradient. Frozen ones are in no
+/// checkpoint, unless the task lists them as states that nobody writes.
 inline std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
   std::vector<Parameter> list;
-  for (const auto& [name, tensor] : each_once(module.named_parameters())) list.push_back({name, tensor});
+  for (const auto& [name, tensor] : each_once(module.named_parameters()))
+    if (tensor.requires_grad()) list.push_back({name, tensor});
   return list;
 }
 
