@@ -75,7 +75,7 @@ class Soak:
         self.lua(f"{name} = {'{ %s, %s }' % tuple(value) if isinstance(value, list) else value}")
 
     def order_ahead(self):
-        self.lua(f"at(run.step() + {self.rng.randint(5, 60)}, function() optim.lr_scale = {self.rng.uniform(0.2, 2):.4f} end)")
+        self.lua(f"at(run.step + {self.rng.randint(5, 60)}, function() optim.lr_scale = {self.rng.uniform(0.2, 2):.4f} end)")
 
     def save(self):
         self.lua(f'ckpt.save{{ tag = "t{self.rng.randint(1, 3)}" }}')
