@@ -162,7 +162,7 @@ class Watch final : public Background {
     if (event == nullptr) return;
     const auto* metrics = std::get_if<LoggedMetrics>(&event->data);
     const auto* report = std::get_if<OrderReport>(&event->data);
-    if (metrics != nullptr) log_.add_metrics(*metrics);
+    if (metrics != nullptr) add(*metrics);
     if (report != nullptr) log_.add_order(*report);
     changed_ = true;
     if (draw_) return;
@@ -170,6 +170,14 @@ class Watch final : public Background {
         metrics != nullptr && !metrics_.empty() ? chosen_of(*metrics) : event_text(event->data).value_or("");
     if (text.empty()) return;
     if (!print_text(text + "\n")) write_error_ = errno;
+  }
+
+  /// Before the first line of training nobody knows what `loss` is.
+  void add(const LoggedMetrics& metrics) {
+    log_.add_metrics(metrics);
+    if (!metrics.is_of_training() || std::exchange(named_, true)) return;
+    for (auto& name : metrics_)
+      if (auto found = log_.find(name)) name = *std::move(found);
   }
 
   /// Those that were asked for; empty where none is in it.
@@ -215,6 +223,7 @@ class Watch final : public Background {
   bool changed_ = true;
   bool more_ = false;
   bool lost_ = false;    ///< in the last picture
+  bool named_ = false;   ///< metrics_ are names that are logged
   int write_error_ = 0;  ///< errno of a line that could not be written; 0: all were
   std::pair<std::size_t, std::size_t> size_;
   steady_clock::time_point drawn_{};

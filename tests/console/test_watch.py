@@ -2,9 +2,11 @@
 """`footplate watch`: lines into a pipe, plots on a terminal."""
 
 import itertools
+import pathlib
 import re
 import select
 import subprocess
+import time
 import unittest
 
 from terminal import CTRL_C, FOOTPLATE, TerminalCase, wait_until
@@ -166,6 +168,28 @@ class Watch(TerminalCase):
         self.command(end=[0, "done"])
         wait_until(lambda: not self.leftovers(), "the end")
         self.check(self.footplate("watch", "loss"), 0, "train/loss 2.04 · step 196", "good-1 ended at step")
+
+
+class BeforeTheFirstLine(TerminalCase):
+    def test_a_short_name_is_known_once_it_is_logged_and_nothing_is_done_meanwhile(self):
+        self.start_run()
+        process = subprocess.Popen([FOOTPLATE, "watch", "loss"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        # Once it is connected it has read what was logged before.
+        wait_until(lambda: any(str(fd.readlink()).startswith("socket:") for fd in pathlib.Path(f"/proc/{process.pid}/fd").iterdir()), "a socket")
+        steps = itertools.count(1)
+        wait_until(lambda: self.command(event="metrics", data={"step": next(steps), "train/loss": 1.25}) and
+                   select.select([process.stdout], [], [], 0.1)[0], "a line")
+        self.assertRegex(process.stdout.readline(), r"^step \d+ · train/loss 1.25$")
+
+        def ticks():
+            with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
+                return sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13]))
+        before = ticks()
+        time.sleep(1)  # of which it needs nothing, and not a whole core
+        self.assertLess(ticks() - before, 50)
 
 
 if __name__ == "__main__":
