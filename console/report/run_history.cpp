@@ -110,6 +110,7 @@ class Reader {
     history_.configured = lineage_.configured();
     history_.now = lineage_.now();
     for (const StartRecord& start : history_.starts) went_on(start);
+    find_kept();
     for (Branch& branch : history_.branches) sum_up(branch);
     for (auto* list : {&history_.changes, &history_.happenings})
       for (Moment& moment : *list)
@@ -143,6 +144,28 @@ class Reader {
                   label_of(given)};
     if (start.loaded) moment.label = start.branch;
     add(history_.happenings, std::move(moment));
+  }
+
+  /// What the run kept is its newest branch, and of each ancestor what was trained before the next one began.
+  /// The lines alone don't tell: somebody may have gone on from a later checkpoint than the time before.
+  void find_kept() {
+    auto& all = history_.stretches;
+    if (all.empty()) return;
+    std::map<std::string, double> until;
+    double end = kNever;
+    for (std::string name = all.back().branch; until.emplace(name, end).second;) {
+      const auto branch = std::ranges::find(history_.branches, name, &Branch::name);
+      if (branch == history_.branches.end()) return;  // there is no record of it
+      if (branch->parent.empty()) break;
+      for (const Stretch& stretch : all)
+        if (stretch.branch == name) end = std::min(end, stretch.first_step);
+      name = branch->parent;
+    }
+    for (Stretch& stretch : all) {
+      const auto kept = until.find(stretch.branch);
+      stretch.left_at =
+          kept == until.end() ? stretch.first_step : std::min(stretch.repeated_at, kept->second);
+    }
   }
 
   void sum_up(Branch& branch) const {

@@ -165,6 +165,24 @@ class ReportPage : public testing::Test {
   Schema schema_;
 };
 
+/// It diverged, and the run went on from main's newest checkpoint, which is of a later step.
+TEST_F(ReportPage, ABranchThatWasLeftForALaterCheckpointDecidesNoAxis) {
+  file("config-1.json") << config(0.003, "cosine", 10).dump();
+  file("starts.jsonl") << start_line(1, 0, "main", "", {})
+                       << start_line(2, 50, "hot", "/runs/ones/checkpoints/main/step-00000050", {})
+                       << start_line(3, 100, "cool", "/runs/ones/checkpoints/main/step-00000100", {});
+  auto metrics = file("metrics.jsonl");
+  for (int step = 1; step <= 100; ++step) metrics << line("main", 1, step, 3.0 - step * 0.01);
+  for (int step = 51; step <= 80; ++step) metrics << line("hot", 2, step, 77.0);
+  for (int step = 101; step <= 120; ++step) metrics << line("cool", 3, step, 1.5);
+  metrics.close();
+  const RunHistory run = history();
+  ASSERT_EQ(run.stretches.size(), 3U);
+  EXPECT_GT(run.stretches[0].left_at, 100) << "all of it was kept";
+  EXPECT_EQ(run.stretches[1].left_at, 51) << "none of it was";
+  EXPECT_EQ(run.stretches[2].left_at, kNever);
+}
+
 TEST_F(ReportPage, ASweepIsATableOfBranches) {
   write_sweep();
   const RunHistory run = history();
