@@ -65,13 +65,14 @@ void Replacement::order_admission(Clock::time_point now) {
 }
 
 void Replacement::note(const OrderReport& report) {
-  if (report.id != order_ || !is_final(report.state) || report.state == OrderState::applied) return;
+  if (order_ == 0 || report.id != order_ || !is_final(report.state) || report.state == OrderState::applied)
+    return;
   order_ = 0;
   refused_ = true;
 }
 
 void Replacement::note(const CallReport& report) {
-  if (report.order != order_ || report.state != CallState::failed) return;
+  if (order_ == 0 || report.order != order_ || report.state != CallState::failed) return;
   order_ = 0;
   refused_ = true;
 }

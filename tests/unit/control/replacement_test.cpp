@@ -76,6 +76,15 @@ TEST_F(ReplacementTest, OrdersAgainWhereTheOrderWasAborted) {
   EXPECT_EQ(coordinator_.open_orders().size(), 2U);
 }
 
+TEST_F(ReplacementTest, ARefusedOrderOfSomebodyElseHoldsItUpNotAtAll) {
+  fake_.state = JoiningRank::coming;
+  pass(seconds(1));
+  replacement_.note(testing::from_json<OrderReport>({{"id", 0}, {"state", "refused"}}));
+  fake_.state = JoiningRank::ready;
+  pass(seconds(0));
+  EXPECT_EQ(coordinator_.open_orders().size(), 1U);
+}
+
 TEST_F(ReplacementTest, OrdersAgainAfterLongerAndLongerPauses) {
   fake_.state = JoiningRank::ready;
   std::uint64_t order = 100;
