@@ -254,9 +254,10 @@ class Task {
   /// device; where it is 1, nothing may be written.
   virtual void update(const std::vector<at::Tensor>& /*statistics*/, const at::Tensor& /*skip*/) {}
 
-  /// Whether settings may become these; empty: yes, else the reason. Changes nothing. Control thread; once the
-  /// task is made the thread that has made it asks about those of the start. Orders that change no setting, or
-  /// train.micro_batch alone, aren't asked about: a run can always be paused, saved and stopped.
+  /// Whether settings may become these; empty: yes, else the reason. Changes nothing. Control thread; once
+  /// the task is made, before changed(), the thread that has made it asks about those of the start. Orders
+  /// that change no setting, or train.micro_batch alone, aren't asked about: a run can always be paused,
+  /// saved and stopped.
   virtual std::string prepare(const Values& /*after*/) { return {}; }
   /// Settings are these from `step` on. Also once the task is made, for step 0 (what it throws then keeps the
   /// run from starting), and before the first step. Later, what it throws fails the next step: prepare() is

@@ -106,6 +106,7 @@ std::string names_of(const auto& sets) {
 Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descriptor,
                                                      const Settings& settings, TaskPlace place,
                                                      const ComputeDevice& device, const Wrap& wrap) {
+  const bool asks = place.asks_task;
   try {
     auto host = std::make_unique<TaskHost>(settings, std::move(place), device);
     std::unique_ptr<v1::Task> task(descriptor.make(*host));
@@ -117,7 +118,9 @@ Result<std::unique_ptr<HostedTask>> HostedTask::make(const v1::Descriptor& descr
     hosted->check();
     if (choice_of<Precision>(settings, "train.param_dtype") == Precision::bf16) hosted->keep_in_bf16();
     hosted->with_replacement_ = settings.boolean("data.replacement");
-    if (auto possible = hosted->prepare(settings); !possible) wrong(possible.error().message);
+    if (auto shares = hosted->shares(settings); !shares) wrong(shares.error().message);
+    if (asks)
+      if (auto possible = hosted->prepare(settings); !possible) wrong(possible.error().message);
     hosted->task_->changed(SettingsValues(settings), 0);
     hosted->flops_per_token_ = hosted->task_->flops_per_weight();
     return hosted;
@@ -451,14 +454,15 @@ std::uint64_t HostedTask::seed_of(std::int64_t step, Drawing drawing) const {
 }
 
 void HostedTask::update(const at::Tensor& row, const at::Tensor& skip, std::int64_t step) {
-  // On a device this may be captured.
-  if (device_.is_host()) seed_generator(device_.where(), seed_of(step, Drawing::in_update));
+  seed_generator(at::kCPU, seed_of(step, Drawing::in_update));  // not a device's: this may be captured
   task_->update(sums_.statistics_of(row), skip);
 }
 
 void HostedTask::seed(const Draws& draws) const {
   const std::uint64_t of_set = counter_hash(seed_, static_cast<std::uint64_t>(draws.set));
-  seed_generator(device_.where(), counter_hash(of_set, static_cast<std::uint64_t>(draws.slice.first)));
+  const std::uint64_t seed = counter_hash(of_set, static_cast<std::uint64_t>(draws.slice.first));
+  seed_generator(at::kCPU, seed);
+  if (!device_.is_host()) seed_generator(device_.where(), seed);
 }
 
 at::Tensor HostedTask::loss(const v1::Batch& batch, v1::Sums& sums) {

@@ -49,6 +49,7 @@ struct TaskPlace {
   std::function<int()> rank = {};                    ///< of now; empty: 0
   std::string folder = {};                           ///< the run's; empty: none
   std::function<void(const std::string&)> log = {};  ///< may be empty
+  bool asks_task = true;  ///< whether the settings are possible; a run that goes on has them already
 };
 
 /// What a task is made with.

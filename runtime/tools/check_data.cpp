@@ -42,7 +42,7 @@ void load_samples(const HostedTask& task) {
 }
 
 Result<void> look_at_task(const Settings& settings) {
-  tell(kCheckPart, "its constructor, parameters(), data() or changed()");
+  tell(kCheckPart, "its constructor, parameters(), data(), prepare() or changed()");
   const auto made = make_task(settings, {.log = tell_of_task}, host_device());
   if (!made) return tl::unexpected(made.error());
   try {

@@ -10,8 +10,9 @@
 
 namespace footplate {
 
-/// Whether all ranks read the same text under the name data.corpus. Collective. Error (usage), the same on
-/// all: which ranks don't, sizes and paths; the collective's.
+/// Whether all ranks read the same data: of a text its hash, of other tasks what they tell of them, and how
+/// much there is. Collective. Error (usage), the same on all: which ranks don't, sizes and paths; the
+/// collective's.
 Result<void> same_corpus(Communicator& communicator, const CorpusIdentity& mine);
 
 /// For a checkpoint; nothing: there is none.

@@ -23,7 +23,8 @@ EvaluationDriver::EvaluationDriver(Training& training, const Reporter& reporter,
     : training_(training),
       reporter_(reporter),
       on_best_(std::move(on_best)),
-      beside_([options = training.options] { return make_task(options); }, &training.options.progress) {}
+      beside_([options = training.options] { return make_task(options, /*asks=*/false); },
+              &training.options.progress) {}
 
 bool EvaluationDriver::evaluates() const {
   return training_.now.eval_mode != EvalMode::off && training_.task->held_out_samples() > 0;

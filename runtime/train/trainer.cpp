@@ -52,7 +52,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(TrainerOptions options) {
         if (auto chosen = choose_products(blas); !chosen) return tl::unexpected(chosen.error());
         if (auto possible = check_sharding(options.settings); !possible)
           return tl::unexpected(possible.error());
-        auto task = make_task(options);
+        auto task = make_task(options, /*asks=*/!options.joins);
         if (!task) return tl::unexpected(task.error());
         auto loop = std::make_unique<Loop>(std::move(options), std::move(*task));
         return std::unique_ptr<Trainer>(new Trainer(std::move(loop)));

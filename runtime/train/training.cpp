@@ -18,13 +18,14 @@ constexpr double kMostSteps = 1e9;         ///< as in the range of train.steps
 
 }  // namespace
 
-Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options) {
+Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options, bool asks) {
   const Communicator& ranks = options.communicator;
   return make_task(options.settings,
                    {.world_size = ranks.world_size(),
                     .rank = [&ranks] { return ranks.rank(); },
                     .folder = options.folder,
-                    .log = options.log},
+                    .log = options.log,
+                    .asks_task = asks},
                    device_of(options), options.wrap_task);
 }
 

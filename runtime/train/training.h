@@ -19,8 +19,8 @@ inline ComputeDevice& device_of(const TrainerOptions& options) {
   return options.device != nullptr ? *options.device : host_device();
 }
 
-/// The task that run.task names, for the ranks of now.
-Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options);
+/// The task that run.task names, for the ranks of now. `asks`: as of TaskPlace.
+Result<std::unique_ptr<HostedTask>> make_task(const TrainerOptions& options, bool asks);
 
 /// What the ranks share, where there are several (optim.shard), and whether each has a copy of another one's
 /// share (ckpt.redundancy).

@@ -221,7 +221,7 @@ def test_a_replacement_with_another_corpus_is_not_let_in():
             kill_rank(run, 1)
             wait_until(lambda: warnings(run, "replacement"), 120, "the replacement to be refused")
             said = run.output() + "".join(log.read_text(errors="replace") for log in (run.directory / "log").glob("*.log"))
-            assert "data.corpus isn't that of the ranks" in said, said[-3000:]
+            assert "aren't those of the ranks" in said, said[-3000:]
             kept.rename(text)
             assert wait_for(run, "joined", 1, timeout_s=120)["world_size"] == 2
             client = connect(run)
