@@ -207,9 +207,10 @@ def described_setting(one):
 
     def texts(field):
         values = getattr(one, field)
-        if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+        listed = None if isinstance(values, str) else list(values)
+        if listed is None or not all(isinstance(value, str) for value in listed):
             raise Refused(f"the setting {one.name!r} has {field}={values!r}; it has to be a list of texts. Numbers have min and max")
-        return list(values)
+        return listed
 
     for field in ("help", "unit", "applies"):
         if not isinstance(getattr(one, field), str):
@@ -248,10 +249,18 @@ def whole(value, what, least=None):
     return number
 
 
+def text(value, what):
+    if not isinstance(value, str):
+        raise Refused(f"{what} is {value!r}; it has to be text")
+    return value
+
+
 def all_of(kind, given, function):
+    given = list(given)
     for one in given:
         if not isinstance(one, kind):
             raise Refused(f"{function}() gave {kind_of(one)}; each has to be a footplate.{kind.__name__}")
+        text(one.name, f"{function}(): a name")
     return given
 
 
@@ -268,11 +277,14 @@ class Places:
             (owner, name, tensor, f"{prefix}.{name}" if prefix else name) for prefix, module in task.module.named_modules()
             for owner in (module._parameters, module._buffers) for name, tensor in owner.items() if id(tensor) in kept]
 
-    def check(self):
-        for owner, name, tensor, path in self.places:
-            if owner.get(name) is not tensor:
+    def check(self, module):
+        for place, (owner, name, tensor, path) in enumerate(self.places):
+            if name in owner and owner[name] is tensor:
+                continue
+            if not any(one is tensor for one in (*module.parameters(), *module.buffers())):
                 raise Refused(f"the module's tensor {path!r} was replaced by another one, and footplate keeps the one that it was given: "
                               f"write into it, as in self.{name}.copy_(…)")
+            self.places[place] = {name: tensor}, name, tensor, path  # it has moved, as weight_norm() does it
 
 
 def not_kept(task):
@@ -316,17 +328,18 @@ class Hosted:
         return found is not None
 
     def parameters(self):
-        return [(str(one.name), one.tensor, str(one.group)) for one in all_of(Parameter, self.task.parameters(), "parameters")]
+        return [(one.name, one.tensor, text(one.group, f"the group of the parameter {one.name!r}"))
+                for one in all_of(Parameter, self.task.parameters(), "parameters")]
 
     def groups(self):
-        return [(str(one.name), float(one.lr_factor), None if one.weight_decay is None else float(one.weight_decay), bool(one.is_table))
+        return [(one.name, float(one.lr_factor), None if one.weight_decay is None else float(one.weight_decay), bool(one.is_table))
                 for one in all_of(Group, self.task.groups(), "groups")]
 
     def state(self):
-        return [(str(one.name), one.tensor, str(one.by)) for one in all_of(State, self.task.state(), "state")]
+        return [(one.name, one.tensor, text(one.by, f"by of the state {one.name!r}")) for one in all_of(State, self.task.state(), "state")]
 
     def statistics(self):
-        return [(str(one.name), [whole(size, f"the statistic {one.name!r} has a shape of which one size", 0) for size in one.shape])
+        return [(one.name, [whole(size, f"the statistic {one.name!r} has a shape of which one size", 0) for size in one.shape])
                 for one in all_of(Statistic, self.task.statistics(), "statistics")]
 
     def data(self):
@@ -335,7 +348,8 @@ class Hosted:
         for one in sets:
             if not isinstance(one, DataSet):
                 raise Refused(f"data() gave {kind_of(one)}; it has to give a footplate.DataSet, or a list of them")
-        return [{"name": str(one.name), "order": str(one.order), "source": in_utf8(one.source), "epoch": float(one.epoch),
+        return [{"name": text(one.name, "data(): a name"), "order": text(one.order, f"data(): order of the data set {one.name!r}"),
+                 "source": in_utf8(os.fspath(one.source)), "epoch": float(one.epoch),
                  **{field: whole(getattr(one, field), f"data(): {field} of the data set {one.name!r}", 0)
                     for field in ("training", "held_out", "bytes")},
                  "hash": whole(one.hash, f"data(): hash of the data set {one.name!r}") & (2**64 - 1)} for one in sets]
@@ -359,7 +373,7 @@ class Hosted:
             raise Refused(f"{call.__name__}() gave nothing: is a return missing? It has to give the sum of the loss over the batch, "
                           "one float tensor")
         if not held_out:
-            self.module_places.check()
+            self.module_places.check(self.task.module)
         return value, sums.metrics, () if held_out else sums.statistics
 
     def training(self, on):
