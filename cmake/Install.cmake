@@ -47,11 +47,15 @@ install(CODE "
   file(CREATE_LINK \"${FOOTPLATE_TORCH}\" \"\${folder}/torch\" SYMBOLIC)
   file(CREATE_LINK \"${FOOTPLATE_MPI}\" \"\${folder}/mpi\" SYMBOLIC)
   set(environment \"${FOOTPLATE_ENV}\")" COMPONENT links)
-# Who builds as root has the environment in a home that nobody else may enter.
+# Who builds as root has the environment in a home that nobody else may enter, and the prefix where all may.
 install(CODE [[
   execute_process(COMMAND sh -c
-    [=[at=$(realpath "$0"); while [ "$at" != / ]; do find "$at" -maxdepth 0 ! -perm -o=x; at=$(dirname "$at"); done]=]
-    "${environment}" OUTPUT_VARIABLE closed OUTPUT_STRIP_TRAILING_WHITESPACE)
+    [=[closed() {
+         at=$(realpath -e "$1") || return 0
+         while [ "${#at}" -gt 1 ]; do find "$at" -maxdepth 0 ! -perm -o=x; at=$(dirname "$at"); done
+       }
+       if [ -z "$(closed "$1")" ]; then closed "$0"; fi]=]
+    "${environment}" "${folder}" OUTPUT_VARIABLE closed OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(closed)
     message(WARNING "Only you may enter ${closed}, where LibTorch and Open MPI are: nobody else can train with "
             "${CMAKE_INSTALL_PREFIX}. Build with FOOTPLATE_CACHE=DIR, a folder that all may read, for scripts/deps and the build.")
