@@ -145,7 +145,7 @@ std::vector<std::string> typed_words() {
 std::string remote_command(const RunRecord& run, const std::vector<std::string>& words) {
   std::error_code ignored;
   const bool here = std::any_of(words.begin(), words.end(), names_something_here);
-  std::string command = here ? "cd " + shell_word(fs::current_path(ignored).string()) + " && " : "";
+  std::string command = here ? "cd " + shell_word(fs::current_path(ignored).string()) + " 2>/dev/null; " : "";
   command += "FOOTPLATE_RUNS=" + shell_word(run.directory.parent_path().string()) + " " +
              shell_word(fs::read_symlink("/proc/self/exe", ignored).string());
   for (const std::string& word : words) command += " " + shell_word(word);
@@ -155,7 +155,7 @@ std::string remote_command(const RunRecord& run, const std::vector<std::string>&
 /// Words are quoted twice, for the shells of both hosts.
 std::string typed_command(const RunRecord& run) {
   const std::string command = remote_command(run, typed_words());
-  return command.find_first_of("'&") == std::string::npos ? command : shell_word(command);
+  return command.find_first_of("';") == std::string::npos ? command : shell_word(command);
 }
 
 }  // namespace footplate
