@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +24,12 @@ struct Welcome {
   int recoveries = 0;
   std::string started;  ///< RunInfo::started
   double ran_s = 0;     ///< since the run's start
+
+  /// When the run began that has lasted that long now, as its limits count it.
+  std::chrono::steady_clock::time_point run_start() const {
+    return std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                  std::chrono::duration<double>(ran_s));
+  }
 };
 std::string to_text(const Welcome& welcome);
 /// Errors (usage): no JSON, a field of the wrong type.

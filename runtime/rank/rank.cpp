@@ -417,9 +417,7 @@ class Rank {
     start_.store = welcome.store;
     start_.started = welcome.started;
     recoveries_ = welcome.recoveries;
-    // As of now: this process has been loading and waiting while the others trained.
-    process_start_ =
-        std::chrono::steady_clock::now() - std::chrono::milliseconds(std::llround(welcome.ran_s * 1000));
+    process_start_ = welcome.run_start();
     if (auto joined = world_->join(); !joined) return joined;
     trainer_->settings_changed(start_.settings, 0);
     ledger_.restart(0, 0);  // what it has done alone is compared with nobody's
