@@ -15,9 +15,9 @@ CACHE=${FOOTPLATE_CACHE:-$HOME/.cache/footplate}
 PYTHON=/usr/bin/python3
 
 # ccache keeps what it compiled between checkouts: paths below the checkout are made relative, the compiler is known
-# by its content. The sloppiness is what precompiled headers need.
+# by its content, and the language of messages counts for nothing. The other sloppiness is what precompiled headers need.
 export CCACHE_DIR=${CCACHE_DIR:-$CACHE/ccache} CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
-export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+export CCACHE_SLOPPINESS=locale,pch_defines,time_macros,include_file_mtime,include_file_ctime
 export CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-4G}
 
 say() { printf '%s\n' "$*" >&2; }
