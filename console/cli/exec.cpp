@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "console/client/link/run_connection.h"
 #include "console/client/render/render.h"
 #include "console/launch/start/signals.h"
+#include "run_files/text_file.h"
 
 namespace footplate {
 namespace {
@@ -44,12 +44,9 @@ Result<Chunk> read_chunk(const ExecOptions& options) {
     return fail(ErrorKind::usage, "exec takes CODE or -f FILE: footplate exec 'return status()'");
   if (options.code == "-") return Chunk{{std::istreambuf_iterator<char>(std::cin), {}}, "stdin"};
   if (!options.code.empty()) return Chunk{options.code, "exec"};
-  errno = 0;
-  std::ifstream file(options.file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad())
-    return fail(ErrorKind::usage, "can't read " + options.file + ": " + std::strerror(errno));
-  return Chunk{std::move(text), options.file};
+  auto text = text_of_file(options.file);
+  if (!text) return tl::unexpected(text.error());
+  return Chunk{*std::move(text), options.file};
 }
 
 void put(std::FILE* stream, const std::string& text, bool line) {

@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -16,6 +13,7 @@
 #include "console/launch/start/ask_program.h"
 #include "protocol/layout.h"
 #include "run_files/job_plan.h"
+#include "run_files/text_file.h"
 
 namespace footplate {
 namespace {
@@ -88,12 +86,9 @@ Result<std::vector<Script>> read_scripts(const ScriptOptions& options) {
   std::vector<Script> scripts;
   std::set<std::string> taken;
   for (const std::string& path : options.files) {
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
-    Script script{job_name(path, taken), path, {std::istreambuf_iterator<char>(file), {}}};
-    if (!file.is_open() || file.bad() || fs::is_directory(path))
-      return fail(ErrorKind::usage,
-                  "--script " + path + ": can't read it: " + std::strerror(errno == 0 ? EISDIR : errno));
+    auto code = text_of_file(path);
+    if (!code) return fail(ErrorKind::usage, "--script: " + code.error().message);
+    Script script{job_name(path, taken), path, *std::move(code)};
     if (script.code.size() > kMostSource)
       return fail(ErrorKind::usage,
                   "--script " + path + ": a script may have " + std::to_string(kMostSource) + " bytes");

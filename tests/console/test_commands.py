@@ -33,6 +33,7 @@ class Live(Case):
         self.check(self.footplate("exec", "-", stdin="from stdin"), 0, "ran from stdin")
         self.check(self.footplate("exec", "-r", "runs/good-1", "by path"), 0, "ran by path")
         self.check(self.footplate("exec", "-f", "nothing.lua"), 2, "nothing.lua")
+        self.check(self.footplate("exec", "-f", "."), 2, "can't read .: Is a directory")
 
     def test_exec_exit_codes(self):
         for kind, code in (("usage", 2), ("script", 3), ("unreachable", 4), ("refused", 5), ("timed_out", 6), ("failed", 1)):

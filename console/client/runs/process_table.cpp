@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 
 #include "protocol/console_mark.h"
+#include "run_files/text_file.h"
 
 namespace footplate {
 
@@ -16,8 +16,8 @@ constexpr unsigned kExiting = 0x4;  ///< PF_EXITING among the kernel's flags of 
 
 ProcessEntry process_entry(pid_t pid) {
   ProcessEntry entry;
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string line(std::istreambuf_iterator<char>(file), {});
+  // A process may end between the opening of its file and the reading.
+  const std::string line = text_of_file("/proc/" + std::to_string(pid) + "/stat").value_or("");
   if (pid <= 0 || line.empty()) return entry;
   // "PID (NAME) STATE PPID PGRP SESSION …"; the name may hold spaces, parentheses and line ends.
   const auto open = line.find('(');

@@ -1,9 +1,9 @@
 #include "console/host/automation/job_scripts.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
+
+#include "run_files/text_file.h"
 
 namespace footplate::host {
 namespace {
@@ -100,10 +100,9 @@ std::vector<ScriptProcess*> JobScripts::processes() {
 void JobScripts::start_script(Job& job) {
   job.script_sent = true;
   job.state = JobState::running;
-  std::ifstream file(run_.directory / "jobs" / job.script.file, std::ios::binary);
   EvalChunk chunk;
   chunk.id = ScriptProcess::kScriptId;
-  chunk.code.assign(std::istreambuf_iterator<char>(file), {});
+  chunk.code = text_of_file(run_.directory / "jobs" / job.script.file).value_or("");
   chunk.name = job.path();
   keep_state(job);
   job.process.lua().eval(chunk, run_.now, std::nullopt);

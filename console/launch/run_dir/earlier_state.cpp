@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "run_files/lease.h"
 #include "run_files/result_file.h"
 #include "run_files/run_file.h"
+#include "run_files/text_file.h"
 
 namespace footplate {
 namespace {
@@ -58,10 +58,7 @@ EarlierState EarlierState::of(const fs::path& directory) {
   for (const fs::path& path : files_in(directory))
     if (is_of_a_start(path.filename())) state.of_starts_.insert(path.filename());
   for (const fs::path& path : files_in(directory / "jobs"))
-    if (path.extension() == ".lua") {
-      std::ifstream file(path, std::ios::binary);
-      state.scripts_.push_back({path, {std::istreambuf_iterator<char>(file), {}}});
-    }
+    if (path.extension() == ".lua") state.scripts_.push_back({path, text_of_file(path).value_or("")});
   std::error_code none;
   const auto bytes = fs::file_size(directory / kStartsFile, none);
   state.starts_bytes_ = none ? 0 : bytes;

@@ -2,14 +2,13 @@
 
 #include <sys/wait.h>
 
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "console/launch/start/child.h"
 #include "console/launch/start/command.h"
 #include "console/launch/start/launch_failure.h"
+#include "run_files/text_file.h"
 
 namespace footplate {
 namespace {
@@ -20,11 +19,6 @@ constexpr std::chrono::seconds kAnswerTakes{15};  ///< ssh has 10 s to connect
 
 /// Of comm.ports: each has its own, since all are started at once.
 constexpr std::size_t kPortsOfOne = 2;
-
-std::string text_of_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 }  // namespace
 
@@ -75,7 +69,8 @@ void HostProbe::conclude(Asked& asked) {
                        WIFEXITED(asked.process.wait_status()) &&
                        WEXITSTATUS(asked.process.wait_status()) == 0;
   if (!answers) {
-    const LaunchFailure failure = explain_launch(text_of_file(asked.said), asked.host, asked.mpi_prefix);
+    const LaunchFailure failure =
+        explain_launch(text_of_file(asked.said).value_or(""), asked.host, asked.mpi_prefix);
     silent_[asked.host] =
         failure.why.empty() ? "no answer within " + std::to_string(kAnswerTakes.count()) + " s" : failure.why;
   }
