@@ -7,6 +7,7 @@
 
 #include "protocol/json.h"
 #include "protocol/result.h"
+#include "runtime/base/clock.h"
 #include "runtime/watch/messages.h"
 
 namespace footplate {
@@ -26,9 +27,9 @@ struct Welcome {
   double ran_s = 0;     ///< since the run's start
 
   /// When the run began that has lasted that long now, as its limits count it.
-  std::chrono::steady_clock::time_point run_start() const {
-    return std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                  std::chrono::duration<double>(ran_s));
+  SteadyClock::time_point run_start() const {
+    return SteadyClock::now() -
+           std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(ran_s));
   }
 };
 std::string to_text(const Welcome& welcome);
