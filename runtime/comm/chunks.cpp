@@ -1,11 +1,11 @@
 #include "runtime/comm/chunks.h"
 
+#include "runtime/comm/shares.h"
+
 namespace footplate {
 namespace {
 
 constexpr std::int64_t kMillion = 1'000'000;
-/// Pieces begin where elements of any type do that are read 16 bytes at a time.
-constexpr std::int64_t kAligned = 16;
 
 std::int64_t pieces_by_size(std::int64_t elements) {
   if (elements < 100 * kMillion) return 1;
@@ -17,8 +17,8 @@ std::int64_t pieces_by_size(std::int64_t elements) {
 
 std::int64_t chunk_of(std::int64_t elements, std::int64_t chosen) {
   const std::int64_t pieces = pieces_by_size(elements);
-  const std::int64_t chunk =
-      chosen > 0 ? chosen : ((elements + pieces - 1) / pieces + kAligned - 1) / kAligned * kAligned;
+  // Pieces begin where blocks may: NCCL reads one that begins elsewhere 4 bytes at a time.
+  const std::int64_t chunk = chosen > 0 ? chosen : padded((elements + pieces - 1) / pieces, 1);
   return std::clamp<std::int64_t>(chunk, 1, kLargestChunk);
 }
 
